@@ -1,0 +1,123 @@
+/// The seam between models and devices: a Backend compiles a Graph into a Replica, which trains one batch at a time.
+/// Implementations: cpu/ (oneDNN), gpu/ (CUDA streams, cuDNN). Actors, benchmarks and tests know only this header.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "core/error.hpp"
+#include "core/kernels.hpp"
+#include "nn/graph.hpp"
+#include "nn/layout.hpp"
+
+namespace troupe::nn {
+
+enum class Precision : std::uint8_t { fp32, bf16 };
+
+/// What a backend can do; asked once, where it is chosen.
+struct Capabilities {
+  std::vector<Precision> precisions;
+  core::MemorySpace arena_space = core::MemorySpace::host;  // where its arenas can live
+  int devices = 1;
+};
+
+/// The choices made by measuring, so that another run computes the same numbers ("plan.json"). Opaque to all but its backend.
+struct Plan {
+  std::string json;
+};
+
+struct CompileOptions {
+  std::int64_t batch = 64;
+  Precision precision = Precision::fp32;
+  int device = 0;
+  int threads = 1;                       // of this replica alone
+  std::uint64_t seed = 1;                // of dropout
+  core::Allocator* arenas = nullptr;     // parameters, gradients, statistics; outlives the replica
+  bool training = true;                  // false: evaluate() only, no gradients, no backward workspace
+  const Plan* plan = nullptr;            // null: choose, and report in Replica::plan()
+};
+
+/// One batch in the replica's memory space. images [batch, channels, height, width], labels [batch] in [0, classes).
+struct Batch {
+  std::span<const float> images;
+  std::span<const std::int32_t> labels;
+  std::uint64_t lease = 0;               // keys dropout: the same lease drops the same units whoever computes it
+  std::int64_t count = 0;                // samples that matter (≤ batch); the rest is padding that evaluate() leaves out
+};
+
+/// Means and counts over one batch. top5 counts are of models with at least five classes, else 0.
+struct StepResult {
+  double loss = 0;                       // mean over the samples
+  std::int64_t top1 = 0;                 // correct samples
+  std::int64_t top5 = 0;
+  std::int64_t samples = 0;
+};
+
+/// A run of consecutive arena floats whose gradients become final together, in backward order: bucket 0 first.
+struct Bucket {
+  std::size_t offset = 0;                // floats; a multiple of kAlignmentFloats
+  std::size_t count = 0;
+};
+
+/// A compiled model with its own float32 master arenas and workspace. Every member is called from one thread: the one that
+/// compiled it (primitives and their OpenMP team belong to it). Spans stay valid for the replica's life.
+/// A steady step allocates nothing and does not synchronise with other replicas.
+class Replica {
+ public:
+  virtual ~Replica() = default;
+
+  [[nodiscard]] virtual const Graph& graph() const noexcept = 0;
+  [[nodiscard]] virtual std::int64_t batch() const noexcept = 0;
+  [[nodiscard]] virtual const std::shared_ptr<const Layout>& layout() const noexcept = 0;  ///< of every arena but statistics
+  [[nodiscard]] std::uint64_t layout_fingerprint() const noexcept { return layout()->fingerprint(); }
+
+  /// The float32 master arenas. Whoever writes to parameters() says so with parameters_written().
+  [[nodiscard]] virtual core::Span parameters() noexcept = 0;
+  [[nodiscard]] virtual core::Span gradients() noexcept = 0;                  ///< empty when not training
+  [[nodiscard]] virtual core::Span statistics() noexcept = 0;                 ///< running values of normalisation; may be empty
+  virtual void parameters_written() noexcept = 0;                             ///< working copies are rebuilt before the next use
+  [[nodiscard]] virtual std::uint64_t parameters_version() const noexcept = 0;
+
+  /// Buckets in the order in which backward finishes them; together they cover the arena exactly once.
+  [[nodiscard]] virtual const std::vector<Bucket>& buckets() const noexcept = 0;
+
+  /// Forward, loss, backward: gradients() is overwritten with the mean gradient. `on_bucket_ready(b)` is called on this
+  /// thread as soon as bucket b is final; it may be empty. Errc::data: a label outside [0, classes), naming the sample.
+  [[nodiscard]] virtual core::Result<StepResult> step(const Batch& batch, const std::function<void(int)>& on_bucket_ready) = 0;
+
+  /// One optimizer step over the whole arena with gradients(); velocity is arena-shaped or empty (core::state_slots).
+  virtual void apply(const core::OptimizerStep& step, core::Span velocity) = 0;
+
+  /// Forward and loss only, dropout off, running statistics in use.
+  [[nodiscard]] virtual core::Result<StepResult> evaluate(const Batch& batch) = 0;
+  /// The last layer's outputs of the latest step or evaluate: [batch, outputs], plain.
+  [[nodiscard]] virtual std::span<const float> outputs() const noexcept = 0;
+
+  void export_canonical(core::Span canonical) { layout()->to_canonical(parameters(), canonical); }
+  void import_canonical(core::ConstSpan canonical) {
+    layout()->from_canonical(canonical, parameters());
+    parameters_written();
+  }
+
+  [[nodiscard]] virtual const Plan& plan() const noexcept = 0;
+  [[nodiscard]] virtual std::size_t workspace_bytes() const noexcept = 0;     ///< everything but the arenas
+};
+
+/// Makes replicas. Thread-safe. Outlives them.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  [[nodiscard]] virtual std::string name() const = 0;                         ///< "cpu", "cuda"
+  [[nodiscard]] virtual Capabilities capabilities() const = 0;
+  /// Kernels for vectors in this backend's arenas. On a device, ordered by the calling thread's stream.
+  [[nodiscard]] virtual const core::Kernels& kernels() const noexcept = 0;
+  /// Errc::config when the graph cannot be computed as asked (names the node), no_space when memory runs out.
+  [[nodiscard]] virtual core::Result<std::unique_ptr<Replica>> compile(const Graph& graph, const CompileOptions& options) = 0;
+};
+
+}  // namespace troupe::nn

@@ -1,0 +1,112 @@
+/// A model as data: a graph of layers with shapes and canonical parameter names. It computes nothing; a Backend compiles it.
+/// Thread rule: plain values, built once and then read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace troupe::nn {
+
+/// Shape of one sample: channels, height, width; vectors are {n, 1, 1}. The batch is a property of a compiled Replica.
+struct Shape {
+  std::int64_t channels = 0;
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+  [[nodiscard]] std::int64_t size() const noexcept { return channels * height * width; }
+  bool operator==(const Shape&) const = default;
+};
+[[nodiscard]] std::string to_string(const Shape& shape);  // "20x12x12"; a vector is "500"
+
+enum class Activation : std::uint8_t { relu, sigmoid, tanh };
+[[nodiscard]] std::string_view to_string(Activation activation) noexcept;  // "relu"
+enum class PoolKind : std::uint8_t { max, average };
+enum class InitialiserKind : std::uint8_t { constant, normal, uniform, xavier, he };
+
+/// How a parameter starts. constant: all `scale`; normal: deviation `scale`; uniform: in [-scale, scale]; xavier: uniform ±sqrt(6 / (in + out))
+/// (Glorot & Bengio 2010); he: normal, deviation sqrt(2 / in) (He et al. 2015). `in`, `out` are fans of the weight.
+struct Initialiser {
+  InitialiserKind kind = InitialiserKind::xavier;
+  double scale = 0.01;
+  bool operator==(const Initialiser&) const = default;
+};
+
+struct LinearLayer {        // input flattened; weight [outputs, inputs], bias [outputs]
+  std::int64_t outputs = 0;
+  Initialiser weight;
+};
+struct Conv2dLayer {        // weight [outputs, in_channels, kernel, kernel], bias [outputs]
+  std::int64_t outputs = 0;
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+  Initialiser weight;
+};
+struct PoolLayer {          // square window, windows that would reach over the edge are left out; average does not count padding
+  PoolKind kind = PoolKind::max;
+  std::int64_t kernel = 2;
+  std::int64_t stride = 2;
+  std::int64_t padding = 0;
+};
+struct ActivationLayer {
+  Activation kind = Activation::relu;
+};
+struct DropoutLayer {       // training: x / (1 - rate) kept with probability 1 - rate; evaluation: identity
+  double rate = 0.5;
+};
+struct FlattenLayer {};
+
+using Layer = std::variant<LinearLayer, Conv2dLayer, PoolLayer, ActivationLayer, DropoutLayer, FlattenLayer>;
+
+/// Mean over the batch. softmax_cross_entropy: -log softmax(z)[label]. squared_error: ½ Σ_k (z_k − onehot_k)², on the last
+/// layer's outputs as they are (sigmoid outputs in the Blue Gene model).
+enum class Loss : std::uint8_t { softmax_cross_entropy, squared_error };
+
+/// One node. `inputs` are indices of earlier nodes, -1 is the model's input. Today every layer has exactly one.
+struct Node {
+  std::string name;            // canonical: "conv1", "fc2"; parameters are "conv1.weight", "conv1.bias"
+  Layer layer;
+  std::vector<int> inputs;
+  Shape output;                // inferred
+};
+
+/// One parameter tensor in canonical (PyTorch's) form.
+struct Parameter {
+  std::string name;                  // "conv1.weight"
+  std::vector<std::int64_t> shape;   // [out, in, kh, kw] | [out, in] | [out]
+  Initialiser initialiser;
+  std::int64_t fan_in = 0;
+  std::int64_t fan_out = 0;
+  int node = 0;
+  [[nodiscard]] std::int64_t size() const noexcept;
+};
+
+/// A checked model: shapes fit, names are unique, the last node's output is the loss's input.
+class Graph {
+ public:
+  /// Infers shapes; Errc::config names the layer, its input shape and what does not fit.
+  [[nodiscard]] static core::Result<Graph> sequential(std::string name, Shape input, std::vector<Layer> layers, Loss loss);
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const Shape& input() const noexcept { return input_; }
+  [[nodiscard]] const std::vector<Node>& nodes() const noexcept { return nodes_; }  // topological order
+  [[nodiscard]] Loss loss() const noexcept { return loss_; }
+  [[nodiscard]] const Shape& output() const noexcept { return nodes_.back().output; }
+  [[nodiscard]] const std::vector<Parameter>& parameters() const noexcept { return parameters_; }  // canonical order
+  [[nodiscard]] std::int64_t parameter_count() const noexcept;
+  /// Multiply-adds × 2 of forward and backward for one sample (no data gradient for the first layer), for GFLOP/s.
+  [[nodiscard]] double training_flops() const noexcept;
+
+ private:
+  std::string name_;
+  Shape input_;
+  std::vector<Node> nodes_;
+  Loss loss_ = Loss::softmax_cross_entropy;
+  std::vector<Parameter> parameters_;
+};
+
+}  // namespace troupe::nn

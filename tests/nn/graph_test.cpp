@@ -1,0 +1,99 @@
+#include "nn/graph.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::nn {
+namespace {
+
+constexpr Shape kMnist{1, 28, 28};
+
+core::Result<Graph> build(std::vector<Layer> layers, Shape input = kMnist) {
+  return Graph::sequential("m", input, std::move(layers), Loss::softmax_cross_entropy);
+}
+
+std::string error_of(std::vector<Layer> layers, Shape input = kMnist) {
+  const auto graph = build(std::move(layers), input);
+  if (graph) return "accepted";
+  EXPECT_EQ(graph.error().code, core::Errc::config);
+  return graph.error().message;
+}
+
+TEST(Graph, InfersShapesNamesAndParameters) {
+  const auto graph = build({Conv2dLayer{20, 5, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 2, 0}, Conv2dLayer{50, 5, 1, 0, {}},
+                            PoolLayer{PoolKind::max, 2, 2, 0}, LinearLayer{500, {}}, ActivationLayer{Activation::relu},
+                            DropoutLayer{0.5}, LinearLayer{10, {}}});
+  ASSERT_TRUE(graph) << graph.error().message;
+  std::vector<std::string> names;
+  std::vector<std::string> shapes;
+  for (const auto& node : graph->nodes()) {
+    names.push_back(node.name);
+    shapes.push_back(to_string(node.output));
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"conv1", "pool1", "conv2", "pool2", "fc1", "relu1", "dropout1", "fc2"}));
+  EXPECT_EQ(shapes, (std::vector<std::string>{"20x24x24", "20x12x12", "50x8x8", "50x4x4", "500", "500", "500", "10"}));
+  EXPECT_EQ(graph->nodes()[0].inputs, std::vector<int>{-1});
+  EXPECT_EQ(graph->nodes()[3].inputs, std::vector<int>{2});
+  EXPECT_EQ(graph->output(), (Shape{10, 1, 1}));
+
+  const auto& parameters = graph->parameters();
+  ASSERT_EQ(parameters.size(), 8u);
+  EXPECT_EQ(parameters[2].name, "conv2.weight");
+  EXPECT_EQ(parameters[2].shape, (std::vector<std::int64_t>{50, 20, 5, 5}));
+  EXPECT_EQ(parameters[2].fan_in, 500);    // 20 · 5 · 5
+  EXPECT_EQ(parameters[2].fan_out, 1250);  // 50 · 5 · 5
+  EXPECT_EQ(parameters[2].node, 2);
+  EXPECT_EQ(parameters[5].name, "fc1.bias");
+  EXPECT_EQ(parameters[5].shape, std::vector<std::int64_t>{500});
+  EXPECT_EQ(parameters[5].initialiser, (Initialiser{InitialiserKind::constant, 0}));
+  // 20·25+20 + 50·20·25+50 + 500·800+500 + 10·500+10
+  EXPECT_EQ(graph->parameter_count(), 520 + 25050 + 400500 + 5010);
+}
+
+TEST(Graph, StridePaddingAndFloor) {
+  const auto graph = build({Conv2dLayer{4, 3, 2, 1, {}}, PoolLayer{PoolKind::average, 3, 2, 1}, FlattenLayer{}}, {3, 28, 11});
+  ASSERT_TRUE(graph) << graph.error().message;
+  EXPECT_EQ(graph->nodes()[0].output, (Shape{4, 14, 6}));  // (28 + 2 − 3) / 2 + 1, (11 + 2 − 3) / 2 + 1
+  EXPECT_EQ(graph->nodes()[1].output, (Shape{4, 7, 3}));   // (14 + 2 − 3) / 2 + 1 rounded down, (6 + 2 − 3) / 2 + 1 rounded down
+  EXPECT_EQ(graph->output(), (Shape{84, 1, 1}));
+}
+
+TEST(Graph, ErrorsNameLayerInputAndWhatDoesNotFit) {
+  EXPECT_EQ(error_of({}), "model \"m\": it has no layers");
+  EXPECT_EQ(error_of({LinearLayer{10, {}}}, {0, 28, 28}), "model \"m\": its input 0x28x28 is not a shape of positive, bounded extents");
+  EXPECT_EQ(error_of({ActivationLayer{Activation::relu}, FlattenLayer{}}), "model \"m\": no layer has parameters: there is nothing to train");
+  EXPECT_EQ(error_of({Conv2dLayer{20, 5, 1, 0, {}}, PoolLayer{PoolKind::max, 25, 1, 0}, LinearLayer{10, {}}}),
+            "model \"m\": layer 2 \"pool1\" with input 20x24x24: kernel 25 is larger than the input with padding 0");
+  EXPECT_EQ(error_of({Conv2dLayer{20, 5, 1, 5, {}}}),
+            "model \"m\": layer 1 \"conv1\" with input 1x28x28: padding 5 is not smaller than kernel 5");
+  EXPECT_EQ(error_of({Conv2dLayer{20, 5, 0, 0, {}}}),
+            "model \"m\": layer 1 \"conv1\" with input 1x28x28: stride = 0 is outside [1, 16777216]");
+  EXPECT_EQ(error_of({LinearLayer{0, {}}}), "model \"m\": layer 1 \"fc1\" with input 1x28x28: outputs = 0 is outside [1, 16777216]");
+  EXPECT_EQ(error_of({LinearLayer{10, {InitialiserKind::normal, -1}}}),
+            "model \"m\": layer 1 \"fc1\" with input 1x28x28: initialiser scale -1 is not a number ≥ 0");
+  EXPECT_EQ(error_of({LinearLayer{10, {}}, DropoutLayer{1.0}}), "model \"m\": layer 2 \"dropout1\" with input 10: rate 1 is outside [0, 1)");
+  EXPECT_EQ(error_of({Conv2dLayer{20, 5, 1, 0, {}}}),
+            "model \"m\": the last layer \"conv1\" gives 20x24x24, the loss needs a vector: end with a linear or flatten layer");
+}
+
+TEST(Graph, SizesThatWouldOverflowAreErrors) {
+  EXPECT_EQ(error_of({LinearLayer{1 << 24, {}}, LinearLayer{1 << 24, {}}}),
+            "model \"m\": layer 2 \"fc2\" with input 16777216: a weight of 16777216 x 16777216 is too large");
+  EXPECT_EQ(error_of({Conv2dLayer{1 << 24, 4000, 1, 3999, {}}}),
+            "model \"m\": layer 1 \"conv1\" with input 1x28x28: a weight of 16777216 x 1 x 4000 x 4000 is too large");
+  EXPECT_EQ(error_of({LinearLayer{10, {}}}, {1 << 24, 1 << 24, 1 << 24}),
+            "model \"m\": its input 16777216x16777216x16777216 is not a shape of positive, bounded extents");
+}
+
+TEST(Graph, TrainingFlopsCountMultiplyAddsOfForwardAndBackward) {
+  // fc1 3→5: 2 · 15 forward and 2 · 15 for its weights; fc2 5→2: 2 · 10 forward, for weights and for its input.
+  const auto mlp = build({LinearLayer{5, {}}, ActivationLayer{Activation::tanh}, LinearLayer{2, {}}}, {3, 1, 1});
+  ASSERT_TRUE(mlp);
+  EXPECT_EQ(mlp->training_flops(), 2 * 30 + 3 * 20);
+  // conv 1→2, 3x3 over 4x4 → 2x2: 18 weights at 4 positions.
+  const auto conv = build({Conv2dLayer{2, 3, 1, 0, {}}, LinearLayer{2, {}}}, {1, 4, 4});
+  ASSERT_TRUE(conv);
+  EXPECT_EQ(conv->training_flops(), 2 * (2 * 18 * 4) + 3 * (2 * 16));
+}
+
+}  // namespace
+}  // namespace troupe::nn
