@@ -1,0 +1,90 @@
+#include "strategies/bsp.hpp"
+
+namespace troupe::strategies {
+
+void BspWorker::on(const BucketReady& event, const WorkerContext&, WorkerActions& then) {
+  if (combine_ != Combine::gradients) return;
+  ++pending_;
+  then.reduce(static_cast<ExchangeId>(event.bucket), kGrads, ReduceOp::mean, event.bucket);
+}
+
+void BspWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
+  stepped_ = true;
+  optimizer_ = event.optimizer;
+  if (combine_ == Combine::updates) {
+    then.apply(optimize_delta(kParams, kGrads, kVelocity, optimizer_));
+    then.reduce(0, kGrads, ReduceOp::sum);
+    pending_ = 1;
+  } else if (combine_ == Combine::weights) {
+    then.apply(optimize(kParams, kGrads, kVelocity, optimizer_));
+    then.reduce(0, kParams, ReduceOp::mean);
+    pending_ = 1;
+    if (average_velocity_) {
+      then.reduce(1, kVelocity, ReduceOp::mean);
+      pending_ = 2;
+    }
+  }
+  finish_when_all_are_in(then);
+}
+
+void BspWorker::on(const ExchangeDone&, const WorkerContext&, WorkerActions& then) {
+  --pending_;
+  finish_when_all_are_in(then);
+}
+
+void BspWorker::finish_when_all_are_in(WorkerActions& then) {
+  if (!stepped_ || pending_ > 0) return;
+  stepped_ = false;
+  if (combine_ == Combine::gradients) then.apply(optimize(kParams, kGrads, kVelocity, optimizer_));
+  if (combine_ == Combine::updates) then.apply(axpy(kParams, 1, kGrads));
+  then.compute();
+}
+
+namespace {
+
+const core::Table<BspConfig>& bsp_table() {
+  static const core::Table<BspConfig> table{
+      "strategy",
+      {{"combine", &BspConfig::combine, core::one_of({"gradients", "updates", "weights"}), "what is combined over the workers at each step"},
+       {"average_momentum", &BspConfig::average_momentum, core::anything(), "combine = weights: average the velocities too"}}};
+  return table;
+}
+
+class Bsp final : public Strategy {
+ public:
+  Bsp(BspWorker::Combine combine, bool average_velocity) : combine_(combine), average_velocity_(average_velocity) {}
+  Needs needs() const override {
+    // Sums of velocities are the same everywhere only if what is summed is: with local velocities each worker keeps its own.
+    const bool equal = combine_ == BspWorker::Combine::gradients || average_velocity_;
+    return {.group = true, .in_step = true, .model = ModelHome::any_worker,
+            .worker_state = equal ? WorkerState::replicated : WorkerState::per_worker, .worker_slots = {}};
+  }
+  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<BspWorker>(combine_, average_velocity_); }
+  std::unique_ptr<ServerHalf> server() const override { return nullptr; }
+
+ private:
+  BspWorker::Combine combine_;
+  bool average_velocity_;
+};
+
+core::Result<std::unique_ptr<Strategy>> make_bsp(const core::Config& config, const Company& company) {
+  const auto options = config.get(bsp_table());
+  if (options.average_momentum && options.combine != "weights") {
+    return core::fail(core::Errc::config, config.where("strategy.average_momentum") +
+                                              ": strategy.average_momentum = true needs strategy.combine = \"weights\"");
+  }
+  const auto combine = options.combine == "gradients" ? BspWorker::Combine::gradients
+                       : options.combine == "updates" ? BspWorker::Combine::updates
+                                                      : BspWorker::Combine::weights;
+  const bool has_velocity = core::state_slots(company.optimizer) > 0;
+  return std::make_unique<Bsp>(combine, options.average_momentum && has_velocity);
+}
+
+}  // namespace
+
+StrategyInfo bsp() {
+  return {"bsp", "bulk-synchronous: gradients, updates or weights are combined over all workers at every step",
+          [](core::Schema& schema) { schema.add(bsp_table(), "bsp"); }, make_bsp};
+}
+
+}  // namespace troupe::strategies

@@ -1,0 +1,113 @@
+#include "strategies/easgd.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::strategies {
+
+ElasticRates::Pair ElasticRates::at(double epoch) const noexcept {
+  if (schedule.empty()) return {static_cast<float>(alpha_worker), static_cast<float>(alpha_server)};
+  const auto index = std::min(static_cast<std::size_t>(std::max(epoch, 0.0)), schedule.size() - 1);
+  return {static_cast<float>(schedule[index]), static_cast<float>(schedule[index])};
+}
+
+// ---- worker half
+
+void EasgdWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
+  then.apply(optimize(kParams, kGrads, kVelocity, event.optimizer));
+  if ((event.step + 1) % tau_ != 0) return then.compute();
+  if (overlap_ == Overlap::off) return then.push_pull(event.step, kParams);  // waits: ExchangeDone computes
+  if (!in_flight_) {
+    send_copy(event.step, then);
+    return then.compute();
+  }
+  if (overlap_ == Overlap::skip) {
+    then.skip();
+    return then.compute();
+  }
+  waiting_ = true;
+  due_ = event.step;
+}
+
+void EasgdWorker::on(const ExchangeDone& event, const WorkerContext&, WorkerActions& then) {
+  if (overlap_ == Overlap::off) return then.compute();
+  in_flight_ = false;
+  if (!event.dropped) then.apply(axpy(kParams, -1, staged(0)));  // the answer is α_w d
+  if (!waiting_) return;
+  waiting_ = false;
+  send_copy(due_, then);
+  then.compute();
+}
+
+void EasgdWorker::send_copy(Step step, WorkerActions& then) {
+  then.apply(copy(staged(0), kParams));
+  then.push_pull(step, staged(0));
+  in_flight_ = true;
+}
+
+// ---- server half
+
+void EasgdServer::on(const Request& request, const ServerContext&, ServerActions& then) {
+  const auto alpha = rates_.at(request.epoch);
+  then.apply(overlap_ == Overlap::off ? elastic_pair(kPayload, kCenter, alpha.worker, alpha.server)
+                                      : elastic_delta(kPayload, kCenter, alpha.worker, alpha.server),
+             request.id);
+  then.reply(request.id);
+}
+
+// ---- options
+
+namespace {
+
+const core::Table<EasgdConfig>& easgd_table() {
+  using core::between;
+  static const core::Table<EasgdConfig> table{
+      "strategy",
+      {{"alpha", &EasgdConfig::alpha, between(0, 1), "moving rate of worker and centre"},
+       {"alpha_worker", &EasgdConfig::alpha_worker, between(-1, 1), "moving rate of the worker alone (-1: alpha)"},
+       {"alpha_server", &EasgdConfig::alpha_server, between(-1, 1), "moving rate of the centre alone (-1: alpha)"},
+       {"beta", &EasgdConfig::beta, core::at_least(0), "when above 0: alpha = beta / workers, as the theory has it (0.9)"},
+       {"alpha_schedule", &EasgdConfig::alpha_schedule, between(0, 1), "moving rate epoch by epoch; the last one stays"},
+       {"tau", &EasgdConfig::tau, core::at_least(1), "local steps between exchanges"},
+       {"overlap", &EasgdConfig::overlap, core::one_of({"off", "skip", "wait"}),
+        "exchange while computing; skip or wait for the one before when the next is due"}}};
+  return table;
+}
+
+class Easgd final : public Strategy {
+ public:
+  Easgd(ElasticRates rates, Step tau, Overlap overlap) : rates_(std::move(rates)), tau_(tau), overlap_(overlap) {}
+  Needs needs() const override {
+    return {.servers = true, .model = ModelHome::center, .worker_state = WorkerState::discarded,
+            .worker_slots = overlap_ == Overlap::off ? std::vector<Slot>{} : std::vector<Slot>{staged(0)}};
+  }
+  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<EasgdWorker>(tau_, overlap_); }
+  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<EasgdServer>(rates_, overlap_); }
+
+ private:
+  ElasticRates rates_;
+  Step tau_;
+  Overlap overlap_;
+};
+
+core::Result<std::unique_ptr<Strategy>> make_easgd(const core::Config& config, const Company& company) {
+  const auto options = config.get(easgd_table());
+  const double alpha = options.beta > 0 ? options.beta / company.workers : options.alpha;
+  if (alpha > 1) {
+    return core::fail(core::Errc::config, config.where("strategy.beta") + ": strategy.beta / cluster.workers is above 1: the centre would overshoot");
+  }
+  ElasticRates rates{.alpha_worker = options.alpha_worker < 0 ? alpha : options.alpha_worker,
+                     .alpha_server = options.alpha_server < 0 ? alpha : options.alpha_server,
+                     .schedule = options.alpha_schedule};
+  const auto overlap = options.overlap == "off" ? Overlap::off : options.overlap == "skip" ? Overlap::skip : Overlap::wait;
+  return std::make_unique<Easgd>(std::move(rates), static_cast<Step>(options.tau), overlap);
+}
+
+}  // namespace
+
+StrategyInfo easgd() {
+  return {"easgd", "elastic averaging: every tau steps a worker and the centre pull at each other by alpha",
+          [](core::Schema& schema) { schema.add(easgd_table(), "easgd"); }, make_easgd};
+}
+
+}  // namespace troupe::strategies

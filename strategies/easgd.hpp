@@ -1,0 +1,70 @@
+/// Elastic averaging SGD (Zhang, Choromanska, LeCun 2015, eq. 4): every τ local steps a worker and the centre pull at each
+/// other,
+///     d = x − c;   x ← x − α_w d;   c ← c + α_s d        (x and c from before the exchange)
+/// one atomic read-modify-write per shard, in any order between shards.
+///
+/// Without overlap the worker waits and lends its parameters: one pass over both vectors, in place. With overlap it sends a
+/// copy, goes on, and subtracts α_w d at the end of a later step; an exchange that falls due while one is in flight is
+/// skipped and counted (overlap = "skip") or waited for ("wait").
+///
+/// Messages: one request and one reply per shard every τ steps. Bytes per exchange and worker for P parameters: 2 · 4P on a
+/// wire. Staleness: unbounded. A lost member needs no action: the centre already holds what it gave.
+#pragma once
+
+#include "strategies/strategy.hpp"
+
+namespace troupe::strategies {
+
+struct EasgdConfig {
+  double alpha = 0.5;
+  double alpha_worker = -1;
+  double alpha_server = -1;
+  double beta = 0;
+  std::vector<double> alpha_schedule;
+  std::int64_t tau = 10;
+  std::string overlap = "off";
+};
+
+/// Moving rates by epoch: the schedule's last entry holds for all later epochs. Shared by both halves of the company.
+struct ElasticRates {
+  double alpha_worker = 0.5;
+  double alpha_server = 0.5;
+  std::vector<double> schedule;   // of both rates; empty: constant
+  struct Pair {
+    float worker;
+    float server;
+  };
+  [[nodiscard]] Pair at(double epoch) const noexcept;
+};
+
+enum class Overlap : std::uint8_t { off, skip, wait };
+
+class EasgdWorker final : public WorkerHalf {
+ public:
+  EasgdWorker(Step tau, Overlap overlap) noexcept : tau_(tau), overlap_(overlap) {}
+  void on(const StepDone& event, const WorkerContext& context, WorkerActions& then) override;
+  void on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) override;
+
+ private:
+  void send_copy(Step step, WorkerActions& then);
+
+  Step tau_;
+  Overlap overlap_;
+  bool in_flight_ = false;
+  bool waiting_ = false;          // overlap = wait: an exchange is due and the one before is still in flight
+  Step due_ = 0;
+};
+
+class EasgdServer final : public ServerHalf {
+ public:
+  EasgdServer(ElasticRates rates, Overlap overlap) : rates_(std::move(rates)), overlap_(overlap) {}
+  void on(const Request& request, const ServerContext& context, ServerActions& then) override;
+
+ private:
+  ElasticRates rates_;
+  Overlap overlap_;
+};
+
+[[nodiscard]] StrategyInfo easgd();
+
+}  // namespace troupe::strategies

@@ -1,0 +1,136 @@
+/// What a half can ask for. Actions run in list order. The builders read like the algorithm: then.apply(…); then.compute();
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "strategies/host/events.hpp"
+#include "strategies/host/kernel_call.hpp"
+
+namespace troupe::strategies {
+
+// ---- worker half
+
+/// Begin the next step. A worker computes only when told so: this one rule expresses waiting and overlap.
+struct Compute {};
+/// Run a kernel on the worker's own slots, now.
+struct ApplyLocal {
+  KernelCall call;
+};
+/// Shards [first, first + count) of the centre; count 0 means all of them.
+struct Shards {
+  ShardId first = 0;
+  ShardId count = 0;
+};
+/// Exchange `slot` with shards: it belongs to them until ExchangeDone{id}. In shared memory that is a loan, worked on in
+/// place. So a half that waits names params themselves, and a half that computes meanwhile names a staged copy.
+struct Exchange {
+  ExchangeId id = 0;
+  Transfer kind = Transfer::push_pull;
+  Slot slot = kParams;
+  Shards shards;
+};
+enum class ReduceOp : std::uint8_t { sum, mean };
+/// Workers that reduce together; empty means every member.
+using Group = std::vector<WorkerId>;
+/// Replace `slot` (bucket `bucket` of it, or all of it when negative) in every member of the group by the sum or mean over
+/// the group, in rank order. Which algorithm moves the bytes is the port's business: results do not depend on it.
+struct Reduce {
+  ExchangeId id = 0;
+  Slot slot = kGrads;
+  int bucket = -1;
+  ReduceOp op = ReduceOp::mean;
+  Group group;
+};
+/// Replace `slot` in every member of the group by root's.
+struct Broadcast {
+  ExchangeId id = 0;
+  Slot slot = kParams;
+  WorkerId root = 0;
+  Group group;
+};
+/// Send a copy of `slot` with `weight`; never waits. Without credit the port says so at once (PeerPort::send).
+struct SendPeer {
+  WorkerId to = 0;
+  Slot slot = kParams;
+  double weight = 0;
+};
+struct SetDeadline {
+  DeadlineId id = 0;
+  Duration after{0};
+};
+/// An exchange fell due and was left out, because the one before is still in flight. Counted.
+struct Skip {};
+
+using WorkerAction = std::variant<Compute, ApplyLocal, Exchange, Reduce, Broadcast, SendPeer, SetDeadline, Skip>;
+
+/// The list that a worker half fills. Reused from event to event, so a steady step allocates nothing here.
+class WorkerActions {
+ public:
+  void compute() { list_.push_back(Compute{}); }
+  void apply(const KernelCall& call) { list_.push_back(ApplyLocal{call}); }
+  void push(ExchangeId id, Slot slot, Shards shards = {}) { list_.push_back(Exchange{id, Transfer::push, slot, shards}); }
+  void pull(ExchangeId id, Slot slot, Shards shards = {}) { list_.push_back(Exchange{id, Transfer::pull, slot, shards}); }
+  void push_pull(ExchangeId id, Slot slot, Shards shards = {}) { list_.push_back(Exchange{id, Transfer::push_pull, slot, shards}); }
+  void reduce(ExchangeId id, Slot slot, ReduceOp op, int bucket = -1, Group group = {}) {
+    list_.push_back(Reduce{id, slot, bucket, op, std::move(group)});
+  }
+  void broadcast(ExchangeId id, Slot slot, WorkerId root, Group group = {}) {
+    list_.push_back(Broadcast{id, slot, root, std::move(group)});
+  }
+  void send(WorkerId to, Slot slot, double weight) { list_.push_back(SendPeer{to, slot, weight}); }
+  void set_deadline(DeadlineId id, Duration after) { list_.push_back(SetDeadline{id, after}); }
+  void skip() { list_.push_back(Skip{}); }
+
+  [[nodiscard]] const std::vector<WorkerAction>& list() const noexcept { return list_; }
+  void clear() noexcept { list_.clear(); }
+
+ private:
+  std::vector<WorkerAction> list_;
+};
+
+// ---- server half
+
+/// Run `call` for each request in turn (kPayload is that request's), or once when there is none. If it writes the centre the
+/// shard's version grows by one.
+struct Apply {
+  KernelCall call;
+  std::vector<RequestId> requests;
+};
+/// Answer: the payload goes back as it is now.
+struct Reply {
+  RequestId request = 0;
+  Step min_clock = 0;
+};
+/// Keep the request for a later Reply or Drop.
+struct Hold {
+  RequestId request = 0;
+};
+/// Give the payload back unused. Counted, with the reason.
+struct Drop {
+  RequestId request = 0;
+  std::string why;
+};
+
+using ServerAction = std::variant<Apply, Reply, Hold, Drop, SetDeadline>;
+
+class ServerActions {
+ public:
+  void apply(const KernelCall& call, RequestId request) { list_.push_back(Apply{call, {request}}); }
+  void apply(const KernelCall& call, std::vector<RequestId> requests) { list_.push_back(Apply{call, std::move(requests)}); }
+  void apply(const KernelCall& call) { list_.push_back(Apply{call, {}}); }
+  void reply(RequestId request, Step min_clock = 0) { list_.push_back(Reply{request, min_clock}); }
+  void hold(RequestId request) { list_.push_back(Hold{request}); }
+  void drop(RequestId request, std::string why) { list_.push_back(Drop{request, std::move(why)}); }
+  void set_deadline(DeadlineId id, Duration after) { list_.push_back(SetDeadline{id, after}); }
+
+  [[nodiscard]] const std::vector<ServerAction>& list() const noexcept { return list_; }
+  void clear() noexcept { list_.clear(); }
+
+ private:
+  std::vector<ServerAction> list_;
+};
+
+}  // namespace troupe::strategies

@@ -1,0 +1,91 @@
+/// What a half can be told. Events are plain values: a journal of them, in the order in which a half consumed them, is all
+/// that a replay needs. Format of the encoded form: docs/formats/journal.md.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/kernels.hpp"
+#include "strategies/host/types.hpp"
+
+namespace troupe::strategies {
+
+// ---- worker half
+
+/// The worker may begin. Parameters are in place; `step` > 0 after a resume.
+struct Started {
+  Step step = 0;
+  bool operator==(const Started&) const = default;
+};
+/// During a step: bucket `bucket` of `buckets` is final. Buckets come in backward order, 0 first. Only Reduce may answer it.
+struct BucketReady {
+  Step step = 0;
+  int bucket = 0;
+  int buckets = 1;
+  bool operator==(const BucketReady&) const = default;
+};
+/// Gradients of `step` are final and nothing has been applied. `optimizer` is the local step that the training settings
+/// prescribe at this lease (learning rate included); `epoch` is the lease's position in the run, in epochs.
+struct StepDone {
+  Step step = 0;
+  double epoch = 0;
+  core::OptimizerStep optimizer{};
+};
+/// One shard has answered a part of exchange `exchange`. `version` is the shard's afterwards; `min_clock` what the half
+/// there chose to say.
+struct Replied {
+  ExchangeId exchange = 0;
+  ShardId shard = 0;
+  Version version = 0;
+  Step min_clock = 0;
+  bool operator==(const Replied&) const = default;
+};
+/// Every part of a Push, Pull, PushPull, Reduce or Broadcast is done and its slot is the worker's own again.
+/// `dropped`: at least one shard dropped its part.
+struct ExchangeDone {
+  ExchangeId exchange = 0;
+  bool dropped = false;
+  bool operator==(const ExchangeDone&) const = default;
+};
+/// A peer's vector has arrived in `slot` (a staged one, free again when the event has been handled).
+struct PeerMail {
+  WorkerId from = 0;
+  double weight = 0;
+  Slot slot = staged(0);
+  bool operator==(const PeerMail&) const = default;
+};
+
+// ---- both halves
+
+struct MembershipChanged {
+  Membership membership;
+  bool operator==(const MembershipChanged&) const = default;
+};
+struct DeadlinePassed {
+  DeadlineId id = 0;
+  bool operator==(const DeadlinePassed&) const = default;
+};
+
+// ---- server half
+
+enum class Transfer : std::uint8_t { push, pull, push_pull };
+
+/// A worker's part of an exchange has arrived at a shard.
+struct Request {
+  RequestId id = 0;
+  WorkerId worker = 0;
+  ExchangeId exchange = 0;
+  Transfer kind = Transfer::push_pull;
+  Step clock = 0;                     ///< the worker's completed steps
+  Version version = 0;                ///< of this shard when the worker last saw it
+  double epoch = 0;                   ///< the worker's position in the run, in epochs: what schedules read
+  float lr = 0;                       ///< the worker's learning rate now
+  bool operator==(const Request&) const = default;
+};
+
+using WorkerEvent = std::variant<Started, BucketReady, StepDone, Replied, ExchangeDone, PeerMail, MembershipChanged, DeadlinePassed>;
+using ServerEvent = std::variant<Request, MembershipChanged, DeadlinePassed>;
+
+}  // namespace troupe::strategies

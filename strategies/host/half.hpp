@@ -1,0 +1,61 @@
+/// The two halves of a strategy. Pure state machines: events in, actions out; no clock, no thread, no logging, no numbers.
+/// Owned by one host and called from its thread. An event that a half does not override leaves it as it is.
+#pragma once
+
+#include <string>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "strategies/host/actions.hpp"
+#include "strategies/host/events.hpp"
+
+namespace troupe::strategies {
+
+/// What a half may look at besides the event.
+struct WorkerContext {
+  WorkerId self = 0;
+  const Membership& membership;
+  std::uint64_t seed = 0;
+  Step step = 0;                 ///< steps completed
+  /// Randomness of this worker at this step: the same in a replay.
+  [[nodiscard]] core::Random random() const noexcept {
+    return {seed, core::Purpose::strategy, (std::uint64_t{self} << 40) | step};
+  }
+};
+struct ServerContext {
+  ShardId self = 0;
+  const Membership& membership;
+  Version version = 0;           ///< of the shard
+};
+
+class WorkerHalf {
+ public:
+  virtual ~WorkerHalf() = default;
+  /// The default begins the first step: most strategies have nothing to do before it.
+  virtual void on(const Started&, const WorkerContext&, WorkerActions& then) { then.compute(); }
+  virtual void on(const BucketReady&, const WorkerContext&, WorkerActions&) {}
+  virtual void on(const StepDone&, const WorkerContext&, WorkerActions& then) = 0;
+  virtual void on(const Replied&, const WorkerContext&, WorkerActions&) {}
+  virtual void on(const ExchangeDone&, const WorkerContext&, WorkerActions&) {}
+  virtual void on(const PeerMail&, const WorkerContext&, WorkerActions&) {}
+  virtual void on(const MembershipChanged&, const WorkerContext&, WorkerActions&) {}
+  virtual void on(const DeadlinePassed&, const WorkerContext&, WorkerActions&) {}
+
+  /// The half's own memory as compact text, for a journal segment's start state and a checkpoint; restore() takes it back.
+  /// Both are called between two steps with nothing in flight. Halves without memory say nothing.
+  [[nodiscard]] virtual std::string state() const { return {}; }
+  [[nodiscard]] virtual core::Result<void> restore(const std::string&) { return {}; }
+};
+
+class ServerHalf {
+ public:
+  virtual ~ServerHalf() = default;
+  virtual void on(const Request&, const ServerContext&, ServerActions& then) = 0;
+  virtual void on(const MembershipChanged&, const ServerContext&, ServerActions&) {}
+  virtual void on(const DeadlinePassed&, const ServerContext&, ServerActions&) {}
+
+  [[nodiscard]] virtual std::string state() const { return {}; }
+  [[nodiscard]] virtual core::Result<void> restore(const std::string&) { return {}; }
+};
+
+}  // namespace troupe::strategies

@@ -1,0 +1,45 @@
+/// Arithmetic as a value: which kernel on which slots. Halves ask for it, hosts pass it on, ports resolve the slots to memory
+/// and run it. So numbers are touched in one place per memory space, and a replay touches the same ones.
+#pragma once
+
+#include <functional>
+
+#include "core/kernels.hpp"
+#include "strategies/host/types.hpp"
+
+namespace troupe::strategies {
+
+enum class KernelName : std::uint8_t {
+  fill, copy, scale, axpy, scale_add, difference, elastic_pair, elastic_delta, optimize, optimize_delta,
+};
+
+/// y is written (elastic_*: y is the worker's side and x the centre, and both are written). Semantics: core/kernels.hpp.
+struct KernelCall {
+  KernelName kernel = KernelName::copy;
+  Slot y;
+  Slot x;
+  Slot z;
+  float a = 0;
+  float b = 0;
+  core::OptimizerStep optimizer{};
+};
+
+[[nodiscard]] KernelCall fill(Slot y, float value);                        ///< y ← value
+[[nodiscard]] KernelCall copy(Slot y, Slot x);                             ///< y ← x
+[[nodiscard]] KernelCall scale(Slot y, float a);                           ///< y ← a y
+[[nodiscard]] KernelCall axpy(Slot y, float a, Slot x);                    ///< y ← y + a x
+[[nodiscard]] KernelCall scale_add(Slot y, float a, float b, Slot x);      ///< y ← a y + b x
+[[nodiscard]] KernelCall difference(Slot y, Slot x, Slot z);               ///< y ← x − z
+[[nodiscard]] KernelCall elastic_pair(Slot worker, Slot center, float alpha_worker, float alpha_center);
+[[nodiscard]] KernelCall elastic_delta(Slot worker, Slot center, float alpha_worker, float alpha_center);
+[[nodiscard]] KernelCall optimize(Slot x, Slot g, Slot velocity, const core::OptimizerStep& step);
+[[nodiscard]] KernelCall optimize_delta(Slot x, Slot g, Slot velocity, const core::OptimizerStep& step);
+
+/// Does the call write to `slot`?
+[[nodiscard]] bool writes(const KernelCall& call, Slot slot) noexcept;
+
+/// Runs `call` with `resolve` giving each slot's memory. All resolved spans have equal length; a slot that the optimizer's
+/// rule does not need may resolve to an empty span.
+void run(const core::Kernels& kernels, const KernelCall& call, const std::function<core::Span(Slot)>& resolve);
+
+}  // namespace troupe::strategies

@@ -1,0 +1,40 @@
+/// Who watches a host: the journal of consumed events, and the records that every exchange leaves (design: the histograms
+/// that users see come from these). Called on the host's thread, in order; implementations only note and return.
+#pragma once
+
+#include "strategies/host/events.hpp"
+
+namespace troupe::strategies {
+
+enum class Outcome : std::uint8_t { applied, dropped, skipped };
+
+/// One worker's exchange, whole (all its shards), or one collective.
+struct ExchangeRecord {
+  WorkerId worker = 0;
+  Step step = 0;                ///< steps completed when it began
+  ExchangeId exchange = 0;
+  Duration blocked{0};          ///< the worker stood still for it
+  Duration wait{0};             ///< the part of `blocked` that was waiting for others
+  Duration transfer{0};         ///< from sending to the last answer
+  Version staleness_max = 0;    ///< over the shards, in versions of the centre
+  Version staleness_sum = 0;
+  std::uint32_t parts = 0;      ///< shards that answered
+  Step delay = 0;               ///< steps between sending and applying (overlap)
+  Outcome outcome = Outcome::applied;
+};
+
+class WorkerObserver {
+ public:
+  virtual ~WorkerObserver() = default;
+  virtual void consumed(const WorkerEvent& event) = 0;
+  virtual void exchanged(const ExchangeRecord& record) = 0;
+};
+
+class ServerObserver {
+ public:
+  virtual ~ServerObserver() = default;
+  virtual void consumed(const ServerEvent& event) = 0;
+  virtual void dropped(const Request& request, const std::string& why) = 0;
+};
+
+}  // namespace troupe::strategies

@@ -1,0 +1,95 @@
+/// What a host needs from the world: the only thing that actors, simulator, replay and schedule search implement.
+/// A port is called from its host's thread only. It may answer at once or later, but never from inside the call: an answer
+/// is a new call of the host (WorkerHost::replied, ServerHost::request, …) on the same thread.
+/// Interfaces are split by what a strategy may need, so no port has a method that it cannot serve (Needs in registry.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include "core/clock.hpp"
+#include "strategies/host/actions.hpp"
+#include "strategies/host/events.hpp"
+
+namespace troupe::strategies {
+
+/// Every worker has these. Later answers: bucket_ready()* and step_done(), deadline_passed().
+class WorkerPort {
+ public:
+  virtual ~WorkerPort() = default;
+  [[nodiscard]] virtual Duration now() const = 0;
+  /// Take the next batch and compute its gradients. Nothing else touches params and grads meanwhile.
+  virtual void compute(Step step) = 0;
+  /// Run `call` on this worker's slots before returning. Whoever owns params is told that they changed.
+  virtual void run(const KernelCall& call) = 0;
+  virtual void set_deadline(DeadlineId id, Duration after) = 0;
+};
+
+/// One worker's part of an exchange with one shard, on its way there.
+struct ShardRequest {
+  ShardId shard = 0;
+  Request request;     // id is for the server's port to set
+  Slot slot = kParams; // whose slice travels
+};
+
+/// For strategies with servers. Later answer: WorkerHost::replied(), once per request, also for a dropped one. Until then the
+/// slice belongs to the exchange: in shared memory the server works on it in place, elsewhere the port carries it there and
+/// back (host and half make sure that nobody else touches it). A lost server is answered by replied() with `dropped`, after
+/// its access to the memory has ended.
+class ShardPort {
+ public:
+  virtual ~ShardPort() = default;
+  [[nodiscard]] virtual ShardId shards() const = 0;
+  virtual void send(const ShardRequest& request) = 0;
+};
+
+/// For strategies with collectives. Later answer: WorkerHost::reduced(). Every member of the group asks for the same
+/// collectives in the same order; `step` and `id` pair them up.
+class GroupPort {
+ public:
+  virtual ~GroupPort() = default;
+  virtual void reduce(Step step, const Reduce& reduce) = 0;
+  virtual void broadcast(Step step, const Broadcast& broadcast) = 0;
+};
+
+/// For strategies whose workers write to each other. The copy is taken before send() returns.
+class PeerPort {
+ public:
+  virtual ~PeerPort() = default;
+  /// False: no credit towards the peer, nothing was sent.
+  [[nodiscard]] virtual bool send(const SendPeer& message) = 0;
+};
+
+/// What one worker's host is given; the last three as its strategy needs them, else null.
+struct WorkerPorts {
+  WorkerPort& worker;
+  ShardPort* shards = nullptr;
+  GroupPort* group = nullptr;
+  PeerPort* peers = nullptr;
+};
+
+/// The answer to a worker's part of an exchange, on its way back.
+struct ShardReply {
+  RequestId request = 0;
+  WorkerId worker = 0;
+  ShardId shard = 0;
+  ExchangeId exchange = 0;
+  Version version = 0;          ///< of the shard, after the exchange
+  Version staleness = 0;        ///< versions that the worker had not seen when its request was handled
+  Step min_clock = 0;
+  bool dropped = false;
+  Duration held{0};             ///< from arrival to the beginning of the last kernel on it: waiting for others
+};
+
+/// Every server has these. Later answers: ServerHost::request(), deadline_passed().
+class ServerPort {
+ public:
+  virtual ~ServerPort() = default;
+  [[nodiscard]] virtual Duration now() const = 0;
+  /// Run `call` before returning; kPayload is that of `payload`, which is a request not yet replied to (or 0: none).
+  virtual void run(const KernelCall& call, RequestId payload) = 0;
+  /// The payload goes back to its worker and is not the server's any more.
+  virtual void reply(const ShardReply& reply) = 0;
+  virtual void set_deadline(DeadlineId id, Duration after) = 0;
+};
+
+}  // namespace troupe::strategies

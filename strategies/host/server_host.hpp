@@ -1,0 +1,72 @@
+/// Executes a server half's actions through a port: keeps the shard's version, holds requests until the half lets them go,
+/// and makes sure that each one is answered exactly once. No CAF, no thread, no clock of its own. One thread.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "strategies/host/half.hpp"
+#include "strategies/host/observer.hpp"
+#include "strategies/host/port.hpp"
+
+namespace troupe::strategies {
+
+struct ServerHostOptions {
+  ShardId self = 0;
+  Membership membership;
+};
+
+/// Sums since the host began.
+struct ServerTotals {
+  std::uint64_t requests = 0;
+  std::uint64_t replies = 0;
+  std::uint64_t dropped = 0;
+};
+
+class ServerHost {
+ public:
+  /// Throws std::logic_error when the half answers a request twice, not at all, or one that it does not have: bugs in the
+  /// strategy, not conditions of the run.
+  ServerHost(std::unique_ptr<ServerHalf> half, ServerPort& port, ServerHostOptions options, ServerObserver* observer = nullptr);
+
+  // From the server's port.
+  void request(const Request& request);
+  void membership_changed(const Membership& membership);
+  void deadline_passed(DeadlineId id);
+
+  [[nodiscard]] Version version() const noexcept { return version_; }
+  [[nodiscard]] std::size_t open() const noexcept { return open_.size(); } ///< requests not answered yet
+  [[nodiscard]] const ServerTotals& totals() const noexcept { return totals_; }
+  [[nodiscard]] ServerHalf& half() noexcept { return *half_; }
+
+ private:
+  struct Open {
+    Request request;
+    Duration arrived{0};
+    Duration held{0};
+    Version staleness = 0;
+    bool held_by_half = false;
+  };
+
+  template <class Event>
+  void tell(const Event& event);
+  void execute(const Apply& action);
+  void execute(const Reply& action);
+  void execute(const Hold& action);
+  void execute(const Drop& action);
+  void execute(const SetDeadline& action);
+  Open& opened(RequestId id);
+  void answer(RequestId id, Step min_clock, bool dropped);
+  void run(const KernelCall& call, RequestId request);
+
+  std::unique_ptr<ServerHalf> half_;
+  ServerPort& port_;
+  ServerHostOptions options_;
+  ServerObserver* observer_;
+  ServerActions actions_;
+  std::map<RequestId, Open> open_;
+  ServerTotals totals_;
+  Version version_ = 0;
+};
+
+}  // namespace troupe::strategies

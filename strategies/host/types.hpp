@@ -1,0 +1,59 @@
+/// The words that strategies, hosts and ports share. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/clock.hpp"
+
+namespace troupe::strategies {
+
+using WorkerId = std::uint32_t;    ///< rank among the run's workers, from 0
+using ShardId = std::uint32_t;     ///< slice of the centre, from 0
+using Step = std::uint64_t;        ///< steps that one worker has begun, from 0; also SSP's clock
+using Version = std::uint64_t;     ///< of one shard: updates applied to it since the run began
+using ExchangeId = std::uint64_t;  ///< chosen by a worker half, unique among what it has in flight
+using RequestId = std::uint64_t;   ///< given by a server's port, unique within one shard
+using DeadlineId = std::uint64_t;  ///< chosen by a half
+using core::Duration;
+
+/// A flat vector by name. The first seven kinds live with a worker and have the arena's length; the last three live with a
+/// server and have the shard's length.
+enum class SlotKind : std::uint8_t {
+  params,      ///< the replica's float32 master
+  grads,       ///< mean gradient of the latest step
+  velocity,    ///< optimizer state; `index` counts further state vectors
+  acc,         ///< a sum over several steps
+  anchor,      ///< parameters of an earlier moment
+  staged,      ///< copies in flight; `index` tells them apart
+  statistics,  ///< running values of normalisation
+  center,      ///< the shard
+  state,       ///< server-side optimizer state or sum; `index` tells them apart
+  payload,     ///< what the request being applied carries, or the space for its answer
+};
+
+struct Slot {
+  SlotKind kind = SlotKind::params;
+  std::uint8_t index = 0;
+  auto operator<=>(const Slot&) const = default;
+};
+
+inline constexpr Slot kParams{SlotKind::params};
+inline constexpr Slot kGrads{SlotKind::grads};
+inline constexpr Slot kVelocity{SlotKind::velocity};
+inline constexpr Slot kAcc{SlotKind::acc};
+inline constexpr Slot kAnchor{SlotKind::anchor};
+inline constexpr Slot kCenter{SlotKind::center};
+inline constexpr Slot kPayload{SlotKind::payload};
+[[nodiscard]] constexpr Slot staged(std::uint8_t k) noexcept { return {SlotKind::staged, k}; }
+[[nodiscard]] constexpr Slot state(std::uint8_t k) noexcept { return {SlotKind::state, k}; }
+
+/// Who takes part, as the coordinator says. `epoch` grows with every change, so that mail of an older company is recognised.
+struct Membership {
+  std::uint64_t epoch = 0;
+  std::vector<WorkerId> workers;  // alive, ascending
+  [[nodiscard]] std::size_t size() const noexcept { return workers.size(); }
+  bool operator==(const Membership&) const = default;
+};
+
+}  // namespace troupe::strategies

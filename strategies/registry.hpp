@@ -1,0 +1,26 @@
+/// The strategies there are. Adding one is a file pair, a line in registry.cpp, a test and a config. Thread-safe after the
+/// first call.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "strategies/strategy.hpp"
+
+namespace troupe::strategies {
+
+struct StrategyConfig {
+  std::string name = "bsp";
+};
+[[nodiscard]] const core::Table<StrategyConfig>& strategy_table();   ///< section "strategy", key "name"
+
+[[nodiscard]] std::span<const StrategyInfo> registry();
+[[nodiscard]] const StrategyInfo* find(std::string_view name);       ///< null when unknown
+
+/// Adds strategy.name and every strategy's options, scoped by its name.
+void add_options(core::Schema& schema);
+
+/// The strategy that `config` names, checked against the company.
+[[nodiscard]] core::Result<std::unique_ptr<Strategy>> make(const core::Config& config, const Company& company);
+
+}  // namespace troupe::strategies

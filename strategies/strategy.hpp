@@ -1,0 +1,66 @@
+/// What a coordination strategy is to the rest of the program: two halves, what they need, and where the model is.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "strategies/host/half.hpp"
+
+namespace troupe::strategies {
+
+/// Who a strategy is made for. `seed` is the run's.
+struct Company {
+  std::uint32_t workers = 1;
+  std::uint32_t servers = 1;
+  std::uint64_t seed = 1;
+  core::OptimizerKind optimizer = core::OptimizerKind::sgd;   ///< of the workers' local steps
+};
+
+/// Where the model is that is evaluated and saved.
+enum class ModelHome : std::uint8_t {
+  center,        ///< the servers' shards
+  any_worker,    ///< every worker's parameters are equal between two steps
+};
+
+/// What a checkpoint keeps of the workers, beside the model.
+enum class WorkerState : std::uint8_t {
+  replicated,    ///< parameters and optimizer state are equal everywhere: one copy
+  per_worker,    ///< each worker's optimizer state differs: all of them
+  discarded,     ///< on resume workers join anew with the centre's parameters and fresh optimizer state
+};
+
+/// Which ports and slots the halves use; asked once, when the company is put together.
+struct Needs {
+  bool servers = false;
+  bool group = false;
+  bool peers = false;
+  bool in_step = false;                 ///< pace: every worker takes the same number of steps, so leases are equal shares
+  ModelHome model = ModelHome::center;
+  WorkerState worker_state = WorkerState::discarded;
+  std::vector<Slot> worker_slots;       ///< beyond params, grads and the optimizer's own
+  std::uint8_t server_states = 0;       ///< state vectors per shard
+};
+
+/// One strategy with its options, for one run. Immutable; makes as many halves as there are members.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  [[nodiscard]] virtual Needs needs() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<WorkerHalf> worker() const = 0;
+  /// Null when needs().servers is false.
+  [[nodiscard]] virtual std::unique_ptr<ServerHalf> server() const = 0;
+};
+
+/// One row of the registry. `make` checks options against the company: Errc::config names the key and what to do.
+struct StrategyInfo {
+  std::string name;
+  std::string summary;                  ///< one line for `troupe strategies`
+  std::function<void(core::Schema&)> add_options;
+  std::function<core::Result<std::unique_ptr<Strategy>>(const core::Config&, const Company&)> make;
+};
+
+}  // namespace troupe::strategies
