@@ -1,0 +1,69 @@
+/// Aligned memory with an explicit owner. Arenas, shards and staging areas are Buffers; everyone else holds spans of them.
+/// Which memory it is (plain, shared, pinned, device) is the Allocator's business: exchanges read arenas in place, so the
+/// memory must be of the right kind from the start.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/error.hpp"
+
+namespace troupe::core {
+
+/// 64 bytes: a cache line and an AVX-512 register. Every arena, slice and shard starts at a multiple of it.
+inline constexpr std::size_t kAlignment = 64;
+inline constexpr std::size_t kAlignmentFloats = kAlignment / sizeof(float);
+
+/// Rounds a count of floats up so that what follows it is aligned again.
+[[nodiscard]] constexpr std::size_t align_floats(std::size_t count) noexcept {
+  return (count + kAlignmentFloats - 1) / kAlignmentFloats * kAlignmentFloats;
+}
+
+enum class MemorySpace : std::uint8_t { host, host_shared, host_pinned, device };
+
+/// Gives and takes memory of one MemorySpace. Thread-safe. Must outlive every Buffer it made.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  [[nodiscard]] virtual MemorySpace space() const noexcept = 0;
+  /// `bytes` > 0, zero-filled, aligned to kAlignment. Fails with no_space when there is no memory.
+  [[nodiscard]] virtual Result<void*> allocate(std::size_t bytes) = 0;
+  virtual void deallocate(void* memory, std::size_t bytes) noexcept = 0;
+};
+
+/// Plain process memory. One instance per process is enough; it has no state.
+class HostAllocator final : public Allocator {
+ public:
+  [[nodiscard]] MemorySpace space() const noexcept override { return MemorySpace::host; }
+  [[nodiscard]] Result<void*> allocate(std::size_t bytes) override;
+  void deallocate(void* memory, std::size_t bytes) noexcept override;
+};
+
+/// Owns `size()` floats of an Allocator. Move-only. Empty after a move or by default.
+class Buffer {
+ public:
+  Buffer() = default;
+  [[nodiscard]] static Result<Buffer> allocate(Allocator& allocator, std::size_t floats);
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer();
+
+  [[nodiscard]] float* data() noexcept { return data_; }
+  [[nodiscard]] const float* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::span<float> view() noexcept { return {data_, size_}; }
+  [[nodiscard]] std::span<const float> view() const noexcept { return {data_, size_}; }
+
+ private:
+  Buffer(Allocator& allocator, float* data, std::size_t size) noexcept;
+  Allocator* allocator_ = nullptr;
+  float* data_ = nullptr;
+  std::size_t size_ = 0;  // floats
+};
+
+}  // namespace troupe::core

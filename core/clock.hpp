@@ -1,0 +1,35 @@
+/// Everything that looks at time is given a Clock. Real runs pass the steady clock, simulations a virtual one.
+#pragma once
+
+#include <chrono>
+
+namespace troupe::core {
+
+using Duration = std::chrono::nanoseconds;
+
+/// Time since an arbitrary fixed origin. Thread-safe. Never goes back; wall-clock changes do not touch it.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual Duration now() const noexcept = 0;
+};
+
+class SteadyClock final : public Clock {
+ public:
+  [[nodiscard]] Duration now() const noexcept override { return std::chrono::steady_clock::now().time_since_epoch(); }
+};
+
+/// Stands still until told to move. One thread.
+class ManualClock final : public Clock {
+ public:
+  [[nodiscard]] Duration now() const noexcept override { return now_; }
+  void advance(Duration by) noexcept { now_ += by; }
+  void set(Duration to) noexcept { now_ = to; }
+
+ private:
+  Duration now_{0};
+};
+
+[[nodiscard]] constexpr double seconds(Duration d) noexcept { return std::chrono::duration<double>(d).count(); }
+
+}  // namespace troupe::core

@@ -1,0 +1,331 @@
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <toml++/toml.h>
+
+#include "core/config.hpp"
+
+namespace troupe::core {
+namespace {
+
+constexpr std::string_view kScopeKey = "strategy.name";
+constexpr std::string_view kOverrideOrigin = "--set";
+
+/// One key that a file or an override sets, before it is checked. Nodes live as long as the parsed documents.
+struct Setting {
+  std::string key;
+  const toml::node* node = nullptr;
+  std::string where;  // "configs/a.toml:7" or "--set"
+};
+
+tl::unexpected<Error> refuse(std::string_view where, std::string message) {
+  return fail(Errc::config, fmt::format("{}: {}", where, std::move(message)));
+}
+
+std::string at(std::string_view origin, const toml::source_region& source) {
+  return fmt::format("{}:{}", origin, source.begin.line);
+}
+
+/// The value as the user wrote it, near enough, on one line and not longer than a message bears.
+std::string shown(const toml::node& node) {
+  std::ostringstream text;
+  node.visit([&](const auto& n) { text << n; });
+  std::string line = text.str();
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  constexpr std::size_t kLongest = 80;
+  if (line.size() > kLongest) line = line.substr(0, kLongest) + "…";
+  return line;
+}
+
+// --- TOML nodes to values. Each conversion returns what the value must be when it is not. ---
+
+template <class T>
+using Converted = tl::expected<T, std::string>;
+
+Converted<bool> convert(const toml::node& node, bool*) {
+  if (const auto* v = node.as_boolean()) return v->get();
+  return tl::unexpected<std::string>("must be true or false");
+}
+
+Converted<std::int64_t> convert(const toml::node& node, std::int64_t*) {
+  if (const auto* v = node.as_integer()) return v->get();
+  return tl::unexpected<std::string>("must be an integer");
+}
+
+Converted<double> convert(const toml::node& node, double*) {
+  if (const auto* v = node.as_integer()) return static_cast<double>(v->get());
+  const auto* v = node.as_floating_point();
+  if (v == nullptr) return tl::unexpected<std::string>("must be a number");
+  if (!std::isfinite(v->get())) return tl::unexpected<std::string>("must be a finite number");
+  return v->get();
+}
+
+Converted<std::string> convert(const toml::node& node, std::string*) {
+  if (const auto* v = node.as_string()) return v->get();
+  return tl::unexpected<std::string>("must be text in quotes");
+}
+
+template <class T>
+Converted<std::vector<T>> convert(const toml::node& node, std::vector<T>*) {
+  std::vector<T> list;
+  const auto add = [&](const toml::node& element) -> Converted<std::vector<T>> {
+    auto value = convert(element, static_cast<T*>(nullptr));
+    if (!value) return tl::unexpected(value.error() + ", or a list of such");
+    list.push_back(std::move(*value));
+    return {};
+  };
+  if (const auto* array = node.as_array()) {
+    for (const auto& element : *array)
+      if (auto added = add(element); !added) return added;
+  } else if (auto added = add(node); !added) {
+    return added;
+  }
+  return list;
+}
+
+Converted<nlohmann::json> convert(const toml::node& node, nlohmann::json*) {
+  nlohmann::json json;
+  if (const auto* table = node.as_table()) {
+    json = nlohmann::json::object();
+    for (const auto& [key, element] : *table) {
+      auto value = convert(element, static_cast<nlohmann::json*>(nullptr));
+      if (!value) return value;
+      json[std::string(key.str())] = std::move(*value);
+    }
+  } else if (const auto* array = node.as_array()) {
+    json = nlohmann::json::array();
+    for (const auto& element : *array) {
+      auto value = convert(element, static_cast<nlohmann::json*>(nullptr));
+      if (!value) return value;
+      json.push_back(std::move(*value));
+    }
+  } else if (const auto* boolean = node.as_boolean()) {
+    json = boolean->get();
+  } else if (const auto* integer = node.as_integer()) {
+    json = integer->get();
+  } else if (const auto* text = node.as_string()) {
+    json = text->get();
+  } else if (const auto* number = node.as_floating_point(); number != nullptr && std::isfinite(number->get())) {
+    json = number->get();
+  } else {
+    return tl::unexpected<std::string>("must not contain dates, times, NaN or infinity");
+  }
+  return json;
+}
+
+Converted<Structure> convert(const toml::node& node, Structure*) {
+  if (!node.is_array() && !node.is_table()) return tl::unexpected<std::string>("must be a list of tables");
+  return convert(node, static_cast<nlohmann::json*>(nullptr)).map([](const nlohmann::json& json) { return Structure{json.dump()}; });
+}
+
+/// `node` as the type that the option's default has.
+Converted<Value> convert_like(const Value& like, const toml::node& node) {
+  return std::visit(
+      [&]<class T>(const T&) -> Converted<Value> { return convert(node, static_cast<T*>(nullptr)).map([](T&& v) { return Value{std::move(v)}; }); },
+      like);
+}
+
+/// Type, then rule.
+Result<Value> checked(const Option& option, const Setting& setting) {
+  auto value = convert_like(option.default_value, *setting.node);
+  if (!value) return refuse(setting.where, fmt::format("{} = {}: {}", setting.key, shown(*setting.node), value.error()));
+  if (option.rule.allows && !option.rule.allows(*value))
+    return refuse(setting.where, fmt::format("{} = {}: must be {}", setting.key, shown(*setting.node), option.rule.text));
+  return std::move(*value);
+}
+
+// --- What a document sets ---
+
+bool is_key(const Schema& schema, std::string_view key) {
+  return std::any_of(schema.options().begin(), schema.options().end(), [&](const Option& o) { return o.key == key; });
+}
+
+bool is_section(const Schema& schema, const std::string& name) {
+  return std::any_of(schema.options().begin(), schema.options().end(), [&](const Option& o) { return o.key.starts_with(name + "."); });
+}
+
+/// The section of the known key that the wrong section's first key, or its own name, is nearest to.
+std::string unknown_section(const Schema& schema, const std::string& name) {
+  std::string message = fmt::format("unknown section [{}]", name);
+  const std::string near = schema.nearest_section(name);
+  return near.empty() ? message : message + fmt::format(" (nearest: [{}])", near);
+}
+
+std::string unknown_key(const Schema& schema, const std::string& key) {
+  std::string message = fmt::format("unknown key \"{}\"", key);
+  const std::string near = schema.nearest(key);
+  return near.empty() ? message : message + fmt::format(" (nearest: \"{}\")", near);
+}
+
+/// Flattens `table` into settings: descends where the schema has a section, stops where it has a key.
+Result<void> collect(const Schema& schema, const toml::table& table, const std::string& prefix, std::string_view origin,
+                     std::vector<Setting>& settings) {
+  for (const auto& [name, node] : table) {
+    const std::string key = prefix + std::string(name.str());
+    std::string where = at(origin, name.source());
+    if (is_key(schema, key)) {
+      settings.push_back({key, &node, std::move(where)});
+    } else if (const auto* inner = node.as_table()) {
+      if (!is_section(schema, key)) return refuse(where, unknown_section(schema, key));
+      if (auto result = collect(schema, *inner, key + ".", origin, settings); !result) return result;
+    } else if (is_section(schema, key)) {
+      return refuse(where, fmt::format("\"{}\" is a section: write [{}] and its keys below", key, key));
+    } else {
+      return refuse(where, unknown_key(schema, key));
+    }
+  }
+  return {};
+}
+
+Result<toml::table> parse_document(std::string_view text, const std::string& origin) {
+  try {
+    return toml::parse(text, origin);
+  } catch (const toml::parse_error& error) {
+    return refuse(at(origin, error.source()), std::string(error.description()));
+  }
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t";
+  const auto begin = text.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+/// `text` as a document that sets v: TOML where it is, else a bare string (a word or a path).
+Result<toml::table> parse_override_value(std::string_view whole, std::string_view text) {
+  auto document = parse_document(fmt::format("v = {}\n", text), std::string(kOverrideOrigin));
+  if (document && document->size() == 1) return document;
+  const bool meant_as_toml = !text.empty() && std::string_view("[{\"'").find(text.front()) != std::string_view::npos;
+  if (!meant_as_toml) {
+    document = parse_document(fmt::format("v = {}\n", to_toml(std::string(text))), std::string(kOverrideOrigin));
+    if (document) return document;
+  }
+  return refuse(kOverrideOrigin, fmt::format("{}: the value is not valid TOML", whole));
+}
+
+/// Parses one "key=value" into a setting whose node lives in `documents`.
+Result<Setting> parse_override(const Schema& schema, const std::string& text, std::vector<toml::table>& documents) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos) return refuse(kOverrideOrigin, fmt::format("\"{}\" is not key=value", text));
+  const std::string key{trimmed(std::string_view(text).substr(0, equals))};
+  if (is_section(schema, key)) return refuse(kOverrideOrigin, fmt::format("\"{}\" is a section: set one of its keys", key));
+  if (!is_key(schema, key)) return refuse(kOverrideOrigin, unknown_key(schema, key));
+  auto document = parse_override_value(text, trimmed(std::string_view(text).substr(equals + 1)));
+  if (!document) return tl::unexpected(std::move(document.error()));
+  documents.push_back(std::move(*document));
+  return Setting{key, documents.back().get("v"), std::string(kOverrideOrigin)};
+}
+
+/// A setting of strategies that are not chosen must suit at least one of them.
+Result<void> check_unused(const Schema& schema, const Setting& setting) {
+  Result<void> first_failure;
+  for (const Option& option : schema.options()) {
+    if (option.key != setting.key) continue;
+    auto value = checked(option, setting);
+    if (value) return {};
+    if (first_failure) first_failure = tl::unexpected(std::move(value.error()));
+  }
+  return first_failure;
+}
+
+/// A Structure's default as convert() would have written it, so that a written config reads back equal.
+Value normalised(const Value& value) {
+  const auto* structure = std::get_if<Structure>(&value);
+  if (structure == nullptr || structure->json.empty()) return value;
+  return Structure{nlohmann::json::parse(structure->json).dump()};
+}
+
+Error missing(const Option& option, const std::string& origin) {
+  const auto dot = option.key.rfind('.');
+  const std::string section = dot == std::string::npos ? "" : fmt::format(" in section [{}]", option.key.substr(0, dot));
+  const std::string help = option.help.empty() ? "" : fmt::format(" ({})", option.help);
+  return {Errc::config, fmt::format("{}: missing key \"{}\"{}{}", origin, option.key.substr(dot + 1), section, help)};
+}
+
+}  // namespace
+
+Result<Config> Config::load(const Schema& schema, const std::string& path, const std::vector<std::string>& overrides) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  errno = 0;
+  if (file) text << file.rdbuf();
+  if (!file || file.bad() || (text.fail() && errno != 0)) {  // an empty file fails the insertion, without an errno
+    const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);
+    return fail(Errc::config, fmt::format("cannot read config {}: {}", path, why));
+  }
+  return parse(schema, text.str(), path, overrides);
+}
+
+Result<Config> Config::parse(const Schema& schema, std::string_view text, const std::string& origin,
+                             const std::vector<std::string>& overrides) {
+  auto document = parse_document(text, origin);
+  if (!document) return tl::unexpected(std::move(document.error()));
+  std::vector<Setting> settings;
+  if (auto result = collect(schema, *document, "", origin, settings); !result) return tl::unexpected(std::move(result.error()));
+  std::vector<toml::table> documents;
+  documents.reserve(overrides.size());  // settings point into them
+  for (const std::string& override_text : overrides) {
+    auto setting = parse_override(schema, override_text, documents);
+    if (!setting) return tl::unexpected(std::move(setting.error()));
+    settings.push_back(std::move(*setting));
+  }
+
+  std::map<std::string, const Setting*, std::less<>> last;  // later settings win
+  for (const Setting& setting : settings) last[setting.key] = &setting;
+
+  std::string scope;
+  if (const Option* option = schema.find(kScopeKey, "")) {
+    scope = std::get<std::string>(option->default_value);
+    if (const auto it = last.find(kScopeKey); it != last.end()) {
+      auto chosen = checked(*option, *it->second);
+      if (!chosen) return tl::unexpected(std::move(chosen.error()));
+      scope = std::get<std::string>(*chosen);
+    }
+  }
+
+  Config config;
+  for (const Setting& setting : settings) {  // also those that a later one replaces: a wrong value is wrong wherever it stands
+    const Option* option = schema.find(setting.key, scope);
+    if (option == nullptr) {
+      if (auto result = check_unused(schema, setting); !result) return tl::unexpected(std::move(result.error()));
+      if (std::find(config.unused_.begin(), config.unused_.end(), setting.key) == config.unused_.end()) config.unused_.push_back(setting.key);
+      continue;
+    }
+    auto value = checked(*option, setting);
+    if (!value) return tl::unexpected(std::move(value.error()));
+    config.values_[setting.key] = std::move(*value);
+    config.origins_[setting.key] = setting.where;
+  }
+  for (const Option& option : schema.options()) {
+    if (&option != schema.find(option.key, scope)) continue;  // another scope's row
+    config.order_.push_back(option.key);
+    if (config.values_.contains(option.key)) continue;
+    if (option.rule.allows && !option.rule.allows(option.default_value)) return tl::unexpected(missing(option, origin));
+    config.values_[option.key] = normalised(option.default_value);
+    config.origins_[option.key] = "default";
+  }
+  return config;
+}
+
+const Value& Config::value(std::string_view key) const {
+  const auto it = values_.find(key);
+  if (it == values_.end()) throw std::out_of_range(fmt::format("no option {} in this configuration", key));
+  return it->second;
+}
+
+std::string Config::where(std::string_view key) const {
+  const auto it = origins_.find(key);
+  if (it == origins_.end()) throw std::out_of_range(fmt::format("no option {} in this configuration", key));
+  return it->second;
+}
+
+}  // namespace troupe::core

@@ -1,0 +1,50 @@
+/// Expected failures are values: what went wrong, where, and what to do about it, in one line.
+/// Bugs (broken preconditions) are exceptions or assertions, never an Error. Thread rule: plain values.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tl/expected.hpp>
+
+namespace troupe::core {
+
+/// The kinds of failure a user or a supervisor reacts to differently. Each has one exit code (design §6).
+enum class Errc {
+  usage,        ///< wrong subcommand, flag or call: exit 2
+  config,       ///< bad configuration value or key: exit 78
+  data,         ///< dataset missing, truncated or malformed: exit 65
+  corrupt,      ///< a file of ours fails its checksum or format: exit 65
+  io,           ///< a system call on a file failed: exit 74
+  no_space,     ///< the disk is full: exit 74
+  timeout,      ///< a wait reached its deadline: exit 75
+  peer_lost,    ///< a member of the run is gone: exit 75
+  diverged,     ///< loss or parameters stopped being finite: exit 70
+  interrupted,  ///< stopped on request, after a checkpoint: exit 130
+  internal,     ///< an invariant of ours does not hold: exit 70
+};
+
+/// One line: what, where (file and line, record, worker and step, peer), and what to do.
+struct Error {
+  Errc code = Errc::internal;
+  std::string message;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+[[nodiscard]] inline tl::unexpected<Error> fail(Errc code, std::string message) {
+  return tl::unexpected<Error>(Error{code, std::move(message)});
+}
+
+/// The process exit code documented for this kind of failure.
+[[nodiscard]] int exit_code(Errc code) noexcept;
+
+/// Short stable name ("config", "no_space", …), used in logs and JSON.
+[[nodiscard]] std::string_view name(Errc code) noexcept;
+
+/// The Error for a failed system call on `path`: ENOSPC and EDQUOT become no_space, the rest io.
+[[nodiscard]] Error from_errno(int error_number, std::string_view doing, std::string_view path);
+
+}  // namespace troupe::core

@@ -1,0 +1,73 @@
+/// The arithmetic of exchanges and optimizers over flat float32 vectors, once per memory space. Strategies name kernels and
+/// never touch numbers; hosts, actors, simulator and replay run them through this interface.
+/// Each kernel is one pass over memory, element-wise, so a result does not depend on how a vector was cut into slices.
+/// All spans of one call have equal length and are aligned to kAlignment; they may be the same span only where said so.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/buffer.hpp"
+
+namespace troupe::core {
+
+using Span = std::span<float>;
+using ConstSpan = std::span<const float>;
+
+/// Element-wise optimizer rules. State slots: sgd none; momentum, nesterov one (velocity).
+enum class OptimizerKind : std::uint8_t { sgd, momentum, nesterov };
+
+/// One step's numbers. g' = g + weight_decay · x, then
+///   sgd:       x ← x − lr g'
+///   momentum:  v ← μ v − lr g';  x ← x + v
+///   nesterov:  v ← μ v − lr g';  x ← x + μ v − lr g'     (x is the look-ahead point y = x̂ + μ v; Sutskever et al. 2013)
+struct OptimizerStep {
+  OptimizerKind kind = OptimizerKind::sgd;
+  float lr = 0;
+  float momentum = 0;
+  float weight_decay = 0;
+};
+
+[[nodiscard]] constexpr int state_slots(OptimizerKind kind) noexcept { return kind == OptimizerKind::sgd ? 0 : 1; }
+
+/// Element-wise kernels on one memory space. Implementations are stateless on the host (thread-safe as long as the spans of
+/// concurrent calls do not overlap) and ordered by their stream on a device.
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+  [[nodiscard]] virtual MemorySpace space() const noexcept = 0;
+
+  virtual void fill(Span y, float value) const = 0;                       ///< y ← value
+  virtual void copy(Span y, ConstSpan x) const = 0;                       ///< y ← x
+  virtual void scale(Span y, float a) const = 0;                          ///< y ← a y
+  virtual void axpy(Span y, float a, ConstSpan x) const = 0;              ///< y ← y + a x
+  virtual void scale_add(Span y, float a, float b, ConstSpan x) const = 0;///< y ← a y + b x
+  virtual void difference(Span y, ConstSpan a, ConstSpan b) const = 0;    ///< y ← a − b; y may be a or b
+
+  /// Elastic averaging of one worker's x with the centre c (Zhang et al. 2015, eq. 4), both from before the call:
+  ///   d = x − c;  x ← x − alpha_worker d;  c ← c + alpha_center d
+  virtual void elastic_pair(Span x, Span center, float alpha_worker, float alpha_center) const = 0;
+  /// The same for a worker that goes on meanwhile: x ← alpha_worker d (to be subtracted later);  c ← c + alpha_center d
+  virtual void elastic_delta(Span x, Span center, float alpha_worker, float alpha_center) const = 0;
+
+  /// Every vector of `all` ← scale · Σ all, summed in list order from the left in float32. At least one vector.
+  virtual void reduce_all(std::span<const Span> all, float scale) const = 0;
+  /// Every vector of `all` but all[root] ← all[root].
+  virtual void broadcast_all(std::span<const Span> all, std::size_t root) const = 0;
+
+  /// One optimizer step. `velocity` is empty for sgd.
+  virtual void optimize(Span x, ConstSpan g, Span velocity, const OptimizerStep& step) const = 0;
+  /// The change that `optimize` would add to x goes to g instead, x stays: g ← Δx; velocity moves on.
+  virtual void optimize_delta(ConstSpan x, Span g, Span velocity, const OptimizerStep& step) const = 0;
+
+  /// Σ x², float64, over fixed chunks in fixed order: the same for any number of threads.
+  [[nodiscard]] virtual double squared_norm(ConstSpan x) const = 0;
+  [[nodiscard]] virtual bool all_finite(ConstSpan x) const = 0;
+};
+
+/// Plain C++ loops: the definition that the fast versions are tested against.
+[[nodiscard]] const Kernels& reference_kernels() noexcept;
+/// The fastest this CPU runs (AVX-512, AVX2 or the reference), chosen at the first call.
+[[nodiscard]] const Kernels& host_kernels() noexcept;
+
+}  // namespace troupe::core

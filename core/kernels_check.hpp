@@ -1,0 +1,25 @@
+/// Preconditions of the host kernels, checked once per call: a broken one is a bug of the caller and throws
+/// std::invalid_argument. Also the shape of the norm's sum, which every implementation has to share. Thread rule: pure.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/kernels.hpp"
+
+namespace troupe::core {
+
+/// squared_norm: float64 sums of chunks of this many floats, added in order. Within a chunk element i goes to lane
+/// i mod kNormLanes; lanes are then folded in halves (0+16, 1+17, …; 0+8, …).
+inline constexpr std::size_t kNormChunk = 4096;
+inline constexpr std::size_t kNormLanes = 32;
+
+void check_equal_sizes(ConstSpan a, ConstSpan b);
+void check_equal_sizes(ConstSpan a, ConstSpan b, ConstSpan c);
+/// Also: at least one vector.
+void check_equal_sizes(std::span<const Span> all);
+void check_root(std::span<const Span> all, std::size_t root);
+/// x and g of equal size; velocity too where the kind has one.
+void check_optimizer(ConstSpan x, ConstSpan g, ConstSpan velocity, const OptimizerStep& step);
+
+}  // namespace troupe::core

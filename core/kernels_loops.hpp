@@ -1,0 +1,245 @@
+/// The fast host kernels, written once over a vector type V and compiled once per instruction set (kernels_avx2.cpp,
+/// kernels_avx512.cpp). Internal to core.
+///
+/// Same bits everywhere: every formula is written once and run on V in the main loop and on one float in the tail; each
+/// operation rounds once (no contraction to fma: all of this waits for memory anyway). So the fast kernels equal the reference
+/// bit for bit (tolerance 0, NaN payloads aside), whatever the instruction set and wherever a vector was cut.
+///
+/// V must have internal linkage in its file: then so has everything instantiated here, and no code with wide instructions
+/// can be picked by the linker for a CPU without them. For the same reason this header calls nothing inline but intrinsics.
+#pragma once
+
+#include <cstddef>
+
+#include "core/kernels_check.hpp"
+
+namespace troupe::core {
+
+/// What one instruction set offers. Pointers are aligned to kAlignment (not relied on but for speed); n counts floats.
+struct HostLoops {
+  using Optimize = void (*)(float* x, const float* g, float* velocity, std::size_t n, float lr, float momentum, float decay);
+  using OptimizeDelta = void (*)(const float* x, float* g, float* velocity, std::size_t n, float lr, float momentum, float decay);
+
+  void (*fill)(float* y, float value, std::size_t n);
+  void (*scale)(float* y, float a, std::size_t n);
+  void (*axpy)(float* y, float a, const float* x, std::size_t n);
+  void (*scale_add)(float* y, float a, float b, const float* x, std::size_t n);
+  void (*difference)(float* y, const float* a, const float* b, std::size_t n);
+  void (*elastic_pair)(float* x, float* center, float alpha_worker, float alpha_center, std::size_t n);
+  void (*elastic_delta)(float* x, float* center, float alpha_worker, float alpha_center, std::size_t n);
+  void (*reduce_all)(const Span* all, std::size_t vectors, float scale, std::size_t n);
+  void (*broadcast_all)(const Span* all, std::size_t vectors, std::size_t root, std::size_t n);
+  Optimize optimize[3];             // by OptimizerKind
+  OptimizeDelta optimize_delta[3];  // by OptimizerKind
+  double (*squared_norm)(const float* x, std::size_t n);
+  bool (*all_finite)(const float* x, std::size_t n);
+};
+
+extern const HostLoops kAvx2Loops;
+extern const HostLoops kAvx512Loops;
+
+/// Written but not read vectors from this size on bypass the caches: they would not stay there, and a normal store reads
+/// the line first.
+inline constexpr std::size_t kStreamingFloats = std::size_t{8} << 20;
+
+template <class V>
+struct Loops {
+  static constexpr std::size_t kWidth = V::kWidth;
+
+  /// One float with V's operations.
+  struct One {
+    float value;
+    static One load(const float* from) { return {*from}; }
+    static One all(float value) { return {value}; }
+    void store(float* to) const { *to = value; }
+    void stream(float* to) const { *to = value; }
+    friend One operator+(One a, One b) { return {a.value + b.value}; }
+    friend One operator-(One a, One b) { return {a.value - b.value}; }
+    friend One operator*(One a, One b) { return {a.value * b.value}; }
+  };
+
+  template <class Body>
+  static void each(std::size_t n, Body body) {
+    std::size_t i = 0;
+#pragma GCC unroll 4
+    for (; i + kWidth <= n; i += kWidth) body.template operator()<V>(i);
+    for (; i < n; ++i) body.template operator()<One>(i);
+  }
+
+  static bool streams(const float* y, std::size_t n) {
+    return n >= kStreamingFloats && reinterpret_cast<std::size_t>(y) % kAlignment == 0;
+  }
+
+  static void fill(float* y, float value, std::size_t n) {
+    if (streams(y, n)) {
+      each(n, [=]<class T>(std::size_t i) { T::all(value).stream(y + i); });
+      V::fence();
+    } else {
+      each(n, [=]<class T>(std::size_t i) { T::all(value).store(y + i); });
+    }
+  }
+
+  static void scale(float* y, float a, std::size_t n) {
+    each(n, [=]<class T>(std::size_t i) { (T::all(a) * T::load(y + i)).store(y + i); });
+  }
+
+  static void axpy(float* y, float a, const float* x, std::size_t n) {
+    each(n, [=]<class T>(std::size_t i) { (T::load(y + i) + T::all(a) * T::load(x + i)).store(y + i); });
+  }
+
+  static void scale_add(float* y, float a, float b, const float* x, std::size_t n) {
+    each(n, [=]<class T>(std::size_t i) { (T::all(a) * T::load(y + i) + T::all(b) * T::load(x + i)).store(y + i); });
+  }
+
+  static void difference(float* y, const float* a, const float* b, std::size_t n) {
+    if (y != a && y != b && streams(y, n)) {
+      each(n, [=]<class T>(std::size_t i) { (T::load(a + i) - T::load(b + i)).stream(y + i); });
+      V::fence();
+    } else {
+      each(n, [=]<class T>(std::size_t i) { (T::load(a + i) - T::load(b + i)).store(y + i); });
+    }
+  }
+
+  static void elastic_pair(float* x, float* center, float alpha_worker, float alpha_center, std::size_t n) {
+    each(n, [=]<class T>(std::size_t i) {
+      const T worker = T::load(x + i);
+      const T middle = T::load(center + i);
+      const T d = worker - middle;
+      (worker - T::all(alpha_worker) * d).store(x + i);
+      (middle + T::all(alpha_center) * d).store(center + i);
+    });
+  }
+
+  static void elastic_delta(float* x, float* center, float alpha_worker, float alpha_center, std::size_t n) {
+    each(n, [=]<class T>(std::size_t i) {
+      const T middle = T::load(center + i);
+      const T d = T::load(x + i) - middle;
+      (T::all(alpha_worker) * d).store(x + i);
+      (middle + T::all(alpha_center) * d).store(center + i);
+    });
+  }
+
+  /// Any number of vectors in one pass over memory: the sum of a chunk stays in the first-level cache while each vector's
+  /// part of it is read, and the chunk's lines are still in the second level when they are written.
+  static void reduce_all(const Span* all, std::size_t vectors, float scale, std::size_t n) {
+    alignas(kAlignment) float sum[kChunk];
+    for (std::size_t begin = 0; begin < n; begin += kChunk) {
+      const std::size_t size = n - begin < kChunk ? n - begin : kChunk;
+      float* const to = sum;
+      const float* const first = all[0].data() + begin;
+      each(size, [=]<class T>(std::size_t i) { T::load(first + i).store(to + i); });
+      for (std::size_t v = 1; v < vectors; ++v) {
+        const float* const next = all[v].data() + begin;
+        each(size, [=]<class T>(std::size_t i) { (T::load(to + i) + T::load(next + i)).store(to + i); });
+      }
+      each(size, [=]<class T>(std::size_t i) { (T::all(scale) * T::load(to + i)).store(to + i); });
+      for (std::size_t v = 0; v < vectors; ++v) {
+        float* const target = all[v].data() + begin;
+        each(size, [=]<class T>(std::size_t i) { T::load(to + i).store(target + i); });
+      }
+    }
+  }
+
+  static void broadcast_all(const Span* all, std::size_t vectors, std::size_t root, std::size_t n) {
+    for (std::size_t begin = 0; begin < n; begin += kChunk) {
+      const std::size_t size = n - begin < kChunk ? n - begin : kChunk;
+      const float* const from = all[root].data() + begin;
+      for (std::size_t v = 0; v < vectors; ++v) {
+        if (v == root) continue;
+        float* const target = all[v].data() + begin;
+        if (streams(target, n))
+          each(size, [=]<class T>(std::size_t i) { T::load(from + i).stream(target + i); });
+        else
+          each(size, [=]<class T>(std::size_t i) { T::load(from + i).store(target + i); });
+      }
+    }
+    V::fence();
+  }
+
+  /// What the optimizer adds to x; moves the velocity.
+  template <OptimizerKind kKind, class T>
+  static T change(T x, T g, float* velocity, float lr, float momentum, float decay) {
+    const T decayed = g + T::all(decay) * x;
+    if constexpr (kKind == OptimizerKind::sgd) {
+      return T::all(-lr) * decayed;
+    } else {
+      const T v = T::all(momentum) * T::load(velocity) - T::all(lr) * decayed;
+      v.store(velocity);
+      if constexpr (kKind == OptimizerKind::momentum) return v;
+      return T::all(momentum) * v - T::all(lr) * decayed;
+    }
+  }
+
+  template <OptimizerKind kKind>
+  static void optimize(float* x, const float* g, float* velocity, std::size_t n, float lr, float momentum, float decay) {
+    each(n, [=]<class T>(std::size_t i) {
+      const T old = T::load(x + i);
+      (old + change<kKind>(old, T::load(g + i), velocity + i, lr, momentum, decay)).store(x + i);
+    });
+  }
+
+  template <OptimizerKind kKind>
+  static void optimize_delta(const float* x, float* g, float* velocity, std::size_t n, float lr, float momentum, float decay) {
+    each(n, [=]<class T>(std::size_t i) {
+      change<kKind>(T::load(x + i), T::load(g + i), velocity + i, lr, momentum, decay).store(g + i);
+    });
+  }
+
+  static double squared_norm(const float* x, std::size_t n) {
+    using Double = typename V::Double;
+    constexpr std::size_t kParts = kNormLanes / Double::kWidth;
+    double total = 0;
+    for (std::size_t begin = 0; begin < n; begin += kNormChunk) {
+      const std::size_t size = n - begin < kNormChunk ? n - begin : kNormChunk;
+      const float* const from = x + begin;
+      Double parts[kParts];
+      for (Double& part : parts) part = Double::zero();
+      std::size_t i = 0;
+      for (; i + kNormLanes <= size; i += kNormLanes)
+        for (std::size_t part = 0; part < kParts; ++part) parts[part].add_square(from + i + part * Double::kWidth);
+      alignas(kAlignment) double lanes[kNormLanes];
+      for (std::size_t part = 0; part < kParts; ++part) parts[part].store(lanes + part * Double::kWidth);
+      for (; i < size; ++i) lanes[i % kNormLanes] += static_cast<double>(from[i]) * static_cast<double>(from[i]);
+      for (std::size_t half = kNormLanes / 2; half > 0; half /= 2)
+        for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+      total += lanes[0];
+    }
+    return total;
+  }
+
+  /// x − x is 0 for every finite x and NaN for the others, and a NaN stays in the sum.
+  static bool all_finite(const float* x, std::size_t n) {
+    constexpr std::size_t kSums = 4;  // independent, so that additions overlap
+    constexpr std::size_t kStep = kSums * kWidth;
+    for (std::size_t begin = 0; begin < n; begin += kChunk) {
+      const std::size_t size = n - begin < kChunk ? n - begin : kChunk;
+      const float* const from = x + begin;
+      V sums[kSums] = {V::all(0), V::all(0), V::all(0), V::all(0)};
+      std::size_t i = 0;
+      for (; i + kStep <= size; i += kStep)
+        for (std::size_t s = 0; s < kSums; ++s) {
+          const V element = V::load(from + i + s * kWidth);
+          sums[s] = sums[s] + (element - element);
+        }
+      alignas(kAlignment) float lanes[kWidth];
+      ((sums[0] + sums[1]) + (sums[2] + sums[3])).store(lanes);
+      float sum = 0;
+      for (const float lane : lanes) sum += lane;
+      for (; i < size; ++i) sum += from[i] - from[i];
+      if (sum != 0) return false;  // NaN
+    }
+    return true;
+  }
+
+  static constexpr std::size_t kChunk = 1024;  // 4 KiB: a page of each vector
+
+  static constexpr HostLoops table() {
+    using enum OptimizerKind;
+    return {fill, scale, axpy, scale_add, difference, elastic_pair, elastic_delta, reduce_all, broadcast_all,
+            {optimize<sgd>, optimize<momentum>, optimize<nesterov>},
+            {optimize_delta<sgd>, optimize_delta<momentum>, optimize_delta<nesterov>},
+            squared_norm, all_finite};
+  }
+};
+
+}  // namespace troupe::core
