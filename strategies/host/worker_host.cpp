@@ -30,7 +30,7 @@ void WorkerHost::step_done(double epoch, const core::OptimizerStep& optimizer) {
   computing_ = false;
   blocked_ = true;
   blocked_since_ = ports_.worker.now();
-  longest_wait_ = Duration{0};
+  longest_wait_ = local_ = Duration{0};
   epoch_ = epoch;
   lr_ = optimizer.lr;
   // First what came during the step: an answer that is applied now frees the way for the exchange that this step may begin.
@@ -133,7 +133,7 @@ void WorkerHost::execute(const Compute&) {
   if (computing_) throw std::logic_error("strategy: Compute while a step is under way");
   for (const Slot slot : {kParams, kGrads, kVelocity}) require_free(slot, "Compute");
   if (blocked_) {
-    const auto stood = ports_.worker.now() - blocked_since_;
+    const auto stood = ports_.worker.now() - blocked_since_ - local_;
     const auto wait = std::min(stood, longest_wait_);
     totals_.wait += wait;
     totals_.exchange += stood - wait;
@@ -147,7 +147,11 @@ void WorkerHost::execute(const ApplyLocal& action) {
   for (const auto& [id, flight] : flights_) {
     if (writes(action.call, flight.slot)) require_free(flight.slot, "ApplyLocal");
   }
+  const auto began = ports_.worker.now();
   ports_.worker.run(action.call);
+  const auto took = ports_.worker.now() - began;
+  local_ += took;
+  totals_.local += took;
 }
 
 void WorkerHost::execute(const Exchange& action) {

@@ -31,6 +31,7 @@ struct WorkerTotals {
   std::uint64_t parts = 0;
   Duration exchange{0};         ///< blocked, and bytes or kernels were being worked on
   Duration wait{0};             ///< blocked, and waiting for others
+  Duration local{0};            ///< kernels on the worker's own slots: the optimizer, copies, what an answer changes
 };
 
 class WorkerHost {
@@ -112,6 +113,7 @@ class WorkerHost {
   bool blocked_ = false;                   // neither computing nor told to
   Duration blocked_since_{0};
   Duration longest_wait_{0};               // of the exchanges that ended since blocked_since_
+  Duration local_{0};                      // own kernels since blocked_since_: work, not standing still
 };
 
 }  // namespace troupe::strategies
