@@ -50,7 +50,8 @@ struct Batch {
   std::int64_t count = 0;                // samples that matter (≤ batch); the rest is padding that evaluate() leaves out
 };
 
-/// Means and counts over one batch. top5 counts are of models with at least five classes, else 0.
+/// Means and counts over one batch. A label's rank is the number of classes with a greater output, or an equal one and a lower
+/// index: top1 counts rank 0, top5 ranks below 5. top5 is 0 for models with fewer than five classes.
 struct StepResult {
   double loss = 0;                       // mean over the samples
   std::int64_t top1 = 0;                 // correct samples

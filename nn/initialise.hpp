@@ -1,0 +1,16 @@
+/// Where training starts from. Thread rule: pure function.
+#pragma once
+
+#include <cstdint>
+
+#include "core/kernels.hpp"
+#include "nn/graph.hpp"
+
+namespace troupe::nn {
+
+/// Fills `canonical` [graph.parameter_count()] with the initial parameters: a function of (graph, seed) alone, so every replica,
+/// every backend and every resumed run starts from the same bits. Parameter k draws from Random(seed, Purpose::initialise, k)
+/// in row-major order; formulas stand at Initialiser. REQUIRES: the size fits (std::invalid_argument).
+void initialise(const Graph& graph, std::uint64_t seed, core::Span canonical);
+
+}  // namespace troupe::nn

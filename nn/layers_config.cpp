@@ -1,0 +1,166 @@
+#include "nn/layers_config.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace troupe::nn {
+namespace {
+
+using nlohmann::json;
+
+/// Reads one table; the first problem sticks and later reads give defaults, so that a layer reads as a list of its keys.
+class Reader {
+ public:
+  Reader(const json& table, std::string where, Initialiser weight) : table_(table), where_(std::move(where)), weight_(weight) {}
+
+  std::int64_t integer(const std::string& key, std::optional<std::int64_t> otherwise = std::nullopt) {
+    const json* value = find(key);
+    if (value == nullptr) {
+      if (!otherwise) fail_once(fmt::format("{} is missing", key));
+      return otherwise.value_or(1);
+    }
+    if (!value->is_number_integer()) return fail_once(fmt::format("{} = {}: must be an integer", key, value->dump())), 1;
+    return value->get<std::int64_t>();
+  }
+  double number(const std::string& key, double otherwise) {
+    const json* value = find(key);
+    if (value == nullptr) return otherwise;
+    if (!value->is_number()) return fail_once(fmt::format("{} = {}: must be a number", key, value->dump())), otherwise;
+    return value->get<double>();
+  }
+  std::string word(const std::string& key, const std::string& otherwise, const std::vector<std::string>& known) {
+    const json* value = find(key);
+    if (value == nullptr) return otherwise;
+    if (!value->is_string()) return fail_once(fmt::format("{} = {}: must be text in quotes", key, value->dump())), otherwise;
+    auto text = value->get<std::string>();
+    if (std::ranges::find(known, text) == known.end())
+      fail_once(fmt::format("{} = \"{}\": must be one of {} (nearest: \"{}\")", key, text, fmt::join(known, " | "), nearest_word(text, known)));
+    return text;
+  }
+  Initialiser initialiser() {
+    Initialiser result = weight_;
+    static const std::vector<std::string> known{"normal", "uniform", "xavier", "he"};
+    const auto name = word("initialiser", "", known);
+    if (!name.empty())
+      if (const auto kind = parse_initialiser(name, "initialiser")) result.kind = *kind;
+    result.scale = number("init_scale", result.scale);
+    return result;
+  }
+
+  /// `layer`, unless something was wrong. A key that nothing asked for comes first: it is often why another is missing.
+  core::Result<Layer> finish(Layer layer) {
+    for (const auto& [key, value] : table_.items()) {
+      if (asked_.contains(key)) continue;
+      problem_.reset();
+      fail_once(fmt::format("unknown key \"{}\" (nearest: \"{}\")", key, nearest_word(key, {asked_.begin(), asked_.end()})));
+      break;
+    }
+    if (problem_) return core::fail(core::Errc::config, *problem_);
+    return layer;
+  }
+
+ private:
+  const json* find(const std::string& key) {
+    asked_.insert(key);
+    const auto it = table_.find(key);
+    return it == table_.end() ? nullptr : &*it;
+  }
+  void fail_once(const std::string& why) {
+    if (!problem_) problem_ = fmt::format("{}: {}", where_, why);
+  }
+
+  const json& table_;
+  std::string where_;
+  Initialiser weight_;
+  std::set<std::string> asked_{"type"};
+  std::optional<std::string> problem_;
+};
+
+using Parse = core::Result<Layer> (*)(Reader&);
+
+core::Result<Layer> linear(Reader& r) {
+  LinearLayer layer{r.integer("outputs"), r.initialiser()};
+  return r.finish(layer);
+}
+core::Result<Layer> conv2d(Reader& r) {
+  Conv2dLayer layer{r.integer("outputs"), r.integer("kernel"), r.integer("stride", 1), r.integer("padding", 0), r.initialiser()};
+  return r.finish(layer);
+}
+core::Result<Layer> pool(Reader& r) {
+  PoolLayer layer;
+  layer.kind = r.word("kind", "max", {"max", "average"}) == "average" ? PoolKind::average : PoolKind::max;
+  layer.kernel = r.integer("kernel", 2);
+  layer.stride = r.integer("stride", layer.kernel);
+  layer.padding = r.integer("padding", 0);
+  return r.finish(layer);
+}
+core::Result<Layer> dropout(Reader& r) {
+  DropoutLayer layer{r.number("rate", 0.5)};
+  return r.finish(layer);
+}
+template <Activation kind>
+core::Result<Layer> activation(Reader& r) {
+  return r.finish(ActivationLayer{kind});
+}
+core::Result<Layer> flatten(Reader& r) { return r.finish(FlattenLayer{}); }
+
+const std::map<std::string, Parse>& parsers() {
+  static const std::map<std::string, Parse> table{
+      {"conv2d", conv2d},   {"dropout", dropout},
+      {"flatten", flatten}, {"linear", linear},
+      {"pool", pool},       {"relu", activation<Activation::relu>},
+      {"tanh", activation<Activation::tanh>}, {"sigmoid", activation<Activation::sigmoid>}};
+  return table;
+}
+
+core::Result<Layer> parse_layer(const json& table, const std::string& where, const Initialiser& weight) {
+  const auto refuse = [&](const std::string& why) { return core::fail(core::Errc::config, fmt::format("{}: {}", where, why)); };
+  std::vector<std::string> types;
+  for (const auto& [type, parse] : parsers()) types.push_back(type);
+  if (!table.is_object()) return refuse(fmt::format("{} is not a table like {{type = \"relu\"}}", table.dump()));
+  const auto type = table.find("type");
+  if (type == table.end()) return refuse(fmt::format("type is missing: one of {}", fmt::join(types, " | ")));
+  if (!type->is_string()) return refuse(fmt::format("type = {}: must be text in quotes", type->dump()));
+  const auto name = type->get<std::string>();
+  const auto found = parsers().find(name);
+  if (found == parsers().end())
+    return refuse(fmt::format("unknown type \"{}\" (nearest: \"{}\"): one of {}", name, nearest_word(name, types), fmt::join(types, " | ")));
+  Reader reader(table, fmt::format("{} ({})", where, name), weight);
+  return found->second(reader);
+}
+
+}  // namespace
+
+core::Result<std::vector<Layer>> parse_layers(const core::Structure& layers, const Initialiser& weight) {
+  const json list = json::parse(layers.json, nullptr, /*allow_exceptions=*/false);
+  if (!list.is_array()) return core::fail(core::Errc::config, "model.layers: must be a list of tables like {type = \"relu\"}");
+  std::vector<Layer> result;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    auto layer = parse_layer(list[i], fmt::format("model.layers[{}]", i), weight);
+    if (!layer) return tl::unexpected(std::move(layer.error()));
+    result.push_back(std::move(*layer));
+  }
+  return result;
+}
+
+core::Result<InitialiserKind> parse_initialiser(std::string_view name, std::string_view key) {
+  if (name == "normal") return InitialiserKind::normal;
+  if (name == "uniform") return InitialiserKind::uniform;
+  if (name == "xavier") return InitialiserKind::xavier;
+  if (name == "he") return InitialiserKind::he;
+  return core::fail(core::Errc::config, fmt::format("{} = \"{}\": must be one of normal | uniform | xavier | he", key, name));
+}
+
+std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
+  core::Schema schema;  // the same distance as for misspelt keys
+  for (const auto& name : known) schema.add_option({name, {}, {}, {}, {}});
+  return schema.nearest(word);
+}
+
+}  // namespace troupe::nn

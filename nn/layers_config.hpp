@@ -1,0 +1,29 @@
+/// `model.layers`: layers written in a config file, e.g. {type = "conv2d", outputs = 20, kernel = 5}. Thread rule: pure function.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/error.hpp"
+#include "nn/graph.hpp"
+
+namespace troupe::nn {
+
+/// Types and their keys (default; required where none is given):
+///   linear   outputs, initialiser, init_scale
+///   conv2d   outputs, kernel, stride (1), padding (0), initialiser, init_scale
+///   pool     kind ("max" or "average"; "max"), kernel (2), stride (kernel), padding (0)
+///   dropout  rate (0.5)
+///   relu, sigmoid, tanh, flatten: no keys
+/// `weight` is how weights start where a layer does not say. Errc::config names the layer ("model.layers[2]", from 0), the value,
+/// and the nearest known word for an unknown one. Whether layers fit each other is Graph's question.
+[[nodiscard]] core::Result<std::vector<Layer>> parse_layers(const core::Structure& layers, const Initialiser& weight);
+
+/// "normal", "uniform", "xavier" or "he"; Errc::config for anything else, naming `key`.
+[[nodiscard]] core::Result<InitialiserKind> parse_initialiser(std::string_view name, std::string_view key);
+
+/// The word of `known` that is nearest to `word`, for messages.
+[[nodiscard]] std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace troupe::nn

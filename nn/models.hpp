@@ -1,0 +1,45 @@
+/// Section [model] and the models that come with Troupe. Thread rule: plain values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/error.hpp"
+#include "nn/graph.hpp"
+
+namespace troupe::nn {
+
+/// `name` chooses a model of the zoo; with `layers` it is only a label.
+struct ModelConfig {
+  std::string name;
+  std::vector<std::int64_t> widths{100, 100};      // hidden layers of mlp
+  std::string activation = "auto";
+  std::string loss = "softmax_cross_entropy";
+  std::int64_t classes = 0;                        // outputs; 0: as many as the data has classes
+  std::string initialiser = "xavier";
+  double init_scale = 0.01;
+  core::Structure layers;                          // nn/layers_config.hpp
+};
+[[nodiscard]] const core::Table<ModelConfig>& model_table();
+
+/// One model of the zoo with its defaults.
+struct ZooEntry {
+  std::string name;
+  Shape input;                                     // of `parameters`; build_model takes others where they fit
+  std::int64_t classes = 0;
+  std::int64_t parameters = 0;
+  std::string description;
+};
+[[nodiscard]] const std::vector<ZooEntry>& model_zoo();
+
+/// The model for samples of shape `input` in `classes` classes.
+///   mlp    fully connected: input, `widths` with `activation` (sigmoid), classes. With squared_error the outputs are sigmoids
+///          too (the Blue Gene model), with softmax_cross_entropy they are plain.
+///   lenet  conv 5x5-20, max pool 2, conv 5x5-50, max pool 2, fc 500, `activation` (relu), classes (LeCun et al. 1998 in the form of
+///          today's frameworks: 431,080 parameters for 1x28x28 and 10 classes).
+/// Errc::config: unknown name (with the nearest), what does not fit, fewer outputs than `classes`.
+[[nodiscard]] core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int64_t classes);
+
+}  // namespace troupe::nn

@@ -1,0 +1,53 @@
+#include "nn/optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::nn {
+
+const core::Table<TrainConfig>& train_table() {
+  using core::above;
+  using core::at_least;
+  static const core::Table<TrainConfig> table{
+      "train",
+      {{"optimizer", &TrainConfig::optimizer, core::one_of({"sgd", "momentum", "nesterov"}), "rule of the local step"},
+       {"lr", &TrainConfig::lr, at_least(0), "learning rate"},
+       {"momentum", &TrainConfig::momentum, core::between(0, 1), "share of the velocity kept per step; sgd has none"},
+       {"weight_decay", &TrainConfig::weight_decay, at_least(0), "added to the gradient, times the parameters"},
+       {"lr_policy", &TrainConfig::lr_policy, core::one_of({"constant", "step", "polynomial"}), "how the learning rate falls"},
+       {"lr_step", &TrainConfig::lr_step, above(0), "step: epochs between falls"},
+       {"lr_gamma", &TrainConfig::lr_gamma, above(0), "step: factor of a fall"},
+       {"lr_power", &TrainConfig::lr_power, above(0), "polynomial: exponent; 1 falls linearly to 0"},
+       {"warmup_epochs", &TrainConfig::warmup_epochs, at_least(0), "epochs in which the learning rate grows linearly to its value"},
+       {"warmup_from", &TrainConfig::warmup_from, at_least(0), "the warm-up starts at lr / this; 0: the number of workers"},
+       {"scale_lr", &TrainConfig::scale_lr, core::anything(), "multiply lr by the number of workers"}}};
+  return table;
+}
+
+double learning_rate(const TrainConfig& config, double epoch_position, double total_epochs, int workers) noexcept {
+  double rate = config.lr * (config.scale_lr ? workers : 1);
+  if (config.lr_policy == "step") {
+    rate *= std::pow(config.lr_gamma, std::floor(epoch_position / config.lr_step));
+  } else if (config.lr_policy == "polynomial") {
+    rate *= std::pow(std::clamp(1.0 - epoch_position / total_epochs, 0.0, 1.0), config.lr_power);
+  }
+  if (epoch_position < config.warmup_epochs) {
+    const double start = 1.0 / (config.warmup_from > 0 ? config.warmup_from : workers);
+    rate *= start + (1.0 - start) * epoch_position / config.warmup_epochs;
+  }
+  return rate;
+}
+
+core::OptimizerKind optimizer_kind(const TrainConfig& config) noexcept {
+  if (config.optimizer == "sgd") return core::OptimizerKind::sgd;
+  if (config.optimizer == "nesterov") return core::OptimizerKind::nesterov;
+  return core::OptimizerKind::momentum;
+}
+
+core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs, int workers) noexcept {
+  const auto kind = optimizer_kind(config);
+  return {kind, static_cast<float>(learning_rate(config, epoch_position, total_epochs, workers)),
+          kind == core::OptimizerKind::sgd ? 0.0f : static_cast<float>(config.momentum), static_cast<float>(config.weight_decay)};
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,163 @@
+#include "tests/nn/reference_layers.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::nn::reference {
+namespace {
+
+std::size_t at(const Shape& shape, std::int64_t c, std::int64_t h, std::int64_t w) {
+  return static_cast<std::size_t>((c * shape.height + h) * shape.width + w);
+}
+
+/// Calls visit(output position, input position, kernel row, kernel column) for every window element that is not padding,
+/// for one output channel of `output` and one input channel of `input`.
+template <class Window, class Visit>
+void for_each_tap(const Window& window, const Site& site, std::int64_t out_channel, std::int64_t in_channel, Visit visit) {
+  for (std::int64_t oh = 0; oh < site.output.height; ++oh)
+    for (std::int64_t ow = 0; ow < site.output.width; ++ow)
+      for (std::int64_t kh = 0; kh < window.kernel; ++kh)
+        for (std::int64_t kw = 0; kw < window.kernel; ++kw) {
+          const std::int64_t ih = oh * window.stride + kh - window.padding;
+          const std::int64_t iw = ow * window.stride + kw - window.padding;
+          if (ih < 0 || iw < 0 || ih >= site.input.height || iw >= site.input.width) continue;
+          visit(at(site.output, out_channel, oh, ow), at(site.input, in_channel, ih, iw), kh, kw);
+        }
+}
+
+std::size_t tap(const Conv2dLayer& layer, const Site& site, std::int64_t o, std::int64_t i, std::int64_t kh, std::int64_t kw) {
+  return static_cast<std::size_t>(((o * site.input.channels + i) * layer.kernel + kh) * layer.kernel + kw);
+}
+
+struct Forward {
+  const Site& site;
+  In x;
+  Out y;
+
+  void operator()(const LinearLayer&) const {
+    for (std::size_t o = 0; o < y.size(); ++o) {
+      y[o] = site.bias[o];
+      for (std::size_t i = 0; i < x.size(); ++i) y[o] += site.weight[o * x.size() + i] * x[i];
+    }
+  }
+  void operator()(const Conv2dLayer& layer) const {
+    for (std::size_t p = 0; p < y.size(); ++p) y[p] = site.bias[p / static_cast<std::size_t>(site.output.height * site.output.width)];
+    for (std::int64_t o = 0; o < site.output.channels; ++o)
+      for (std::int64_t i = 0; i < site.input.channels; ++i)
+        for_each_tap(layer, site, o, i, [&](std::size_t to, std::size_t from, std::int64_t kh, std::int64_t kw) {
+          y[to] += site.weight[tap(layer, site, o, i, kh, kw)] * x[from];
+        });
+  }
+  void operator()(const PoolLayer& layer) const {
+    std::vector<int> taps(y.size(), 0);
+    for (std::int64_t c = 0; c < site.output.channels; ++c)
+      for_each_tap(layer, site, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) {
+        const bool first = taps[to]++ == 0;
+        if (layer.kind == PoolKind::average)
+          y[to] = (first ? 0 : y[to]) + x[from];
+        else if (first || x[from] > y[to])
+          y[to] = x[from];
+      });
+    if (layer.kind == PoolKind::average)
+      for (std::size_t p = 0; p < y.size(); ++p) y[p] /= taps[p];
+  }
+  void operator()(const ActivationLayer& layer) const {
+    std::ranges::transform(x, y.begin(), [&](double v) {
+      switch (layer.kind) {
+        case Activation::relu: return v > 0 ? v : 0.0;
+        case Activation::sigmoid: return 1 / (1 + std::exp(-v));
+        case Activation::tanh: return std::tanh(v);
+      }
+      return v;
+    });
+  }
+  void operator()(const DropoutLayer&) const {
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = site.mask.empty() ? x[i] : x[i] * site.mask[i];
+  }
+  void operator()(const FlattenLayer&) const { std::ranges::copy(x, y.begin()); }
+};
+
+struct Backward {
+  const Site& site;
+  In x;
+  In y;
+  In dy;
+  Out dx;
+  Out dweight;
+  Out dbias;
+
+  void operator()(const LinearLayer&) const {
+    std::ranges::fill(dx, 0.0);
+    for (std::size_t o = 0; o < dy.size(); ++o) {
+      dbias[o] += dy[o];
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        dweight[o * x.size() + i] += dy[o] * x[i];
+        dx[i] += dy[o] * site.weight[o * x.size() + i];
+      }
+    }
+  }
+  void operator()(const Conv2dLayer& layer) const {
+    std::ranges::fill(dx, 0.0);
+    for (std::size_t p = 0; p < dy.size(); ++p) dbias[p / static_cast<std::size_t>(site.output.height * site.output.width)] += dy[p];
+    for (std::int64_t o = 0; o < site.output.channels; ++o)
+      for (std::int64_t i = 0; i < site.input.channels; ++i)
+        for_each_tap(layer, site, o, i, [&](std::size_t to, std::size_t from, std::int64_t kh, std::int64_t kw) {
+          const std::size_t w = tap(layer, site, o, i, kh, kw);
+          dweight[w] += dy[to] * x[from];
+          dx[from] += dy[to] * site.weight[w];
+        });
+  }
+  void operator()(const PoolLayer& layer) const {
+    std::ranges::fill(dx, 0.0);
+    std::vector<int> taps(dy.size(), 0);
+    std::vector<bool> given(dy.size(), false);  // max: the first of equal elements gets it all
+    for (std::int64_t c = 0; c < site.output.channels; ++c)
+      for_each_tap(layer, site, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) {
+        ++taps[to];
+        if (layer.kind == PoolKind::average || given[to] || x[from] != y[to]) return;
+        given[to] = true;
+        dx[from] += dy[to];
+      });
+    if (layer.kind == PoolKind::max) return;
+    for (std::int64_t c = 0; c < site.output.channels; ++c)
+      for_each_tap(layer, site, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) { dx[from] += dy[to] / taps[to]; });
+  }
+  void operator()(const ActivationLayer& layer) const {
+    for (std::size_t i = 0; i < dx.size(); ++i) switch (layer.kind) {
+        case Activation::relu: dx[i] = x[i] > 0 ? dy[i] : 0; break;
+        case Activation::sigmoid: dx[i] = dy[i] * y[i] * (1 - y[i]); break;
+        case Activation::tanh: dx[i] = dy[i] * (1 - y[i] * y[i]); break;
+      }
+  }
+  void operator()(const DropoutLayer&) const {
+    for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = site.mask.empty() ? dy[i] : dy[i] * site.mask[i];
+  }
+  void operator()(const FlattenLayer&) const { std::ranges::copy(dy, dx.begin()); }
+};
+
+}  // namespace
+
+void forward(const Layer& layer, const Site& site, In x, Out y) { std::visit(Forward{site, x, y}, layer); }
+
+void backward(const Layer& layer, const Site& site, In x, In y, In dy, Out dx, Out dweight, Out dbias) {
+  std::visit(Backward{site, x, y, dy, dx, dweight, dbias}, layer);
+}
+
+double loss_and_gradient(Loss loss, In z, std::int64_t label, Out dz) {
+  const auto hot = [&](std::size_t k) { return static_cast<std::int64_t>(k) == label ? 1.0 : 0.0; };
+  if (loss == Loss::squared_error) {
+    double sum = 0;
+    for (std::size_t k = 0; k < z.size(); ++k) {
+      dz[k] = z[k] - hot(k);
+      sum += dz[k] * dz[k] / 2;
+    }
+    return sum;
+  }
+  const double largest = std::ranges::max(z);
+  double total = 0;
+  for (const double v : z) total += std::exp(v - largest);
+  for (std::size_t k = 0; k < z.size(); ++k) dz[k] = std::exp(z[k] - largest) / total - hot(k);
+  return std::log(total) + largest - z[static_cast<std::size_t>(label)];
+}
+
+}  // namespace troupe::nn::reference

@@ -1,0 +1,165 @@
+#include "tests/nn/reference_model.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "core/random.hpp"
+
+namespace troupe::nn {
+namespace {
+
+using core::Purpose;
+using core::Random;
+
+constexpr std::size_t kBatch = 3;
+
+Graph graph_of(std::vector<Layer> layers, Shape input, Loss loss = Loss::softmax_cross_entropy) {
+  auto graph = Graph::sequential("m", input, std::move(layers), loss);
+  EXPECT_TRUE(graph) << graph.error().message;
+  return std::move(graph.value());
+}
+
+/// (f(v + h) − f(v − h)) / 2h for every entry of `values`, against `gradient`. Truncation is O(h²), rounding 1e-16 / h.
+template <class Loss>
+void expect_gradient(std::vector<double>& values, const std::vector<double>& gradient, Loss loss, const char* what) {
+  constexpr double kStep = 1e-5;
+  ASSERT_EQ(values.size(), gradient.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double saved = values[i];
+    values[i] = saved + kStep;
+    const double up = loss();
+    values[i] = saved - kStep;
+    const double down = loss();
+    values[i] = saved;
+    EXPECT_NEAR(gradient[i], (up - down) / (2 * kStep), 1e-8) << what << " " << i;
+    largest = std::max(largest, std::abs(gradient[i]));
+  }
+  EXPECT_GT(largest, 1e-4) << what << ": the gradient is all but zero, the check would prove nothing";
+}
+
+void check_gradients(Graph graph, const ReferenceModel::Masks& masks = {}) {
+  ReferenceModel model(std::move(graph));
+  Random random(7, Purpose::test, 1);
+  std::vector<double> images(kBatch * static_cast<std::size_t>(model.graph().input().size()));
+  for (double& v : images) v = random.normal();  // no two values this close: finite differences cross no kink of relu or max
+  for (double& v : model.parameters()) v = 0.5 * random.normal();
+  std::vector<std::int32_t> labels(kBatch);
+  for (auto& label : labels) label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(model.graph().output().size())));
+
+  const auto result = model.run(std::span<const double>(images), labels, masks);
+  const auto loss = [&] { return model.run(std::span<const double>(images), labels, masks).loss; };
+  expect_gradient(model.parameters(), result.gradients, loss, "parameter");
+  expect_gradient(images, result.input_gradient, loss, "input");
+}
+
+TEST(ReferenceModel, LinearGradients) { check_gradients(graph_of({LinearLayer{4, {}}, LinearLayer{3, {}}}, {5, 1, 1})); }
+
+TEST(ReferenceModel, LinearOverAnImageGradients) { check_gradients(graph_of({LinearLayer{3, {}}}, {2, 3, 2})); }
+
+TEST(ReferenceModel, ConvolutionGradients) { check_gradients(graph_of({Conv2dLayer{3, 2, 1, 0, {}}, LinearLayer{3, {}}}, {2, 4, 3})); }
+
+TEST(ReferenceModel, StridedPaddedConvolutionGradients) {
+  check_gradients(graph_of({Conv2dLayer{2, 3, 2, 1, {}}, Conv2dLayer{3, 2, 1, 1, {}}, LinearLayer{3, {}}}, {2, 6, 5}));
+}
+
+TEST(ReferenceModel, MaxPoolGradients) {
+  check_gradients(graph_of({Conv2dLayer{2, 1, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 2, 0}, LinearLayer{3, {}}}, {2, 5, 4}));
+  check_gradients(graph_of({PoolLayer{PoolKind::max, 3, 2, 1}, LinearLayer{3, {}}}, {2, 5, 6}));
+}
+
+TEST(ReferenceModel, AveragePoolGradients) {
+  check_gradients(graph_of({PoolLayer{PoolKind::average, 2, 2, 0}, LinearLayer{3, {}}}, {2, 5, 4}));
+  check_gradients(graph_of({PoolLayer{PoolKind::average, 3, 2, 1}, LinearLayer{3, {}}}, {2, 5, 6}));
+}
+
+TEST(ReferenceModel, ActivationGradients) {
+  for (const auto kind : {Activation::relu, Activation::sigmoid, Activation::tanh})
+    check_gradients(graph_of({LinearLayer{6, {}}, ActivationLayer{kind}, LinearLayer{3, {}}}, {4, 1, 1}));
+}
+
+TEST(ReferenceModel, FlattenGradients) { check_gradients(graph_of({Conv2dLayer{2, 2, 1, 0, {}}, FlattenLayer{}}, {1, 3, 3})); }
+
+TEST(ReferenceModel, SquaredErrorGradients) {
+  check_gradients(graph_of({LinearLayer{4, {}}, ActivationLayer{Activation::sigmoid}, LinearLayer{3, {}}, ActivationLayer{Activation::sigmoid}},
+                           {5, 1, 1}, Loss::squared_error));
+}
+
+TEST(ReferenceModel, DropoutGradientsUnderAGivenMask) {
+  Graph graph = graph_of({LinearLayer{8, {}}, DropoutLayer{0.5}, LinearLayer{3, {}}}, {4, 1, 1});
+  const auto masks = ReferenceModel(graph).dropout_masks(3, 11, kBatch);
+  ASSERT_EQ(masks.size(), 1u);
+  check_gradients(std::move(graph), masks);
+}
+
+TEST(ReferenceModel, DropoutKeepsAndScalesByItsMask) {
+  ReferenceModel model(graph_of({DropoutLayer{0.75}, LinearLayer{2, {}}}, {3, 1, 1}));
+  const std::vector<double> images{1, 2, 3};
+  const std::vector<std::int32_t> labels{0};
+  EXPECT_EQ(model.run(std::span<const double>(images), labels).activations[0], images);  // evaluation: identity
+  const auto result = model.run(std::span<const double>(images), labels, {{0, {4, 0, 4}}});
+  EXPECT_EQ(result.activations[0], (std::vector<double>{4, 0, 12}));
+}
+
+TEST(ReferenceModel, ConvolutionByHand) {
+  // One 2x2 filter [[1, 2], [3, 4]] and bias 10, stride 2, padding 1, over [[1, 2, 3], [4, 5, 6], [7, 8, 9]]; windows start
+  // at rows and columns −1 and 1: 4·1; 3·2 + 4·3; 2·4 + 4·7; 5 + 2·6 + 3·8 + 4·9.
+  ReferenceModel model(graph_of({Conv2dLayer{1, 2, 2, 1, {}}, FlattenLayer{}}, {1, 3, 3}));
+  model.parameters() = {1, 2, 3, 4, 10};
+  const std::vector<double> image{1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const auto result = model.run(std::span<const double>(image), std::vector<std::int32_t>{0});
+  EXPECT_EQ(result.outputs, (std::vector<double>{14, 28, 46, 87}));
+}
+
+TEST(ReferenceModel, PoolingByHand) {
+  const std::vector<double> image{1, 2, 3, 4, 5, 6, 7, 8, 9};  // 3x3
+  const std::vector<std::int32_t> label{0};
+  const auto pooled = [&](PoolKind kind) {
+    ReferenceModel model(graph_of({PoolLayer{kind, 2, 2, 1}, LinearLayer{2, {}}}, {1, 3, 3}));
+    return model.run(std::span<const double>(image), label).activations[0];
+  };
+  // Windows hold {1}, {2, 3}, {4, 7}, {5, 6, 8, 9}; padding is neither a maximum nor counted.
+  EXPECT_EQ(pooled(PoolKind::max), (std::vector<double>{1, 3, 7, 9}));
+  EXPECT_EQ(pooled(PoolKind::average), (std::vector<double>{1, 2.5, 5.5, 7}));
+}
+
+TEST(ReferenceModel, MaxPoolIgnoresPaddingBelowNegativeValues) {
+  ReferenceModel model(graph_of({PoolLayer{PoolKind::max, 2, 2, 1}, LinearLayer{2, {}}}, {1, 1, 1}));
+  const std::vector<double> image{-3};
+  EXPECT_EQ(model.run(std::span<const double>(image), std::vector<std::int32_t>{0}).activations[0], std::vector<double>{-3});
+}
+
+TEST(ReferenceModel, LossesByHand) {
+  // One linear layer with zero weights and biases (1, 2, 3), two samples with labels 0 and 2.
+  const auto run = [](Loss loss) {
+    ReferenceModel model(graph_of({LinearLayer{3, {}}}, {1, 1, 1}, loss));
+    model.parameters() = {0, 0, 0, 1, 2, 3};
+    return model.run(std::span<const double>(std::vector<double>{5, 6}), std::vector<std::int32_t>{0, 2});
+  };
+  // softmax(1, 2, 3) = (0.09003057, 0.24472847, 0.66524096): −log gives 2.40760596 and 0.40760596, mean 1.40760596.
+  const auto cross = run(Loss::softmax_cross_entropy);
+  EXPECT_NEAR(cross.loss, 1.40760596, 1e-8);
+  EXPECT_NEAR(cross.gradients[3], 0.09003057 - 0.5, 1e-8);  // mean of p − onehot
+  EXPECT_NEAR(cross.gradients[4], 0.24472847, 1e-8);
+  EXPECT_NEAR(cross.gradients[5], 0.66524096 - 0.5, 1e-8);
+  // ½(0 + 4 + 9) = 6.5 and ½(1 + 4 + 4) = 4.5, mean 5.5; bias gradients (1, 2, 3) − (½, 0, ½).
+  const auto squared = run(Loss::squared_error);
+  EXPECT_DOUBLE_EQ(squared.loss, 5.5);
+  EXPECT_DOUBLE_EQ(squared.gradients[3], 0.5);
+  EXPECT_DOUBLE_EQ(squared.gradients[4], 2);
+  EXPECT_DOUBLE_EQ(squared.gradients[5], 2.5);
+  EXPECT_EQ(squared.top1, 1);  // class 2 is the greatest for both
+  EXPECT_EQ(squared.top5, 0);  // fewer than five classes
+}
+
+TEST(ReferenceModel, RanksBreakTiesTowardsTheLowerClass) {
+  const std::vector<double> outputs{2, 5, 2, 9};
+  EXPECT_EQ(reference_rank(outputs, 3), 0);
+  EXPECT_EQ(reference_rank(outputs, 1), 1);
+  EXPECT_EQ(reference_rank(outputs, 0), 2);
+  EXPECT_EQ(reference_rank(outputs, 2), 3);
+}
+
+}  // namespace
+}  // namespace troupe::nn
