@@ -1,0 +1,153 @@
+#include "nn/models.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::nn {
+namespace {
+
+constexpr Shape kMnist{1, 28, 28};
+
+/// The [model] section as a config file would give it.
+ModelConfig config_of(const std::string& toml) {
+  core::Schema schema;
+  schema.add(model_table());
+  const auto config = core::Config::parse(schema, "[model]\n" + toml, "test.toml", {});
+  EXPECT_TRUE(config) << config.error().message;
+  return config ? config->get(model_table()) : ModelConfig{};
+}
+
+Graph build(const std::string& toml, Shape input = kMnist, std::int64_t classes = 10) {
+  auto graph = build_model(config_of(toml), input, classes);
+  EXPECT_TRUE(graph) << graph.error().message;
+  return std::move(graph.value());
+}
+
+std::string error_of(const std::string& toml, Shape input = kMnist, std::int64_t classes = 10) {
+  const auto graph = build_model(config_of(toml), input, classes);
+  if (graph) return "accepted";
+  EXPECT_EQ(graph.error().code, core::Errc::config);
+  return graph.error().message;
+}
+
+std::vector<std::string> names_of(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const auto& node : graph.nodes()) names.push_back(node.name);
+  return names;
+}
+
+TEST(Models, MlpByDefault) {
+  const Graph graph = build("name = \"mlp\"");
+  EXPECT_EQ(names_of(graph), (std::vector<std::string>{"fc1", "sigmoid1", "fc2", "sigmoid2", "fc3"}));
+  EXPECT_EQ(graph.parameter_count(), 784 * 100 + 100 + 100 * 100 + 100 + 100 * 10 + 10);
+  EXPECT_EQ(graph.loss(), Loss::softmax_cross_entropy);
+  EXPECT_EQ(graph.parameters()[0].initialiser.kind, InitialiserKind::xavier);
+}
+
+TEST(Models, BlueGeneMlpHasSigmoidOutputs) {
+  const Graph graph = build("name = \"mlp\"\nloss = \"squared_error\"");
+  EXPECT_EQ(names_of(graph), (std::vector<std::string>{"fc1", "sigmoid1", "fc2", "sigmoid2", "fc3", "sigmoid3"}));
+  EXPECT_EQ(graph.loss(), Loss::squared_error);
+}
+
+TEST(Models, MlpOptions) {
+  const Graph graph = build("name = \"mlp\"\nwidths = 7\nactivation = \"relu\"\ninitialiser = \"normal\"\ninit_scale = 0.05", {3, 1, 1}, 4);
+  EXPECT_EQ(names_of(graph), (std::vector<std::string>{"fc1", "relu1", "fc2"}));
+  EXPECT_EQ(graph.parameter_count(), 3 * 7 + 7 + 7 * 4 + 4);
+  EXPECT_EQ(graph.parameters()[0].initialiser, (Initialiser{InitialiserKind::normal, 0.05}));
+  EXPECT_EQ(names_of(build("name = \"mlp\"\nwidths = []")), std::vector<std::string>{"fc1"});  // logistic regression
+}
+
+TEST(Models, Lenet) {
+  const Graph graph = build("name = \"lenet\"");
+  EXPECT_EQ(names_of(graph), (std::vector<std::string>{"conv1", "pool1", "conv2", "pool2", "fc1", "relu1", "fc2"}));
+  EXPECT_EQ(graph.parameter_count(), 431080);
+  EXPECT_EQ(build("name = \"lenet\"", {3, 32, 32}).parameters()[4].shape, (std::vector<std::int64_t>{500, 50 * 5 * 5}));
+}
+
+TEST(Models, OutputsFollowTheDataUnlessSet) {
+  EXPECT_EQ(build("name = \"mlp\"", kMnist, 26).output().size(), 26);
+  EXPECT_EQ(build("name = \"mlp\"\nclasses = 30", kMnist, 26).output().size(), 30);
+  EXPECT_EQ(error_of("name = \"mlp\"\nclasses = 10", kMnist, 26),
+            "model \"mlp\" has 10 outputs but the data has 26 classes: set model.classes = 26, or 0");
+  EXPECT_EQ(error_of("layers = [{type = \"linear\", outputs = 10}]", kMnist, 26),
+            "model \"layers\" has 10 outputs but the data has 26 classes: give the last layer outputs = 26");
+}
+
+TEST(Models, LayersInAConfig) {
+  const Graph graph = build(R"(
+name = "mine"
+initialiser = "he"
+layers = [
+  {type = "conv2d", outputs = 20, kernel = 5, stride = 2, padding = 2},
+  {type = "relu"},
+  {type = "pool", kind = "average", kernel = 3},
+  {type = "pool"},
+  {type = "flatten"},
+  {type = "dropout"},
+  {type = "linear", outputs = 30, initialiser = "uniform", init_scale = 0.5},
+  {type = "tanh"},
+  {type = "dropout", rate = 0},
+  {type = "linear", outputs = 10},
+  {type = "sigmoid"},
+])");
+  EXPECT_EQ(graph.name(), "mine");
+  EXPECT_EQ(names_of(graph), (std::vector<std::string>{"conv1", "relu1", "pool1", "pool2", "flatten1", "dropout1", "fc1", "tanh1", "dropout2",
+                                                       "fc2", "sigmoid1"}));
+  EXPECT_EQ(graph.nodes()[0].output, (Shape{20, 14, 14}));  // (28 + 4 − 5) / 2 + 1
+  EXPECT_EQ(graph.nodes()[2].output, (Shape{20, 4, 4}));    // stride = kernel = 3
+  EXPECT_EQ(graph.nodes()[3].output, (Shape{20, 2, 2}));    // max 2
+  EXPECT_EQ(std::get<PoolLayer>(graph.nodes()[2].layer).kind, PoolKind::average);
+  EXPECT_EQ(std::get<PoolLayer>(graph.nodes()[3].layer).kind, PoolKind::max);
+  EXPECT_EQ(std::get<DropoutLayer>(graph.nodes()[5].layer).rate, 0.5);
+  EXPECT_EQ(std::get<DropoutLayer>(graph.nodes()[8].layer).rate, 0);
+  EXPECT_EQ(graph.parameters()[0].initialiser.kind, InitialiserKind::he);
+  EXPECT_EQ(graph.parameters()[2].initialiser, (Initialiser{InitialiserKind::uniform, 0.5}));
+}
+
+TEST(Models, UnknownNamesAreErrorsWithTheNearest) {
+  EXPECT_EQ(error_of("name = \"lenett\""), "model.name = \"lenett\" is unknown (nearest: \"lenet\"): one of lenet | mlp, or give model.layers");
+  EXPECT_EQ(error_of(""), "model.name is not set: one of lenet | mlp, or give model.layers");
+  EXPECT_EQ(error_of("name = \"mlp\"\nlayers = [{type = \"linear\", outputs = 10}]"),
+            "model.name = \"mlp\" is a model of its own: leave out model.layers or choose another name");
+}
+
+TEST(Models, LayerErrorsNameTheLayer) {
+  const auto error = [](const std::string& layer) { return error_of("layers = [{type = \"relu\"}, " + layer + "]"); };
+  EXPECT_EQ(error("{type = \"conv\", outputs = 3}"),
+            "model.layers[1]: unknown type \"conv\" (nearest: \"conv2d\"): one of conv2d | dropout | flatten | linear | pool | relu | sigmoid | tanh");
+  EXPECT_EQ(error("{outputs = 3}"),
+            "model.layers[1]: type is missing: one of conv2d | dropout | flatten | linear | pool | relu | sigmoid | tanh");
+  EXPECT_EQ(error("{type = 3}"), "model.layers[1]: type = 3: must be text in quotes");
+  EXPECT_EQ(error("3"), "model.layers[1]: 3 is not a table like {type = \"relu\"}");
+  EXPECT_EQ(error("{type = \"linear\", output = 3}"), "model.layers[1] (linear): unknown key \"output\" (nearest: \"outputs\")");
+  EXPECT_EQ(error("{type = \"relu\", rate = 3}"), "model.layers[1] (relu): unknown key \"rate\" (nearest: \"type\")");
+  EXPECT_EQ(error("{type = \"linear\"}"), "model.layers[1] (linear): outputs is missing");
+  EXPECT_EQ(error("{type = \"conv2d\", outputs = 3}"), "model.layers[1] (conv2d): kernel is missing");
+  EXPECT_EQ(error("{type = \"linear\", outputs = 2.5}"), "model.layers[1] (linear): outputs = 2.5: must be an integer");
+  EXPECT_EQ(error("{type = \"dropout\", rate = \"half\"}"), "model.layers[1] (dropout): rate = \"half\": must be a number");
+  EXPECT_EQ(error("{type = \"pool\", kind = \"mean\"}"),
+            "model.layers[1] (pool): kind = \"mean\": must be one of max | average (nearest: \"max\")");
+  EXPECT_EQ(error("{type = \"pool\", kind = 1}"), "model.layers[1] (pool): kind = 1: must be text in quotes");
+  EXPECT_EQ(error("{type = \"linear\", outputs = 3, initialiser = \"xavi\"}"),
+            "model.layers[1] (linear): initialiser = \"xavi\": must be one of normal | uniform | xavier | he (nearest: \"xavier\")");
+  EXPECT_EQ(error_of("layers = {type = \"relu\"}"), "model.layers: must be a list of tables like {type = \"relu\"}");
+  EXPECT_EQ(error_of("layers = []"), "model \"layers\": it has no layers");
+  EXPECT_EQ(error_of("layers = [{type = \"linear\", outputs = 0}]"),
+            "model \"layers\": layer 1 \"fc1\" with input 1x28x28: outputs = 0 is outside [1, 16777216]");
+}
+
+TEST(Models, ZooListsEveryModelWithItsDefaults) {
+  const auto& zoo = model_zoo();
+  ASSERT_EQ(zoo.size(), 2u);
+  EXPECT_EQ(zoo[0].name, "lenet");
+  EXPECT_EQ(zoo[0].parameters, 431080);
+  EXPECT_EQ(zoo[1].name, "mlp");
+  EXPECT_EQ(zoo[1].parameters, 89610);
+  for (const auto& entry : zoo) {
+    EXPECT_EQ(to_string(entry.input), "1x28x28");
+    EXPECT_FALSE(entry.description.empty());
+  }
+}
+
+}  // namespace
+}  // namespace troupe::nn
