@@ -141,6 +141,8 @@ class Config {
   [[nodiscard]] const std::vector<std::string>& unused() const noexcept { return unused_; }
   /// The whole resolved configuration as TOML that load() reads back to an equal Config.
   [[nodiscard]] std::string to_toml() const;
+  /// Equal values of equal keys; where they were set does not matter.
+  [[nodiscard]] bool operator==(const Config& other) const { return values_ == other.values_; }
 
  private:
   std::map<std::string, Value, std::less<>> values_;

@@ -34,15 +34,32 @@ std::string at(std::string_view origin, const toml::source_region& source) {
   return fmt::format("{}:{}", origin, source.begin.line);
 }
 
-/// The value as the user wrote it, near enough, on one line and not longer than a message bears.
+/// The value as TOML on one line.
+std::string one_line(const toml::node& node) {
+  std::string text;
+  if (const auto* array = node.as_array()) {
+    for (const auto& element : *array) text += (text.empty() ? "" : ", ") + one_line(element);
+    return fmt::format("[{}]", text);
+  }
+  if (const auto* table = node.as_table()) {
+    for (const auto& [key, element] : *table) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key.str(), one_line(element));
+    return fmt::format("{{{}}}", text);
+  }
+  if (const auto* string = node.as_string()) return to_toml(Value{string->get()});
+  if (const auto* number = node.as_floating_point()) return to_toml(Value{number->get()});  // toml++ writes 17 digits
+  std::ostringstream other;
+  node.visit([&](const auto& n) { other << n; });
+  return other.str();
+}
+
+/// The same, no longer than a message bears.
 std::string shown(const toml::node& node) {
-  std::ostringstream text;
-  node.visit([&](const auto& n) { text << n; });
-  std::string line = text.str();
-  std::replace(line.begin(), line.end(), '\n', ' ');
   constexpr std::size_t kLongest = 80;
-  if (line.size() > kLongest) line = line.substr(0, kLongest) + "…";
-  return line;
+  std::string text = one_line(node);
+  if (text.size() <= kLongest) return text;
+  std::size_t end = kLongest;
+  while ((text[end] & 0xC0) == 0x80) --end;  // not in the middle of a character
+  return text.substr(0, end) + "…";
 }
 
 // --- TOML nodes to values. Each conversion returns what the value must be when it is not. ---
@@ -152,7 +169,6 @@ bool is_section(const Schema& schema, const std::string& name) {
   return std::any_of(schema.options().begin(), schema.options().end(), [&](const Option& o) { return o.key.starts_with(name + "."); });
 }
 
-/// The section of the known key that the wrong section's first key, or its own name, is nearest to.
 std::string unknown_section(const Schema& schema, const std::string& name) {
   std::string message = fmt::format("unknown section [{}]", name);
   const std::string near = schema.nearest_section(name);

@@ -119,24 +119,28 @@ struct Loops {
     });
   }
 
-  /// Any number of vectors in one pass over memory: the sum of a chunk stays in the first-level cache while each vector's
-  /// part of it is read, and the chunk's lines are still in the second level when they are written.
+  /// kRegisters · width floats of every vector at a time, the sum in registers: any number of vectors in one pass.
   static void reduce_all(const Span* all, std::size_t vectors, float scale, std::size_t n) {
-    alignas(kAlignment) float sum[kChunk];
-    for (std::size_t begin = 0; begin < n; begin += kChunk) {
-      const std::size_t size = n - begin < kChunk ? n - begin : kChunk;
-      float* const to = sum;
-      const float* const first = all[0].data() + begin;
-      each(size, [=]<class T>(std::size_t i) { T::load(first + i).store(to + i); });
+    constexpr std::size_t kRegisters = 4;
+    constexpr std::size_t kStep = kRegisters * kWidth;
+    std::size_t i = 0;
+    for (; i + kStep <= n; i += kStep) {
+      V sums[kRegisters];
+      for (std::size_t r = 0; r < kRegisters; ++r) sums[r] = V::load(all[0].data() + i + r * kWidth);
       for (std::size_t v = 1; v < vectors; ++v) {
-        const float* const next = all[v].data() + begin;
-        each(size, [=]<class T>(std::size_t i) { (T::load(to + i) + T::load(next + i)).store(to + i); });
+        const float* const from = all[v].data() + i;
+        for (std::size_t r = 0; r < kRegisters; ++r) sums[r] = sums[r] + V::load(from + r * kWidth);
       }
-      each(size, [=]<class T>(std::size_t i) { (T::all(scale) * T::load(to + i)).store(to + i); });
+      for (V& sum : sums) sum = V::all(scale) * sum;
       for (std::size_t v = 0; v < vectors; ++v) {
-        float* const target = all[v].data() + begin;
-        each(size, [=]<class T>(std::size_t i) { T::load(to + i).store(target + i); });
+        float* const to = all[v].data() + i;
+        for (std::size_t r = 0; r < kRegisters; ++r) sums[r].store(to + r * kWidth);
       }
+    }
+    for (; i < n; ++i) {
+      float sum = all[0].data()[i];
+      for (std::size_t v = 1; v < vectors; ++v) sum += all[v].data()[i];
+      for (std::size_t v = 0; v < vectors; ++v) all[v].data()[i] = scale * sum;
     }
   }
 

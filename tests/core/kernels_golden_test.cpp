@@ -1,0 +1,196 @@
+// The arithmetic of every kernel on numbers worked out by hand, for every way this CPU can run them. All values are exact
+// in float32, so equality is exact.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "core/kernels_host.hpp"
+
+namespace troupe::core {
+namespace {
+
+using Floats = std::vector<float>;
+
+class KernelsGolden : public ::testing::TestWithParam<HostVariant> {
+ protected:
+  const Kernels& k = *GetParam().kernels;
+};
+
+INSTANTIATE_TEST_SUITE_P(Host, KernelsGolden, ::testing::ValuesIn(host_variants()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(KernelsGolden, FillCopyScale) {
+  Floats y(3);
+  k.fill(y, 2.5f);
+  EXPECT_EQ(y, (Floats{2.5f, 2.5f, 2.5f}));
+  k.copy(y, Floats{1, 2, 3});
+  EXPECT_EQ(y, (Floats{1, 2, 3}));
+  k.scale(y, -2);
+  EXPECT_EQ(y, (Floats{-2, -4, -6}));
+}
+
+TEST_P(KernelsGolden, AxpyAddsAMultiple) {
+  Floats y = {1, 2, 3};
+  k.axpy(y, 0.5f, Floats{2, -4, 8});  // 1 + 1, 2 − 2, 3 + 4
+  EXPECT_EQ(y, (Floats{2, 0, 7}));
+}
+
+TEST_P(KernelsGolden, ScaleAddMixes) {
+  Floats y = {1, 2, 3};
+  k.scale_add(y, 0.25f, 0.75f, Floats{4, 8, 12});  // 0.25 + 3, 0.5 + 6, 0.75 + 9
+  EXPECT_EQ(y, (Floats{3.25f, 6.5f, 9.75f}));
+}
+
+TEST_P(KernelsGolden, DifferenceMayOverwriteEitherOperand) {
+  const Floats a = {5, 7, -1};
+  const Floats b = {2, 10, -1};
+  Floats y(3);
+  k.difference(y, a, b);
+  EXPECT_EQ(y, (Floats{3, -3, 0}));
+  Floats over_a = a;
+  k.difference(over_a, over_a, b);
+  EXPECT_EQ(over_a, y);
+  Floats over_b = b;
+  k.difference(over_b, a, over_b);
+  EXPECT_EQ(over_b, y);
+}
+
+// d = x − c = (4, −2): x ← x − 0.5 d = (8 − 2, 0 + 1); c ← c + 0.25 d = (4 + 1, 2 − 0.5).
+TEST_P(KernelsGolden, ElasticPairMovesBothFromTheirOldPlaces) {
+  Floats x = {8, 0};
+  Floats center = {4, 2};
+  k.elastic_pair(x, center, 0.5f, 0.25f);
+  EXPECT_EQ(x, (Floats{6, 1}));
+  EXPECT_EQ(center, (Floats{5, 1.5f}));
+}
+
+// The same numbers, but x receives what is to be subtracted from the worker later: 0.5 d = (2, −1).
+TEST_P(KernelsGolden, ElasticDeltaLeavesTheWorkersMove) {
+  Floats x = {8, 0};
+  Floats center = {4, 2};
+  k.elastic_delta(x, center, 0.5f, 0.25f);
+  EXPECT_EQ(x, (Floats{2, -1}));
+  EXPECT_EQ(center, (Floats{5, 1.5f}));
+}
+
+TEST_P(KernelsGolden, ReduceAllGivesEveryVectorTheScaledSum) {
+  Floats a = {1, 2};
+  Floats b = {3, -2};
+  Floats c = {4, 6};
+  const std::vector<Span> all = {a, b, c};
+  k.reduce_all(all, 0.5f);  // (8, 6) / 2
+  for (const Span& vector : all) EXPECT_EQ(Floats(vector.begin(), vector.end()), (Floats{4, 3}));
+}
+
+// (1 + 2^24) rounds to 2^24 in float32 (a tie, to even), so the order of the sum is visible: from the left
+// (1 + 2^24) − 2^24 = 0, whereas 1 + (2^24 − 2^24) = 1.
+TEST_P(KernelsGolden, ReduceAllSumsFromTheLeft) {
+  constexpr float kBig = 16'777'216;
+  Floats a = {1}, b = {kBig}, c = {-kBig};
+  k.reduce_all(std::vector<Span>{a, b, c}, 1);
+  EXPECT_EQ(a[0], 0);
+  a = {1}, b = {kBig}, c = {-kBig};
+  k.reduce_all(std::vector<Span>{b, c, a}, 1);
+  EXPECT_EQ(a[0], 1);
+}
+
+TEST_P(KernelsGolden, ReduceOfOneVectorScalesIt) {
+  Floats a = {3, 5};
+  k.reduce_all(std::vector<Span>{a}, 2);
+  EXPECT_EQ(a, (Floats{6, 10}));
+}
+
+TEST_P(KernelsGolden, BroadcastCopiesTheRoot) {
+  Floats a = {1, 2}, b = {3, 4}, c = {5, 6};
+  k.broadcast_all(std::vector<Span>{a, b, c}, 1);
+  EXPECT_EQ(a, (Floats{3, 4}));
+  EXPECT_EQ(b, (Floats{3, 4}));
+  EXPECT_EQ(c, (Floats{3, 4}));
+}
+
+// g' = 3 + 0.5 · 2 = 4; x ← 2 − 0.25 · 4 = 1.
+TEST_P(KernelsGolden, SgdStep) {
+  const OptimizerStep step{OptimizerKind::sgd, 0.25f, 0, 0.5f};
+  Floats x = {2};
+  k.optimize(x, Floats{3}, {}, step);
+  EXPECT_EQ(x, Floats{1});
+  Floats g = {3};
+  k.optimize_delta(Floats{2}, g, {}, step);
+  EXPECT_EQ(g, Floats{-1});
+}
+
+// g' = 4; v ← 0.5 · 6 − 0.25 · 4 = 2; x ← 2 + 2 = 4. A second step with the same g: g' = 3 + 0.5 · 4 = 5;
+// v ← 0.5 · 2 − 0.25 · 5 = −0.25; x ← 3.75.
+TEST_P(KernelsGolden, MomentumSteps) {
+  const OptimizerStep step{OptimizerKind::momentum, 0.25f, 0.5f, 0.5f};
+  Floats x = {2}, v = {6}, g = {3};
+  k.optimize(x, g, v, step);
+  EXPECT_EQ(v, Floats{2});
+  EXPECT_EQ(x, Floats{4});
+  k.optimize(x, g, v, step);
+  EXPECT_EQ(v, Floats{-0.25f});
+  EXPECT_EQ(x, Floats{3.75f});
+  v = {6};
+  k.optimize_delta(Floats{2}, g, v, step);
+  EXPECT_EQ(v, Floats{2});
+  EXPECT_EQ(g, Floats{2});
+}
+
+// g' = 4; v ← 2; x ← 2 + 0.5 · 2 − 0.25 · 4 = 2. (From v = 10: v ← 4, x ← 2 + 2 − 1 = 3.)
+TEST_P(KernelsGolden, NesterovSteps) {
+  const OptimizerStep step{OptimizerKind::nesterov, 0.25f, 0.5f, 0.5f};
+  Floats x = {2, 2}, v = {6, 10}, g = {3, 3};
+  k.optimize(x, g, v, step);
+  EXPECT_EQ(v, (Floats{2, 4}));
+  EXPECT_EQ(x, (Floats{2, 3}));
+  v = {6, 10};
+  k.optimize_delta(Floats{2, 2}, g, v, step);
+  EXPECT_EQ(v, (Floats{2, 4}));
+  EXPECT_EQ(g, (Floats{0, 1}));
+}
+
+// Nesterov's look-ahead form equals the two-variable form of Sutskever et al. on y = x̂ + μ v:
+//   v' = μ v − lr ∇(y);  x̂' = x̂ + v'.   With ∇ = 4 throughout, μ = lr = 0.5, from x̂ = 1, v = 2 (y = 2):
+//   v' = 1 − 2 = −1, x̂' = 0, y' = −0.5;   v'' = −0.5 − 2 = −2.5, x̂'' = −2.5, y'' = −3.75.
+TEST_P(KernelsGolden, NesterovFollowsTheLookAheadPoint) {
+  const OptimizerStep step{OptimizerKind::nesterov, 0.5f, 0.5f, 0};
+  Floats y = {2}, v = {2};
+  k.optimize(y, Floats{4}, v, step);
+  EXPECT_EQ(y, Floats{-0.5f});
+  k.optimize(y, Floats{4}, v, step);
+  EXPECT_EQ(v, Floats{-2.5f});
+  EXPECT_EQ(y, Floats{-3.75f});
+}
+
+TEST_P(KernelsGolden, SquaredNormSumsInDouble) {
+  EXPECT_EQ(k.squared_norm(Floats{}), 0.0);
+  EXPECT_EQ(k.squared_norm(Floats{3, -4}), 25.0);
+  // 2^24 + 1 is lost in float32 and kept in float64; so is (2^70)², which overflows float32.
+  EXPECT_EQ(k.squared_norm(Floats{4096, 1}), 16'777'217.0);
+  EXPECT_EQ(k.squared_norm(Floats{0x1p70f}), 0x1p140);
+  // Integers up to 10,000: n (n + 1) (2 n + 1) / 6 = 333,383,335,000, exact in any order, over several chunks.
+  Floats integers;
+  for (int i = 1; i <= 10'000; ++i) integers.push_back(static_cast<float>(i));
+  EXPECT_EQ(k.squared_norm(integers), 333'383'335'000.0);
+}
+
+TEST_P(KernelsGolden, AllFiniteFindsOneBadValueAnywhere) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  EXPECT_TRUE(k.all_finite(Floats{}));
+  EXPECT_TRUE(k.all_finite(Floats{kLargest, -kLargest, std::numeric_limits<float>::denorm_min(), -0.0f}));
+  Floats x(2100, kLargest);  // more than two chunks, with a tail
+  EXPECT_TRUE(k.all_finite(x));
+  for (std::size_t i = 0; i < x.size(); i += 13) {
+    for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()}) {
+      x[i] = bad;
+      ASSERT_FALSE(k.all_finite(x)) << i;
+    }
+    x[i] = 0;
+  }
+  EXPECT_FALSE(k.all_finite(Floats{1, std::numeric_limits<float>::infinity()}));
+}
+
+}  // namespace
+}  // namespace troupe::core
