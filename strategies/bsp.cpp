@@ -4,6 +4,7 @@ namespace troupe::strategies {
 
 void BspWorker::on(const BucketReady& event, const WorkerContext&, WorkerActions& then) {
   if (combine_ != Combine::gradients) return;
+  in_buckets_ = true;
   ++pending_;
   then.reduce(static_cast<ExchangeId>(event.bucket), kGrads, ReduceOp::mean, event.bucket);
 }
@@ -11,7 +12,10 @@ void BspWorker::on(const BucketReady& event, const WorkerContext&, WorkerActions
 void BspWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
   stepped_ = true;
   optimizer_ = event.optimizer;
-  if (combine_ == Combine::updates) {
+  if (combine_ == Combine::gradients && !in_buckets_) {
+    then.reduce(0, kGrads, ReduceOp::mean);
+    pending_ = 1;
+  } else if (combine_ == Combine::updates) {
     then.apply(optimize_delta(kParams, kGrads, kVelocity, optimizer_));
     then.reduce(0, kGrads, ReduceOp::sum);
     pending_ = 1;
@@ -34,7 +38,7 @@ void BspWorker::on(const ExchangeDone&, const WorkerContext&, WorkerActions& the
 
 void BspWorker::finish_when_all_are_in(WorkerActions& then) {
   if (!stepped_ || pending_ > 0) return;
-  stepped_ = false;
+  stepped_ = in_buckets_ = false;
   if (combine_ == Combine::gradients) then.apply(optimize(kParams, kGrads, kVelocity, optimizer_));
   if (combine_ == Combine::updates) then.apply(axpy(kParams, 1, kGrads));
   then.compute();
@@ -52,10 +56,11 @@ const core::Table<BspConfig>& bsp_table() {
 
 class Bsp final : public Strategy {
  public:
-  Bsp(BspWorker::Combine combine, bool average_velocity) : combine_(combine), average_velocity_(average_velocity) {}
+  Bsp(BspWorker::Combine combine, bool average_velocity, bool has_velocity)
+      : combine_(combine), average_velocity_(average_velocity), has_velocity_(has_velocity) {}
   Needs needs() const override {
-    // Sums of velocities are the same everywhere only if what is summed is: with local velocities each worker keeps its own.
-    const bool equal = combine_ == BspWorker::Combine::gradients || average_velocity_;
+    // Parameters are equal everywhere after each step. A velocity is where it is fed with combined gradients, or combined itself.
+    const bool equal = !has_velocity_ || combine_ == BspWorker::Combine::gradients || average_velocity_;
     return {.group = true, .in_step = true, .model = ModelHome::any_worker,
             .worker_state = equal ? WorkerState::replicated : WorkerState::per_worker, .worker_slots = {}};
   }
@@ -65,6 +70,7 @@ class Bsp final : public Strategy {
  private:
   BspWorker::Combine combine_;
   bool average_velocity_;
+  bool has_velocity_;
 };
 
 core::Result<std::unique_ptr<Strategy>> make_bsp(const core::Config& config, const Company& company) {
@@ -77,7 +83,7 @@ core::Result<std::unique_ptr<Strategy>> make_bsp(const core::Config& config, con
                        : options.combine == "updates" ? BspWorker::Combine::updates
                                                       : BspWorker::Combine::weights;
   const bool has_velocity = core::state_slots(company.optimizer) > 0;
-  return std::make_unique<Bsp>(combine, options.average_momentum && has_velocity);
+  return std::make_unique<Bsp>(combine, options.average_momentum && has_velocity, has_velocity);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 /// Bulk-synchronous parallel training: every step, all workers combine what they computed, and no one goes on before.
 ///
 /// combine = gradients:  g = (1/N) Σ g_i, then everyone takes the same optimizer step. Replicas stay bit-identical. Reduced
-///                       bucket by bucket while backward goes on.
+///                       bucket by bucket while backward goes on, or whole where the backend reports no buckets.
 ///           updates:    v_i = μ v_i − η g_i;  x ← x + Σ v_i, in the step it was computed in (SUBGD; no scaling of η by N).
 ///           weights:    a local optimizer step, then x = (1/N) Σ x_i (AWAGD), velocity likewise if average_momentum.
 ///
@@ -34,6 +34,7 @@ class BspWorker final : public WorkerHalf {
   Combine combine_;
   bool average_velocity_;
   int pending_ = 0;             // reductions in flight
+  bool in_buckets_ = false;     // this step's gradients are being reduced already
   bool stepped_ = false;        // StepDone has been told and its step is not finished
   core::OptimizerStep optimizer_{};
 };

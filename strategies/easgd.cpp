@@ -96,6 +96,15 @@ core::Result<std::unique_ptr<Strategy>> make_easgd(const core::Config& config, c
   if (alpha > 1) {
     return core::fail(core::Errc::config, config.where("strategy.beta") + ": strategy.beta / cluster.workers is above 1: the centre would overshoot");
   }
+  if (options.beta > 0 && !options.alpha_schedule.empty()) {
+    return core::fail(core::Errc::config, config.where("strategy.beta") + ": strategy.beta and strategy.alpha_schedule exclude each other");
+  }
+  for (const auto& [key, rate] : {std::pair{"strategy.alpha_worker", options.alpha_worker}, {"strategy.alpha_server", options.alpha_server}}) {
+    if (rate < 0 && rate != -1) return core::fail(core::Errc::config, config.where(key) + ": " + key + " must be between 0 and 1, or -1 for strategy.alpha");
+    if (rate >= 0 && !options.alpha_schedule.empty()) {
+      return core::fail(core::Errc::config, config.where(key) + ": " + key + " and strategy.alpha_schedule exclude each other: the schedule moves both rates");
+    }
+  }
   ElasticRates rates{.alpha_worker = options.alpha_worker < 0 ? alpha : options.alpha_worker,
                      .alpha_server = options.alpha_server < 0 ? alpha : options.alpha_server,
                      .schedule = options.alpha_schedule};

@@ -69,20 +69,20 @@ using WorkerAction = std::variant<Compute, ApplyLocal, Exchange, Reduce, Broadca
 /// The list that a worker half fills. Reused from event to event, so a steady step allocates nothing here.
 class WorkerActions {
  public:
-  void compute() { list_.push_back(Compute{}); }
-  void apply(const KernelCall& call) { list_.push_back(ApplyLocal{call}); }
-  void push(ExchangeId id, Slot slot, Shards shards = {}) { list_.push_back(Exchange{id, Transfer::push, slot, shards}); }
-  void pull(ExchangeId id, Slot slot, Shards shards = {}) { list_.push_back(Exchange{id, Transfer::pull, slot, shards}); }
-  void push_pull(ExchangeId id, Slot slot, Shards shards = {}) { list_.push_back(Exchange{id, Transfer::push_pull, slot, shards}); }
+  void compute() { list_.emplace_back(Compute{}); }
+  void apply(const KernelCall& call) { list_.emplace_back(ApplyLocal{call}); }
+  void push(ExchangeId id, Slot slot, Shards shards = {}) { list_.emplace_back(Exchange{id, Transfer::push, slot, shards}); }
+  void pull(ExchangeId id, Slot slot, Shards shards = {}) { list_.emplace_back(Exchange{id, Transfer::pull, slot, shards}); }
+  void push_pull(ExchangeId id, Slot slot, Shards shards = {}) { list_.emplace_back(Exchange{id, Transfer::push_pull, slot, shards}); }
   void reduce(ExchangeId id, Slot slot, ReduceOp op, int bucket = -1, Group group = {}) {
-    list_.push_back(Reduce{id, slot, bucket, op, std::move(group)});
+    list_.emplace_back(Reduce{id, slot, bucket, op, std::move(group)});
   }
   void broadcast(ExchangeId id, Slot slot, WorkerId root, Group group = {}) {
-    list_.push_back(Broadcast{id, slot, root, std::move(group)});
+    list_.emplace_back(Broadcast{id, slot, root, std::move(group)});
   }
-  void send(WorkerId to, Slot slot, double weight) { list_.push_back(SendPeer{to, slot, weight}); }
-  void set_deadline(DeadlineId id, Duration after) { list_.push_back(SetDeadline{id, after}); }
-  void skip() { list_.push_back(Skip{}); }
+  void send(WorkerId to, Slot slot, double weight) { list_.emplace_back(SendPeer{to, slot, weight}); }
+  void set_deadline(DeadlineId id, Duration after) { list_.emplace_back(SetDeadline{id, after}); }
+  void skip() { list_.emplace_back(Skip{}); }
 
   [[nodiscard]] const std::vector<WorkerAction>& list() const noexcept { return list_; }
   void clear() noexcept { list_.clear(); }
@@ -118,13 +118,13 @@ using ServerAction = std::variant<Apply, Reply, Hold, Drop, SetDeadline>;
 
 class ServerActions {
  public:
-  void apply(const KernelCall& call, RequestId request) { list_.push_back(Apply{call, {request}}); }
-  void apply(const KernelCall& call, std::vector<RequestId> requests) { list_.push_back(Apply{call, std::move(requests)}); }
-  void apply(const KernelCall& call) { list_.push_back(Apply{call, {}}); }
-  void reply(RequestId request, Step min_clock = 0) { list_.push_back(Reply{request, min_clock}); }
-  void hold(RequestId request) { list_.push_back(Hold{request}); }
-  void drop(RequestId request, std::string why) { list_.push_back(Drop{request, std::move(why)}); }
-  void set_deadline(DeadlineId id, Duration after) { list_.push_back(SetDeadline{id, after}); }
+  void apply(const KernelCall& call, RequestId request) { list_.emplace_back(Apply{call, {request}}); }
+  void apply(const KernelCall& call, std::vector<RequestId> requests) { list_.emplace_back(Apply{call, std::move(requests)}); }
+  void apply(const KernelCall& call) { list_.emplace_back(Apply{call, {}}); }
+  void reply(RequestId request, Step min_clock = 0) { list_.emplace_back(Reply{request, min_clock}); }
+  void hold(RequestId request) { list_.emplace_back(Hold{request}); }
+  void drop(RequestId request, std::string why) { list_.emplace_back(Drop{request, std::move(why)}); }
+  void set_deadline(DeadlineId id, Duration after) { list_.emplace_back(SetDeadline{id, after}); }
 
   [[nodiscard]] const std::vector<ServerAction>& list() const noexcept { return list_; }
   void clear() noexcept { list_.clear(); }

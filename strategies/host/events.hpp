@@ -32,6 +32,16 @@ struct StepDone {
   Step step = 0;
   double epoch = 0;
   core::OptimizerStep optimizer{};
+  friend bool operator==(const StepDone& a, const StepDone& b) {
+    return a.step == b.step && a.epoch == b.epoch && a.optimizer.kind == b.optimizer.kind && a.optimizer.lr == b.optimizer.lr &&
+           a.optimizer.momentum == b.optimizer.momentum && a.optimizer.weight_decay == b.optimizer.weight_decay;
+  }
+};
+/// There is no batch for the step that Compute asked for: it will not be taken, and no other. The place to hand in what is
+/// left (a sum that was not pushed yet); Compute may not be said any more, and what is in flight still comes back.
+struct Stopped {
+  Step step = 0;
+  bool operator==(const Stopped&) const = default;
 };
 /// One shard has answered a part of exchange `exchange`. `version` is the shard's afterwards; `min_clock` what the half
 /// there chose to say.
@@ -49,12 +59,19 @@ struct ExchangeDone {
   bool dropped = false;
   bool operator==(const ExchangeDone&) const = default;
 };
-/// A peer's vector has arrived in `slot` (a staged one, free again when the event has been handled).
+/// A peer's vector has arrived in `slot`: a staged one that the port chose, the half's to read until the next StepDone or
+/// Stopped has been handled (once stopped: until this event has been). So mail may wait for the local step it comes after.
 struct PeerMail {
   WorkerId from = 0;
   double weight = 0;
   Slot slot = staged(0);
   bool operator==(const PeerMail&) const = default;
+};
+/// A SendPeer found no credit: nothing was sent, and its weight is still the sender's. Told before the next StepDone.
+struct SendSkipped {
+  WorkerId to = 0;
+  double weight = 0;
+  bool operator==(const SendSkipped&) const = default;
 };
 
 // ---- both halves
@@ -85,7 +102,8 @@ struct Request {
   bool operator==(const Request&) const = default;
 };
 
-using WorkerEvent = std::variant<Started, BucketReady, StepDone, Replied, ExchangeDone, PeerMail, MembershipChanged, DeadlinePassed>;
+using WorkerEvent = std::variant<Started, BucketReady, StepDone, Stopped, Replied, ExchangeDone, PeerMail, SendSkipped,
+                                 MembershipChanged, DeadlinePassed>;
 using ServerEvent = std::variant<Request, MembershipChanged, DeadlinePassed>;
 
 }  // namespace troupe::strategies

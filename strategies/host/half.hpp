@@ -35,9 +35,11 @@ class WorkerHalf {
   virtual void on(const Started&, const WorkerContext&, WorkerActions& then) { then.compute(); }
   virtual void on(const BucketReady&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const StepDone&, const WorkerContext&, WorkerActions& then) = 0;
+  virtual void on(const Stopped&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const Replied&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const ExchangeDone&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const PeerMail&, const WorkerContext&, WorkerActions&) {}
+  virtual void on(const SendSkipped&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const MembershipChanged&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const DeadlinePassed&, const WorkerContext&, WorkerActions&) {}
 

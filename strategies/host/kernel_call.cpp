@@ -34,6 +34,10 @@ bool writes(const KernelCall& call, Slot slot) noexcept {
   }
 }
 
+bool touches(const KernelCall& call, Slot slot) noexcept {
+  return call.y == slot || call.x == slot || call.z == slot;  // a call with fewer operands repeats one of them
+}
+
 void run(const core::Kernels& kernels, const KernelCall& call, const std::function<core::Span(Slot)>& resolve) {
   const auto y = resolve(call.y);
   switch (call.kernel) {

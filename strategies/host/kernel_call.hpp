@@ -37,6 +37,8 @@ struct KernelCall {
 
 /// Does the call write to `slot`?
 [[nodiscard]] bool writes(const KernelCall& call, Slot slot) noexcept;
+/// Does it read or write it?
+[[nodiscard]] bool touches(const KernelCall& call, Slot slot) noexcept;
 
 /// Runs `call` with `resolve` giving each slot's memory. All resolved spans have equal length; a slot that the optimizer's
 /// rule does not need may resolve to an empty span.

@@ -8,7 +8,7 @@ namespace troupe::strategies {
 
 enum class Outcome : std::uint8_t { applied, dropped, skipped };
 
-/// One worker's exchange, whole (all its shards), or one collective.
+/// One worker's exchange, whole (all its shards), one collective, or one message to a peer.
 struct ExchangeRecord {
   WorkerId worker = 0;
   Step step = 0;                ///< steps completed when it began

@@ -1,7 +1,7 @@
 /// What a host needs from the world: the only thing that actors, simulator, replay and schedule search implement.
 /// A port is called from its host's thread only. It may answer at once or later, but never from inside the call: an answer
 /// is a new call of the host (WorkerHost::replied, ServerHost::request, …) on the same thread.
-/// Interfaces are split by what a strategy may need, so no port has a method that it cannot serve (Needs in registry.hpp).
+/// Interfaces are split by what a strategy may need, so no port has a method that it cannot serve (Needs in strategy.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@
 
 namespace troupe::strategies {
 
-/// Every worker has these. Later answers: bucket_ready()* and step_done(), deadline_passed().
+/// Every worker has these. Later answers: bucket_ready()* and step_done(), or stop(); deadline_passed().
 class WorkerPort {
  public:
   virtual ~WorkerPort() = default;
   [[nodiscard]] virtual Duration now() const = 0;
-  /// Take the next batch and compute its gradients. Nothing else touches params and grads meanwhile.
+  /// Take the next batch and compute its gradients. Nothing else touches params, grads (but for buckets that are ready) and
+  /// statistics meanwhile. Without a batch, now or ever: WorkerHost::stop().
   virtual void compute(Step step) = 0;
   /// Run `call` on this worker's slots before returning. Whoever owns params is told that they changed.
   virtual void run(const KernelCall& call) = 0;
@@ -27,14 +28,15 @@ class WorkerPort {
 /// One worker's part of an exchange with one shard, on its way there.
 struct ShardRequest {
   ShardId shard = 0;
-  Request request;     // id is for the server's port to set
+  Request request;     // id is for the server's port to set, from 1
   Slot slot = kParams; // whose slice travels
 };
 
 /// For strategies with servers. Later answer: WorkerHost::replied(), once per request, also for a dropped one. Until then the
 /// slice belongs to the exchange: in shared memory the server works on it in place, elsewhere the port carries it there and
 /// back (host and half make sure that nobody else touches it). A lost server is answered by replied() with `dropped`, after
-/// its access to the memory has ended.
+/// its access to the memory has ended. Requests of one worker reach a shard in the order in which they were sent (a pull after a
+/// push finds it there); between shards, and for replies, no order is promised.
 class ShardPort {
  public:
   virtual ~ShardPort() = default;
@@ -42,8 +44,10 @@ class ShardPort {
   virtual void send(const ShardRequest& request) = 0;
 };
 
-/// For strategies with collectives. Later answer: WorkerHost::reduced(). Every member of the group asks for the same
-/// collectives in the same order; `step` and `id` pair them up.
+/// For strategies with collectives. Later answer: WorkerHost::reduced(); until then the slot, or the bucket of it, belongs to
+/// the collective. Every member of the group asks for the same collectives in the same order; `step` and `id` pair them up.
+/// A collective that a lost member keeps from ending is not answered: the coordinator starts the others anew, each with a
+/// fresh WorkerHost, from one that completed the newest step.
 class GroupPort {
  public:
   virtual ~GroupPort() = default;
@@ -51,12 +55,15 @@ class GroupPort {
   virtual void broadcast(Step step, const Broadcast& broadcast) = 0;
 };
 
-/// For strategies whose workers write to each other. The copy is taken before send() returns.
+/// For strategies whose workers write to each other. The copy is taken before send() returns. At the other end the port
+/// chooses a staged slot that the strategy does not name (Needs::worker_slots) and tells WorkerHost::peer_mail().
 class PeerPort {
  public:
   virtual ~PeerPort() = default;
   /// False: no credit towards the peer, nothing was sent.
   [[nodiscard]] virtual bool send(const SendPeer& message) = 0;
+  /// The mail in `slot` has been read: the slot is the port's again, and may become credit.
+  virtual void release(Slot slot) = 0;
 };
 
 /// What one worker's host is given; the last three as its strategy needs them, else null.
@@ -77,7 +84,7 @@ struct ShardReply {
   Version staleness = 0;        ///< versions that the worker had not seen when its request was handled
   Step min_clock = 0;
   bool dropped = false;
-  Duration held{0};             ///< from arrival to the beginning of the last kernel on it: waiting for others
+  Duration held{0};             ///< from arrival to the event that answered it: waiting for others
 };
 
 /// Every server has these. Later answers: ServerHost::request(), deadline_passed().
@@ -85,9 +92,10 @@ class ServerPort {
  public:
   virtual ~ServerPort() = default;
   [[nodiscard]] virtual Duration now() const = 0;
-  /// Run `call` before returning; kPayload is that of `payload`, which is a request not yet replied to (or 0: none).
+  /// Run `call` before returning; kPayload is that of `payload`, which is a request not yet replied to. With 0 the call names
+  /// no kPayload.
   virtual void run(const KernelCall& call, RequestId payload) = 0;
-  /// The payload goes back to its worker and is not the server's any more.
+  /// The payload goes back to its worker and is not the server's any more. For a worker that is gone, it just ends.
   virtual void reply(const ShardReply& reply) = 0;
   virtual void set_deadline(DeadlineId id, Duration after) = 0;
 };

@@ -2,43 +2,52 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace troupe::strategies {
 
 ServerHost::ServerHost(std::unique_ptr<ServerHalf> half, ServerPort& port, ServerHostOptions options, ServerObserver* observer)
-    : half_(std::move(half)), port_(port), options_(std::move(options)), observer_(observer) {}
+    : half_(std::move(half)), port_(port), options_(std::move(options)), observer_(observer), version_(options_.version) {}
 
 void ServerHost::request(const Request& request) {
-  ++totals_.requests;
-  const Open opened{.request = request, .arrived = port_.now(), .staleness = version_ - request.version};
-  if (!open_.emplace(request.id, opened).second) {
-    throw std::logic_error("server host: request " + std::to_string(request.id) + " arrived twice");
+  const auto text = "server host: request " + std::to_string(request.id);
+  if (request.id == 0) throw std::logic_error(text + ": ids begin at 1");
+  if (request.version > version_) throw std::logic_error(text + " has seen a version that shard " + std::to_string(options_.self) + " never had");
+  const auto now = port_.now();
+  if (!open_.emplace(request.id, Open{.request = request, .arrived = now, .staleness = version_ - request.version}).second) {
+    throw std::logic_error(text + " arrived twice");
   }
-  tell(request);
+  ++totals_.requests;
+  tell(request, now);
   const auto left = open_.find(request.id);
-  if (left != open_.end() && !left->second.held_by_half) {
+  if (left != open_.end() && !left->second.held) {
     throw std::logic_error("strategy: a request was neither answered nor held nor dropped");
   }
 }
 
 void ServerHost::membership_changed(const Membership& membership) {
   options_.membership = membership;
-  tell(MembershipChanged{membership});
+  tell(MembershipChanged{membership}, port_.now());
 }
 
-void ServerHost::deadline_passed(DeadlineId id) { tell(DeadlinePassed{id}); }
+void ServerHost::deadline_passed(DeadlineId id) { tell(DeadlinePassed{id}, port_.now()); }
 
 template <class Event>
-void ServerHost::tell(const Event& event) {
+void ServerHost::tell(const Event& event, Duration now) {
+  if (telling_) throw std::logic_error("server host: called from inside a port's call");
+  telling_ = true;
+  now_ = now;
   if (observer_) observer_->consumed(event);
   const ServerContext context{options_.self, options_.membership, version_};
   actions_.clear();
   half_->on(event, context, actions_);
   for (const auto& action : actions_.list()) std::visit([this](const auto& a) { execute(a); }, action);
+  telling_ = false;
 }
 
 void ServerHost::execute(const Apply& action) {
   if (action.requests.empty()) {
+    if (touches(action.call, kPayload)) throw std::logic_error("strategy: Apply names a payload but no request");
     port_.run(action.call, 0);
   } else {
     for (const auto id : action.requests) run(action.call, id);
@@ -46,20 +55,21 @@ void ServerHost::execute(const Apply& action) {
   if (writes(action.call, kCenter)) ++version_;
 }
 
+/// The first kernel on a request fixes its staleness: what follows may count the update that it made itself.
 void ServerHost::run(const KernelCall& call, RequestId id) {
-  auto& request = opened(id);
-  request.held = port_.now() - request.arrived;
-  request.staleness = version_ - request.request.version;
+  auto& open = opened(id);
+  if (!std::exchange(open.worked_on, true)) open.staleness = version_ - open.request.version;
   port_.run(call, id);
 }
 
 void ServerHost::execute(const Reply& action) { answer(action.request, action.min_clock, false); }
 
-void ServerHost::execute(const Hold& action) { opened(action.request).held_by_half = true; }
+void ServerHost::execute(const Hold& action) { opened(action.request).held = true; }
 
 void ServerHost::execute(const Drop& action) {
+  const auto& request = opened(action.request).request;
   ++totals_.dropped;
-  if (observer_) observer_->dropped(opened(action.request).request, action.why);
+  if (observer_) observer_->dropped(request, action.why);
   answer(action.request, 0, true);
 }
 
@@ -75,7 +85,7 @@ void ServerHost::answer(RequestId id, Step min_clock, bool dropped) {
   const Open& open = opened(id);
   const ShardReply reply{.request = id, .worker = open.request.worker, .shard = options_.self, .exchange = open.request.exchange,
                          .version = version_, .staleness = open.staleness, .min_clock = min_clock, .dropped = dropped,
-                         .held = open.held};
+                         .held = now_ - open.arrived};
   open_.erase(id);
   ++totals_.replies;
   port_.reply(reply);

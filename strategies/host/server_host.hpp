@@ -14,19 +14,21 @@ namespace troupe::strategies {
 struct ServerHostOptions {
   ShardId self = 0;
   Membership membership;
+  Version version = 0;          ///< of the shard as it is: above 0 when it continues from a journal segment's start state
 };
 
 /// Sums since the host began.
 struct ServerTotals {
   std::uint64_t requests = 0;
-  std::uint64_t replies = 0;
+  std::uint64_t replies = 0;    ///< dropped ones included
   std::uint64_t dropped = 0;
 };
 
 class ServerHost {
  public:
-  /// Throws std::logic_error when the half answers a request twice, not at all, or one that it does not have: bugs in the
-  /// strategy, not conditions of the run.
+  /// Throws std::logic_error when the half answers a request twice, not at all, or one that it does not have, and when the
+  /// port repeats an id, claims a version that the shard never had, or calls from inside its own call: bugs, not conditions of
+  /// the run.
   ServerHost(std::unique_ptr<ServerHalf> half, ServerPort& port, ServerHostOptions options, ServerObserver* observer = nullptr);
 
   // From the server's port.
@@ -43,13 +45,13 @@ class ServerHost {
   struct Open {
     Request request;
     Duration arrived{0};
-    Duration held{0};
     Version staleness = 0;
-    bool held_by_half = false;
+    bool worked_on = false;
+    bool held = false;
   };
 
   template <class Event>
-  void tell(const Event& event);
+  void tell(const Event& event, Duration now);
   void execute(const Apply& action);
   void execute(const Reply& action);
   void execute(const Hold& action);
@@ -66,7 +68,9 @@ class ServerHost {
   ServerActions actions_;
   std::map<RequestId, Open> open_;
   ServerTotals totals_;
-  Version version_ = 0;
+  Version version_;
+  Duration now_{0};             // when the event being handled began
+  bool telling_ = false;
 };
 
 }  // namespace troupe::strategies

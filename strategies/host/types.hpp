@@ -13,7 +13,7 @@ using ShardId = std::uint32_t;     ///< slice of the centre, from 0
 using Step = std::uint64_t;        ///< steps that one worker has begun, from 0; also SSP's clock
 using Version = std::uint64_t;     ///< of one shard: updates applied to it since the run began
 using ExchangeId = std::uint64_t;  ///< chosen by a worker half, unique among what it has in flight
-using RequestId = std::uint64_t;   ///< given by a server's port, unique within one shard
+using RequestId = std::uint64_t;   ///< given by a server's port, unique within one shard, from 1
 using DeadlineId = std::uint64_t;  ///< chosen by a half
 using core::Duration;
 

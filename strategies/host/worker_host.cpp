@@ -7,19 +7,35 @@
 
 namespace troupe::strategies {
 
+namespace {
+
+/// What a step reads or writes, so that nothing else may while it is under way.
+bool computed_with(Slot slot) noexcept {
+  return slot.kind == SlotKind::params || slot.kind == SlotKind::grads || slot.kind == SlotKind::statistics;
+}
+
+}  // namespace
+
 WorkerHost::WorkerHost(std::unique_ptr<WorkerHalf> half, WorkerPorts ports, WorkerHostOptions options, WorkerObserver* observer)
     : half_(std::move(half)), ports_(ports), options_(std::move(options)), observer_(observer), membership_(options_.membership),
-      versions_(ports_.shards ? ports_.shards->shards() : 0) {}
+      versions_(options_.versions) {
+  versions_.resize(ports_.shards ? ports_.shards->shards() : 0);
+}
 
 // ---- what the port says
 
 void WorkerHost::start(Step step) {
+  if (std::exchange(started_, true)) throw std::logic_error("worker host: started twice");
   step_ = step;
   tell(Started{step});
 }
 
 void WorkerHost::bucket_ready(int bucket) {
   if (!computing_) throw std::logic_error("worker host: a bucket became ready outside a step");
+  if (bucket != buckets_told_ || bucket >= options_.buckets) {
+    throw std::logic_error("worker host: bucket " + std::to_string(bucket) + " of " + std::to_string(options_.buckets) + " became ready out of order");
+  }
+  ++buckets_told_;
   in_bucket_ = true;
   tell(BucketReady{step_, bucket, options_.buckets});
   in_bucket_ = false;
@@ -27,17 +43,37 @@ void WorkerHost::bucket_ready(int bucket) {
 
 void WorkerHost::step_done(double epoch, const core::OptimizerStep& optimizer) {
   if (!computing_) throw std::logic_error("worker host: a step ended that had not begun");
+  if (buckets_told_ != 0 && buckets_told_ != options_.buckets) throw std::logic_error("worker host: a step ended before its last bucket was ready");
+  buckets_told_ = 0;
   computing_ = false;
   blocked_ = true;
   blocked_since_ = ports_.worker.now();
   longest_wait_ = local_ = Duration{0};
   epoch_ = epoch;
   lr_ = optimizer.lr;
-  // First what came during the step: an answer that is applied now frees the way for the exchange that this step may begin.
-  const auto late = std::exchange(late_, {});
-  for (const auto& arrival : late) std::visit([this](const auto& a) { handle(a); }, arrival);
+  tell_late();
   const Step done = step_++;
   tell(StepDone{done, epoch, optimizer});
+  release_mail();
+}
+
+void WorkerHost::stop() {
+  if (!computing_) throw std::logic_error("worker host: stopped, but it had not asked for a batch");
+  if (buckets_told_ != 0) throw std::logic_error("worker host: stopped inside a step");
+  computing_ = false;
+  tell_late();
+  stopped_ = true;
+  tell(Stopped{step_});
+  release_mail();
+}
+
+/// Before StepDone: an answer that is applied now frees the way for the exchange that this step may begin.
+void WorkerHost::tell_late() {
+  ending_ = true;
+  telling_late_.swap(late_);
+  for (const auto& late : telling_late_) std::visit([&](const auto& a) { handle(a, late.at); }, late.arrival);
+  telling_late_.clear();
+  ending_ = false;
 }
 
 void WorkerHost::replied(const ShardReply& reply) { arrive(reply); }
@@ -47,20 +83,28 @@ void WorkerHost::membership_changed(const Membership& membership) { arrive(Membe
 void WorkerHost::deadline_passed(DeadlineId id) { arrive(DeadlinePassed{id}); }
 
 void WorkerHost::arrive(const Arrival& arrival) {
+  const auto now = ports_.worker.now();
   if (computing_) {
-    late_.push_back(arrival);
+    late_.push_back({arrival, now});
   } else {
-    std::visit([this](const auto& a) { handle(a); }, arrival);
+    std::visit([&](const auto& a) { handle(a, now); }, arrival);
   }
 }
 
-void WorkerHost::handle(const ShardReply& reply) {
+void WorkerHost::handle(const ShardReply& reply, Duration at) {
   const auto found = flights_.find(reply.exchange);
-  if (found == flights_.end() || found->second.collective || found->second.parts_left == 0) {
-    throw std::logic_error("worker host: shard " + std::to_string(reply.shard) + " answered an exchange that is not in flight");
+  const auto awaited = [&](const Flight& flight) {
+    const std::size_t part = reply.shard - flight.first;  // a shard below the first wraps to a part that is not there
+    return part < flight.waiting.size() && flight.waiting[part];
+  };
+  if (found == flights_.end() || found->second.collective || !awaited(found->second)) {
+    throw std::logic_error("worker host: shard " + std::to_string(reply.shard) + " answered what it was not asked, or twice");
   }
   auto& flight = found->second;
-  versions_.at(reply.shard) = reply.version;
+  flight.waiting[reply.shard - flight.first] = false;
+  // Only an answer with the centre in it shows the worker a version; replies may overtake each other.
+  auto& version = versions_[reply.shard];
+  if (flight.kind != Transfer::push && !reply.dropped) version = std::max(version, reply.version);
   flight.held = std::max(flight.held, reply.held);
   auto& record = flight.record;
   if (reply.dropped) {
@@ -72,35 +116,48 @@ void WorkerHost::handle(const ShardReply& reply) {
   }
   const bool last = --flight.parts_left == 0;
   tell(Replied{reply.exchange, reply.shard, reply.version, reply.min_clock});
-  if (last) land(reply.exchange);
+  if (last) land(reply.exchange, at);
 }
 
-void WorkerHost::handle(const Reduced& reduced) {
+void WorkerHost::handle(const Reduced& reduced, Duration at) {
   const auto found = flights_.find(reduced.exchange);
   if (found == flights_.end() || !found->second.collective) {
     throw std::logic_error("worker host: a collective ended that is not in flight");
   }
   found->second.held = std::max(found->second.held, reduced.waited);
-  land(reduced.exchange);
+  land(reduced.exchange, at);
 }
 
-void WorkerHost::handle(const PeerMail& mail) { tell(mail); }
-void WorkerHost::handle(const MembershipChanged& change) {
+void WorkerHost::handle(const PeerMail& mail, Duration) {
+  if (!ports_.peers) throw std::logic_error("worker host: mail from a peer, but the strategy declared none");
+  mail_.push_back(mail.slot);
+  tell(mail);
+  if (stopped_) release_mail();
+}
+
+void WorkerHost::handle(const SendSkipped& skipped, Duration) { tell(skipped); }
+
+void WorkerHost::handle(const MembershipChanged& change, Duration) {
   membership_ = change.membership;
   tell(change);
 }
-void WorkerHost::handle(const DeadlinePassed& deadline) { tell(deadline); }
 
-/// The exchange is over and its slot is the worker's again.
-void WorkerHost::land(ExchangeId id) {
+void WorkerHost::handle(const DeadlinePassed& deadline, Duration) { tell(deadline); }
+
+void WorkerHost::release_mail() {
+  for (const Slot slot : mail_) ports_.peers->release(slot);
+  mail_.clear();
+}
+
+/// The exchange is over and its slot is the worker's again. Its last answer came `at`, perhaps during a step that has ended.
+void WorkerHost::land(ExchangeId id, Duration at) {
   const auto node = flights_.extract(id);
   const auto& flight = node.mapped();
   auto record = flight.record;
-  const auto now = ports_.worker.now();
-  record.transfer = now - flight.began;
+  record.transfer = at - flight.began;
   record.delay = step_ - record.step;
   if (blocked_) {
-    record.blocked = now - std::max(blocked_since_, flight.began);
+    record.blocked = std::max(at - std::max(blocked_since_, flight.began), Duration{0});
     record.wait = std::min(flight.held, record.blocked);
     longest_wait_ = std::max(longest_wait_, record.wait);
   }
@@ -117,6 +174,8 @@ void WorkerHost::land(ExchangeId id) {
 
 template <class Event>
 void WorkerHost::tell(const Event& event) {
+  if (telling_) throw std::logic_error("worker host: called from inside a port's call");
+  telling_ = true;
   if (observer_) observer_->consumed(event);
   const WorkerContext context{options_.self, membership_, options_.seed, step_};
   actions_.clear();
@@ -127,11 +186,18 @@ void WorkerHost::tell(const Event& event) {
     }
     std::visit([this](const auto& a) { execute(a); }, action);
   }
+  telling_ = false;
+  if (skipped_sends_.empty()) return;
+  for (const auto& skipped : std::exchange(skipped_sends_, {})) arrive(skipped);
 }
 
 void WorkerHost::execute(const Compute&) {
   if (computing_) throw std::logic_error("strategy: Compute while a step is under way");
-  for (const Slot slot : {kParams, kGrads, kVelocity}) require_free(slot, "Compute");
+  if (ending_) throw std::logic_error("strategy: Compute before the half was told StepDone");
+  if (stopped_) throw std::logic_error("strategy: Compute after Stopped");
+  for (const auto& [id, flight] : flights_) {
+    if (computed_with(flight.slot)) require_free(flight.slot, "Compute");
+  }
   if (blocked_) {
     const auto stood = ports_.worker.now() - blocked_since_ - local_;
     const auto wait = std::min(stood, longest_wait_);
@@ -144,8 +210,9 @@ void WorkerHost::execute(const Compute&) {
 }
 
 void WorkerHost::execute(const ApplyLocal& action) {
-  for (const auto& [id, flight] : flights_) {
-    if (writes(action.call, flight.slot)) require_free(flight.slot, "ApplyLocal");
+  for (const Slot slot : {action.call.y, action.call.x, action.call.z}) {
+    require_free(slot, "ApplyLocal");
+    require_still(slot, "ApplyLocal");
   }
   const auto began = ports_.worker.now();
   ports_.worker.run(action.call);
@@ -158,9 +225,16 @@ void WorkerHost::execute(const Exchange& action) {
   if (!ports_.shards) throw std::logic_error("strategy: an exchange with servers, but it declared none");
   const ShardId all = ports_.shards->shards();
   const ShardId count = action.shards.count == 0 ? all : action.shards.count;
-  if (action.shards.first + count > all) throw std::logic_error("strategy: an exchange with shards that do not exist");
+  if (count == 0 || count > all || action.shards.first > all - count) {
+    throw std::logic_error("strategy: an exchange with shards that do not exist");
+  }
   require_free(action.slot, "Exchange");
-  take_off(action.id, action.slot, false, count);
+  require_still(action.slot, "Exchange");
+  auto& flight = take_off(action.id, action.slot, false);
+  flight.kind = action.kind;
+  flight.first = action.shards.first;
+  flight.waiting.assign(count, true);
+  flight.parts_left = count;
   for (ShardId shard = action.shards.first; shard < action.shards.first + count; ++shard) {
     const Request request{.worker = options_.self, .exchange = action.id, .kind = action.kind, .clock = step_,
                           .version = versions_[shard], .epoch = epoch_, .lr = lr_};
@@ -170,19 +244,33 @@ void WorkerHost::execute(const Exchange& action) {
 
 void WorkerHost::execute(const Reduce& action) {
   if (!ports_.group) throw std::logic_error("strategy: Reduce, but it declared no group");
-  take_off(action.id, action.slot, true, 0);
+  require_free(action.slot, "Reduce", action.bucket);
+  if (!in_bucket_) require_still(action.slot, "Reduce");
+  if (in_bucket_ && (action.slot != kGrads || action.bucket < 0 || action.bucket >= buckets_told_)) {
+    throw std::logic_error("strategy: Reduce of what is not a bucket of gradients that is ready");
+  }
+  take_off(action.id, action.slot, true).bucket = action.bucket;
   ports_.group->reduce(step_, action);
 }
 
 void WorkerHost::execute(const Broadcast& action) {
   if (!ports_.group) throw std::logic_error("strategy: Broadcast, but it declared no group");
-  take_off(action.id, action.slot, true, 0);
+  require_free(action.slot, "Broadcast");
+  require_still(action.slot, "Broadcast");
+  take_off(action.id, action.slot, true);
   ports_.group->broadcast(step_, action);
 }
 
 void WorkerHost::execute(const SendPeer& action) {
   if (!ports_.peers) throw std::logic_error("strategy: SendPeer, but it declared no peers");
-  if (!ports_.peers->send(action)) execute(Skip{});
+  require_free(action.slot, "SendPeer");
+  require_still(action.slot, "SendPeer");
+  if (!ports_.peers->send(action)) {
+    skipped_sends_.push_back({action.to, action.weight});
+    return execute(Skip{});
+  }
+  ++totals_.exchanges;
+  if (observer_) observer_->exchanged({.worker = options_.self, .step = step_});
 }
 
 void WorkerHost::execute(const SetDeadline& action) { ports_.worker.set_deadline(action.id, action.after); }
@@ -192,20 +280,32 @@ void WorkerHost::execute(const Skip&) {
   if (observer_) observer_->exchanged({.worker = options_.self, .step = step_, .outcome = Outcome::skipped});
 }
 
-void WorkerHost::take_off(ExchangeId id, Slot slot, bool collective, ShardId parts) {
-  Flight flight{.slot = slot, .collective = collective, .began = ports_.worker.now(), .parts_left = parts, .held = {}, .record = {}};
+WorkerHost::Flight& WorkerHost::take_off(ExchangeId id, Slot slot, bool collective) {
+  const auto [place, fresh] = flights_.try_emplace(id);
+  if (!fresh) throw std::logic_error("strategy: exchange id " + std::to_string(id) + " is already in flight");
+  auto& flight = place->second;
+  flight.slot = slot;
+  flight.collective = collective;
+  flight.began = ports_.worker.now();
   flight.record.worker = options_.self;
   flight.record.step = step_;
   flight.record.exchange = id;
-  if (!flights_.emplace(id, flight).second) throw std::logic_error("strategy: exchange id " + std::to_string(id) + " is already in flight");
+  return flight;
 }
 
-void WorkerHost::require_free(Slot slot, const char* doing) const {
+/// Throws when an exchange has the slot. Two different buckets of one slot do not meet.
+void WorkerHost::require_free(Slot slot, const char* doing, int bucket) const {
   for (const auto& [id, flight] : flights_) {
-    if (flight.slot == slot) {
+    const bool apart = bucket >= 0 && flight.bucket >= 0 && bucket != flight.bucket;
+    if (flight.slot == slot && !apart) {
       throw std::logic_error(std::string("strategy: ") + doing + " needs a slot that exchange " + std::to_string(id) + " has borrowed");
     }
   }
+}
+
+/// Throws when a step is using the slot.
+void WorkerHost::require_still(Slot slot, const char* doing) const {
+  if (computing_ && computed_with(slot)) throw std::logic_error(std::string("strategy: ") + doing + " of a slot that the step under way uses");
 }
 
 }  // namespace troupe::strategies

@@ -1,6 +1,8 @@
 /// Executes a worker half's actions through ports: fans exchanges out over shards, counts answers, keeps shard versions,
 /// holds what arrives during a step until its end, and measures who stood still for how long.
 /// No CAF, no thread, no clock of its own. One thread. Asks ports in action order; never calls a half from inside a half.
+///
+/// At the end of a step the half is told first what arrived during it, in order of arrival, then StepDone.
 #pragma once
 
 #include <map>
@@ -19,11 +21,12 @@ struct WorkerHostOptions {
   std::uint64_t seed = 1;
   Membership membership;
   int buckets = 1;
+  std::vector<Version> versions;   ///< per shard, of the centre that the worker starts from; empty: all 0
 };
 
 /// Sums since the host began.
 struct WorkerTotals {
-  std::uint64_t exchanges = 0;
+  std::uint64_t exchanges = 0;  ///< with all shards asked, collectives, and messages to peers
   std::uint64_t dropped = 0;
   std::uint64_t skipped = 0;
   Version staleness_sum = 0;    ///< over `parts`
@@ -36,14 +39,19 @@ struct WorkerTotals {
 
 class WorkerHost {
  public:
-  /// Throws std::logic_error when the half asks for a port that is not there, computes while a slot of its own is lent, or
-  /// answers BucketReady with anything but Reduce: bugs in the strategy, not conditions of the run.
+  /// Throws std::logic_error when the half asks for a port that is not there, uses a slot that is lent or being computed with,
+  /// says Compute twice, before StepDone or after Stopped, or answers BucketReady with anything but Reduce of a ready bucket;
+  /// and when the port answers what was not asked, out of order, or from inside its own call. Bugs, not conditions of the run.
   WorkerHost(std::unique_ptr<WorkerHalf> half, WorkerPorts ports, WorkerHostOptions options, WorkerObserver* observer = nullptr);
 
   // From the worker's port.
+  /// Once.
   void start(Step step);
+  /// During a step, of all its buckets, 0 first; or of none.
   void bucket_ready(int bucket);
   void step_done(double epoch, const core::OptimizerStep& optimizer);
+  /// Instead of a step: there are no batches any more. What arrives from now on is told at once.
+  void stop();
   void replied(const ShardReply& reply);
   /// A Reduce or Broadcast is done; `waited` is how long the last member let the others wait.
   void reduced(ExchangeId exchange, Duration waited);
@@ -53,7 +61,8 @@ class WorkerHost {
 
   [[nodiscard]] const WorkerTotals& totals() const noexcept { return totals_; }
   [[nodiscard]] Step steps() const noexcept { return step_; }             ///< completed
-  [[nodiscard]] bool computing() const noexcept { return computing_; }    ///< Compute was said and step_done() is to come
+  [[nodiscard]] bool computing() const noexcept { return computing_; }    ///< Compute was said; step_done() or stop() is to come
+  [[nodiscard]] bool stopped() const noexcept { return stopped_; }
   [[nodiscard]] std::size_t in_flight() const noexcept { return flights_.size(); }
   [[nodiscard]] const Membership& membership() const noexcept { return membership_; }
   [[nodiscard]] const WorkerHalf& half() const noexcept { return *half_; }
@@ -62,9 +71,13 @@ class WorkerHost {
  private:
   struct Flight {               // one exchange or collective under way
     Slot slot;
+    int bucket = -1;            // of a Reduce; else negative: all of the slot
     bool collective = false;
-    Duration began{0};
+    Transfer kind = Transfer::push_pull;
+    ShardId first = 0;          // shard whose answer is waiting[0]
+    std::vector<bool> waiting;  // per shard asked: its answer is to come
     ShardId parts_left = 0;
+    Duration began{0};
     Duration held{0};           // the longest that a part of it waited for others
     ExchangeRecord record;
   };
@@ -73,14 +86,20 @@ class WorkerHost {
     Duration waited{0};
   };
   /// What may arrive while the worker computes.
-  using Arrival = std::variant<ShardReply, Reduced, PeerMail, MembershipChanged, DeadlinePassed>;
+  using Arrival = std::variant<ShardReply, Reduced, PeerMail, SendSkipped, MembershipChanged, DeadlinePassed>;
+  struct Late {
+    Arrival arrival;
+    Duration at{0};
+  };
 
   void arrive(const Arrival& arrival);
-  void handle(const ShardReply& reply);
-  void handle(const Reduced& reduced);
-  void handle(const PeerMail& mail);
-  void handle(const MembershipChanged& change);
-  void handle(const DeadlinePassed& deadline);
+  void tell_late();
+  void handle(const ShardReply& reply, Duration at);
+  void handle(const Reduced& reduced, Duration at);
+  void handle(const PeerMail& mail, Duration at);
+  void handle(const SendSkipped& skipped, Duration at);
+  void handle(const MembershipChanged& change, Duration at);
+  void handle(const DeadlinePassed& deadline, Duration at);
   template <class Event>
   void tell(const Event& event);
   void execute(const Compute&);
@@ -91,9 +110,11 @@ class WorkerHost {
   void execute(const SendPeer& action);
   void execute(const SetDeadline& action);
   void execute(const Skip&);
-  void take_off(ExchangeId id, Slot slot, bool collective, ShardId parts);
-  void land(ExchangeId id);
-  void require_free(Slot slot, const char* doing) const;
+  Flight& take_off(ExchangeId id, Slot slot, bool collective);
+  void land(ExchangeId id, Duration at);
+  void require_free(Slot slot, const char* doing, int bucket = -1) const;
+  void require_still(Slot slot, const char* doing) const;
+  void release_mail();
 
   std::unique_ptr<WorkerHalf> half_;
   WorkerPorts ports_;
@@ -103,12 +124,20 @@ class WorkerHost {
   WorkerActions actions_;
   std::map<ExchangeId, Flight> flights_;   // ordered: iteration never depends on addresses
   std::vector<Version> versions_;          // per shard, as last seen
-  std::vector<Arrival> late_;              // during the step, told at its end in order of arrival
+  std::vector<Late> late_;                 // during the step, told at its end in order of arrival
+  std::vector<Late> telling_late_;         // its memory, kept
+  std::vector<SendSkipped> skipped_sends_; // of the actions being executed
+  std::vector<Slot> mail_;                 // peers' vectors that the half may still read
   WorkerTotals totals_;
   Step step_ = 0;
   double epoch_ = 0;
   float lr_ = 0;
+  int buckets_told_ = 0;                   // of the step under way
+  bool started_ = false;
   bool computing_ = false;
+  bool ending_ = false;                    // between the end of a step (or stop()) and StepDone (Stopped)
+  bool stopped_ = false;
+  bool telling_ = false;
   bool in_bucket_ = false;
   bool blocked_ = false;                   // neither computing nor told to
   Duration blocked_since_{0};
