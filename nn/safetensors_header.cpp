@@ -39,7 +39,7 @@ class HeaderReader {
 
   bool string(string_t& value) {
     if (state_ == State::metadata) {
-      if (!header_.metadata.emplace(key_, std::move(value)).second) return refuse(fmt::format("metadata key \"{}\" twice", key_));
+      if (!header_.metadata.emplace(key_, std::move(value)).second) return fail(fmt::format("metadata key \"{}\" twice", key_));
       return true;
     }
     if (state_ == State::entry && key_ == "dtype") {
@@ -60,18 +60,18 @@ class HeaderReader {
 
   bool key(string_t& name) {
     key_ = std::move(name);
-    if (state_ == State::top && !names_.insert(key_).second) return refuse(fmt::format("name \"{}\" twice", key_));
+    if (state_ == State::top && !names_.insert(key_).second) return fail(fmt::format("name \"{}\" twice", key_));
     if (state_ == State::entry) {
       if (key_ != "dtype" && key_ != "shape" && key_ != "data_offsets")
-        return refuse(fmt::format("unknown key \"{}\" in tensor \"{}\"", key_, header_.entries.back().name));
-      if (!entry_keys_.insert(key_).second) return refuse(fmt::format("key \"{}\" twice in tensor \"{}\"", key_, header_.entries.back().name));
+        return fail(fmt::format("unknown key \"{}\" in tensor \"{}\"", key_, header_.entries.back().name));
+      if (!entry_keys_.insert(key_).second) return fail(fmt::format("key \"{}\" twice in tensor \"{}\"", key_, header_.entries.back().name));
     }
     return true;
   }
 
   bool end_object() {
     if (state_ == State::entry && entry_keys_.size() != 3)
-      return refuse(fmt::format("tensor \"{}\" without one of dtype, shape and data_offsets", header_.entries.back().name));
+      return fail(fmt::format("tensor \"{}\" without one of dtype, shape and data_offsets", header_.entries.back().name));
     return go(state_ == State::top ? State::end : State::top);
   }
 
@@ -98,10 +98,11 @@ class HeaderReader {
     state_ = state;
     return true;
   }
-  bool refuse(const std::string& what) {
-    problem_ = fmt::format("{} where the format has none", what);
+  bool fail(std::string why) {
+    problem_ = std::move(why);
     return false;
   }
+  bool refuse(std::string_view what) { return fail(fmt::format("{} where the format has none", what)); }
 
   State state_ = State::begin;
   std::string key_;  // the latest; JSON puts one before every value in an object
