@@ -1,0 +1,210 @@
+#include "actors/assembly.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "actors/evaluator.hpp"
+#include "actors/loader.hpp"
+#include "actors/server.hpp"
+#include "actors/worker.hpp"
+#include "nn/initialise.hpp"
+#include "transport/reduce.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+// Compiling a large model takes a while; ending takes at most the step that is under way.
+constexpr auto kPrepareDeadline = std::chrono::minutes(10);
+constexpr auto kFinishDeadline = std::chrono::minutes(10);
+constexpr auto kHaltDeadline = std::chrono::seconds(30);
+
+// Large enough to be efficient, small enough that a workspace for it is no burden.
+constexpr std::int64_t kEvaluationBatch = 100;
+
+std::shared_ptr<const std::vector<float>> find(const Checkpoint* checkpoint, const std::string& prefix) {
+  if (!checkpoint) return nullptr;
+  const auto found = checkpoint->vectors.find(prefix);
+  return found == checkpoint->vectors.end() ? nullptr : std::make_shared<const std::vector<float>>(found->second);
+}
+
+std::shared_ptr<const std::vector<float>> beginning_parameters(const Blueprint& plan, const Checkpoint* checkpoint) {
+  if (auto saved = find(checkpoint, "")) return saved;
+  auto fresh = std::make_shared<std::vector<float>>(static_cast<std::size_t>(plan.graph->parameter_count()));
+  nn::initialise(*plan.graph, static_cast<std::uint64_t>(plan.settings->run.seed), *fresh);
+  return fresh;
+}
+
+/// A worker that continues goes on with its own optimizer state, or with the one that all share; one that joins anew has none.
+std::shared_ptr<const std::vector<float>> beginning_velocity(const Checkpoint* checkpoint, int worker) {
+  if (auto own = find(checkpoint, velocity_prefix(worker))) return own;
+  return find(checkpoint, velocity_prefix(-1));
+}
+
+strategies::Step first_step(const Blueprint& plan, const Checkpoint* checkpoint, std::uint32_t worker) {
+  if (!checkpoint || plan.needs.worker_state == strategies::WorkerState::discarded) return 0;
+  const auto& steps = checkpoint->totals.worker_steps;
+  return worker < steps.size() ? steps[worker] : steps.empty() ? 0 : *std::min_element(steps.begin(), steps.end());
+}
+
+}  // namespace
+
+SystemConfig::SystemConfig() {
+  add_message_types<caf::id_block::troupe>();
+  set("scheduler.policy", caf::atom("sharing"));
+  set("scheduler.max-threads", std::max<std::size_t>(2, std::thread::hardware_concurrency() / 2));
+}
+
+Assembly::Assembly(caf::actor_system& system, const Blueprint& plan, nn::Backend& backend, const core::Clock& clock)
+    : system_(system), plan_(plan), backend_(backend), clock_(clock), memory_(std::make_shared<core::HostAllocator>()), self_(system) {}
+
+core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const ConsoleOptions& console) {
+  const auto* checkpoint = beginning.checkpoint.get();
+  const auto parameters = beginning_parameters(plan_, checkpoint);
+  const auto fail_home = [this](const core::Error& error) -> core::Result<CoordinatorActor> {
+    halt();
+    return tl::unexpected(error);
+  };
+  if (auto spawned = spawn_workers(beginning, parameters); !spawned) return fail_home(spawned.error());
+  if (auto spawned = spawn_servers(beginning, *parameters); !spawned) return fail_home(spawned.error());
+  spawn_loaders();
+
+  const auto& settings = *plan_.settings;
+  int threads = 0;
+  for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) threads += settings.threads(worker);
+  threads = std::clamp(threads, 1, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  company_.evaluator = system_.spawn<caf::detached>(
+      evaluator, EvaluatorSetup{plan_.graph, &backend_,
+                                {.batch = std::min(kEvaluationBatch, plan_.source.test->size()), .threads = threads, .arenas = memory_.get(), .training = false},
+                                plan_.source.test});
+  company_.recorder = system_.spawn<caf::detached>(recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, beginning.notes, &clock_});
+
+  CoordinatorSetup setup{.settings = plan_.settings, .graph = plan_.graph, .layout = layout_, .needs = plan_.needs, .book = plan_.book,
+                         .started = {}, .before = {}, .resumed = checkpoint != nullptr, .memory = memory_.get(), .clock = &clock_};
+  setup.started = {.name = settings.run.name, .directory = beginning.directory->path(), .strategy = settings.strategy,
+                   .model = plan_.graph->name(), .dataset = settings.data.name, .workers = plan_.workers, .servers = plan_.servers,
+                   .epochs = static_cast<std::uint32_t>(settings.run.epochs),
+                   .parameters = static_cast<std::uint64_t>(plan_.graph->parameter_count()),
+                   .epoch_samples = static_cast<std::uint64_t>(plan_.source.train->size()),
+                   .epoch_position = plan_.book->epoch_position()};
+  if (checkpoint) setup.before = checkpoint->totals;
+  company_.coordinator = system_.spawn(coordinator, std::move(setup));
+
+  // Whoever may be spoken to first hears of the company first; the coordinator, who sets all going, last.
+  for (const auto& server : company_.servers) self_->send(server, company_);
+  for (const auto& worker : company_.workers) self_->send(worker, company_);
+  for (const auto& loader : company_.loaders) self_->send(loader, company_);
+  self_->send(company_.coordinator, company_);
+  return company_.coordinator;
+}
+
+core::Result<void> Assembly::spawn_workers(const Beginning& beginning, const std::shared_ptr<const std::vector<float>>& parameters) {
+  const auto& settings = *plan_.settings;
+  const auto* checkpoint = beginning.checkpoint.get();
+  for (std::uint32_t w = 0; w < plan_.workers; ++w) {
+    const nn::CompileOptions compile{.batch = settings.batch(w), .threads = settings.threads(w), .seed = static_cast<std::uint64_t>(settings.run.seed),
+                                     .arenas = memory_.get()};
+    WorkerSetup setup{.self = w, .workers = plan_.workers, .seed = compile.seed, .graph = plan_.graph, .backend = &backend_, .compile = compile,
+                      .strategy = plan_.strategy, .train = settings.train, .total_epochs = static_cast<double>(settings.run.epochs),
+                      .parameters = parameters, .velocity = beginning_velocity(checkpoint, static_cast<int>(w)),
+                      .first_step = first_step(plan_, checkpoint, w), .clock = &clock_};
+    company_.workers.push_back(system_.spawn<caf::detached>(worker, std::move(setup)));
+  }
+  std::vector<decltype(self_->request(company_.workers[0], kPrepareDeadline, Prepare{}))> asked;
+  for (const auto& worker : company_.workers) asked.push_back(self_->request(worker, kPrepareDeadline, Prepare{}));
+  core::Result<void> result;
+  for (std::size_t w = 0; w < asked.size(); ++w) {
+    asked[w].receive(
+        [&](const Prepared& prepared, const LayoutRef& layout) {
+          if (!prepared.error.empty()) {
+            result = core::fail(prepared.code, prepared.error);
+          } else if (w > 0 && layout_ && layout.layout->fingerprint() != layout_->fingerprint()) {
+            result = core::fail(core::Errc::config, fmt::format("worker {} lays its parameters out otherwise than worker 0 and cannot exchange "
+                                                                "them in place: use one batch size for all workers", w));
+          } else {
+            layout_ = layout.layout;
+          }
+        },
+        [&](const caf::error& error) { result = core::fail(core::Errc::timeout, fmt::format("worker {} did not get ready: {}", w, system_.render(error))); });
+  }
+  return result;
+}
+
+core::Result<void> Assembly::spawn_servers(const Beginning& beginning, const std::vector<float>& parameters) {
+  const auto cut = [&](const std::vector<float>& canonical, std::vector<std::shared_ptr<core::Buffer>>& shards) -> core::Result<void> {
+    auto arena = core::Buffer::allocate(*memory_, layout_->arena_floats());
+    if (!arena) return tl::unexpected(arena.error());
+    layout_->from_canonical(canonical, arena->view());
+    for (std::uint32_t s = 0; s < plan_.servers; ++s) {
+      const auto slice = transport::slice_of(arena->size(), s, plan_.servers);
+      if (slice.count == 0) {
+        return core::fail(core::Errc::config, fmt::format("cluster.servers = {}: the model's {} parameters are too few for so many shards", plan_.servers,
+                                                          parameters.size()));
+      }
+      auto shard = core::Buffer::allocate(*memory_, slice.count);
+      if (!shard) return tl::unexpected(shard.error());
+      backend_.kernels().copy(shard->view(), arena->view().subspan(slice.offset, slice.count));
+      shards.push_back(std::make_shared<core::Buffer>(std::move(*shard)));
+    }
+    return {};
+  };
+  std::vector<std::shared_ptr<core::Buffer>> centers;
+  if (auto done = cut(parameters, centers); !done) return done;
+  std::vector<std::vector<std::shared_ptr<core::Buffer>>> states;   // by k, by shard
+  for (int k = 0; k < plan_.needs.server_states; ++k) {
+    const auto saved = find(beginning.checkpoint.get(), server_state_prefix(k));
+    states.emplace_back();
+    if (auto done = cut(saved ? *saved : std::vector<float>(parameters.size()), states.back()); !done) return done;
+  }
+  for (std::uint32_t s = 0; s < plan_.servers; ++s) {
+    ServerSetup setup{.self = s, .workers = plan_.workers, .strategy = plan_.strategy, .kernels = &backend_.kernels(), .center = centers[s],
+                      .states = {}, .clock = &clock_};
+    for (const auto& state : states) setup.states.push_back(state[s]);
+    company_.servers.push_back(system_.spawn<caf::detached>(server, std::move(setup)));
+  }
+  return {};
+}
+
+void Assembly::spawn_loaders() {
+  const auto& data = plan_.settings->data;
+  for (std::uint32_t w = 0; w < plan_.workers; ++w) {
+    company_.loaders.push_back(system_.spawn(loader, LoaderSetup{w, plan_.source.train, plan_.settings->batch(w), data.prefetch, data.decode_threads, &clock_}));
+  }
+}
+
+core::Result<void> Assembly::finish(const RunEnd& end) {
+  core::Result<void> result;
+  self_->request(company_.recorder, kFinishDeadline, Finish{}, end)
+      .receive(
+          [&](const Finished& finished) {
+            if (!finished.error.empty()) result = core::fail(core::Errc::io, finished.error);
+          },
+          [&](const caf::error& error) { result = core::fail(core::Errc::timeout, "recorder: " + system_.render(error)); });
+  halt();
+  return result;
+}
+
+void Assembly::halt() {
+  std::size_t alive = 0;
+  const auto dismiss = [&](const auto& actor) {
+    if (!actor) return;
+    self_->monitor(actor);
+    self_->send(actor, Halt{});
+    ++alive;
+  };
+  for (const auto& loader : company_.loaders) dismiss(loader);
+  for (const auto& worker : company_.workers) dismiss(worker);
+  for (const auto& server : company_.servers) dismiss(server);
+  dismiss(company_.evaluator);
+  if (company_.coordinator) self_->send_exit(company_.coordinator, caf::exit_reason::user_shutdown);
+  if (company_.recorder) self_->send_exit(company_.recorder, caf::exit_reason::user_shutdown);
+  bool late = false;
+  while (alive > 0 && !late) {
+    self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kHaltDeadline) >> [&] { late = true; });
+  }
+  company_ = {};
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,56 @@
+/// Spawns a company in one process and takes it apart: who is created when, on which thread, with which memory. Used by
+/// run.cpp; knows nothing of epochs or files.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "actors/blueprint.hpp"
+#include "actors/coordinator.hpp"
+#include "actors/recorder.hpp"
+#include "nn/backend.hpp"
+
+namespace troupe::actors {
+
+/// The actor system's settings: message types, and a scheduler that costs nothing when idle.
+class SystemConfig : public caf::actor_system_config {
+ public:
+  SystemConfig();
+};
+
+/// What a company begins with.
+struct Beginning {
+  std::shared_ptr<const Checkpoint> checkpoint;     // null: a new run
+  std::shared_ptr<const RunDirectory> directory;
+  std::shared_ptr<nn::CheckpointStore> checkpoints;
+  std::vector<Note> notes;
+};
+
+/// A company in one process. One thread. Outlives its actors: the destructor waits for them.
+class Assembly {
+ public:
+  Assembly(caf::actor_system& system, const Blueprint& plan, nn::Backend& backend, const core::Clock& clock);
+
+  /// Spawns everyone, compiles the replicas (each on its worker's thread), and lets the run begin. After an Error whoever was
+  /// spawned has been sent home.
+  [[nodiscard]] core::Result<CoordinatorActor> begin(const Beginning& beginning, const ConsoleOptions& console);
+  /// Ends everyone. `end` is what the recorder writes and shows last; the Error is what kept it from that.
+  [[nodiscard]] core::Result<void> finish(const RunEnd& end);
+
+ private:
+  [[nodiscard]] core::Result<void> spawn_workers(const Beginning& beginning, const std::shared_ptr<const std::vector<float>>& parameters);
+  [[nodiscard]] core::Result<void> spawn_servers(const Beginning& beginning, const std::vector<float>& parameters);
+  void spawn_loaders();
+  void halt();
+
+  caf::actor_system& system_;
+  const Blueprint& plan_;
+  nn::Backend& backend_;
+  const core::Clock& clock_;
+  std::shared_ptr<core::HostAllocator> memory_;
+  std::shared_ptr<const nn::Layout> layout_;
+  Company company_;
+  caf::scoped_actor self_;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,60 @@
+#include "actors/blueprint.hpp"
+
+#include "nn/models.hpp"
+#include "nn/optimizer.hpp"
+#include "strategies/registry.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+nn::Shape to_nn(const data::ImageShape& shape) { return {shape.channels, shape.height, shape.width}; }
+
+core::Result<std::shared_ptr<data::LeaseBook>> cut_leases(const Blueprint& plan) {
+  auto batches = data::batches_per_worker(plan.settings->data, plan.workers);
+  if (!batches) return tl::unexpected(batches.error());
+  auto book = data::LeaseBook::create({.epoch_size = plan.source.train->size(),
+                                       .epochs = static_cast<std::uint32_t>(plan.settings->run.epochs),
+                                       .batches = std::move(*batches),
+                                       .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand,
+                                       .drop_tail = plan.settings->data.drop_tail});
+  if (!book) return tl::unexpected(book.error());
+  return std::make_shared<data::LeaseBook>(std::move(*book));
+}
+
+}  // namespace
+
+core::Result<Blueprint> draw(const Settings& settings, bool open_data) {
+  Blueprint plan;
+  plan.settings = std::make_shared<const Settings>(settings);
+  plan.workers = static_cast<std::uint32_t>(settings.cluster.workers);
+
+  auto strategy = strategies::make(settings.config, {.workers = plan.workers,
+                                                     .servers = static_cast<std::uint32_t>(settings.cluster.servers),
+                                                     .seed = static_cast<std::uint64_t>(settings.run.seed),
+                                                     .optimizer = nn::optimizer_kind(settings.train)});
+  if (!strategy) return tl::unexpected(strategy.error());
+  plan.strategy = std::move(*strategy);
+  plan.needs = plan.strategy->needs();
+  plan.servers = plan.needs.servers ? static_cast<std::uint32_t>(settings.cluster.servers) : 0;
+
+  auto facts = data::image_facts(settings.data);
+  if (open_data || !facts) {
+    auto source = data::open_source(settings.data, static_cast<std::uint64_t>(settings.run.seed));
+    if (!source) return tl::unexpected(source.error());
+    plan.source = std::move(*source);
+    facts = data::ImageFacts{plan.source.train->image_shape(), plan.source.train->classes()};
+  }
+  auto graph = nn::build_model(settings.model, to_nn(facts->shape), facts->classes);
+  if (!graph) return tl::unexpected(graph.error());
+  plan.graph = std::make_shared<const nn::Graph>(std::move(*graph));
+
+  if (plan.source.train) {
+    auto book = cut_leases(plan);
+    if (!book) return tl::unexpected(book.error());
+    plan.book = std::move(*book);
+  }
+  return plan;
+}
+
+}  // namespace troupe::actors

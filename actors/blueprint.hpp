@@ -1,0 +1,29 @@
+/// A run as it is planned: data opened, model built, strategy made, leases cut; nothing spawned yet. Everything that can be
+/// wrong with a configuration is found here. Values that are shared are read only.
+#pragma once
+
+#include <memory>
+
+#include "actors/settings.hpp"
+#include "data/config.hpp"
+#include "data/lease.hpp"
+#include "nn/graph.hpp"
+#include "strategies/strategy.hpp"
+
+namespace troupe::actors {
+
+struct Blueprint {
+  std::shared_ptr<const Settings> settings;
+  data::Source source;                              // empty when the data set was not opened
+  std::shared_ptr<const nn::Graph> graph;
+  std::shared_ptr<const strategies::Strategy> strategy;
+  strategies::Needs needs;
+  std::uint32_t workers = 1;
+  std::uint32_t servers = 0;                        // 0 when the strategy needs none
+  std::shared_ptr<data::LeaseBook> book;            // null when the data set was not opened
+};
+
+/// Errors: those of the parts, Errc::config or data. Without `open_data` a data set that is not there is no error.
+[[nodiscard]] core::Result<Blueprint> draw(const Settings& settings, bool open_data);
+
+}  // namespace troupe::actors

@@ -1,0 +1,72 @@
+#include "actors/checkpoint.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "nn/tensors.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+std::string to_text(const RunTotals& totals) {
+  return nlohmann::json{{"worker_steps", totals.worker_steps}, {"steps", totals.steps}, {"samples", totals.samples},
+                        {"train_s", totals.train_s}, {"wall_s", totals.wall_s}}
+      .dump();
+}
+
+RunTotals to_totals(const nlohmann::json& json) {
+  return {json.at("worker_steps"), json.at("steps"), json.at("samples"), json.at("train_s"), json.at("wall_s")};
+}
+
+}  // namespace
+
+std::string velocity_prefix(int worker) {
+  const std::string own = worker < 0 ? "" : nn::worker_prefix(worker);
+  return own + std::string(nn::kVelocityPrefix);
+}
+
+std::string server_state_prefix(int k) { return "server.state." + std::to_string(k) + "."; }
+
+core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& checkpoint) {
+  std::vector<nn::TensorView> tensors;
+  std::string prefixes;
+  for (const auto& [prefix, vector] : checkpoint.vectors) {
+    for (auto& tensor : nn::canonical_tensors(*checkpoint.graph, vector, prefix)) tensors.push_back(std::move(tensor));
+    if (!prefix.empty()) prefixes += (prefixes.empty() ? "" : " ") + prefix;
+  }
+  const nn::Metadata metadata{{"model", checkpoint.graph->name()}, {"strategy", checkpoint.strategy}, {"leases", checkpoint.leases},
+                              {"state", prefixes}, {"totals", to_text(checkpoint.totals)}};
+  return store.save(static_cast<std::int64_t>(checkpoint.step), tensors, metadata);
+}
+
+core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<const nn::Graph> graph) {
+  Checkpoint checkpoint;
+  checkpoint.graph = graph;
+  std::string prefixes;
+  std::string totals;
+  for (const auto& [key, field] : {std::pair{"strategy", &checkpoint.strategy}, {"leases", &checkpoint.leases}, {"state", &prefixes}, {"totals", &totals}}) {
+    auto text = file.text(key);
+    if (!text) return tl::unexpected(text.error());
+    *field = std::move(*text);
+  }
+  try {
+    checkpoint.totals = to_totals(nlohmann::json::parse(totals));
+  } catch (const nlohmann::json::exception&) {
+    return core::fail(core::Errc::corrupt, file.origin() + ": the field \"totals\" is not what a run writes");
+  }
+  checkpoint.step = checkpoint.totals.steps;
+  std::vector<std::string> all{""};
+  for (std::size_t begin = 0; begin < prefixes.size();) {
+    const auto end = std::min(prefixes.find(' ', begin), prefixes.size());
+    all.push_back(prefixes.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  for (const auto& prefix : all) {
+    std::vector<float> vector(static_cast<std::size_t>(graph->parameter_count()));
+    if (auto read = nn::canonical_from(file, *graph, vector, prefix); !read) return tl::unexpected(read.error());
+    checkpoint.vectors.emplace(prefix, std::move(vector));
+  }
+  return checkpoint;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,146 @@
+#include "actors/console_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "actors/summary.hpp"
+
+namespace troupe::actors {
+namespace {
+
+/// "workers" for any number but one.
+std::string counted(std::uint64_t number, const char* noun) { return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s"); }
+
+std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+
+double busy_s(const WorkerProgress& w) { return w.compute_s + w.exchange_s + w.wait_s + w.load_s; }
+
+double rate(std::uint64_t samples, double seconds) { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
+
+std::string rate_text(double images_per_s) { return grouped(static_cast<std::uint64_t>(std::llround(std::max(0.0, images_per_s)))); }
+
+StyledLine closing_row(const std::string& label, const TimeShares& time, double images_per_s, const std::string& staleness) {
+  StyledLine row(fmt::format("{:>6}", label), Style::bold);
+  const double total = time.total_s();
+  for (const double part : {time.compute_s, time.exchange_s, time.wait_s, time.load_s})
+    row.add(fmt::format("  {:>8.1f} s {:>4.1f} %", part, total > 0 ? 100 * part / total : 0.0));
+  return row.add(fmt::format("  {:>9}  {}", rate_text(images_per_s), staleness));
+}
+
+}  // namespace
+
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+std::string clock_time(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e8) return "-:--";
+  const auto s = std::llround(seconds);
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string loss_text(double loss) { return std::isfinite(loss) && std::abs(loss) < 10 ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss); }
+
+std::vector<int> percentages(const std::vector<double>& parts) {
+  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+  std::vector<int> whole(parts.size(), 0);
+  if (!(sum > 0)) return whole;
+  // Rounded down, then the largest remainders get what is missing.
+  std::vector<std::size_t> order(parts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto exact = [&](std::size_t i) { return 100 * parts[i] / sum; };
+  for (const auto i : order) whole[i] = static_cast<int>(exact(i));
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return exact(a) - whole[a] > exact(b) - whole[b]; });
+  const int missing = 100 - std::accumulate(whole.begin(), whole.end(), 0);
+  for (int i = 0; i < missing; ++i) ++whole[order[static_cast<std::size_t>(i) % order.size()]];
+  return whole;
+}
+
+StyledLine started_line(const RunStarted& run) {
+  StyledLine line(run.name, Style::bold);
+  line.add(fmt::format(": {} on {}, {} ({} parameters), {}", run.strategy, run.dataset, run.model, grouped(run.parameters), counted(run.workers, "worker")));
+  if (run.servers > 0) line.add(", " + counted(run.servers, "server"));
+  line.add(fmt::format(", {} of {} samples", counted(run.epochs, "epoch"), grouped(run.epoch_samples)));
+  if (run.epoch_position > 0) line.add(fmt::format(", going on from epoch {:.2f}", run.epoch_position));
+  return line;
+}
+
+StyledLine worker_line(const WorkerProgress& worker, double images_per_s) {
+  const auto shares = percentages({worker.compute_s, worker.exchange_s, worker.wait_s, worker.load_s});
+  StyledLine line(fmt::format("worker {}", worker.worker), Style::bold);
+  line.add(fmt::format("  step {:>7}  {:>7} images/s  loss {}", grouped(worker.steps), rate_text(images_per_s), loss_text(worker.loss)));
+  if (worker.staleness_count > 0) line.add(fmt::format("  staleness {:.1f}", mean_staleness(worker)));
+  line.add("  [compute ").add(std::to_string(shares[0]), Style::green);
+  line.add(fmt::format(" exch {} ", shares[1]));
+  line.add("wait ").add(std::to_string(shares[2]), shares[2] >= 20 ? Style::yellow : Style::plain);
+  line.add(" load ").add(std::to_string(shares[3]), shares[3] >= 20 ? Style::yellow : Style::plain);
+  return line.add(" %]");
+}
+
+StyledLine bar_line(const Position& position, std::size_t columns, bool unicode) {
+  const std::string before = fmt::format("epoch {}/{}  ", position.epoch, position.epochs);
+  const std::string after = fmt::format("  {:>3} %  {} images/s  {} left, {} to the end", static_cast<int>(100 * position.fraction),
+                                        rate_text(position.images_per_s), clock_time(position.epoch_left_s), clock_time(position.run_left_s));
+  constexpr std::size_t kShortest = 8, kLongest = 40;
+  const std::size_t others = before.size() + after.size();
+  const std::size_t width = std::clamp(columns > others ? columns - others : 0, kShortest, kLongest);
+  const auto filled = std::min(width, static_cast<std::size_t>(position.fraction * static_cast<double>(width)));
+  std::string full, rest;
+  for (std::size_t i = 0; i < filled; ++i) full += unicode ? "━" : "=";
+  for (std::size_t i = filled; i < width; ++i) rest += unicode ? "─" : "-";
+  return StyledLine(before, Style::bold).add(full, Style::cyan).add(rest, Style::dim).add(after);
+}
+
+StyledLine progress_line(const Position& position, std::uint64_t steps, double loss) {
+  return StyledLine(fmt::format("epoch {}/{}  {:>3} %  step {}  {} images/s  loss {}  {} to the end", position.epoch, position.epochs,
+                                static_cast<int>(100 * position.fraction), grouped(steps), rate_text(position.images_per_s), loss_text(loss),
+                                clock_time(position.run_left_s)));
+}
+
+StyledLine epoch_line(const EpochReport& r) {
+  StyledLine line(fmt::format("epoch {}/{}", r.epoch, r.epochs), Style::bold);
+  line.add(fmt::format("  train loss {} ({})  test loss {}  ", loss_text(r.train_loss), percent(r.train_accuracy), loss_text(r.test_loss)));
+  line.add("accuracy " + percent(r.test_accuracy), Style::green);
+  return line.add(fmt::format("  {} images/s  lr {:.3g}  {}", rate_text(r.images_per_s), r.lr, clock_time(r.train_s)));
+}
+
+StyledLine note_line(const Note& note) {
+  switch (note.level) {
+    case Note::Level::info: return StyledLine(note.text);
+    case Note::Level::warning: return StyledLine("warning: ", Style::yellow).add(note.text);
+    case Note::Level::error: return StyledLine("error: ", Style::red).add(note.text);
+  }
+  return StyledLine(note.text);
+}
+
+std::vector<StyledLine> closing_table(const RunEnd& end, const std::string& directory) {
+  const Summary& s = end.summary;
+  std::vector<StyledLine> lines;
+  if (!s.per_worker.empty()) {
+    lines.emplace_back(fmt::format("{:>6}  {:>17}  {:>17}  {:>17}  {:>17}  {:>9}  {}", "worker", "compute", "exchange", "wait", "load", "images/s", "staleness"),
+                       Style::dim);
+    for (const auto& w : s.per_worker)
+      lines.push_back(closing_row(std::to_string(w.worker), {w.compute_s, w.exchange_s, w.wait_s, w.load_s}, rate(w.samples, busy_s(w)),
+                                  w.staleness_count > 0 ? fmt::format("{:.1f}, at most {}", mean_staleness(w), w.staleness_max) : "-"));
+    if (s.per_worker.size() > 1)
+      lines.push_back(closing_row("all", average_time(s.per_worker), s.images_per_s,
+                                  s.staleness_max > 0 ? fmt::format("{:.1f}, at most {}", s.staleness_mean, s.staleness_max) : "-"));
+  }
+  StyledLine result;
+  if (std::isfinite(s.test_accuracy)) {   // it is NaN until the first evaluation
+    result.add("test accuracy " + percent(s.test_accuracy), end.failed ? Style::plain : Style::green);
+    if (s.test_top5 >= 0) result.add(fmt::format(" (top-5 {})", percent(s.test_top5)));
+    result.add(fmt::format(", loss {}, ", loss_text(s.test_loss)));
+  }
+  lines.push_back(result.add(fmt::format("{} in {}, {} images/s", counted(s.samples, "sample"), clock_time(s.wall_s), rate_text(s.images_per_s))));
+  if (!directory.empty()) lines.emplace_back(directory);
+  return lines;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,35 @@
+#include "actors/coordinator.hpp"
+
+#include "actors/coordinator_body.hpp"
+
+namespace troupe::actors {
+
+CoordinatorState::CoordinatorState() = default;
+CoordinatorState::~CoordinatorState() = default;
+
+CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<CoordinatorState> self, CoordinatorSetup setup) {
+  self->state.body = std::make_unique<CoordinatorBody>(self, std::move(setup));
+  self->set_down_handler([self](const caf::down_msg& message) { self->state.body->down(message); });
+  // An exception here is a bug of the coordinator's own: it ends the run like anybody else's.
+  self->set_exception_handler([self](std::exception_ptr& thrown) -> caf::error {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& e) {
+      self->state.body->trouble({core::Errc::internal, std::string("coordinator: ") + e.what()});
+    } catch (...) {
+      self->state.body->trouble({core::Errc::internal, "coordinator: unknown exception"});
+    }
+    return caf::exit_reason::unhandled_exception;
+  });
+  return {
+      [self](const Company& company) { self->state.body->begin(company); },
+      [self](const LeaseRequest& request) { self->state.body->asked(request); },
+      [self](const WorkerProgress& progress) { self->state.body->progressed(progress); },
+      [self](const Trouble& trouble) { self->state.body->trouble(trouble); },
+      [self](const Interrupt&) { self->state.body->interrupt(); },
+      [self](const Tick&) { self->state.body->tick(); },
+      [self](const AwaitEnd&) { return self->state.body->await_end(); },
+  };
+}
+
+}  // namespace troupe::actors

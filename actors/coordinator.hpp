@@ -1,0 +1,41 @@
+/// The coordinator actor, one per run: membership, batch leases, epochs, evaluation, checkpoints and the end. It knows no
+/// strategy's rule. Training pauses at a lease boundary for whatever needs the model as a whole: it stops granting, waits
+/// until all that was granted is done, takes a snapshot, and goes on.
+#pragma once
+
+#include <memory>
+
+#include "actors/checkpoint.hpp"
+#include "actors/handles.hpp"
+#include "actors/settings.hpp"
+#include "core/buffer.hpp"
+#include "core/clock.hpp"
+#include "strategies/strategy.hpp"
+
+namespace troupe::actors {
+
+/// What the coordinator is spawned with.
+struct CoordinatorSetup {
+  std::shared_ptr<const Settings> settings;
+  std::shared_ptr<const nn::Graph> graph;
+  std::shared_ptr<const nn::Layout> layout;       // of every worker's arena
+  strategies::Needs needs;
+  std::shared_ptr<data::LeaseBook> book;          // fresh or restored; the coordinator's from now on
+  RunStarted started;                             // what the recorder shows first
+  RunTotals before;                               // of earlier sessions of this run
+  bool resumed = false;
+  core::Allocator* memory = nullptr;              // of snapshots; outlives the actor
+  const core::Clock* clock = nullptr;             // outlives the actor
+};
+
+class CoordinatorBody;
+struct CoordinatorState {
+  std::unique_ptr<CoordinatorBody> body;
+  static inline const char* name = "coordinator";
+  CoordinatorState();
+  ~CoordinatorState();
+};
+
+[[nodiscard]] CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<CoordinatorState> self, CoordinatorSetup setup);
+
+}  // namespace troupe::actors

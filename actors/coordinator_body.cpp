@@ -1,0 +1,372 @@
+#include "actors/coordinator_body.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "actors/run_records.hpp"
+#include "nn/hash.hpp"
+#include "nn/optimizer.hpp"
+#include "transport/reduce.hpp"
+
+namespace troupe::actors {
+
+using strategies::ModelHome;
+using strategies::Slot;
+using strategies::WorkerState;
+
+namespace {
+
+// A snapshot is taken when nothing else runs; a disk may be slow; an evaluation reads a whole test split.
+constexpr auto kSnapshotDeadline = std::chrono::seconds(60);
+constexpr auto kSaveDeadline = std::chrono::minutes(10);
+constexpr auto kEvaluateDeadline = std::chrono::minutes(360);
+
+}  // namespace
+
+CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
+    : self_(self), setup_(std::move(setup)), wants_(setup_.started.workers, 0), progress_(setup_.started.workers, setup_.before),
+      train_s_(setup_.before.train_s) {
+  result_.summary.test_loss = result_.summary.test_accuracy = std::numeric_limits<double>::quiet_NaN();
+}
+
+void CoordinatorBody::begin(const Company& company) {
+  company_ = company;
+  began_ = setup_.clock->now();
+  auto arena = core::Buffer::allocate(*setup_.memory, setup_.layout->arena_floats());
+  if (!arena) return fail(arena.error().code, arena.error().message);
+  arena_ = std::make_shared<core::Buffer>(std::move(*arena));
+  for (const auto& worker : company_.workers) self_->monitor(worker);
+  for (const auto& server : company_.servers) self_->monitor(server);
+  for (const auto& loader : company_.loaders) self_->monitor(loader);
+  self_->monitor(company_.recorder);
+  self_->monitor(company_.evaluator);
+  self_->send(company_.recorder, setup_.started);
+  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
+  saved_at_epoch_ = setup_.book->epoch();
+  saved_at_s_ = train_s_;
+  saved_at_step_ = progress_.steps();
+  if (setup_.resumed) {
+    if (setup_.book->epoch_done()) return when_quiet();  // interrupted in the last step of an epoch, or to train longer
+    return train();
+  }
+  // A checkpoint of the very beginning: whatever happens in the first epoch, there is one to go back to.
+  first_save_ = busy_ = true;
+  take_model([this] { save([this] { go_on(); }); });
+}
+
+// ---- leases
+
+void CoordinatorBody::train() {
+  first_save_ = busy_ = false;
+  training_ = true;
+  training_since_ = setup_.clock->now();
+  setup_.book->resume();
+  for (std::uint32_t worker = 0; worker < wants_.size(); ++worker) serve(worker);
+}
+
+void CoordinatorBody::asked(const LeaseRequest& request) {
+  if (ended_) return;
+  wants_.at(request.worker) += request.count;
+  if (training_) serve(request.worker);
+}
+
+void CoordinatorBody::serve(std::uint32_t worker) {
+  LeaseGrant grant;
+  while (wants_[worker] > 0) {
+    const auto lease = setup_.book->grant(worker);
+    if (!lease) break;
+    --wants_[worker];
+    grant.leases.push_back(*lease);
+    journal_.add(encode(LeaseGranted{worker, *lease}));
+  }
+  if (!grant.leases.empty()) self_->send(company_.loaders[worker], std::move(grant));
+}
+
+void CoordinatorBody::progressed(const WorkerProgress& progress) {
+  if (ended_) return;
+  self_->send(company_.recorder, progress);
+  progress_.add(progress);
+  for (const auto lease : progress.done) setup_.book->done(progress.worker, lease);
+  check_limits();
+  if (training_ && setup_.book->quiet()) when_quiet();
+}
+
+/// Whatever wants training to stand still asks the book to pause; it becomes quiet when the leases under way are done.
+void CoordinatorBody::check_limits() {
+  if (!training_) return;
+  const double max_s = setup_.settings->run.max_seconds;
+  const double now_s = train_s_ + core::seconds(setup_.clock->now() - training_since_);
+  if (max_s > 0 && now_s >= max_s) stop_ = true;
+  const auto& period = setup_.settings->checkpoint;
+  const bool steps_due = period.steps > 0 && progress_.steps() >= saved_at_step_ + static_cast<std::uint64_t>(period.steps);
+  const bool time_due = period.seconds > 0 && now_s >= saved_at_s_ + period.seconds;
+  if (stop_ || steps_due || time_due) setup_.book->pause();
+}
+
+void CoordinatorBody::interrupt() {
+  if (ended_) return;
+  result_.failed = true;
+  result_.error = {core::Errc::interrupted, "interrupted"};
+  stop_ = true;
+  setup_.book->pause();
+  if (training_ && setup_.book->quiet()) when_quiet();
+}
+
+void CoordinatorBody::tick() {
+  if (ended_) return;
+  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
+  flush_journal();
+  check_limits();
+  if (training_ && setup_.book->quiet()) when_quiet();
+}
+
+void CoordinatorBody::flush_journal() {
+  if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
+}
+
+// ---- while training stands still
+
+void CoordinatorBody::when_quiet() {
+  if (busy_ || ended_) return;
+  if (training_) train_s_ += core::seconds(setup_.clock->now() - training_since_);
+  training_ = false;
+  busy_ = true;
+  flush_journal();
+  const Next look = [this] {
+    take_model([this] {
+      const auto then_save = [this] {
+        if (checkpoint_due()) return save([this] { go_on(); });
+        go_on();
+      };
+      if (setup_.book->epoch_done()) return evaluate(then_save);
+      then_save();
+    });
+  };
+  if (last()) return dismiss(look);
+  look();
+}
+
+/// No step will follow: a stop was asked for, or the last epoch is done.
+bool CoordinatorBody::last() const { return stop_ || (setup_.book->epoch_done() && setup_.book->epoch() + 1 >= setup_.started.epochs); }
+
+/// Workers hand in what they still hold before the model is looked at for the last time.
+void CoordinatorBody::dismiss(const Next& next) {
+  shares_left_ = company_.workers.size();
+  for (std::size_t worker = 0; worker < company_.workers.size(); ++worker) {
+    self_->request(company_.workers[worker], kSnapshotDeadline, Dismissal{})
+        .then(
+            [this, next](const Dismissed&) {
+              if (--shares_left_ == 0 && !ended_) next();
+            },
+            [this, worker](const caf::error& error) {
+              fail(core::Errc::timeout, fmt::format("worker {} did not finish: {}", worker, self_->system().render(error)));
+            });
+  }
+}
+
+bool CoordinatorBody::checkpoint_due() const {
+  if (last()) return true;
+  const auto& period = setup_.settings->checkpoint;
+  if (setup_.book->epoch_done() && period.epochs > 0) {
+    const auto done = setup_.book->epoch() + 1;
+    if (done >= saved_at_epoch_ + static_cast<std::uint32_t>(period.epochs)) return true;
+  }
+  if (period.steps > 0 && progress_.steps() >= saved_at_step_ + static_cast<std::uint64_t>(period.steps)) return true;
+  return period.seconds > 0 && train_s_ >= saved_at_s_ + period.seconds;
+}
+
+void CoordinatorBody::go_on() {
+  if (ended_) return;
+  if (setup_.book->epoch_done() && !first_save_) {
+    const auto target = setup_.settings->run.target_accuracy;
+    if (target > 0 && result_.summary.test_accuracy >= target) stop_ = true;
+    if (setup_.book->epoch() + 1 >= setup_.started.epochs) return end();
+    if (!stop_) setup_.book->next_epoch();
+  }
+  if (stop_) return end();
+  train();
+}
+
+void CoordinatorBody::take_model(const Next& next) {
+  const auto checked = [this, next] {
+    model_ = std::make_shared<std::vector<float>>(canonical());
+    if (core::host_kernels().all_finite(*model_)) return next();
+    fail(core::Errc::diverged, fmt::format("the model's parameters are not finite any more after {} steps over all workers: training "
+                                           "diverged; lower train.lr", progress_.steps()));
+  };
+  if (setup_.needs.model == ModelHome::center) return snapshot_shards(strategies::kCenter, checked);
+  snapshot_worker(0, strategies::kParams, checked);
+}
+
+std::vector<float> CoordinatorBody::canonical() const {
+  std::vector<float> canonical(setup_.layout->canonical_floats());
+  setup_.layout->to_canonical(arena_->view(), canonical);
+  return canonical;
+}
+
+void CoordinatorBody::evaluate(const Next& next) {
+  const auto model = model_;
+  self_->request(company_.evaluator, kEvaluateDeadline, EvaluateOrder{++snapshots_}, Lent{core::Span{*model}, model})
+      .then(
+          [this, next](const Evaluated& evaluated) {
+            if (ended_) return;
+            if (!evaluated.error.empty()) return fail(evaluated.code, evaluated.error);
+            const auto means = progress_.close_epoch();
+            const auto samples = static_cast<double>(std::max<std::int64_t>(evaluated.samples, 1));
+            auto& summary = result_.summary;
+            summary.test_loss = evaluated.loss;
+            summary.test_accuracy = static_cast<double>(evaluated.top1) / samples;
+            summary.test_top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples;
+            const double session_s = train_s_ - setup_.before.train_s;
+            EpochReport report{.epoch = setup_.book->epoch() + 1, .epochs = setup_.started.epochs, .steps = progress_.steps(),
+                               .train_loss = means.loss, .train_accuracy = means.accuracy, .test_loss = summary.test_loss,
+                               .test_accuracy = summary.test_accuracy, .test_top5 = summary.test_top5};
+            report.images_per_s = session_s > 0 ? static_cast<double>(progress_.session_samples()) / session_s : 0;
+            report.lr = nn::learning_rate(setup_.settings->train, setup_.book->epoch_position(), setup_.started.epochs,
+                                          static_cast<int>(setup_.started.workers));
+            report.train_s = train_s_;
+            self_->send(company_.recorder, report);
+            next();
+          },
+          [this](const caf::error& error) { fail(core::Errc::timeout, "evaluation: " + self_->system().render(error)); });
+}
+
+void CoordinatorBody::save(const Next& next) {
+  auto checkpoint = std::make_shared<Checkpoint>();
+  checkpoint->step = progress_.steps();
+  checkpoint->graph = setup_.graph;
+  checkpoint->strategy = setup_.settings->strategy;
+  checkpoint->vectors.emplace("", *model_);
+  checkpoint->leases = setup_.book->state();
+  checkpoint->totals = progress_.totals(train_s_, setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
+  take_state(state_prefixes(), checkpoint, [this, checkpoint, next] {
+    self_->request(company_.recorder, kSaveDeadline, CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint})
+        .then(
+            [this, next](const CheckpointWritten& written) {
+              saved(written);
+              next();
+            },
+            [this](const caf::error& error) { fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error)); });
+  });
+}
+
+/// A checkpoint that cannot be written is a warning: the old one is still good and training goes on. At the end it is an error.
+void CoordinatorBody::saved(const CheckpointWritten& written) {
+  save_failed_ = !written.error.empty();
+  if (save_failed_) {
+    self_->send(company_.recorder, Note{Note::Level::warning, "no checkpoint: " + written.error});
+    if (last() || first_save_) {
+      result_.failed = true;
+      result_.error = {written.code, "checkpoint: " + written.error};
+      stop_ = true;
+    }
+  }
+  saved_at_s_ = train_s_;
+  saved_at_step_ = progress_.steps();
+  saved_at_epoch_ = setup_.book->epoch_done() ? setup_.book->epoch() + 1 : setup_.book->epoch();
+}
+
+/// Which vectors beside the model a checkpoint keeps, by the prefix of their tensors.
+std::vector<std::string> CoordinatorBody::state_prefixes() const {
+  std::vector<std::string> prefixes;
+  const bool velocity = core::state_slots(nn::optimizer_kind(setup_.settings->train)) > 0;
+  if (velocity && setup_.needs.worker_state == WorkerState::replicated) prefixes.push_back(velocity_prefix(-1));
+  if (velocity && setup_.needs.worker_state == WorkerState::per_worker) {
+    for (int worker = 0; worker < static_cast<int>(setup_.started.workers); ++worker) prefixes.push_back(velocity_prefix(worker));
+  }
+  for (int k = 0; k < setup_.needs.server_states; ++k) prefixes.push_back(server_state_prefix(k));
+  return prefixes;
+}
+
+void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into, const Next& next) {
+  if (prefixes.empty()) return next();
+  const auto prefix = prefixes.back();
+  prefixes.pop_back();
+  const Next kept = [this, prefix, prefixes, into, next] {
+    into->vectors.emplace(prefix, canonical());
+    take_state(prefixes, into, next);
+  };
+  for (std::uint32_t worker = 0; worker < setup_.started.workers; ++worker) {
+    if (prefix == velocity_prefix(static_cast<int>(worker))) return snapshot_worker(worker, strategies::kVelocity, kept);
+  }
+  if (prefix == velocity_prefix(-1)) return snapshot_worker(0, strategies::kVelocity, kept);
+  for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
+    if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::state(k), kept);
+  }
+}
+
+void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
+  shares_left_ = company_.servers.size();
+  const auto whole = arena_->view();
+  for (std::size_t shard = 0; shard < company_.servers.size(); ++shard) {
+    const auto slice = transport::slice_of(whole.size(), shard, company_.servers.size());
+    self_->request(company_.servers[shard], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot}, Lent{whole.subspan(slice.offset, slice.count), arena_})
+        .then(
+            [this, next](const SnapshotTaken&) {
+              if (--shares_left_ == 0 && !ended_) next();
+            },
+            [this, shard](const caf::error& error) {
+              fail(core::Errc::timeout, fmt::format("snapshot of server {}: {}", shard, self_->system().render(error)));
+            });
+  }
+}
+
+void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Next& next) {
+  self_->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot}, Lent{arena_->view(), arena_})
+      .then(
+          [this, next](const SnapshotTaken&) {
+            if (!ended_) next();
+          },
+          [this, worker](const caf::error& error) {
+            fail(core::Errc::timeout, fmt::format("snapshot of worker {}: {}", worker, self_->system().render(error)));
+          });
+}
+
+// ---- the end
+
+void CoordinatorBody::trouble(const Trouble& trouble) { fail(trouble.code, trouble.text); }
+
+void CoordinatorBody::down(const caf::down_msg& message) {
+  fail(core::Errc::peer_lost, "a member of the run is gone: " + self_->system().render(message.reason));
+}
+
+void CoordinatorBody::fail(core::Errc code, const std::string& text) {
+  if (ended_) return;
+  result_.failed = true;
+  result_.error = {code, text};
+  end();
+}
+
+void CoordinatorBody::end() {
+  if (ended_) return;
+  ended_ = true;
+  if (training_) train_s_ += core::seconds(setup_.clock->now() - training_since_);
+  training_ = false;
+  auto& summary = result_.summary;
+  const auto& settings = *setup_.settings;
+  summary.run = setup_.started.directory;
+  summary.strategy = settings.strategy;
+  summary.model = setup_.started.model;
+  summary.dataset = setup_.started.dataset;
+  summary.device = settings.cluster.device;
+  summary.precision = settings.cluster.precision;
+  summary.workers = setup_.started.workers;
+  summary.servers = setup_.started.servers;
+  summary.epochs = setup_.book->epoch() + (setup_.book->epoch_done() ? 1 : 0);
+  progress_.fill(summary);
+  const double session_s = train_s_ - setup_.before.train_s;
+  summary.images_per_s = session_s > 0 ? static_cast<double>(progress_.session_samples()) / session_s : 0;
+  summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);
+  if (model_) summary.center_hash = nn::center_hash(*model_);
+  if (promise_) promise_->deliver(result_);
+}
+
+caf::result<RunEnd> CoordinatorBody::await_end() {
+  if (ended_) return result_;
+  promise_ = self_->make_response_promise<RunEnd>();
+  return *promise_;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,82 @@
+/// The coordinator's state machine: training → quiet → snapshot → evaluation → checkpoint → training or the end.
+/// Lives on the actor's thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "actors/coordinator.hpp"
+#include "actors/journal_batch.hpp"
+#include "actors/progress_book.hpp"
+#include "core/buffer.hpp"
+
+namespace troupe::actors {
+
+class CoordinatorBody {
+ public:
+  using Self = CoordinatorActor::stateful_pointer<CoordinatorState>;
+  CoordinatorBody(Self self, CoordinatorSetup setup);
+
+  void begin(const Company& company);
+  void asked(const LeaseRequest& request);
+  void progressed(const WorkerProgress& progress);
+  void trouble(const Trouble& trouble);
+  void interrupt();
+  void tick();
+  void down(const caf::down_msg& message);
+  [[nodiscard]] caf::result<RunEnd> await_end();
+
+ private:
+  using Next = std::function<void()>;
+
+  void train();
+  void serve(std::uint32_t worker);
+  void check_limits();
+  void flush_journal();
+  void when_quiet();
+  [[nodiscard]] bool last() const;
+  void dismiss(const Next& next);
+
+  // The chain that runs while training stands still; each link calls the next.
+  void take_model(const Next& next);
+  void evaluate(const Next& next);
+  void save(const Next& next);
+  void go_on();
+
+  void snapshot_shards(strategies::Slot slot, const Next& next);
+  void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const Next& next);
+  void take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into, const Next& next);
+  [[nodiscard]] std::vector<std::string> state_prefixes() const;
+  [[nodiscard]] std::vector<float> canonical() const;
+  [[nodiscard]] bool checkpoint_due() const;
+  void saved(const CheckpointWritten& written);
+  void fail(core::Errc code, const std::string& text);
+  void end();
+
+  Self self_;
+  CoordinatorSetup setup_;
+  Company company_;
+  std::vector<std::uint32_t> wants_;              // by worker: leases asked for and not granted yet
+  ProgressBook progress_;
+  JournalBatch journal_;                          // of leases
+  std::shared_ptr<core::Buffer> arena_;           // snapshots, in the workers' layout
+  std::shared_ptr<std::vector<float>> model_;     // the latest snapshot, canonical
+  core::Duration began_{0};
+  core::Duration training_since_{0};
+  double train_s_ = 0;                            // of this run, earlier sessions included
+  double saved_at_s_ = 0;
+  std::uint64_t saved_at_step_ = 0;
+  std::uint32_t saved_at_epoch_ = 0;
+  std::uint64_t snapshots_ = 0;
+  std::uint64_t shares_left_ = 0;                 // of the snapshot under way
+  bool training_ = false;
+  bool busy_ = false;                             // the chain is running
+  bool first_save_ = false;                       // the checkpoint at step 0
+  bool stop_ = false;                             // target, time or interruption: end at the next quiet moment
+  bool save_failed_ = false;
+  bool ended_ = false;
+  RunEnd result_;
+  std::optional<caf::typed_response_promise<RunEnd>> promise_;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,54 @@
+#include "actors/evaluator.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace troupe::actors {
+
+namespace {
+
+Evaluated failed(const core::Error& error) { return {.error = error.message, .code = error.code}; }
+
+}  // namespace
+
+Evaluated evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters) {
+  replica.import_canonical(parameters);
+  const auto batch = replica.batch();
+  std::vector<float> images(static_cast<std::size_t>(batch * builder.image_shape().size()));
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
+  Evaluated total{.top5 = builder.classes() < 5 ? -1 : 0};
+  double loss = 0;
+  for (std::int64_t first = 0; first < builder.size(); first += batch) {
+    const auto count = std::min(batch, builder.size() - first);
+    if (const auto built = builder.build_range(first, count, images, labels); !built) return failed(built.error());
+    const auto result = replica.evaluate({.images = images, .labels = labels, .lease = 0, .count = count});
+    if (!result) return failed(result.error());
+    loss += result->loss * static_cast<double>(result->samples);
+    total.top1 += result->top1;
+    if (total.top5 >= 0) total.top5 += result->top5;
+    total.samples += result->samples;
+  }
+  total.loss = loss / static_cast<double>(std::max<std::int64_t>(total.samples, 1));
+  return total;
+}
+
+EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<EvaluatorState> self, EvaluatorSetup setup) {
+  self->state.setup = std::move(setup);
+  return {
+      [self](const EvaluateOrder&, const Lent& parameters) -> Evaluated {
+        auto& state = self->state;
+        if (!state.replica) {
+          auto compiled = state.setup.backend->compile(*state.setup.graph, state.setup.compile);
+          if (!compiled) return failed(compiled.error());
+          state.replica = std::move(*compiled);
+        }
+        return evaluate(*state.replica, *state.setup.builder, parameters.data);
+      },
+      [self](const Halt&) {
+        self->state.replica.reset();
+        self->quit();
+      },
+  };
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,288 @@
+/// The serial form of every message, field by field, and the type names that CAF knows them by. Unlike the messages, the
+/// memory on loan has none: it is allowed within a process only.
+#pragma once
+
+#include "actors/messages.hpp"
+
+namespace troupe::core {
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Error& x) {
+  return f(caf::meta::type_name("Error"), x.code, x.message);
+}
+
+}  // namespace troupe::core
+
+namespace troupe::data {
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Lease& x) {
+  return f(caf::meta::type_name("Lease"), x.index, x.epoch, x.first, x.count, x.epoch_position);
+}
+
+}  // namespace troupe::data
+
+namespace troupe::strategies {
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Slot& x) {
+  return f(caf::meta::type_name("Slot"), x.kind, x.index);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Request& x) {
+  return f(caf::meta::type_name("Request"), x.id, x.worker, x.exchange, x.kind, x.clock, x.version, x.epoch, x.lr);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ShardReply& x) {
+  return f(caf::meta::type_name("ShardReply"), x.request, x.worker, x.shard, x.exchange, x.version, x.staleness, x.min_clock, x.dropped, x.held);
+}
+
+}  // namespace troupe::strategies
+
+namespace troupe::actors {
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Prepare& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("Prepare"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Prepared& x) {
+  return f(caf::meta::type_name("Prepared"), x.fingerprint, x.arena_floats, x.workspace_bytes, x.error, x.code);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Halt& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("Halt"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Trouble& x) {
+  return f(caf::meta::type_name("Trouble"), x.code, x.text);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Dismissal& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("Dismissal"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Dismissed& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("Dismissed"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Interrupt& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("Interrupt"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, AwaitEnd& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("AwaitEnd"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Tick& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("Tick"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, DeadlineReached& x) {
+  return f(caf::meta::type_name("DeadlineReached"), x.id);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, LeaseRequest& x) {
+  return f(caf::meta::type_name("LeaseRequest"), x.worker, x.count);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, LeaseGrant& x) {
+  return f(caf::meta::type_name("LeaseGrant"), x.leases);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, BatchReady& x) {
+  return f(caf::meta::type_name("BatchReady"), x.buffer, x.lease, x.granted_ns);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, BatchReturn& x) {
+  return f(caf::meta::type_name("BatchReturn"), x.buffer);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, DecodeOrder& x) {
+  return f(caf::meta::type_name("DecodeOrder"), x.buffer, x.lease);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Decoded& x) {
+  return f(caf::meta::type_name("Decoded"), x.buffer, x.error);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, StepOrder& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("StepOrder"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, StepEnd& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("StepEnd"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ShardMessage& x) {
+  return f(caf::meta::type_name("ShardMessage"), x.shard, x.request);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, ShardAnswer& x) {
+  return f(caf::meta::type_name("ShardAnswer"), x.reply);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CollectiveOffer& x) {
+  return f(caf::meta::type_name("CollectiveOffer"), x.worker, x.step, x.exchange);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CollectiveDone& x) {
+  return f(caf::meta::type_name("CollectiveDone"), x.worker, x.step, x.exchange);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SnapshotOrder& x) {
+  return f(caf::meta::type_name("SnapshotOrder"), x.id, x.slot);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SnapshotTaken& x) {
+  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, EvaluateOrder& x) {
+  return f(caf::meta::type_name("EvaluateOrder"), x.id);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Evaluated& x) {
+  return f(caf::meta::type_name("Evaluated"), x.loss, x.top1, x.top5, x.samples, x.error, x.code);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CheckpointOrder& x) {
+  return f(caf::meta::type_name("CheckpointOrder"), x.step);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CheckpointWritten& x) {
+  return f(caf::meta::type_name("CheckpointWritten"), x.path, x.error, x.code);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, JournalRecords& x) {
+  return f(caf::meta::type_name("JournalRecords"), x.kinds, x.sizes, x.bytes);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Finish& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("Finish"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Finished& x) {
+  return f(caf::meta::type_name("Finished"), x.error);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RunStarted& x) {
+  return f(caf::meta::type_name("RunStarted"), x.name, x.directory, x.strategy, x.model, x.dataset, x.workers, x.servers, x.epochs, x.parameters, x.epoch_samples, x.epoch_position);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, WorkerProgress& x) {
+  return f(caf::meta::type_name("WorkerProgress"), x.worker, x.steps, x.samples, x.loss, x.loss_sum, x.top1, x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped, x.bytes, x.staleness_sum, x.staleness_count, x.staleness_max, x.done);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, EpochReport& x) {
+  return f(caf::meta::type_name("EpochReport"), x.epoch, x.epochs, x.steps, x.train_loss, x.train_accuracy, x.test_loss, x.test_accuracy, x.test_top5, x.images_per_s, x.lr, x.train_s);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Note& x) {
+  return f(caf::meta::type_name("Note"), x.level, x.text);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Summary& x) {
+  return f(caf::meta::type_name("Summary"), x.run, x.strategy, x.model, x.dataset, x.device, x.precision, x.workers, x.servers, x.epochs, x.steps, x.samples, x.wall_s, x.train_loss, x.images_per_s, x.test_loss, x.test_accuracy, x.test_top5, x.exchange_count, x.exchange_bytes, x.exchange_dropped, x.exchange_skipped, x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RunEnd& x) {
+  return f(caf::meta::type_name("RunEnd"), x.summary, x.failed, x.error);
+}
+
+}  // namespace troupe::actors
+
+CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
+
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Prepare))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Prepared))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Halt))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Trouble))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Dismissal))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Dismissed))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Interrupt))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::AwaitEnd))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Tick))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::DeadlineReached))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::LeaseRequest))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::LeaseGrant))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::BatchReady))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::BatchReturn))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::DecodeOrder))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Decoded))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepOrder))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepEnd))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardMessage))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardAnswer))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveOffer))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveDone))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotOrder))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotTaken))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluateOrder))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Evaluated))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOrder))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointWritten))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::JournalRecords))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Finish))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Finished))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunStarted))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerProgress))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpochReport))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Note))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Summary))
+  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunEnd))
+
+CAF_END_TYPE_ID_BLOCK(troupe)
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Lent)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::LentBatch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::LayoutRef)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::CheckpointCargo)

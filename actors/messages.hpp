@@ -1,0 +1,178 @@
+/// What actors say to each other. Control messages are small values with names of nouns; numbers never travel in them.
+/// Within one process an exchange is a message that lends a slice of memory (Lent); such messages cannot leave the process:
+/// serialising one is an error by construction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "actors/checkpoint.hpp"
+#include "actors/reports.hpp"
+#include "core/kernels.hpp"
+#include "data/lease.hpp"
+#include "nn/layout.hpp"
+#include "strategies/host/events.hpp"
+#include "strategies/host/port.hpp"
+
+namespace troupe::actors {
+
+// ---- memory on loan, within one process
+
+/// A slice of somebody's arena. `owner` keeps the memory alive for as long as the loan lasts, whatever ends meanwhile.
+struct Lent {
+  core::Span data;
+  std::shared_ptr<const void> owner;
+};
+/// One batch in a loader's staging buffer.
+struct LentBatch {
+  std::span<float> images;
+  std::span<std::int32_t> labels;
+  std::shared_ptr<const void> owner;
+};
+struct LayoutRef {
+  std::shared_ptr<const nn::Layout> layout;
+};
+/// What a checkpoint holds, ready to be written.
+struct CheckpointCargo {
+  std::shared_ptr<const Checkpoint> checkpoint;
+};
+
+// ---- setting up and ending
+
+/// Compile your replica and load the parameters you were spawned with.
+struct Prepare {};
+struct Prepared {
+  std::uint64_t fingerprint = 0;
+  std::uint64_t arena_floats = 0;
+  std::uint64_t workspace_bytes = 0;
+  std::string error{};           // not empty: it failed, with `code`
+  core::Errc code = core::Errc::internal;
+};
+struct Company;                  // handles.hpp: everyone's address
+/// Stop now; lent memory outlives you by its owners.
+struct Halt {};
+/// Something that ends the run. `worker` and `step` where they apply.
+struct Trouble {
+  core::Errc code = core::Errc::internal;
+  std::string text;
+};
+/// There are no more batches: hand in what is left. Answered when nothing is in flight any more.
+struct Dismissal {};
+struct Dismissed {};
+/// The user wants to stop: checkpoint, then end.
+struct Interrupt {};
+/// Ask for the end of the run; answered when it is over.
+struct AwaitEnd {};
+/// A member looks after itself: overdue answers, progress to report.
+struct Tick {};
+
+/// A deadline that a half asked for has passed.
+struct DeadlineReached {
+  strategies::DeadlineId id = 0;
+};
+
+// ---- leases and batches
+
+struct LeaseRequest {
+  std::uint32_t worker = 0;
+  std::uint32_t count = 1;
+};
+struct LeaseGrant {
+  std::vector<data::Lease> leases;
+};
+struct BatchReady {
+  std::uint32_t buffer = 0;
+  data::Lease lease;
+  std::int64_t granted_ns = 0;   // clock when the lease was granted: waiting before that is not the loader's doing
+};
+struct BatchReturn {
+  std::uint32_t buffer = 0;
+};
+struct DecodeOrder {
+  std::uint32_t buffer = 0;
+  data::Lease lease;
+};
+struct Decoded {
+  std::uint32_t buffer = 0;
+  std::string error{};           // not empty: names file and record
+};
+
+// ---- steps and exchanges
+
+/// A worker to itself: compute the next step; the step is computed. Through the mailbox, so that answers that came first are
+/// heard first.
+struct StepOrder {};
+struct StepEnd {};
+/// A worker's part of an exchange, with a Lent slice.
+struct ShardMessage {
+  strategies::ShardId shard = 0;
+  strategies::Request request;
+};
+struct ShardAnswer {
+  strategies::ShardReply reply;
+};
+/// "My slice is ready", with the Lent slice: one member's part of a collective. root < 0: reduce.
+struct CollectiveOffer {
+  strategies::WorkerId worker = 0;
+  strategies::Step step = 0;
+  strategies::ExchangeId exchange = 0;
+};
+/// "My share of the work on it is done."
+struct CollectiveDone {
+  strategies::WorkerId worker = 0;
+  strategies::Step step = 0;
+  strategies::ExchangeId exchange = 0;
+};
+
+// ---- the model as it is now
+
+/// Copy `slot` into the Lent space, in its place in the order of things. Both in the arena's layout.
+struct SnapshotOrder {
+  std::uint64_t id = 0;
+  strategies::Slot slot;
+};
+struct SnapshotTaken {
+  std::uint64_t id = 0;
+  std::uint64_t hash = 0;        // XXH3-64 of the copied bytes, for the journal
+};
+/// Evaluate the Lent canonical parameters on the test split.
+struct EvaluateOrder {
+  std::uint64_t id = 0;
+};
+struct Evaluated {
+  double loss = 0;
+  std::int64_t top1 = 0;
+  std::int64_t top5 = -1;        // below 0: fewer than five classes
+  std::int64_t samples = 0;
+  std::string error{};           // not empty: it failed, with `code`
+  core::Errc code = core::Errc::internal;
+};
+struct CheckpointOrder {
+  std::uint64_t step = 0;
+};
+struct CheckpointWritten {
+  std::string path;
+  std::string error{};           // not empty: nothing was written, with `code`
+  core::Errc code = core::Errc::io;
+};
+
+// ---- the recorder's
+
+/// Encoded journal records of one half, in its order (docs/formats/journal.md).
+struct JournalRecords {
+  std::vector<std::uint16_t> kinds;
+  std::vector<std::uint32_t> sizes;   // bytes of each payload
+  std::vector<char> bytes;            // the payloads, one after the other
+};
+/// Everything is said: write it down and close. Answered when it is on disk.
+struct Finish {};
+struct Finished {
+  std::string error{};
+};
+
+}  // namespace troupe::actors

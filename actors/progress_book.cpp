@@ -1,0 +1,68 @@
+#include "actors/progress_book.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+ProgressBook::ProgressBook(std::uint32_t workers, RunTotals before) : before_(std::move(before)), latest_(workers) {
+  before_.worker_steps.resize(workers, 0);
+  for (std::uint32_t w = 0; w < workers; ++w) latest_[w].worker = w;
+}
+
+void ProgressBook::add(const WorkerProgress& progress) {
+  latest_.at(progress.worker) = progress;
+  latest_[progress.worker].done.clear();
+  epoch_loss_ += progress.loss_sum;
+  epoch_top1_ += progress.top1;
+  epoch_samples_ += progress.recent_samples;
+}
+
+ProgressBook::EpochMeans ProgressBook::close_epoch() {
+  const auto samples = static_cast<double>(std::max<std::uint64_t>(epoch_samples_, 1));
+  const EpochMeans means{epoch_loss_ / samples, static_cast<double>(epoch_top1_) / samples, epoch_samples_};
+  last_epoch_loss_ = means.loss;
+  epoch_loss_ = 0;
+  epoch_top1_ = epoch_samples_ = 0;
+  return means;
+}
+
+std::uint64_t ProgressBook::steps() const {
+  auto sum = before_.steps;
+  for (const auto& worker : latest_) sum += worker.steps;
+  return sum;
+}
+
+std::uint64_t ProgressBook::session_samples() const {
+  std::uint64_t sum = 0;
+  for (const auto& worker : latest_) sum += worker.samples;
+  return sum;
+}
+
+std::uint64_t ProgressBook::samples() const { return before_.samples + session_samples(); }
+
+RunTotals ProgressBook::totals(double train_s, double wall_s) const {
+  RunTotals totals{before_.worker_steps, steps(), samples(), train_s, wall_s};
+  for (const auto& worker : latest_) totals.worker_steps[worker.worker] += worker.steps;
+  return totals;
+}
+
+void ProgressBook::fill(Summary& summary) const {
+  summary.steps = steps();
+  summary.samples = samples();
+  summary.per_worker = latest_;
+  summary.train_loss = epoch_samples_ ? epoch_loss_ / static_cast<double>(epoch_samples_) : last_epoch_loss_;
+  std::uint64_t staleness = 0;
+  std::uint64_t counted = 0;
+  for (const auto& worker : latest_) {
+    summary.exchange_count += worker.exchanges;
+    summary.exchange_bytes += worker.bytes;
+    summary.exchange_dropped += worker.dropped;
+    summary.exchange_skipped += worker.skipped;
+    summary.staleness_max = std::max(summary.staleness_max, worker.staleness_max);
+    staleness += worker.staleness_sum;
+    counted += worker.staleness_count;
+  }
+  summary.staleness_mean = counted ? static_cast<double>(staleness) / static_cast<double>(counted) : 0;
+}
+
+}  // namespace troupe::actors

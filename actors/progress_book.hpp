@@ -1,0 +1,40 @@
+/// Sums up what workers report: the epoch's training loss, the run's totals, the summary's figures. One thread.
+#pragma once
+
+#include <vector>
+
+#include "actors/checkpoint.hpp"
+#include "actors/reports.hpp"
+
+namespace troupe::actors {
+
+class ProgressBook {
+ public:
+  ProgressBook(std::uint32_t workers, RunTotals before);
+
+  void add(const WorkerProgress& progress);
+  /// The epoch ends: its means so far, then they start anew.
+  struct EpochMeans {
+    double loss = 0;
+    double accuracy = 0;
+    std::uint64_t samples = 0;
+  };
+  [[nodiscard]] EpochMeans close_epoch();
+
+  [[nodiscard]] std::uint64_t steps() const;              ///< over all workers, earlier sessions included
+  [[nodiscard]] std::uint64_t samples() const;
+  [[nodiscard]] std::uint64_t session_samples() const;    ///< since this session began
+  [[nodiscard]] RunTotals totals(double train_s, double wall_s) const;
+  /// Fills the summary's counts, times and exchange figures.
+  void fill(Summary& summary) const;
+
+ private:
+  RunTotals before_;
+  std::vector<WorkerProgress> latest_;
+  double epoch_loss_ = 0;
+  std::uint64_t epoch_top1_ = 0;
+  std::uint64_t epoch_samples_ = 0;
+  double last_epoch_loss_ = 0;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,132 @@
+#include "actors/recorder.hpp"
+
+#include <optional>
+
+#include "actors/summary.hpp"
+#include "core/journal.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+constexpr auto kTick = std::chrono::milliseconds(100);
+
+}  // namespace
+
+class RecorderBody {
+ public:
+  RecorderBody(RecorderActor::stateful_pointer<RecorderState> self, RecorderSetup setup)
+      : self_(self), setup_(std::move(setup)), console_(setup_.console, *setup_.clock), began_(setup_.clock->now()) {
+    if (auto metrics = MetricsWriter::open(setup_.directory->metrics_file())) {
+      metrics_.emplace(std::move(*metrics));
+    } else {
+      note({Note::Level::warning, "no metrics: " + metrics.error().message});
+    }
+    open_journal();
+    self_->delayed_send(self_, kTick, Tick{});
+  }
+
+  void started(const RunStarted& run) {
+    console_.started(run);
+    line(to_json(run, at()));
+    for (const auto& early : setup_.notes) note(early);
+  }
+  void progress(const WorkerProgress& progress) {
+    console_.progress(progress);
+    line(to_json(progress, at()));
+  }
+  void epoch(const EpochReport& report) {
+    console_.epoch(report);
+    line(to_json(report, at()));
+  }
+  void note(const Note& note) {
+    console_.note(note);
+    line(to_json(note, at()));
+  }
+
+  void journal(const JournalRecords& records) {
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < records.kinds.size() && journal_; ++i) {
+      const auto bytes = std::as_bytes(std::span(records.bytes).subspan(offset, records.sizes[i]));
+      offset += records.sizes[i];
+      if (auto appended = journal_->append(records.kinds[i], bytes); !appended) journal_failed(appended.error());
+    }
+  }
+
+  CheckpointWritten checkpoint(const CheckpointCargo& cargo) {
+    flush();
+    auto path = save(*setup_.checkpoints, *cargo.checkpoint);
+    if (!path) return {.path = {}, .error = path.error().message, .code = path.error().code};
+    line(to_json(Note{Note::Level::info, "checkpoint " + *path}, at()));
+    return {.path = *path};
+  }
+
+  void tick() {
+    console_.tick();
+    self_->delayed_send(self_, kTick, Tick{});
+  }
+
+  Finished finish(const RunEnd& end) {
+    line(to_json(end, at()));
+    flush();
+    journal_.reset();
+    auto written = setup_.directory->write_summary(to_json(end.summary));
+    console_.ended(end);
+    return {written ? std::string{} : written.error().message};
+  }
+
+ private:
+  [[nodiscard]] double at() const { return core::seconds(setup_.clock->now() - began_); }
+
+  void line(const std::string& json) {
+    if (!metrics_) return;
+    if (auto appended = metrics_->append(json); !appended) console_.note({Note::Level::warning, "metrics: " + appended.error().message});
+  }
+
+  void open_journal() {
+    auto path = setup_.directory->next_journal();
+    if (!path) return journal_failed(path.error());
+    auto writer = core::JournalWriter::create(*path);
+    if (!writer) return journal_failed(writer.error());
+    journal_.emplace(std::move(*writer));
+  }
+
+  void flush() {
+    if (!journal_) return;
+    if (auto flushed = journal_->flush(); !flushed) journal_failed(flushed.error());
+  }
+
+  void journal_failed(const core::Error& error) {
+    journal_.reset();
+    note({Note::Level::warning, "no journal from here on: " + error.message});
+  }
+
+  RecorderActor::stateful_pointer<RecorderState> self_;
+  RecorderSetup setup_;
+  Console console_;
+  core::Duration began_;
+  std::optional<MetricsWriter> metrics_;
+  std::optional<core::JournalWriter> journal_;
+};
+
+RecorderState::RecorderState() = default;
+RecorderState::~RecorderState() = default;
+
+RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderState> self, RecorderSetup setup) {
+  self->state.body = std::make_unique<RecorderBody>(self, std::move(setup));
+  return {
+      [self](const RunStarted& run) { self->state.body->started(run); },
+      [self](const WorkerProgress& progress) { self->state.body->progress(progress); },
+      [self](const EpochReport& report) { self->state.body->epoch(report); },
+      [self](const Note& note) { self->state.body->note(note); },
+      [self](const JournalRecords& records) { self->state.body->journal(records); },
+      [self](const CheckpointOrder&, const CheckpointCargo& cargo) { return self->state.body->checkpoint(cargo); },
+      [self](const Finish&, const RunEnd& end) {
+        self->quit();
+        return self->state.body->finish(end);
+      },
+      [self](const Tick&) { self->state.body->tick(); },
+  };
+}
+
+}  // namespace troupe::actors

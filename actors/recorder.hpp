@@ -1,0 +1,33 @@
+/// The recorder actor, one per run, spawned detached: metrics, journal, checkpoints on disk, progress on the terminal. Nobody
+/// else waits on a disk. A disk that fails is said once and costs records, never the training.
+#pragma once
+
+#include <memory>
+
+#include "actors/console.hpp"
+#include "actors/handles.hpp"
+#include "actors/run_directory.hpp"
+#include "core/clock.hpp"
+
+namespace troupe::actors {
+
+/// What a recorder is spawned with.
+struct RecorderSetup {
+  std::shared_ptr<const RunDirectory> directory;
+  std::shared_ptr<nn::CheckpointStore> checkpoints;   // the recorder's from now on
+  ConsoleOptions console;
+  std::vector<Note> notes;                            // what came up before there was a recorder
+  const core::Clock* clock = nullptr;                 // outlives the actor
+};
+
+class RecorderBody;
+struct RecorderState {
+  std::unique_ptr<RecorderBody> body;
+  static inline const char* name = "recorder";
+  RecorderState();
+  ~RecorderState();
+};
+
+[[nodiscard]] RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderState> self, RecorderSetup setup);
+
+}  // namespace troupe::actors

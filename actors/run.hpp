@@ -1,0 +1,41 @@
+/// Puts a company together, trains, and takes it apart again: what `troupe train` calls.
+#pragma once
+
+#include <iosfwd>
+#include <stop_token>
+#include <string>
+
+#include "actors/console.hpp"
+#include "actors/reports.hpp"
+#include "actors/settings.hpp"
+#include "nn/backend.hpp"
+
+namespace troupe::actors {
+
+struct RunRequest {
+  Settings settings;
+  /// An existing run directory to go on in; empty: a new one under settings.run.dir.
+  std::string resume;
+  ConsoleOptions console;
+};
+
+/// Blocks until the run is over. `stop` asks it to take a checkpoint and end (Errc::interrupted). Everything that is expected
+/// to go wrong comes back as RunEnd::error; the run directory then holds what was reached. Call from one thread at a time.
+[[nodiscard]] RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_token stop);
+
+/// `troupe check`: everything that can be known without training: options, model shapes, strategy against company, and the
+/// data set if `open_data`. The text describes the run in a few lines.
+[[nodiscard]] core::Result<std::string> check_run(const Settings& settings, nn::Backend& backend, bool open_data);
+
+struct Evaluation {
+  double loss = 0;
+  double accuracy = 0;
+  double top5 = -1;
+  std::int64_t samples = 0;
+  std::string model, dataset, hash;
+};
+/// `troupe eval`: the test split under a checkpoint file, or under the newest valid checkpoint of a run directory.
+/// `settings` come from the run directory's config.toml, or the one beside the checkpoint's folder.
+[[nodiscard]] core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint, nn::Backend& backend);
+
+}  // namespace troupe::actors

@@ -1,0 +1,38 @@
+/// The journal records that are not a half's: leases and snapshots (docs/formats/journal.md, "Records of the run").
+/// Little-endian, fixed size, append-only kinds. Pure functions.
+#pragma once
+
+#include "core/journal.hpp"
+#include "data/lease.hpp"
+#include "strategies/host/types.hpp"
+
+namespace troupe::actors {
+
+enum class RunRecordKind : std::uint16_t {
+  lease_granted = 0x0301,
+  snapshot = 0x0302,
+};
+
+/// `worker` was given `lease`.
+struct LeaseGranted {
+  std::uint32_t worker = 0;
+  data::Lease lease;
+  bool operator==(const LeaseGranted&) const = default;
+};
+/// A member's vector was copied, at this place in the order of what it consumed; `hash` is XXH3-64 of the bytes.
+struct SnapshotRecord {
+  bool server = false;             // else a worker
+  std::uint32_t member = 0;
+  strategies::Slot slot;
+  std::uint64_t hash = 0;
+  bool operator==(const SnapshotRecord&) const = default;
+};
+
+[[nodiscard]] core::JournalRecord encode(const LeaseGranted& record);
+[[nodiscard]] core::JournalRecord encode(const SnapshotRecord& record);
+
+/// Errc::corrupt when kind or length are others than encode() writes.
+[[nodiscard]] core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record);
+[[nodiscard]] core::Result<SnapshotRecord> decode_snapshot(const core::JournalRecord& record);
+
+}  // namespace troupe::actors

@@ -1,0 +1,110 @@
+#include "actors/server.hpp"
+
+#include <map>
+#include <optional>
+
+#include "actors/journal_batch.hpp"
+#include "actors/run_records.hpp"
+#include "actors/supervision.hpp"
+#include "nn/hash.hpp"
+#include "strategies/host/server_host.hpp"
+
+namespace troupe::actors {
+
+using strategies::RequestId;
+using strategies::SlotKind;
+
+/// The port of one ServerHost, and the shard's memory. Lives on the actor's thread.
+class ServerBody final : public strategies::ServerPort, public strategies::ServerObserver {
+ public:
+  ServerBody(ServerActor::stateful_pointer<ServerState> self, ServerSetup setup) : self_(self), setup_(std::move(setup)) {}
+
+  void begin(const Company& company) {
+    company_ = company;
+    strategies::Membership membership{company.membership_epoch, {}};
+    for (strategies::WorkerId w = 0; w < company.workers.size(); ++w) membership.workers.push_back(w);
+    host_.emplace(setup_.strategy->server(), *this, strategies::ServerHostOptions{setup_.self, membership}, this);
+  }
+
+  void request(const ShardMessage& message, const Lent& slice) {
+    auto request = message.request;
+    request.id = ++last_request_;
+    payloads_.emplace(request.id, slice);
+    host_->request(request);
+    if (journal_.large()) flush();
+  }
+
+  SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space) {
+    setup_.kernels->copy(space.data, memory(order.slot, {}));
+    const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data))};
+    journal_.add(encode(SnapshotRecord{true, setup_.self, order.slot, taken.hash}));
+    flush();
+    return taken;
+  }
+
+  void deadline_reached(strategies::DeadlineId id) {
+    if (host_) host_->deadline_passed(id);
+  }
+
+  void halt() {
+    host_.reset();
+    payloads_.clear();
+  }
+
+  // strategies::ServerPort
+  core::Duration now() const override { return setup_.clock->now(); }
+  void run(const strategies::KernelCall& call, RequestId payload) override {
+    const auto slice = payload == 0 ? core::Span{} : payloads_.at(payload).data;
+    strategies::run(*setup_.kernels, call, [&](strategies::Slot slot) { return memory(slot, slice); });
+  }
+  void reply(const strategies::ShardReply& reply) override {
+    payloads_.erase(reply.request);
+    self_->send(company_.workers.at(reply.worker), ShardAnswer{reply});
+  }
+  void set_deadline(strategies::DeadlineId id, core::Duration after) override { self_->delayed_send(self_, after, DeadlineReached{id}); }
+
+  // strategies::ServerObserver
+  void consumed(const strategies::ServerEvent& event) override { journal_.add(setup_.self, event); }
+  void dropped(const strategies::Request&, const std::string&) override {}
+
+ private:
+  core::Span memory(strategies::Slot slot, core::Span payload) {
+    if (slot.kind == SlotKind::center) return setup_.center->view();
+    if (slot.kind == SlotKind::state) return setup_.states.at(slot.index)->view();
+    return payload;
+  }
+  void flush() {
+    if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
+  }
+
+  ServerActor::stateful_pointer<ServerState> self_;
+  ServerSetup setup_;
+  Company company_;
+  std::optional<strategies::ServerHost> host_;
+  std::map<RequestId, Lent> payloads_;
+  JournalBatch journal_;
+  RequestId last_request_ = 0;
+};
+
+ServerState::ServerState() = default;
+ServerState::~ServerState() = default;
+
+ServerActor::behavior_type server(ServerActor::stateful_pointer<ServerState> self, ServerSetup setup) {
+  const auto name = "server " + std::to_string(setup.self);
+  self->state.body = std::make_unique<ServerBody>(self, std::move(setup));
+  return {
+      [self, name](const Company& company) {
+        report_exceptions(self, name, company.coordinator);
+        self->state.body->begin(company);
+      },
+      [self](const ShardMessage& message, const Lent& slice) { self->state.body->request(message, slice); },
+      [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
+      [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
+      [self](const Halt&) {
+        self->state.body->halt();
+        self->quit();
+      },
+  };
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,36 @@
+/// The server actor: spawned detached, it owns one shard of the centre and is the port of a ServerHost. In one process it
+/// works on the slices that workers lend, in place: one pass, no copy. It does no arithmetic: kernels do.
+#pragma once
+
+#include <memory>
+
+#include "actors/handles.hpp"
+#include "core/buffer.hpp"
+#include "core/clock.hpp"
+#include "core/kernels.hpp"
+#include "strategies/strategy.hpp"
+
+namespace troupe::actors {
+
+/// What a server is spawned with.
+struct ServerSetup {
+  strategies::ShardId self = 0;
+  std::uint32_t workers = 1;
+  std::shared_ptr<const strategies::Strategy> strategy;
+  const core::Kernels* kernels = nullptr;                    // of the arenas' memory space
+  std::shared_ptr<core::Buffer> center;                      // the shard, filled
+  std::vector<std::shared_ptr<core::Buffer>> states;         // needs().server_states of them, zero or restored
+  const core::Clock* clock = nullptr;                        // outlives the actor
+};
+
+class ServerBody;
+struct ServerState {
+  std::unique_ptr<ServerBody> body;
+  static inline const char* name = "server";
+  ServerState();
+  ~ServerState();
+};
+
+[[nodiscard]] ServerActor::behavior_type server(ServerActor::stateful_pointer<ServerState> self, ServerSetup setup);
+
+}  // namespace troupe::actors

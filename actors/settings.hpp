@@ -1,0 +1,85 @@
+/// Everything that one run is told: the tables of all folders put together, resolved and cross-checked.
+/// Thread rule: values; schema() may be called from anywhere.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config.hpp"
+#include "data/config.hpp"
+#include "nn/models.hpp"
+#include "nn/optimizer.hpp"
+#include "strategies/registry.hpp"
+
+namespace troupe::actors {
+
+struct RunConfig {
+  std::string name = "run";
+  std::int64_t seed = 1;
+  std::int64_t epochs = 5;
+  std::string dir = "runs";
+  std::string checkpoint_every = "1 epoch";   // "N epochs" | "N steps" | "N s" | "N min" | "never"
+  std::int64_t keep_checkpoints = 2;
+  double target_accuracy = 0;                 // stop when the test accuracy reaches it; 0: never
+  double max_seconds = 0;                     // of training; 0: no limit
+};
+
+struct ClusterConfig {
+  std::int64_t workers = 2;
+  std::int64_t servers = 1;
+  std::vector<std::int64_t> threads_per_worker{1};
+  std::string device = "cpu";
+  std::string precision = "fp32";
+};
+
+struct ExchangeConfig {
+  std::string endpoint = "auto";
+  std::string algorithm = "auto";
+  std::string wire = "fp32";
+};
+
+[[nodiscard]] const core::Table<RunConfig>& run_table();
+[[nodiscard]] const core::Table<ClusterConfig>& cluster_table();
+[[nodiscard]] const core::Table<ExchangeConfig>& exchange_table();
+
+/// When the coordinator takes a checkpoint on its own account; zero fields do not apply.
+struct CheckpointPeriod {
+  std::int64_t epochs = 0;
+  std::int64_t steps = 0;                     // over all workers
+  double seconds = 0;
+  bool operator==(const CheckpointPeriod&) const = default;
+};
+/// "N epochs" | "N steps" | "N s" | "N min" | "never"; N > 0, whole for epochs and steps. Null for anything else.
+[[nodiscard]] std::optional<CheckpointPeriod> parse_checkpoint_period(std::string_view text);
+
+struct Settings {
+  core::Config config;                        // the resolved source of everything below
+  RunConfig run;
+  nn::ModelConfig model;
+  data::DataConfig data;
+  nn::TrainConfig train;
+  std::string strategy;
+  ClusterConfig cluster;
+  ExchangeConfig exchange;
+  CheckpointPeriod checkpoint;
+
+  [[nodiscard]] std::int64_t batch(std::size_t worker) const { return per_worker(data.batch, worker); }
+  [[nodiscard]] int threads(std::size_t worker) const { return static_cast<int>(per_worker(cluster.threads_per_worker, worker)); }
+
+ private:
+  /// A list of one holds for all.
+  static std::int64_t per_worker(const std::vector<std::int64_t>& list, std::size_t worker) {
+    return list.size() == 1 ? list.front() : list.at(worker);
+  }
+};
+
+/// Every option of the program, in the order of the sections of a config: run, model, data, train, strategy, cluster, exchange.
+[[nodiscard]] const core::Schema& schema();
+
+/// Binds the sections and checks them against each other: list lengths against workers, what this build can do. Not here:
+/// whether model, data and strategy suit each other (check_run in actors/run.hpp). Errc::config with file:line.
+[[nodiscard]] core::Result<Settings> resolve(core::Config config);
+
+}  // namespace troupe::actors

@@ -1,0 +1,33 @@
+/// What a run leaves as text: summary.json (docs/formats/summary.md) and the lines of metrics.jsonl (docs/formats/metrics.md).
+/// Every function returns one JSON object on one line, without the line's end; a number that is not finite becomes null, bytes
+/// that are not UTF-8 become U+FFFD. to_json(const Summary&) is declared beside Summary (actors/reports.hpp).
+/// Thread rule: pure functions.
+#pragma once
+
+#include <string>
+
+#include "actors/reports.hpp"
+
+namespace troupe::actors {
+
+/// Lines of metrics.jsonl. `at_s`: seconds since the process began this run, on the run's clock.
+[[nodiscard]] std::string to_json(const RunStarted& started, double at_s);       // kind "started"
+[[nodiscard]] std::string to_json(const WorkerProgress& progress, double at_s);  // kind "worker"
+[[nodiscard]] std::string to_json(const EpochReport& report, double at_s);       // kind "epoch"
+[[nodiscard]] std::string to_json(const Note& note, double at_s);                // kind "note"
+[[nodiscard]] std::string to_json(const RunEnd& end, double at_s);               // kind "ended"
+
+/// Where workers spent their time: per worker, averaged over all; all zero without workers.
+struct TimeShares {
+  double compute_s = 0;
+  double exchange_s = 0;
+  double wait_s = 0;
+  double load_s = 0;
+  [[nodiscard]] double total_s() const noexcept { return compute_s + exchange_s + wait_s + load_s; }
+};
+[[nodiscard]] TimeShares average_time(const std::vector<WorkerProgress>& workers);
+
+/// Mean staleness over a worker's answers; 0 when there were none.
+[[nodiscard]] double mean_staleness(const WorkerProgress& progress) noexcept;
+
+}  // namespace troupe::actors

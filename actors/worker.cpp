@@ -1,0 +1,41 @@
+#include "actors/worker.hpp"
+
+#include "actors/supervision.hpp"
+#include "actors/worker_body.hpp"
+
+namespace troupe::actors {
+
+WorkerState::WorkerState() = default;
+WorkerState::~WorkerState() = default;
+
+WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> self, WorkerSetup setup) {
+  const auto name = "worker " + std::to_string(setup.self);
+  self->state.body = std::make_unique<WorkerBody>(self, std::move(setup));
+  return {
+      [self](const Prepare&) -> caf::result<Prepared, LayoutRef> {
+        auto prepared = self->state.body->prepare();
+        if (!prepared) return {Prepared{.error = prepared.error().message, .code = prepared.error().code}, LayoutRef{}};
+        return {*prepared, LayoutRef{self->state.body->layout()}};
+      },
+      [self, name](const Company& company) {
+        report_exceptions(self, name, company.coordinator);
+        self->state.body->begin(company);
+      },
+      [self](const BatchReady& ready, const LentBatch& batch) { self->state.body->batch_ready(ready, batch); },
+      [self](const StepOrder&) { self->state.body->compute_now(); },
+      [self](const StepEnd&) { self->state.body->step_ended(); },
+      [self](const ShardAnswer& answer) { self->state.body->answered(answer.reply); },
+      [self](const CollectiveOffer& offer, const Lent& slice) { self->state.body->offered(offer, slice); },
+      [self](const CollectiveDone& done) { self->state.body->share_done(done); },
+      [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
+      [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
+      [self](const Dismissal&) { return self->state.body->dismiss(); },
+      [self](const Tick&) { self->state.body->tick(); },
+      [self](const Halt&) {
+        self->state.body->halt();
+        self->quit();
+      },
+  };
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,286 @@
+#include "actors/worker_body.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "actors/run_records.hpp"
+#include "nn/hash.hpp"
+#include "transport/reduce.hpp"
+
+namespace troupe::actors {
+
+using strategies::KernelName;
+using strategies::WorkerId;
+
+namespace {
+
+/// Progress goes out when there is nothing else to do, and at least this often.
+constexpr core::Duration kReportEvery = std::chrono::milliseconds(100);
+
+}  // namespace
+
+WorkerBody::WorkerBody(Self self, WorkerSetup setup) : self_(self), setup_(std::move(setup)), rendezvous_(setup_.self) {}
+WorkerBody::~WorkerBody() = default;
+
+core::Result<Prepared> WorkerBody::prepare() {
+  auto compiled = setup_.backend->compile(*setup_.graph, setup_.compile);
+  if (!compiled) return tl::unexpected(compiled.error());
+  replica_ = std::move(*compiled);
+  auto extra = setup_.strategy->needs().worker_slots;
+  const auto states = core::state_slots(nn::optimizer_kind(setup_.train));
+  for (int k = 0; k < states; ++k) extra.push_back({strategies::SlotKind::velocity, static_cast<std::uint8_t>(k)});
+  auto slots = Slots::create(replica_, *setup_.compile.arenas, extra);
+  if (!slots) return tl::unexpected(slots.error());
+  slots_ = std::move(*slots);
+  replica_->import_canonical(*setup_.parameters);
+  if (setup_.velocity) replica_->layout()->from_canonical(*setup_.velocity, slots_->view(strategies::kVelocity));
+  return Prepared{.fingerprint = replica_->layout_fingerprint(), .arena_floats = replica_->parameters().size(),
+                  .workspace_bytes = replica_->workspace_bytes(), .error = {}};
+}
+
+void WorkerBody::begin(const Company& company) {
+  company_ = company;
+  strategies::Membership membership{company.membership_epoch, {}};
+  for (WorkerId w = 0; w < company.workers.size(); ++w) membership.workers.push_back(w);
+  host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, nullptr},
+                strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
+                                              static_cast<int>(replica_->buckets().size()), {}}, this);
+  reported_at_ = now();
+  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
+  host_->start(setup_.first_step);
+  settle();
+}
+
+// ---- batches and steps
+
+/// The host says: compute. The update that the last lease led to is thereby finished.
+void WorkerBody::compute(strategies::Step) {
+  if (lease_open_) {
+    progress_.done.push_back(lease_.index);
+    lease_open_ = false;
+  }
+  if (!batches_.empty()) return order_step();
+  wants_batch_ = true;
+  wants_since_ = now();
+  report();
+}
+
+void WorkerBody::order_step() {
+  if (now() - reported_at_ >= kReportEvery) report();
+  self_->send(self_, StepOrder{});
+}
+
+void WorkerBody::batch_ready(const BatchReady& ready, const LentBatch& batch) {
+  batches_.push_back({ready, batch});
+  if (!wants_batch_) return;
+  wants_batch_ = false;
+  const auto since = std::max(wants_since_, core::Duration{ready.granted_ns});  // before the grant there was nothing to load
+  load_time_ += std::max(now() - since, core::Duration{0});
+  order_step();
+}
+
+void WorkerBody::compute_now() {
+  if (failed_ || batches_.empty()) return;
+  const auto next = std::move(batches_.front());
+  batches_.pop_front();
+  lease_ = next.ready.lease;
+  const nn::Batch batch{.images = next.batch.images, .labels = next.batch.labels, .lease = lease_.index, .count = lease_.count};
+  const auto began = now();
+  const auto result = replica_->step(batch, [this](int bucket) { host_->bucket_ready(bucket); });
+  compute_time_ += now() - began;
+  self_->send(company_.loaders[setup_.self], BatchReturn{next.ready.buffer});
+  if (!result) return trouble(result.error().code, fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), result.error().message));
+  if (!std::isfinite(result->loss)) {
+    return trouble(core::Errc::diverged,
+                   fmt::format("worker {}, step {}: the loss is {}: training diverged; lower train.lr or use train.warmup_epochs",
+                               setup_.self, host_->steps(), result->loss));
+  }
+  lease_open_ = true;
+  ++progress_.steps;
+  progress_.samples += static_cast<std::uint64_t>(result->samples);
+  progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
+  progress_.loss_sum += result->loss * static_cast<double>(result->samples);
+  progress_.top1 += static_cast<std::uint64_t>(result->top1);
+  self_->send(self_, StepEnd{});
+}
+
+void WorkerBody::step_ended() {
+  if (failed_) return;
+  host_->step_done(lease_.epoch_position,
+                   nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs, static_cast<int>(setup_.workers)));
+  settle();
+}
+
+void WorkerBody::run(const strategies::KernelCall& call) {
+  using strategies::kGrads, strategies::kParams, strategies::kVelocity;
+  if (call.kernel == KernelName::optimize && call.y == kParams && call.x == kGrads && call.z == kVelocity) {
+    return replica_->apply(call.optimizer, slots_->view(kVelocity));  // the backend's own, fused with what it must do anyway
+  }
+  strategies::run(setup_.backend->kernels(), call, [this](strategies::Slot slot) { return slots_->view(slot); });
+  if (writes(call, kParams)) replica_->parameters_written();
+}
+
+void WorkerBody::set_deadline(strategies::DeadlineId id, core::Duration after) { self_->delayed_send(self_, after, DeadlineReached{id}); }
+
+void WorkerBody::deadline_reached(strategies::DeadlineId id) {
+  if (failed_) return;
+  host_->deadline_passed(id);
+  settle();
+}
+
+// ---- exchanges with shards
+
+void WorkerBody::send(const strategies::ShardRequest& request) {
+  const auto slice = transport::slice_of(slots_->view(request.slot).size(), request.shard, company_.servers.size());
+  auto& asked = asked_.try_emplace(request.request.exchange, Asked{now(), request.slot}).first->second;
+  ++asked.parts_left;
+  progress_.bytes += slice.count * sizeof(float) * (request.request.kind == strategies::Transfer::push_pull ? 2 : 1);
+  self_->send(company_.servers[request.shard], ShardMessage{request.shard, request.request}, slots_->lend(request.slot, slice.offset, slice.count));
+}
+
+void WorkerBody::answered(const strategies::ShardReply& reply) {
+  if (failed_) return;
+  const auto asked = asked_.find(reply.exchange);
+  if (asked == asked_.end()) return;
+  if (asked->second.slot == strategies::kParams) replica_->parameters_written();
+  if (--asked->second.parts_left == 0) asked_.erase(asked);
+  host_->replied(reply);
+  settle();
+}
+
+// ---- collectives
+
+void WorkerBody::reduce(strategies::Step step, const strategies::Reduce& reduce) {
+  collective({step, reduce.id}, {reduce.group, {}, reduce.op, reduce.slot}, reduce.bucket);
+}
+
+void WorkerBody::broadcast(strategies::Step step, const strategies::Broadcast& broadcast) {
+  collective({step, broadcast.id}, {broadcast.group, broadcast.root, {}, broadcast.slot}, -1);
+}
+
+void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int bucket) {
+  if (task.group.empty()) task.group = host_->membership().workers;
+  const auto whole = nn::Bucket{0, slots_->view(task.slot).size()};
+  const auto part = bucket < 0 ? whole : replica_->buckets()[static_cast<std::size_t>(bucket)];
+  const auto slice = slots_->lend(task.slot, part.offset, part.count);
+  const auto ranks = task.group.size();
+  progress_.bytes += part.count * sizeof(float) * 2 * (ranks - 1) / ranks;  // what a ring would put on a wire
+  const CollectiveOffer offer{setup_.self, key.first, key.second};
+  for (const auto worker : task.group) {
+    if (worker != setup_.self) self_->send(company_.workers[worker], offer, slice);
+  }
+  rendezvous_.begin(key, std::move(task), slice, now());
+  if (ranks == 1) advance(key);
+}
+
+void WorkerBody::offered(const CollectiveOffer& offer, const Lent& slice) {
+  if (failed_) return;
+  rendezvous_.offered({offer.step, offer.exchange}, offer.worker, slice, now());
+  advance({offer.step, offer.exchange});
+  settle();
+}
+
+void WorkerBody::share_done(const CollectiveDone& done) {
+  if (failed_) return;
+  rendezvous_.share_done({done.step, done.exchange}, done.worker);
+  advance({done.step, done.exchange});
+  settle();
+}
+
+void WorkerBody::advance(Rendezvous::Key key) {
+  if (rendezvous_.work(key, setup_.backend->kernels())) {
+    for (WorkerId worker : host_->membership().workers) {
+      if (worker != setup_.self) self_->send(company_.workers[worker], CollectiveDone{setup_.self, key.first, key.second});
+    }
+  }
+  if (auto finished = rendezvous_.finish(key)) finished_.push_back(*finished);
+}
+
+/// Tells the host of what ended while it was in a call: ports never answer from inside one.
+void WorkerBody::settle() {
+  while (!finished_.empty() && !failed_) {
+    const auto finished = finished_.front();
+    finished_.pop_front();
+    if (finished.slot == strategies::kParams) replica_->parameters_written();
+    host_->reduced(finished.exchange, finished.waited);
+  }
+  if (dismissal_ && host_ && host_->in_flight() == 0) {
+    report();
+    dismissal_->deliver(Dismissed{});
+    dismissal_.reset();
+  }
+}
+
+caf::result<Dismissed> WorkerBody::dismiss() {
+  if (failed_ || !wants_batch_) return Dismissed{};
+  wants_batch_ = false;
+  host_->stop();
+  dismissal_ = self_->make_response_promise<Dismissed>();
+  const auto answer = *dismissal_;
+  settle();
+  return answer;
+}
+
+// ---- the model as it is, accounts, the end
+
+SnapshotTaken WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space) {
+  const auto source = slots_->view(order.slot);
+  setup_.backend->kernels().copy(space.data, source);
+  const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data))};
+  journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
+  return taken;
+}
+
+void WorkerBody::consumed(const strategies::WorkerEvent& event) { journal_.add(setup_.self, event); }
+void WorkerBody::exchanged(const strategies::ExchangeRecord&) {}
+
+void WorkerBody::report() {
+  const auto& totals = host_->totals();
+  progress_.worker = setup_.self;
+  progress_.loss = progress_.recent_samples ? progress_.loss_sum / static_cast<double>(progress_.recent_samples) : 0;
+  progress_.compute_s = core::seconds(compute_time_ + totals.local);
+  progress_.exchange_s = core::seconds(totals.exchange);
+  progress_.wait_s = core::seconds(totals.wait);
+  progress_.load_s = core::seconds(load_time_);
+  progress_.exchanges = totals.exchanges;
+  progress_.dropped = totals.dropped;
+  progress_.skipped = totals.skipped;
+  progress_.staleness_sum = totals.staleness_sum;
+  progress_.staleness_count = totals.parts;
+  progress_.staleness_max = totals.staleness_max;
+  self_->send(company_.coordinator, progress_);
+  if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
+  progress_.done.clear();
+  progress_.loss_sum = 0;
+  progress_.top1 = progress_.recent_samples = 0;
+  reported_at_ = now();
+}
+
+void WorkerBody::tick() {
+  if (failed_) return;
+  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
+  const auto late = now() - setup_.exchange_deadline;
+  for (const auto& [exchange, asked] : asked_) {
+    if (asked.since < late) return trouble(core::Errc::timeout, fmt::format("worker {}: a server has not answered exchange {} in time", setup_.self, exchange));
+  }
+  if (const auto oldest = rendezvous_.oldest(); oldest && *oldest < late) {
+    trouble(core::Errc::timeout, fmt::format("worker {}: worker {} has not joined a reduction in time", setup_.self, fmt::join(rendezvous_.missing(), ", ")));
+  }
+}
+
+void WorkerBody::trouble(core::Errc code, const std::string& text) {
+  failed_ = true;
+  report();
+  self_->send(company_.coordinator, Trouble{code, text});
+}
+
+/// The replica is destroyed on the thread that made it, unless a loan outlives the worker.
+void WorkerBody::halt() {
+  failed_ = true;
+  host_.reset();
+  slots_.reset();
+  replica_.reset();
+}
+
+}  // namespace troupe::actors

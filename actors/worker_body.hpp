@@ -1,0 +1,96 @@
+/// What a worker actor knows and does, apart from receiving: the ports of its WorkerHost, its batches and its accounts.
+/// Lives on the actor's thread.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "actors/journal_batch.hpp"
+#include "actors/rendezvous.hpp"
+#include "actors/slots.hpp"
+#include "actors/worker.hpp"
+#include "strategies/host/worker_host.hpp"
+
+namespace troupe::actors {
+
+class WorkerBody final : public strategies::WorkerPort,
+                         public strategies::ShardPort,
+                         public strategies::GroupPort,
+                         public strategies::WorkerObserver {
+ public:
+  using Self = WorkerActor::stateful_pointer<WorkerState>;
+  WorkerBody(Self self, WorkerSetup setup);
+  ~WorkerBody() override;
+
+  // What the actor is told.
+  [[nodiscard]] core::Result<Prepared> prepare();
+  [[nodiscard]] const std::shared_ptr<const nn::Layout>& layout() const { return replica_->layout(); }
+  void begin(const Company& company);
+  void batch_ready(const BatchReady& ready, const LentBatch& batch);
+  void compute_now();
+  void step_ended();
+  void answered(const strategies::ShardReply& reply);
+  void offered(const CollectiveOffer& offer, const Lent& slice);
+  void share_done(const CollectiveDone& done);
+  [[nodiscard]] SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space);
+  [[nodiscard]] caf::result<Dismissed> dismiss();
+  void deadline_reached(strategies::DeadlineId id);
+  void tick();
+  void halt();
+
+  // strategies::WorkerPort
+  [[nodiscard]] core::Duration now() const override { return setup_.clock->now(); }
+  void compute(strategies::Step step) override;
+  void run(const strategies::KernelCall& call) override;
+  void set_deadline(strategies::DeadlineId id, core::Duration after) override;
+  // strategies::ShardPort
+  [[nodiscard]] strategies::ShardId shards() const override { return static_cast<strategies::ShardId>(company_.servers.size()); }
+  void send(const strategies::ShardRequest& request) override;
+  // strategies::GroupPort
+  void reduce(strategies::Step step, const strategies::Reduce& reduce) override;
+  void broadcast(strategies::Step step, const strategies::Broadcast& broadcast) override;
+  // strategies::WorkerObserver
+  void consumed(const strategies::WorkerEvent& event) override;
+  void exchanged(const strategies::ExchangeRecord& record) override;
+
+ private:
+  struct Ready {
+    BatchReady ready;
+    LentBatch batch;
+  };
+  struct Asked {
+    core::Duration since{0};
+    strategies::Slot slot;
+    strategies::ShardId parts_left = 0;
+  };
+  void order_step();
+  void collective(Rendezvous::Key key, Rendezvous::Task task, int bucket);
+  void advance(Rendezvous::Key key);
+  void settle();
+  void report();
+  void trouble(core::Errc code, const std::string& text);
+
+  Self self_;
+  WorkerSetup setup_;
+  std::shared_ptr<nn::Replica> replica_;
+  std::optional<Slots> slots_;
+  Company company_;
+  std::optional<strategies::WorkerHost> host_;
+  Rendezvous rendezvous_;
+  JournalBatch journal_;
+  std::deque<Ready> batches_;
+  std::deque<Rendezvous::Finished> finished_;   // collectives to tell the host of, once it is not in a call
+  std::map<strategies::ExchangeId, Asked> asked_;  // exchanges with shards
+  data::Lease lease_;                           // being computed, or computed last
+  bool lease_open_ = false;                     // computed, and its update not yet finished
+  bool wants_batch_ = false;
+  core::Duration wants_since_{0};
+  core::Duration compute_time_{0};
+  core::Duration load_time_{0};
+  core::Duration reported_at_{0};
+  bool failed_ = false;
+  std::optional<caf::typed_response_promise<Dismissed>> dismissal_;  // to keep when nothing is in flight any more
+  WorkerProgress progress_;                     // what report() sends next
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,75 @@
+/// The [data] section of a configuration, and what it opens: the one place that knows every data set by name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/error.hpp"
+#include "data/batch_builder.hpp"
+#include "data/dataset.hpp"
+#include "data/preprocessing.hpp"
+
+namespace troupe::data {
+
+struct DataConfig {
+  std::string name;                        // one of dataset_kinds(); no default
+  std::string path;                        // directory, relative to the working directory; empty: the data set's own
+  std::int64_t classes = 10;               // idx: labels are in [0, classes)
+  std::int64_t seed = 1;                   // glyphs: which digits are drawn
+  std::vector<std::int64_t> batch = {64};  // samples per worker and step: one for all, or one per worker
+  std::int64_t prefetch = 4;               // batches a loader keeps ready
+  std::int64_t decode_threads = 1;
+  bool shuffle = true;
+  bool drop_tail = false;
+  std::string mean = "channel";            // none | channel | image
+  bool normalise = false;
+  std::int64_t crop = 0;                   // pixels; 0: none
+  std::int64_t pad = 0;                    // pixels
+  bool mirror = false;
+  std::int64_t train_samples = 0;          // the first so many; 0: all
+  std::int64_t test_samples = 0;
+};
+
+[[nodiscard]] const core::Table<DataConfig>& data_table();
+
+/// What `data.name` may be.
+struct DatasetKind {
+  std::string_view name;
+  std::string_view description;  // one line
+};
+[[nodiscard]] std::span<const DatasetKind> dataset_kinds();
+
+/// What a model must fit: the images that batches hold, and how many classes there are.
+struct ImageFacts {
+  ImageShape shape;
+  std::int32_t classes = 0;
+};
+/// The facts without opening anything, for the data sets whose form is published; nothing for those that must be opened.
+[[nodiscard]] std::optional<ImageFacts> image_facts(const DataConfig& config);
+
+/// One split, limited as the configuration says. Errc::config: the name is unknown, or a path is needed. Errc::data, io: as
+/// the format's reader says.
+[[nodiscard]] core::Result<std::shared_ptr<const Dataset>> open_dataset(const DataConfig& config, Split split);
+
+/// `data.batch` as one number per worker. Errc::config when their number fits neither one nor `workers`.
+[[nodiscard]] core::Result<std::vector<std::int64_t>> batches_per_worker(const DataConfig& config, std::int64_t workers);
+
+[[nodiscard]] PreprocessOptions preprocess_options(const DataConfig& config);
+
+/// All that a process's loaders need: both splits, preprocessed with the training split's statistics. Copies share the data.
+struct Source {
+  std::shared_ptr<const BatchBuilder> train;
+  std::shared_ptr<const BatchBuilder> test;
+};
+
+/// Opens both splits and measures the statistics where they are used. `seed` is the run's. Errors as open_dataset(), and
+/// Errc::data when the splits differ in shape.
+[[nodiscard]] core::Result<Source> open_source(const DataConfig& config, std::uint64_t seed);
+
+}  // namespace troupe::data
