@@ -1,0 +1,45 @@
+/// What loaders call: turns a lease into a batch of float images and labels. Immutable apart from the sampler's cache:
+/// several decode threads build several batches at once, and the results do not depend on how many there are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/error.hpp"
+#include "data/dataset.hpp"
+#include "data/lease.hpp"
+#include "data/preprocessing.hpp"
+#include "data/sampler.hpp"
+
+namespace troupe::data {
+
+class BatchBuilder {
+ public:
+  /// `seed` is the run's: of the epoch's permutation and of augmentation. REQUIRES preprocess.source_shape() == data->shape().
+  BatchBuilder(std::shared_ptr<const Dataset> data, Preprocess preprocess, std::uint64_t seed, Order order = Order::shuffled);
+
+  [[nodiscard]] const Dataset& dataset() const noexcept { return *data_; }
+  [[nodiscard]] std::int64_t size() const noexcept { return data_->size(); }                          ///< samples
+  [[nodiscard]] ImageShape image_shape() const noexcept { return preprocess_.output_shape(); }        ///< of one image in a batch
+  [[nodiscard]] std::int32_t classes() const noexcept { return data_->classes(); }
+
+  /// Training: the lease's samples, augmented. Fills the first lease.count images [count, image_shape()] and labels [count];
+  /// throws std::invalid_argument when there is no room. A data error names the file and the record.
+  [[nodiscard]] core::Result<void> build(const Lease& lease, std::span<float> images, std::span<std::int32_t> labels) const;
+
+  /// Evaluation: samples [first, first + count) in the data set's order, centred. REQUIRES the range to lie in [0, size()).
+  /// Fills the first `count` images and labels and leaves the rest as it is (nn::Batch::count says how many matter).
+  [[nodiscard]] core::Result<void> build_range(std::int64_t first, std::int64_t count, std::span<float> images,
+                                               std::span<std::int32_t> labels) const;
+
+ private:
+  void check_room(std::int64_t count, std::size_t images, std::size_t labels) const;
+
+  std::shared_ptr<const Dataset> data_;
+  Preprocess preprocess_;
+  std::uint64_t seed_;
+  Sampler sampler_;
+};
+
+}  // namespace troupe::data

@@ -1,0 +1,38 @@
+/// A data set as training sees it: samples by index, decoded into float images. Implementations: IDX files, glyphs.
+/// Thread rule: const members are called from many loaders at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace troupe::data {
+
+enum class Split : std::uint8_t { train, test };
+
+/// Of one image. Pixels are stored channel by channel, row by row.
+struct ImageShape {
+  std::int64_t channels = 1;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  [[nodiscard]] std::int64_t size() const noexcept { return channels * height * width; }
+  bool operator==(const ImageShape&) const = default;
+};
+
+/// One split of a data set.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual std::int64_t size() const noexcept = 0;        ///< samples
+  [[nodiscard]] virtual ImageShape shape() const noexcept = 0;
+  [[nodiscard]] virtual std::int32_t classes() const noexcept = 0;
+  /// Decodes sample `index` in [0, size()): `pixels` [shape().size()] become 0 … 255 as bytes; the label is returned.
+  /// Errc::data names the file and the record.
+  [[nodiscard]] virtual core::Result<std::int32_t> read(std::int64_t index, std::span<std::uint8_t> pixels) const = 0;
+};
+
+}  // namespace troupe::data

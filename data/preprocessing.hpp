@@ -1,0 +1,74 @@
+/// From stored bytes to what a model sees: scale, subtract the mean, normalise, then crop and mirror.
+///
+///     value = (byte / 255 − mean) / deviation        (without `normalise`: deviation = 1)
+///
+/// Augmentation is random for training and centred for validation. It is keyed by (seed, epoch, sample) alone, so a sample
+/// looks the same whichever worker, thread or batch it comes in.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/error.hpp"
+#include "data/dataset.hpp"
+
+namespace troupe::data {
+
+/// What is subtracted: nothing, one value per channel, or an image of means, pixel by pixel.
+enum class Mean : std::uint8_t { none, channel, image };
+
+struct PreprocessOptions {
+  Mean mean = Mean::channel;
+  bool normalise = false;     // divide by the channel's standard deviation
+  std::int64_t crop = 0;      // pixels, side of the square that is cut out; 0: as large as the image
+  std::int64_t pad = 0;       // pixels on each side that a training crop may reach outside; they read 0 after normalisation
+  bool mirror = false;        // training: left and right exchanged for every second sample, at random
+};
+
+/// Of the training split, in units where a full byte is 1.
+struct Statistics {
+  std::vector<double> channel_mean;       // [channels]
+  std::vector<double> channel_deviation;  // [channels], population; 1 where a channel is constant
+  std::vector<double> image_mean;         // [channels, height, width]
+};
+
+/// One pass over the data. Sums are of integers: the result is exact and the same on every machine. Fails as
+/// Dataset::read does. REQUIRES a data set that is not empty.
+[[nodiscard]] core::Result<Statistics> measure_statistics(const Dataset& data);
+
+/// Which part of a sample is seen. `top` and `left` are in the source's pixels and negative inside the padding.
+struct View {
+  std::int64_t top = 0;
+  std::int64_t left = 0;
+  bool mirrored = false;
+  bool operator==(const View&) const = default;
+};
+
+/// Immutable: all members are thread-safe.
+class Preprocess {
+ public:
+  /// Errc::config: a crop that is larger than the padded image.
+  [[nodiscard]] static core::Result<Preprocess> create(const PreprocessOptions& options, ImageShape source, const Statistics& statistics);
+
+  [[nodiscard]] ImageShape source_shape() const noexcept { return source_; }
+  [[nodiscard]] ImageShape output_shape() const noexcept { return output_; }
+
+  /// The view of sample `sample` (its number in the data set, below 2^40) in `epoch`. Top, left and side are always drawn in
+  /// this order, so switching one kind of augmentation on does not change the others.
+  [[nodiscard]] View train_view(std::uint64_t seed, std::uint32_t epoch, std::int64_t sample) const;
+  [[nodiscard]] View centre_view() const noexcept;
+
+  /// `pixels` [source_shape()] → `out` [output_shape()]. One pass; allocates nothing.
+  void apply(std::span<const std::uint8_t> pixels, const View& view, std::span<float> out) const;
+
+ private:
+  Preprocess() = default;
+  PreprocessOptions options_;
+  ImageShape source_;
+  ImageShape output_;
+  std::vector<float> scale_;  // [channels]: value = byte · scale + bias
+  std::vector<float> bias_;   // [source_]
+};
+
+}  // namespace troupe::data

@@ -1,0 +1,34 @@
+/// Lease books for tests, and what is the same in all of them.
+#pragma once
+
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "data/lease.hpp"
+
+namespace troupe::data {
+
+inline LeaseOptions shares_of(std::int64_t epoch_size, std::vector<std::int64_t> batches, std::uint32_t epochs = 1, bool drop_tail = false) {
+  return {epoch_size, epochs, std::move(batches), Sharing::shares, drop_tail};
+}
+
+inline LeaseOptions on_demand_of(std::int64_t epoch_size, std::vector<std::int64_t> batches, std::uint32_t epochs = 1, bool drop_tail = false) {
+  return {epoch_size, epochs, std::move(batches), Sharing::on_demand, drop_tail};
+}
+
+/// A book whose options are right.
+inline LeaseBook book_of(const LeaseOptions& options) {
+  auto book = LeaseBook::create(options);
+  if (!book) throw std::logic_error(book.error().message);
+  return *std::move(book);
+}
+
+/// Positions of the permutation that a lease covers, in order.
+inline std::vector<std::int64_t> positions(const Lease& lease, std::int64_t epoch_size) {
+  std::vector<std::int64_t> result;
+  for (std::int64_t i = 0; i < lease.count; ++i) result.push_back((lease.first + i) % epoch_size);
+  return result;
+}
+
+}  // namespace troupe::data

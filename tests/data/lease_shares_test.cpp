@@ -1,0 +1,106 @@
+/// LeaseBook with Sharing::shares: the arithmetic of rounds and slices.
+#include <gtest/gtest.h>
+
+#include "tests/data/lease_books.hpp"
+
+namespace troupe::data {
+namespace {
+
+/// One epoch, round by round: the positions of all workers' slices, worker after worker.
+std::vector<std::vector<std::int64_t>> rounds_of(LeaseBook& book, std::uint32_t workers, std::int64_t epoch_size) {
+  std::vector<std::vector<std::int64_t>> rounds;
+  while (!book.epoch_done()) {
+    auto& round = rounds.emplace_back();
+    for (std::uint32_t worker = 0; worker < workers; ++worker) {
+      const auto lease = book.grant(worker);
+      if (!lease) throw std::logic_error("a round is not whole");
+      for (const auto position : positions(*lease, epoch_size)) round.push_back(position);
+      book.done(worker, lease->index);
+    }
+  }
+  return rounds;
+}
+
+TEST(LeaseSharesTest, TheSplitDoesNotChangeWhichSamplesAStepSees) {
+  for (const bool drop_tail : {false, true}) {
+    auto one = book_of(shares_of(1000, {128}, 1, drop_tail));
+    auto two = book_of(shares_of(1000, {64, 64}, 1, drop_tail));
+    auto four = book_of(shares_of(1000, {32, 32, 32, 32}, 1, drop_tail));
+    const auto expected = rounds_of(one, 1, 1000);
+    EXPECT_EQ(expected.size(), drop_tail ? 7u : 8u);
+    EXPECT_EQ(rounds_of(two, 2, 1000), expected);
+    EXPECT_EQ(rounds_of(four, 4, 1000), expected);
+  }
+}
+
+TEST(LeaseSharesTest, IndexesAndPositionsOfARound) {
+  auto book = book_of(shares_of(10, {2, 2}, 2));
+  EXPECT_EQ(book.grant(1), (Lease{1, 0, 2, 2, 0.0}));  // slice 1, whoever asks first
+  EXPECT_EQ(book.grant(1), (Lease{3, 0, 6, 2, 0.4}));
+  EXPECT_EQ(book.grant(0), (Lease{0, 0, 0, 2, 0.0}));
+  EXPECT_EQ(book.grant(0), (Lease{2, 0, 4, 2, 0.4}));
+  EXPECT_EQ(book.grant(0), (Lease{4, 0, 8, 2, 0.8}));
+  EXPECT_EQ(book.grant(1), (Lease{5, 0, 0, 2, 0.8}));  // the tail: positions 10 and 11 are 0 and 1
+  EXPECT_EQ(book.grant(0), std::nullopt);
+  for (const std::uint64_t round : {0u, 1u, 2u})
+    for (const std::uint32_t worker : {0u, 1u}) {
+      EXPECT_FALSE(book.epoch_done());
+      book.done(worker, 2 * round + worker);
+    }
+  EXPECT_TRUE(book.epoch_done());
+  book.next_epoch();
+  EXPECT_EQ(book.grant(0), (Lease{6, 1, 0, 2, 1.0}));
+}
+
+TEST(LeaseSharesTest, PauseLetsABegunRoundComplete) {
+  auto book = book_of(shares_of(12, {2, 2}));
+  const auto ahead = book.grant(0);
+  book.pause();
+  EXPECT_EQ(book.grant(0), std::nullopt);
+  EXPECT_FALSE(book.quiet());
+  const auto behind = book.grant(1);
+  ASSERT_TRUE(behind.has_value());
+  EXPECT_EQ(behind->first, 2);
+  EXPECT_EQ(book.grant(1), std::nullopt);
+  book.done(0, ahead->index);
+  EXPECT_FALSE(book.quiet());
+  book.done(1, behind->index);
+  EXPECT_TRUE(book.quiet());
+}
+
+TEST(LeaseSharesTest, SurvivorsShareWhatFollowsTheRoundsThatHadBegun) {
+  auto book = book_of(shares_of(24, {2, 2, 2}));
+  (void)book.grant(0), (void)book.grant(0);  // rounds 0 and 1 have begun: positions [0, 6) and [6, 12)
+  (void)book.grant(1);
+  book.lost(1);
+  EXPECT_EQ(book.grant(2)->first, 4);   // its slices stay where they were
+  EXPECT_EQ(book.grant(2)->first, 10);
+  EXPECT_EQ(book.grant(2)->first, 14);  // round 2 has two members: [12, 14) and [14, 16)
+  EXPECT_EQ(book.grant(0)->first, 12);
+  EXPECT_EQ(book.grant(0), (Lease{9, 0, 16, 2, 16.0 / 24}));  // indexes stay 3 per round
+  book.joined(1);
+  EXPECT_EQ(book.grant(1)->first, 22);  // not of the round that has begun: the next has three members again, [20, 26)
+  EXPECT_EQ(book.grant(0)->first, 20);
+}
+
+TEST(LeaseSharesTest, ALostWorkerDoesNotHoldUpTheEpoch) {
+  auto book = book_of(shares_of(4, {2, 2}));
+  const auto lease = book.grant(0);
+  book.lost(1);
+  EXPECT_FALSE(book.epoch_done());
+  book.done(0, lease->index);
+  EXPECT_TRUE(book.epoch_done());
+  EXPECT_DOUBLE_EQ(book.epoch_position(), 1.0);
+}
+
+TEST(LeaseSharesTest, ResumesWithAnotherNumberOfWorkers) {
+  auto two = book_of(shares_of(24, {2, 2}, 2));
+  for (const std::uint32_t worker : {0u, 1u}) two.done(worker, two.grant(worker)->index);
+  two.pause();
+  auto three = book_of(shares_of(24, {2, 2, 2}, 2));
+  ASSERT_TRUE(three.restore(two.state()).has_value());
+  EXPECT_EQ(three.grant(2), (Lease{4, 0, 8, 2, 4.0 / 24}));  // the round [4, 10); no index is used twice
+}
+
+}  // namespace
+}  // namespace troupe::data
