@@ -132,7 +132,7 @@ struct Console::State {
     std::vector<StyledLine> lines;
     const std::size_t space = size.rows > 3 ? size.rows - 3 : 1;   // the bar, a count of who is left out, the cursor
     const std::size_t shown = rows.size() <= space + 1 ? rows.size() : space;
-    for (std::size_t i = 0; i < shown; ++i) lines.push_back(worker_line(rows[i].latest, rows[i].images_per_s));
+    for (std::size_t i = 0; i < shown; ++i) lines.push_back(worker_line(rows[i].latest, rows[i].images_per_s, size.columns));
     if (shown < rows.size()) lines.emplace_back(fmt::format("and {} more workers", rows.size() - shown), Style::dim);
     lines.push_back(bar_line(position(), size.columns - 1, unicode));
     region.draw(lines);

@@ -11,6 +11,8 @@
 namespace troupe::actors {
 namespace {
 
+constexpr std::size_t kWideColumns = 106;   // below, a worker's line is shortened to what fits 80
+
 /// "workers" for any number but one.
 std::string counted(std::uint64_t number, const char* noun) { return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s"); }
 
@@ -22,19 +24,28 @@ double rate(std::uint64_t samples, double seconds) { return seconds > 0 ? static
 
 std::string rate_text(double images_per_s) { return grouped(static_cast<std::uint64_t>(std::llround(std::max(0.0, images_per_s)))); }
 
+std::string staleness_text(double mean, std::uint64_t most) { return fmt::format("{:.1f} ({})", mean, most); }
+
 StyledLine closing_row(const std::string& label, const TimeShares& time, double images_per_s, const std::string& staleness) {
   StyledLine row(fmt::format("{:>6}", label), Style::bold);
   const double total = time.total_s();
   for (const double part : {time.compute_s, time.exchange_s, time.wait_s, time.load_s})
-    row.add(fmt::format("  {:>8.1f} s {:>4.1f} %", part, total > 0 ? 100 * part / total : 0.0));
-  return row.add(fmt::format("  {:>9}  {}", rate_text(images_per_s), staleness));
+    row.add(fmt::format(" {:>6.1f} s {:>3.0f}%", part, total > 0 ? 100 * part / total : 0.0));
+  return row.add(fmt::format("  {:>8}  {}", rate_text(images_per_s), staleness));
 }
+
+/// A share that deserves attention: the worker stands still that much.
+Style standing_still(int percent) { return percent >= 20 ? Style::yellow : Style::plain; }
 
 }  // namespace
 
 std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  const auto digits = std::to_string(number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
   return text;
 }
 
@@ -65,22 +76,24 @@ std::vector<int> percentages(const std::vector<double>& parts) {
 StyledLine started_line(const RunStarted& run) {
   StyledLine line(run.name, Style::bold);
   line.add(fmt::format(": {} on {}, {} ({} parameters), {}", run.strategy, run.dataset, run.model, grouped(run.parameters), counted(run.workers, "worker")));
-  if (run.servers > 0) line.add(", " + counted(run.servers, "server"));
+  if (run.servers > 0) line.add(fmt::format(", {}", counted(run.servers, "server")));
   line.add(fmt::format(", {} of {} samples", counted(run.epochs, "epoch"), grouped(run.epoch_samples)));
   if (run.epoch_position > 0) line.add(fmt::format(", going on from epoch {:.2f}", run.epoch_position));
   return line;
 }
 
-StyledLine worker_line(const WorkerProgress& worker, double images_per_s) {
+StyledLine worker_line(const WorkerProgress& worker, double images_per_s, std::size_t columns) {
   const auto shares = percentages({worker.compute_s, worker.exchange_s, worker.wait_s, worker.load_s});
+  const bool wide = columns >= kWideColumns;
   StyledLine line(fmt::format("worker {}", worker.worker), Style::bold);
-  line.add(fmt::format("  step {:>7}  {:>7} images/s  loss {}", grouped(worker.steps), rate_text(images_per_s), loss_text(worker.loss)));
-  if (worker.staleness_count > 0) line.add(fmt::format("  staleness {:.1f}", mean_staleness(worker)));
-  line.add("  [compute ").add(std::to_string(shares[0]), Style::green);
-  line.add(fmt::format(" exch {} ", shares[1]));
-  line.add("wait ").add(std::to_string(shares[2]), shares[2] >= 20 ? Style::yellow : Style::plain);
-  line.add(" load ").add(std::to_string(shares[3]), shares[3] >= 20 ? Style::yellow : Style::plain);
-  return line.add(" %]");
+  const auto steps = grouped(worker.steps), speed = rate_text(images_per_s), loss = loss_text(worker.loss);
+  line.add(wide ? fmt::format("  step {:>8}  {:>7} images/s  loss {}", steps, speed, loss) : fmt::format(" {:>7}  {:>6}/s  loss {}", steps, speed, loss));
+  if (wide && worker.staleness_count > 0) line.add(fmt::format("  staleness {:.1f}", mean_staleness(worker)));
+  line.add(wide ? "  [compute " : "  [comp ").add(std::to_string(shares[0]), Style::green);
+  line.add(" exch ").add(std::to_string(shares[1]), standing_still(shares[1]));
+  line.add(" wait ").add(std::to_string(shares[2]), standing_still(shares[2]));
+  line.add(" load ").add(std::to_string(shares[3]), standing_still(shares[3]));
+  return line.add("%]");
 }
 
 StyledLine bar_line(const Position& position, std::size_t columns, bool unicode) {
@@ -105,9 +118,9 @@ StyledLine progress_line(const Position& position, std::uint64_t steps, double l
 
 StyledLine epoch_line(const EpochReport& r) {
   StyledLine line(fmt::format("epoch {}/{}", r.epoch, r.epochs), Style::bold);
-  line.add(fmt::format("  train loss {} ({})  test loss {}  ", loss_text(r.train_loss), percent(r.train_accuracy), loss_text(r.test_loss)));
-  line.add("accuracy " + percent(r.test_accuracy), Style::green);
-  return line.add(fmt::format("  {} images/s  lr {:.3g}  {}", rate_text(r.images_per_s), r.lr, clock_time(r.train_s)));
+  line.add(fmt::format("  loss {}, test {}  ", loss_text(r.train_loss), loss_text(r.test_loss)));
+  line.add(fmt::format("accuracy {}", percent(r.test_accuracy)), Style::green);
+  return line.add(fmt::format("  {} images/s  {}", rate_text(r.images_per_s), clock_time(r.train_s)));
 }
 
 StyledLine note_line(const Note& note) {
@@ -123,18 +136,17 @@ std::vector<StyledLine> closing_table(const RunEnd& end, const std::string& dire
   const Summary& s = end.summary;
   std::vector<StyledLine> lines;
   if (!s.per_worker.empty()) {
-    lines.emplace_back(fmt::format("{:>6}  {:>17}  {:>17}  {:>17}  {:>17}  {:>9}  {}", "worker", "compute", "exchange", "wait", "load", "images/s", "staleness"),
-                       Style::dim);
+    lines.emplace_back(fmt::format("{:>6} {:>13} {:>13} {:>13} {:>13}  {:>8}  stale", "worker", "compute", "exchange", "wait", "load", "images/s"), Style::dim);
     for (const auto& w : s.per_worker)
       lines.push_back(closing_row(std::to_string(w.worker), {w.compute_s, w.exchange_s, w.wait_s, w.load_s}, rate(w.samples, busy_s(w)),
-                                  w.staleness_count > 0 ? fmt::format("{:.1f}, at most {}", mean_staleness(w), w.staleness_max) : "-"));
+                                  w.staleness_count > 0 ? staleness_text(mean_staleness(w), w.staleness_max) : "-"));
+    const bool measured = std::ranges::any_of(s.per_worker, [](const auto& w) { return w.staleness_count > 0; });
     if (s.per_worker.size() > 1)
-      lines.push_back(closing_row("all", average_time(s.per_worker), s.images_per_s,
-                                  s.staleness_max > 0 ? fmt::format("{:.1f}, at most {}", s.staleness_mean, s.staleness_max) : "-"));
+      lines.push_back(closing_row("all", average_time(s.per_worker), s.images_per_s, measured ? staleness_text(s.staleness_mean, s.staleness_max) : "-"));
   }
   StyledLine result;
   if (std::isfinite(s.test_accuracy)) {   // it is NaN until the first evaluation
-    result.add("test accuracy " + percent(s.test_accuracy), end.failed ? Style::plain : Style::green);
+    result.add(fmt::format("test accuracy {}", percent(s.test_accuracy)), end.failed ? Style::plain : Style::green);
     if (s.test_top5 >= 0) result.add(fmt::format(" (top-5 {})", percent(s.test_top5)));
     result.add(fmt::format(", loss {}, ", loss_text(s.test_loss)));
   }

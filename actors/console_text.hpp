@@ -30,13 +30,14 @@ struct Position {
 };
 
 [[nodiscard]] StyledLine started_line(const RunStarted& run);
-[[nodiscard]] StyledLine worker_line(const WorkerProgress& worker, double images_per_s);
+/// Shorter when there are few columns.
+[[nodiscard]] StyledLine worker_line(const WorkerProgress& worker, double images_per_s, std::size_t columns);
 /// The bar takes what `columns` leaves; `unicode` draws it with line characters instead of = and -.
 [[nodiscard]] StyledLine bar_line(const Position& position, std::size_t columns, bool unicode);
 [[nodiscard]] StyledLine progress_line(const Position& position, std::uint64_t steps, double loss);
 [[nodiscard]] StyledLine epoch_line(const EpochReport& report);
 [[nodiscard]] StyledLine note_line(const Note& note);
-/// Head, a row per worker, and what the run came to.
+/// Head, a row per worker (staleness: mean and, in brackets, the greatest), and what the run came to. Fits 80 columns.
 [[nodiscard]] std::vector<StyledLine> closing_table(const RunEnd& end, const std::string& directory);
 
 }  // namespace troupe::actors

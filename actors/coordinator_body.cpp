@@ -53,6 +53,7 @@ void CoordinatorBody::begin(const Company& company) {
   }
   // A checkpoint of the very beginning: whatever happens in the first epoch, there is one to go back to.
   first_save_ = busy_ = true;
+  setup_.book->pause();
   take_model([this] { save([this] { go_on(); }); });
 }
 
