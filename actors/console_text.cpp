@@ -11,7 +11,7 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::size_t kWideColumns = 106;   // below, a worker's line is shortened to what fits 80
+constexpr std::size_t kWideColumns = 110;   // below, a worker's line is shortened to what fits 80
 
 /// "workers" for any number but one.
 std::string counted(std::uint64_t number, const char* noun) { return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s"); }

@@ -1,0 +1,137 @@
+// Interrupting and going on: BSP bit for bit, EASGD from the centre; what a broken checkpoint or a full disk leads to.
+#include <fstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "tests/actors/small_run.hpp"
+
+namespace troupe::tests {
+namespace {
+
+/// A stop that is asked for before the run begins: it ends at the first quiet moment, somewhere early in the first epoch.
+std::stop_token already_stopped() {
+  std::stop_source source;
+  source.request_stop();
+  return source.get_token();
+}
+
+class BspModes : public testing::TestWithParam<const char*> {};
+
+TEST_P(BspModes, ResumedRunReachesTheBitsOfTheUninterruptedOne) {
+  const std::vector<std::string> options{std::string("strategy.combine=") + GetParam(), "train.lr=0.05", "run.epochs=4"};
+  SmallRun whole(options);
+  const auto expected = whole.train();
+  ASSERT_FALSE(expected.failed) << expected.error.message;
+
+  // Stopped by the number of epochs (at a boundary), then trained to the end. The schedule is constant, so it does not see it.
+  auto first_part = options;
+  first_part.back() = "run.epochs=2";
+  SmallRun parts(first_part);
+  ASSERT_FALSE(parts.train().failed);
+  const auto end = parts.resume({"run.epochs=4"});
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.center_hash, expected.summary.center_hash);
+  EXPECT_EQ(end.summary.steps, expected.summary.steps);
+  EXPECT_EQ(end.summary.samples, expected.summary.samples);
+  EXPECT_EQ(parts.tensors(), whole.tensors());
+}
+
+TEST_P(BspModes, InterruptedInMidEpochItStillDoes) {
+  const std::vector<std::string> options{std::string("strategy.combine=") + GetParam(), "train.lr=0.05", "run.epochs=2", "train.lr_policy=polynomial"};
+  SmallRun whole(options);
+  const auto expected = whole.train();
+  ASSERT_FALSE(expected.failed) << expected.error.message;
+
+  SmallRun parts(options);
+  auto end = parts.train(already_stopped());
+  EXPECT_TRUE(end.failed);
+  EXPECT_EQ(end.error.code, core::Errc::interrupted);
+  for (int i = 0; i < 3; ++i) {
+    std::stop_source source;
+    std::jthread interrupter([&] { source.request_stop(); });   // at some moment of start-up or training: all must do
+    end = parts.resume({}, source.get_token());
+    if (!end.failed) break;
+    EXPECT_EQ(end.error.code, core::Errc::interrupted) << end.error.message;
+  }
+  if (end.failed) end = parts.resume();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.center_hash, expected.summary.center_hash);
+  EXPECT_EQ(end.summary.samples, expected.summary.samples);
+}
+
+INSTANTIATE_TEST_SUITE_P(Combine, BspModes, testing::Values("gradients", "updates", "weights"), [](const auto& info) { return std::string(info.param); });
+
+TEST(Resume, CheckpointsInMidEpochContinueBitForBit) {
+  // Checkpoints every 14 steps over both workers, four generations kept; the newest of the first epoch is in the middle of it.
+  SmallRun whole({"run.epochs=1"});
+  const auto expected = whole.train();
+  SmallRun run({"run.epochs=1", "run.checkpoint_every=\"14 steps\"", "run.keep_checkpoints=20"});
+  const auto first = run.train();
+  ASSERT_FALSE(first.failed) << first.error.message;
+  EXPECT_EQ(first.summary.center_hash, expected.summary.center_hash);   // pausing changes nothing
+  // Take away the newest generations: what is left is a checkpoint from the middle.
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(run.run_directory() / "checkpoints")) {
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  ASSERT_GE(files.size(), 4U);
+  for (std::size_t i = 2; i < files.size(); ++i) std::filesystem::remove(files[i]);
+  const auto end = run.resume();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.center_hash, expected.summary.center_hash);
+  EXPECT_EQ(end.summary.samples, expected.summary.samples);
+}
+
+TEST(Resume, EasgdWorkersJoinAnewWithTheCentre) {
+  SmallRun run({"strategy.name=easgd", "strategy.tau=2", "run.epochs=2"});
+  ASSERT_FALSE(run.train().failed);
+  const auto end = run.resume({"run.epochs=3", "cluster.workers=3"});   // another number of workers is fine
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.samples, 3 * 1200U);
+  EXPECT_EQ(end.summary.epochs, 3U);
+  EXPECT_TRUE(std::filesystem::exists(run.run_directory() / "journal-0002.bin"));   // a new segment
+}
+
+TEST(Resume, NothingLeftToDoIsSaid) {
+  SmallRun run;
+  ASSERT_FALSE(run.train().failed);
+  const auto end = run.resume();
+  ASSERT_TRUE(end.failed);
+  EXPECT_EQ(end.error.code, core::Errc::config);
+  EXPECT_NE(end.error.message.find("run.epochs"), std::string::npos) << end.error.message;
+}
+
+TEST(Resume, ACorruptCheckpointFallsBackAGeneration) {
+  SmallRun run({"run.epochs=2"});
+  const auto whole = run.train();
+  ASSERT_FALSE(whole.failed);
+  std::filesystem::path newest;
+  for (const auto& entry : std::filesystem::directory_iterator(run.run_directory() / "checkpoints")) {
+    if (entry.path().extension() == ".safetensors") newest = std::max(newest, entry.path());
+  }
+  {
+    std::fstream file(newest, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-100, std::ios::end);
+    file.put('\x55').put('\x2a');
+  }
+  const auto end = run.resume();   // from the end of the first epoch: trains the second again
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.center_hash, whole.summary.center_hash);
+  std::ifstream metrics(run.run_directory() / "metrics.jsonl");
+  const std::string text((std::istreambuf_iterator<char>(metrics)), {});
+  EXPECT_NE(text.find("going back one generation"), std::string::npos);
+}
+
+TEST(Resume, AnotherModelIsRefused) {
+  SmallRun run;
+  ASSERT_FALSE(run.train().failed);
+  const auto end = run.resume({"model.widths=[25]", "run.epochs=2"});
+  ASSERT_TRUE(end.failed);
+  EXPECT_EQ(end.error.code, core::Errc::config) << end.error.message;
+  EXPECT_NE(end.error.message.find("fc1"), std::string::npos) << end.error.message;
+}
+
+}  // namespace
+}  // namespace troupe::tests

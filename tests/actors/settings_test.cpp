@@ -1,0 +1,111 @@
+#include "actors/settings.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::actors {
+namespace {
+
+constexpr auto kSmallest = "[model]\nname = \"lenet\"\n[data]\nname = \"glyphs\"\n";
+
+core::Result<Settings> settings(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  auto config = core::Config::parse(schema(), text, "a.toml", overrides);
+  if (!config) return tl::unexpected(config.error());
+  return resolve(std::move(*config));
+}
+
+/// What is wrong with the smallest configuration and one override.
+std::string refusal(const std::string& override_text) {
+  const auto result = settings(kSmallest, {override_text});
+  EXPECT_FALSE(result.has_value()) << override_text;
+  if (result) return {};
+  EXPECT_EQ(result.error().code, core::Errc::config) << override_text;
+  return result.error().message;
+}
+
+TEST(SettingsTest, SectionsStandInTheOrderOfAConfig) {
+  std::vector<std::string> sections;
+  for (const auto& option : schema().options()) {
+    const auto section = option.key.substr(0, option.key.find('.'));
+    if (sections.empty() || sections.back() != section) sections.push_back(section);
+  }
+  EXPECT_EQ(sections, (std::vector<std::string>{"run", "model", "data", "train", "strategy", "cluster", "exchange"}));
+}
+
+TEST(SettingsTest, EveryOptionHasHelp) {
+  for (const auto& option : schema().options()) EXPECT_FALSE(option.help.empty()) << option.key;
+}
+
+TEST(SettingsTest, DefaultsAreTheStructsOwn) {
+  const auto s = settings(kSmallest);
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->run.name, "run");
+  EXPECT_EQ(s->run.seed, 1);
+  EXPECT_EQ(s->cluster.workers, 2);
+  EXPECT_EQ(s->exchange.endpoint, "auto");
+  EXPECT_EQ(s->strategy, "bsp");
+  EXPECT_EQ(s->checkpoint, (CheckpointPeriod{.epochs = 1}));
+}
+
+TEST(SettingsTest, SavedConfigurationResolvesToTheSame) {
+  const auto s = settings(kSmallest, {"strategy.name=easgd", "strategy.tau=7", "run.checkpoint_every=\"250 steps\"", "data.batch=[64, 16]"});
+  ASSERT_TRUE(s) << s.error().message;
+  const auto again = settings(s->config.to_toml());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->config, s->config);
+  EXPECT_EQ(again->checkpoint, (CheckpointPeriod{.steps = 250}));
+}
+
+TEST(SettingsTest, ListsHoldForAllOrForEachWorker) {
+  const auto one = settings(kSmallest, {"cluster.workers=3", "data.batch=32"});
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->batch(2), 32);
+  const auto each = settings(kSmallest, {"data.batch=[64, 16]", "cluster.threads_per_worker=[1, 2]"});
+  ASSERT_TRUE(each) << each.error().message;
+  EXPECT_EQ(each->batch(0), 64);
+  EXPECT_EQ(each->batch(1), 16);
+  EXPECT_EQ(each->threads(1), 2);
+
+  EXPECT_EQ(refusal("data.batch=[1, 2, 3]"), "--set: data.batch has 3 values for 2 workers: give one for all, or one per worker");
+  EXPECT_EQ(refusal("cluster.threads_per_worker=[1, 2, 3]"),
+            "--set: cluster.threads_per_worker has 3 values for 2 workers: give one for all, or one per worker");
+  EXPECT_NE(refusal("cluster.threads_per_worker=[]"), "");
+  EXPECT_NE(refusal("data.batch=[]"), "");
+}
+
+TEST(SettingsTest, ValuesOutOfRangeAreRefused) {
+  for (const auto* wrong : {"cluster.workers=0", "cluster.workers=100000", "cluster.servers=0", "run.seed=-1", "run.epochs=0", "run.keep_checkpoints=1",
+                            "run.target_accuracy=1.5", "run.max_seconds=-1", "cluster.device=tpu", "cluster.precision=fp8", "exchange.endpoint=pigeon",
+                            "exchange.algorithm=magic", "exchange.wire=int8", "run.name=a/b", "run.name=.hidden", "run.name=\"\"", "run.dir=\"\"",
+                            "cluster.threads_per_worker=0", "strategy.name=eamsgd2"})
+    EXPECT_NE(refusal(wrong), "") << wrong;
+}
+
+TEST(SettingsTest, WhatThisBuildCannotDoNamesWhatItCan) {
+  EXPECT_EQ(refusal("cluster.device=cuda"), "--set: cluster.device = \"cuda\": this build computes on the CPU only: use \"cpu\"");
+  EXPECT_NE(refusal("cluster.precision=bf16").find("use \"fp32\""), std::string::npos);
+  EXPECT_NE(refusal("exchange.endpoint=ucx").find("use \"auto\" or \"inproc\""), std::string::npos);
+  EXPECT_NE(refusal("exchange.algorithm=ring").find("use \"auto\" or \"shm\""), std::string::npos);
+  EXPECT_NE(refusal("exchange.wire=fp16").find("use \"fp32\""), std::string::npos);
+  EXPECT_TRUE(settings(kSmallest, {"exchange.endpoint=inproc", "exchange.algorithm=shm"}));
+}
+
+TEST(SettingsTest, ErrorsInAFileNameTheLine) {
+  const auto s = settings(std::string(kSmallest) + "[cluster]\nworkers = 2\ndevice = \"cuda\"\n");
+  ASSERT_FALSE(s);
+  EXPECT_TRUE(s.error().message.starts_with("a.toml:7: cluster.device")) << s.error().message;
+}
+
+TEST(SettingsTest, CheckpointPeriods) {
+  EXPECT_EQ(parse_checkpoint_period("never"), CheckpointPeriod{});
+  EXPECT_EQ(parse_checkpoint_period("1 epoch"), (CheckpointPeriod{.epochs = 1}));
+  EXPECT_EQ(parse_checkpoint_period("3 epochs"), (CheckpointPeriod{.epochs = 3}));
+  EXPECT_EQ(parse_checkpoint_period("500 steps"), (CheckpointPeriod{.steps = 500}));
+  EXPECT_EQ(parse_checkpoint_period("30 s"), (CheckpointPeriod{.seconds = 30}));
+  EXPECT_EQ(parse_checkpoint_period("2.5 min"), (CheckpointPeriod{.seconds = 150}));
+  for (const auto* wrong : {"", "1", "epoch", "0 epochs", "-1 steps", "1.5 epochs", "1 hour", "1  epoch", " 1 epoch", "1 epoch ", "nan s", "inf s", "1e400 s", "1epoch", "never ever"})
+    EXPECT_FALSE(parse_checkpoint_period(wrong)) << wrong;
+  EXPECT_NE(refusal("run.checkpoint_every=often").find("\"N epochs\" | \"N steps\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe::actors

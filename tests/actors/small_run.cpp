@@ -1,0 +1,109 @@
+#include "tests/actors/small_run.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#include "actors/run_directory.hpp"
+#include "core/journal.hpp"
+#include "cpu/backend.hpp"
+
+namespace troupe::tests {
+
+namespace {
+
+constexpr std::string_view kConfig = R"(
+[run]
+epochs = 1
+[model]
+name = "mlp"
+widths = [24]
+[data]
+name = "glyphs"
+batch = 20
+train_samples = 1200
+test_samples = 200
+[train]
+lr = 0.1
+momentum = 0.9
+[strategy]
+name = "bsp"
+[cluster]
+workers = 2
+)";
+
+nn::Backend& backend() {
+  static const auto backend = cpu::make_backend();
+  return *backend;
+}
+
+actors::RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
+
+}  // namespace
+
+SmallRun::SmallRun(std::vector<std::string> options) : options_(std::move(options)) {
+  auto pattern = (std::filesystem::temp_directory_path() / "troupe-run-XXXXXX").string();
+  if (!::mkdtemp(pattern.data())) throw std::runtime_error("no temporary directory");
+  directory_ = pattern;
+  options_.push_back("run.dir=\"" + (directory_ / "runs").string() + "\"");
+}
+
+SmallRun::~SmallRun() {
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+core::Result<actors::Settings> SmallRun::settings(const std::vector<std::string>& more) const {
+  auto all = options_;
+  all.insert(all.end(), more.begin(), more.end());
+  auto config = core::Config::parse(actors::schema(), kConfig, "test", all);
+  if (!config) return tl::unexpected(config.error());
+  return actors::resolve(std::move(*config));
+}
+
+actors::RunEnd SmallRun::train(std::stop_token stop) {
+  auto settings = this->settings();
+  if (!settings) return failed(settings.error());
+  return actors::run_training({*settings, {}, {.mode = actors::ConsoleOptions::Mode::quiet}}, backend(), stop);
+}
+
+actors::RunEnd SmallRun::resume(const std::vector<std::string>& more, std::stop_token stop) {
+  auto directory = actors::RunDirectory::open(run_directory().string());
+  if (!directory) return failed(directory.error());
+  auto config = directory->read_config(actors::schema(), more);
+  if (!config) return failed(config.error());
+  auto settings = actors::resolve(std::move(*config));
+  if (!settings) return failed(settings.error());
+  return actors::run_training({*settings, run_directory().string(), {.mode = actors::ConsoleOptions::Mode::quiet}}, backend(), stop);
+}
+
+std::filesystem::path SmallRun::run_directory() const {
+  for (const auto& entry : std::filesystem::directory_iterator(directory_ / "runs")) return entry.path();
+  throw std::runtime_error("there is no run");
+}
+
+std::map<std::string, std::vector<float>> SmallRun::tensors() const {
+  auto store = nn::CheckpointStore::open((run_directory() / "checkpoints").string());
+  auto newest = store->load_newest();
+  if (!newest) throw std::runtime_error(newest.error().message);
+  std::map<std::string, std::vector<float>> tensors;
+  for (const auto& tensor : newest->checkpoint.file.tensors()) {
+    auto& values = tensors[tensor.name];
+    values.resize(tensor.data.size() / sizeof(float));
+    std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
+  }
+  return tensors;
+}
+
+std::vector<core::JournalRecord> SmallRun::journal() const {
+  std::filesystem::path newest;
+  for (const auto& entry : std::filesystem::directory_iterator(run_directory())) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("journal-") && entry.path() > newest) newest = entry.path();
+  }
+  auto contents = core::read_journal(newest.string());
+  if (!contents) throw std::runtime_error(contents.error().message);
+  return contents->records;
+}
+
+}  // namespace troupe::tests

@@ -1,0 +1,40 @@
+/// Small training runs for tests: glyphs, a small perceptron, a temporary directory that goes with the object.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "actors/checkpoint.hpp"
+#include "actors/run.hpp"
+#include "core/journal.hpp"
+
+namespace troupe::tests {
+
+class SmallRun {
+ public:
+  /// `options` are "key=value" on top of a run of 2 workers × 20 samples over 1,200 glyphs, one epoch, BSP.
+  explicit SmallRun(std::vector<std::string> options = {});
+  ~SmallRun();
+  SmallRun(const SmallRun&) = delete;
+  SmallRun& operator=(const SmallRun&) = delete;
+
+  [[nodiscard]] core::Result<actors::Settings> settings(const std::vector<std::string>& more = {}) const;
+  /// Trains; `resume` continues the run that is there, with `more` options on top.
+  [[nodiscard]] actors::RunEnd train(std::stop_token stop = {});
+  [[nodiscard]] actors::RunEnd resume(const std::vector<std::string>& more = {}, std::stop_token stop = {});
+
+  [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }   ///< of this object
+  [[nodiscard]] std::filesystem::path run_directory() const;                            ///< of its one run
+  /// All tensors of the newest checkpoint, by name.
+  [[nodiscard]] std::map<std::string, std::vector<float>> tensors() const;
+  /// Every record of the newest journal segment.
+  [[nodiscard]] std::vector<core::JournalRecord> journal() const;
+
+ private:
+  std::filesystem::path directory_;
+  std::vector<std::string> options_;
+};
+
+}  // namespace troupe::tests

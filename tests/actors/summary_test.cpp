@@ -1,0 +1,137 @@
+#include "actors/summary.hpp"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace troupe::actors {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+WorkerProgress worker(std::uint32_t rank) {
+  return {.worker = rank, .steps = 100 + rank, .samples = 6400, .loss = 0.5, .top1 = 3, .recent_samples = 4, .compute_s = 10.0 + rank, .exchange_s = 1,
+          .wait_s = 0.5, .load_s = 0.25, .exchanges = 25, .dropped = 1, .skipped = 2, .bytes = 4096, .staleness_sum = 30, .staleness_count = 20,
+          .staleness_max = 3, .done = {}};
+}
+
+Summary summary() {
+  Summary s;
+  s.run = "runs/a";
+  s.strategy = "easgd";
+  s.workers = 2;
+  s.servers = 1;
+  s.samples = 12800;
+  s.test_accuracy = 0.9891;
+  s.exchange_skipped = 4;
+  s.center_hash = "xxh3:0123456789abcdef";
+  s.per_worker = {worker(0), worker(1)};
+  return s;
+}
+
+std::vector<std::string> keys(const Json& json) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : json.items()) names.push_back(key);
+  return names;
+}
+
+using Keys = std::vector<std::string>;
+
+TEST(SummaryTest, KeysAndTheirOrderAreTheContract) {
+  const auto json = Json::parse(to_json(summary()));
+  EXPECT_EQ(keys(json), (Keys{"run", "strategy", "model", "dataset", "device", "precision", "workers", "servers", "epochs", "steps", "samples", "wall_s",
+                              "train", "test", "time", "exchange", "center_hash", "per_worker"}));
+  EXPECT_EQ(keys(json["train"]), (Keys{"loss", "images_per_s"}));
+  EXPECT_EQ(keys(json["test"]), (Keys{"loss", "accuracy", "top5"}));
+  EXPECT_EQ(keys(json["time"]), (Keys{"compute_s", "exchange_s", "wait_s", "load_s"}));
+  EXPECT_EQ(keys(json["exchange"]), (Keys{"count", "bytes", "dropped", "staleness_mean", "staleness_max", "skipped"}));
+  EXPECT_EQ(json["device"], "cpu");
+  EXPECT_EQ(json["test"]["accuracy"], 0.9891);
+  EXPECT_EQ(json["exchange"]["skipped"], 4);
+  EXPECT_EQ(json["center_hash"], "xxh3:0123456789abcdef");
+}
+
+TEST(SummaryTest, IsOneLine) { EXPECT_EQ(to_json(summary()).find('\n'), std::string::npos); }
+
+TEST(SummaryTest, TimeIsPerWorkerAveraged) {
+  const auto time = Json::parse(to_json(summary()))["time"];
+  EXPECT_DOUBLE_EQ(time["compute_s"], 10.5);  // (10 + 11) / 2
+  EXPECT_DOUBLE_EQ(time["exchange_s"], 1);
+  EXPECT_DOUBLE_EQ(time["load_s"], 0.25);
+  EXPECT_EQ(average_time({}).total_s(), 0);
+}
+
+TEST(SummaryTest, WorkersInRankOrderWithTheirSums) {
+  const auto workers = Json::parse(to_json(summary()))["per_worker"];
+  ASSERT_EQ(workers.size(), 2u);
+  EXPECT_EQ(workers[1]["worker"], 1);
+  EXPECT_EQ(workers[1]["steps"], 101);
+  EXPECT_DOUBLE_EQ(workers[1]["staleness_mean"], 1.5);  // 30 / 20
+  EXPECT_EQ(Json::parse(to_json(Summary{}))["per_worker"], Json::array());
+}
+
+TEST(SummaryTest, NotANumberAndMissingTopFiveAreNull) {
+  auto s = summary();
+  s.train_loss = kNan;
+  s.test_loss = std::numeric_limits<double>::infinity();
+  auto json = Json::parse(to_json(s));
+  EXPECT_TRUE(json["train"]["loss"].is_null());
+  EXPECT_TRUE(json["test"]["loss"].is_null());
+  EXPECT_TRUE(json["test"]["top5"].is_null());
+  s.test_top5 = 0.5;
+  EXPECT_EQ(Json::parse(to_json(s))["test"]["top5"], 0.5);
+}
+
+TEST(SummaryTest, BytesThatAreNoTextDoNotThrow) {
+  auto s = summary();
+  s.run = "runs/\xff\"\n";
+  EXPECT_EQ(Json::parse(to_json(s))["run"], "runs/\xef\xbf\xbd\"\n");
+}
+
+TEST(MetricsTest, EveryLineSaysWhatItIsAndWhen) {
+  for (const auto& [kind, line] : std::vector<std::pair<std::string, std::string>>{
+           {"started", to_json(RunStarted{}, 1.5)}, {"worker", to_json(worker(0), 1.5)}, {"epoch", to_json(EpochReport{}, 1.5)},
+           {"note", to_json(Note{}, 1.5)}, {"ended", to_json(RunEnd{}, 1.5)}}) {
+    const auto json = Json::parse(line);
+    EXPECT_EQ(json["kind"], kind);
+    EXPECT_EQ(json["t"], 1.5) << kind;
+    EXPECT_EQ(keys(json).front(), "kind");
+    EXPECT_EQ(line.find('\n'), std::string::npos) << kind;
+  }
+}
+
+TEST(MetricsTest, WorkerHasSumsAndWhatIsRecent) {
+  auto json = Json::parse(to_json(worker(1), 0));
+  EXPECT_EQ(json["samples"], 6400);
+  EXPECT_EQ(json["recent"]["samples"], 4);
+  EXPECT_EQ(json["recent"]["accuracy"], 0.75);
+  auto idle = worker(1);
+  idle.recent_samples = 0;
+  json = Json::parse(to_json(idle, 0));
+  EXPECT_TRUE(json["recent"]["loss"].is_null());
+  EXPECT_TRUE(json["recent"]["accuracy"].is_null());
+}
+
+TEST(MetricsTest, EpochNoteAndEnd) {
+  const auto epoch = Json::parse(to_json(EpochReport{.epoch = 2, .epochs = 5, .train_loss = 0.25, .test_accuracy = 0.5, .lr = 0.01}, 0));
+  EXPECT_EQ(epoch["epoch"], 2);
+  EXPECT_EQ(epoch["train"]["loss"], 0.25);
+  EXPECT_EQ(epoch["test"]["accuracy"], 0.5);
+  EXPECT_TRUE(epoch["test"]["top5"].is_null());
+  const auto note = Json::parse(to_json(Note{Note::Level::warning, "disk is slow"}, 0));
+  EXPECT_EQ(note["level"], "warning");
+  EXPECT_EQ(note["text"], "disk is slow");
+  RunEnd end;
+  EXPECT_TRUE(Json::parse(to_json(end, 0))["error"].is_null());
+  end.failed = true;
+  end.error = {core::Errc::diverged, "worker 1, step 7"};
+  const auto failed = Json::parse(to_json(end, 0));
+  EXPECT_EQ(failed["error"]["code"], "diverged");
+  EXPECT_EQ(failed["error"]["message"], "worker 1, step 7");
+}
+
+}  // namespace
+}  // namespace troupe::actors
