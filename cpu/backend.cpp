@@ -1,0 +1,29 @@
+#include "cpu/backend.hpp"
+
+#include <omp.h>
+
+#include "cpu/replica.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+class CpuBackend final : public nn::Backend {
+ public:
+  [[nodiscard]] std::string name() const override { return "cpu"; }
+  [[nodiscard]] nn::Capabilities capabilities() const override { return {{nn::Precision::fp32}, core::MemorySpace::host, 1}; }
+  [[nodiscard]] const core::Kernels& kernels() const noexcept override { return core::host_kernels(); }
+
+  [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
+                                                                   const nn::CompileOptions& options) override {
+    omp_set_num_threads(std::max(options.threads, 1));  // oneDNN plans for the threads that it sees
+    auto compiled = cpu::compile(graph, options);
+    if (!compiled) return tl::unexpected(std::move(compiled.error()));
+    return std::make_unique<CpuReplica>(graph, options, std::move(*compiled));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<nn::Backend> make_backend() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace troupe::cpu

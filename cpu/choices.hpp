@@ -1,0 +1,64 @@
+/// What a compiled step's speed and exact numbers depend on, beyond the graph: how activations lie in memory and which
+/// implementation each primitive uses. Written to nn::Plan, and obeyed when one is given. Thread rule: one thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "nn/backend.hpp"
+
+namespace troupe::cpu {
+
+/// How activations with height and width lie.
+enum class Activations : std::uint8_t {
+  channels_last,  ///< [n, h, w, c]: no padding of channels
+  blocked,        ///< what oneDNN asks for: 16 (8 without AVX-512) channels innermost, padded to a multiple
+};
+
+/// A primitive descriptor of the wanted implementation does not exist here; compile turns it into Errc::config.
+struct NoSuchImplementation {
+  std::string implementation;
+};
+
+class Choices {
+ public:
+  /// The fixed rule. Blocked costs arithmetic on padding where channels are not multiples of 16: LeNet's 20 → 50 channel
+  /// convolution runs at 180/180/140 GFLOP/s (forward, weights, data) channels last and at 91/81/104 blocked. Where nothing is
+  /// padded, blocked has the faster gradients (64 → 64 3x3 on 56x56: 226/135/198 against 211/201/217).
+  [[nodiscard]] static Choices by_rule(const nn::Graph& graph);
+  /// Errc::config when it is not a plan of this backend.
+  [[nodiscard]] static core::Result<Choices> from_plan(const nn::Plan& plan);
+
+  [[nodiscard]] Activations activations() const noexcept { return activations_; }
+
+  /// The descriptor of a primitive: of the implementation that the plan names for `use` ("conv2.forward"), else the first that
+  /// oneDNN offers and whose name does not start with `avoid` (the very first when all do). Throws NoSuchImplementation,
+  /// dnnl::error. `rest`: attributes, engine and, for backward, the forward hint.
+  template <class Primitive, class... Rest>
+  [[nodiscard]] typename Primitive::primitive_desc choose(const std::string& use, std::string_view avoid,
+                                                          const typename Primitive::desc& desc, const Rest&... rest) {
+    // oneDNN's iterator points at desc and at the hint: they must live while it moves.
+    typename Primitive::primitive_desc descriptor(desc, rest...);
+    const auto planned = implementations_.find(use);
+    if (planned != implementations_.end()) {
+      while (planned->second != descriptor.impl_info_str())
+        if (!descriptor.next_impl()) throw NoSuchImplementation{planned->second};
+      return descriptor;
+    }
+    bool found = true;
+    while (found && !avoid.empty() && std::string_view(descriptor.impl_info_str()).starts_with(avoid)) found = descriptor.next_impl();
+    if (!found) descriptor = typename Primitive::primitive_desc(desc, rest...);
+    implementations_[use] = descriptor.impl_info_str();
+    return descriptor;
+  }
+
+  [[nodiscard]] nn::Plan to_plan() const;
+
+ private:
+  Activations activations_ = Activations::blocked;
+  std::map<std::string, std::string> implementations_;  // use → oneDNN's name of the implementation
+};
+
+}  // namespace troupe::cpu

@@ -1,0 +1,147 @@
+#include "cpu/compile.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cpu/lowering.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+/// An exchange of less does not pay for starting it.
+constexpr std::size_t kBucketFloats = (std::size_t{256} << 10) / sizeof(float);
+
+bool has_parameters(const nn::Layer& layer) {
+  return std::holds_alternative<nn::LinearLayer>(layer) || std::holds_alternative<nn::Conv2dLayer>(layer);
+}
+
+/// The activation right behind node `i`, which its product can compute along.
+std::optional<nn::Activation> activation_behind(const std::vector<nn::Node>& nodes, std::size_t i) {
+  if (!has_parameters(nodes[i].layer) || i + 1 == nodes.size()) return std::nullopt;
+  const auto* next = std::get_if<nn::ActivationLayer>(&nodes[i + 1].layer);
+  return next == nullptr ? std::nullopt : std::optional(next->kind);
+}
+
+Lowered lower(Lowering& lowering, const Site& site, const nn::Layer& layer) {
+  struct Visitor {
+    Lowering& lowering;
+    const Site& site;
+    Lowered operator()(const nn::LinearLayer& l) const { return lower_linear(lowering, site, l); }
+    Lowered operator()(const nn::Conv2dLayer& l) const { return lower_convolution(lowering, site, l); }
+    Lowered operator()(const nn::PoolLayer& l) const { return lower_pooling(lowering, site, l); }
+    Lowered operator()(const nn::ActivationLayer& l) const { return lower_activation(lowering, site, l.kind); }
+    Lowered operator()(const nn::DropoutLayer& l) const { return lower_dropout(lowering, site, l); }
+    Lowered operator()(const nn::FlattenLayer&) const {  // who wants a vector asks for one
+      return {site.input, [](const Operand& gradient) { return gradient; }};
+    }
+  };
+  return std::visit(Visitor{lowering, site}, layer);
+}
+
+/// Lowers all nodes of the chain and the loss behind them. `node` is where it is, for messages.
+void lower_all(Lowering& lowering, std::size_t& node) {
+  const auto& nodes = lowering.graph.nodes();
+  nn::Shape shape = lowering.graph.input();
+  Operand value{Place::input, 0, plain_desc(spatial_dims(lowering, shape))};
+  std::vector<Backward> backwards;
+  std::vector<std::size_t> backward_nodes;
+  int parameter = 0;
+  for (node = 0; node < nodes.size(); ++node) {
+    Site site{static_cast<int>(node), value, shape, parameter, parameter > 0, activation_behind(nodes, node)};
+    Lowered lowered = lower(lowering, site, nodes[node].layer);
+    value = lowered.output;
+    backwards.push_back(std::move(lowered.backward));
+    backward_nodes.push_back(node);
+    if (has_parameters(nodes[node].layer)) parameter += 2;
+    if (site.activation) ++node;  // it is computed already
+    shape = nodes[node].output;
+  }
+  --node;
+  const auto plain = plain_desc({lowering.options.batch, shape.size()});
+  const Operand outputs = owned(lowering, lowering.program.convert(Phase::forward, value, plain));
+  Operand gradient = lowering.program.make(plain);
+  lowering.program.set_loss(outputs, gradient);
+  if (!lowering.options.training) return;
+  for (std::size_t i = backwards.size(); i-- > 0 && gradient;) {
+    node = backward_nodes[i];
+    gradient = backwards[i](gradient);
+  }
+}
+
+core::Result<void> check(const nn::Graph& graph, const nn::CompileOptions& options) {
+  const auto refuse = [&](const std::string& why) {
+    return core::fail(core::Errc::config, fmt::format("model {} on the cpu: {}", graph.name(), why));
+  };
+  if (options.precision != nn::Precision::fp32) return refuse("precision bf16 is not available: use precision = \"fp32\"");
+  if (options.device != 0) return refuse(fmt::format("there is no device {}: use 0", options.device));
+  if (options.batch < 1) return refuse(fmt::format("batch {} is below 1", options.batch));
+  if (options.threads < 1) return refuse(fmt::format("threads {} is below 1", options.threads));
+  if (options.arenas == nullptr) return refuse("no allocator for the arenas was given");
+  if (options.arenas->space() == core::MemorySpace::device) return refuse("its arenas cannot live in device memory");
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i)
+    if (graph.nodes()[i].inputs != std::vector<int>{static_cast<int>(i) - 1})
+      return refuse(fmt::format("layer {} does not take just the output of the layer before it", graph.nodes()[i].name));
+  return {};
+}
+
+}  // namespace
+
+std::vector<nn::Bucket> cut_buckets(const nn::Graph& graph, const nn::Layout& layout, std::size_t floats,
+                                    std::vector<Operation>& backward) {
+  const auto& parameters = graph.parameters();
+  std::vector<nn::Bucket> buckets;
+  std::size_t end = layout.arena_floats();
+  for (std::size_t i = parameters.size(); i-- > 0;) {
+    const bool first_of_node = i == 0 || parameters[i - 1].node != parameters[i].node;
+    const auto offset = static_cast<std::size_t>(layout.tensors()[i].offset);
+    if (!first_of_node || (i > 0 && end - offset < floats)) continue;
+    for (Operation& operation : backward)
+      if (operation.finished_node == parameters[i].node) operation.finished_bucket = static_cast<int>(buckets.size());
+    buckets.push_back({offset, end - offset});
+    end = offset;
+  }
+  return buckets;
+}
+
+core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions& options) {
+  if (auto checked = check(graph, options); !checked) return tl::unexpected(std::move(checked.error()));
+  core::Result<Choices> choices = options.plan == nullptr ? Choices::by_rule(graph) : Choices::from_plan(*options.plan);
+  if (!choices) return tl::unexpected(std::move(choices.error()));
+
+  std::size_t node = 0;
+  try {
+    Compiled result;
+    result.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
+    ProgramBuilder builder(result.engine, graph.parameters().size());
+    Lowering lowering{graph, options, result.engine, builder, *choices};
+    lower_all(lowering, node);
+
+    result.layout = std::make_shared<const nn::Layout>(builder.arena_layout(graph.parameters()));
+    const auto arena = [&](core::Buffer& buffer) -> core::Result<void> {
+      auto allocated = core::Buffer::allocate(*options.arenas, result.layout->arena_floats());
+      if (!allocated) return tl::unexpected(std::move(allocated.error()));
+      buffer = std::move(*allocated);
+      return {};
+    };
+    if (auto made = arena(result.parameters); !made) return tl::unexpected(std::move(made.error()));
+    if (options.training)
+      if (auto made = arena(result.gradients); !made) return tl::unexpected(std::move(made.error()));
+    auto program = std::move(builder).build(*result.layout, result.parameters.data(), result.gradients.data());
+    if (!program) return tl::unexpected(std::move(program.error()));
+    result.program = std::move(*program);
+    if (options.training) result.buckets = cut_buckets(graph, *result.layout, kBucketFloats, result.program.backward);
+    result.plan = choices->to_plan();
+    return result;
+  } catch (const NoSuchImplementation& missing) {
+    return core::fail(core::Errc::config,
+                      fmt::format("plan: this CPU or oneDNN has no {} for layer {} of {}: leave the plan out to choose anew",
+                                  missing.implementation, graph.nodes()[node].name, graph.name()));
+  } catch (const dnnl::error& error) {
+    const auto code = error.status == dnnl_out_of_memory ? core::Errc::no_space : core::Errc::config;
+    return core::fail(code, fmt::format("oneDNN cannot compute layer {} of {} with batch {}: {}", graph.nodes()[node].name,
+                                        graph.name(), options.batch, error.what()));
+  }
+}
+
+}  // namespace troupe::cpu

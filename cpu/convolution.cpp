@@ -1,0 +1,101 @@
+// Convolutions. The arena holds weights in the layout of oneDNN's weight gradients; forward and data gradient read working
+// copies where they want another.
+#include "cpu/lowering.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+using dnnl::algorithm;
+using dnnl::prop_kind;
+
+constexpr std::int64_t kFewChannels = 4;
+
+/// The three descriptors of one convolution; data is empty where no gradient of the input is needed.
+struct Descriptors {
+  dnnl::convolution_forward::primitive_desc forward;
+  dnnl::convolution_backward_weights::primitive_desc weights;
+  std::optional<dnnl::convolution_backward_data::primitive_desc> data;
+};
+
+Descriptors describe(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
+  const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(site.node)].output;
+  const auto source = spatial_desc(lowering, site.input_shape);
+  const auto destination = spatial_desc(lowering, output_shape);
+  const dnnl::memory::desc weight({layer.outputs, site.input_shape.channels, layer.kernel, layer.kernel},
+                                  dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+  const auto bias = plain_desc({layer.outputs});
+  const dnnl::memory::dims strides{layer.stride, layer.stride};
+  const dnnl::memory::dims padding{layer.padding, layer.padding};
+
+  // brgconv multiplies [pixels, channels] by [channels, outputs]; with the few channels of images there is nothing to
+  // multiply along (1 → 20 channels 5x5 on 28x28, batch 64: 478 µs against 328 µs of the direct kernel).
+  const char* avoid = site.input_shape.channels < kFewChannels ? "brgconv" : "";
+  const auto kind = lowering.options.training ? prop_kind::forward_training : prop_kind::forward_inference;
+  Descriptors result;
+  result.forward = lowering.choices.choose<dnnl::convolution_forward>(
+      use_of(lowering, site.node, "forward"), avoid,
+      {kind, algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding},
+      attributes(site.activation), lowering.engine);
+
+  // Backward descriptors want the plain forward one as a hint. That of the weights is needed without training too: it decides
+  // the arena's layout, which replicas that only evaluate share.
+  const dnnl::convolution_forward::primitive_desc hint(
+      {prop_kind::forward_training, algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding},
+      lowering.engine);
+  result.weights = lowering.choices.choose<dnnl::convolution_backward_weights>(
+      use_of(lowering, site.node, "backward_weights"), "",
+      {algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding}, attributes(),
+      lowering.engine, hint);
+  if (lowering.options.training && site.input_gradient)
+    result.data = lowering.choices.choose<dnnl::convolution_backward_data>(
+        use_of(lowering, site.node, "backward_data"), "",
+        {algorithm::convolution_direct, source, weight, destination, strides, padding, padding}, attributes(), lowering.engine,
+        hint);
+  return result;
+}
+
+}  // namespace
+
+Lowered lower_convolution(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
+  ProgramBuilder& program = lowering.program;
+  const Descriptors descriptors = describe(lowering, site, layer);
+  const int weight = site.first_parameter;
+  const int bias = weight + 1;
+  program.set_parameter_layout(weight, descriptors.weights.diff_weights_desc());
+  program.set_parameter_layout(bias, descriptors.weights.diff_bias_desc());
+
+  const auto& forward = descriptors.forward;
+  const Operand source = program.convert(Phase::forward, site.input, forward.src_desc());
+  const Operand output = program.make(forward.dst_desc());
+  program.add(Phase::forward, dnnl::convolution_forward(forward),
+              {{DNNL_ARG_SRC, source},
+               {DNNL_ARG_WEIGHTS, program.parameter_as(weight, forward.weights_desc())},
+               {DNNL_ARG_BIAS, program.parameter_as(bias, forward.bias_desc())},
+               {DNNL_ARG_DST, output}},
+              forward.scratchpad_desc());
+  if (!lowering.options.training) return {output, {}};
+
+  return {output, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
+            Operand gradient = output_gradient;
+            if (site.activation) gradient = add_activation_backward(lowering, site.node, *site.activation, output, gradient);
+            const auto& weights = descriptors.weights;
+            program.add(Phase::backward, dnnl::convolution_backward_weights(weights),
+                        {{DNNL_ARG_SRC, program.convert(Phase::backward, source, weights.src_desc())},
+                         {DNNL_ARG_DIFF_DST, program.convert(Phase::backward, gradient, weights.diff_dst_desc())},
+                         {DNNL_ARG_DIFF_WEIGHTS, program.gradient(weight)},
+                         {DNNL_ARG_DIFF_BIAS, program.gradient(bias)}},
+                        weights.scratchpad_desc());
+            program.finish_node(site.node);
+            if (!descriptors.data) return {};
+            const auto& data = *descriptors.data;
+            const Operand input_gradient = program.make(data.diff_src_desc());
+            program.add(Phase::backward, dnnl::convolution_backward_data(data),
+                        {{DNNL_ARG_DIFF_DST, program.convert(Phase::backward, gradient, data.diff_dst_desc())},
+                         {DNNL_ARG_WEIGHTS, program.parameter_as(weight, data.weights_desc())},
+                         {DNNL_ARG_DIFF_SRC, input_gradient}},
+                        data.scratchpad_desc());
+            return input_gradient;
+          }};
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,17 @@
+/// Our own operations of a step (KernelCall::run), on plain memory.
+#pragma once
+
+#include "cpu/program.hpp"
+
+namespace troupe::cpu {
+
+/// data: y [rows, columns], dy [rows, columns] → dz in place, db [columns] ← Σ dz over the rows in order.
+void activation_and_bias_backward(const KernelCall& call, const StepContext& context);
+/// data: dz [rows, columns], db [columns] ← Σ dz over the rows in order.
+void bias_backward(const KernelCall& call, const StepContext& context);
+/// data: x [rows, columns], mask (nn/dropout.hpp), y. Training: draws the mask and y ← x · mask; otherwise y ← x.
+void dropout_forward(const KernelCall& call, const StepContext& context);
+/// data: mask, dy → dx in place.
+void dropout_backward(const KernelCall& call, const StepContext& context);
+
+}  // namespace troupe::cpu

@@ -1,0 +1,77 @@
+#include "cpu/replica.hpp"
+
+#include <omp.h>
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "cpu/loss.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+void check_sizes(const nn::Batch& batch, std::int64_t samples, std::int64_t sample_floats, std::int64_t labels) {
+  if (batch.images.size() != static_cast<std::size_t>(samples * sample_floats))
+    throw std::invalid_argument(fmt::format("a batch of {} floats, compiled for {} samples of {}", batch.images.size(), samples, sample_floats));
+  if (labels < 0 || labels > samples || batch.labels.size() < static_cast<std::size_t>(labels))
+    throw std::invalid_argument(fmt::format("{} labels for {} samples of a batch of {}", batch.labels.size(), labels, samples));
+}
+
+}  // namespace
+
+void Operation::run(const dnnl::stream& stream, const StepContext& context) const {
+  if (kernel.run != nullptr) {
+    kernel.run(kernel, context);
+    return;
+  }
+  // The C function: the C++ one copies its arguments into a new vector each time.
+  const auto status = dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments.size()), arguments.data());
+  if (status != dnnl_success) throw dnnl::error(status, "a prepared primitive failed");
+}
+
+CpuReplica::CpuReplica(const nn::Graph& graph, const nn::CompileOptions& options, Compiled compiled)
+    : graph_(graph), batch_(options.batch), threads_(options.threads), compiled_(std::move(compiled)), stream_(compiled_.engine) {}
+
+core::Result<nn::StepResult> CpuReplica::run_forward(const nn::Batch& batch, std::int64_t samples, const StepContext& context) {
+  omp_set_num_threads(threads_);
+  check_sizes(batch, batch_, graph_.input().size(), samples);
+  Program& program = compiled_.program;
+  // oneDNN takes inputs as void*, and only reads them.
+  for (const dnnl::memory& input : program.inputs) input.set_data_handle(const_cast<float*>(batch.images.data()));
+  if (refreshed_version_ != version_) {
+    for (const Operation& operation : program.refresh) operation.run(stream_, context);
+    refreshed_version_ = version_;
+  }
+  for (const Operation& operation : program.forward) operation.run(stream_, context);
+  return compute_loss(graph_.loss(), program.outputs, batch.labels, samples, classes(), program.output_gradients);
+}
+
+core::Result<nn::StepResult> CpuReplica::step(const nn::Batch& batch, const std::function<void(int)>& on_bucket_ready) {
+  if (compiled_.gradients.empty()) throw std::logic_error("step() on a replica that was compiled with training = false");
+  const StepContext context{batch.lease, true};
+  auto result = run_forward(batch, batch_, context);
+  if (!result) return result;
+  for (const Operation& operation : compiled_.program.backward) {
+    operation.run(stream_, context);
+    if (operation.finished_bucket >= 0 && on_bucket_ready) on_bucket_ready(operation.finished_bucket);
+  }
+  return result;
+}
+
+core::Result<nn::StepResult> CpuReplica::evaluate(const nn::Batch& batch) {
+  return run_forward(batch, batch.count, {batch.lease, false});
+}
+
+void CpuReplica::apply(const core::OptimizerStep& step, core::Span velocity) {
+  core::host_kernels().optimize(parameters(), gradients(), velocity, step);
+  parameters_written();
+}
+
+std::span<const float> CpuReplica::outputs() const noexcept {
+  return {compiled_.program.outputs, static_cast<std::size_t>(batch_ * classes())};
+}
+
+std::size_t CpuReplica::workspace_bytes() const noexcept { return compiled_.program.workspace.size() * sizeof(float); }
+
+}  // namespace troupe::cpu

@@ -1,0 +1,44 @@
+/// A compiled model on the host (nn::Replica). Thread rule: as nn::Replica, one thread: the one that made it.
+#pragma once
+
+#include "cpu/compile.hpp"
+
+namespace troupe::cpu {
+
+class CpuReplica final : public nn::Replica {
+ public:
+  CpuReplica(const nn::Graph& graph, const nn::CompileOptions& options, Compiled compiled);
+
+  [[nodiscard]] const nn::Graph& graph() const noexcept override { return graph_; }
+  [[nodiscard]] std::int64_t batch() const noexcept override { return batch_; }
+  [[nodiscard]] const std::shared_ptr<const nn::Layout>& layout() const noexcept override { return compiled_.layout; }
+
+  [[nodiscard]] core::Span parameters() noexcept override { return compiled_.parameters.view(); }
+  [[nodiscard]] core::Span gradients() noexcept override { return compiled_.gradients.view(); }
+  [[nodiscard]] core::Span statistics() noexcept override { return {}; }
+  void parameters_written() noexcept override { ++version_; }
+  [[nodiscard]] std::uint64_t parameters_version() const noexcept override { return version_; }
+  [[nodiscard]] const std::vector<nn::Bucket>& buckets() const noexcept override { return compiled_.buckets; }
+
+  [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch, const std::function<void(int)>& on_bucket_ready) override;
+  void apply(const core::OptimizerStep& step, core::Span velocity) override;
+  [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override;
+  [[nodiscard]] std::span<const float> outputs() const noexcept override;
+
+  [[nodiscard]] const nn::Plan& plan() const noexcept override { return compiled_.plan; }
+  [[nodiscard]] std::size_t workspace_bytes() const noexcept override;
+
+ private:
+  [[nodiscard]] core::Result<nn::StepResult> run_forward(const nn::Batch& batch, std::int64_t samples, const StepContext& context);
+  [[nodiscard]] std::int64_t classes() const noexcept { return graph_.output().size(); }
+
+  nn::Graph graph_;
+  std::int64_t batch_;
+  int threads_;
+  Compiled compiled_;
+  dnnl::stream stream_;
+  std::uint64_t version_ = 1;
+  std::uint64_t refreshed_version_ = 0;  // the one that working copies were made from
+};
+
+}  // namespace troupe::cpu

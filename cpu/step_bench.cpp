@@ -1,0 +1,66 @@
+#include "cpu/step_bench.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/random.hpp"
+#include "cpu/backend.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+constexpr int kWindows = 3;
+constexpr int kWarmUpSteps = 2;
+constexpr float kRate = 0.01f;
+constexpr float kMomentum = 0.9f;
+
+}  // namespace
+
+core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batch, int threads, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  core::HostAllocator allocator;
+  const auto backend = make_backend();
+  auto compiled = backend->compile(graph, {.batch = batch, .threads = threads, .arenas = &allocator});
+  if (!compiled) return tl::unexpected(std::move(compiled.error()));
+  nn::Replica& replica = **compiled;
+
+  core::Random random(1, core::Purpose::test, 0);
+  std::vector<float> parameters(replica.layout()->canonical_floats());
+  for (float& x : parameters) x = static_cast<float>(random.uniform(-0.05, 0.05));
+  replica.import_canonical(parameters);
+  std::vector<float> images(static_cast<std::size_t>(batch * graph.input().size()));
+  for (float& x : images) x = static_cast<float>(random.normal());
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
+  for (auto& label : labels) label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(graph.output().size())));
+  auto velocity = core::Buffer::allocate(allocator, replica.parameters().size());
+  if (!velocity) return tl::unexpected(std::move(velocity.error()));
+
+  nn::Batch input{images, labels, 0, batch};
+  const core::OptimizerStep rule{core::OptimizerKind::momentum, kRate, kMomentum, 0};
+  const std::function<void(int)> nobody;
+  const auto step = [&]() -> core::Result<void> {
+    ++input.lease;
+    if (auto result = replica.step(input, nobody); !result) return tl::unexpected(std::move(result.error()));
+    replica.apply(rule, velocity->view());
+    return {};
+  };
+
+  for (int i = 0; i < kWarmUpSteps; ++i)
+    if (auto done = step(); !done) return tl::unexpected(std::move(done.error()));
+  double best = 0;  // steps per second
+  for (int window = 0; window < kWindows; ++window) {
+    const auto start = Clock::now();
+    double elapsed = 0;
+    std::int64_t steps = 0;
+    do {
+      if (auto done = step(); !done) return tl::unexpected(std::move(done.error()));
+      ++steps;
+      elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+    } while (elapsed < seconds);
+    best = std::max(best, static_cast<double>(steps) / elapsed);
+  }
+  const auto samples = static_cast<double>(batch);
+  return StepBench{best * samples, 1e3 / best, best * samples * graph.training_flops() / 1e9};
+}
+
+}  // namespace troupe::cpu

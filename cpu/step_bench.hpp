@@ -1,0 +1,18 @@
+/// Training throughput of one replica, for `troupe bench step`. Measures what the peers' scripts measure: forward, loss,
+/// backward and momentum on one batch that is in memory already.
+#pragma once
+
+#include "nn/backend.hpp"
+
+namespace troupe::cpu {
+
+struct StepBench {
+  double images_per_s = 0;
+  double ms_per_step = 0;
+  double gflops = 0;  // arithmetic of the model (Graph::training_flops) per second, padding not counted
+};
+
+/// The best of three windows of `seconds` each, on the calling thread with `threads` OpenMP threads. Errc as compile and step.
+[[nodiscard]] core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batch, int threads, double seconds);
+
+}  // namespace troupe::cpu

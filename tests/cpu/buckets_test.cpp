@@ -1,0 +1,65 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cpu/compile.hpp"
+#include "tests/cpu/model.hpp"
+
+namespace troupe::cpu::testing {
+namespace {
+
+using namespace nn;
+
+void expect_cover(const std::vector<Bucket>& buckets, std::size_t arena) {
+  std::size_t end = arena;  // backward finishes the last layers first, which lie at the arena's tail
+  for (const Bucket& bucket : buckets) {
+    EXPECT_EQ(bucket.offset + bucket.count, end);
+    EXPECT_EQ(bucket.offset % core::kAlignmentFloats, 0u);
+    EXPECT_GT(bucket.count, 0u);
+    end = bucket.offset;
+  }
+  EXPECT_EQ(end, 0u);
+}
+
+Graph deep() {
+  return graph_of({64, 1, 1}, {LinearLayer{300, {}}, ActivationLayer{}, LinearLayer{400, {}}, ActivationLayer{}, LinearLayer{300, {}}, LinearLayer{10, {}}});
+}
+
+TEST(Buckets, CoverTheArenaOnceFromItsTail) {
+  for (const Graph& graph : {lenet(), small_net(), deep()}) {
+    Model model(graph, {.batch = 2});
+    expect_cover(model.replica->buckets(), model.replica->parameters().size());
+  }
+  Model model(deep(), {.batch = 2});
+  EXPECT_EQ(model.replica->buckets().size(), 3u);  // fc4 + fc3: 123k floats; fc2: 120k; fc1: what is left
+}
+
+TEST(Buckets, AreReadyInOrderWithFinalGradients) {
+  for (const Graph& graph : {lenet(), deep()}) {
+    Model model(graph, {.batch = 3});
+    std::vector<int> order;
+    std::vector<std::vector<float>> seen;
+    auto result = model.replica->step(model.batch(), [&](int b) {
+      const Bucket& bucket = model.replica->buckets().at(static_cast<std::size_t>(b));
+      const auto gradients = model.replica->gradients().subspan(bucket.offset, bucket.count);
+      order.push_back(b);
+      seen.emplace_back(gradients.begin(), gradients.end());
+      // Whoever is told owns the bucket: an exchange may overwrite it while backward goes on.
+      for (float& g : gradients) g = -g;
+    });
+    ASSERT_TRUE(result.has_value());
+    ASSERT_EQ(order.size(), model.replica->buckets().size());
+    for (std::size_t b = 0; b < order.size(); ++b) EXPECT_EQ(order[b], static_cast<int>(b));
+    for (std::size_t b = 0; b < seen.size(); ++b)  // and backward does not write to it again
+      EXPECT_EQ(model.replica->gradients()[model.replica->buckets()[b].offset], -seen[b].front());
+
+    (void)model.step();
+    for (std::size_t b = 0; b < seen.size(); ++b) {
+      const Bucket& bucket = model.replica->buckets()[b];
+      EXPECT_TRUE(std::ranges::equal(seen[b], model.replica->gradients().subspan(bucket.offset, bucket.count))) << "bucket " << b;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::cpu::testing

@@ -1,0 +1,163 @@
+// Every layer against the double-precision reference: outputs, loss, all gradients. Each net has a parameterised layer in
+// front of the one under test, so that its data gradient is checked too. Tolerances are relative to a tensor's largest value.
+#include <gtest/gtest.h>
+
+#include "tests/cpu/model.hpp"
+
+namespace troupe::cpu::testing {
+namespace {
+
+using namespace nn;
+
+constexpr double kTolerance = 2e-5;  // float32 sums of up to a few thousand terms, and oneDNN's exp and tanh
+
+void expect_like_reference(const Graph& graph, std::int64_t batch, const Plan* plan = nullptr, int threads = 1) {
+  Model model(graph, {.batch = batch, .threads = threads, .seed = 5, .plan = plan});
+  constexpr std::uint64_t kLease = 3;
+  const StepResult got = model.step(kLease);
+  const auto want = model.reference.run(model.images, model.labels, model.reference.dropout_masks(5, kLease, batch));
+  EXPECT_NEAR(got.loss, want.loss, 1e-5 * std::max(1.0, want.loss));
+  EXPECT_EQ(got.samples, batch);
+  EXPECT_EQ(got.top1, want.top1);
+  EXPECT_EQ(got.top5, want.top5);
+  EXPECT_LT(relative_error(model.replica->outputs(), want.outputs), kTolerance);
+  const auto gradients = model.canonical_gradients();
+  std::size_t offset = 0;
+  for (const Parameter& parameter : graph.parameters()) {
+    const auto size = static_cast<std::size_t>(parameter.size());
+    EXPECT_LT(relative_error(std::span(gradients).subspan(offset, size), std::span(want.gradients).subspan(offset, size)), kTolerance)
+        << parameter.name;
+    offset += size;
+  }
+}
+
+struct Channels {
+  std::int64_t in, out;
+};
+class Convolution : public ::testing::TestWithParam<Channels> {};
+
+TEST_P(Convolution, OddShapesStridePadding) {
+  const auto [in, out] = GetParam();
+  struct Window {
+    std::int64_t kernel, stride, padding;
+  };
+  for (const auto& [kernel, stride, padding] : {Window{3, 1, 0}, {3, 2, 1}, {5, 1, 2}, {1, 1, 0}, {2, 3, 1}}) {
+    SCOPED_TRACE(::testing::Message() << "kernel " << kernel << " stride " << stride << " padding " << padding);
+    expect_like_reference(graph_of({2, 11, 8}, {Conv2dLayer{in, 1, 1, 0, {}}, Conv2dLayer{out, kernel, stride, padding, {}},
+                                                FlattenLayer{}, LinearLayer{7, {}}}), 3);
+  }
+}
+
+TEST_P(Convolution, AsFirstLayer) {
+  const auto [in, out] = GetParam();
+  expect_like_reference(graph_of({in, 9, 10}, {Conv2dLayer{out, 3, 1, 1, {}}, FlattenLayer{}, LinearLayer{6, {}}}), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Channels, Convolution,
+                         ::testing::Values(Channels{1, 3}, Channels{3, 20}, Channels{20, 50}, Channels{50, 16}, Channels{16, 32}, Channels{1, 1}),
+                         [](const auto& info) { return std::to_string(info.param.in) + "to" + std::to_string(info.param.out); });
+
+class Pooling : public ::testing::TestWithParam<PoolLayer> {};
+
+TEST_P(Pooling, BehindPlainAndBlockedConvolutions) {
+  for (const std::int64_t channels : {1, 3, 20, 32})
+    expect_like_reference(graph_of({2, 10, 9}, {Conv2dLayer{channels, 3, 1, 1, {}}, GetParam(), FlattenLayer{}, LinearLayer{6, {}}}), 3);
+}
+
+TEST_P(Pooling, OfTheImages) {
+  expect_like_reference(graph_of({3, 10, 9}, {GetParam(), Conv2dLayer{4, 2, 1, 0, {}}, FlattenLayer{}}), 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Pooling,
+                         ::testing::Values(PoolLayer{PoolKind::max, 2, 2, 0}, PoolLayer{PoolKind::max, 3, 2, 1},
+                                           PoolLayer{PoolKind::max, 3, 1, 0}, PoolLayer{PoolKind::average, 2, 2, 0},
+                                           PoolLayer{PoolKind::average, 3, 2, 1}, PoolLayer{PoolKind::average, 3, 1, 2}));
+
+class Activations : public ::testing::TestWithParam<Activation> {};
+
+TEST_P(Activations, FusedWithConvolutionAndLinear) {
+  const ActivationLayer f{GetParam()};
+  for (const std::int64_t channels : {5, 16})
+    expect_like_reference(graph_of({2, 6, 5}, {Conv2dLayer{channels, 3, 1, 0, {}}, f, Conv2dLayer{channels, 2, 1, 0, {}}, f, FlattenLayer{},
+                                               LinearLayer{37, {}}, f, LinearLayer{9, {}}, f}), 7);
+}
+
+TEST_P(Activations, OnTheirOwn) {
+  const ActivationLayer f{GetParam()};
+  for (const std::int64_t channels : {5, 16})
+    expect_like_reference(graph_of({2, 6, 6}, {f, Conv2dLayer{channels, 3, 1, 0, {}}, PoolLayer{PoolKind::average, 2, 2, 0}, f, FlattenLayer{}, f,
+                                               LinearLayer{11, {}}, f, f, LinearLayer{9, {}}}), 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Activations, ::testing::Values(Activation::relu, Activation::sigmoid, Activation::tanh),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
+
+TEST(Linear, OddSizesAndBatchOne) {
+  for (const std::int64_t batch : {1, 3, 64})
+    for (const std::int64_t width : {1, 5, 16, 100})
+      expect_like_reference(graph_of({13, 1, 1}, {LinearLayer{width, {}}, LinearLayer{3, {}}}), batch);
+}
+
+TEST(Linear, TakesImagesDirectly) { expect_like_reference(graph_of({3, 5, 4}, {LinearLayer{8, {}}}), 6); }
+
+TEST(Convolution, BehindAVector) {
+  expect_like_reference(graph_of({6, 1, 1}, {LinearLayer{8, {}}, Conv2dLayer{5, 1, 1, 0, {}}, Conv2dLayer{6, 3, 1, 1, {}}}), 3);
+}
+
+TEST(Dropout, BetweenLinearAndBehindConvolution) {
+  expect_like_reference(graph_of({3, 8, 8}, {Conv2dLayer{20, 3, 1, 0, {}}, ActivationLayer{Activation::relu}, DropoutLayer{0.3}, Conv2dLayer{32, 3, 1, 0, {}},
+                                             DropoutLayer{0.5}, FlattenLayer{}, LinearLayer{30, {}}, ActivationLayer{Activation::sigmoid},
+                                             DropoutLayer{0.5}, LinearLayer{10, {}}}), 9);
+}
+
+TEST(Dropout, OfTheImages) { expect_like_reference(graph_of({3, 4, 4}, {DropoutLayer{0.2}, LinearLayer{5, {}}}), 3); }
+
+TEST(Loss, SquaredErrorOnSigmoids) {
+  expect_like_reference(graph_of({12, 1, 1}, {LinearLayer{9, {}}, ActivationLayer{Activation::sigmoid}, LinearLayer{4, {}}, ActivationLayer{Activation::sigmoid}},
+                                 Loss::squared_error), 5);
+}
+
+TEST(Graphs, EndingInFlatten) {
+  for (const std::int64_t channels : {3, 16})
+    expect_like_reference(graph_of({2, 5, 4}, {Conv2dLayer{channels, 3, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 1, 0}, FlattenLayer{}}), 3);
+}
+
+TEST(Graphs, LenetOnOneAndTwoThreads) {
+  expect_like_reference(lenet(), 16);
+  expect_like_reference(lenet(), 16, nullptr, 2);
+}
+
+TEST(Graphs, TheSameInEitherActivationLayout) {
+  const Plan blocked{R"({"backend":"cpu","version":1,"activations":"blocked","implementations":{}})"};
+  const Plan channels_last{R"({"backend":"cpu","version":1,"activations":"channels_last","implementations":{}})"};
+  for (const Graph& graph : {lenet(), small_net()}) {
+    expect_like_reference(graph, 5, &blocked);
+    expect_like_reference(graph, 5, &channels_last);
+  }
+}
+
+// The reference is itself held against finite differences (tests/nn); this holds the backend against them directly.
+TEST(Graphs, FiniteDifferences) {
+  const ActivationLayer smooth{Activation::tanh};  // no kinks
+  Model model(graph_of({3, 7, 6}, {Conv2dLayer{5, 3, 2, 1, {}}, smooth, PoolLayer{PoolKind::average, 3, 2, 1}, Conv2dLayer{4, 2, 1, 1, {}}, smooth,
+                                   FlattenLayer{}, LinearLayer{6, {}}, smooth, LinearLayer{5, {}}}), {.batch = 6});
+  (void)model.step();
+  const auto gradients = model.canonical_gradients();
+  auto parameters = model.canonical_parameters();
+  for (std::size_t i = 0; i < parameters.size(); i += 7) {
+    constexpr float kStep = 1e-2f;
+    const float kept = parameters[i];
+    double loss[2];
+    for (const int side : {0, 1}) {
+      parameters[i] = kept + (side == 0 ? -kStep : kStep);
+      model.replica->import_canonical(parameters);
+      loss[side] = model.step().loss;
+    }
+    parameters[i] = kept;
+    // Central difference: kStep² / 6 times the third derivative, plus rounding of the loss, about 1e-7 / kStep.
+    EXPECT_NEAR((loss[1] - loss[0]) / (2 * kStep), gradients[i], 2e-4) << "parameter " << i;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::cpu::testing

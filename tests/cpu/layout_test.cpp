@@ -1,0 +1,78 @@
+// Arenas: layout round trips, padding, and what oneDNN's layouts must keep true while training.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/cpu/model.hpp"
+
+namespace troupe::cpu::testing {
+namespace {
+
+/// Arena positions that no canonical element has are padding: marks them by a round trip of ones.
+std::vector<float> occupied(const nn::Layout& layout) {
+  std::vector<float> canonical(layout.canonical_floats(), 1.0f);
+  std::vector<float> arena(layout.arena_floats());
+  layout.from_canonical(canonical, arena);
+  return arena;
+}
+
+double padding_sum(const nn::Layout& layout, std::span<const float> arena) {
+  const auto mask = occupied(layout);
+  double sum = 0;
+  for (std::size_t i = 0; i < arena.size(); ++i)
+    if (mask[i] == 0) sum += std::abs(static_cast<double>(arena[i]));
+  return sum;
+}
+
+class Layouts : public ::testing::TestWithParam<int> {
+ protected:
+  [[nodiscard]] static nn::Graph graph() { return GetParam() == 0 ? lenet() : small_net(); }
+};
+
+TEST_P(Layouts, RoundTrip) {
+  Model model(graph(), {.batch = 4});
+  const auto& layout = *model.replica->layout();
+  const auto canonical = random_floats(layout.canonical_floats(), 1.0, 50);
+  model.replica->import_canonical(canonical);
+  EXPECT_EQ(model.canonical_parameters(), canonical);
+  EXPECT_EQ(padding_sum(layout, model.replica->parameters()), 0.0);
+  const auto mask = occupied(layout);
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(mask, 1.0f)), canonical.size());  // no two elements share a place
+}
+
+TEST_P(Layouts, PaddingStaysZeroInTraining) {
+  Model model(graph(), {.batch = 4});
+  for (std::uint64_t lease = 0; lease < 20; ++lease) {
+    model.momentum_step(lease);
+    ASSERT_EQ(padding_sum(*model.replica->layout(), model.replica->gradients()), 0.0) << "after step " << lease;
+  }
+  EXPECT_EQ(padding_sum(*model.replica->layout(), model.replica->parameters()), 0.0);
+  EXPECT_EQ(padding_sum(*model.replica->layout(), model.velocity.view()), 0.0);
+}
+
+TEST_P(Layouts, TensorsAreTheGraphsParameters) {
+  Model model(graph(), {.batch = 4});
+  const auto& tensors = model.replica->layout()->tensors();
+  ASSERT_EQ(tensors.size(), model.graph.parameters().size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_EQ(tensors[i].name, model.graph.parameters()[i].name);
+    EXPECT_EQ(tensors[i].shape, model.graph.parameters()[i].shape);
+    EXPECT_EQ(tensors[i].offset % static_cast<std::int64_t>(core::kAlignmentFloats), 0);
+  }
+  EXPECT_EQ(model.replica->parameters().size(), model.replica->layout()->arena_floats());
+  EXPECT_EQ(model.replica->gradients().size(), model.replica->layout()->arena_floats());
+}
+
+TEST_P(Layouts, EvaluatorsShareTheLayout) {
+  Model training(graph(), {.batch = 4});
+  Model evaluating(graph(), {.batch = 4, .training = false});
+  EXPECT_EQ(training.replica->layout_fingerprint(), evaluating.replica->layout_fingerprint());
+  EXPECT_TRUE(evaluating.replica->gradients().empty());
+  EXPECT_TRUE(evaluating.replica->buckets().empty());
+  EXPECT_LT(evaluating.replica->workspace_bytes(), training.replica->workspace_bytes());
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, Layouts, ::testing::Values(0, 1), [](const auto& info) { return info.param == 0 ? "lenet" : "small"; });
+
+}  // namespace
+}  // namespace troupe::cpu::testing

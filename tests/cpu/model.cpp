@@ -1,0 +1,96 @@
+#include "tests/cpu/model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "core/random.hpp"
+
+namespace troupe::cpu::testing {
+
+using namespace nn;
+
+Graph graph_of(Shape input, std::vector<Layer> layers, Loss loss) {
+  auto graph = Graph::sequential("test", input, std::move(layers), loss);
+  if (!graph) throw std::invalid_argument(graph.error().message);
+  return *graph;
+}
+
+Graph lenet() {
+  const PoolLayer halve{PoolKind::max, 2, 2, 0};
+  return graph_of({1, 28, 28}, {Conv2dLayer{20, 5, 1, 0, {}}, halve, Conv2dLayer{50, 5, 1, 0, {}}, halve, FlattenLayer{},
+                                LinearLayer{500, {}}, ActivationLayer{Activation::relu}, LinearLayer{10, {}}});
+}
+
+Graph small_net() {
+  return graph_of({3, 9, 7}, {Conv2dLayer{5, 3, 2, 1, {}}, ActivationLayer{Activation::tanh}, PoolLayer{PoolKind::average, 3, 2, 1},
+                              Conv2dLayer{4, 2, 1, 1, {}}, ActivationLayer{Activation::relu}, FlattenLayer{}, LinearLayer{6, {}},
+                              ActivationLayer{Activation::sigmoid}, LinearLayer{5, {}}});
+}
+
+std::vector<float> random_floats(std::size_t count, double deviation, std::uint64_t index) {
+  core::Random random(7, core::Purpose::test, index);
+  std::vector<float> values(count);
+  for (float& value : values) value = static_cast<float>(deviation * random.normal());
+  return values;
+}
+
+std::vector<std::int32_t> random_labels(std::int64_t count, std::int64_t classes, std::uint64_t index) {
+  core::Random random(7, core::Purpose::test, index);
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(count));
+  for (auto& label : labels) label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(classes)));
+  return labels;
+}
+
+double relative_error(std::span<const float> a, std::span<const double> b) {
+  if (a.size() != b.size()) throw std::invalid_argument("vectors of different lengths");
+  double scale = 1e-3;
+  double difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    scale = std::max(scale, std::abs(b[i]));
+    if (!(std::abs(a[i] - b[i]) <= difference)) difference = std::abs(a[i] - b[i]);  // NaN sticks
+  }
+  return difference / scale;
+}
+
+Model::Model(Graph graph_, CompileOptions options) : graph(std::move(graph_)), backend(make_backend()), reference(graph) {
+  options.arenas = &allocator;
+  auto compiled = backend->compile(graph, options);
+  if (!compiled) throw std::runtime_error(compiled.error().message);
+  replica = std::move(*compiled);
+  // Deviation 1 / sqrt(fan in), so that values neither vanish nor saturate.
+  std::vector<float> canonical;
+  for (const Parameter& parameter : graph.parameters()) {
+    const double deviation = 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(parameter.fan_in, 4)));
+    const auto values = random_floats(static_cast<std::size_t>(parameter.size()), deviation, 100 + canonical.size());
+    canonical.insert(canonical.end(), values.begin(), values.end());
+  }
+  replica->import_canonical(canonical);
+  reference.set_parameters(canonical);
+  images = random_floats(static_cast<std::size_t>(options.batch * graph.input().size()), 1.0, 1);
+  labels = random_labels(options.batch, graph.output().size(), 2);
+  velocity = core::Buffer::allocate(allocator, replica->parameters().size()).value();
+}
+
+Batch Model::batch(std::uint64_t lease) const { return {images, labels, lease, static_cast<std::int64_t>(labels.size())}; }
+
+StepResult Model::step(std::uint64_t lease) { return replica->step(batch(lease), {}).value(); }
+
+void Model::momentum_step(std::uint64_t lease) {
+  (void)step(lease);
+  replica->apply({core::OptimizerKind::momentum, 0.01f, 0.9f, 1e-3f}, velocity.view());
+}
+
+std::vector<float> Model::canonical_parameters() {
+  std::vector<float> canonical(replica->layout()->canonical_floats());
+  replica->export_canonical(canonical);
+  return canonical;
+}
+
+std::vector<float> Model::canonical_gradients() {
+  std::vector<float> canonical(replica->layout()->canonical_floats());
+  replica->layout()->to_canonical(replica->gradients(), canonical);
+  return canonical;
+}
+
+}  // namespace troupe::cpu::testing

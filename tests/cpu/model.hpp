@@ -1,0 +1,45 @@
+/// A compiled model beside its double-precision reference, with random parameters and one random batch. For tests.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cpu/backend.hpp"
+#include "nn/graph.hpp"
+#include "tests/nn/reference_model.hpp"
+
+namespace troupe::cpu::testing {
+
+/// Throws with the error's message when the layers do not fit.
+[[nodiscard]] nn::Graph graph_of(nn::Shape input, std::vector<nn::Layer> layers,
+                                 nn::Loss loss = nn::Loss::softmax_cross_entropy);
+/// 20-50-500-10 on 1x28x28; and a smaller net with padding, stride, average pooling, all activations.
+[[nodiscard]] nn::Graph lenet();
+[[nodiscard]] nn::Graph small_net();
+
+[[nodiscard]] std::vector<float> random_floats(std::size_t count, double deviation, std::uint64_t index);
+[[nodiscard]] std::vector<std::int32_t> random_labels(std::int64_t count, std::int64_t classes, std::uint64_t index);
+
+/// max |a − b| / (max |b| or 1e-3 where that is more): the error relative to the tensor's scale.
+[[nodiscard]] double relative_error(std::span<const float> a, std::span<const double> b);
+
+struct Model {
+  Model(nn::Graph graph, nn::CompileOptions options);
+
+  [[nodiscard]] nn::Batch batch(std::uint64_t lease = 0) const;
+  [[nodiscard]] nn::StepResult step(std::uint64_t lease = 0);
+  void momentum_step(std::uint64_t lease = 0);
+  [[nodiscard]] std::vector<float> canonical_parameters();
+  [[nodiscard]] std::vector<float> canonical_gradients();
+
+  core::HostAllocator allocator;
+  nn::Graph graph;
+  std::unique_ptr<nn::Backend> backend;
+  std::unique_ptr<nn::Replica> replica;
+  nn::ReferenceModel reference;
+  std::vector<float> images;
+  std::vector<std::int32_t> labels;
+  core::Buffer velocity;
+};
+
+}  // namespace troupe::cpu::testing

@@ -1,0 +1,122 @@
+// What nn/backend.hpp promises beyond arithmetic: versions, evaluation of short batches, outputs, optimizer steps.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/cpu/model.hpp"
+
+namespace troupe::cpu::testing {
+namespace {
+
+using namespace nn;
+
+TEST(Replica, ApplyIsTheOptimizersRule) {
+  Model model(small_net(), {.batch = 4});
+  (void)model.step();
+  const auto x = model.canonical_parameters();
+  const auto g = model.canonical_gradients();
+  const auto version = model.replica->parameters_version();
+  model.replica->apply({core::OptimizerKind::sgd, 0.5f, 0, 0.1f}, {});
+  EXPECT_GT(model.replica->parameters_version(), version);
+  const auto after = model.canonical_parameters();
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(after[i], x[i] - 0.5f * (g[i] + 0.1f * x[i]));
+}
+
+TEST(Replica, TrainingLowersTheLoss) {
+  Model model(lenet(), {.batch = 16});
+  const double before = model.step().loss;
+  for (int i = 0; i < 20; ++i) model.momentum_step();
+  EXPECT_LT(model.step().loss, 0.5 * before);
+}
+
+// LeNet's convolutions keep working copies: until told, the replica may compute with the old ones.
+TEST(Replica, SeesForeignWritesWhenToldSo) {
+  Model model(lenet(), {.batch = 4});
+  Model other(lenet(), {.batch = 4});
+  auto changed = model.canonical_parameters();
+  for (float& x : changed) x *= 0.5f;
+  (void)model.step();
+  (void)other.step();
+
+  model.replica->layout()->from_canonical(changed, model.replica->parameters());
+  const auto version = model.replica->parameters_version();
+  model.replica->parameters_written();
+  EXPECT_GT(model.replica->parameters_version(), version);
+  other.replica->import_canonical(changed);
+  EXPECT_EQ(model.step().loss, other.step().loss);
+  EXPECT_EQ(model.canonical_gradients(), other.canonical_gradients());
+
+  model.reference.set_parameters(changed);
+  const auto want = model.reference.run(model.images, model.labels);
+  EXPECT_LT(relative_error(model.replica->outputs(), want.outputs), 2e-5);
+}
+
+TEST(Replica, WorkingCopiesAreNotRebuiltWithoutAWord) {
+  Model model(lenet(), {.batch = 4});
+  const double before = model.step().loss;
+  // conv2's weight is read through working copies only (its arena layout is the one of the gradient).
+  const auto& tensor = model.replica->layout()->tensors()[2];
+  ASSERT_EQ(tensor.name, "conv2.weight");
+  auto weight = model.replica->parameters().subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.extent));
+  for (float& x : weight) x *= 0.5f;
+  EXPECT_EQ(model.step().loss, before);
+  model.replica->parameters_written();
+  EXPECT_NE(model.step().loss, before);
+}
+
+TEST(Replica, EvaluateLeavesPaddingSamplesOut) {
+  Model model(lenet(), {.batch = 8});
+  const auto want = model.reference.run(std::span<const float>(model.images).first(3 * 784), std::span<const std::int32_t>(model.labels).first(3));
+  Batch batch = model.batch();
+  batch.count = 3;
+  auto got = model.replica->evaluate(batch).value();
+  EXPECT_EQ(got.samples, 3);
+  EXPECT_EQ(got.top1, want.top1);
+  EXPECT_EQ(got.top5, want.top5);
+  EXPECT_NEAR(got.loss, want.loss, 1e-5);
+  EXPECT_EQ(model.replica->outputs().size(), 80u);
+
+  // What the padding holds does not matter, not even a label that is none.
+  std::fill(model.images.begin() + 3 * 784, model.images.end(), 0.0f);
+  std::fill(model.labels.begin() + 3, model.labels.end(), -1);
+  batch = model.batch();
+  batch.count = 3;
+  EXPECT_EQ(model.replica->evaluate(batch).value().loss, got.loss);
+}
+
+TEST(Replica, EvaluateEqualsTheForwardOfAStep) {
+  Model training(lenet(), {.batch = 4});
+  Model evaluating(lenet(), {.batch = 4, .training = false});
+  const StepResult step = training.step();
+  const auto gradients = training.canonical_gradients();
+  for (Model* model : {&training, &evaluating}) {
+    const auto result = model->replica->evaluate(model->batch()).value();
+    EXPECT_NEAR(result.loss, step.loss, 1e-6);
+    EXPECT_EQ(result.top1, step.top1);
+  }
+  EXPECT_EQ(training.canonical_gradients(), gradients);  // untouched
+}
+
+TEST(Replica, BadLabelsAreDataErrors) {
+  Model model(small_net(), {.batch = 4});
+  model.labels[2] = 5;
+  const auto result = model.replica->step(model.batch(), {});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().code, core::Errc::data);
+  EXPECT_NE(result.error().message.find("sample 2"), std::string::npos);
+}
+
+TEST(Replica, MisuseIsABug) {
+  Model evaluating(small_net(), {.batch = 4, .training = false});
+  EXPECT_THROW((void)evaluating.replica->step(evaluating.batch(), {}), std::logic_error);
+  Model model(small_net(), {.batch = 4});
+  Batch batch = model.batch();
+  batch.images = batch.images.first(batch.images.size() - 1);
+  EXPECT_THROW((void)model.replica->step(batch, {}), std::invalid_argument);
+  batch = model.batch();
+  batch.count = 5;
+  EXPECT_THROW((void)model.replica->evaluate(batch), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace troupe::cpu::testing

@@ -1,0 +1,21 @@
+#include <gtest/gtest.h>
+
+#include "cpu/step_bench.hpp"
+#include "tests/cpu/model.hpp"
+
+namespace troupe::cpu::testing {
+namespace {
+
+TEST(StepBench, ItsThreeNumbersAgree) {
+  const nn::Graph graph = small_net();
+  const auto result = run_step_bench(graph, 8, 1, 0.0);  // windows of one step
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  EXPECT_GT(result->images_per_s, 0);
+  EXPECT_NEAR(result->ms_per_step * result->images_per_s, 8e3, 1e-3);
+  EXPECT_NEAR(result->gflops, result->images_per_s * graph.training_flops() / 1e9, 1e-9 * result->gflops);
+}
+
+TEST(StepBench, PassesErrorsOn) { EXPECT_EQ(run_step_bench(small_net(), 0, 1, 0.0).error().code, core::Errc::config); }
+
+}  // namespace
+}  // namespace troupe::cpu::testing
