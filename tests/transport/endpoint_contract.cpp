@@ -1,0 +1,149 @@
+#include "endpoint_contract.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "transport/inproc.hpp"
+
+namespace troupe::transport::testing {
+namespace {
+
+constexpr core::Duration kPatience = std::chrono::seconds{60};  // only a hang takes so long
+
+}  // namespace
+
+std::vector<EndpointKind> endpoint_kinds() {
+  return {
+      {"inproc", [] { return EndpointOptions{.hub = make_inproc_hub("test")}; }},
+  };
+}
+
+void PrintTo(const EndpointKind& kind, std::ostream* out) { *out << kind.name; }
+
+std::string kind_name(const ::testing::TestParamInfo<EndpointKind>& info) { return info.param.name; }
+
+Bytes pattern(std::size_t size, unsigned seed) {
+  Bytes bytes(size);
+  unsigned state = seed * 2654435761u + 1;
+  for (std::byte& b : bytes) {
+    state = state * 1664525u + 1013904223u;
+    b = static_cast<std::byte>(state >> 24);
+  }
+  return bytes;
+}
+
+MemoryView view(Bytes& bytes) { return {bytes.data(), bytes.size(), core::MemorySpace::host}; }
+ConstMemoryView view(const Bytes& bytes) { return {bytes.data(), bytes.size()}; }
+Tag tag(std::uint32_t exchange) { return make_tag({.run = 1, .exchange = exchange, .kind = TagKind::push}); }
+
+Party::Party(const EndpointKind& kind, EndpointOptions options, const core::Clock& clock) {
+  queue_ = CompletionQueue::create(clock).value();
+  options.completions = queue_;
+  endpoint_ = make_endpoint(kind.name, options).value();
+}
+
+bool Party::try_send(Peer peer, Tag tag, ConstMemoryView memory, OperationId* started) {
+  const auto operation = endpoint_->send(peer, tag, memory);
+  if (!operation) {
+    ADD_FAILURE() << operation.error().message;
+    return false;
+  }
+  if (*operation && started) *started = **operation;
+  return operation->has_value();
+}
+
+OperationId Party::send(Peer peer, Tag tag, ConstMemoryView memory) {
+  OperationId operation{};
+  EXPECT_TRUE(try_send(peer, tag, memory, &operation)) << "no credit";
+  return operation;
+}
+
+OperationId Party::receive(Peer peer, Tag tag, MemoryView memory) {
+  const auto operation = endpoint_->receive(peer, tag, memory);
+  if (operation) return *operation;
+  ADD_FAILURE() << operation.error().message;
+  return {};
+}
+
+void Party::keep(std::vector<Completion>&& completions) {
+  for (Completion& c : completions) {
+    const OperationId operation = c.operation;
+    EXPECT_TRUE(finished_.emplace(operation, std::move(c)).second) << "completed twice";
+  }
+}
+
+Completion Party::finish(OperationId operation) {
+  const Deadline deadline = after(core::SteadyClock{}, kPatience);
+  while (!finished_.contains(operation)) {
+    std::vector<Completion> completions;
+    const auto waited = queue_->wait(completions, deadline);
+    if (!waited) {
+      ADD_FAILURE() << waited.error().message;
+      return {.operation = operation, .outcome = Outcome::failed, .error = waited.error()};
+    }
+    keep(std::move(completions));
+  }
+  return std::move(finished_.extract(operation).mapped());
+}
+
+void Party::expect_done(OperationId operation, std::size_t bytes) {
+  const Completion c = finish(operation);
+  EXPECT_EQ(c.outcome, Outcome::done) << c.error.message;
+  EXPECT_EQ(c.bytes, bytes);
+}
+
+void Party::expect_cancelled(OperationId operation) {
+  const Completion c = finish(operation);
+  EXPECT_EQ(c.outcome, Outcome::cancelled) << c.error.message;
+  EXPECT_EQ(c.bytes, 0u);
+}
+
+void Party::expect_failed(OperationId operation, core::Errc code, const std::string& names) {
+  const Completion c = finish(operation);
+  EXPECT_EQ(c.outcome, Outcome::failed);
+  EXPECT_EQ(c.error.code, code);
+  EXPECT_NE(c.error.message.find(names), std::string::npos) << c.error.message;
+  EXPECT_EQ(c.bytes, 0u);
+}
+
+std::size_t Party::untaken() {
+  std::vector<Completion> completions;
+  queue_->poll(completions);
+  keep(std::move(completions));
+  return finished_.size();
+}
+
+EndpointContract::EndpointContract() : common_(GetParam().meeting_place()) {}
+
+Party& EndpointContract::party(const std::string& name, Credit credit) {
+  EndpointOptions options = common_;
+  options.name = name;
+  options.credit = credit;
+  return parties_.emplace_back(GetParam(), options, clock_);
+}
+
+Party& EndpointContract::party(const std::string& name, const core::Clock& clock) {
+  EndpointOptions options = common_;
+  options.name = name;
+  return parties_.emplace_back(GetParam(), options, clock);
+}
+
+EndpointContract::Pair EndpointContract::join(Party& a, Party& b) {
+  const Connection at_a = a->connect(b->address()).value();
+  const Connection at_b = b->connect(a->address()).value();
+  a.expect_done(at_a.established, 0);
+  b.expect_done(at_b.established, 0);
+  return {at_a.peer, at_b.peer};
+}
+
+void EndpointContract::exchange(Party& a, Peer b_at_a, Party& b, Peer a_at_b, Tag with) {
+  const Bytes sent = pattern(1000, static_cast<unsigned>(fields_of(with).exchange));
+  Bytes received(sent.size());
+  const OperationId receiving = b.receive(a_at_b, with, view(received));
+  const OperationId sending = a.send(b_at_a, with, view(sent));
+  a.expect_done(sending, sent.size());
+  b.expect_done(receiving, sent.size());
+  EXPECT_EQ(received, sent);
+}
+
+}  // namespace troupe::transport::testing
