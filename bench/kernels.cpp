@@ -26,7 +26,7 @@ constexpr std::size_t kSizes[] = {431'080, 60'965'224};  // floats: LeNet-5 (Caf
 
 struct Line {
   std::string name;
-  std::size_t passes;    // vectors read plus vectors written
+  std::size_t passes;  // vectors read plus vectors written
   std::function<void(const Kernels&, const std::vector<Span>&)> run;
 };
 
@@ -47,13 +47,24 @@ std::vector<Line> lines() {
                      k.reduce_all(std::span(v).first(n), 1.0f / static_cast<float>(n));
                    }});
   const auto step = [](OptimizerKind kind) { return OptimizerStep{kind, 1e-6f, 0.9f, 1e-6f}; };
-  all.push_back({"optimize sgd", 3, [=](const Kernels& k, const auto& v) { k.optimize(v[0], v[1], {}, step(OptimizerKind::sgd)); }});
-  all.push_back({"optimize momentum", 5, [=](const Kernels& k, const auto& v) { k.optimize(v[0], v[1], v[2], step(OptimizerKind::momentum)); }});
-  all.push_back({"optimize nesterov", 5, [=](const Kernels& k, const auto& v) { k.optimize(v[0], v[1], v[2], step(OptimizerKind::nesterov)); }});
-  all.push_back({"optimize_delta momentum", 5, [=](const Kernels& k, const auto& v) { k.optimize_delta(v[0], v[1], v[2], step(OptimizerKind::momentum)); }});
+  all.push_back({"optimize sgd", 3,
+                 [=](const Kernels& k, const auto& v) { k.optimize(v[0], v[1], {}, step(OptimizerKind::sgd)); }});
+  all.push_back({"optimize momentum", 5, [=](const Kernels& k, const auto& v) {
+                   k.optimize(v[0], v[1], v[2], step(OptimizerKind::momentum));
+                 }});
+  all.push_back({"optimize nesterov", 5, [=](const Kernels& k, const auto& v) {
+                   k.optimize(v[0], v[1], v[2], step(OptimizerKind::nesterov));
+                 }});
+  all.push_back({"optimize_delta momentum", 5, [=](const Kernels& k, const auto& v) {
+                   k.optimize_delta(v[0], v[1], v[2], step(OptimizerKind::momentum));
+                 }});
   // A result that is used keeps the call alive.
-  all.push_back({"squared_norm", 1, [](const Kernels& k, const auto& v) { if (k.squared_norm(v[0]) < 0) std::abort(); }});
-  all.push_back({"all_finite", 1, [](const Kernels& k, const auto& v) { if (!k.all_finite(v[0])) std::abort(); }});
+  all.push_back({"squared_norm", 1, [](const Kernels& k, const auto& v) {
+                   if (k.squared_norm(v[0]) < 0) std::abort();
+                 }});
+  all.push_back({"all_finite", 1, [](const Kernels& k, const auto& v) {
+                   if (!k.all_finite(v[0])) std::abort();
+                 }});
   return all;
 }
 
@@ -66,9 +77,10 @@ void measure(const Kernels& kernels, std::size_t size, const std::vector<Span>& 
   const SteadyClock clock;
   const std::size_t rounds = std::clamp<std::size_t>(400'000'000 / size, 11, 501);
   for (const Line& line : lines()) {
-    const std::size_t copied = line.passes * size / 2;                     // floats
-    const std::size_t half = std::max<std::size_t>(2, line.passes / 4);    // vectors: as wide a working set as the kernel's
-    std::vector<double> of_kernel, of_copy;  // seconds
+    const std::size_t copied = line.passes * size / 2;  // floats
+    const std::size_t half =
+        std::max<std::size_t>(2, line.passes / 4);  // vectors: as wide a working set as the kernel's
+    std::vector<double> of_kernel, of_copy;         // seconds
     for (std::size_t round = 0; round < rounds + 2; ++round) {
       const auto begin = clock.now();
       line.run(kernels, vectors);
@@ -84,8 +96,8 @@ void measure(const Kernels& kernels, std::size_t size, const std::vector<Span>& 
     const double bytes = static_cast<double>(line.passes * size * sizeof(float));
     const double kernel = median(of_kernel);
     const double copy = median(of_copy);
-    fmt::print("{:<24} {:>11} floats {:>8.2f} GB/s {:>6.2f} of a copy ({:.2f} GB/s)\n", line.name, size, bytes / kernel / 1e9, copy / kernel,
-               bytes / copy / 1e9);
+    fmt::print("{:<24} {:>11} floats {:>8.2f} GB/s {:>6.2f} of a copy ({:.2f} GB/s)\n", line.name, size,
+               bytes / kernel / 1e9, copy / kernel, bytes / copy / 1e9);
     std::fflush(stdout);
   }
 }
@@ -95,7 +107,8 @@ void measure(const Kernels& kernels, std::size_t size, const std::vector<Span>& 
 int main(int argc, char** argv) {
   const std::vector<HostVariant> variants = host_variants();
   const std::string_view wanted = argc > 1 ? argv[1] : variants.front().name;
-  const auto variant = std::find_if(variants.begin(), variants.end(), [&](const HostVariant& v) { return v.name == wanted; });
+  const auto variant =
+      std::find_if(variants.begin(), variants.end(), [&](const HostVariant& v) { return v.name == wanted; });
   if (argc > 2 || variant == variants.end()) {
     fmt::print(stderr, "usage: bench_kernels [avx512 | avx2 | reference], as far as this CPU has them\n");
     return 2;

@@ -18,14 +18,17 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t page_for(std::size_t bytes) noexcept { return bytes >= 2 * kHugePage ? kHugePage : kAlignment; }
 
 tl::unexpected<Error> out_of_memory(std::size_t bytes) {
-  return fail(Errc::no_space, fmt::format("cannot allocate {} bytes of memory: use a smaller model, a smaller batch or fewer workers", bytes));
+  return fail(
+      Errc::no_space,
+      fmt::format("cannot allocate {} bytes of memory: use a smaller model, a smaller batch or fewer workers", bytes));
 }
 
 }  // namespace
 
 Result<void*> HostAllocator::allocate(std::size_t bytes) {
   const std::size_t alignment = page_for(bytes);
-  if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - alignment) return out_of_memory(bytes);
+  if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - alignment)
+    return out_of_memory(bytes);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;  // aligned_alloc wants a multiple
   void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) return out_of_memory(bytes);
@@ -38,13 +41,15 @@ void HostAllocator::deallocate(void* memory, std::size_t /*bytes*/) noexcept { s
 
 Result<Buffer> Buffer::allocate(Allocator& allocator, std::size_t floats) {
   if (floats == 0) return Buffer{};
-  if (floats > std::numeric_limits<std::size_t>::max() / sizeof(float)) return out_of_memory(std::numeric_limits<std::size_t>::max());
+  if (floats > std::numeric_limits<std::size_t>::max() / sizeof(float))
+    return out_of_memory(std::numeric_limits<std::size_t>::max());
   Result<void*> memory = allocator.allocate(floats * sizeof(float));
   if (!memory) return tl::unexpected(std::move(memory.error()));
   return Buffer{allocator, static_cast<float*>(*memory), floats};
 }
 
-Buffer::Buffer(Allocator& allocator, float* data, std::size_t size) noexcept : allocator_(&allocator), data_(data), size_(size) {}
+Buffer::Buffer(Allocator& allocator, float* data, std::size_t size) noexcept
+    : allocator_(&allocator), data_(data), size_(size) {}
 
 Buffer::Buffer(Buffer&& other) noexcept
     : allocator_(std::exchange(other.allocator_, nullptr)),

@@ -42,7 +42,8 @@ std::string one_line(const toml::node& node) {
     return fmt::format("[{}]", text);
   }
   if (const auto* table = node.as_table()) {
-    for (const auto& [key, element] : *table) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key.str(), one_line(element));
+    for (const auto& [key, element] : *table)
+      text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key.str(), one_line(element));
     return fmt::format("{{{}}}", text);
   }
   if (const auto* string = node.as_string()) return to_toml(Value{string->get()});
@@ -140,22 +141,28 @@ Converted<nlohmann::json> convert(const toml::node& node, nlohmann::json*) {
 
 Converted<Structure> convert(const toml::node& node, Structure*) {
   if (!node.is_array() && !node.is_table()) return tl::unexpected<std::string>("must be a list of tables");
-  return convert(node, static_cast<nlohmann::json*>(nullptr)).map([](const nlohmann::json& json) { return Structure{json.dump()}; });
+  return convert(node, static_cast<nlohmann::json*>(nullptr)).map([](const nlohmann::json& json) {
+    return Structure{json.dump()};
+  });
 }
 
 /// `node` as the type that the option's default has.
 Converted<Value> convert_like(const Value& like, const toml::node& node) {
   return std::visit(
-      [&]<class T>(const T&) -> Converted<Value> { return convert(node, static_cast<T*>(nullptr)).map([](T&& v) { return Value{std::move(v)}; }); },
+      [&]<class T>(const T&) -> Converted<Value> {
+        return convert(node, static_cast<T*>(nullptr)).map([](T&& v) { return Value{std::move(v)}; });
+      },
       like);
 }
 
 /// Type, then rule.
 Result<Value> checked(const Option& option, const Setting& setting) {
   auto value = convert_like(option.default_value, *setting.node);
-  if (!value) return refuse(setting.where, fmt::format("{} = {}: {}", setting.key, shown(*setting.node), value.error()));
+  if (!value)
+    return refuse(setting.where, fmt::format("{} = {}: {}", setting.key, shown(*setting.node), value.error()));
   if (option.rule.allows && !option.rule.allows(*value))
-    return refuse(setting.where, fmt::format("{} = {}: must be {}", setting.key, shown(*setting.node), option.rule.text));
+    return refuse(setting.where,
+                  fmt::format("{} = {}: must be {}", setting.key, shown(*setting.node), option.rule.text));
   return std::move(*value);
 }
 
@@ -166,7 +173,8 @@ bool is_key(const Schema& schema, std::string_view key) {
 }
 
 bool is_section(const Schema& schema, const std::string& name) {
-  return std::any_of(schema.options().begin(), schema.options().end(), [&](const Option& o) { return o.key.starts_with(name + "."); });
+  return std::any_of(schema.options().begin(), schema.options().end(),
+                     [&](const Option& o) { return o.key.starts_with(name + "."); });
 }
 
 std::string unknown_section(const Schema& schema, const std::string& name) {
@@ -233,7 +241,8 @@ Result<Setting> parse_override(const Schema& schema, const std::string& text, st
   const auto equals = text.find('=');
   if (equals == std::string::npos) return refuse(kOverrideOrigin, fmt::format("\"{}\" is not key=value", text));
   const std::string key{trimmed(std::string_view(text).substr(0, equals))};
-  if (is_section(schema, key)) return refuse(kOverrideOrigin, fmt::format("\"{}\" is a section: set one of its keys", key));
+  if (is_section(schema, key))
+    return refuse(kOverrideOrigin, fmt::format("\"{}\" is a section: set one of its keys", key));
   if (!is_key(schema, key)) return refuse(kOverrideOrigin, unknown_key(schema, key));
   auto document = parse_override_value(text, trimmed(std::string_view(text).substr(equals + 1)));
   if (!document) return tl::unexpected(std::move(document.error()));
@@ -262,7 +271,8 @@ Value normalised(const Value& value) {
 
 Error missing(const Option& option, const std::string& origin) {
   const auto dot = option.key.rfind('.');
-  const std::string section = dot == std::string::npos ? "" : fmt::format(" in section [{}]", option.key.substr(0, dot));
+  const std::string section =
+      dot == std::string::npos ? "" : fmt::format(" in section [{}]", option.key.substr(0, dot));
   const std::string help = option.help.empty() ? "" : fmt::format(" ({})", option.help);
   return {Errc::config, fmt::format("{}: missing key \"{}\"{}{}", origin, option.key.substr(dot + 1), section, help)};
 }
@@ -286,7 +296,8 @@ Result<Config> Config::parse(const Schema& schema, std::string_view text, const 
   auto document = parse_document(text, origin);
   if (!document) return tl::unexpected(std::move(document.error()));
   std::vector<Setting> settings;
-  if (auto result = collect(schema, *document, "", origin, settings); !result) return tl::unexpected(std::move(result.error()));
+  if (auto result = collect(schema, *document, "", origin, settings); !result)
+    return tl::unexpected(std::move(result.error()));
   std::vector<toml::table> documents;
   documents.reserve(overrides.size());  // settings point into them
   for (const std::string& override_text : overrides) {
@@ -309,11 +320,13 @@ Result<Config> Config::parse(const Schema& schema, std::string_view text, const 
   }
 
   Config config;
-  for (const Setting& setting : settings) {  // also those that a later one replaces: a wrong value is wrong wherever it stands
+  for (const Setting& setting :
+       settings) {  // also those that a later one replaces: a wrong value is wrong wherever it stands
     const Option* option = schema.find(setting.key, scope);
     if (option == nullptr) {
       if (auto result = check_unused(schema, setting); !result) return tl::unexpected(std::move(result.error()));
-      if (std::find(config.unused_.begin(), config.unused_.end(), setting.key) == config.unused_.end()) config.unused_.push_back(setting.key);
+      if (std::find(config.unused_.begin(), config.unused_.end(), setting.key) == config.unused_.end())
+        config.unused_.push_back(setting.key);
       continue;
     }
     auto value = checked(*option, setting);

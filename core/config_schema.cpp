@@ -28,7 +28,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
     current[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       current[j] = std::min({previous[j] + 1, current[j - 1] + 1, previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) current[j] = std::min(current[j], before[j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        current[j] = std::min(current[j], before[j - 2] + 1);
     }
     std::rotate(rows.begin(), rows.begin() + 1, rows.end());
   }
@@ -52,7 +53,9 @@ std::string padded(std::string text, std::size_t columns) {
 }
 
 std::string help_value(const Option& option) {
-  if (const auto* structure = std::get_if<Structure>(&option.default_value); structure != nullptr && structure->json.empty()) return "(none)";
+  if (const auto* structure = std::get_if<Structure>(&option.default_value);
+      structure != nullptr && structure->json.empty())
+    return "(none)";
   const bool required = option.rule.allows && !option.rule.allows(option.default_value);
   return required ? "(required)" : to_toml(option.default_value);
 }
@@ -108,7 +111,8 @@ std::string Schema::help() const {
   std::size_t key_columns = 0;
   std::size_t rule_columns = 0;
   for (const Option& option : options_) {
-    if (std::find(sections.begin(), sections.end(), section_of(option.key)) == sections.end()) sections.push_back(section_of(option.key));
+    if (std::find(sections.begin(), sections.end(), section_of(option.key)) == sections.end())
+      sections.push_back(section_of(option.key));
     key_columns = std::max(key_columns, width(last_part(option.key)) + width(help_value(option)) + 3);
     rule_columns = std::max(rule_columns, std::min<std::size_t>(width(option.rule.text), 24));
   }
@@ -122,7 +126,8 @@ std::string Schema::help() const {
         scope = option.scope;
         text += scope.empty() ? "  always:\n" : fmt::format("  with strategy.name = \"{}\":\n", scope);
       }
-      text += fmt::format("  {}  {}  {}\n", padded(fmt::format("{} = {}", last_part(option.key), help_value(option)), key_columns),
+      text += fmt::format("  {}  {}  {}\n",
+                          padded(fmt::format("{} = {}", last_part(option.key), help_value(option)), key_columns),
                           padded(option.rule.text, rule_columns), option.help);
     }
   }

@@ -66,19 +66,23 @@ std::string text_of(const nlohmann::json& value) {
       // One table per line: a list of layers is read by people.
       const bool lines = value.size() > 1 && value.front().is_object();
       std::string text = "[";
-      for (const auto& element : value) text += (text.size() > 1 ? (lines ? "," : ", ") : "") + std::string(lines ? "\n  " : "") + text_of(element);
+      for (const auto& element : value)
+        text += (text.size() > 1 ? (lines ? "," : ", ") : "") + std::string(lines ? "\n  " : "") + text_of(element);
       return text += lines ? ",\n]" : "]";
     }
     case Type::object: {
       std::string text = "{";
-      for (const auto& [key, element] : value.items()) text += (text.size() > 1 ? ", " : "") + fmt::format("{} = {}", key_text(key), text_of(element));
+      for (const auto& [key, element] : value.items())
+        text += (text.size() > 1 ? ", " : "") + fmt::format("{} = {}", key_text(key), text_of(element));
       return text += "}";
     }
     default: throw std::invalid_argument("a Structure holds JSON that TOML cannot express");
   }
 }
 
-std::string text_of(const Structure& structure) { return structure.json.empty() ? "[]" : text_of(nlohmann::json::parse(structure.json)); }
+std::string text_of(const Structure& structure) {
+  return structure.json.empty() ? "[]" : text_of(nlohmann::json::parse(structure.json));
+}
 
 }  // namespace
 

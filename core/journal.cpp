@@ -48,7 +48,8 @@ std::uint32_t head_check(std::uint32_t length, std::uint16_t kind, std::uint64_t
 }
 
 /// Over (length, kind, sequence, payload).
-std::uint64_t checksum(std::uint32_t length, std::uint16_t kind, std::uint64_t sequence, std::span<const std::byte> payload) {
+std::uint64_t checksum(std::uint32_t length, std::uint16_t kind, std::uint64_t sequence,
+                       std::span<const std::byte> payload) {
   const std::uint64_t seed = (std::uint64_t{kind} << 32 | length) ^ sequence * 0x9E3779B97F4A7C15u;
   return XXH3_64bits_withSeed(payload.data(), payload.size(), seed);
 }
@@ -121,7 +122,8 @@ Result<void> JournalWriter::append(std::uint16_t kind, std::span<const std::byte
   State& s = *state_;
   if (s.failure) return tl::unexpected(*s.failure);
   if (payload.size() > kMaxPayload)
-    return fail(Errc::internal, fmt::format("{}: record of {} bytes, at most {} fit", s.path, payload.size(), kMaxPayload));
+    return fail(Errc::internal,
+                fmt::format("{}: record of {} bytes, at most {} fit", s.path, payload.size(), kMaxPayload));
   const auto length = static_cast<std::uint32_t>(payload.size());
   put(s.pending, length);
   put(s.pending, kind);
@@ -159,7 +161,8 @@ Result<std::vector<std::byte>> read_file(const std::string& path) {
 }
 
 tl::unexpected<Error> damaged(const std::string& path, std::size_t begin, std::size_t end, std::string_view what) {
-  return fail(Errc::corrupt, fmt::format("{}: bytes {} to {}: {}; restore the file, or start from a checkpoint", path, begin, end - 1, what));
+  return fail(Errc::corrupt, fmt::format("{}: bytes {} to {}: {}; restore the file, or start from a checkpoint", path,
+                                         begin, end - 1, what));
 }
 
 }  // namespace
@@ -176,7 +179,8 @@ Result<JournalContents> read_journal(const std::string& path) {
   if (std::memcmp(bytes.data(), header.data(), std::min(present, kMagic.size())) != 0)
     return damaged(path, 0, kMagic.size(), "not a Troupe journal");
   if (std::memcmp(bytes.data(), header.data(), present) != 0)
-    return damaged(path, kMagic.size(), kFileHeader, fmt::format("this Troupe reads journals of version {} only", kVersion));
+    return damaged(path, kMagic.size(), kFileHeader,
+                   fmt::format("this Troupe reads journals of version {} only", kVersion));
 
   JournalContents contents;
   if (present < header.size()) {

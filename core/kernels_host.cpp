@@ -53,8 +53,8 @@ class HostKernels final : public Kernels {
   }
   void optimize(Span x, ConstSpan g, Span velocity, const OptimizerStep& step) const override {
     check_optimizer(x, g, velocity, step);
-    loops_.optimize[static_cast<std::size_t>(step.kind)](x.data(), g.data(), velocity.data(), x.size(), step.lr, step.momentum,
-                                                         step.weight_decay);
+    loops_.optimize[static_cast<std::size_t>(step.kind)](x.data(), g.data(), velocity.data(), x.size(), step.lr,
+                                                         step.momentum, step.weight_decay);
   }
   void optimize_delta(ConstSpan x, Span g, Span velocity, const OptimizerStep& step) const override {
     check_optimizer(x, g, velocity, step);

@@ -9,12 +9,12 @@
 namespace troupe::core {
 namespace {
 
-/// What an optimizer adds to x for one element; moves the velocity. Rounds after every operation, in this order.
-float step_change(float x, float g, float* velocity, const OptimizerStep& step) {
-  const float decayed = g + step.weight_decay * x;
+/// What an optimizer adds to element i of x; moves its velocity. Rounds after every operation, in this order.
+float step_change(std::size_t i, ConstSpan x, ConstSpan g, Span velocity, const OptimizerStep& step) {
+  const float decayed = g[i] + step.weight_decay * x[i];
   if (step.kind == OptimizerKind::sgd) return -(step.lr * decayed);
-  const float v = step.momentum * *velocity - step.lr * decayed;
-  *velocity = v;
+  const float v = step.momentum * velocity[i] - step.lr * decayed;
+  velocity[i] = v;
   return step.kind == OptimizerKind::momentum ? v : step.momentum * v - step.lr * decayed;
 }
 
@@ -76,13 +76,11 @@ class ReferenceKernels final : public Kernels {
   }
   void optimize(Span x, ConstSpan g, Span velocity, const OptimizerStep& step) const override {
     check_optimizer(x, g, velocity, step);
-    for (std::size_t i = 0; i < x.size(); ++i)
-      x[i] = x[i] + step_change(x[i], g[i], velocity.empty() ? nullptr : &velocity[i], step);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = x[i] + step_change(i, x, g, velocity, step);
   }
   void optimize_delta(ConstSpan x, Span g, Span velocity, const OptimizerStep& step) const override {
     check_optimizer(x, g, velocity, step);
-    for (std::size_t i = 0; i < x.size(); ++i)
-      g[i] = step_change(x[i], g[i], velocity.empty() ? nullptr : &velocity[i], step);
+    for (std::size_t i = 0; i < x.size(); ++i) g[i] = step_change(i, x, g, velocity, step);
   }
   [[nodiscard]] double squared_norm(ConstSpan x) const override {
     double total = 0;

@@ -36,7 +36,8 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::a
 }
 
 Random::Random(std::uint64_t seed, Purpose purpose, std::uint64_t index) noexcept
-    : counter_{0, static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32)},
+    : counter_{0, static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(index),
+               static_cast<std::uint32_t>(index >> 32)},
       key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)} {}
 
 std::uint32_t Random::bits() noexcept {

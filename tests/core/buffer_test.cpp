@@ -1,13 +1,13 @@
 #include "core/buffer.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 namespace troupe::core {
 namespace {
@@ -43,7 +43,8 @@ TEST(AlignFloats, RoundsUpToWholeLines) {
 TEST(HostAllocator, GivesZeroedAlignedMemoryOfEverySize) {
   HostAllocator allocator;
   // Below and above the size from which huge pages are asked for, and not multiples of the alignment.
-  for (const std::size_t bytes : {std::size_t{1}, std::size_t{63}, std::size_t{65}, std::size_t{4096}, std::size_t{4'194'303}, std::size_t{4'194'305}}) {
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{63}, std::size_t{65}, std::size_t{4096},
+                                  std::size_t{4'194'303}, std::size_t{4'194'305}}) {
     for (int round = 0; round < 2; ++round) {  // the second time the heap may hand out the dirty memory of the first
       auto memory = allocator.allocate(bytes);
       ASSERT_TRUE(memory) << bytes;
@@ -61,8 +62,9 @@ TEST(HostAllocator, RefusesWhatNoMachineHas) {
   const auto memory = allocator.allocate(std::numeric_limits<std::size_t>::max() - 7);
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().code, Errc::no_space);
-  EXPECT_EQ(memory.error().message,
-            "cannot allocate 18446744073709551608 bytes of memory: use a smaller model, a smaller batch or fewer workers");
+  EXPECT_EQ(
+      memory.error().message,
+      "cannot allocate 18446744073709551608 bytes of memory: use a smaller model, a smaller batch or fewer workers");
 }
 
 TEST(Buffer, OfNothingAsksForNothing) {
@@ -84,7 +86,8 @@ TEST(Buffer, PassesTheAllocatorsErrorOn) {
 
 TEST(Buffer, RefusesACountWhoseBytesOverflow) {
   CountingAllocator allocator;
-  const auto buffer = Buffer::allocate(allocator, std::numeric_limits<std::size_t>::max() / 4 + 2);  // 4 bytes, if it wrapped
+  const auto buffer =
+      Buffer::allocate(allocator, std::numeric_limits<std::size_t>::max() / 4 + 2);  // 4 bytes, if it wrapped
   ASSERT_FALSE(buffer);
   EXPECT_EQ(buffer.error().code, Errc::no_space);
   EXPECT_EQ(allocator.out, 0u);
@@ -99,8 +102,8 @@ TEST(Buffer, ReturnsItsMemoryOnce) {
     second = std::move(first);  // gives 6 floats back
     EXPECT_EQ(allocator.out, 40u);
     EXPECT_EQ(second.size(), 10u);
-    EXPECT_TRUE(first.empty());  // NOLINT(bugprone-use-after-move): documented to be empty
-    EXPECT_EQ(first.data(), nullptr);
+    EXPECT_TRUE(first.empty());        // NOLINT(bugprone-use-after-move): documented to be empty
+    EXPECT_EQ(first.data(), nullptr);  // NOLINT(clang-analyzer-cplusplus.Move)
     const Buffer third(std::move(second));
     EXPECT_EQ(allocator.out, 40u);
     EXPECT_EQ(third.view().size(), 10u);

@@ -37,34 +37,39 @@ struct Eamsgd {
 };
 
 inline const Table<Run>& run_table() {
-  static const Table<Run> table{"run", {{"name", &Run::name, not_empty(), "name of the run's directory"},
-                                        {"seed", &Run::seed, at_least(0), "of all randomness"},
-                                        {"verbose", &Run::verbose, anything(), "say more"}}};
+  static const Table<Run> table{"run",
+                                {{"name", &Run::name, not_empty(), "name of the run's directory"},
+                                 {"seed", &Run::seed, at_least(0), "of all randomness"},
+                                 {"verbose", &Run::verbose, anything(), "say more"}}};
   return table;
 }
 
 inline const Table<Model>& model_table() {
-  static const Table<Model> table{"model", {{"name", &Model::name, not_empty(), "which model to train"},
-                                            {"layers", &Model::layers, anything(), "the graph, layer by layer"}}};
+  static const Table<Model> table{"model",
+                                  {{"name", &Model::name, not_empty(), "which model to train"},
+                                   {"layers", &Model::layers, anything(), "the graph, layer by layer"}}};
   return table;
 }
 
 inline const Table<Train>& train_table() {
-  static const Table<Train> table{"train", {{"lr", &Train::lr, above(0), "learning rate"},
-                                            {"momenta", &Train::momenta, between(0, 1), "one per worker"},
-                                            {"batch", &Train::batch, both(at_least(1), not_empty()), "per worker"},
-                                            {"hosts", &Train::hosts, anything(), "where to run"}}};
+  static const Table<Train> table{"train",
+                                  {{"lr", &Train::lr, above(0), "learning rate"},
+                                   {"momenta", &Train::momenta, between(0, 1), "one per worker"},
+                                   {"batch", &Train::batch, both(at_least(1), not_empty()), "per worker"},
+                                   {"hosts", &Train::hosts, anything(), "where to run"}}};
   return table;
 }
 
 inline const Table<Strategy>& strategy_table() {
-  static const Table<Strategy> table{"strategy", {{"name", &Strategy::name, one_of({"bsp", "easgd", "eamsgd"}), "how workers stay together"}}};
+  static const Table<Strategy> table{
+      "strategy", {{"name", &Strategy::name, one_of({"bsp", "easgd", "eamsgd"}), "how workers stay together"}}};
   return table;
 }
 
 inline const Table<Easgd>& easgd_table() {
-  static const Table<Easgd> table{"strategy", {{"alpha", &Easgd::alpha, between(0, 1), "moving rate"},
-                                               {"tau", &Easgd::tau, at_least(1), "local steps between exchanges"}}};
+  static const Table<Easgd> table{"strategy",
+                                  {{"alpha", &Easgd::alpha, between(0, 1), "moving rate"},
+                                   {"tau", &Easgd::tau, at_least(1), "local steps between exchanges"}}};
   return table;
 }
 

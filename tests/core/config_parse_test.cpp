@@ -1,10 +1,11 @@
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "tests/core/config_example.hpp"
 
@@ -37,7 +38,8 @@ TEST(Config, TakesIntegersForDoublesAndScalarsForLists) {
   EXPECT_EQ(train.momenta, std::vector<double>{1});
   EXPECT_EQ(train.batch, std::vector<std::int64_t>{32});
   EXPECT_EQ(train.hosts, std::vector<std::string>{"a"});
-  EXPECT_EQ(parse(with("[train]\nmomenta = [0, 0.5]\n"))->get(example::train_table()).momenta, (std::vector<double>{0, 0.5}));
+  EXPECT_EQ(parse(with("[train]\nmomenta = [0, 0.5]\n"))->get(example::train_table()).momenta,
+            (std::vector<double>{0, 0.5}));
 }
 
 TEST(Config, KeepsStructuresAsCompactJson) {
@@ -52,7 +54,8 @@ TEST(Config, KeepsStructuresAsCompactJson) {
 // --- Errors of files ---
 
 TEST(ConfigErrors, UnknownKeysNameLineAndNearest) {
-  EXPECT_EQ(error_of(with("[strategy]\nname = \"easgd\"\ntua = 4\n")), "a.toml:5: unknown key \"strategy.tua\" (nearest: \"strategy.tau\")");
+  EXPECT_EQ(error_of(with("[strategy]\nname = \"easgd\"\ntua = 4\n")),
+            "a.toml:5: unknown key \"strategy.tua\" (nearest: \"strategy.tau\")");
   EXPECT_EQ(error_of(with("[train]\ntau = 4\n")), "a.toml:4: unknown key \"train.tau\" (nearest: \"strategy.tau\")");
   EXPECT_EQ(error_of("seed = 4\n"), "a.toml:1: unknown key \"seed\" (nearest: \"run.seed\")");
   EXPECT_EQ(error_of(with("train.rl = 4\n")), "a.toml:3: unknown section [model.train] (nearest: [model])");
@@ -61,17 +64,22 @@ TEST(ConfigErrors, UnknownKeysNameLineAndNearest) {
 TEST(ConfigErrors, UnknownSectionsNameLineAndNearest) {
   EXPECT_EQ(error_of(with("\n[stratgy]\ntau = 1\n")), "a.toml:4: unknown section [stratgy] (nearest: [strategy])");
   EXPECT_EQ(error_of(with("[trian]\n")), "a.toml:3: unknown section [trian] (nearest: [train])");
-  EXPECT_EQ(error_of(with("[strategy.inner]\ntau = 1\n")), "a.toml:3: unknown section [strategy.inner] (nearest: [strategy])");
-  EXPECT_EQ(error_of("strategy = \"easgd\"\n"), "a.toml:1: \"strategy\" is a section: write [strategy] and its keys below");
-  EXPECT_EQ(error_of(with("[[train]]\nlr = 1\n")), "a.toml:3: \"train\" is a section: write [train] and its keys below");
+  EXPECT_EQ(error_of(with("[strategy.inner]\ntau = 1\n")),
+            "a.toml:3: unknown section [strategy.inner] (nearest: [strategy])");
+  EXPECT_EQ(error_of("strategy = \"easgd\"\n"),
+            "a.toml:1: \"strategy\" is a section: write [strategy] and its keys below");
+  EXPECT_EQ(error_of(with("[[train]]\nlr = 1\n")),
+            "a.toml:3: \"train\" is a section: write [train] and its keys below");
 }
 
 TEST(ConfigErrors, ValuesOutOfRangeNameLineValueAndRule) {
   EXPECT_EQ(error_of(with("[strategy]\nname = \"easgd\"\ntau = 0\n")), "a.toml:5: strategy.tau = 0: must be ≥ 1");
   EXPECT_EQ(error_of(with("[train]\nlr = 0.0\n")), "a.toml:4: train.lr = 0.0: must be > 0");
-  EXPECT_EQ(error_of(with("[train]\nmomenta = [0.5, 1.5]\n")), "a.toml:4: train.momenta = [0.5, 1.5]: must be between 0 and 1");
+  EXPECT_EQ(error_of(with("[train]\nmomenta = [0.5, 1.5]\n")),
+            "a.toml:4: train.momenta = [0.5, 1.5]: must be between 0 and 1");
   EXPECT_EQ(error_of(with("[train]\nbatch = []\n")), "a.toml:4: train.batch = []: must be ≥ 1 and non-empty");
-  EXPECT_EQ(error_of(with("[strategy]\nname = \"bps\"\n")), "a.toml:4: strategy.name = \"bps\": must be one of bsp | easgd | eamsgd");
+  EXPECT_EQ(error_of(with("[strategy]\nname = \"bps\"\n")),
+            "a.toml:4: strategy.name = \"bps\": must be one of bsp | easgd | eamsgd");
   EXPECT_EQ(error_of(with("[run]\nname = \"\"\n")), "a.toml:4: run.name = \"\": must be non-empty");
 }
 
@@ -83,8 +91,10 @@ TEST(ConfigErrors, WrongTypesNameLineValueAndType) {
   EXPECT_EQ(error_of(with("[train]\nlr = true\n")), "a.toml:4: train.lr = true: must be a number");
   EXPECT_EQ(error_of(with("[train]\nlr = [0.1]\n")), "a.toml:4: train.lr = [0.1]: must be a number");
   EXPECT_EQ(error_of(with("[train]\nlr = 2026-01-01\n")), "a.toml:4: train.lr = 2026-01-01: must be a number");
-  EXPECT_EQ(error_of(with("[train]\nbatch = [1, 2.5]\n")), "a.toml:4: train.batch = [1, 2.5]: must be an integer, or a list of such");
-  EXPECT_EQ(error_of(with("[train]\nhosts = [[\"a\"]]\n")), "a.toml:4: train.hosts = [[\"a\"]]: must be text in quotes, or a list of such");
+  EXPECT_EQ(error_of(with("[train]\nbatch = [1, 2.5]\n")),
+            "a.toml:4: train.batch = [1, 2.5]: must be an integer, or a list of such");
+  EXPECT_EQ(error_of(with("[train]\nhosts = [[\"a\"]]\n")),
+            "a.toml:4: train.hosts = [[\"a\"]]: must be text in quotes, or a list of such");
   EXPECT_EQ(error_of(with("layers = 3\n")), "a.toml:3: model.layers = 3: must be a list of tables");
   EXPECT_EQ(error_of(with("layers = [{at = 07:30:00}]\n")),
             "a.toml:3: model.layers = [{at = 07:30:00}]: must not contain dates, times, NaN or infinity");
@@ -105,7 +115,8 @@ TEST(ConfigErrors, LongValuesAreCut) {
 }
 
 TEST(ConfigErrors, LongValuesAreCutBetweenCharacters) {
-  const std::string message = error_of(with("[run]\nseed = \"xx" + std::string(40, 'x') + "üüüüüüüüüüüüüüüüüüüüüüü\"\n"));
+  const std::string message =
+      error_of(with("[run]\nseed = \"xx" + std::string(40, 'x') + "üüüüüüüüüüüüüüüüüüüüüüü\"\n"));
   EXPECT_EQ(message, "a.toml:4: run.seed = \"xx" + std::string(40, 'x') + "üüüüüüüüüüüüüüüüüü…: must be an integer");
 }
 
@@ -145,16 +156,19 @@ TEST(Overrides, AreTomlOrElseBareText) {
   EXPECT_EQ(name("1 epoch"), "1 epoch");
   EXPECT_EQ(name("a\"b"), "a\"b");
   EXPECT_EQ(name("x # y"), "x # y");
-  const auto train = parse(kMinimal, {"train.hosts=[\"a\", \"b\"]", "train.batch=8", "train.momenta=[0, 1]"})->get(example::train_table());
+  const auto train = parse(kMinimal, {"train.hosts=[\"a\", \"b\"]", "train.batch=8", "train.momenta=[0, 1]"})
+                         ->get(example::train_table());
   EXPECT_EQ(train.hosts, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(train.batch, std::vector<std::int64_t>{8});
   EXPECT_EQ(train.momenta, (std::vector<double>{0, 1}));
   EXPECT_EQ(parse(kMinimal, {"train.hosts=a"})->get(example::train_table()).hosts, std::vector<std::string>{"a"});
-  EXPECT_EQ(parse(kMinimal, {"model.layers=[{type=\"fc\"}]"})->get(example::model_table()).layers.json, R"([{"type":"fc"}])");
+  EXPECT_EQ(parse(kMinimal, {"model.layers=[{type=\"fc\"}]"})->get(example::model_table()).layers.json,
+            R"([{"type":"fc"}])");
 }
 
 TEST(Overrides, CannotSmuggleFurtherKeysIn) {
-  EXPECT_EQ(error_of(kMinimal, {"run.name=\"a\"\nseed = 9"}), "--set: run.name=\"a\"\nseed = 9: the value is not valid TOML");
+  EXPECT_EQ(error_of(kMinimal, {"run.name=\"a\"\nseed = 9"}),
+            "--set: run.name=\"a\"\nseed = 9: the value is not valid TOML");
   const auto config = parse(kMinimal, {"run.name=a\nseed = 9"});
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->get(example::run_table()).name, "a\nseed = 9");  // one odd name
@@ -225,7 +239,8 @@ class ConfigFile : public ::testing::Test {
  protected:
   void SetUp() override { std::filesystem::remove_all(path_); }
   void TearDown() override { std::filesystem::remove_all(path_); }
-  std::string path_ = (std::filesystem::temp_directory_path() / ("troupe-config-" + std::to_string(::getpid()) + ".toml")).string();
+  std::string path_ =
+      (std::filesystem::temp_directory_path() / ("troupe-config-" + std::to_string(::getpid()) + ".toml")).string();
 };
 
 TEST_F(ConfigFile, IsReadAndNamedInMessages) {
@@ -238,7 +253,7 @@ TEST_F(ConfigFile, IsReadAndNamedInMessages) {
 }
 
 TEST_F(ConfigFile, MayBeEmpty) {
-  std::ofstream{path_};
+  std::ofstream(path_) << "";
   EXPECT_TRUE(Config::load(example::schema(), path_, {"model.name=x"}));
 }
 

@@ -9,7 +9,7 @@ using Integers = std::vector<std::int64_t>;
 using Doubles = std::vector<double>;
 using Texts = std::vector<std::string>;
 
-bool allows(const Rule& rule, Value value) { return rule.allows(value); }
+bool allows(const Rule& rule, const Value& value) { return rule.allows(value); }
 
 TEST(Rules, AnythingHasNoTest) {
   EXPECT_FALSE(anything().allows);

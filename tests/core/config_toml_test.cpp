@@ -1,9 +1,8 @@
+#include <bit>
+#include <cmath>
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
-
-#include <cmath>
-#include <cstring>
-#include <limits>
 
 #include "tests/core/config_example.hpp"
 
@@ -17,7 +16,8 @@ TEST(ToToml, WritesScalars) {
   EXPECT_EQ(to_toml(Value{1.0}), "1.0");
   EXPECT_EQ(to_toml(Value{1e300}), "1e+300");
   EXPECT_EQ(to_toml(Value{std::string("plain")}), "\"plain\"");
-  EXPECT_EQ(to_toml(Value{std::string("a\"b\\c\n\t\r\b\f\x01\x7f ü")}), "\"a\\\"b\\\\c\\n\\t\\r\\b\\f\\u0001\\u007F ü\"");
+  EXPECT_EQ(to_toml(Value{std::string("a\"b\\c\n\t\r\b\f\x01\x7f ü")}),
+            "\"a\\\"b\\\\c\\n\\t\\r\\b\\f\\u0001\\u007F ü\"");
 }
 
 TEST(ToToml, WritesListsAndStructures) {
@@ -70,15 +70,13 @@ TEST(ToToml, ReadsBackEqual) {
 
 TEST(ToToml, EveryDoubleReadsBackToItsBits) {
   EXPECT_TRUE(rc::check([](std::uint64_t bits) {
-    double value = 0;
-    std::memcpy(&value, &bits, sizeof(value));
+    const auto value = std::bit_cast<double>(bits);
     RC_PRE(std::isfinite(value));
     Schema schema;
     schema.add_option({"x", Value{0.0}, anything(), "", ""});
     const auto config = Config::parse(schema, "x = " + to_toml(Value{value}), "t", {});
     RC_ASSERT(config.has_value());
-    const double back = std::get<double>(config->value("x"));
-    RC_ASSERT(std::memcmp(&back, &value, sizeof(value)) == 0);
+    RC_ASSERT(std::bit_cast<std::uint64_t>(std::get<double>(config->value("x"))) == bits);
   }));
 }
 

@@ -1,8 +1,8 @@
 #include "core/error.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cerrno>
+
+#include <gtest/gtest.h>
 
 namespace troupe::core {
 namespace {
@@ -12,10 +12,17 @@ TEST(Error, EveryKindHasTheDocumentedExitCodeAndName) {
     Errc code;
     int exit;
     std::string_view name;
-  } expected[] = {{Errc::usage, 2, "usage"},          {Errc::config, 78, "config"},         {Errc::data, 65, "data"},
-                  {Errc::corrupt, 65, "corrupt"},     {Errc::io, 74, "io"},                 {Errc::no_space, 74, "no_space"},
-                  {Errc::timeout, 75, "timeout"},     {Errc::peer_lost, 75, "peer_lost"},   {Errc::diverged, 70, "diverged"},
-                  {Errc::interrupted, 130, "interrupted"}, {Errc::internal, 70, "internal"}};
+  } expected[] = {{Errc::usage, 2, "usage"},
+                  {Errc::config, 78, "config"},
+                  {Errc::data, 65, "data"},
+                  {Errc::corrupt, 65, "corrupt"},
+                  {Errc::io, 74, "io"},
+                  {Errc::no_space, 74, "no_space"},
+                  {Errc::timeout, 75, "timeout"},
+                  {Errc::peer_lost, 75, "peer_lost"},
+                  {Errc::diverged, 70, "diverged"},
+                  {Errc::interrupted, 130, "interrupted"},
+                  {Errc::internal, 70, "internal"}};
   for (const auto& e : expected) {
     EXPECT_EQ(exit_code(e.code), e.exit) << e.name;
     EXPECT_EQ(name(e.code), e.name);

@@ -1,6 +1,5 @@
 #include "core/journal.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace troupe::core {
 namespace {
@@ -74,9 +75,9 @@ TEST_F(Journal, ReadsBackWhatWasWritten) {
 TEST_F(Journal, HasTheDocumentedLayout) {
   const std::string file = sample();
   EXPECT_EQ(file.substr(0, 12), std::string("TRPJRNL\n\1\0\0\0", 12));
-  EXPECT_EQ(file.substr(12, 6), std::string("\3\0\0\0\1\0", 6));            // length 3, kind 1
-  EXPECT_EQ(file.substr(22, 3), "abc");                                      // after 4 bytes of head check
-  EXPECT_EQ(file.substr(33, 6), std::string("\0\0\0\0\377\377", 6));         // length 0, kind 65535, after 8 bytes of checksum
+  EXPECT_EQ(file.substr(12, 6), std::string("\3\0\0\0\1\0", 6));      // length 3, kind 1
+  EXPECT_EQ(file.substr(22, 3), "abc");                               // after 4 bytes of head check
+  EXPECT_EQ(file.substr(33, 6), std::string("\0\0\0\0\377\377", 6));  // length 0, kind 65535, after 8 bytes of checksum
 }
 
 TEST_F(Journal, ATruncationAtAnyByteGivesTheWholeRecordsBefore) {
@@ -126,18 +127,21 @@ TEST_F(Journal, CorruptionMessagesSayWhatAndWhere) {
   std::string newer = file;
   newer[8] = 2;
   write("newer", newer);
-  EXPECT_EQ(read_journal(path("newer")).error().message,
-            path("newer") + ": bytes 8 to 11: this Troupe reads journals of version 1 only; restore the file, or start from a checkpoint");
+  EXPECT_EQ(read_journal(path("newer")).error().message, path("newer") +
+                                                             ": bytes 8 to 11: this Troupe reads journals of version 1 "
+                                                             "only; restore the file, or start from a checkpoint");
   std::string payload = file;
   payload[23] = 'x';
   write("payload", payload);
-  EXPECT_EQ(read_journal(path("payload")).error().message,
-            path("payload") + ": bytes 12 to 32: record 0 fails its checksum; restore the file, or start from a checkpoint");
+  EXPECT_EQ(
+      read_journal(path("payload")).error().message,
+      path("payload") + ": bytes 12 to 32: record 0 fails its checksum; restore the file, or start from a checkpoint");
   std::string head = file;
   head[33] = 1;
   write("head", head);
-  EXPECT_EQ(read_journal(path("head")).error().message,
-            path("head") + ": bytes 33 to 42: head of record 1 is damaged; restore the file, or start from a checkpoint");
+  EXPECT_EQ(
+      read_journal(path("head")).error().message,
+      path("head") + ": bytes 33 to 42: head of record 1 is damaged; restore the file, or start from a checkpoint");
 }
 
 TEST_F(Journal, ARecordInAnotherPlaceIsCorrupt) {
@@ -187,7 +191,8 @@ TEST_F(Journal, IsNeverOverwritten) {
 TEST_F(Journal, NamesWhatCannotBeOpenedOrRead) {
   EXPECT_EQ(read_journal(path("none")).error().message, "cannot open " + path("none") + ": No such file or directory");
   EXPECT_EQ(read_journal(path("")).error().code, Errc::io);  // a directory
-  EXPECT_EQ(JournalWriter::create(path("no/such")).error().message, "cannot create " + path("no/such") + ": No such file or directory");
+  EXPECT_EQ(JournalWriter::create(path("no/such")).error().message,
+            "cannot create " + path("no/such") + ": No such file or directory");
 }
 
 /// Files of this process cannot grow beyond `bytes` while this lives: a failing disk that needs no privileges.

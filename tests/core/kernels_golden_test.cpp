@@ -1,9 +1,9 @@
 // The arithmetic of every kernel on numbers worked out by hand, for every way this CPU can run them. All values are exact
 // in float32, so equality is exact.
-#include <gtest/gtest.h>
-
 #include <limits>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/kernels_host.hpp"
 

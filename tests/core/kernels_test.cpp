@@ -2,14 +2,14 @@
 // stores bypass the caches; and wherever a vector is cut.
 #include "core/kernels.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/kernels_host.hpp"
 #include "core/kernels_loops.hpp"
@@ -26,8 +26,10 @@ struct Operands {
     for (std::size_t v = 0; v < kVectors; ++v) {
       buffers.push_back(Buffer::allocate(allocator, align_floats(size)).value());
       Random random(17, Purpose::test, v);
-      for (std::size_t i = 0; i < std::min(size, kRandom); ++i) buffers[v].data()[i] = static_cast<float>(random.normal());
-      for (std::size_t i = kRandom; i < size; ++i) buffers[v].data()[i] = buffers[v].data()[i - kRandom] + static_cast<float>(i);
+      for (std::size_t i = 0; i < std::min(size, kRandom); ++i)
+        buffers[v].data()[i] = static_cast<float>(random.normal());
+      for (std::size_t i = kRandom; i < size; ++i)
+        buffers[v].data()[i] = buffers[v].data()[i - kRandom] + static_cast<float>(i);
       vectors.push_back(buffers[v].view().first(size));
     }
   }
@@ -56,8 +58,9 @@ std::vector<Call> element_wise_calls() {
       {"broadcast_all", [](const Kernels& k, const auto& v) { k.broadcast_all(v, 3); }},
   };
   for (std::size_t n = 1; n <= kVectors; ++n)
-    calls.push_back({"reduce_all of " + std::to_string(n),
-                     [n](const Kernels& k, const auto& v) { k.reduce_all(std::span(v).first(n), 1.0f / static_cast<float>(n)); }});
+    calls.push_back({"reduce_all of " + std::to_string(n), [n](const Kernels& k, const auto& v) {
+                       k.reduce_all(std::span(v).first(n), 1.0f / static_cast<float>(n));
+                     }});
   for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::nesterov}) {
     const OptimizerStep step{kind, 0.01f, 0.9f, 0.0005f};
     const std::string suffix = " " + std::to_string(static_cast<int>(kind));
@@ -167,7 +170,8 @@ TEST_P(KernelsOf, DeltaThenAddEqualsTheStep) {
     fast.optimize(at_once.vectors[0], at_once.vectors[1], at_once.vectors[2], step);
     fast.optimize_delta(in_two.vectors[0], in_two.vectors[1], in_two.vectors[2], step);
     fast.axpy(in_two.vectors[0], 1, in_two.vectors[1]);
-    ASSERT_TRUE(same_bits({in_two.vectors[0], in_two.vectors[2]}, {at_once.vectors[0], at_once.vectors[2]})) << static_cast<int>(kind);
+    ASSERT_TRUE(same_bits({in_two.vectors[0], in_two.vectors[2]}, {at_once.vectors[0], at_once.vectors[2]}))
+        << static_cast<int>(kind);
   }
 }
 
@@ -200,7 +204,8 @@ TEST_P(KernelsOf, WorkOnSlicesOfOneVectorAtOnce) {
     for (std::size_t t = 0; t < kThreads; ++t)
       threads.emplace_back([&, t] {
         std::vector<Span> slices;
-        for (const Span& vector : shared.vectors) slices.push_back(vector.subspan(t * kSize / kThreads, kSize / kThreads));
+        for (const Span& vector : shared.vectors)
+          slices.push_back(vector.subspan(t * kSize / kThreads, kSize / kThreads));
         fast.reduce_all(slices, 0.2f);
       });
   }

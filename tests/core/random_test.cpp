@@ -1,11 +1,11 @@
 #include "core/random.hpp"
 
-#include <gtest/gtest.h>
-#include <rapidcheck.h>
-
 #include <cmath>
 #include <set>
 #include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 namespace troupe::core {
 namespace {
@@ -16,7 +16,8 @@ using Words = std::array<std::uint32_t, 4>;
 TEST(Philox, MatchesTheKnownAnswers) {
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   constexpr std::uint32_t kOnes = 0xffffffff;
-  EXPECT_EQ(philox({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}), (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}),
+            (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
@@ -33,7 +34,8 @@ TEST(Random, StreamsOfDifferentSeedPurposeOrIndexDiffer) {
   std::set<std::uint32_t> firsts;
   for (const std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1} << 32})
     for (const Purpose purpose : {Purpose::initialise, Purpose::shuffle, Purpose::augment})
-      for (const std::uint64_t index : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 40}) firsts.insert(Random(seed, purpose, index).bits());
+      for (const std::uint64_t index : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 40})
+        firsts.insert(Random(seed, purpose, index).bits());
   EXPECT_EQ(firsts.size(), 27u);
 }
 
