@@ -62,7 +62,7 @@ class Bsp final : public Strategy {
     // Parameters are equal everywhere after each step. A velocity is where it is fed with combined gradients, or combined itself.
     const bool equal = !has_velocity_ || combine_ == BspWorker::Combine::gradients || average_velocity_;
     return {.group = true, .in_step = true, .model = ModelHome::any_worker,
-            .worker_state = equal ? WorkerState::replicated : WorkerState::per_worker, .worker_slots = {}};
+            .worker_state = equal ? WorkerState::replicated : WorkerState::per_worker};
   }
   std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<BspWorker>(combine_, average_velocity_); }
   std::unique_ptr<ServerHalf> server() const override { return nullptr; }

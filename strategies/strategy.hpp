@@ -41,7 +41,7 @@ struct Needs {
   bool in_step = false;                 ///< pace: every worker takes the same number of steps, so leases are equal shares
   ModelHome model = ModelHome::center;
   WorkerState worker_state = WorkerState::discarded;
-  std::vector<Slot> worker_slots;       ///< beyond params, grads and the optimizer's own
+  std::vector<Slot> worker_slots{};     ///< beyond params, grads and the optimizer's own
   std::uint8_t server_states = 0;       ///< state vectors per shard
 };
 

@@ -13,7 +13,7 @@ namespace troupe::strategies {
 
 struct ServerHostOptions {
   ShardId self = 0;
-  Membership membership;
+  Membership membership{};
   Version version = 0;          ///< of the shard as it is: above 0 when it continues from a journal segment's start state
 };
 

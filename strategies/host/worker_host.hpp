@@ -19,9 +19,9 @@ namespace troupe::strategies {
 struct WorkerHostOptions {
   WorkerId self = 0;
   std::uint64_t seed = 1;
-  Membership membership;
+  Membership membership{};
   int buckets = 1;
-  std::vector<Version> versions;   ///< per shard, of the centre that the worker starts from; empty: all 0
+  std::vector<Version> versions{}; ///< per shard, of the centre that the worker starts from; empty: all 0
 };
 
 /// Sums since the host began.

@@ -1,0 +1,29 @@
+/// Strategies as a configuration would make them.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "strategies/registry.hpp"
+
+namespace troupe::strategies {
+
+inline core::Result<std::unique_ptr<Strategy>> try_make(const std::string& toml, const Company& company = {.workers = 2},
+                                                        const std::vector<std::string>& overrides = {}) {
+  core::Schema schema;
+  add_options(schema);
+  auto config = core::Config::parse(schema, toml, "test.toml", overrides);
+  if (!config) return tl::unexpected(config.error());
+  return make(*config, company);
+}
+
+/// For configurations that are right.
+inline std::unique_ptr<Strategy> made(const std::string& toml, const Company& company = {.workers = 2}) {
+  auto strategy = try_make(toml, company);
+  if (!strategy) throw std::logic_error(strategy.error().message);
+  return std::move(*strategy);
+}
+
+}  // namespace troupe::strategies

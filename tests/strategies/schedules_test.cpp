@@ -1,0 +1,191 @@
+/// Properties that hold for every strategy under every schedule: hundreds of random companies in virtual time. The cluster
+/// itself throws when a worker hangs, a request is not answered exactly once, a version goes back, or lent memory is touched.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/random.hpp"
+#include "tests/strategies/made.hpp"
+#include "tests/strategies/prototypes.hpp"
+#include "tests/strategies/virtual_cluster.hpp"
+
+namespace troupe::strategies {
+namespace {
+
+using simulated::Carriage;
+using simulated::Cluster;
+using simulated::ClusterOptions;
+using simulated::Delays;
+
+/// Each registered strategy with the options that change what its halves do. A new strategy adds its lines here.
+const std::multimap<std::string, std::string>& variants() {
+  static const std::multimap<std::string, std::string> all{
+      {"bsp", "combine = \"gradients\""},
+      {"bsp", "combine = \"updates\""},
+      {"bsp", "combine = \"weights\""},
+      {"bsp", "combine = \"weights\"\naverage_momentum = true"},
+      {"easgd", "tau = 1"},
+      {"easgd", "tau = 3\nalpha_worker = 0.9\nalpha_server = 0.1"},
+      {"easgd", "tau = 1\noverlap = \"skip\""},
+      {"easgd", "tau = 2\noverlap = \"wait\"\nbeta = 0.9"},
+  };
+  return all;
+}
+
+constexpr std::uint64_t kSchedules = 50;  // for each variant
+
+ClusterOptions random_options(std::uint64_t seed) {
+  core::Random random{seed, core::Purpose::test, 0};
+  ClusterOptions options;
+  options.workers = static_cast<std::uint32_t>(1 + random.below(5));
+  options.servers = static_cast<std::uint32_t>(1 + random.below(4));
+  options.steps = 1 + random.below(12);
+  options.seed = seed;
+  options.delays = random.below(3) == 0 ? Delays::even : Delays::extreme;
+  options.buckets = static_cast<int>(random.below(4));
+  if (random.below(2) == 0) options.optimizer = {.kind = core::OptimizerKind::momentum, .lr = 0.02F, .momentum = 0.9F};
+  for (std::uint32_t w = 0; w < options.workers; ++w) options.slowdown.push_back(random.uniform(0.5, 4));
+  return options;
+}
+
+/// Runs it, checks what any run must keep, and returns its trace's hash.
+std::uint64_t checked_run(const Strategy& strategy, const ClusterOptions& options) {
+  Cluster cluster(strategy, options);
+  cluster.run();
+  EXPECT_EQ(cluster.leases_done(), options.steps * options.workers);
+  std::uint64_t asked = 0;
+  for (const auto& [shard, event] : cluster.trace().server_events()) asked += std::holds_alternative<Request>(event) ? 1 : 0;
+  std::uint64_t answered = 0;
+  for (const auto& [worker, event] : cluster.trace().worker_events()) answered += std::holds_alternative<Replied>(event) ? 1 : 0;
+  EXPECT_EQ(asked, answered);
+  std::map<std::pair<WorkerId, ShardId>, std::set<ExchangeId>> exchanges;
+  for (const auto& [worker, event] : cluster.trace().worker_events()) {
+    if (const auto* replied = std::get_if<Replied>(&event)) {
+      EXPECT_TRUE((exchanges[{worker, replied->shard}].insert(replied->exchange).second)) << "answered twice";
+    }
+  }
+  for (WorkerId w = 0; w < options.workers; ++w) {
+    for (const float value : cluster.worker(w).params()) EXPECT_TRUE(std::isfinite(value)) << "read what nobody wrote";
+  }
+  for (const float value : cluster.center()) EXPECT_TRUE(std::isfinite(value));
+  return cluster.trace().hash();
+}
+
+void expect_sound(const Strategy& strategy, ClusterOptions options) {
+  const auto hash = checked_run(strategy, options);
+  EXPECT_EQ(checked_run(strategy, options), hash) << "the same seed gave another run";
+  options.carriage = Carriage::carried;
+  EXPECT_EQ(checked_run(strategy, options), hash) << "a copy that travels gave other numbers than work in place";
+}
+
+TEST(Schedules, EveryRegisteredStrategyHasVariantsHere) {
+  for (const auto& row : registry()) EXPECT_GT(variants().count(row.name), 0U) << row.name;
+}
+
+TEST(Schedules, EveryVariantIsSoundUnderEverySchedule) {
+  for (const auto& [name, options] : variants()) {
+    for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
+      SCOPED_TRACE(name + ", " + options + ", seed " + std::to_string(seed));
+      const auto company = random_options(seed);
+      expect_sound(*made("[strategy]\nname = \"" + name + "\"\n" + options, {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer.kind}),
+                   company);
+      if (HasFailure()) return;  // one schedule is enough to look at
+    }
+  }
+}
+
+TEST(Schedules, AnotherSeedIsAnotherRun) {
+  for (const auto& [name, options] : variants()) {
+    std::set<std::uint64_t> hashes;
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
+      hashes.insert(checked_run(*made("[strategy]\nname = \"" + name + "\"\n" + options), {.seed = seed}));
+    }
+    EXPECT_EQ(hashes.size(), 3U) << name;
+  }
+}
+
+TEST(Schedules, AsynchronousStrategiesSurviveALossAtAnyMoment) {
+  for (const auto& [name, options] : variants()) {
+    for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
+      ClusterOptions company{.workers = 4, .servers = 2, .seed = seed, .delays = seed % 2 ? Delays::even : Delays::extreme};
+      const auto strategy = made("[strategy]\nname = \"" + name + "\"\n" + options, {.workers = 4, .servers = 2});
+      if (strategy->needs().group) continue;
+      SCOPED_TRACE(name + ", " + options + ", seed " + std::to_string(seed));
+      core::Random random{seed, core::Purpose::test, 1};
+      company.losses = {{static_cast<WorkerId>(random.below(4)), std::chrono::microseconds(random.below(30'000))}};
+      for (const auto carriage : {Carriage::in_place, Carriage::carried}) {
+        company.carriage = carriage;
+        Cluster cluster(*strategy, company);
+        ASSERT_NO_THROW(cluster.run());
+        for (const float value : cluster.center()) ASSERT_TRUE(std::isfinite(value));
+      }
+    }
+  }
+}
+
+// ---- what the registered strategies do not use yet
+
+TEST(Schedules, StaleSynchronousHoldsPullsAndNeverExceedsItsBound) {
+  std::uint64_t held = 0;
+  for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
+    SCOPED_TRACE(seed);
+    auto company = random_options(seed);
+    const Step bound = seed % 4;
+    const prototypes::Ssp strategy(company.workers, bound);
+    expect_sound(strategy, company);
+    Cluster cluster(strategy, company);
+    cluster.run();
+    std::map<WorkerId, Step> steps;
+    for (const auto& [worker, event] : cluster.trace().worker_events()) {
+      const auto* replied = std::get_if<Replied>(&event);
+      if (std::holds_alternative<StepDone>(event)) ++steps[worker];
+      if (replied && replied->exchange % 2 == 1 && steps[worker] > replied->min_clock) {
+        EXPECT_LE(steps[worker] - replied->min_clock, bound);
+      }
+    }
+    for (WorkerId w = 0; w < company.workers; ++w) held += cluster.worker(w).host().totals().wait.count() > 0 ? 1 : 0;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(held, kSchedules) << "hardly anyone ever waited: this tests nothing";
+}
+
+TEST(Schedules, StaleSynchronousGoesOnWithoutALostMember) {
+  for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
+    ClusterOptions company{.workers = 4, .servers = 2, .seed = seed, .delays = Delays::extreme, .losses = {{2, std::chrono::milliseconds(9)}}};
+    Cluster cluster(prototypes::Ssp(4, 1), company);
+    ASSERT_NO_THROW(cluster.run()) << seed;
+  }
+}
+
+TEST(Schedules, GossipKeepsItsWeightWhateverIsSkippedInFlightOrLost) {
+  std::uint64_t skipped = 0;
+  double lost = 0;
+  for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
+    SCOPED_TRACE(seed);
+    auto company = random_options(seed);
+    const prototypes::Gossip strategy(company.workers);
+    expect_sound(strategy, company);
+    const bool with_loss = seed % 2 == 0 && company.workers > 1;
+    if (with_loss) company.losses = {{0, std::chrono::milliseconds(5)}};
+    Cluster cluster(strategy, company);
+    cluster.run();
+    double sum = cluster.lost_weight();
+    for (WorkerId w = 0; w < company.workers; ++w) {
+      const auto& half = dynamic_cast<const prototypes::GossipWorker&>(cluster.worker(w).host().half());
+      sum += half.weight();
+      skipped += cluster.worker(w).host().totals().skipped;
+    }
+    lost += cluster.lost_weight();
+    // A lost worker's half still has what it had, or had not yet been told to be skipped or mixed in.
+    EXPECT_LE(sum, 1 + 1e-12);
+    EXPECT_GE(sum, with_loss ? 0 : 1 - 1e-12);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(skipped, 0U) << "no send ever lacked credit: this tests nothing";
+  EXPECT_GT(lost, 0.0) << "no mail was ever lost: this tests nothing";
+}
+
+}  // namespace
+}  // namespace troupe::strategies

@@ -1,0 +1,35 @@
+/// Virtual time: things happen in the order of their times, and things of one time in the order in which they were planned.
+/// One thread. Part of the test-support library strategies_virtual (see virtual_cluster.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "core/clock.hpp"
+
+namespace troupe::strategies::simulated {
+
+using core::Duration;
+
+class EventQueue final : public core::Clock {
+ public:
+  using Action = std::function<void()>;
+
+  [[nodiscard]] Duration now() const noexcept override { return now_; }
+  /// Not before now.
+  void at(Duration when, Action action);
+  void after(Duration delay, Action action) { at(now_ + delay, std::move(action)); }
+  /// Moves time to the next action and performs it; false when there is none.
+  bool run_next();
+  [[nodiscard]] std::uint64_t performed() const noexcept { return performed_; }
+
+ private:
+  std::map<std::pair<Duration, std::uint64_t>, Action> planned_;
+  Duration now_{0};
+  std::uint64_t next_ = 0;
+  std::uint64_t performed_ = 0;
+};
+
+}  // namespace troupe::strategies::simulated

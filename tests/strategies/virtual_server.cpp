@@ -1,0 +1,56 @@
+#include "tests/strategies/virtual_server.hpp"
+
+#include <algorithm>
+
+#include "tests/strategies/virtual_cluster.hpp"
+
+namespace troupe::strategies::simulated {
+
+Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const Membership& membership, core::ConstSpan start)
+    : cluster_(cluster), self_(self), memory_(start.size()), host_(strategy.server(), *this, {.self = self, .membership = membership}, this) {
+  memory_.add(kCenter);
+  for (std::uint8_t k = 0; k < strategy.needs().server_states; ++k) memory_.add(state(k));
+  std::copy(start.begin(), start.end(), memory_.use(kCenter).begin());
+}
+
+void Server::receive(Request request, std::shared_ptr<Parcel> payload) {
+  (void)payload->open();  // unchanged on its way
+  request.id = ++last_request_;
+  payloads_.emplace(request.id, std::move(payload));
+  host_.request(request);
+  if (host_.version() < seen_version_) throw Violation("the version of a shard went back");
+  seen_version_ = host_.version();
+}
+
+Duration Server::now() const { return cluster_.queue().now(); }
+
+void Server::run(const KernelCall& call, RequestId payload) {
+  Parcel* parcel = payload == 0 ? nullptr : payloads_.at(payload).get();
+  const auto contents = parcel ? parcel->open() : core::Span{};
+  const auto& watch = cluster_.options().on_server_kernel;
+  ServerKernel seen{.shard = self_, .call = call, .request = payload, .center_before = {}, .payload_before = {},
+                    .center = memory_.peek(kCenter), .payload = contents};
+  if (watch) {
+    seen.center_before.assign(seen.center.begin(), seen.center.end());
+    seen.payload_before.assign(contents.begin(), contents.end());
+  }
+  strategies::run(cluster_.kernels(), call, [&](Slot slot) { return slot == kPayload ? contents : memory_.use(slot); });
+  if (parcel) parcel->seal();
+  if (watch) watch(seen);
+}
+
+void Server::reply(const ShardReply& reply) {
+  const auto node = payloads_.extract(reply.request);
+  if (node.empty()) throw Violation("a server answered a request that it does not have");
+  (void)node.mapped()->open();  // unchanged while it was held
+  cluster_.network().send({Traffic::reply, self_, reply.worker}, Order::any, [this, reply] { cluster_.worker(reply.worker).answered(reply); });
+}
+
+void Server::set_deadline(DeadlineId id, Duration after) {
+  cluster_.queue().after(after, [this, id] { host_.deadline_passed(id); });
+}
+
+void Server::consumed(const ServerEvent& event) { cluster_.trace().consumed(self_, event, now()); }
+void Server::dropped(const Request& request, const std::string& why) { cluster_.trace().dropped(request, why); }
+
+}  // namespace troupe::strategies::simulated

@@ -1,0 +1,58 @@
+/// A shard of the centre in virtual time: the port of a ServerHost. Works on a request when it arrives, in no time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "strategies/host/server_host.hpp"
+#include "strategies/strategy.hpp"
+#include "tests/strategies/virtual_memory.hpp"
+
+namespace troupe::strategies::simulated {
+
+class Cluster;
+
+/// A kernel that a server ran, with copies of what it read: for tests that check its arithmetic.
+struct ServerKernel {
+  ShardId shard = 0;
+  KernelCall call;
+  RequestId request = 0;        // 0: none
+  std::vector<float> center_before;
+  std::vector<float> payload_before;
+  core::ConstSpan center;
+  core::ConstSpan payload;
+};
+using ServerKernelWatch = std::function<void(const ServerKernel&)>;
+
+class Server final : public ServerPort, public ServerObserver {
+ public:
+  Server(Cluster& cluster, ShardId self, const Strategy& strategy, const Membership& membership, core::ConstSpan start);
+
+  /// A part of an exchange has arrived.
+  void receive(Request request, std::shared_ptr<Parcel> payload);
+  void membership_changed(const Membership& membership) { host_.membership_changed(membership); }
+
+  [[nodiscard]] const ServerHost& host() const noexcept { return host_; }
+  [[nodiscard]] core::ConstSpan center() const { return memory_.peek(kCenter); }
+
+  // ServerPort
+  [[nodiscard]] Duration now() const override;
+  void run(const KernelCall& call, RequestId payload) override;
+  void reply(const ShardReply& reply) override;
+  void set_deadline(DeadlineId id, Duration after) override;
+  // ServerObserver
+  void consumed(const ServerEvent& event) override;
+  void dropped(const Request& request, const std::string& why) override;
+
+ private:
+  Cluster& cluster_;
+  ShardId self_;
+  Memory memory_;
+  std::map<RequestId, std::shared_ptr<Parcel>> payloads_;
+  RequestId last_request_ = 0;
+  Version seen_version_ = 0;
+  ServerHost host_;
+};
+
+}  // namespace troupe::strategies::simulated

@@ -1,0 +1,185 @@
+#include "tests/strategies/virtual_worker.hpp"
+
+#include <algorithm>
+
+#include "tests/strategies/virtual_cluster.hpp"
+
+namespace troupe::strategies::simulated {
+namespace {
+
+/// Staged slots from here on are inboxes, one per sender: beyond any that a strategy names.
+constexpr std::uint8_t kFirstInbox = 128;
+Slot inbox(WorkerId from) { return staged(static_cast<std::uint8_t>(kFirstInbox + from)); }
+
+WorkerPorts ports(Worker& worker, const Needs& needs) {
+  return {worker, needs.servers ? &worker : nullptr, needs.group ? &worker : nullptr, needs.peers ? &worker : nullptr};
+}
+
+}  // namespace
+
+Worker::Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership)
+    : cluster_(cluster), self_(self), memory_(cluster.options().floats), gradient_(floats(cluster.options().floats)),
+      host_(strategy.worker(), ports(*this, strategy.needs()),
+            {.self = self, .seed = cluster.options().seed, .membership = membership, .buckets = std::max(cluster.options().buckets, 1)}, this) {
+  const auto needs = strategy.needs();
+  for (const Slot slot : {kParams, kGrads}) memory_.add(slot);
+  if (core::state_slots(cluster.options().optimizer.kind) > 0) memory_.add(kVelocity);
+  for (const Slot slot : needs.worker_slots) memory_.add(slot);
+  if (needs.peers) {
+    for (const auto peer : membership.workers) memory_.add(inbox(peer));
+  }
+  cluster_.bowl().start(memory_.use(kParams));
+}
+
+void Worker::heard(const EventQueue::Action& what) {
+  if (!alive_) return;
+  what();
+  if (at_rest()) cluster_.leave(self_);
+}
+
+void Worker::later(Duration delay, EventQueue::Action what) {
+  cluster_.queue().after(delay, [this, what = std::move(what)] { heard(what); });
+}
+
+void Worker::start() {
+  later(Duration{0}, [this] { host_.start(0); });
+}
+
+void Worker::membership_changed(const Membership& membership) {
+  heard([&] { host_.membership_changed(membership); });
+}
+
+void Worker::die() { alive_ = false; }
+
+Duration Worker::now() const { return cluster_.queue().now(); }
+
+// ---- steps
+
+void Worker::compute(Step step) {
+  const auto lease = cluster_.take_lease(self_, step);
+  if (!lease) return later(Duration{0}, [this] { host_.stop(); });
+  begin(*lease, step);
+}
+
+void Worker::begin(std::uint64_t lease, Step step) {
+  const core::ConstSpan params = memory_.use(kParams);
+  params_checksum_ = checksum(params);
+  cluster_.bowl().gradient(lease, params, gradient_.view());
+  poison(memory_.use(kGrads));
+  const auto takes = cluster_.step_time(self_, step);
+  const int buckets = cluster_.options().buckets;
+  for (int b = 0; b < buckets; ++b) {
+    later(takes * (b + 1) / buckets, [this, b] { bucket_final(b); });
+  }
+  later(takes, [this, lease] { step_final(lease); });
+}
+
+/// Backward order: bucket 0 is the end of the arena.
+Range Worker::bucket_range(int bucket) const {
+  if (bucket < 0) return memory_.all();
+  const auto buckets = static_cast<std::size_t>(cluster_.options().buckets);
+  return cut(memory_.size(), buckets, buckets - 1 - static_cast<std::size_t>(bucket));
+}
+
+void Worker::bucket_final(int bucket) {
+  const auto range = bucket_range(bucket);
+  const auto from = gradient_.view().subspan(range.offset, range.count);
+  std::copy(from.begin(), from.end(), memory_.use(kGrads, range).begin());
+  host_.bucket_ready(bucket);
+}
+
+void Worker::step_final(std::uint64_t lease) {
+  if (checksum(memory_.use(kParams)) != params_checksum_) throw Violation("parameters changed during a step");
+  if (cluster_.options().buckets == 0) {
+    const auto from = gradient_.view();
+    std::copy(from.begin(), from.end(), memory_.use(kGrads).begin());
+  }
+  cluster_.lease_done(self_);
+  host_.step_done(cluster_.epoch(lease), cluster_.options().optimizer);
+}
+
+void Worker::run(const KernelCall& call) {
+  strategies::run(cluster_.kernels(), call, [this](Slot slot) { return memory_.use(slot); });
+}
+
+void Worker::set_deadline(DeadlineId id, Duration after) {
+  later(after, [this, id] { host_.deadline_passed(id); });
+}
+
+// ---- exchanges with shards
+
+ShardId Worker::shards() const { return cluster_.options().servers; }
+
+void Worker::send(const ShardRequest& request) {
+  const auto range = cut(memory_.size(), shards(), request.shard);
+  const auto parcel = std::make_shared<Parcel>(memory_.lend(request.slot, range), cluster_.options().carriage, request.request.kind);
+  away_.emplace(std::pair{request.request.exchange, request.shard}, Away{parcel, request.slot, range});
+  cluster_.network().send({Traffic::request, self_, request.shard}, Order::fifo,
+                          [this, request, parcel] { cluster_.server(request.shard).receive(request.request, parcel); });
+}
+
+void Worker::answered(const ShardReply& reply) {
+  heard([&] {
+    const auto node = away_.extract({reply.exchange, reply.shard});
+    if (node.empty()) throw Violation("a shard answered twice");
+    node.mapped().parcel->unpack();
+    memory_.give_back(node.mapped().slot, node.mapped().range);
+    host_.replied(reply);
+  });
+}
+
+// ---- collectives
+
+void Worker::reduce(Step step, const Reduce& reduce) {
+  collective(step, reduce.id, {.group = reduce.group, .slot = reduce.slot, .bucket = reduce.bucket, .op = reduce.op});
+}
+
+void Worker::broadcast(Step step, const Broadcast& broadcast) {
+  collective(step, broadcast.id, {.group = broadcast.group, .slot = broadcast.slot, .broadcast = true, .root = broadcast.root});
+}
+
+void Worker::collective(Step step, ExchangeId id, Collectives::Task task) {
+  if (task.group.empty()) task.group = host_.membership().workers;
+  const auto range = bucket_range(task.bucket);
+  const auto part = memory_.lend(task.slot, range);
+  cluster_.collectives().ask(self_, step, id, task, part, [this, id, slot = task.slot, range](Duration waited) {
+    heard([&] {
+      memory_.give_back(slot, range);
+      host_.reduced(id, waited);
+    });
+  });
+}
+
+// ---- peers
+
+bool Worker::send(const SendPeer& message) {
+  if (message.to == self_) throw Violation("a worker sends mail to itself");
+  if (!credit_taken_.emplace(message.to, true).second) return false;
+  auto copy = std::make_shared<core::Buffer>(floats(memory_.size()));
+  const auto from = memory_.use(message.slot);
+  std::copy(from.begin(), from.end(), copy->view().begin());
+  cluster_.network().send({Traffic::mail, self_, message.to}, Order::any,
+                          [this, message, copy] { cluster_.worker(message.to).receive_mail(self_, message.weight, copy); });
+  return true;
+}
+
+void Worker::receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector) {
+  if (!alive_) return cluster_.lose_mail(weight);
+  heard([&] {
+    std::copy(vector->view().begin(), vector->view().end(), memory_.use(inbox(from)).begin());
+    host_.peer_mail({.from = from, .weight = weight, .slot = inbox(from)});
+  });
+}
+
+void Worker::release(Slot slot) {
+  poison(memory_.use(slot));
+  const WorkerId from = slot.index - kFirstInbox;
+  cluster_.network().send({Traffic::credit, self_, from}, Order::any, [this, from] { cluster_.worker(from).credit_returned(self_); });
+}
+
+// ---- who watches
+
+void Worker::consumed(const WorkerEvent& event) { cluster_.trace().consumed(self_, event, now()); }
+void Worker::exchanged(const ExchangeRecord& record) { cluster_.trace().exchanged(record); }
+
+}  // namespace troupe::strategies::simulated

@@ -1,0 +1,82 @@
+/// A worker in virtual time: all the ports of a WorkerHost. Its gradients are those of a Bowl.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "strategies/host/worker_host.hpp"
+#include "strategies/strategy.hpp"
+#include "tests/strategies/virtual_collectives.hpp"
+#include "tests/strategies/virtual_memory.hpp"
+
+namespace troupe::strategies::simulated {
+
+class Cluster;
+
+class Worker final : public WorkerPort, public ShardPort, public GroupPort, public PeerPort, public WorkerObserver {
+ public:
+  Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership);
+
+  void start();
+  void answered(const ShardReply& reply);
+  /// A peer's vector; the sender has at most one on its way to each peer, or unread there.
+  void receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector);
+  void credit_returned(WorkerId from) { credit_taken_.erase(from); }
+  void membership_changed(const Membership& membership);
+  /// The machine is gone: nothing is heard or said any more. What it lent stays until it has been answered.
+  void die();
+
+  [[nodiscard]] const WorkerHost& host() const noexcept { return host_; }
+  [[nodiscard]] WorkerHost& host() noexcept { return host_; }
+  [[nodiscard]] core::ConstSpan peek(Slot slot) const { return memory_.peek(slot); }
+  [[nodiscard]] core::ConstSpan params() const { return peek(kParams); }
+  [[nodiscard]] bool alive() const noexcept { return alive_; }
+  /// No steps any more and nothing in flight.
+  [[nodiscard]] bool at_rest() const noexcept { return !alive_ || (host_.stopped() && host_.in_flight() == 0); }
+
+  // WorkerPort
+  [[nodiscard]] Duration now() const override;
+  void compute(Step step) override;
+  void run(const KernelCall& call) override;
+  void set_deadline(DeadlineId id, Duration after) override;
+  // ShardPort
+  [[nodiscard]] ShardId shards() const override;
+  void send(const ShardRequest& request) override;
+  // GroupPort
+  void reduce(Step step, const Reduce& reduce) override;
+  void broadcast(Step step, const Broadcast& broadcast) override;
+  // PeerPort
+  [[nodiscard]] bool send(const SendPeer& message) override;
+  void release(Slot slot) override;
+  // WorkerObserver
+  void consumed(const WorkerEvent& event) override;
+  void exchanged(const ExchangeRecord& record) override;
+
+ private:
+  struct Away {
+    std::shared_ptr<Parcel> parcel;
+    Slot slot;
+    Range range;
+  };
+  /// Does `what` after `delay`, if the worker still lives then, and looks whether it has come to rest.
+  void later(Duration delay, EventQueue::Action what);
+  void heard(const EventQueue::Action& what);
+  void begin(std::uint64_t lease, Step step);
+  void bucket_final(int bucket);
+  void step_final(std::uint64_t lease);
+  [[nodiscard]] Range bucket_range(int bucket) const;
+  void collective(Step step, ExchangeId id, Collectives::Task task);
+
+  Cluster& cluster_;
+  WorkerId self_;
+  Memory memory_;
+  core::Buffer gradient_;                  // computed at the step's begin, final bucket by bucket
+  std::map<std::pair<ExchangeId, ShardId>, Away> away_;
+  std::map<WorkerId, bool> credit_taken_;
+  std::uint64_t params_checksum_ = 0;      // while computing
+  bool alive_ = true;
+  WorkerHost host_;
+};
+
+}  // namespace troupe::strategies::simulated

@@ -1,0 +1,132 @@
+/// Who stood still, for how long and why; with a clock that moves when the test says so.
+#include <gtest/gtest.h>
+
+#include "strategies/host/worker_host.hpp"
+#include "tests/strategies/scripted.hpp"
+
+namespace troupe::strategies {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// At every StepDone an exchange with both shards that it waits for (`overlap` false) or not.
+struct Stage {
+  explicit Stage(bool overlap)
+      : ports(2), host(std::make_unique<ScriptedWorker>([overlap](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+                         if (std::holds_alternative<Started>(event)) then.compute();
+                         if (const auto* done = std::get_if<StepDone>(&event)) {
+                           then.apply(fill(kAcc, 0));
+                           then.push_pull(done->step, overlap ? staged(0) : kParams);
+                           if (overlap) then.compute();
+                         }
+                         if (std::holds_alternative<ExchangeDone>(event) && !overlap) then.compute();
+                       }),
+                       {ports, &ports}, {}, &events) {
+    host.start(0);
+  }
+  void pass(Duration time) { ports.clock.advance(time); }
+  NotingPorts ports;
+  EventNames events;
+  WorkerHost host;
+};
+
+TEST(WorkerHostTime, StandingStillIsSplitIntoWaitingForOthersAndExchanging) {
+  Stage s(false);
+  s.pass(100ms);  // computing is neither
+  s.host.step_done(0, {});
+  s.pass(3ms);
+  s.host.replied({.shard = 0, .exchange = 0, .held = 2ms});
+  s.pass(7ms);
+  s.host.replied({.shard = 1, .exchange = 0, .held = 4ms});
+  EXPECT_EQ(s.host.totals().wait, 4ms) << "shards wait side by side: the longest counts";
+  EXPECT_EQ(s.host.totals().exchange, 6ms);
+  const auto& record = s.events.records.at(0);
+  EXPECT_EQ(record.blocked, 10ms);
+  EXPECT_EQ(record.wait, 4ms);
+  EXPECT_EQ(record.transfer, 10ms);
+  EXPECT_EQ(record.step, 1U);
+  EXPECT_EQ(record.delay, 0U);
+}
+
+TEST(WorkerHostTime, OwnKernelsAreWork) {
+  Stage s(false);
+  s.ports.kernel_takes = 5ms;
+  s.host.step_done(0, {});
+  s.pass(1ms);
+  for (const ShardId shard : {0U, 1U}) s.host.replied({.shard = shard, .exchange = 0});
+  EXPECT_EQ(s.host.totals().local, 5ms);
+  EXPECT_EQ(s.host.totals().exchange, 1ms);
+  EXPECT_EQ(s.host.totals().wait, 0ms);
+}
+
+TEST(WorkerHostTime, WaitIsNeverMoreThanTheTimeStoodStill) {
+  Stage s(false);
+  s.host.step_done(0, {});
+  s.pass(2ms);
+  for (const ShardId shard : {0U, 1U}) s.host.replied({.shard = shard, .exchange = 0, .held = 1h});
+  EXPECT_EQ(s.host.totals().wait, 2ms);
+  EXPECT_EQ(s.host.totals().exchange, 0ms);
+}
+
+TEST(WorkerHostTime, AnAnswerThatCameDuringAStepKeepsItsTimeAndBlocksNobody) {
+  Stage s(true);
+  s.host.step_done(0, {});
+  s.pass(2ms);
+  s.host.replied({.shard = 0, .exchange = 0, .held = 1ms});
+  s.host.replied({.shard = 1, .exchange = 0, .held = 1ms});
+  s.pass(98ms);
+  s.ports.kernel_takes = 5ms;
+  s.host.step_done(0, {});
+  const auto& record = s.events.records.at(0);
+  EXPECT_EQ(record.transfer, 2ms) << "not until the step's end";
+  EXPECT_EQ(record.blocked, 0ms);
+  EXPECT_EQ(record.wait, 0ms);
+  EXPECT_EQ(record.delay, 0U) << "sent after step 1 was completed, applied before step 2 is";
+  EXPECT_EQ(s.host.totals().wait + s.host.totals().exchange, 0ms);
+}
+
+TEST(WorkerHostTime, DelayCountsTheStepsBetweenSendingAndApplying) {
+  Stage s(true);
+  s.host.step_done(0, {});
+  s.host.replied({.shard = 0, .exchange = 0, .staleness = 3});
+  // The second exchange would need the slot that the first still has: two steps without one.
+  EXPECT_THROW(s.host.step_done(0, {}), std::logic_error);
+
+  NotingPorts ports;
+  EventNames events;
+  WorkerHost host(std::make_unique<ScriptedWorker>([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+                    const auto* done = std::get_if<StepDone>(&event);
+                    if (done && done->step == 0) then.push_pull(0, staged(0));
+                    if (done || std::holds_alternative<Started>(event)) then.compute();
+                  }),
+                  {ports, &ports}, {}, &events);
+  host.start(0);
+  for (int step = 0; step < 4; ++step) host.step_done(0, {});
+  host.replied({.shard = 0, .exchange = 0, .staleness = 3});
+  host.step_done(0, {});
+  EXPECT_EQ(events.records.at(0).delay, 3U);
+  EXPECT_EQ(host.totals().staleness_max, 3U);
+  EXPECT_EQ(host.totals().staleness_sum, 3U);
+  EXPECT_EQ(host.totals().parts, 1U);
+}
+
+TEST(WorkerHostTime, ACollectiveThatWaitedForItsLastMemberIsWait) {
+  NotingPorts ports;
+  EventNames events;
+  WorkerHost host(std::make_unique<ScriptedWorker>([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+                    if (std::holds_alternative<StepDone>(event)) return then.reduce(1, kGrads, ReduceOp::mean);
+                    then.compute();
+                  }),
+                  {ports, nullptr, &ports}, {}, &events);
+  host.start(0);
+  host.step_done(0, {});
+  ports.clock.advance(10ms);
+  host.reduced(1, 8ms);
+  EXPECT_EQ(host.totals().wait, 8ms);
+  EXPECT_EQ(host.totals().exchange, 2ms);
+  EXPECT_EQ(host.totals().exchanges, 1U);
+  EXPECT_EQ(events.records.at(0).parts, 0U);
+}
+
+}  // namespace
+}  // namespace troupe::strategies
