@@ -18,7 +18,7 @@ struct ConsoleOptions {
   Mode mode = Mode::automatic;    // automatic: live when the stream is a terminal
   bool color = true;              // NO_COLOR and plain switch it off
   std::FILE* stream = stderr;     // not owned
-  std::stop_token stop;           // once requested, a note says what happens now: only the console knows where to write it
+  std::stop_token stop{};         // once requested, a note says what happens now: only the console knows where to write it
 };
 
 class Console {

@@ -46,7 +46,7 @@ void CoordinatorBody::begin(const Company& company) {
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   saved_at_epoch_ = setup_.book->epoch();
   saved_at_s_ = train_s_;
-  saved_at_step_ = progress_.steps();
+  saved_at_step_ = granted_ = progress_.steps();
   if (setup_.resumed) {
     if (setup_.book->epoch_done()) return when_quiet();  // interrupted in the last step of an epoch, or to train longer
     return train();
@@ -75,10 +75,13 @@ void CoordinatorBody::asked(const LeaseRequest& request) {
 
 void CoordinatorBody::serve(std::uint32_t worker) {
   LeaseGrant grant;
+  const auto period = static_cast<std::uint64_t>(setup_.settings->checkpoint.steps);
   while (wants_[worker] > 0) {
+    if (period > 0 && granted_ >= saved_at_step_ + period) setup_.book->pause();  // workers report too rarely to count by
     const auto lease = setup_.book->grant(worker);
     if (!lease) break;
     --wants_[worker];
+    ++granted_;
     grant.leases.push_back(*lease);
     journal_.add(encode(LeaseGranted{worker, *lease}));
   }
@@ -101,9 +104,8 @@ void CoordinatorBody::check_limits() {
   const double now_s = train_s_ + core::seconds(setup_.clock->now() - training_since_);
   if (max_s > 0 && now_s >= max_s) stop_ = true;
   const auto& period = setup_.settings->checkpoint;
-  const bool steps_due = period.steps > 0 && progress_.steps() >= saved_at_step_ + static_cast<std::uint64_t>(period.steps);
   const bool time_due = period.seconds > 0 && now_s >= saved_at_s_ + period.seconds;
-  if (stop_ || steps_due || time_due) setup_.book->pause();
+  if (stop_ || time_due) setup_.book->pause();
 }
 
 void CoordinatorBody::interrupt() {
