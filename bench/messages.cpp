@@ -1,0 +1,143 @@
+// What an exchange costs beyond its arithmetic: a request from a worker to a server and the answer, through the real server
+// actor with a shard of 16 floats, beside a bare round trip between two threads over condition variables. What limits it: two
+// wake-ups of a sleeping thread. Prints the median of the rounds; they alternate, so a noisy machine disturbs both alike.
+//
+//     bench_messages [ROUNDS] [ROUND_TRIPS]
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "actors/assembly.hpp"
+#include "actors/server.hpp"
+#include "actors/worker.hpp"
+#include "strategies/registry.hpp"
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::actors;
+
+double microseconds(core::Duration total, int trips) { return core::seconds(total) / trips * 1e6; }
+
+/// Two threads hand a token to and fro, each waiting on its own condition variable.
+double condition_variables(int trips, const core::Clock& clock) {
+  struct Side {
+    std::mutex mutex;
+    std::condition_variable arrived;
+    int tokens = 0;
+    void give() {
+      {
+        const std::lock_guard lock(mutex);
+        ++tokens;
+      }
+      arrived.notify_one();
+    }
+    void take() {
+      std::unique_lock lock(mutex);
+      arrived.wait(lock, [this] { return tokens > 0; });
+      --tokens;
+    }
+  } ping, pong;
+  std::jthread other([&] {
+    for (int i = 0; i < trips; ++i) {
+      ping.take();
+      pong.give();
+    }
+  });
+  const auto began = clock.now();
+  for (int i = 0; i < trips; ++i) {
+    ping.give();
+    pong.take();
+  }
+  return microseconds(clock.now() - began, trips);
+}
+
+struct ProberState {
+  Company company;
+  std::shared_ptr<core::Buffer> slice;
+  int left = 0;
+  int trips = 0;
+  core::Duration began{0};
+  std::optional<caf::typed_response_promise<SnapshotTaken>> done;
+};
+
+/// Speaks a worker's language to the server and does nothing else; SnapshotOrder starts a round and is answered after it.
+WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> self, const core::Clock* clock) {
+  const auto ask = [self] {
+    const strategies::Request request{.worker = 0, .exchange = static_cast<std::uint64_t>(self->state.left)};
+    self->send(self->state.company.servers[0], ShardMessage{0, request}, Lent{self->state.slice->view(), self->state.slice});
+  };
+  return {
+      [](const Prepare&) -> caf::result<Prepared, LayoutRef> { return {Prepared{}, LayoutRef{}}; },
+      [self](const Company& company) {
+        static core::HostAllocator memory;
+        self->state.company = company;
+        self->state.slice = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory, 16)));
+      },
+      [](const BatchReady&, const LentBatch&) {},
+      [](const StepOrder&) {},
+      [](const StepEnd&) {},
+      [self, clock, ask](const ShardAnswer&) {
+        if (--self->state.left > 0) return ask();
+        const auto took = clock->now() - self->state.began;
+        self->state.done->deliver(SnapshotTaken{0, static_cast<std::uint64_t>(took.count())});
+      },
+      [](const CollectiveOffer&, const Lent&) {},
+      [](const CollectiveDone&) {},
+      [self, clock, ask](const SnapshotOrder& order, const Lent&) -> caf::result<SnapshotTaken> {
+        self->state.left = self->state.trips = static_cast<int>(order.id);
+        self->state.began = clock->now();
+        self->state.done = self->make_response_promise<SnapshotTaken>();
+        const auto promise = *self->state.done;
+        ask();
+        return promise;
+      },
+      [](const DeadlineReached&) {},
+      [](const Dismissal&) { return Dismissed{}; },
+      [](const Tick&) {},
+      [self](const Halt&) { self->quit(); },
+  };
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 7;
+  const int trips = argc > 2 ? std::atoi(argv[2]) : 20000;
+  const core::SteadyClock clock;
+  core::HostAllocator memory;
+  const auto config = core::Config::parse(schema(), "[model]\nname = \"mlp\"\n[data]\nname = \"glyphs\"\n[strategy]\nname = \"easgd\"\n", "bench", {});
+  const std::shared_ptr<const strategies::Strategy> strategy = std::move(*strategies::make(*config, {}));
+
+  SystemConfig system_config;
+  caf::actor_system system(system_config);
+  ServerSetup setup{.self = 0, .workers = 1, .strategy = strategy, .kernels = &core::host_kernels(),
+                    .center = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory, 16))), .states = {}, .clock = &clock};
+  Company company;
+  company.servers.push_back(system.spawn<caf::detached>(server, std::move(setup)));
+  company.workers.push_back(system.spawn<caf::detached>(prober, &clock));
+  caf::scoped_actor self(system);
+  self->send(company.servers[0], company);
+  self->send(company.workers[0], company);
+
+  std::vector<double> bare;
+  std::vector<double> actors;
+  for (int round = 0; round < rounds; ++round) {
+    bare.push_back(condition_variables(trips, clock));
+    self->request(company.workers[0], std::chrono::minutes(5), SnapshotOrder{static_cast<std::uint64_t>(trips), {}}, Lent{})
+        .receive([&](const SnapshotTaken& taken) { actors.push_back(microseconds(core::Duration{static_cast<std::int64_t>(taken.hash)}, trips)); },
+                 [&](const caf::error& error) { std::fprintf(stderr, "%s\n", system.render(error).c_str()); });
+  }
+  self->send(company.workers[0], Halt{});
+  self->send(company.servers[0], Halt{});
+  std::printf("condition variables %6.2f us   worker-server-worker %6.2f us   ratio %.2f\n", median(bare), median(actors), median(actors) / median(bare));
+}
