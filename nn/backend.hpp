@@ -35,33 +35,33 @@ struct CompileOptions {
   std::int64_t batch = 64;
   Precision precision = Precision::fp32;
   int device = 0;
-  int threads = 1;                       // of this replica alone
-  std::uint64_t seed = 1;                // of dropout
-  core::Allocator* arenas = nullptr;     // parameters, gradients, statistics; outlives the replica
-  bool training = true;                  // false: evaluate() only, no gradients, no backward workspace
-  const Plan* plan = nullptr;            // null: choose, and report in Replica::plan()
+  int threads = 1;                    // of this replica alone
+  std::uint64_t seed = 1;             // of dropout
+  core::Allocator* arenas = nullptr;  // parameters, gradients, statistics; outlives the replica
+  bool training = true;               // false: evaluate() only, no gradients, no backward workspace
+  const Plan* plan = nullptr;         // null: choose, and report in Replica::plan()
 };
 
 /// One batch in the replica's memory space. images [batch, channels, height, width], labels [batch] in [0, classes).
 struct Batch {
   std::span<const float> images;
   std::span<const std::int32_t> labels;
-  std::uint64_t lease = 0;               // keys dropout: the same lease drops the same units whoever computes it
-  std::int64_t count = 0;                // samples that matter (≤ batch); the rest is padding that evaluate() leaves out
+  std::uint64_t lease = 0;  // keys dropout: the same lease drops the same units whoever computes it
+  std::int64_t count = 0;   // samples that matter (≤ batch); the rest is padding that evaluate() leaves out
 };
 
 /// Means and counts over one batch. A label's rank is the number of classes with a greater output, or an equal one and a lower
 /// index: top1 counts rank 0, top5 ranks below 5. top5 is 0 for models with fewer than five classes.
 struct StepResult {
-  double loss = 0;                       // mean over the samples
-  std::int64_t top1 = 0;                 // correct samples
+  double loss = 0;        // mean over the samples
+  std::int64_t top1 = 0;  // correct samples
   std::int64_t top5 = 0;
   std::int64_t samples = 0;
 };
 
 /// A run of consecutive arena floats whose gradients become final together, in backward order: bucket 0 first.
 struct Bucket {
-  std::size_t offset = 0;                // floats; a multiple of kAlignmentFloats
+  std::size_t offset = 0;  // floats; a multiple of kAlignmentFloats
   std::size_t count = 0;
 };
 
@@ -74,14 +74,15 @@ class Replica {
 
   [[nodiscard]] virtual const Graph& graph() const noexcept = 0;
   [[nodiscard]] virtual std::int64_t batch() const noexcept = 0;
-  [[nodiscard]] virtual const std::shared_ptr<const Layout>& layout() const noexcept = 0;  ///< of every arena but statistics
+  /// Of every arena but statistics().
+  [[nodiscard]] virtual const std::shared_ptr<const Layout>& layout() const noexcept = 0;
   [[nodiscard]] std::uint64_t layout_fingerprint() const noexcept { return layout()->fingerprint(); }
 
   /// The float32 master arenas. Whoever writes to parameters() says so with parameters_written().
   [[nodiscard]] virtual core::Span parameters() noexcept = 0;
-  [[nodiscard]] virtual core::Span gradients() noexcept = 0;                  ///< empty when not training
-  [[nodiscard]] virtual core::Span statistics() noexcept = 0;                 ///< running values of normalisation; may be empty
-  virtual void parameters_written() noexcept = 0;                             ///< working copies are rebuilt before the next use
+  [[nodiscard]] virtual core::Span gradients() noexcept = 0;   ///< empty when not training
+  [[nodiscard]] virtual core::Span statistics() noexcept = 0;  ///< running values of normalisation; may be empty
+  virtual void parameters_written() noexcept = 0;              ///< working copies are rebuilt before the next use
   [[nodiscard]] virtual std::uint64_t parameters_version() const noexcept = 0;
 
   /// Buckets in the order in which backward finishes them; together they cover the arena exactly once.
@@ -89,7 +90,8 @@ class Replica {
 
   /// Forward, loss, backward: gradients() is overwritten with the mean gradient. `on_bucket_ready(b)` is called on this
   /// thread as soon as bucket b is final; it may be empty. Errc::data: a label outside [0, classes), naming the sample.
-  [[nodiscard]] virtual core::Result<StepResult> step(const Batch& batch, const std::function<void(int)>& on_bucket_ready) = 0;
+  [[nodiscard]] virtual core::Result<StepResult> step(const Batch& batch,
+                                                      const std::function<void(int)>& on_bucket_ready) = 0;
 
   /// One optimizer step over the whole arena with gradients(); velocity is arena-shaped or empty (core::state_slots).
   virtual void apply(const core::OptimizerStep& step, core::Span velocity) = 0;
@@ -106,19 +108,20 @@ class Replica {
   }
 
   [[nodiscard]] virtual const Plan& plan() const noexcept = 0;
-  [[nodiscard]] virtual std::size_t workspace_bytes() const noexcept = 0;     ///< everything but the arenas
+  [[nodiscard]] virtual std::size_t workspace_bytes() const noexcept = 0;  ///< everything but the arenas
 };
 
 /// Makes replicas. Thread-safe. Outlives them.
 class Backend {
  public:
   virtual ~Backend() = default;
-  [[nodiscard]] virtual std::string name() const = 0;                         ///< "cpu", "cuda"
+  [[nodiscard]] virtual std::string name() const = 0;  ///< "cpu", "cuda"
   [[nodiscard]] virtual Capabilities capabilities() const = 0;
   /// Kernels for vectors in this backend's arenas. On a device, ordered by the calling thread's stream.
   [[nodiscard]] virtual const core::Kernels& kernels() const noexcept = 0;
   /// Errc::config when the graph cannot be computed as asked (names the node), no_space when memory runs out.
-  [[nodiscard]] virtual core::Result<std::unique_ptr<Replica>> compile(const Graph& graph, const CompileOptions& options) = 0;
+  [[nodiscard]] virtual core::Result<std::unique_ptr<Replica>> compile(const Graph& graph,
+                                                                       const CompileOptions& options) = 0;
 };
 
 }  // namespace troupe::nn

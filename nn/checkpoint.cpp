@@ -18,11 +18,13 @@ constexpr const char* kFormatValue = "troupe-checkpoint-1";
 constexpr const char* kStepKey = "step";
 
 /// What a save leaves in the directory, decided from what is there.
-Manifest plan(std::int64_t step, const std::vector<std::int64_t>& newest_first, const std::set<std::int64_t>& corrupt, int keep) {
+Manifest plan(std::int64_t step, const std::vector<std::int64_t>& newest_first, const std::set<std::int64_t>& corrupt,
+              int keep) {
   Manifest manifest{{step}, {}};
   for (const auto other : newest_first) {
     if (other == step) continue;
-    const bool wanted = other < step && !corrupt.contains(other) && manifest.kept.size() < static_cast<std::size_t>(keep);
+    const bool wanted =
+        other < step && !corrupt.contains(other) && manifest.kept.size() < static_cast<std::size_t>(keep);
     (wanted ? manifest.kept : manifest.removed).push_back(other);
   }
   return manifest;
@@ -34,16 +36,19 @@ core::Result<CheckpointStore> CheckpointStore::open(std::string directory, int k
   if (auto made = files.create_directories(directory); !made) return tl::unexpected(std::move(made.error()));
   // A directory that was made just now is lost with a crash until its parent is safe, and all generations with it.
   const std::string parent = std::filesystem::path(directory).parent_path();
-  if (auto synced = files.sync_directory(parent.empty() ? "." : parent); !synced) return tl::unexpected(std::move(synced.error()));
+  if (auto synced = files.sync_directory(parent.empty() ? "." : parent); !synced)
+    return tl::unexpected(std::move(synced.error()));
   CheckpointStore store(std::move(directory), std::max(keep, kMinGenerations), files);
   const auto names = files.list(store.directory_);
   if (!names) return tl::unexpected(names.error());
   for (const auto& name : *names)
-    if (name.ends_with(kTemporarySuffix)) (void)files.remove(store.path_of(name));  // where nothing may be removed, one can still load
+    if (name.ends_with(kTemporarySuffix))
+      (void)files.remove(store.path_of(name));  // where nothing may be removed, one can still load
   return store;
 }
 
-core::Result<std::string> CheckpointStore::save(std::int64_t step, std::span<const TensorView> tensors, const Metadata& metadata) {
+core::Result<std::string> CheckpointStore::save(std::int64_t step, std::span<const TensorView> tensors,
+                                                const Metadata& metadata) {
   const auto existing = generations();
   if (!existing) return tl::unexpected(existing.error());
   Metadata all = metadata;
@@ -53,16 +58,19 @@ core::Result<std::string> CheckpointStore::save(std::int64_t step, std::span<con
   if (!encoded) return tl::unexpected(encoded.error());
 
   const std::string name = checkpoint_name(step);
-  if (auto written = replace_file(*files_, directory_, name, encoded->parts()); !written) return tl::unexpected(std::move(written.error()));
+  if (auto written = replace_file(*files_, directory_, name, encoded->parts()); !written)
+    return tl::unexpected(std::move(written.error()));
   corrupt_.erase(step);  // what stands there now is new
 
   const Manifest manifest = plan(step, *existing, corrupt_, keep_);
   const std::string text = encode_manifest(manifest);
   const std::array<Bytes, 1> parts{std::as_bytes(std::span(text))};
-  if (auto written = replace_file(*files_, directory_, std::string(kManifestName), parts); !written) return tl::unexpected(std::move(written.error()));
+  if (auto written = replace_file(*files_, directory_, std::string(kManifestName), parts); !written)
+    return tl::unexpected(std::move(written.error()));
 
   for (const auto old : manifest.removed)
-    if (files_->remove(path_of(checkpoint_name(old)))) corrupt_.erase(old);  // one that stays is listed again, and tried again, by the next save
+    if (files_->remove(path_of(checkpoint_name(old))))
+      corrupt_.erase(old);  // one that stays is listed again, and tried again, by the next save
   return path_of(name);
 }
 
@@ -83,36 +91,46 @@ core::Result<NewestCheckpoint> CheckpointStore::load_newest() {
   if (const auto manifest = read_manifest(*files_, path_of(std::string(kManifestName)))) {
     for (const auto step : manifest->kept)
       if (std::ranges::find(*steps, step) == steps->end())
-        refused.push_back(fmt::format("{}: it is missing, though the manifest names it", path_of(checkpoint_name(step))));
+        refused.push_back(
+            fmt::format("{}: it is missing, though the manifest names it", path_of(checkpoint_name(step))));
     // Better than nothing, and worse than everything else.
-    std::ranges::stable_partition(*steps, [&](std::int64_t step) { return std::ranges::find(manifest->removed, step) == manifest->removed.end(); });
+    std::ranges::stable_partition(*steps, [&](std::int64_t step) {
+      return std::ranges::find(manifest->removed, step) == manifest->removed.end();
+    });
   } else if (!steps->empty()) {
     refused.push_back(manifest.error().message + " (the directory was searched instead)");
   }
   for (const auto step : *steps) {
     const std::string path = path_of(checkpoint_name(step));
     auto checkpoint = load_checkpoint(path, *files_);
-    if (checkpoint && checkpoint->step == step) return NewestCheckpoint{std::move(*checkpoint), path, std::move(refused)};
-    if (checkpoint) checkpoint = core::fail(core::Errc::corrupt, fmt::format("{}: it holds step {}", path, checkpoint->step));
+    if (checkpoint && checkpoint->step == step)
+      return NewestCheckpoint{std::move(*checkpoint), path, std::move(refused)};
+    if (checkpoint)
+      checkpoint = core::fail(core::Errc::corrupt, fmt::format("{}: it holds step {}", path, checkpoint->step));
     if (checkpoint.error().code == core::Errc::corrupt) corrupt_.insert(step);
     refused.push_back(checkpoint.error().message);
   }
   if (steps->empty()) return core::fail(core::Errc::io, fmt::format("there is no checkpoint in {}", directory_));
-  return core::fail(core::Errc::corrupt, fmt::format("no checkpoint in {} can be used: {}", directory_, fmt::join(refused, "; ")));
+  return core::fail(core::Errc::corrupt,
+                    fmt::format("no checkpoint in {} can be used: {}", directory_, fmt::join(refused, "; ")));
 }
 
 core::Result<Checkpoint> load_checkpoint(const std::string& path, FileSystem& files) {
   auto file = read_safetensors(files, path, Checksums::required);
   if (!file) return tl::unexpected(std::move(file.error()));
-  const auto corrupt = [&](const std::string& why) { return core::fail(core::Errc::corrupt, fmt::format("{}: {}", path, why)); };
+  const auto corrupt = [&](const std::string& why) {
+    return core::fail(core::Errc::corrupt, fmt::format("{}: {}", path, why));
+  };
   const auto format = file->text(kFormatKey);
   if (!format) return tl::unexpected(format.error());
-  if (*format != kFormatValue) return corrupt(fmt::format("its format is \"{}\", this version reads \"{}\"", *format, kFormatValue));
+  if (*format != kFormatValue)
+    return corrupt(fmt::format("its format is \"{}\", this version reads \"{}\"", *format, kFormatValue));
   const auto text = file->text(kStepKey);
   if (!text) return tl::unexpected(text.error());
   std::int64_t step = -1;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), step);
-  if (error != std::errc{} || end != text->data() + text->size() || step < 0) return corrupt(fmt::format("its step \"{}\" is not a number", *text));
+  if (error != std::errc{} || end != text->data() + text->size() || step < 0)
+    return corrupt(fmt::format("its step \"{}\" is not a number", *text));
   return Checkpoint{step, std::move(*file)};
 }
 

@@ -34,13 +34,15 @@ class CheckpointStore {
 
   /// Opens `directory`, made if need be, and removes temporaries that a killed writer left. `keep` below kMinGenerations counts as
   /// that. `files` outlives the store.
-  [[nodiscard]] static core::Result<CheckpointStore> open(std::string directory, int keep = kMinGenerations, FileSystem& files = system_files());
+  [[nodiscard]] static core::Result<CheckpointStore> open(std::string directory, int keep = kMinGenerations,
+                                                          FileSystem& files = system_files());
 
   /// Writes generation `step` ≥ 0 and then the manifest, both by replace_file; when all that is durable, deletes what is no longer
   /// kept: all but the newest `keep` generations, those that load_newest() found corrupt, and those above `step`, which belong to
   /// a course of the run that was given up. Returns the file's path.
   /// After an Error (no_space, io: names the path) the former generations are untouched and still load; a later call may succeed.
-  [[nodiscard]] core::Result<std::string> save(std::int64_t step, std::span<const TensorView> tensors, const Metadata& metadata);
+  [[nodiscard]] core::Result<std::string> save(std::int64_t step, std::span<const TensorView> tensors,
+                                               const Metadata& metadata);
 
   /// The newest generation that is whole, going back one by one. Errc::corrupt when all are bad (with the reasons), Errc::io when
   /// there is none at all.
@@ -49,7 +51,8 @@ class CheckpointStore {
   [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
 
  private:
-  CheckpointStore(std::string directory, int keep, FileSystem& files) : directory_(std::move(directory)), keep_(keep), files_(&files) {}
+  CheckpointStore(std::string directory, int keep, FileSystem& files)
+      : directory_(std::move(directory)), keep_(keep), files_(&files) {}
   [[nodiscard]] core::Result<std::vector<std::int64_t>> generations() const;  // newest first
   [[nodiscard]] std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
 

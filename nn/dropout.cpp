@@ -14,8 +14,8 @@ void dropout_mask(std::uint64_t seed, std::uint64_t lease, int node, double rate
   const auto kept = static_cast<float>(1.0 / (1.0 - rate));
   // Whole blocks of the stream that core::Random walks word by word (the test holds the two together).
   const std::array<std::uint32_t, 2> key{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
-  std::array<std::uint32_t, 4> counter{0, static_cast<std::uint32_t>(core::Purpose::dropout), static_cast<std::uint32_t>(index),
-                                       static_cast<std::uint32_t>(index >> 32)};
+  std::array<std::uint32_t, 4> counter{0, static_cast<std::uint32_t>(core::Purpose::dropout),
+                                       static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32)};
   for (std::size_t first = 0; first < out.size(); first += 4, ++counter[0]) {
     const auto words = core::philox(counter, key);
     const std::size_t count = std::min<std::size_t>(4, out.size() - first);

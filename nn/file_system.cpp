@@ -1,12 +1,12 @@
 #include "nn/file_system.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <filesystem>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -80,7 +80,8 @@ class SystemFiles final : public FileSystem {
   core::Result<std::vector<std::string>> list(const std::string& path) override {
     std::error_code error;
     std::vector<std::string> names;
-    for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) names.push_back(it->path().filename());
+    for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
+      names.push_back(it->path().filename());
     if (error) return failed("list directory", path, error.value());
     std::ranges::sort(names);
     return names;
@@ -98,7 +99,8 @@ class SystemFiles final : public FileSystem {
   static core::Result<std::vector<std::byte>> read_all(int file, const std::string& path) {
     struct stat status {};
     if (::fstat(file, &status) != 0) return failed("read", path);
-    if (!S_ISREG(status.st_mode)) return core::fail(core::Errc::io, fmt::format("cannot read {}: not a regular file", path));
+    if (!S_ISREG(status.st_mode))
+      return core::fail(core::Errc::io, fmt::format("cannot read {}: not a regular file", path));
     std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
     std::size_t done = 0;
     while (done < bytes.size()) {
@@ -133,7 +135,8 @@ FileSystem& system_files() noexcept {
   return files;
 }
 
-core::Result<void> replace_file(FileSystem& files, const std::string& directory, const std::string& name, std::span<const Bytes> parts) {
+core::Result<void> replace_file(FileSystem& files, const std::string& directory, const std::string& name,
+                                std::span<const Bytes> parts) {
   const std::string path = fmt::format("{}/{}", directory, name);
   const std::string temporary = path + std::string(kTemporarySuffix);
   auto result = files.remove(temporary);  // of a writer that was killed

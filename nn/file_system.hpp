@@ -47,6 +47,7 @@ inline constexpr std::string_view kTemporarySuffix = ".tmp";
 /// old contents or the new, whole: temporary file in the same directory → write → fsync → rename → fsync of the directory.
 /// After an Error no temporary is left (unless removing fails too) and a failed fsync is not tried again: call once more, and a
 /// new file is written.
-[[nodiscard]] core::Result<void> replace_file(FileSystem& files, const std::string& directory, const std::string& name, std::span<const Bytes> parts);
+[[nodiscard]] core::Result<void> replace_file(FileSystem& files, const std::string& directory, const std::string& name,
+                                              std::span<const Bytes> parts);
 
 }  // namespace troupe::nn

@@ -87,7 +87,8 @@ struct Inference {
     if (auto p = check_initialiser(layer.weight)) return p;
     if (auto p = check_window(input, layer.kernel, layer.stride, layer.padding)) return p;
     if (!bounded_product({layer.outputs, input.channels, layer.kernel, layer.kernel}))
-      return fmt::format("a weight of {} x {} x {} x {} is too large", layer.outputs, input.channels, layer.kernel, layer.kernel);
+      return fmt::format("a weight of {} x {} x {} x {} is too large", layer.outputs, input.channels, layer.kernel,
+                         layer.kernel);
     output = {layer.outputs, windows(input.height, layer.kernel, layer.stride, layer.padding),
               windows(input.width, layer.kernel, layer.stride, layer.padding)};
     weight = {layer.outputs, input.channels, layer.kernel, layer.kernel};
@@ -143,8 +144,10 @@ core::Result<Graph> Graph::sequential(std::string name, Shape input, std::vector
   const auto refuse = [&](const std::string& why) {
     return core::fail(core::Errc::config, fmt::format("model \"{}\": {}", name, why));
   };
-  if (input.channels < 1 || input.height < 1 || input.width < 1 || !bounded_product({input.channels, input.height, input.width}))
-    return refuse(fmt::format("its input {}x{}x{} is not a shape of positive, bounded extents", input.channels, input.height, input.width));
+  if (input.channels < 1 || input.height < 1 || input.width < 1 ||
+      !bounded_product({input.channels, input.height, input.width}))
+    return refuse(fmt::format("its input {}x{}x{} is not a shape of positive, bounded extents", input.channels,
+                              input.height, input.width));
   if (layers.empty()) return refuse("it has no layers");
 
   Graph graph;
@@ -165,16 +168,23 @@ core::Result<Graph> Graph::sequential(std::string name, Shape input, std::vector
     if (problem)
       return refuse(fmt::format("layer {} \"{}\" with input {}: {}", index + 1, node_name, to_string(shape), *problem));
     if (!inference.weight.empty()) {
-      graph.parameters_.push_back({node_name + ".weight", inference.weight, inference.weight_initialiser, inference.fan_in, inference.fan_out, index});
-      graph.parameters_.push_back({node_name + ".bias", {inference.weight.front()}, {InitialiserKind::constant, 0}, inference.fan_in, inference.fan_out, index});
+      graph.parameters_.push_back({node_name + ".weight", inference.weight, inference.weight_initialiser,
+                                   inference.fan_in, inference.fan_out, index});
+      graph.parameters_.push_back({node_name + ".bias",
+                                   {inference.weight.front()},
+                                   {InitialiserKind::constant, 0},
+                                   inference.fan_in,
+                                   inference.fan_out,
+                                   index});
     }
     graph.nodes_.push_back({node_name, std::move(layer), {index - 1}, inference.output});
     shape = inference.output;
   }
   if (graph.parameters_.empty()) return refuse("no layer has parameters: there is nothing to train");
   if (shape.height != 1 || shape.width != 1)
-    return refuse(fmt::format("the last layer \"{}\" gives {}, the loss needs a vector: end with a linear or flatten layer",
-                              graph.nodes_.back().name, to_string(shape)));
+    return refuse(
+        fmt::format("the last layer \"{}\" gives {}, the loss needs a vector: end with a linear or flatten layer",
+                    graph.nodes_.back().name, to_string(shape)));
   return graph;
 }
 

@@ -35,18 +35,18 @@ struct Initialiser {
   bool operator==(const Initialiser&) const = default;
 };
 
-struct LinearLayer {        // input flattened; weight [outputs, inputs], bias [outputs]
+struct LinearLayer {  // input flattened; weight [outputs, inputs], bias [outputs]
   std::int64_t outputs = 0;
   Initialiser weight;
 };
-struct Conv2dLayer {        // weight [outputs, in_channels, kernel, kernel], bias [outputs]
+struct Conv2dLayer {  // weight [outputs, in_channels, kernel, kernel], bias [outputs]
   std::int64_t outputs = 0;
   std::int64_t kernel = 1;
   std::int64_t stride = 1;
   std::int64_t padding = 0;
   Initialiser weight;
 };
-struct PoolLayer {          // square window, windows that would reach over the edge are left out; average does not count padding
+struct PoolLayer {  // square window; what does not fill a window is left out; average does not count padding
   PoolKind kind = PoolKind::max;
   std::int64_t kernel = 2;
   std::int64_t stride = 2;
@@ -55,7 +55,7 @@ struct PoolLayer {          // square window, windows that would reach over the 
 struct ActivationLayer {
   Activation kind = Activation::relu;
 };
-struct DropoutLayer {       // training: x / (1 - rate) kept with probability 1 - rate; evaluation: identity
+struct DropoutLayer {  // training: x / (1 - rate) kept with probability 1 - rate; evaluation: identity
   double rate = 0.5;
 };
 struct FlattenLayer {};
@@ -68,16 +68,16 @@ enum class Loss : std::uint8_t { softmax_cross_entropy, squared_error };
 
 /// One node. `inputs` are indices of earlier nodes, -1 is the model's input. Today every layer has exactly one.
 struct Node {
-  std::string name;            // canonical: "conv1", "fc2"; parameters are "conv1.weight", "conv1.bias"
+  std::string name;  // canonical: "conv1", "fc2"; parameters are "conv1.weight", "conv1.bias"
   Layer layer;
   std::vector<int> inputs;
-  Shape output;                // inferred
+  Shape output;  // inferred
 };
 
 /// One parameter tensor in canonical (PyTorch's) form.
 struct Parameter {
-  std::string name;                  // "conv1.weight"
-  std::vector<std::int64_t> shape;   // [out, in, kh, kw] | [out, in] | [out]
+  std::string name;                 // "conv1.weight"
+  std::vector<std::int64_t> shape;  // [out, in, kh, kw] | [out, in] | [out]
   Initialiser initialiser;
   std::int64_t fan_in = 0;
   std::int64_t fan_out = 0;
@@ -89,7 +89,8 @@ struct Parameter {
 class Graph {
  public:
   /// Infers shapes; Errc::config names the layer, its input shape and what does not fit.
-  [[nodiscard]] static core::Result<Graph> sequential(std::string name, Shape input, std::vector<Layer> layers, Loss loss);
+  [[nodiscard]] static core::Result<Graph> sequential(std::string name, Shape input, std::vector<Layer> layers,
+                                                      Loss loss);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const Shape& input() const noexcept { return input_; }

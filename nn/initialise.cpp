@@ -35,7 +35,8 @@ void fill(const Parameter& parameter, core::Random random, core::Span values) {
 
 void initialise(const Graph& graph, std::uint64_t seed, core::Span canonical) {
   if (canonical.size() != static_cast<std::size_t>(graph.parameter_count()))
-    throw std::invalid_argument(fmt::format("{} floats for the {} parameters of model \"{}\"", canonical.size(), graph.parameter_count(), graph.name()));
+    throw std::invalid_argument(fmt::format("{} floats for the {} parameters of model \"{}\"", canonical.size(),
+                                            graph.parameter_count(), graph.name()));
   std::size_t offset = 0;
   for (std::size_t k = 0; k < graph.parameters().size(); ++k) {
     const Parameter& parameter = graph.parameters()[k];

@@ -17,7 +17,8 @@ using nlohmann::json;
 /// Reads one table; the first problem sticks and later reads give defaults, so that a layer reads as a list of its keys.
 class Reader {
  public:
-  Reader(const json& table, std::string where, Initialiser weight) : table_(table), where_(std::move(where)), weight_(weight) {}
+  Reader(const json& table, std::string where, Initialiser weight)
+      : table_(table), where_(std::move(where)), weight_(weight) {}
 
   std::int64_t integer(const std::string& key, std::optional<std::int64_t> otherwise = std::nullopt) {
     const json* value = find(key);
@@ -25,7 +26,8 @@ class Reader {
       if (!otherwise) fail_once(fmt::format("{} is missing", key));
       return otherwise.value_or(1);
     }
-    if (!value->is_number_integer()) return fail_once(fmt::format("{} = {}: must be an integer", key, value->dump())), 1;
+    if (!value->is_number_integer())
+      return fail_once(fmt::format("{} = {}: must be an integer", key, value->dump())), 1;
     return value->get<std::int64_t>();
   }
   double number(const std::string& key, double otherwise) {
@@ -37,10 +39,12 @@ class Reader {
   std::string word(const std::string& key, const std::string& otherwise, const std::vector<std::string>& known) {
     const json* value = find(key);
     if (value == nullptr) return otherwise;
-    if (!value->is_string()) return fail_once(fmt::format("{} = {}: must be text in quotes", key, value->dump())), otherwise;
+    if (!value->is_string())
+      return fail_once(fmt::format("{} = {}: must be text in quotes", key, value->dump())), otherwise;
     auto text = value->get<std::string>();
     if (std::ranges::find(known, text) == known.end())
-      fail_once(fmt::format("{} = \"{}\": must be one of {} (nearest: \"{}\")", key, text, fmt::join(known, " | "), nearest_word(text, known)));
+      fail_once(fmt::format("{} = \"{}\": must be one of {} (nearest: \"{}\")", key, text, fmt::join(known, " | "),
+                            nearest_word(text, known)));
     return text;
   }
   Initialiser initialiser() {
@@ -58,7 +62,8 @@ class Reader {
     for (const auto& [key, value] : table_.items()) {
       if (asked_.contains(key)) continue;
       problem_.reset();
-      fail_once(fmt::format("unknown key \"{}\" (nearest: \"{}\")", key, nearest_word(key, {asked_.begin(), asked_.end()})));
+      fail_once(
+          fmt::format("unknown key \"{}\" (nearest: \"{}\")", key, nearest_word(key, {asked_.begin(), asked_.end()})));
       break;
     }
     if (problem_) return core::fail(core::Errc::config, *problem_);
@@ -89,7 +94,8 @@ core::Result<Layer> linear(Reader& r) {
   return r.finish(layer);
 }
 core::Result<Layer> conv2d(Reader& r) {
-  Conv2dLayer layer{r.integer("outputs"), r.integer("kernel"), r.integer("stride", 1), r.integer("padding", 0), r.initialiser()};
+  Conv2dLayer layer{r.integer("outputs"), r.integer("kernel"), r.integer("stride", 1), r.integer("padding", 0),
+                    r.initialiser()};
   return r.finish(layer);
 }
 core::Result<Layer> pool(Reader& r) {
@@ -111,16 +117,21 @@ core::Result<Layer> activation(Reader& r) {
 core::Result<Layer> flatten(Reader& r) { return r.finish(FlattenLayer{}); }
 
 const std::map<std::string, Parse>& parsers() {
-  static const std::map<std::string, Parse> table{
-      {"conv2d", conv2d},   {"dropout", dropout},
-      {"flatten", flatten}, {"linear", linear},
-      {"pool", pool},       {"relu", activation<Activation::relu>},
-      {"tanh", activation<Activation::tanh>}, {"sigmoid", activation<Activation::sigmoid>}};
+  static const std::map<std::string, Parse> table{{"conv2d", conv2d},
+                                                  {"dropout", dropout},
+                                                  {"flatten", flatten},
+                                                  {"linear", linear},
+                                                  {"pool", pool},
+                                                  {"relu", activation<Activation::relu>},
+                                                  {"tanh", activation<Activation::tanh>},
+                                                  {"sigmoid", activation<Activation::sigmoid>}};
   return table;
 }
 
 core::Result<Layer> parse_layer(const json& table, const std::string& where, const Initialiser& weight) {
-  const auto refuse = [&](const std::string& why) { return core::fail(core::Errc::config, fmt::format("{}: {}", where, why)); };
+  const auto refuse = [&](const std::string& why) {
+    return core::fail(core::Errc::config, fmt::format("{}: {}", where, why));
+  };
   std::vector<std::string> types;
   for (const auto& [type, parse] : parsers()) types.push_back(type);
   if (!table.is_object()) return refuse(fmt::format("{} is not a table like {{type = \"relu\"}}", table.dump()));
@@ -130,7 +141,8 @@ core::Result<Layer> parse_layer(const json& table, const std::string& where, con
   const auto name = type->get<std::string>();
   const auto found = parsers().find(name);
   if (found == parsers().end())
-    return refuse(fmt::format("unknown type \"{}\" (nearest: \"{}\"): one of {}", name, nearest_word(name, types), fmt::join(types, " | ")));
+    return refuse(fmt::format("unknown type \"{}\" (nearest: \"{}\"): one of {}", name, nearest_word(name, types),
+                              fmt::join(types, " | ")));
   Reader reader(table, fmt::format("{} ({})", where, name), weight);
   return found->second(reader);
 }
@@ -139,7 +151,8 @@ core::Result<Layer> parse_layer(const json& table, const std::string& where, con
 
 core::Result<std::vector<Layer>> parse_layers(const core::Structure& layers, const Initialiser& weight) {
   const json list = json::parse(layers.json, nullptr, /*allow_exceptions=*/false);
-  if (!list.is_array()) return core::fail(core::Errc::config, "model.layers: must be a list of tables like {type = \"relu\"}");
+  if (!list.is_array())
+    return core::fail(core::Errc::config, "model.layers: must be a list of tables like {type = \"relu\"}");
   std::vector<Layer> result;
   for (std::size_t i = 0; i < list.size(); ++i) {
     auto layer = parse_layer(list[i], fmt::format("model.layers[{}]", i), weight);
@@ -154,7 +167,8 @@ core::Result<InitialiserKind> parse_initialiser(std::string_view name, std::stri
   if (name == "uniform") return InitialiserKind::uniform;
   if (name == "xavier") return InitialiserKind::xavier;
   if (name == "he") return InitialiserKind::he;
-  return core::fail(core::Errc::config, fmt::format("{} = \"{}\": must be one of normal | uniform | xavier | he", key, name));
+  return core::fail(core::Errc::config,
+                    fmt::format("{} = \"{}\": must be one of normal | uniform | xavier | he", key, name));
 }
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {

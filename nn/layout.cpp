@@ -70,7 +70,8 @@ Positions positions(const TensorLayout& tensor) {
       for (const auto position : result.inner) folded.push_back(term + position);
     result.inner = std::move(folded);
   }
-  if (result.inner.size() == 1 && d > 0) result.inner = dimension_terms(tensor, --d);  // a last dimension above the limit
+  if (result.inner.size() == 1 && d > 0)
+    result.inner = dimension_terms(tensor, --d);  // a last dimension above the limit
   for (std::size_t o = 0; o < d; ++o) result.outer.push_back(dimension_terms(tensor, o));
   for (std::size_t i = 0; i < result.inner.size(); ++i)
     result.inner_contiguous = result.inner_contiguous && result.inner[i] == static_cast<std::int64_t>(i);
@@ -117,20 +118,24 @@ void check_disjoint(const std::vector<TensorLayout>& tensors) {
   std::ranges::sort(sorted, {}, &TensorLayout::offset);
   for (std::size_t i = 1; i < sorted.size(); ++i)
     if (sorted[i - 1]->offset + sorted[i - 1]->extent > sorted[i]->offset)
-      throw std::invalid_argument(fmt::format("layouts of \"{}\" and \"{}\" overlap", sorted[i - 1]->name, sorted[i]->name));
+      throw std::invalid_argument(
+          fmt::format("layouts of \"{}\" and \"{}\" overlap", sorted[i - 1]->name, sorted[i]->name));
 }
 
 void check_sizes(const Layout& layout, std::size_t arena, std::size_t canonical) {
   if (arena != layout.arena_floats() || canonical != layout.canonical_floats())
-    throw std::invalid_argument(fmt::format("conversion between {} arena and {} canonical floats with a layout of {} and {}", arena,
-                                            canonical, layout.arena_floats(), layout.canonical_floats()));
+    throw std::invalid_argument(
+        fmt::format("conversion between {} arena and {} canonical floats with a layout of {} and {}", arena, canonical,
+                    layout.arena_floats(), layout.canonical_floats()));
 }
 
 }  // namespace
 
-Layout::Layout(std::vector<TensorLayout> tensors, std::size_t arena_floats) : tensors_(std::move(tensors)), arena_floats_(arena_floats) {
+Layout::Layout(std::vector<TensorLayout> tensors, std::size_t arena_floats)
+    : tensors_(std::move(tensors)), arena_floats_(arena_floats) {
   if (arena_floats % core::kAlignmentFloats != 0)
-    throw std::invalid_argument(fmt::format("an arena of {} floats is not a multiple of {}", arena_floats, core::kAlignmentFloats));
+    throw std::invalid_argument(
+        fmt::format("an arena of {} floats is not a multiple of {}", arena_floats, core::kAlignmentFloats));
   std::string text = fmt::format("arena {}\n", arena_floats);
   for (const auto& tensor : tensors_) {
     check(tensor, arena_floats);
@@ -188,7 +193,8 @@ Layout plain_layout(const Graph& graph) {
     tensor.offset = static_cast<std::int64_t>(offset);
     tensor.extent = parameter.size();
     tensor.strides.assign(parameter.shape.size(), 1);
-    for (std::size_t d = parameter.shape.size(); d-- > 1;) tensor.strides[d - 1] = tensor.strides[d] * parameter.shape[d];
+    for (std::size_t d = parameter.shape.size(); d-- > 1;)
+      tensor.strides[d - 1] = tensor.strides[d] * parameter.shape[d];
     offset += core::align_floats(static_cast<std::size_t>(parameter.size()));
     tensors.push_back(std::move(tensor));
   }

@@ -20,12 +20,12 @@ struct TensorLayout {
     std::int64_t size = 1;
     bool operator==(const InnerBlock&) const = default;
   };
-  std::string name;                    // canonical: "conv1.weight"
-  std::vector<std::int64_t> shape;     // canonical
-  std::int64_t offset = 0;             // floats from the arena's start; a multiple of kAlignmentFloats
-  std::int64_t extent = 0;             // floats it takes, padding included
-  std::vector<std::int64_t> strides;   // floats per outer block of each dimension
-  std::vector<InnerBlock> inner;       // outermost first; may name one dimension more than once
+  std::string name;                   // canonical: "conv1.weight"
+  std::vector<std::int64_t> shape;    // canonical
+  std::int64_t offset = 0;            // floats from the arena's start; a multiple of kAlignmentFloats
+  std::int64_t extent = 0;            // floats it takes, padding included
+  std::vector<std::int64_t> strides;  // floats per outer block of each dimension
+  std::vector<InnerBlock> inner;      // outermost first; may name one dimension more than once
   bool operator==(const TensorLayout&) const = default;
 };
 
@@ -39,8 +39,9 @@ class Layout {
   Layout(std::vector<TensorLayout> tensors, std::size_t arena_floats);
 
   [[nodiscard]] const std::vector<TensorLayout>& tensors() const noexcept { return tensors_; }
-  [[nodiscard]] std::size_t arena_floats() const noexcept { return arena_floats_; }        ///< multiple of kAlignmentFloats
-  [[nodiscard]] std::size_t canonical_floats() const noexcept { return canonical_floats_; }///< Σ of the tensors' sizes
+  [[nodiscard]] std::size_t arena_floats() const noexcept { return arena_floats_; }  ///< multiple of kAlignmentFloats
+  /// Σ of the tensors' sizes.
+  [[nodiscard]] std::size_t canonical_floats() const noexcept { return canonical_floats_; }
   /// XXH3-64 of everything above: equal fingerprints mean that arenas can be exchanged as they are.
   [[nodiscard]] std::uint64_t fingerprint() const noexcept { return fingerprint_; }
 

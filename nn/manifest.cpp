@@ -30,7 +30,8 @@ core::Result<Manifest> read_manifest(FileSystem& files, const std::string& path)
   try {
     if (!json.is_discarded()) {
       const auto& inner = json.at("manifest");
-      Manifest manifest{inner.at("kept").get<std::vector<std::int64_t>>(), inner.at("removed").get<std::vector<std::int64_t>>()};
+      Manifest manifest{inner.at("kept").get<std::vector<std::int64_t>>(),
+                        inner.at("removed").get<std::vector<std::int64_t>>()};
       if (text == encode_manifest(manifest)) return manifest;  // every byte, so the checksum too
     }
   } catch (const nlohmann::json::exception&) {  // a key or a type that is not there: corrupt, below
@@ -41,8 +42,11 @@ core::Result<Manifest> read_manifest(FileSystem& files, const std::string& path)
 std::string checkpoint_name(std::int64_t step) { return fmt::format("{}{:012}{}", kNamePrefix, step, kNameSuffix); }
 
 std::int64_t checkpoint_step(std::string_view name) noexcept {
-  if (!name.starts_with(kNamePrefix) || !name.ends_with(kNameSuffix) || name.size() <= kNamePrefix.size() + kNameSuffix.size()) return -1;
-  const std::string_view digits = name.substr(kNamePrefix.size(), name.size() - kNamePrefix.size() - kNameSuffix.size());
+  if (!name.starts_with(kNamePrefix) || !name.ends_with(kNameSuffix) ||
+      name.size() <= kNamePrefix.size() + kNameSuffix.size())
+    return -1;
+  const std::string_view digits =
+      name.substr(kNamePrefix.size(), name.size() - kNamePrefix.size() - kNameSuffix.size());
   std::int64_t step = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
   if (error != std::errc{} || end != digits.data() + digits.size() || step < 0 || digits.size() < 12) return -1;

@@ -14,8 +14,9 @@ namespace troupe::nn {
 inline constexpr std::string_view kManifestName = "manifest.json";
 
 struct Manifest {
-  std::vector<std::int64_t> kept;     // steps, newest first
-  std::vector<std::int64_t> removed;  // steps whose files were about to be deleted: loaded only when nothing else can be
+  std::vector<std::int64_t> kept;  // steps, newest first
+  std::vector<std::int64_t>
+      removed;  // steps whose files were about to be deleted: loaded only when nothing else can be
   bool operator==(const Manifest&) const = default;
 };
 

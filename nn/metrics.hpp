@@ -21,10 +21,10 @@ class RunningMetrics {
 
   [[nodiscard]] std::int64_t samples() const noexcept { return samples_; }
   [[nodiscard]] std::int64_t batches() const noexcept { return batches_; }
-  [[nodiscard]] double loss() const noexcept;                     ///< mean over samples
-  [[nodiscard]] double top1() const noexcept;                     ///< share of correct samples, in [0, 1]
-  [[nodiscard]] std::optional<double> top5() const noexcept;      ///< none for models with fewer than five classes
-  [[nodiscard]] bool finite() const noexcept;                     ///< false once a loss was NaN or infinite
+  [[nodiscard]] double loss() const noexcept;                 ///< mean over samples
+  [[nodiscard]] double top1() const noexcept;                 ///< share of correct samples, in [0, 1]
+  [[nodiscard]] std::optional<double> top5() const noexcept;  ///< none for models with fewer than five classes
+  [[nodiscard]] bool finite() const noexcept;                 ///< false once a loss was NaN or infinite
 
  private:
   std::int64_t classes_ = 0;

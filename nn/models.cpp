@@ -42,8 +42,10 @@ std::vector<Layer> mlp(const Ingredients& from) {
 
 std::vector<Layer> lenet(const Ingredients& from) {
   const PoolLayer halve{PoolKind::max, 2, 2, 0};
-  return {Conv2dLayer{20, 5, 1, 0, from.weight}, halve, Conv2dLayer{50, 5, 1, 0, from.weight}, halve,
-          LinearLayer{500, from.weight}, from.activation_or(Activation::relu), LinearLayer{from.outputs, from.weight}};
+  return {Conv2dLayer{20, 5, 1, 0, from.weight}, halve,
+          Conv2dLayer{50, 5, 1, 0, from.weight}, halve,
+          LinearLayer{500, from.weight},         from.activation_or(Activation::relu),
+          LinearLayer{from.outputs, from.weight}};
 }
 
 /// One line per model: name, layers, the input and classes it is listed with, description.
@@ -56,7 +58,8 @@ struct Recipe {
 };
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> list{
-      {"lenet", lenet, kMnist, kMnistClasses, "two convolutions and two fully connected layers, 20-50-500 (LeCun et al. 1998)"},
+      {"lenet", lenet, kMnist, kMnistClasses,
+       "two convolutions and two fully connected layers, 20-50-500 (LeCun et al. 1998)"},
       {"mlp", mlp, kMnist, kMnistClasses, "fully connected, any widths and activation; 784-100-100-10 with sigmoids"}};
   return list;
 }
@@ -74,13 +77,15 @@ core::Result<std::vector<Layer>> choose_layers(const ModelConfig& config, const 
   const auto names = recipe_names();
   if (!config.layers.json.empty()) {
     if (recipe != recipes().end())
-      return refuse(fmt::format("model.name = \"{}\" is a model of its own: leave out model.layers or choose another name", config.name));
+      return refuse(fmt::format(
+          "model.name = \"{}\" is a model of its own: leave out model.layers or choose another name", config.name));
     return parse_layers(config.layers, from.weight);
   }
-  if (config.name.empty()) return refuse(fmt::format("model.name is not set: one of {}, or give model.layers", fmt::join(names, " | ")));
+  if (config.name.empty())
+    return refuse(fmt::format("model.name is not set: one of {}, or give model.layers", fmt::join(names, " | ")));
   if (recipe == recipes().end())
-    return refuse(fmt::format("model.name = \"{}\" is unknown (nearest: \"{}\"): one of {}, or give model.layers", config.name,
-                              nearest_word(config.name, names), fmt::join(names, " | ")));
+    return refuse(fmt::format("model.name = \"{}\" is unknown (nearest: \"{}\"): one of {}, or give model.layers",
+                              config.name, nearest_word(config.name, names), fmt::join(names, " | ")));
   return recipe->layers(from);
 }
 
@@ -89,14 +94,22 @@ core::Result<std::vector<Layer>> choose_layers(const ModelConfig& config, const 
 const core::Table<ModelConfig>& model_table() {
   static const core::Table<ModelConfig> table{
       "model",
-      {{"name", &ModelConfig::name, {fmt::format("{}, or any with layers", fmt::join(recipe_names(), " | ")), {}}, "the model; must be set unless layers is"},
+      {{"name",
+        &ModelConfig::name,
+        {fmt::format("{}, or any with layers", fmt::join(recipe_names(), " | ")), {}},
+        "the model; must be set unless layers is"},
        {"widths", &ModelConfig::widths, core::at_least(1), "mlp: units of each hidden layer"},
-       {"activation", &ModelConfig::activation, core::one_of({"auto", "relu", "sigmoid", "tanh"}), "of hidden layers; auto: sigmoid for mlp, relu for lenet"},
-       {"loss", &ModelConfig::loss, core::one_of({"softmax_cross_entropy", "squared_error"}), "what training minimises; squared_error gives mlp sigmoid outputs"},
-       {"classes", &ModelConfig::classes, core::at_least(0), "outputs of mlp and lenet; 0: as many as the data has classes"},
-       {"initialiser", &ModelConfig::initialiser, core::one_of({"normal", "uniform", "xavier", "he"}), "how weights start; biases start at 0"},
+       {"activation", &ModelConfig::activation, core::one_of({"auto", "relu", "sigmoid", "tanh"}),
+        "of hidden layers; auto: sigmoid for mlp, relu for lenet"},
+       {"loss", &ModelConfig::loss, core::one_of({"softmax_cross_entropy", "squared_error"}),
+        "what training minimises; squared_error gives mlp sigmoid outputs"},
+       {"classes", &ModelConfig::classes, core::at_least(0),
+        "outputs of mlp and lenet; 0: as many as the data has classes"},
+       {"initialiser", &ModelConfig::initialiser, core::one_of({"normal", "uniform", "xavier", "he"}),
+        "how weights start; biases start at 0"},
        {"init_scale", &ModelConfig::init_scale, core::at_least(0), "normal: deviation; uniform: bound"},
-       {"layers", &ModelConfig::layers, core::anything(), "a model of your own: a list of tables like {type = \"linear\", outputs = 10}"}}};
+       {"layers", &ModelConfig::layers, core::anything(),
+        "a model of your own: a list of tables like {type = \"linear\", outputs = 10}"}}};
   return table;
 }
 
@@ -107,7 +120,8 @@ const std::vector<ZooEntry>& model_zoo() {
       ModelConfig config;
       config.name = recipe.name;
       const auto graph = build_model(config, recipe.input, recipe.classes);
-      entries.push_back({recipe.name, recipe.input, recipe.classes, graph.value().parameter_count(), recipe.description});
+      entries.push_back(
+          {recipe.name, recipe.input, recipe.classes, graph.value().parameter_count(), recipe.description});
     }
     return entries;
   }();
@@ -118,14 +132,19 @@ core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int
   const auto kind = parse_initialiser(config.initialiser, "model.initialiser");
   if (!kind) return tl::unexpected(kind.error());
   const Loss loss = config.loss == "squared_error" ? Loss::squared_error : Loss::softmax_cross_entropy;
-  const Ingredients from{config.widths, config.activation, loss, config.classes > 0 ? config.classes : classes, {*kind, config.init_scale}};
+  const Ingredients from{config.widths,
+                         config.activation,
+                         loss,
+                         config.classes > 0 ? config.classes : classes,
+                         {*kind, config.init_scale}};
   auto layers = choose_layers(config, from);
   if (!layers) return tl::unexpected(std::move(layers.error()));
   auto graph = Graph::sequential(config.name.empty() ? "layers" : config.name, input, std::move(*layers), loss);
   if (graph && graph->output().size() < classes) {
     const auto remedy = config.layers.json.empty() ? fmt::format("set model.classes = {}, or 0", classes)
                                                    : fmt::format("give the last layer outputs = {}", classes);
-    return refuse(fmt::format("model \"{}\" has {} outputs but the data has {} classes: {}", graph->name(), graph->output().size(), classes, remedy));
+    return refuse(fmt::format("model \"{}\" has {} outputs but the data has {} classes: {}", graph->name(),
+                              graph->output().size(), classes, remedy));
   }
   return graph;
 }

@@ -14,20 +14,20 @@ namespace troupe::nn {
 /// `name` chooses a model of the zoo; with `layers` it is only a label.
 struct ModelConfig {
   std::string name;
-  std::vector<std::int64_t> widths{100, 100};      // hidden layers of mlp
+  std::vector<std::int64_t> widths{100, 100};  // hidden layers of mlp
   std::string activation = "auto";
   std::string loss = "softmax_cross_entropy";
-  std::int64_t classes = 0;                        // outputs; 0: as many as the data has classes
+  std::int64_t classes = 0;  // outputs; 0: as many as the data has classes
   std::string initialiser = "xavier";
   double init_scale = 0.01;
-  core::Structure layers;                          // nn/layers_config.hpp
+  core::Structure layers;  // nn/layers_config.hpp
 };
 [[nodiscard]] const core::Table<ModelConfig>& model_table();
 
 /// One model of the zoo with its defaults.
 struct ZooEntry {
   std::string name;
-  Shape input;                                     // of `parameters`; build_model takes others where they fit
+  Shape input;  // of `parameters`; build_model takes others where they fit
   std::int64_t classes = 0;
   std::int64_t parameters = 0;
   std::string description;

@@ -14,12 +14,15 @@ const core::Table<TrainConfig>& train_table() {
        {"lr", &TrainConfig::lr, at_least(0), "learning rate"},
        {"momentum", &TrainConfig::momentum, core::between(0, 1), "share of the velocity kept per step; sgd has none"},
        {"weight_decay", &TrainConfig::weight_decay, at_least(0), "added to the gradient, times the parameters"},
-       {"lr_policy", &TrainConfig::lr_policy, core::one_of({"constant", "step", "polynomial"}), "how the learning rate falls"},
+       {"lr_policy", &TrainConfig::lr_policy, core::one_of({"constant", "step", "polynomial"}),
+        "how the learning rate falls"},
        {"lr_step", &TrainConfig::lr_step, above(0), "step: epochs between falls"},
        {"lr_gamma", &TrainConfig::lr_gamma, above(0), "step: factor of a fall"},
        {"lr_power", &TrainConfig::lr_power, above(0), "polynomial: exponent; 1 falls linearly to 0"},
-       {"warmup_epochs", &TrainConfig::warmup_epochs, at_least(0), "epochs in which the learning rate grows linearly to its value"},
-       {"warmup_from", &TrainConfig::warmup_from, at_least(0), "the warm-up starts at lr / this; 0: the number of workers"},
+       {"warmup_epochs", &TrainConfig::warmup_epochs, at_least(0),
+        "epochs in which the learning rate grows linearly to its value"},
+       {"warmup_from", &TrainConfig::warmup_from, at_least(0),
+        "the warm-up starts at lr / this; 0: the number of workers"},
        {"scale_lr", &TrainConfig::scale_lr, core::anything(), "multiply lr by the number of workers"}}};
   return table;
 }
@@ -44,10 +47,12 @@ core::OptimizerKind optimizer_kind(const TrainConfig& config) noexcept {
   return core::OptimizerKind::momentum;
 }
 
-core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs, int workers) noexcept {
+core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs,
+                                   int workers) noexcept {
   const auto kind = optimizer_kind(config);
   return {kind, static_cast<float>(learning_rate(config, epoch_position, total_epochs, workers)),
-          kind == core::OptimizerKind::sgd ? 0.0f : static_cast<float>(config.momentum), static_cast<float>(config.weight_decay)};
+          kind == core::OptimizerKind::sgd ? 0.0f : static_cast<float>(config.momentum),
+          static_cast<float>(config.weight_decay)};
 }
 
 }  // namespace troupe::nn

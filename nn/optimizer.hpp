@@ -16,11 +16,11 @@ struct TrainConfig {
   double momentum = 0.9;
   double weight_decay = 0;
   std::string lr_policy = "constant";
-  double lr_step = 10;              // epochs
+  double lr_step = 10;  // epochs
   double lr_gamma = 0.1;
   double lr_power = 1;
   double warmup_epochs = 0;
-  double warmup_from = 0;           // divisor of the first learning rate; 0: the number of workers
+  double warmup_from = 0;  // divisor of the first learning rate; 0: the number of workers
   bool scale_lr = false;
 };
 [[nodiscard]] const core::Table<TrainConfig>& train_table();
@@ -32,11 +32,13 @@ struct TrainConfig {
 ///   polynomial  (1 − epoch_position / total_epochs) ^ lr_power, 0 from the end on
 ///   warm-up     grows linearly from 1/d at epoch 0 to 1 at warmup_epochs, d = warmup_from, or `workers` when that is 0
 /// REQUIRES: total_epochs > 0 for polynomial, workers ≥ 1.
-[[nodiscard]] double learning_rate(const TrainConfig& config, double epoch_position, double total_epochs, int workers) noexcept;
+[[nodiscard]] double learning_rate(const TrainConfig& config, double epoch_position, double total_epochs,
+                                   int workers) noexcept;
 
 [[nodiscard]] core::OptimizerKind optimizer_kind(const TrainConfig& config) noexcept;
 
 /// The numbers of the optimizer step at that position. momentum is 0 for sgd.
-[[nodiscard]] core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs, int workers) noexcept;
+[[nodiscard]] core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs,
+                                                 int workers) noexcept;
 
 }  // namespace troupe::nn

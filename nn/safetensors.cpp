@@ -21,9 +21,18 @@ struct DTypeRow {
   std::string_view name;
   std::size_t bytes;
 };
-constexpr std::array<DTypeRow, 13> kDTypes{{{DType::boolean, "BOOL", 1}, {DType::u8, "U8", 1}, {DType::i8, "I8", 1}, {DType::u16, "U16", 2},
-                                            {DType::i16, "I16", 2}, {DType::f16, "F16", 2}, {DType::bf16, "BF16", 2}, {DType::u32, "U32", 4},
-                                            {DType::i32, "I32", 4}, {DType::f32, "F32", 4}, {DType::u64, "U64", 8}, {DType::i64, "I64", 8},
+constexpr std::array<DTypeRow, 13> kDTypes{{{DType::boolean, "BOOL", 1},
+                                            {DType::u8, "U8", 1},
+                                            {DType::i8, "I8", 1},
+                                            {DType::u16, "U16", 2},
+                                            {DType::i16, "I16", 2},
+                                            {DType::f16, "F16", 2},
+                                            {DType::bf16, "BF16", 2},
+                                            {DType::u32, "U32", 4},
+                                            {DType::i32, "I32", 4},
+                                            {DType::f32, "F32", 4},
+                                            {DType::u64, "U64", 8},
+                                            {DType::i64, "I64", 8},
                                             {DType::f64, "F64", 8}}};
 
 /// Bytes that a tensor of this shape takes; nothing when that overflows.
@@ -44,7 +53,9 @@ std::uint64_t read_length(Bytes bytes) {
 using Checked = tl::expected<void, std::string>;
 tl::unexpected<std::string> wrong(std::string why) { return tl::unexpected(std::move(why)); }
 
-std::string in_tensor(const std::string& name, const std::string& why) { return fmt::format("tensor \"{}\": {}", name, why); }
+std::string in_tensor(const std::string& name, const std::string& why) {
+  return fmt::format("tensor \"{}\": {}", name, why);
+}
 
 /// Turns header entries into views of `data`, in the order of their offsets; together they must cover it exactly.
 tl::expected<std::vector<TensorView>, std::string> place_tensors(std::vector<HeaderEntry> entries, Bytes data) {
@@ -57,16 +68,21 @@ tl::expected<std::vector<TensorView>, std::string> place_tensors(std::vector<Hea
     const auto to = static_cast<std::size_t>(entry.data_offsets[1]);
     const auto dtype = parse_dtype(entry.dtype);
     if (!dtype) return wrong(in_tensor(entry.name, fmt::format("unknown dtype \"{}\"", entry.dtype)));
-    if (from != end) return wrong(in_tensor(entry.name, fmt::format("its data starts at {}, the one before it ends at {}", from, end)));
+    if (from != end)
+      return wrong(
+          in_tensor(entry.name, fmt::format("its data starts at {}, the one before it ends at {}", from, end)));
     if (to < from || to > data.size())
-      return wrong(in_tensor(entry.name, fmt::format("its data is [{}, {}) of {} bytes in the file", from, to, data.size())));
+      return wrong(
+          in_tensor(entry.name, fmt::format("its data is [{}, {}) of {} bytes in the file", from, to, data.size())));
     const auto bytes = tensor_bytes(*dtype, entry.shape);
     if (bytes != to - from)
-      return wrong(in_tensor(entry.name, fmt::format("its data has {} bytes, which is not {} {}", to - from, entry.dtype, entry.shape)));
+      return wrong(in_tensor(
+          entry.name, fmt::format("its data has {} bytes, which is not {} {}", to - from, entry.dtype, entry.shape)));
     tensors.push_back({std::move(entry.name), *dtype, std::move(entry.shape), data.subspan(from, to - from)});
     end = to;
   }
-  if (end != data.size()) return wrong(fmt::format("the header describes {} bytes of data, the file holds {}", end, data.size()));
+  if (end != data.size())
+    return wrong(fmt::format("the header describes {} bytes of data, the file holds {}", end, data.size()));
   return tensors;
 }
 
@@ -74,9 +90,11 @@ tl::expected<std::vector<TensorView>, std::string> place_tensors(std::vector<Hea
 Checked verify(std::string_view head, const std::vector<TensorView>& tensors, Metadata& metadata, Checksums checksums) {
   const auto header = metadata.find(std::string(kHeaderChecksumKey));
   if (header == metadata.end())
-    return checksums == Checksums::if_present ? Checked{} : wrong("the header has no checksum: not written by troupe, or damaged");
+    return checksums == Checksums::if_present ? Checked{}
+                                              : wrong("the header has no checksum: not written by troupe, or damaged");
   const std::size_t position = header_checksum_position(head);
-  if (position == std::string_view::npos || header_checksum(head, position) != header->second) return wrong("the header's checksum differs");
+  if (position == std::string_view::npos || header_checksum(head, position) != header->second)
+    return wrong("the header's checksum differs");
   metadata.erase(header);
   for (const auto& tensor : tensors) {
     const auto checksum = metadata.find(std::string(kTensorChecksumPrefix) + tensor.name);
@@ -93,28 +111,32 @@ core::Result<void> check_encodable(std::span<const TensorView> tensors, const Me
   for (const auto& tensor : tensors) {
     if (tensor.name == kMetadataKey) return refuse(in_tensor(tensor.name, "the name is reserved"));
     if (tensor_bytes(tensor.dtype, tensor.shape) != tensor.data.size())
-      return refuse(in_tensor(tensor.name, fmt::format("{} bytes are not {} {}", tensor.data.size(), to_string(tensor.dtype), tensor.shape)));
+      return refuse(in_tensor(tensor.name, fmt::format("{} bytes are not {} {}", tensor.data.size(),
+                                                       to_string(tensor.dtype), tensor.shape)));
     names.push_back(tensor.name);
   }
   std::ranges::sort(names);
-  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) return refuse(in_tensor(std::string(*twice), "the name is there twice"));
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
+    return refuse(in_tensor(std::string(*twice), "the name is there twice"));
   for (const auto& [key, value] : metadata)
-    if (key == kHeaderChecksumKey || key.starts_with(kTensorChecksumPrefix)) return refuse(fmt::format("metadata key \"{}\" is reserved", key));
+    if (key == kHeaderChecksumKey || key.starts_with(kTensorChecksumPrefix))
+      return refuse(fmt::format("metadata key \"{}\" is reserved", key));
   return {};
 }
 
 /// The header's JSON with zeros for its own checksum.
 std::string header_json(std::span<const TensorView* const> tensors, const Metadata& metadata) {
-  std::string json = fmt::format("{{{}:{{{}:{}", quoted(std::string(kMetadataKey)), quoted(std::string(kHeaderChecksumKey)),
-                                 quoted(std::string(kChecksumDigits, '0')));
+  std::string json = fmt::format("{{{}:{{{}:{}", quoted(std::string(kMetadataKey)),
+                                 quoted(std::string(kHeaderChecksumKey)), quoted(std::string(kChecksumDigits, '0')));
   for (const auto& [key, value] : metadata) json += fmt::format(",{}:{}", quoted(key), quoted(value));
   for (const auto* tensor : tensors)
-    json += fmt::format(",{}:\"{}\"", quoted(std::string(kTensorChecksumPrefix) + tensor->name), hash128_hex(tensor->data));
+    json +=
+        fmt::format(",{}:\"{}\"", quoted(std::string(kTensorChecksumPrefix) + tensor->name), hash128_hex(tensor->data));
   json += '}';
   std::size_t offset = 0;
   for (const auto* tensor : tensors) {
-    json += fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted(tensor->name), to_string(tensor->dtype),
-                        fmt::join(tensor->shape, ","), offset, offset + tensor->data.size());
+    json += fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted(tensor->name),
+                        to_string(tensor->dtype), fmt::join(tensor->shape, ","), offset, offset + tensor->data.size());
     offset += tensor->data.size();
   }
   json += '}';
@@ -141,17 +163,21 @@ const TensorView* SafetensorsFile::find(std::string_view name) const noexcept {
 
 core::Result<std::string> SafetensorsFile::text(const std::string& key) const {
   const auto it = metadata_.find(key);
-  if (it == metadata_.end()) return core::fail(core::Errc::corrupt, fmt::format("{}: metadata \"{}\" is missing", origin_, key));
+  if (it == metadata_.end())
+    return core::fail(core::Errc::corrupt, fmt::format("{}: metadata \"{}\" is missing", origin_, key));
   return it->second;
 }
 
-core::Result<void> SafetensorsFile::copy_floats(const std::string& name, const std::vector<std::int64_t>& shape, core::Span out) const {
+core::Result<void> SafetensorsFile::copy_floats(const std::string& name, const std::vector<std::int64_t>& shape,
+                                                core::Span out) const {
   const auto refuse = [&](const std::string& why) {
-    return core::fail(core::Errc::config, fmt::format("{}: {}: is it of the model that the config describes?", origin_, in_tensor(name, why)));
+    return core::fail(core::Errc::config, fmt::format("{}: {}: is it of the model that the config describes?", origin_,
+                                                      in_tensor(name, why)));
   };
   const TensorView* tensor = find(name);
   if (tensor == nullptr) return refuse("it is missing");
-  if (tensor->dtype != DType::f32) return refuse(fmt::format("it is {}, the model needs F32", to_string(tensor->dtype)));
+  if (tensor->dtype != DType::f32)
+    return refuse(fmt::format("it is {}, the model needs F32", to_string(tensor->dtype)));
   if (tensor->shape != shape || tensor->data.size() != out.size_bytes())
     return refuse(fmt::format("its shape is {}, the model needs {}", tensor->shape, shape));
   if (!out.empty()) std::memcpy(out.data(), tensor->data.data(), out.size_bytes());
@@ -159,12 +185,17 @@ core::Result<void> SafetensorsFile::copy_floats(const std::string& name, const s
 }
 
 core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte> bytes, std::string origin, Checksums checksums) {
-  const auto corrupt = [&](const std::string& why) { return core::fail(core::Errc::corrupt, fmt::format("{}: {}", origin, why)); };
-  if (bytes.size() < kLengthBytes) return corrupt(fmt::format("{} bytes are too few for a safetensors file: it was cut off", bytes.size()));
+  const auto corrupt = [&](const std::string& why) {
+    return core::fail(core::Errc::corrupt, fmt::format("{}: {}", origin, why));
+  };
+  if (bytes.size() < kLengthBytes)
+    return corrupt(fmt::format("{} bytes are too few for a safetensors file: it was cut off", bytes.size()));
   const std::uint64_t length = read_length(bytes);
-  if (length > kMaxHeaderBytes) return corrupt(fmt::format("a header of {} bytes is above the limit of {}", length, kMaxHeaderBytes));
+  if (length > kMaxHeaderBytes)
+    return corrupt(fmt::format("a header of {} bytes is above the limit of {}", length, kMaxHeaderBytes));
   if (length > bytes.size() - kLengthBytes)
-    return corrupt(fmt::format("the header should have {} bytes, {} are there: it was cut off", length, bytes.size() - kLengthBytes));
+    return corrupt(fmt::format("the header should have {} bytes, {} are there: it was cut off", length,
+                               bytes.size() - kLengthBytes));
 
   SafetensorsFile file;
   file.bytes_ = std::move(bytes);
@@ -176,7 +207,8 @@ core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte> bytes, st
   if (!tensors) return corrupt(tensors.error());
   file.tensors_ = std::move(*tensors);
   file.metadata_ = std::move(header->metadata);
-  if (const auto intact = verify(head, file.tensors_, file.metadata_, checksums); !intact) return corrupt(intact.error());
+  if (const auto intact = verify(head, file.tensors_, file.metadata_, checksums); !intact)
+    return corrupt(intact.error());
   file.origin_ = std::move(origin);
   return file;
 }
@@ -203,7 +235,9 @@ core::Result<EncodedSafetensors> encode_safetensors(std::span<const TensorView> 
   try {
     const std::string json = header_json(order, metadata);
     if (json.size() > kMaxHeaderBytes)
-      return core::fail(core::Errc::internal, fmt::format("a header of {} bytes is above the limit of {}: too much metadata", json.size(), kMaxHeaderBytes));
+      return core::fail(core::Errc::internal,
+                        fmt::format("a header of {} bytes is above the limit of {}: too much metadata", json.size(),
+                                    kMaxHeaderBytes));
     const std::uint64_t length = json.size();
     encoded.head.assign(reinterpret_cast<const char*>(&length), kLengthBytes);
     encoded.head += json;

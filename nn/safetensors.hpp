@@ -19,9 +19,9 @@
 namespace troupe::nn {
 
 enum class DType : std::uint8_t { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
-[[nodiscard]] std::string_view to_string(DType dtype) noexcept;                          // "F32"
+[[nodiscard]] std::string_view to_string(DType dtype) noexcept;  // "F32"
 [[nodiscard]] std::optional<DType> parse_dtype(std::string_view name) noexcept;
-[[nodiscard]] std::size_t byte_size(DType dtype) noexcept;                               // of one element
+[[nodiscard]] std::size_t byte_size(DType dtype) noexcept;  // of one element
 
 /// One tensor whose little-endian, row-major bytes someone else owns.
 struct TensorView {
@@ -47,14 +47,17 @@ class SafetensorsFile {
   SafetensorsFile(SafetensorsFile&&) noexcept = default;
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept = default;
 
-  [[nodiscard]] const std::string& origin() const noexcept { return origin_; }            ///< the path, for messages
-  [[nodiscard]] const std::vector<TensorView>& tensors() const noexcept { return tensors_; }  ///< in the order of their data
+  [[nodiscard]] const std::string& origin() const noexcept { return origin_; }  ///< the path, for messages
+  [[nodiscard]] const std::vector<TensorView>& tensors() const noexcept {
+    return tensors_;
+  }  ///< in the order of their data
   [[nodiscard]] const TensorView* find(std::string_view name) const noexcept;
-  [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }           ///< without the checksums
+  [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }  ///< without the checksums
   /// metadata()[key]; Errc::corrupt when the file has none.
   [[nodiscard]] core::Result<std::string> text(const std::string& key) const;
   /// Copies the F32 tensor `name` of just this shape. Errc::config names file, tensor and what differs: missing, dtype, shape.
-  [[nodiscard]] core::Result<void> copy_floats(const std::string& name, const std::vector<std::int64_t>& shape, core::Span out) const;
+  [[nodiscard]] core::Result<void> copy_floats(const std::string& name, const std::vector<std::int64_t>& shape,
+                                               core::Span out) const;
 
  private:
   friend core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte>, std::string, Checksums);
@@ -67,8 +70,10 @@ class SafetensorsFile {
 
 /// Checks everything before it returns: bounds, shapes, holes, duplicates, checksums. Takes the file's size and a few times the
 /// header's. Errc::corrupt names file, tensor and what is wrong; Errc::io a failed read.
-[[nodiscard]] core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte> bytes, std::string origin, Checksums checksums);
-[[nodiscard]] core::Result<SafetensorsFile> read_safetensors(FileSystem& files, const std::string& path, Checksums checksums);
+[[nodiscard]] core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte> bytes, std::string origin,
+                                                              Checksums checksums);
+[[nodiscard]] core::Result<SafetensorsFile> read_safetensors(FileSystem& files, const std::string& path,
+                                                             Checksums checksums);
 
 /// A file about to be written: `head` (length and header), then `data`, which the tensors' owners keep alive.
 struct EncodedSafetensors {
@@ -80,6 +85,7 @@ struct EncodedSafetensors {
 /// Tensors are put in order of falling element size, so that all are aligned, and get checksums. Errc::internal: a name twice or
 /// reserved ("__metadata__", metadata keys "xxh3" and "xxh3:…"), data that does not fit the shape, text that is not UTF-8, a header
 /// above kMaxHeaderBytes.
-[[nodiscard]] core::Result<EncodedSafetensors> encode_safetensors(std::span<const TensorView> tensors, const Metadata& metadata);
+[[nodiscard]] core::Result<EncodedSafetensors> encode_safetensors(std::span<const TensorView> tensors,
+                                                                  const Metadata& metadata);
 
 }  // namespace troupe::nn

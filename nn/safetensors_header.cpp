@@ -31,7 +31,8 @@ class HeaderReader {
 
   bool number_unsigned(number_unsigned_t value) {
     if (state_ != State::numbers) return refuse("a number");
-    if (value > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) return refuse("a number above 2^63");
+    if (value > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max()))
+      return refuse("a number above 2^63");
     if (numbers_->size() == kMaxRank) return refuse("a list of more than 64 numbers");
     numbers_->push_back(static_cast<std::int64_t>(value));
     return true;
@@ -39,7 +40,8 @@ class HeaderReader {
 
   bool string(string_t& value) {
     if (state_ == State::metadata) {
-      if (!header_.metadata.emplace(key_, std::move(value)).second) return fail(fmt::format("metadata key \"{}\" twice", key_));
+      if (!header_.metadata.emplace(key_, std::move(value)).second)
+        return fail(fmt::format("metadata key \"{}\" twice", key_));
       return true;
     }
     if (state_ == State::entry && key_ == "dtype") {
@@ -64,14 +66,16 @@ class HeaderReader {
     if (state_ == State::entry) {
       if (key_ != "dtype" && key_ != "shape" && key_ != "data_offsets")
         return fail(fmt::format("unknown key \"{}\" in tensor \"{}\"", key_, header_.entries.back().name));
-      if (!entry_keys_.insert(key_).second) return fail(fmt::format("key \"{}\" twice in tensor \"{}\"", key_, header_.entries.back().name));
+      if (!entry_keys_.insert(key_).second)
+        return fail(fmt::format("key \"{}\" twice in tensor \"{}\"", key_, header_.entries.back().name));
     }
     return true;
   }
 
   bool end_object() {
     if (state_ == State::entry && entry_keys_.size() != 3)
-      return fail(fmt::format("tensor \"{}\" without one of dtype, shape and data_offsets", header_.entries.back().name));
+      return fail(
+          fmt::format("tensor \"{}\" without one of dtype, shape and data_offsets", header_.entries.back().name));
     return go(state_ == State::top ? State::end : State::top);
   }
 
@@ -120,7 +124,9 @@ tl::expected<Header, std::string> parse_header(std::string_view json) {
   if (!nlohmann::json::sax_parse(json.begin(), json.end(), &reader))
     return tl::unexpected<std::string>(reader.problem());
   for (const auto& entry : reader.header().entries)
-    if (entry.data_offsets.size() != 2) return tl::unexpected(fmt::format("tensor \"{}\": {} data offsets instead of 2", entry.name, entry.data_offsets.size()));
+    if (entry.data_offsets.size() != 2)
+      return tl::unexpected(
+          fmt::format("tensor \"{}\": {} data offsets instead of 2", entry.name, entry.data_offsets.size()));
   return std::move(reader.header());
 }
 

@@ -13,8 +13,8 @@
 namespace troupe::nn {
 
 inline constexpr std::string_view kMetadataKey = "__metadata__";
-inline constexpr std::string_view kHeaderChecksumKey = "xxh3";          ///< over the header with its own digits as zeros
-inline constexpr std::string_view kTensorChecksumPrefix = "xxh3:";      ///< and the tensor's name: over its bytes
+inline constexpr std::string_view kHeaderChecksumKey = "xxh3";      ///< over the header with its own digits as zeros
+inline constexpr std::string_view kTensorChecksumPrefix = "xxh3:";  ///< and the tensor's name: over its bytes
 inline constexpr std::size_t kChecksumDigits = 32;
 
 struct HeaderEntry {

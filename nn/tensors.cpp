@@ -9,7 +9,8 @@ namespace {
 
 void check_size(const Graph& graph, std::size_t size) {
   if (size != static_cast<std::size_t>(graph.parameter_count()))
-    throw std::invalid_argument(fmt::format("{} floats for the {} parameters of model \"{}\"", size, graph.parameter_count(), graph.name()));
+    throw std::invalid_argument(
+        fmt::format("{} floats for the {} parameters of model \"{}\"", size, graph.parameter_count(), graph.name()));
 }
 
 }  // namespace
@@ -22,18 +23,21 @@ std::vector<TensorView> canonical_tensors(const Graph& graph, core::ConstSpan ca
   std::size_t offset = 0;
   for (const auto& parameter : graph.parameters()) {
     const auto size = static_cast<std::size_t>(parameter.size());
-    tensors.push_back({std::string(prefix) + parameter.name, DType::f32, parameter.shape, std::as_bytes(canonical.subspan(offset, size))});
+    tensors.push_back({std::string(prefix) + parameter.name, DType::f32, parameter.shape,
+                       std::as_bytes(canonical.subspan(offset, size))});
     offset += size;
   }
   return tensors;
 }
 
-core::Result<void> canonical_from(const SafetensorsFile& file, const Graph& graph, core::Span canonical, std::string_view prefix) {
+core::Result<void> canonical_from(const SafetensorsFile& file, const Graph& graph, core::Span canonical,
+                                  std::string_view prefix) {
   check_size(graph, canonical.size());
   std::size_t offset = 0;
   for (const auto& parameter : graph.parameters()) {
     const auto size = static_cast<std::size_t>(parameter.size());
-    auto copied = file.copy_floats(std::string(prefix) + parameter.name, parameter.shape, canonical.subspan(offset, size));
+    auto copied =
+        file.copy_floats(std::string(prefix) + parameter.name, parameter.shape, canonical.subspan(offset, size));
     if (!copied) return copied;
     offset += size;
   }

@@ -20,10 +20,12 @@ inline constexpr std::string_view kVelocityPrefix = "optimizer.velocity.";
 
 /// One view per parameter, named prefix + parameter name, into `canonical`, which must outlive them.
 /// REQUIRES: canonical.size() == graph.parameter_count() (std::invalid_argument).
-[[nodiscard]] std::vector<TensorView> canonical_tensors(const Graph& graph, core::ConstSpan canonical, std::string_view prefix = {});
+[[nodiscard]] std::vector<TensorView> canonical_tensors(const Graph& graph, core::ConstSpan canonical,
+                                                        std::string_view prefix = {});
 
 /// The way back: fills `canonical` from `file`. Errc::config names the file and the first tensor that is missing or mis-shaped;
 /// `canonical` is then partly written. REQUIRES: as above.
-[[nodiscard]] core::Result<void> canonical_from(const SafetensorsFile& file, const Graph& graph, core::Span canonical, std::string_view prefix = {});
+[[nodiscard]] core::Result<void> canonical_from(const SafetensorsFile& file, const Graph& graph, core::Span canonical,
+                                                std::string_view prefix = {});
 
 }  // namespace troupe::nn

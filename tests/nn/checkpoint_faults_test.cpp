@@ -61,12 +61,14 @@ TEST(CheckpointFaults, ASaveIsDoneInTheDocumentedOrder) {
   ASSERT_TRUE(save(store, 3));
   const std::string data = std::string(kDirectory) + "/step-000000000003.safetensors";
   const std::string manifest = std::string(kDirectory) + "/manifest.json";
-  EXPECT_EQ(files.log(), (std::vector<std::string>{
-                             "list run/checkpoints", "remove " + data + ".tmp", "create " + data + ".tmp", "write " + data + ".tmp",
-                             "write " + data + ".tmp", "sync " + data + ".tmp", "close " + data + ".tmp", "rename " + data,
-                             "sync_directory run/checkpoints", "remove " + manifest + ".tmp", "create " + manifest + ".tmp",
-                             "write " + manifest + ".tmp", "sync " + manifest + ".tmp", "close " + manifest + ".tmp", "rename " + manifest,
-                             "sync_directory run/checkpoints", "remove run/checkpoints/step-000000000001.safetensors"}));
+  EXPECT_EQ(
+      files.log(),
+      (std::vector<std::string>{
+          "list run/checkpoints", "remove " + data + ".tmp", "create " + data + ".tmp", "write " + data + ".tmp",
+          "write " + data + ".tmp", "sync " + data + ".tmp", "close " + data + ".tmp", "rename " + data,
+          "sync_directory run/checkpoints", "remove " + manifest + ".tmp", "create " + manifest + ".tmp",
+          "write " + manifest + ".tmp", "sync " + manifest + ".tmp", "close " + manifest + ".tmp", "rename " + manifest,
+          "sync_directory run/checkpoints", "remove run/checkpoints/step-000000000001.safetensors"}));
 }
 
 TEST(CheckpointFaults, WhicheverCallFailsOldOrNewLoadsAndTheNextSaveWorks) {
@@ -154,7 +156,8 @@ TEST(CheckpointFaults, AFullDiskIsNamedAndLeavesNothingBehind) {
     auto store = open(files);
     const std::string base = std::string(kDirectory) + "/";
     const std::size_t before = files.bytes(base + "step-000000000001.safetensors").size() +
-                               files.bytes(base + "step-000000000002.safetensors").size() + files.bytes(base + "manifest.json").size();
+                               files.bytes(base + "step-000000000002.safetensors").size() +
+                               files.bytes(base + "manifest.json").size();
     files.set_capacity(before + room);
     const auto saved = save(store, 3);
     EXPECT_FALSE(any_temporary(files)) << room;
@@ -212,7 +215,8 @@ TEST(CheckpointFaults, AnyDamageToTheManifestIsNoticedAndHarmless) {
     ASSERT_TRUE(loaded) << loaded.error().message;
     EXPECT_EQ(loaded->checkpoint.step, 2);
     ASSERT_EQ(loaded->refused.size(), 1u);
-    EXPECT_EQ(loaded->refused[0], manifest + ": it was changed or cut off after it was written (the directory was searched instead)");
+    EXPECT_EQ(loaded->refused[0],
+              manifest + ": it was changed or cut off after it was written (the directory was searched instead)");
   }
 }
 

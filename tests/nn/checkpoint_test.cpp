@@ -47,7 +47,8 @@ TEST(CheckpointStore, KeepsTheNewestGenerations) {
   MemoryFiles files;
   auto store = open(files, 3);
   for (const std::int64_t step : {10, 20, 30, 40, 50}) save(store, step);
-  EXPECT_EQ(listing(files), (std::vector<std::string>{"manifest.json", checkpoint_name(30), checkpoint_name(40), checkpoint_name(50)}));
+  EXPECT_EQ(listing(files),
+            (std::vector<std::string>{"manifest.json", checkpoint_name(30), checkpoint_name(40), checkpoint_name(50)}));
   const auto manifest = read_manifest(files, "c/manifest.json");
   ASSERT_TRUE(manifest);
   EXPECT_EQ(*manifest, (Manifest{{50, 40, 30}, {20}}));
@@ -80,7 +81,8 @@ TEST(CheckpointStore, WorksWithoutAManifest) {
   ASSERT_TRUE(loaded);
   EXPECT_EQ(loaded->checkpoint.step, 2);
   ASSERT_EQ(loaded->refused.size(), 1u);
-  EXPECT_EQ(loaded->refused[0], "cannot open c/manifest.json: No such file or directory (the directory was searched instead)");
+  EXPECT_EQ(loaded->refused[0],
+            "cannot open c/manifest.json: No such file or directory (the directory was searched instead)");
 }
 
 TEST(CheckpointStore, AnEmptyDirectoryHasNoCheckpoint) {
@@ -115,7 +117,8 @@ TEST(CheckpointStore, AMissingGenerationIsReported) {
   const auto loaded = store.load_newest();
   ASSERT_TRUE(loaded);
   EXPECT_EQ(loaded->checkpoint.step, 1);
-  EXPECT_EQ(loaded->refused, std::vector<std::string>{"c/step-000000000002.safetensors: it is missing, though the manifest names it"});
+  EXPECT_EQ(loaded->refused,
+            std::vector<std::string>{"c/step-000000000002.safetensors: it is missing, though the manifest names it"});
 }
 
 TEST(CheckpointStore, ARenamedFileIsNotTakenForAnotherStep) {
@@ -128,7 +131,8 @@ TEST(CheckpointStore, ARenamedFileIsNotTakenForAnotherStep) {
   ASSERT_TRUE(files.rename(path_of(2), path_of(9)));
   const auto loaded = store.load_newest();
   ASSERT_FALSE(loaded);
-  EXPECT_NE(loaded.error().message.find("c/step-000000000009.safetensors: it holds step 2"), std::string::npos) << loaded.error().message;
+  EXPECT_NE(loaded.error().message.find("c/step-000000000009.safetensors: it holds step 2"), std::string::npos)
+      << loaded.error().message;
 }
 
 TEST(CheckpointStore, ACorruptGenerationDoesNotCountAsKept) {
@@ -184,7 +188,8 @@ TEST(CheckpointStore, FilesOfOthersAreRefused) {
   for (const auto part : encoded->parts()) ASSERT_TRUE(files.write(file, part, ""));
   const auto loaded = load_checkpoint("model.safetensors", files);
   ASSERT_FALSE(loaded);
-  EXPECT_EQ(loaded.error().message, "model.safetensors: its format is \"pt\", this version reads \"troupe-checkpoint-1\"");
+  EXPECT_EQ(loaded.error().message,
+            "model.safetensors: its format is \"pt\", this version reads \"troupe-checkpoint-1\"");
   EXPECT_EQ(load_checkpoint("nowhere", files).error().code, core::Errc::io);
 }
 

@@ -1,12 +1,12 @@
 #include "nn/file_system.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <cerrno>
 #include <filesystem>
 
 #include <gtest/gtest.h>
-
-#include <unistd.h>
 
 #include "tests/nn/memory_files.hpp"
 
@@ -21,7 +21,8 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 /// A directory of its own for each test, gone afterwards.
 class SystemFilesTest : public testing::Test {
  protected:
-  SystemFilesTest() : directory_(std::filesystem::temp_directory_path() / ("troupe-files-" + std::to_string(getpid()))) {
+  SystemFilesTest()
+      : directory_(std::filesystem::temp_directory_path() / ("troupe-files-" + std::to_string(getpid()))) {
     std::filesystem::create_directories(directory_);
   }
   ~SystemFilesTest() override { std::filesystem::remove_all(directory_); }
@@ -55,7 +56,8 @@ TEST_F(SystemFilesTest, ErrorsNameThePath) {
   EXPECT_EQ(error(files_.read(directory_)), "cannot read " + directory_.string() + ": not a regular file");
   EXPECT_EQ(error(files_.list(missing)), "cannot list directory " + missing + ": No such file or directory");
   EXPECT_EQ(error(files_.sync_directory(missing)), "cannot open directory " + missing + ": No such file or directory");
-  EXPECT_EQ(error(files_.rename(missing, path("c"))), "cannot rename a file to " + path("c") + ": No such file or directory");
+  EXPECT_EQ(error(files_.rename(missing, path("c"))),
+            "cannot rename a file to " + path("c") + ": No such file or directory");
   EXPECT_EQ(error(files_.write(-1, bytes_of("x"), "f")), "cannot write f: Bad file descriptor");
   EXPECT_EQ(error(files_.sync(-1, "f")), "cannot sync f: Bad file descriptor");
   EXPECT_EQ(error(files_.close(-1, "f")), "cannot close f: Bad file descriptor");

@@ -19,9 +19,9 @@ std::string error_of(std::vector<Layer> layers, Shape input = kMnist) {
 }
 
 TEST(Graph, InfersShapesNamesAndParameters) {
-  const auto graph = build({Conv2dLayer{20, 5, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 2, 0}, Conv2dLayer{50, 5, 1, 0, {}},
-                            PoolLayer{PoolKind::max, 2, 2, 0}, LinearLayer{500, {}}, ActivationLayer{Activation::relu},
-                            DropoutLayer{0.5}, LinearLayer{10, {}}});
+  const auto graph = build({Conv2dLayer{20, 5, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 2, 0},
+                            Conv2dLayer{50, 5, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 2, 0}, LinearLayer{500, {}},
+                            ActivationLayer{Activation::relu}, DropoutLayer{0.5}, LinearLayer{10, {}}});
   ASSERT_TRUE(graph) << graph.error().message;
   std::vector<std::string> names;
   std::vector<std::string> shapes;
@@ -50,29 +50,36 @@ TEST(Graph, InfersShapesNamesAndParameters) {
 }
 
 TEST(Graph, StridePaddingAndFloor) {
-  const auto graph = build({Conv2dLayer{4, 3, 2, 1, {}}, PoolLayer{PoolKind::average, 3, 2, 1}, FlattenLayer{}}, {3, 28, 11});
+  const auto graph =
+      build({Conv2dLayer{4, 3, 2, 1, {}}, PoolLayer{PoolKind::average, 3, 2, 1}, FlattenLayer{}}, {3, 28, 11});
   ASSERT_TRUE(graph) << graph.error().message;
   EXPECT_EQ(graph->nodes()[0].output, (Shape{4, 14, 6}));  // (28 + 2 − 3) / 2 + 1, (11 + 2 − 3) / 2 + 1
-  EXPECT_EQ(graph->nodes()[1].output, (Shape{4, 7, 3}));   // (14 + 2 − 3) / 2 + 1 rounded down, (6 + 2 − 3) / 2 + 1 rounded down
+  EXPECT_EQ(graph->nodes()[1].output,
+            (Shape{4, 7, 3}));  // (14 + 2 − 3) / 2 + 1 rounded down, (6 + 2 − 3) / 2 + 1 rounded down
   EXPECT_EQ(graph->output(), (Shape{84, 1, 1}));
 }
 
 TEST(Graph, ErrorsNameLayerInputAndWhatDoesNotFit) {
   EXPECT_EQ(error_of({}), "model \"m\": it has no layers");
-  EXPECT_EQ(error_of({LinearLayer{10, {}}}, {0, 28, 28}), "model \"m\": its input 0x28x28 is not a shape of positive, bounded extents");
-  EXPECT_EQ(error_of({ActivationLayer{Activation::relu}, FlattenLayer{}}), "model \"m\": no layer has parameters: there is nothing to train");
+  EXPECT_EQ(error_of({LinearLayer{10, {}}}, {0, 28, 28}),
+            "model \"m\": its input 0x28x28 is not a shape of positive, bounded extents");
+  EXPECT_EQ(error_of({ActivationLayer{Activation::relu}, FlattenLayer{}}),
+            "model \"m\": no layer has parameters: there is nothing to train");
   EXPECT_EQ(error_of({Conv2dLayer{20, 5, 1, 0, {}}, PoolLayer{PoolKind::max, 25, 1, 0}, LinearLayer{10, {}}}),
             "model \"m\": layer 2 \"pool1\" with input 20x24x24: kernel 25 is larger than the input with padding 0");
   EXPECT_EQ(error_of({Conv2dLayer{20, 5, 1, 5, {}}}),
             "model \"m\": layer 1 \"conv1\" with input 1x28x28: padding 5 is not smaller than kernel 5");
   EXPECT_EQ(error_of({Conv2dLayer{20, 5, 0, 0, {}}}),
             "model \"m\": layer 1 \"conv1\" with input 1x28x28: stride = 0 is outside [1, 16777216]");
-  EXPECT_EQ(error_of({LinearLayer{0, {}}}), "model \"m\": layer 1 \"fc1\" with input 1x28x28: outputs = 0 is outside [1, 16777216]");
+  EXPECT_EQ(error_of({LinearLayer{0, {}}}),
+            "model \"m\": layer 1 \"fc1\" with input 1x28x28: outputs = 0 is outside [1, 16777216]");
   EXPECT_EQ(error_of({LinearLayer{10, {InitialiserKind::normal, -1}}}),
             "model \"m\": layer 1 \"fc1\" with input 1x28x28: initialiser scale -1 is not a number ≥ 0");
-  EXPECT_EQ(error_of({LinearLayer{10, {}}, DropoutLayer{1.0}}), "model \"m\": layer 2 \"dropout1\" with input 10: rate 1 is outside [0, 1)");
+  EXPECT_EQ(error_of({LinearLayer{10, {}}, DropoutLayer{1.0}}),
+            "model \"m\": layer 2 \"dropout1\" with input 10: rate 1 is outside [0, 1)");
   EXPECT_EQ(error_of({Conv2dLayer{20, 5, 1, 0, {}}}),
-            "model \"m\": the last layer \"conv1\" gives 20x24x24, the loss needs a vector: end with a linear or flatten layer");
+            "model \"m\": the last layer \"conv1\" gives 20x24x24, the loss needs a vector: end with a linear or "
+            "flatten layer");
 }
 
 TEST(Graph, SizesThatWouldOverflowAreErrors) {

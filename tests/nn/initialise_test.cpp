@@ -12,7 +12,9 @@ namespace troupe::nn {
 namespace {
 
 Graph graph_of(InitialiserKind kind, double scale = 0.25) {
-  auto graph = Graph::sequential("m", {2, 8, 8}, {Conv2dLayer{30, 5, 1, 0, {kind, scale}}, LinearLayer{40, {kind, scale}}}, Loss::softmax_cross_entropy);
+  auto graph =
+      Graph::sequential("m", {2, 8, 8}, {Conv2dLayer{30, 5, 1, 0, {kind, scale}}, LinearLayer{40, {kind, scale}}},
+                        Loss::softmax_cross_entropy);
   return std::move(graph.value());
 }
 
@@ -73,7 +75,8 @@ TEST(Initialise, ConstantAndBiases) {
 TEST(Initialise, ParameterKDrawsFromStreamK) {
   const auto values = start(graph_of(InitialiserKind::uniform), 42);
   core::Random random(42, core::Purpose::initialise, 2);  // fc1.weight is the third parameter
-  for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(values[kLinearAt + i], static_cast<float>(random.uniform(-0.25, 0.25)));
+  for (std::size_t i = 0; i < 100; ++i)
+    EXPECT_EQ(values[kLinearAt + i], static_cast<float>(random.uniform(-0.25, 0.25)));
   EXPECT_EQ(values, start(graph_of(InitialiserKind::uniform), 42));
   EXPECT_NE(values, start(graph_of(InitialiserKind::uniform), 43));
 }

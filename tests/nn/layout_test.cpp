@@ -74,9 +74,10 @@ TEST(Layout, OneDimensionMayBeBlockedTwice) {
 
 TEST(Layout, BlockedConvolutionRoundTrips) {
   // ABcd16b16a of [20, 3, 5, 5], between a bias before it and one after it; offsets are not in canonical order.
-  const Layout layout({{"conv1.weight", {20, 3, 5, 5}, 32, 2 * 25 * 256, {25 * 256, 25 * 256, 5 * 256, 256}, {{1, 16}, {0, 16}}},
-                       {"conv1.bias", {20}, 0, 32, {1}, {}}},
-                      32 + 2 * 25 * 256);
+  const Layout layout(
+      {{"conv1.weight", {20, 3, 5, 5}, 32, 2 * 25 * 256, {25 * 256, 25 * 256, 5 * 256, 256}, {{1, 16}, {0, 16}}},
+       {"conv1.bias", {20}, 0, 32, {1}, {}}},
+      32 + 2 * 25 * 256);
   EXPECT_EQ(layout.canonical_floats(), 1520u);
   expect_round_trip(layout);
   // (o, i, h, w) = (17, 2, 3, 4) is canonical element ((17 · 3 + 2) · 5 + 3) · 5 + 4 = 1344 and lies at
@@ -155,7 +156,8 @@ TEST(Layout, ConversionsCheckTheirSizes) {
 }
 
 TEST(Layout, PlainLayoutOfAGraphAlignsEveryParameter) {
-  const auto graph = Graph::sequential("m", {3, 1, 1}, {LinearLayer{5, {}}, LinearLayer{2, {}}}, Loss::softmax_cross_entropy);
+  const auto graph =
+      Graph::sequential("m", {3, 1, 1}, {LinearLayer{5, {}}, LinearLayer{2, {}}}, Loss::softmax_cross_entropy);
   ASSERT_TRUE(graph);
   const Layout layout = plain_layout(*graph);
   // 15 + 5 + 10 + 2 floats, each tensor rounded up to 16.

@@ -27,8 +27,9 @@ TEST(Manifest, RoundTripAndBytes) {
 
 TEST(Manifest, AnythingElseIsCorrupt) {
   const std::string good = encode_manifest({{30, 20}, {10}});
-  for (const std::string& bad : {std::string(), std::string("{}"), std::string("[]"), std::string("nonsense"), good.substr(0, good.size() - 1), good + " ",
-                                 std::string(R"({"xxh3":"0","manifest":{"format":1,"kept":["a"],"removed":[]}})")}) {
+  for (const std::string& bad :
+       {std::string(), std::string("{}"), std::string("[]"), std::string("nonsense"), good.substr(0, good.size() - 1),
+        good + " ", std::string(R"({"xxh3":"0","manifest":{"format":1,"kept":["a"],"removed":[]}})")}) {
     const auto manifest = read(bad);
     ASSERT_FALSE(manifest) << bad;
     EXPECT_EQ(manifest.error().code, core::Errc::corrupt);
@@ -43,8 +44,9 @@ TEST(Manifest, Names) {
   EXPECT_EQ(checkpoint_step("step-000000001200.safetensors"), 1200);
   EXPECT_EQ(checkpoint_step(checkpoint_name(0)), 0);
   EXPECT_EQ(checkpoint_step(checkpoint_name(1234567890123456)), 1234567890123456);
-  for (const char* other : {"step-1200.safetensors", "step-.safetensors", "step-00000000120x.safetensors", "step--00000001200.safetensors",
-                            "step-000000001200.safetensors.tmp", "manifest.json", "step-99999999999999999999.safetensors", ""})
+  for (const char* other :
+       {"step-1200.safetensors", "step-.safetensors", "step-00000000120x.safetensors", "step--00000001200.safetensors",
+        "step-000000001200.safetensors.tmp", "manifest.json", "step-99999999999999999999.safetensors", ""})
     EXPECT_EQ(checkpoint_step(other), -1) << other;
 }
 

@@ -56,7 +56,9 @@ void MemoryFiles::crash(core::Random& random) {
       switch (random.below(3)) {
         case 0: file->bytes = file->synced; break;
         case 1: file->bytes.resize(random.below(file->bytes.size() + 1)); break;
-        default: std::fill(file->bytes.begin() + static_cast<std::ptrdiff_t>(random.below(file->bytes.size() + 1)), file->bytes.end(), std::byte{0});
+        default:
+          std::fill(file->bytes.begin() + static_cast<std::ptrdiff_t>(random.below(file->bytes.size() + 1)),
+                    file->bytes.end(), std::byte{0});
       }
     }
     file->synced = file->bytes;
@@ -133,7 +135,9 @@ core::Result<void> MemoryFiles::remove(const std::string& path) {
   return {};
 }
 
-core::Result<void> MemoryFiles::create_directories(const std::string& path) { return enter("create_directories", path); }
+core::Result<void> MemoryFiles::create_directories(const std::string& path) {
+  return enter("create_directories", path);
+}
 
 core::Result<std::vector<std::string>> MemoryFiles::list(const std::string& path) {
   if (auto r = enter("list", path); !r) return tl::unexpected(r.error());

@@ -20,15 +20,17 @@ class MemoryFiles final : public FileSystem {
   /// process is dead). A failing write leaves half of its bytes behind.
   void fail_at(int n, int error_number, bool and_all_after);
   void heal() { fail_at(0, 0, false); }
-  [[nodiscard]] bool failed() const noexcept { return failed_; }           ///< since fail_at
-  void set_capacity(std::size_t bytes) { capacity_ = bytes; }              ///< of all files together; a write beyond it: ENOSPC
+  [[nodiscard]] bool failed() const noexcept { return failed_; }  ///< since fail_at
+  void set_capacity(std::size_t bytes) { capacity_ = bytes; }     ///< of all files together; a write beyond it: ENOSPC
 
   /// The power goes: of everything not synced, `random` decides what the disk has of it. Open files are closed.
   void crash(core::Random& random);
 
   /// Rules that a writer broke: a sync or rename of a file whose sync had failed, a write to a closed file.
   [[nodiscard]] const std::vector<std::string>& violations() const noexcept { return violations_; }
-  [[nodiscard]] const std::vector<std::string>& log() const noexcept { return log_; }  ///< "sync a/b.tmp", …, since clear_log
+  [[nodiscard]] const std::vector<std::string>& log() const noexcept {
+    return log_;
+  }  ///< "sync a/b.tmp", …, since clear_log
   void clear_log() { log_.clear(); }
   [[nodiscard]] std::vector<std::byte>& bytes(const std::string& path) { return entries_.at(path)->bytes; }
   [[nodiscard]] bool exists(const std::string& path) const { return entries_.contains(path); }
@@ -56,8 +58,8 @@ class MemoryFiles final : public FileSystem {
   core::Result<void> enter(const std::string& call, const std::string& path);  // counts, logs, and fails when it is due
   [[nodiscard]] std::size_t used() const;
 
-  Entries entries_;        // what a program sees
-  Entries safe_entries_;   // what a crash cannot take
+  Entries entries_;       // what a program sees
+  Entries safe_entries_;  // what a crash cannot take
   std::map<int, std::shared_ptr<File>> open_;
   int next_file_ = 3;
   std::optional<std::size_t> capacity_;

@@ -50,7 +50,8 @@ TEST(Models, BlueGeneMlpHasSigmoidOutputs) {
 }
 
 TEST(Models, MlpOptions) {
-  const Graph graph = build("name = \"mlp\"\nwidths = 7\nactivation = \"relu\"\ninitialiser = \"normal\"\ninit_scale = 0.05", {3, 1, 1}, 4);
+  const Graph graph = build(
+      "name = \"mlp\"\nwidths = 7\nactivation = \"relu\"\ninitialiser = \"normal\"\ninit_scale = 0.05", {3, 1, 1}, 4);
   EXPECT_EQ(names_of(graph), (std::vector<std::string>{"fc1", "relu1", "fc2"}));
   EXPECT_EQ(graph.parameter_count(), 3 * 7 + 7 + 7 * 4 + 4);
   EXPECT_EQ(graph.parameters()[0].initialiser, (Initialiser{InitialiserKind::normal, 0.05}));
@@ -91,8 +92,8 @@ layers = [
   {type = "sigmoid"},
 ])");
   EXPECT_EQ(graph.name(), "mine");
-  EXPECT_EQ(names_of(graph), (std::vector<std::string>{"conv1", "relu1", "pool1", "pool2", "flatten1", "dropout1", "fc1", "tanh1", "dropout2",
-                                                       "fc2", "sigmoid1"}));
+  EXPECT_EQ(names_of(graph), (std::vector<std::string>{"conv1", "relu1", "pool1", "pool2", "flatten1", "dropout1",
+                                                       "fc1", "tanh1", "dropout2", "fc2", "sigmoid1"}));
   EXPECT_EQ(graph.nodes()[0].output, (Shape{20, 14, 14}));  // (28 + 4 − 5) / 2 + 1
   EXPECT_EQ(graph.nodes()[2].output, (Shape{20, 4, 4}));    // stride = kernel = 3
   EXPECT_EQ(graph.nodes()[3].output, (Shape{20, 2, 2}));    // max 2
@@ -105,7 +106,8 @@ layers = [
 }
 
 TEST(Models, UnknownNamesAreErrorsWithTheNearest) {
-  EXPECT_EQ(error_of("name = \"lenett\""), "model.name = \"lenett\" is unknown (nearest: \"lenet\"): one of lenet | mlp, or give model.layers");
+  EXPECT_EQ(error_of("name = \"lenett\""),
+            "model.name = \"lenett\" is unknown (nearest: \"lenet\"): one of lenet | mlp, or give model.layers");
   EXPECT_EQ(error_of(""), "model.name is not set: one of lenet | mlp, or give model.layers");
   EXPECT_EQ(error_of("name = \"mlp\"\nlayers = [{type = \"linear\", outputs = 10}]"),
             "model.name = \"mlp\" is a model of its own: leave out model.layers or choose another name");
@@ -114,22 +116,27 @@ TEST(Models, UnknownNamesAreErrorsWithTheNearest) {
 TEST(Models, LayerErrorsNameTheLayer) {
   const auto error = [](const std::string& layer) { return error_of("layers = [{type = \"relu\"}, " + layer + "]"); };
   EXPECT_EQ(error("{type = \"conv\", outputs = 3}"),
-            "model.layers[1]: unknown type \"conv\" (nearest: \"conv2d\"): one of conv2d | dropout | flatten | linear | pool | relu | sigmoid | tanh");
-  EXPECT_EQ(error("{outputs = 3}"),
-            "model.layers[1]: type is missing: one of conv2d | dropout | flatten | linear | pool | relu | sigmoid | tanh");
+            "model.layers[1]: unknown type \"conv\" (nearest: \"conv2d\"): one of conv2d | dropout | flatten | linear "
+            "| pool | relu | sigmoid | tanh");
+  EXPECT_EQ(
+      error("{outputs = 3}"),
+      "model.layers[1]: type is missing: one of conv2d | dropout | flatten | linear | pool | relu | sigmoid | tanh");
   EXPECT_EQ(error("{type = 3}"), "model.layers[1]: type = 3: must be text in quotes");
   EXPECT_EQ(error("3"), "model.layers[1]: 3 is not a table like {type = \"relu\"}");
-  EXPECT_EQ(error("{type = \"linear\", output = 3}"), "model.layers[1] (linear): unknown key \"output\" (nearest: \"outputs\")");
+  EXPECT_EQ(error("{type = \"linear\", output = 3}"),
+            "model.layers[1] (linear): unknown key \"output\" (nearest: \"outputs\")");
   EXPECT_EQ(error("{type = \"relu\", rate = 3}"), "model.layers[1] (relu): unknown key \"rate\" (nearest: \"type\")");
   EXPECT_EQ(error("{type = \"linear\"}"), "model.layers[1] (linear): outputs is missing");
   EXPECT_EQ(error("{type = \"conv2d\", outputs = 3}"), "model.layers[1] (conv2d): kernel is missing");
   EXPECT_EQ(error("{type = \"linear\", outputs = 2.5}"), "model.layers[1] (linear): outputs = 2.5: must be an integer");
-  EXPECT_EQ(error("{type = \"dropout\", rate = \"half\"}"), "model.layers[1] (dropout): rate = \"half\": must be a number");
+  EXPECT_EQ(error("{type = \"dropout\", rate = \"half\"}"),
+            "model.layers[1] (dropout): rate = \"half\": must be a number");
   EXPECT_EQ(error("{type = \"pool\", kind = \"mean\"}"),
             "model.layers[1] (pool): kind = \"mean\": must be one of max | average (nearest: \"max\")");
   EXPECT_EQ(error("{type = \"pool\", kind = 1}"), "model.layers[1] (pool): kind = 1: must be text in quotes");
   EXPECT_EQ(error("{type = \"linear\", outputs = 3, initialiser = \"xavi\"}"),
-            "model.layers[1] (linear): initialiser = \"xavi\": must be one of normal | uniform | xavier | he (nearest: \"xavier\")");
+            "model.layers[1] (linear): initialiser = \"xavi\": must be one of normal | uniform | xavier | he (nearest: "
+            "\"xavier\")");
   EXPECT_EQ(error_of("layers = {type = \"relu\"}"), "model.layers: must be a list of tables like {type = \"relu\"}");
   EXPECT_EQ(error_of("layers = []"), "model \"layers\": it has no layers");
   EXPECT_EQ(error_of("layers = [{type = \"linear\", outputs = 0}]"),

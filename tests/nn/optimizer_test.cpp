@@ -33,7 +33,8 @@ TEST(Optimizer, ConstantRate) {
 }
 
 TEST(Optimizer, StepsFallAtWholeMultiples) {
-  expect_near(rates("lr = 1\nlr_policy = \"step\"\nlr_step = 3\nlr_gamma = 0.5", {0, 2.999, 3, 5.9, 6, 9}), {1, 1, 0.5, 0.5, 0.25, 0.125});
+  expect_near(rates("lr = 1\nlr_policy = \"step\"\nlr_step = 3\nlr_gamma = 0.5", {0, 2.999, 3, 5.9, 6, 9}),
+              {1, 1, 0.5, 0.5, 0.25, 0.125});
   expect_near(rates("lr = 1\nlr_policy = \"step\"\nlr_step = 0.5\nlr_gamma = 0.1", {0.4, 0.5, 1.2}), {1, 0.1, 0.01});
 }
 
@@ -54,7 +55,9 @@ TEST(Optimizer, WarmUpGrowsFromOneNth) {
 }
 
 TEST(Optimizer, StepNumbers) {
-  const auto step = [](const std::string& toml) { return optimizer_step(config_of("lr = 0.5\nmomentum = 0.75\nweight_decay = 0.25\n" + toml), 5, 10, 1); };
+  const auto step = [](const std::string& toml) {
+    return optimizer_step(config_of("lr = 0.5\nmomentum = 0.75\nweight_decay = 0.25\n" + toml), 5, 10, 1);
+  };
   const auto momentum = step("lr_policy = \"polynomial\"");
   EXPECT_EQ(momentum.kind, core::OptimizerKind::momentum);
   EXPECT_EQ(momentum.lr, 0.25f);
@@ -87,8 +90,9 @@ TEST(Optimizer, StepsOfAScheduleByHand) {
 TEST(Optimizer, ValuesOutOfRangeAreConfigErrors) {
   core::Schema schema;
   schema.add(train_table());
-  for (const char* bad : {"lr = -1", "momentum = 1.5", "weight_decay = -1", "optimizer = \"adam\"", "lr_policy = \"cosine\"", "lr_step = 0",
-                          "lr_gamma = 0", "lr_power = 0", "warmup_epochs = -1", "warmup_from = -2"}) {
+  for (const char* bad :
+       {"lr = -1", "momentum = 1.5", "weight_decay = -1", "optimizer = \"adam\"", "lr_policy = \"cosine\"",
+        "lr_step = 0", "lr_gamma = 0", "lr_power = 0", "warmup_epochs = -1", "warmup_from = -2"}) {
     const auto config = core::Config::parse(schema, std::string("[train]\n") + bad, "test.toml", {});
     ASSERT_FALSE(config) << bad;
     EXPECT_EQ(config.error().code, core::Errc::config) << bad;

@@ -13,7 +13,8 @@ std::size_t at(const Shape& shape, std::int64_t c, std::int64_t h, std::int64_t 
 /// Calls visit(output position, input position, kernel row, kernel column) for every window element that is not padding,
 /// for one output channel of `output` and one input channel of `input`.
 template <class Window, class Visit>
-void for_each_tap(const Window& window, const Site& site, std::int64_t out_channel, std::int64_t in_channel, Visit visit) {
+void for_each_tap(const Window& window, const Site& site, std::int64_t out_channel, std::int64_t in_channel,
+                  Visit visit) {
   for (std::int64_t oh = 0; oh < site.output.height; ++oh)
     for (std::int64_t ow = 0; ow < site.output.width; ++ow)
       for (std::int64_t kh = 0; kh < window.kernel; ++kh)
@@ -25,7 +26,8 @@ void for_each_tap(const Window& window, const Site& site, std::int64_t out_chann
         }
 }
 
-std::size_t tap(const Conv2dLayer& layer, const Site& site, std::int64_t o, std::int64_t i, std::int64_t kh, std::int64_t kw) {
+std::size_t tap(const Conv2dLayer& layer, const Site& site, std::int64_t o, std::int64_t i, std::int64_t kh,
+                std::int64_t kw) {
   return static_cast<std::size_t>(((o * site.input.channels + i) * layer.kernel + kh) * layer.kernel + kw);
 }
 
@@ -41,7 +43,8 @@ struct Forward {
     }
   }
   void operator()(const Conv2dLayer& layer) const {
-    for (std::size_t p = 0; p < y.size(); ++p) y[p] = site.bias[p / static_cast<std::size_t>(site.output.height * site.output.width)];
+    for (std::size_t p = 0; p < y.size(); ++p)
+      y[p] = site.bias[p / static_cast<std::size_t>(site.output.height * site.output.width)];
     for (std::int64_t o = 0; o < site.output.channels; ++o)
       for (std::int64_t i = 0; i < site.input.channels; ++i)
         for_each_tap(layer, site, o, i, [&](std::size_t to, std::size_t from, std::int64_t kh, std::int64_t kw) {
@@ -98,7 +101,8 @@ struct Backward {
   }
   void operator()(const Conv2dLayer& layer) const {
     std::ranges::fill(dx, 0.0);
-    for (std::size_t p = 0; p < dy.size(); ++p) dbias[p / static_cast<std::size_t>(site.output.height * site.output.width)] += dy[p];
+    for (std::size_t p = 0; p < dy.size(); ++p)
+      dbias[p / static_cast<std::size_t>(site.output.height * site.output.width)] += dy[p];
     for (std::int64_t o = 0; o < site.output.channels; ++o)
       for (std::int64_t i = 0; i < site.input.channels; ++i)
         for_each_tap(layer, site, o, i, [&](std::size_t to, std::size_t from, std::int64_t kh, std::int64_t kw) {
@@ -120,7 +124,9 @@ struct Backward {
       });
     if (layer.kind == PoolKind::max) return;
     for (std::int64_t c = 0; c < site.output.channels; ++c)
-      for_each_tap(layer, site, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) { dx[from] += dy[to] / taps[to]; });
+      for_each_tap(layer, site, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) {
+        dx[from] += dy[to] / taps[to];
+      });
   }
   void operator()(const ActivationLayer& layer) const {
     for (std::size_t i = 0; i < dx.size(); ++i) switch (layer.kind) {

@@ -15,9 +15,9 @@ using Out = std::span<double>;
 struct Site {
   Shape input;
   Shape output;
-  In weight;        // canonical; empty without parameters
+  In weight;  // canonical; empty without parameters
   In bias;
-  In mask;          // of dropout; empty: identity
+  In mask;  // of dropout; empty: identity
 };
 
 /// y = layer(x)

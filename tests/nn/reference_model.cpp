@@ -44,16 +44,19 @@ std::int64_t reference_rank(std::span<const double> outputs, std::int64_t label)
   return rank;
 }
 
-ReferenceResult ReferenceModel::run(std::span<const float> images, std::span<const std::int32_t> labels, const Masks& masks) const {
+ReferenceResult ReferenceModel::run(std::span<const float> images, std::span<const std::int32_t> labels,
+                                    const Masks& masks) const {
   const std::vector<double> wide(images.begin(), images.end());
   return run(std::span<const double>(wide), labels, masks);
 }
 
-ReferenceResult ReferenceModel::run(std::span<const double> images, std::span<const std::int32_t> labels, const Masks& masks) const {
+ReferenceResult ReferenceModel::run(std::span<const double> images, std::span<const std::int32_t> labels,
+                                    const Masks& masks) const {
   const auto& nodes = graph_.nodes();
   const std::size_t batch = labels.size();
   const std::size_t classes = units(graph_.output());
-  if (images.size() != batch * units(graph_.input())) throw std::invalid_argument("images do not fit the labels and the model's input");
+  if (images.size() != batch * units(graph_.input()))
+    throw std::invalid_argument("images do not fit the labels and the model's input");
   const auto slices = slices_of(graph_);
   const std::span<const double> parameters(parameters_);
 
@@ -69,7 +72,8 @@ ReferenceResult ReferenceModel::run(std::span<const double> images, std::span<co
       reference::Site site{n == 0 ? graph_.input() : nodes[n - 1].output, nodes[n].output, {}, {}, {}};
       site.weight = parameters.subspan(slices[n].offset, slices[n].weight);
       site.bias = parameters.subspan(slices[n].offset + slices[n].weight, slices[n].bias);
-      if (const auto mask = masks.find(static_cast<int>(n)); mask != masks.end()) site.mask = sample(mask->second, units(nodes[n].output));
+      if (const auto mask = masks.find(static_cast<int>(n)); mask != masks.end())
+        site.mask = sample(mask->second, units(nodes[n].output));
       return site;
     };
     const auto input_of = [&](std::size_t n) -> std::span<const double> {
@@ -77,7 +81,8 @@ ReferenceResult ReferenceModel::run(std::span<const double> images, std::span<co
       return sample(result.activations[n - 1], units(nodes[n - 1].output));
     };
     for (std::size_t n = 0; n < nodes.size(); ++n)
-      reference::forward(nodes[n].layer, site_of(n), input_of(n), sample(result.activations[n], units(nodes[n].output)));
+      reference::forward(nodes[n].layer, site_of(n), input_of(n),
+                         sample(result.activations[n], units(nodes[n].output)));
 
     const std::span<const double> z = sample(result.activations.back(), classes);
     std::vector<double> dy(classes);

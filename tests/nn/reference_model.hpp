@@ -14,12 +14,12 @@ namespace troupe::nn {
 /// What one batch gave. Gradients are means over the batch, like the loss.
 struct ReferenceResult {
   double loss = 0;
-  std::int64_t top1 = 0;                            // samples whose label has rank 0 (reference_rank)
-  std::int64_t top5 = 0;                            // rank < 5; 0 for models with fewer than five classes
-  std::vector<double> outputs;                      // [batch, outputs]
-  std::vector<double> gradients;                    // canonical vector
-  std::vector<double> input_gradient;               // [batch, channels, height, width]
-  std::vector<std::vector<double>> activations;     // of each node: [batch, node output]
+  std::int64_t top1 = 0;                         // samples whose label has rank 0 (reference_rank)
+  std::int64_t top5 = 0;                         // rank < 5; 0 for models with fewer than five classes
+  std::vector<double> outputs;                   // [batch, outputs]
+  std::vector<double> gradients;                 // canonical vector
+  std::vector<double> input_gradient;            // [batch, channels, height, width]
+  std::vector<std::vector<double>> activations;  // of each node: [batch, node output]
 };
 
 /// A label's rank among the outputs: how many classes have a greater output, or an equal one and a lower index.
@@ -27,7 +27,8 @@ struct ReferenceResult {
 
 class ReferenceModel {
  public:
-  explicit ReferenceModel(Graph graph) : graph_(std::move(graph)), parameters_(static_cast<std::size_t>(graph_.parameter_count())) {}
+  explicit ReferenceModel(Graph graph)
+      : graph_(std::move(graph)), parameters_(static_cast<std::size_t>(graph_.parameter_count())) {}
 
   [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
   [[nodiscard]] std::vector<double>& parameters() noexcept { return parameters_; }  ///< canonical vector
@@ -36,8 +37,10 @@ class ReferenceModel {
   /// Masks by dropout node, [batch, node output], holding 0 or 1 / (1 − rate); a node without one passes its input on, as in
   /// evaluation. `images` [batch, channels, height, width], batch = labels.size().
   using Masks = std::map<int, std::vector<double>>;
-  [[nodiscard]] ReferenceResult run(std::span<const double> images, std::span<const std::int32_t> labels, const Masks& masks = {}) const;
-  [[nodiscard]] ReferenceResult run(std::span<const float> images, std::span<const std::int32_t> labels, const Masks& masks = {}) const;
+  [[nodiscard]] ReferenceResult run(std::span<const double> images, std::span<const std::int32_t> labels,
+                                    const Masks& masks = {}) const;
+  [[nodiscard]] ReferenceResult run(std::span<const float> images, std::span<const std::int32_t> labels,
+                                    const Masks& masks = {}) const;
 
   /// The masks that a backend uses for this batch (nn/dropout.hpp).
   [[nodiscard]] Masks dropout_masks(std::uint64_t seed, std::uint64_t lease, std::int64_t batch) const;

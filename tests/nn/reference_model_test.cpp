@@ -43,10 +43,12 @@ void check_gradients(Graph graph, const ReferenceModel::Masks& masks = {}) {
   ReferenceModel model(std::move(graph));
   Random random(7, Purpose::test, 1);
   std::vector<double> images(kBatch * static_cast<std::size_t>(model.graph().input().size()));
-  for (double& v : images) v = random.normal();  // no two values this close: finite differences cross no kink of relu or max
+  for (double& v : images)
+    v = random.normal();  // no two values this close: finite differences cross no kink of relu or max
   for (double& v : model.parameters()) v = 0.5 * random.normal();
   std::vector<std::int32_t> labels(kBatch);
-  for (auto& label : labels) label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(model.graph().output().size())));
+  for (auto& label : labels)
+    label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(model.graph().output().size())));
 
   const auto result = model.run(std::span<const double>(images), labels, masks);
   const auto loss = [&] { return model.run(std::span<const double>(images), labels, masks).loss; };
@@ -54,18 +56,23 @@ void check_gradients(Graph graph, const ReferenceModel::Masks& masks = {}) {
   expect_gradient(images, result.input_gradient, loss, "input");
 }
 
-TEST(ReferenceModel, LinearGradients) { check_gradients(graph_of({LinearLayer{4, {}}, LinearLayer{3, {}}}, {5, 1, 1})); }
+TEST(ReferenceModel, LinearGradients) {
+  check_gradients(graph_of({LinearLayer{4, {}}, LinearLayer{3, {}}}, {5, 1, 1}));
+}
 
 TEST(ReferenceModel, LinearOverAnImageGradients) { check_gradients(graph_of({LinearLayer{3, {}}}, {2, 3, 2})); }
 
-TEST(ReferenceModel, ConvolutionGradients) { check_gradients(graph_of({Conv2dLayer{3, 2, 1, 0, {}}, LinearLayer{3, {}}}, {2, 4, 3})); }
+TEST(ReferenceModel, ConvolutionGradients) {
+  check_gradients(graph_of({Conv2dLayer{3, 2, 1, 0, {}}, LinearLayer{3, {}}}, {2, 4, 3}));
+}
 
 TEST(ReferenceModel, StridedPaddedConvolutionGradients) {
   check_gradients(graph_of({Conv2dLayer{2, 3, 2, 1, {}}, Conv2dLayer{3, 2, 1, 1, {}}, LinearLayer{3, {}}}, {2, 6, 5}));
 }
 
 TEST(ReferenceModel, MaxPoolGradients) {
-  check_gradients(graph_of({Conv2dLayer{2, 1, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 2, 0}, LinearLayer{3, {}}}, {2, 5, 4}));
+  check_gradients(
+      graph_of({Conv2dLayer{2, 1, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 2, 0}, LinearLayer{3, {}}}, {2, 5, 4}));
   check_gradients(graph_of({PoolLayer{PoolKind::max, 3, 2, 1}, LinearLayer{3, {}}}, {2, 5, 6}));
 }
 
@@ -79,10 +86,13 @@ TEST(ReferenceModel, ActivationGradients) {
     check_gradients(graph_of({LinearLayer{6, {}}, ActivationLayer{kind}, LinearLayer{3, {}}}, {4, 1, 1}));
 }
 
-TEST(ReferenceModel, FlattenGradients) { check_gradients(graph_of({Conv2dLayer{2, 2, 1, 0, {}}, FlattenLayer{}}, {1, 3, 3})); }
+TEST(ReferenceModel, FlattenGradients) {
+  check_gradients(graph_of({Conv2dLayer{2, 2, 1, 0, {}}, FlattenLayer{}}, {1, 3, 3}));
+}
 
 TEST(ReferenceModel, SquaredErrorGradients) {
-  check_gradients(graph_of({LinearLayer{4, {}}, ActivationLayer{Activation::sigmoid}, LinearLayer{3, {}}, ActivationLayer{Activation::sigmoid}},
+  check_gradients(graph_of({LinearLayer{4, {}}, ActivationLayer{Activation::sigmoid}, LinearLayer{3, {}},
+                            ActivationLayer{Activation::sigmoid}},
                            {5, 1, 1}, Loss::squared_error));
 }
 
@@ -127,7 +137,8 @@ TEST(ReferenceModel, PoolingByHand) {
 TEST(ReferenceModel, MaxPoolIgnoresPaddingBelowNegativeValues) {
   ReferenceModel model(graph_of({PoolLayer{PoolKind::max, 2, 2, 1}, LinearLayer{2, {}}}, {1, 1, 1}));
   const std::vector<double> image{-3};
-  EXPECT_EQ(model.run(std::span<const double>(image), std::vector<std::int32_t>{0}).activations[0], std::vector<double>{-3});
+  EXPECT_EQ(model.run(std::span<const double>(image), std::vector<std::int32_t>{0}).activations[0],
+            std::vector<double>{-3});
 }
 
 TEST(ReferenceModel, LossesByHand) {

@@ -1,13 +1,13 @@
 #include "nn/safetensors.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 
 #include <gtest/gtest.h>
-
-#include <unistd.h>
 
 namespace troupe::nn {
 namespace {
@@ -86,13 +86,15 @@ TEST(Safetensors, BytesFollowTheSpecification) {
   EXPECT_NE(header.find(R"("conv1.weight":{"dtype":"F32","shape":[3,1,2],"data_offsets":[8,32]})"), std::string::npos);
   EXPECT_NE(header.find(R"("nothing":{"dtype":"F32","shape":[0,4],"data_offsets":[32,32]})"), std::string::npos);
   EXPECT_NE(header.find(R"("flags":{"dtype":"U8","shape":[3],"data_offsets":[32,35]})"), std::string::npos);
-  EXPECT_NE(header.find(R"("xxh3:nothing":"99aa06d3014798d86001c324468d497f")"), std::string::npos);  // XXH3-128 of no bytes
+  EXPECT_NE(header.find(R"("xxh3:nothing":"99aa06d3014798d86001c324468d497f")"),
+            std::string::npos);  // XXH3-128 of no bytes
 }
 
 TEST(Safetensors, FilesOfOthersAreRead) {
   // What the specification's own example looks like; spaces and order are free.
-  const auto bytes = file_of(R"( { "b" : {"data_offsets":[4,8], "shape":[1], "dtype":"F32"}, "a":{"dtype":"I16","shape":[2,1],"data_offsets":[0,4]} }  )",
-                             std::string_view("\x01\x00\x02\x00\x00\x00\x80\x3f", 8));
+  const auto bytes = file_of(
+      R"( { "b" : {"data_offsets":[4,8], "shape":[1], "dtype":"F32"}, "a":{"dtype":"I16","shape":[2,1],"data_offsets":[0,4]} }  )",
+      std::string_view("\x01\x00\x02\x00\x00\x00\x80\x3f", 8));
   const auto file = parse_safetensors(bytes, "f", Checksums::if_present);
   ASSERT_TRUE(file) << file.error().message;
   float one = 0;
@@ -116,7 +118,9 @@ TEST(Safetensors, EverySingleFlippedBitIsDetected) {
 TEST(Safetensors, EveryTruncationAndAnyExtensionIsDetected) {
   const auto intact = Sample().bytes();
   for (std::size_t length = 0; length < intact.size(); ++length)
-    EXPECT_NE(error_of({intact.begin(), intact.begin() + static_cast<std::ptrdiff_t>(length)}, Checksums::if_present), "accepted") << length;
+    EXPECT_NE(error_of({intact.begin(), intact.begin() + static_cast<std::ptrdiff_t>(length)}, Checksums::if_present),
+              "accepted")
+        << length;
   auto longer = intact;
   longer.push_back(std::byte{0});
   EXPECT_EQ(error_of(longer), "f: the header describes 35 bytes of data, the file holds 36");
@@ -133,11 +137,14 @@ TEST(Safetensors, ChecksumErrorsNameTheTensor) {
 }
 
 TEST(Safetensors, HostileHeadersAreRefused) {
-  const auto refused = [](std::string_view header, std::string_view data = {}) { return error_of(file_of(header, data)); };
+  const auto refused = [](std::string_view header, std::string_view data = {}) {
+    return error_of(file_of(header, data));
+  };
   EXPECT_EQ(error_of(bytes_of("1234567")), "f: 7 bytes are too few for a safetensors file: it was cut off");
   EXPECT_EQ(error_of(bytes_of(std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10))),
             "f: a header of 18446744073709551615 bytes is above the limit of 16777216");
-  EXPECT_EQ(error_of(bytes_of(std::string_view("\x03\0\0\0\0\0\0\0{}", 10))), "f: the header should have 3 bytes, 2 are there: it was cut off");
+  EXPECT_EQ(error_of(bytes_of(std::string_view("\x03\0\0\0\0\0\0\0{}", 10))),
+            "f: the header should have 3 bytes, 2 are there: it was cut off");
   EXPECT_EQ(refused("{\"a\":"), "f: header: not valid JSON near byte 6");
   EXPECT_EQ(refused("{} x"), "f: header: not valid JSON near byte 4");
   EXPECT_EQ(refused(""), "f: header: not valid JSON near byte 1");
@@ -157,8 +164,10 @@ TEST(Safetensors, HostileHeadersAreRefused) {
   EXPECT_EQ(refused(R"({"a":{"shape":[[1]]}})"), "f: header: a list where the format has none");
   EXPECT_EQ(refused(R"({"a":{"shape":"[1]"}})"), "f: header: a string where the format has none");
   EXPECT_EQ(refused(R"({"a":{"shape":[-1]}})"), "f: header: a negative number where the format has none");
-  EXPECT_EQ(refused(R"({"a":{"shape":[1.5]}})"), "f: header: a number that is not an integer where the format has none");
-  EXPECT_EQ(refused(R"({"a":{"shape":[9223372036854775808]}})"), "f: header: a number above 2^63 where the format has none");
+  EXPECT_EQ(refused(R"({"a":{"shape":[1.5]}})"),
+            "f: header: a number that is not an integer where the format has none");
+  EXPECT_EQ(refused(R"({"a":{"shape":[9223372036854775808]}})"),
+            "f: header: a number above 2^63 where the format has none");
   std::string many = R"({"a":{"shape":[1)";
   for (int i = 0; i < 64; ++i) many += ",1";
   EXPECT_EQ(refused(many + "]}}"), "f: header: a list of more than 64 numbers where the format has none");
@@ -167,22 +176,27 @@ TEST(Safetensors, HostileHeadersAreRefused) {
 
 TEST(Safetensors, TensorsMustCoverTheDataExactly) {
   const auto tensor = [](const char* name, const char* dtype, const char* shape, int from, int to) {
-    return "\"" + std::string(name) + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[" + std::to_string(from) + "," +
-           std::to_string(to) + "]}";
+    return "\"" + std::string(name) + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[" +
+           std::to_string(from) + "," + std::to_string(to) + "]}";
   };
-  const auto refused = [](const std::string& tensors, std::size_t data) { return error_of(file_of("{" + tensors + "}", std::string(data, 'x'))); };
+  const auto refused = [](const std::string& tensors, std::size_t data) {
+    return error_of(file_of("{" + tensors + "}", std::string(data, 'x')));
+  };
   EXPECT_EQ(refused(tensor("a", "F32", "[2]", 0, 8), 8), "accepted");
   EXPECT_EQ(refused(tensor("a", "F33", "[2]", 0, 8), 8), "f: tensor \"a\": unknown dtype \"F33\"");
   EXPECT_EQ(refused(tensor("a", "F32", "[3]", 0, 8), 8), "f: tensor \"a\": its data has 8 bytes, which is not F32 [3]");
-  EXPECT_EQ(refused(tensor("a", "F32", "[4611686018427387904,4]", 0, 0), 0),
-            "f: tensor \"a\": its data has 0 bytes, which is not F32 [4611686018427387904, 4]");  // 2^64 · 4 bytes are not 0
+  EXPECT_EQ(
+      refused(tensor("a", "F32", "[4611686018427387904,4]", 0, 0), 0),
+      "f: tensor \"a\": its data has 0 bytes, which is not F32 [4611686018427387904, 4]");  // 2^64 · 4 bytes are not 0
   EXPECT_EQ(refused(tensor("a", "F32", "[2]", 0, 8), 4), "f: tensor \"a\": its data is [0, 8) of 4 bytes in the file");
   EXPECT_EQ(refused(tensor("a", "U8", "[2]", 0, 2) + "," + tensor("b", "U8", "[2]", 3, 5), 5),
             "f: tensor \"b\": its data starts at 3, the one before it ends at 2");  // a hole
   EXPECT_EQ(refused(tensor("a", "U8", "[2]", 0, 2) + "," + tensor("b", "U8", "[2]", 1, 3), 3),
             "f: tensor \"b\": its data starts at 1, the one before it ends at 2");  // an overlap
-  EXPECT_EQ(refused(tensor("a", "U8", "[0]", 2, 0), 2), "f: tensor \"a\": its data starts at 2, the one before it ends at 0");
-  EXPECT_EQ(refused(R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0]})", 1), "f: header: tensor \"a\": 1 data offsets instead of 2");
+  EXPECT_EQ(refused(tensor("a", "U8", "[0]", 2, 0), 2),
+            "f: tensor \"a\": its data starts at 2, the one before it ends at 0");
+  EXPECT_EQ(refused(R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0]})", 1),
+            "f: header: tensor \"a\": 1 data offsets instead of 2");
   EXPECT_EQ(refused(tensor("a", "U8", "[1]", 0, 1), 3), "f: the header describes 1 bytes of data, the file holds 3");
 }
 
@@ -196,10 +210,13 @@ TEST(Safetensors, CopyingFloatsChecksNameTypeAndShape) {
     EXPECT_EQ(copied.error().code, core::Errc::config);
     return copied.error().message;
   };
-  EXPECT_EQ(error("conv2.weight", {6}), "f: tensor \"conv2.weight\": it is missing: is it of the model that the config describes?");
+  EXPECT_EQ(error("conv2.weight", {6}),
+            "f: tensor \"conv2.weight\": it is missing: is it of the model that the config describes?");
   EXPECT_EQ(error("conv1.weight", {6}),
-            "f: tensor \"conv1.weight\": its shape is [3, 1, 2], the model needs [6]: is it of the model that the config describes?");
-  EXPECT_EQ(error("flags", {3}), "f: tensor \"flags\": it is U8, the model needs F32: is it of the model that the config describes?");
+            "f: tensor \"conv1.weight\": its shape is [3, 1, 2], the model needs [6]: is it of the model that the "
+            "config describes?");
+  EXPECT_EQ(error("flags", {3}),
+            "f: tensor \"flags\": it is U8, the model needs F32: is it of the model that the config describes?");
   EXPECT_EQ(file->text("other").error().message, "f: metadata \"other\" is missing");
 }
 
@@ -221,7 +238,9 @@ TEST(Safetensors, WhatCannotBeWrittenIsAnError) {
   EXPECT_EQ(error({good}, {{"xxh3", ""}}), "metadata key \"xxh3\" is reserved");
   EXPECT_EQ(error({good}, {{"xxh3:a", ""}}), "metadata key \"xxh3:a\" is reserved");
   EXPECT_NE(error({good}, {{"k", "\xff"}}).find("UTF-8"), std::string::npos);
-  EXPECT_NE(error({good}, {{"k", std::string(kMaxHeaderBytes, 'x')}}).find("bytes is above the limit of 16777216: too much metadata"), std::string::npos);
+  EXPECT_NE(error({good}, {{"k", std::string(kMaxHeaderBytes, 'x')}})
+                .find("bytes is above the limit of 16777216: too much metadata"),
+            std::string::npos);
 }
 
 /// An independent reader in a few lines of Python's standard library, written from the published format.
@@ -265,7 +284,8 @@ TEST(Safetensors, APythonReaderSeesTheSame) {
   const std::string_view script(kPythonReader);
   const std::array<Bytes, 1> parts{std::as_bytes(std::span(script))};
   ASSERT_TRUE(replace_file(system_files(), directory, "reader.py", parts));
-  const auto text = output_of("python3 '" + (directory / "reader.py").string() + "' '" + (directory / "sample.safetensors").string() + "'");
+  const auto text = output_of("python3 '" + (directory / "reader.py").string() + "' '" +
+                              (directory / "sample.safetensors").string() + "'");
   std::filesystem::remove_all(directory);
   EXPECT_EQ(text,
             "count [] [-7]\n"

@@ -11,7 +11,8 @@ namespace troupe::nn {
 namespace {
 
 Graph small() {
-  auto graph = Graph::sequential("m", {1, 4, 4}, {Conv2dLayer{2, 3, 1, 0, {}}, LinearLayer{3, {}}}, Loss::softmax_cross_entropy);
+  auto graph =
+      Graph::sequential("m", {1, 4, 4}, {Conv2dLayer{2, 3, 1, 0, {}}, LinearLayer{3, {}}}, Loss::softmax_cross_entropy);
   return std::move(graph.value());
 }
 
@@ -39,7 +40,8 @@ TEST(Tensors, NamesAndShapesAreTheGraphs) {
   EXPECT_EQ(tensors[2].name, "fc1.weight");
   EXPECT_EQ(tensors[2].shape, (std::vector<std::int64_t>{3, 8}));
   EXPECT_EQ(reinterpret_cast<const float*>(tensors[2].data.data())[0], 20);  // after 18 weights and 2 biases
-  EXPECT_EQ(canonical_tensors(graph, values, worker_prefix(3) + std::string(kVelocityPrefix))[1].name, "worker.3.optimizer.velocity.conv1.bias");
+  EXPECT_EQ(canonical_tensors(graph, values, worker_prefix(3) + std::string(kVelocityPrefix))[1].name,
+            "worker.3.optimizer.velocity.conv1.bias");
 }
 
 TEST(Tensors, ParametersAndOptimizerStateShareAFile) {
@@ -57,19 +59,22 @@ TEST(Tensors, ParametersAndOptimizerStateShareAFile) {
   const auto missing = canonical_from(file, graph, back, worker_prefix(0));
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, core::Errc::config);
-  EXPECT_EQ(missing.error().message, "f: tensor \"worker.0.conv1.weight\": it is missing: is it of the model that the config describes?");
+  EXPECT_EQ(missing.error().message,
+            "f: tensor \"worker.0.conv1.weight\": it is missing: is it of the model that the config describes?");
 }
 
 TEST(Tensors, AnotherModelsFileIsRefusedByName) {
   const Graph graph = small();
   const auto values = iota(graph, 0);
   const auto file = file_of(canonical_tensors(graph, values));
-  auto wider = Graph::sequential("w", {1, 4, 4}, {Conv2dLayer{2, 3, 1, 0, {}}, LinearLayer{4, {}}}, Loss::softmax_cross_entropy);
+  auto wider =
+      Graph::sequential("w", {1, 4, 4}, {Conv2dLayer{2, 3, 1, 0, {}}, LinearLayer{4, {}}}, Loss::softmax_cross_entropy);
   std::vector<float> back(static_cast<std::size_t>(wider->parameter_count()));
   const auto result = canonical_from(file, *wider, back);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message,
-            "f: tensor \"fc1.weight\": its shape is [3, 8], the model needs [4, 8]: is it of the model that the config describes?");
+            "f: tensor \"fc1.weight\": its shape is [3, 8], the model needs [4, 8]: is it of the model that the config "
+            "describes?");
 }
 
 TEST(Tensors, SizesAreChecked) {
