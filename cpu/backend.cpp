@@ -10,7 +10,9 @@ namespace {
 class CpuBackend final : public nn::Backend {
  public:
   [[nodiscard]] std::string name() const override { return "cpu"; }
-  [[nodiscard]] nn::Capabilities capabilities() const override { return {{nn::Precision::fp32}, core::MemorySpace::host, 1}; }
+  [[nodiscard]] nn::Capabilities capabilities() const override {
+    return {{nn::Precision::fp32}, core::MemorySpace::host, 1};
+  }
   [[nodiscard]] const core::Kernels& kernels() const noexcept override { return core::host_kernels(); }
 
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,

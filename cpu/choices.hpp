@@ -48,7 +48,8 @@ class Choices {
       return descriptor;
     }
     bool found = true;
-    while (found && !avoid.empty() && std::string_view(descriptor.impl_info_str()).starts_with(avoid)) found = descriptor.next_impl();
+    while (found && !avoid.empty() && std::string_view(descriptor.impl_info_str()).starts_with(avoid))
+      found = descriptor.next_impl();
     if (!found) descriptor = typename Primitive::primitive_desc(desc, rest...);
     implementations_[use] = descriptor.impl_info_str();
     return descriptor;

@@ -73,7 +73,8 @@ core::Result<void> check(const nn::Graph& graph, const nn::CompileOptions& optio
   const auto refuse = [&](const std::string& why) {
     return core::fail(core::Errc::config, fmt::format("model {} on the cpu: {}", graph.name(), why));
   };
-  if (options.precision != nn::Precision::fp32) return refuse("precision bf16 is not available: use precision = \"fp32\"");
+  if (options.precision != nn::Precision::fp32)
+    return refuse("precision bf16 is not available: use precision = \"fp32\"");
   if (options.device != 0) return refuse(fmt::format("there is no device {}: use 0", options.device));
   if (options.batch < 1) return refuse(fmt::format("batch {} is below 1", options.batch));
   if (options.threads < 1) return refuse(fmt::format("threads {} is below 1", options.threads));
@@ -81,7 +82,8 @@ core::Result<void> check(const nn::Graph& graph, const nn::CompileOptions& optio
   if (options.arenas->space() == core::MemorySpace::device) return refuse("its arenas cannot live in device memory");
   for (std::size_t i = 0; i < graph.nodes().size(); ++i)
     if (graph.nodes()[i].inputs != std::vector<int>{static_cast<int>(i) - 1})
-      return refuse(fmt::format("layer {} does not take just the output of the layer before it", graph.nodes()[i].name));
+      return refuse(
+          fmt::format("layer {} does not take just the output of the layer before it", graph.nodes()[i].name));
   return {};
 }
 
@@ -134,13 +136,14 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
     result.plan = choices->to_plan();
     return result;
   } catch (const NoSuchImplementation& missing) {
-    return core::fail(core::Errc::config,
-                      fmt::format("plan: this CPU or oneDNN has no {} for layer {} of {}: leave the plan out to choose anew",
-                                  missing.implementation, graph.nodes()[node].name, graph.name()));
+    return core::fail(
+        core::Errc::config,
+        fmt::format("plan: this CPU or oneDNN has no {} for layer {} of {}: leave the plan out to choose anew",
+                    missing.implementation, graph.nodes()[node].name, graph.name()));
   } catch (const dnnl::error& error) {
     const auto code = error.status == dnnl_out_of_memory ? core::Errc::no_space : core::Errc::config;
-    return core::fail(code, fmt::format("oneDNN cannot compute layer {} of {} with batch {}: {}", graph.nodes()[node].name,
-                                        graph.name(), options.batch, error.what()));
+    return core::fail(code, fmt::format("oneDNN cannot compute layer {} of {} with batch {}: {}",
+                                        graph.nodes()[node].name, graph.name(), options.batch, error.what()));
   }
 }
 

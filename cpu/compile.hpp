@@ -17,8 +17,8 @@ struct Compiled {
   Program program;
   std::shared_ptr<const nn::Layout> layout;
   core::Buffer parameters;
-  core::Buffer gradients;            // empty when not training
-  std::vector<nn::Bucket> buckets;   // in backward order
+  core::Buffer gradients;           // empty when not training
+  std::vector<nn::Bucket> buckets;  // in backward order
   nn::Plan plan;
 };
 

@@ -39,9 +39,9 @@ Descriptors describe(Lowering& lowering, const Site& site, const nn::Conv2dLayer
 
   // Backward descriptors want the plain forward one as a hint. That of the weights is needed without training too: it decides
   // the arena's layout, which replicas that only evaluate share.
-  const dnnl::convolution_forward::primitive_desc hint(
-      {prop_kind::forward_training, algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding},
-      lowering.engine);
+  const dnnl::convolution_forward::primitive_desc hint({prop_kind::forward_training, algorithm::convolution_direct,
+                                                        source, weight, bias, destination, strides, padding, padding},
+                                                       lowering.engine);
   result.weights = lowering.choices.choose<dnnl::convolution_backward_weights>(
       use_of(lowering, site.node, "backward_weights"), "",
       {algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding}, attributes(),
@@ -49,8 +49,8 @@ Descriptors describe(Lowering& lowering, const Site& site, const nn::Conv2dLayer
   if (lowering.options.training && site.input_gradient)
     result.data = lowering.choices.choose<dnnl::convolution_backward_data>(
         use_of(lowering, site.node, "backward_data"), "",
-        {algorithm::convolution_direct, source, weight, destination, strides, padding, padding}, attributes(), lowering.engine,
-        hint);
+        {algorithm::convolution_direct, source, weight, destination, strides, padding, padding}, attributes(),
+        lowering.engine, hint);
   return result;
 }
 
@@ -77,7 +77,8 @@ Lowered lower_convolution(Lowering& lowering, const Site& site, const nn::Conv2d
 
   return {output, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
             Operand gradient = output_gradient;
-            if (site.activation) gradient = add_activation_backward(lowering, site.node, *site.activation, output, gradient);
+            if (site.activation)
+              gradient = add_activation_backward(lowering, site.node, *site.activation, output, gradient);
             const auto& weights = descriptors.weights;
             program.add(Phase::backward, dnnl::convolution_backward_weights(weights),
                         {{DNNL_ARG_SRC, program.convert(Phase::backward, source, weights.src_desc())},

@@ -45,8 +45,8 @@ inline void exp_rows(const float* z, float* e, float* maxima, float* sums, std::
 }
 
 template <class Derivative>
-inline void activation_backward(const float* __restrict y, float* __restrict dy, float* __restrict bias, std::int64_t rows,
-                                std::int64_t columns) {
+inline void activation_backward(const float* __restrict y, float* __restrict dy, float* __restrict bias,
+                                std::int64_t rows, std::int64_t columns) {
   for (std::int64_t c = 0; c < columns; ++c) bias[c] = 0;
   for (std::int64_t row = 0; row < rows; ++row, y += columns, dy += columns)
     for (std::int64_t c = 0; c < columns; ++c) {
@@ -76,8 +76,11 @@ struct Tanh {
 };
 
 constexpr Elementwise table(const char* name, std::size_t length) {
-  return {{name, length}, {activation_backward<Relu>, activation_backward<Sigmoid>, activation_backward<Tanh>}, column_sums,
-          multiply, exp_rows};
+  return {{name, length},
+          {activation_backward<Relu>, activation_backward<Sigmoid>, activation_backward<Tanh>},
+          column_sums,
+          multiply,
+          exp_rows};
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ dnnl::memory::desc transposed_desc(std::int64_t rows, std::int64_t columns) {
   return {{rows, columns}, dnnl::memory::data_type::f32, dnnl::memory::dims{1, rows}};
 }
 
-dnnl::matmul::primitive_desc product(Lowering& lowering, const Site& site, const char* direction, const dnnl::matmul::desc& desc,
+dnnl::matmul::primitive_desc product(Lowering& lowering, const Site& site, const char* direction,
+                                     const dnnl::matmul::desc& desc,
                                      std::optional<nn::Activation> activation = std::nullopt) {
   return lowering.choices.choose<dnnl::matmul>(use_of(lowering, site.node, direction), "", desc, attributes(activation),
                                                lowering.engine);
@@ -47,34 +48,36 @@ Lowered lower_linear(Lowering& lowering, const Site& site, const nn::LinearLayer
               forward.scratchpad_desc());
   if (!lowering.options.training) return {y, {}};
 
-  return {y, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
-            // dz = dy · f'(z), in place; db [outputs] = Σ over the batch
-            const Operand dz = program.convert(Phase::backward, output_gradient, y_desc);
-            KernelCall call{.rows = batch, .columns = outputs};
-            if (site.activation) {
-              call.run = activation_and_bias_backward;
-              call.activation = *site.activation;
-              program.add(Phase::backward, call, {y, dz, program.gradient(bias)});
-            } else {
-              call.run = bias_backward;
-              program.add(Phase::backward, call, {dz, program.gradient(bias)});
-            }
-            // dw [outputs, inputs] = dzᵀ [outputs, batch] · x [batch, inputs]
-            const auto dzt_desc = transposed_desc(outputs, batch);
-            const auto weights = product(lowering, site, "backward_weights", {dzt_desc, x_desc, w_desc});
-            program.add(Phase::backward, dnnl::matmul(weights),
-                        {{DNNL_ARG_SRC, dz.viewed_as(dzt_desc)}, {DNNL_ARG_WEIGHTS, x}, {DNNL_ARG_DST, program.gradient(weight)}},
-                        weights.scratchpad_desc());
-            program.finish_node(site.node);
-            if (!site.input_gradient) return {};
-            // dx [batch, inputs] = dz [batch, outputs] · w [outputs, inputs]
-            const auto data = product(lowering, site, "backward_data", {y_desc, w_desc, x_desc});
-            const Operand dx = program.make(x_desc);
-            program.add(Phase::backward, dnnl::matmul(data),
-                        {{DNNL_ARG_SRC, dz}, {DNNL_ARG_WEIGHTS, program.parameter(weight)}, {DNNL_ARG_DST, dx}},
-                        data.scratchpad_desc());
-            return dx;
-          }};
+  return {
+      y, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
+        // dz = dy · f'(z), in place; db [outputs] = Σ over the batch
+        const Operand dz = program.convert(Phase::backward, output_gradient, y_desc);
+        KernelCall call{.rows = batch, .columns = outputs};
+        if (site.activation) {
+          call.run = activation_and_bias_backward;
+          call.activation = *site.activation;
+          program.add(Phase::backward, call, {y, dz, program.gradient(bias)});
+        } else {
+          call.run = bias_backward;
+          program.add(Phase::backward, call, {dz, program.gradient(bias)});
+        }
+        // dw [outputs, inputs] = dzᵀ [outputs, batch] · x [batch, inputs]
+        const auto dzt_desc = transposed_desc(outputs, batch);
+        const auto weights = product(lowering, site, "backward_weights", {dzt_desc, x_desc, w_desc});
+        program.add(
+            Phase::backward, dnnl::matmul(weights),
+            {{DNNL_ARG_SRC, dz.viewed_as(dzt_desc)}, {DNNL_ARG_WEIGHTS, x}, {DNNL_ARG_DST, program.gradient(weight)}},
+            weights.scratchpad_desc());
+        program.finish_node(site.node);
+        if (!site.input_gradient) return {};
+        // dx [batch, inputs] = dz [batch, outputs] · w [outputs, inputs]
+        const auto data = product(lowering, site, "backward_data", {y_desc, w_desc, x_desc});
+        const Operand dx = program.make(x_desc);
+        program.add(Phase::backward, dnnl::matmul(data),
+                    {{DNNL_ARG_SRC, dz}, {DNNL_ARG_WEIGHTS, program.parameter(weight)}, {DNNL_ARG_DST, dx}},
+                    data.scratchpad_desc());
+        return dx;
+      }};
 }
 
 }  // namespace troupe::cpu

@@ -24,8 +24,8 @@ void count_hits(const float* z, std::int32_t label, std::int64_t classes, nn::St
 }
 
 /// −log softmax(z)[label] = log Σ exp(z − max) + max − z[label]; gradient (softmax(z) − onehot) / samples.
-double softmax_cross_entropy(const float* z, std::span<const std::int32_t> labels, std::int64_t samples, std::int64_t classes,
-                             float* gradient) {
+double softmax_cross_entropy(const float* z, std::span<const std::int32_t> labels, std::int64_t samples,
+                             std::int64_t classes, float* gradient) {
   double sum = 0;
   std::array<float, kRowsAtOnce> maxima{};
   std::array<float, kRowsAtOnce> sums{};
@@ -69,16 +69,18 @@ core::Result<nn::StepResult> compute_loss(nn::Loss loss, const float* z, std::sp
   for (std::int64_t row = 0; row < samples; ++row) {
     const auto label = labels[static_cast<std::size_t>(row)];
     if (label < 0 || label >= classes)
-      return core::fail(core::Errc::data, fmt::format("sample {} of the batch has label {}, the model has {} classes (0 to {})", row,
-                                                      label, classes, classes - 1));
+      return core::fail(core::Errc::data,
+                        fmt::format("sample {} of the batch has label {}, the model has {} classes (0 to {})", row,
+                                    label, classes, classes - 1));
   }
   nn::StepResult result;
   result.samples = samples;
   if (samples == 0) return result;
   for (std::int64_t row = 0; row < samples; ++row)
     count_hits(z + row * classes, labels[static_cast<std::size_t>(row)], classes, result);
-  const double sum = loss == nn::Loss::softmax_cross_entropy ? softmax_cross_entropy(z, labels, samples, classes, gradient)
-                                                             : squared_error(z, labels, samples, classes, gradient);
+  const double sum = loss == nn::Loss::softmax_cross_entropy
+                         ? softmax_cross_entropy(z, labels, samples, classes, gradient)
+                         : squared_error(z, labels, samples, classes, gradient);
   result.loss = sum / static_cast<double>(samples);
   return result;
 }

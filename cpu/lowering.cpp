@@ -54,10 +54,11 @@ Operand add_activation_backward(Lowering& lowering, int node, nn::Activation act
   const auto algorithm = backward_algorithm(activation);
   const Operand gradient = lowering.program.convert(Phase::backward, output_gradient, output.desc);
   const dnnl::eltwise_forward::primitive_desc forward(
-      dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_training, algorithm, output.desc, 0.0f, 0.0f), lowering.engine);
+      dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_training, algorithm, output.desc, 0.0f, 0.0f),
+      lowering.engine);
   const auto backward = lowering.choices.choose<dnnl::eltwise_backward>(
-      use_of(lowering, node, "activation_backward"), "", {algorithm, output.desc, output.desc, 0.0f, 0.0f}, attributes(),
-      lowering.engine, forward);
+      use_of(lowering, node, "activation_backward"), "", {algorithm, output.desc, output.desc, 0.0f, 0.0f},
+      attributes(), lowering.engine, forward);
   lowering.program.add(Phase::backward, dnnl::eltwise_backward(backward),
                        {{DNNL_ARG_DST, output}, {DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_DIFF_SRC, gradient}},
                        backward.scratchpad_desc());
@@ -67,7 +68,8 @@ Operand add_activation_backward(Lowering& lowering, int node, nn::Activation act
 Operand owned(Lowering& lowering, const Operand& operand) {
   if (operand.place != Place::input) return operand;
   const Operand copy = lowering.program.make(operand.desc);
-  const dnnl::reorder::primitive_desc reorder(lowering.engine, operand.desc, lowering.engine, operand.desc, attributes());
+  const dnnl::reorder::primitive_desc reorder(lowering.engine, operand.desc, lowering.engine, operand.desc,
+                                              attributes());
   lowering.program.add(Phase::forward, dnnl::reorder(reorder), {{DNNL_ARG_FROM, operand}, {DNNL_ARG_TO, copy}},
                        reorder.scratchpad_desc());
   return copy;

@@ -37,9 +37,9 @@ struct Site {
   int node = 0;
   Operand input;
   nn::Shape input_shape;
-  int first_parameter = -1;                    // index of the weight; the bias follows
-  bool input_gradient = true;                  // some earlier node has parameters
-  std::optional<nn::Activation> activation;    // of the next node, to be computed along
+  int first_parameter = -1;                  // index of the weight; the bias follows
+  bool input_gradient = true;                // some earlier node has parameters
+  std::optional<nn::Activation> activation;  // of the next node, to be computed along
 };
 
 [[nodiscard]] Lowered lower_convolution(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer);
@@ -61,8 +61,8 @@ struct Site {
 [[nodiscard]] std::string use_of(const Lowering& lowering, int node, const char* direction);
 
 /// Adds the backward of an activation whose output is at hand: overwrites and returns the gradient, in the output's layout.
-[[nodiscard]] Operand add_activation_backward(Lowering& lowering, int node, nn::Activation activation, const Operand& output,
-                                              const Operand& output_gradient);
+[[nodiscard]] Operand add_activation_backward(Lowering& lowering, int node, nn::Activation activation,
+                                              const Operand& output, const Operand& output_gradient);
 /// A copy when the operand is the batch's images themselves (kernels and callers need memory of ours), else itself.
 [[nodiscard]] Operand owned(Lowering& lowering, const Operand& operand);
 

@@ -42,8 +42,8 @@ Lowered lower_activation(Lowering& lowering, const Site& site, nn::Activation ac
   const Operand output = program.make(source.desc);
   const auto kind = lowering.options.training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
   const auto forward = lowering.choices.choose<dnnl::eltwise_forward>(
-      use_of(lowering, site.node, "forward"), "", {kind, forward_algorithm(activation), source.desc, 0.0f, 0.0f}, attributes(),
-      lowering.engine);
+      use_of(lowering, site.node, "forward"), "", {kind, forward_algorithm(activation), source.desc, 0.0f, 0.0f},
+      attributes(), lowering.engine);
   program.add(Phase::forward, dnnl::eltwise_forward(forward), {{DNNL_ARG_SRC, source}, {DNNL_ARG_DST, output}},
               forward.scratchpad_desc());
   if (!lowering.options.training) return {output, {}};

@@ -16,11 +16,12 @@ Lowered lower_pooling(Lowering& lowering, const Site& site, const nn::PoolLayer&
   Operand source = site.input;
   if (source.desc.dims() != spatial_dims(lowering, site.input_shape))
     source = program.convert(Phase::forward, source, plain_desc(spatial_dims(lowering, site.input_shape)));
-  const dnnl::memory::desc any(spatial_dims(lowering, output_shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+  const dnnl::memory::desc any(spatial_dims(lowering, output_shape), dnnl::memory::data_type::f32,
+                               dnnl::memory::format_tag::any);
   const auto kind = training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
   const auto forward = lowering.choices.choose<dnnl::pooling_forward>(
-      use_of(lowering, site.node, "forward"), "", {kind, algorithm, source.desc, any, strides, kernel, padding, padding},
-      attributes(), lowering.engine);
+      use_of(lowering, site.node, "forward"), "",
+      {kind, algorithm, source.desc, any, strides, kernel, padding, padding}, attributes(), lowering.engine);
 
   const Operand output = program.make(forward.dst_desc());
   ProgramBuilder::Arguments arguments{{DNNL_ARG_SRC, source}, {DNNL_ARG_DST, output}};
@@ -36,7 +37,8 @@ Lowered lower_pooling(Lowering& lowering, const Site& site, const nn::PoolLayer&
             if (!site.input_gradient) return {};
             const auto backward = lowering.choices.choose<dnnl::pooling_backward>(
                 use_of(lowering, site.node, "backward"), "",
-                {algorithm, source.desc, output.desc, strides, kernel, padding, padding}, attributes(), lowering.engine, forward);
+                {algorithm, source.desc, output.desc, strides, kernel, padding, padding}, attributes(), lowering.engine,
+                forward);
             const Operand input_gradient = program.make(source.desc);
             ProgramBuilder::Arguments arguments{
                 {DNNL_ARG_DIFF_DST, program.convert(Phase::backward, output_gradient, output.desc)},

@@ -25,35 +25,35 @@ struct StepContext {
 struct KernelCall {
   using Run = void (*)(const KernelCall&, const StepContext&);
   Run run = nullptr;
-  std::array<float*, 3> data{};       // bound when the workspace is planned
-  std::int64_t rows = 0;              // samples
-  std::int64_t columns = 0;           // values per sample
+  std::array<float*, 3> data{};  // bound when the workspace is planned
+  std::int64_t rows = 0;         // samples
+  std::int64_t columns = 0;      // values per sample
   nn::Activation activation = nn::Activation::relu;
-  double rate = 0;                    // of dropout
-  std::uint64_t seed = 0;             // of dropout
-  int node = 0;                       // of dropout
+  double rate = 0;         // of dropout
+  std::uint64_t seed = 0;  // of dropout
+  int node = 0;            // of dropout
 };
 
 /// Either a primitive with bound arguments or a kernel.
 struct Operation {
-  dnnl::primitive primitive;                 // empty: `kernel` runs
-  std::vector<dnnl_exec_arg_t> arguments;    // memories belong to Program::memories
+  dnnl::primitive primitive;               // empty: `kernel` runs
+  std::vector<dnnl_exec_arg_t> arguments;  // memories belong to Program::memories
   KernelCall kernel;
-  int finished_node = -1;                    // the graph node whose gradients are final after this operation
-  int finished_bucket = -1;                  // filled in by the replica
+  int finished_node = -1;    // the graph node whose gradients are final after this operation
+  int finished_bucket = -1;  // filled in by the replica
 
   void run(const dnnl::stream& stream, const StepContext& context) const;
 };
 
 struct Program {
-  std::vector<Operation> refresh;            // working copies of parameters, after the arena changed
+  std::vector<Operation> refresh;  // working copies of parameters, after the arena changed
   std::vector<Operation> forward;
   std::vector<Operation> backward;
-  std::vector<dnnl::memory> memories;        // everything the arguments refer to
-  std::vector<dnnl::memory> inputs;          // those that stand for the batch's images; rebound every step
+  std::vector<dnnl::memory> memories;  // everything the arguments refer to
+  std::vector<dnnl::memory> inputs;    // those that stand for the batch's images; rebound every step
   core::Buffer workspace;
-  float* outputs = nullptr;                  // [batch, outputs] of the last layer
-  float* output_gradients = nullptr;         // the same of the loss; scratch when not training
+  float* outputs = nullptr;           // [batch, outputs] of the last layer
+  float* output_gradients = nullptr;  // the same of the loss; scratch when not training
 };
 
 }  // namespace troupe::cpu

@@ -48,7 +48,8 @@ bool same_bytes(const Desc& a, const Desc& b) {
   return true;
 }
 
-ProgramBuilder::ProgramBuilder(const dnnl::engine& engine, std::size_t parameters) : engine_(engine), parameter_descs_(parameters) {}
+ProgramBuilder::ProgramBuilder(const dnnl::engine& engine, std::size_t parameters)
+    : engine_(engine), parameter_descs_(parameters) {}
 
 Operand ProgramBuilder::make_floats(std::size_t count) {
   slots_.push_back({count, false});
@@ -84,7 +85,8 @@ Operand ProgramBuilder::parameter_as(int parameter, const Desc& wanted) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::reorder::primitive_desc reorder(engine_, master.desc, engine_, wanted, attributes);
-  add(Phase::refresh, dnnl::reorder(reorder), {{DNNL_ARG_FROM, master}, {DNNL_ARG_TO, copy}}, reorder.scratchpad_desc());
+  add(Phase::refresh, dnnl::reorder(reorder), {{DNNL_ARG_FROM, master}, {DNNL_ARG_TO, copy}},
+      reorder.scratchpad_desc());
   working_copies_.emplace_back(parameter, copy);
   return copy;
 }
@@ -109,7 +111,8 @@ void ProgramBuilder::finish_node(int node) { drafts(Phase::backward).back().fini
 Operand ProgramBuilder::convert(Phase phase, const Operand& operand, const Desc& wanted) {
   if (same_bytes(operand.desc, wanted)) return operand.viewed_as(wanted);
   if (operand.desc.dims() != wanted.dims())  // through the plain order, which both share
-    return convert(phase, convert(phase, operand, plain_desc(operand.desc.dims())).viewed_as(plain_desc(wanted.dims())), wanted);
+    return convert(phase, convert(phase, operand, plain_desc(operand.desc.dims())).viewed_as(plain_desc(wanted.dims())),
+                   wanted);
   const Operand copy = make(wanted);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -137,7 +140,8 @@ std::vector<std::size_t> ProgramBuilder::plan_slots(std::size_t& floats) const {
   const int loss_time = static_cast<int>(drafts_[1].size());
   const int end = loss_time + 1 + static_cast<int>(drafts_[2].size());
   std::vector<Lifetime> lifetimes;
-  for (const Slot& slot : slots_) lifetimes.push_back({slot.floats, slot.kept ? 0 : std::numeric_limits<int>::max(), slot.kept ? end : -1});
+  for (const Slot& slot : slots_)
+    lifetimes.push_back({slot.floats, slot.kept ? 0 : std::numeric_limits<int>::max(), slot.kept ? end : -1});
 
   const auto use = [&](const Operand& operand, int time) {
     if (operand.place != Place::workspace) return;
@@ -155,7 +159,7 @@ std::vector<std::size_t> ProgramBuilder::plan_slots(std::size_t& floats) const {
   walk(drafts_[0], 0, 0);  // refreshing is done before the first operation of a step
   walk(drafts_[1], 0, 1);
   use(outputs_, loss_time);
-  use(outputs_, end);      // Replica::outputs() reads them after the step
+  use(outputs_, end);  // Replica::outputs() reads them after the step
   use(output_gradients_, loss_time);
   walk(drafts_[2], loss_time + 1, 1);
 

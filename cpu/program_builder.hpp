@@ -21,7 +21,7 @@ enum class Place : std::uint8_t { none, input, workspace, parameter, gradient };
 /// A tensor that does not have an address yet: a slot of the workspace, a tensor of an arena, or the batch's images.
 struct Operand {
   Place place = Place::none;
-  int index = 0;                     // slot or parameter
+  int index = 0;  // slot or parameter
   dnnl::memory::desc desc;
   [[nodiscard]] explicit operator bool() const noexcept { return place != Place::none; }
   [[nodiscard]] Operand viewed_as(const dnnl::memory::desc& other) const { return {place, index, other}; }

@@ -20,7 +20,8 @@ class CpuReplica final : public nn::Replica {
   [[nodiscard]] std::uint64_t parameters_version() const noexcept override { return version_; }
   [[nodiscard]] const std::vector<nn::Bucket>& buckets() const noexcept override { return compiled_.buckets; }
 
-  [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch, const std::function<void(int)>& on_bucket_ready) override;
+  [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch,
+                                                  const std::function<void(int)>& on_bucket_ready) override;
   void apply(const core::OptimizerStep& step, core::Span velocity) override;
   [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override;
   [[nodiscard]] std::span<const float> outputs() const noexcept override;
@@ -29,7 +30,8 @@ class CpuReplica final : public nn::Replica {
   [[nodiscard]] std::size_t workspace_bytes() const noexcept override;
 
  private:
-  [[nodiscard]] core::Result<nn::StepResult> run_forward(const nn::Batch& batch, std::int64_t samples, const StepContext& context);
+  [[nodiscard]] core::Result<nn::StepResult> run_forward(const nn::Batch& batch, std::int64_t samples,
+                                                         const StepContext& context);
   [[nodiscard]] std::int64_t classes() const noexcept { return graph_.output().size(); }
 
   nn::Graph graph_;

@@ -31,7 +31,8 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batc
   std::vector<float> images(static_cast<std::size_t>(batch * graph.input().size()));
   for (float& x : images) x = static_cast<float>(random.normal());
   std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
-  for (auto& label : labels) label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(graph.output().size())));
+  for (auto& label : labels)
+    label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(graph.output().size())));
   auto velocity = core::Buffer::allocate(allocator, replica.parameters().size());
   if (!velocity) return tl::unexpected(std::move(velocity.error()));
 

@@ -13,6 +13,7 @@ struct StepBench {
 };
 
 /// The best of three windows of `seconds` each, on the calling thread with `threads` OpenMP threads. Errc as compile and step.
-[[nodiscard]] core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batch, int threads, double seconds);
+[[nodiscard]] core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batch, int threads,
+                                                     double seconds);
 
 }  // namespace troupe::cpu

@@ -1,13 +1,14 @@
 // A steady step allocates nothing: neither we from anywhere, nor oneDNN anything but the argument tables that it makes for
 // every primitive it executes (a few dozen bytes per argument), in particular no scratchpads and no packing buffers.
 #include <dlfcn.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+
+#include <gtest/gtest.h>
 
 #include "tests/cpu/model.hpp"
 
@@ -83,7 +84,9 @@ TEST_P(SteadySteps, AllocateNothing) {
     switch (GetParam()) {
       case 0: return lenet();
       case 1: return small_net();
-      default: return graph_of({784, 1, 1}, {LinearLayer{100, {}}, ActivationLayer{Activation::sigmoid}, DropoutLayer{}, LinearLayer{10, {}}});
+      default:
+        return graph_of({784, 1, 1}, {LinearLayer{100, {}}, ActivationLayer{Activation::sigmoid}, DropoutLayer{},
+                                      LinearLayer{10, {}}});
     }
   }();
   Model model(graph, {.batch = 64});

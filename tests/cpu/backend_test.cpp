@@ -22,9 +22,10 @@ TEST(Backend, SaysWhatItCanDo) {
 
 TEST(Backend, RefusesWhatItCannotCompute) {
   core::HostAllocator allocator;
-  for (const CompileOptions& options : {CompileOptions{.precision = Precision::bf16, .arenas = &allocator},
-                                        CompileOptions{.device = 1, .arenas = &allocator}, CompileOptions{.batch = 0, .arenas = &allocator},
-                                        CompileOptions{.threads = 0, .arenas = &allocator}, CompileOptions{}})
+  for (const CompileOptions& options :
+       {CompileOptions{.precision = Precision::bf16, .arenas = &allocator},
+        CompileOptions{.device = 1, .arenas = &allocator}, CompileOptions{.batch = 0, .arenas = &allocator},
+        CompileOptions{.threads = 0, .arenas = &allocator}, CompileOptions{}})
     EXPECT_EQ(error_of(options).code, core::Errc::config) << error_of(options).message;
   EXPECT_NE(error_of({.precision = Precision::bf16, .arenas = &allocator}).message.find("bf16"), std::string::npos);
 }

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 
 #include "cpu/compile.hpp"
 #include "tests/cpu/model.hpp"
@@ -22,7 +22,8 @@ void expect_cover(const std::vector<Bucket>& buckets, std::size_t arena) {
 }
 
 Graph deep() {
-  return graph_of({64, 1, 1}, {LinearLayer{300, {}}, ActivationLayer{}, LinearLayer{400, {}}, ActivationLayer{}, LinearLayer{300, {}}, LinearLayer{10, {}}});
+  return graph_of({64, 1, 1}, {LinearLayer{300, {}}, ActivationLayer{}, LinearLayer{400, {}}, ActivationLayer{},
+                               LinearLayer{300, {}}, LinearLayer{10, {}}});
 }
 
 TEST(Buckets, CoverTheArenaOnceFromItsTail) {
@@ -56,7 +57,8 @@ TEST(Buckets, AreReadyInOrderWithFinalGradients) {
     (void)model.step();
     for (std::size_t b = 0; b < seen.size(); ++b) {
       const Bucket& bucket = model.replica->buckets()[b];
-      EXPECT_TRUE(std::ranges::equal(seen[b], model.replica->gradients().subspan(bucket.offset, bucket.count))) << "bucket " << b;
+      EXPECT_TRUE(std::ranges::equal(seen[b], model.replica->gradients().subspan(bucket.offset, bucket.count)))
+          << "bucket " << b;
     }
   }
 }

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/cpu/model.hpp"
@@ -32,7 +32,8 @@ TEST(Plans, AreTheSameEveryTimeAndReproduceThemselves) {
 
 TEST(Plans, RuleGoesByChannels) {
   const auto activations = [](std::int64_t channels) {
-    Model model(graph_of({3, 6, 6}, {Conv2dLayer{channels, 3, 1, 0, {}}, FlattenLayer{}, LinearLayer{4, {}}}), {.batch = 2});
+    Model model(graph_of({3, 6, 6}, {Conv2dLayer{channels, 3, 1, 0, {}}, FlattenLayer{}, LinearLayer{4, {}}}),
+                {.batch = 2});
     return nlohmann::json::parse(model.replica->plan().json).at("activations").get<std::string>();
   };
   EXPECT_EQ(activations(20), "channels_last");
@@ -51,10 +52,11 @@ TEST(Plans, PinImplementations) {
 
 TEST(Plans, WrongOnesAreConfigErrors) {
   const Graph graph = lenet();
-  for (const char* text : {"", "[]", "{}", R"({"backend":"cuda","version":1})", R"({"backend":"cpu","version":2})",
-                           R"({"backend":"cpu","version":1,"activations":"sideways","implementations":{}})",
-                           R"({"backend":"cpu","version":1,"activations":"blocked"})",
-                           R"({"backend":"cpu","version":1,"activations":"blocked","implementations":{"conv1.forward":1}})"}) {
+  for (const char* text :
+       {"", "[]", "{}", R"({"backend":"cuda","version":1})", R"({"backend":"cpu","version":2})",
+        R"({"backend":"cpu","version":1,"activations":"sideways","implementations":{}})",
+        R"({"backend":"cpu","version":1,"activations":"blocked"})",
+        R"({"backend":"cpu","version":1,"activations":"blocked","implementations":{"conv1.forward":1}})"}) {
     const auto compiled = compile_with(graph, {text});
     ASSERT_FALSE(compiled.has_value()) << text;
     EXPECT_EQ(compiled.error().code, core::Errc::config);

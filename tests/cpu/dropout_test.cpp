@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 
 #include "tests/cpu/model.hpp"
 
@@ -10,7 +10,8 @@ namespace {
 using namespace nn;
 
 Graph with_dropout() {
-  return graph_of({20, 1, 1}, {LinearLayer{40, {}}, ActivationLayer{Activation::relu}, DropoutLayer{0.5}, LinearLayer{10, {}}});
+  return graph_of({20, 1, 1},
+                  {LinearLayer{40, {}}, ActivationLayer{Activation::relu}, DropoutLayer{0.5}, LinearLayer{10, {}}});
 }
 
 std::vector<float> outputs_of(Model& model) {

@@ -1,10 +1,11 @@
 // Each instruction set's kernels against the formulas in double.
-#include <gtest/gtest.h>
+#include "cpu/elementwise.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "cpu/elementwise.hpp"
+#include <gtest/gtest.h>
+
 #include "tests/cpu/model.hpp"
 
 namespace troupe::cpu::testing {
@@ -45,7 +46,9 @@ TEST_P(Kernels, ExpRowsPassesNanOn) {
 
 TEST_P(Kernels, ActivationBackwardAndColumnSums) {
   const auto derivative = [](nn::Activation kind, double y) {
-    return kind == nn::Activation::relu ? (y > 0 ? 1.0 : 0.0) : kind == nn::Activation::sigmoid ? y * (1 - y) : 1 - y * y;
+    return kind == nn::Activation::relu      ? (y > 0 ? 1.0 : 0.0)
+           : kind == nn::Activation::sigmoid ? y * (1 - y)
+                                             : 1 - y * y;
   };
   for (const auto kind : {nn::Activation::relu, nn::Activation::sigmoid, nn::Activation::tanh})
     for (const std::int64_t columns : {1, 10, 16, 100}) {

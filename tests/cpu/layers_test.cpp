@@ -25,7 +25,9 @@ void expect_like_reference(const Graph& graph, std::int64_t batch, const Plan* p
   std::size_t offset = 0;
   for (const Parameter& parameter : graph.parameters()) {
     const auto size = static_cast<std::size_t>(parameter.size());
-    EXPECT_LT(relative_error(std::span(gradients).subspan(offset, size), std::span(want.gradients).subspan(offset, size)), kTolerance)
+    EXPECT_LT(
+        relative_error(std::span(gradients).subspan(offset, size), std::span(want.gradients).subspan(offset, size)),
+        kTolerance)
         << parameter.name;
     offset += size;
   }
@@ -43,8 +45,10 @@ TEST_P(Convolution, OddShapesStridePadding) {
   };
   for (const auto& [kernel, stride, padding] : {Window{3, 1, 0}, {3, 2, 1}, {5, 1, 2}, {1, 1, 0}, {2, 3, 1}}) {
     SCOPED_TRACE(::testing::Message() << "kernel " << kernel << " stride " << stride << " padding " << padding);
-    expect_like_reference(graph_of({2, 11, 8}, {Conv2dLayer{in, 1, 1, 0, {}}, Conv2dLayer{out, kernel, stride, padding, {}},
-                                                FlattenLayer{}, LinearLayer{7, {}}}), 3);
+    expect_like_reference(
+        graph_of({2, 11, 8}, {Conv2dLayer{in, 1, 1, 0, {}}, Conv2dLayer{out, kernel, stride, padding, {}},
+                              FlattenLayer{}, LinearLayer{7, {}}}),
+        3);
   }
 }
 
@@ -54,14 +58,18 @@ TEST_P(Convolution, AsFirstLayer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Channels, Convolution,
-                         ::testing::Values(Channels{1, 3}, Channels{3, 20}, Channels{20, 50}, Channels{50, 16}, Channels{16, 32}, Channels{1, 1}),
-                         [](const auto& info) { return std::to_string(info.param.in) + "to" + std::to_string(info.param.out); });
+                         ::testing::Values(Channels{1, 3}, Channels{3, 20}, Channels{20, 50}, Channels{50, 16},
+                                           Channels{16, 32}, Channels{1, 1}),
+                         [](const auto& info) {
+                           return std::to_string(info.param.in) + "to" + std::to_string(info.param.out);
+                         });
 
 class Pooling : public ::testing::TestWithParam<PoolLayer> {};
 
 TEST_P(Pooling, BehindPlainAndBlockedConvolutions) {
   for (const std::int64_t channels : {1, 3, 20, 32})
-    expect_like_reference(graph_of({2, 10, 9}, {Conv2dLayer{channels, 3, 1, 1, {}}, GetParam(), FlattenLayer{}, LinearLayer{6, {}}}), 3);
+    expect_like_reference(
+        graph_of({2, 10, 9}, {Conv2dLayer{channels, 3, 1, 1, {}}, GetParam(), FlattenLayer{}, LinearLayer{6, {}}}), 3);
 }
 
 TEST_P(Pooling, OfTheImages) {
@@ -71,22 +79,27 @@ TEST_P(Pooling, OfTheImages) {
 INSTANTIATE_TEST_SUITE_P(Kinds, Pooling,
                          ::testing::Values(PoolLayer{PoolKind::max, 2, 2, 0}, PoolLayer{PoolKind::max, 3, 2, 1},
                                            PoolLayer{PoolKind::max, 3, 1, 0}, PoolLayer{PoolKind::average, 2, 2, 0},
-                                           PoolLayer{PoolKind::average, 3, 2, 1}, PoolLayer{PoolKind::average, 3, 1, 2}));
+                                           PoolLayer{PoolKind::average, 3, 2, 1},
+                                           PoolLayer{PoolKind::average, 3, 1, 2}));
 
 class Activations : public ::testing::TestWithParam<Activation> {};
 
 TEST_P(Activations, FusedWithConvolutionAndLinear) {
   const ActivationLayer f{GetParam()};
   for (const std::int64_t channels : {5, 16})
-    expect_like_reference(graph_of({2, 6, 5}, {Conv2dLayer{channels, 3, 1, 0, {}}, f, Conv2dLayer{channels, 2, 1, 0, {}}, f, FlattenLayer{},
-                                               LinearLayer{37, {}}, f, LinearLayer{9, {}}, f}), 7);
+    expect_like_reference(
+        graph_of({2, 6, 5}, {Conv2dLayer{channels, 3, 1, 0, {}}, f, Conv2dLayer{channels, 2, 1, 0, {}}, f,
+                             FlattenLayer{}, LinearLayer{37, {}}, f, LinearLayer{9, {}}, f}),
+        7);
 }
 
 TEST_P(Activations, OnTheirOwn) {
   const ActivationLayer f{GetParam()};
   for (const std::int64_t channels : {5, 16})
-    expect_like_reference(graph_of({2, 6, 6}, {f, Conv2dLayer{channels, 3, 1, 0, {}}, PoolLayer{PoolKind::average, 2, 2, 0}, f, FlattenLayer{}, f,
-                                               LinearLayer{11, {}}, f, f, LinearLayer{9, {}}}), 4);
+    expect_like_reference(
+        graph_of({2, 6, 6}, {f, Conv2dLayer{channels, 3, 1, 0, {}}, PoolLayer{PoolKind::average, 2, 2, 0}, f,
+                             FlattenLayer{}, f, LinearLayer{11, {}}, f, f, LinearLayer{9, {}}}),
+        4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Activations, ::testing::Values(Activation::relu, Activation::sigmoid, Activation::tanh),
@@ -101,25 +114,33 @@ TEST(Linear, OddSizesAndBatchOne) {
 TEST(Linear, TakesImagesDirectly) { expect_like_reference(graph_of({3, 5, 4}, {LinearLayer{8, {}}}), 6); }
 
 TEST(Convolution, BehindAVector) {
-  expect_like_reference(graph_of({6, 1, 1}, {LinearLayer{8, {}}, Conv2dLayer{5, 1, 1, 0, {}}, Conv2dLayer{6, 3, 1, 1, {}}}), 3);
+  expect_like_reference(
+      graph_of({6, 1, 1}, {LinearLayer{8, {}}, Conv2dLayer{5, 1, 1, 0, {}}, Conv2dLayer{6, 3, 1, 1, {}}}), 3);
 }
 
 TEST(Dropout, BetweenLinearAndBehindConvolution) {
-  expect_like_reference(graph_of({3, 8, 8}, {Conv2dLayer{20, 3, 1, 0, {}}, ActivationLayer{Activation::relu}, DropoutLayer{0.3}, Conv2dLayer{32, 3, 1, 0, {}},
-                                             DropoutLayer{0.5}, FlattenLayer{}, LinearLayer{30, {}}, ActivationLayer{Activation::sigmoid},
-                                             DropoutLayer{0.5}, LinearLayer{10, {}}}), 9);
+  expect_like_reference(
+      graph_of({3, 8, 8}, {Conv2dLayer{20, 3, 1, 0, {}}, ActivationLayer{Activation::relu}, DropoutLayer{0.3},
+                           Conv2dLayer{32, 3, 1, 0, {}}, DropoutLayer{0.5}, FlattenLayer{}, LinearLayer{30, {}},
+                           ActivationLayer{Activation::sigmoid}, DropoutLayer{0.5}, LinearLayer{10, {}}}),
+      9);
 }
 
 TEST(Dropout, OfTheImages) { expect_like_reference(graph_of({3, 4, 4}, {DropoutLayer{0.2}, LinearLayer{5, {}}}), 3); }
 
 TEST(Loss, SquaredErrorOnSigmoids) {
-  expect_like_reference(graph_of({12, 1, 1}, {LinearLayer{9, {}}, ActivationLayer{Activation::sigmoid}, LinearLayer{4, {}}, ActivationLayer{Activation::sigmoid}},
-                                 Loss::squared_error), 5);
+  expect_like_reference(graph_of({12, 1, 1},
+                                 {LinearLayer{9, {}}, ActivationLayer{Activation::sigmoid}, LinearLayer{4, {}},
+                                  ActivationLayer{Activation::sigmoid}},
+                                 Loss::squared_error),
+                        5);
 }
 
 TEST(Graphs, EndingInFlatten) {
   for (const std::int64_t channels : {3, 16})
-    expect_like_reference(graph_of({2, 5, 4}, {Conv2dLayer{channels, 3, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 1, 0}, FlattenLayer{}}), 3);
+    expect_like_reference(
+        graph_of({2, 5, 4}, {Conv2dLayer{channels, 3, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 1, 0}, FlattenLayer{}}),
+        3);
 }
 
 TEST(Graphs, LenetOnOneAndTwoThreads) {
@@ -139,8 +160,10 @@ TEST(Graphs, TheSameInEitherActivationLayout) {
 // The reference is itself held against finite differences (tests/nn); this holds the backend against them directly.
 TEST(Graphs, FiniteDifferences) {
   const ActivationLayer smooth{Activation::tanh};  // no kinks
-  Model model(graph_of({3, 7, 6}, {Conv2dLayer{5, 3, 2, 1, {}}, smooth, PoolLayer{PoolKind::average, 3, 2, 1}, Conv2dLayer{4, 2, 1, 1, {}}, smooth,
-                                   FlattenLayer{}, LinearLayer{6, {}}, smooth, LinearLayer{5, {}}}), {.batch = 6});
+  Model model(graph_of({3, 7, 6}, {Conv2dLayer{5, 3, 2, 1, {}}, smooth, PoolLayer{PoolKind::average, 3, 2, 1},
+                                   Conv2dLayer{4, 2, 1, 1, {}}, smooth, FlattenLayer{}, LinearLayer{6, {}}, smooth,
+                                   LinearLayer{5, {}}}),
+              {.batch = 6});
   (void)model.step();
   const auto gradients = model.canonical_gradients();
   auto parameters = model.canonical_parameters();

@@ -1,7 +1,7 @@
 // Arenas: layout round trips, padding, and what oneDNN's layouts must keep true while training.
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 
 #include "tests/cpu/model.hpp"
 
@@ -37,7 +37,8 @@ TEST_P(Layouts, RoundTrip) {
   EXPECT_EQ(model.canonical_parameters(), canonical);
   EXPECT_EQ(padding_sum(layout, model.replica->parameters()), 0.0);
   const auto mask = occupied(layout);
-  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(mask, 1.0f)), canonical.size());  // no two elements share a place
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(mask, 1.0f)),
+            canonical.size());  // no two elements share a place
 }
 
 TEST_P(Layouts, PaddingStaysZeroInTraining) {
@@ -72,7 +73,8 @@ TEST_P(Layouts, EvaluatorsShareTheLayout) {
   EXPECT_LT(evaluating.replica->workspace_bytes(), training.replica->workspace_bytes());
 }
 
-INSTANTIATE_TEST_SUITE_P(Nets, Layouts, ::testing::Values(0, 1), [](const auto& info) { return info.param == 0 ? "lenet" : "small"; });
+INSTANTIATE_TEST_SUITE_P(Nets, Layouts, ::testing::Values(0, 1),
+                         [](const auto& info) { return info.param == 0 ? "lenet" : "small"; });
 
 }  // namespace
 }  // namespace troupe::cpu::testing

@@ -1,9 +1,10 @@
-#include <gtest/gtest.h>
+#include "cpu/loss.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "cpu/loss.hpp"
+#include <gtest/gtest.h>
+
 #include "tests/cpu/model.hpp"
 
 namespace troupe::cpu::testing {
@@ -13,7 +14,8 @@ TEST(Loss, SoftmaxCrossEntropyByHand) {
   // z = (0, ln 3): softmax (1/4, 3/4). Label 0: loss ln 4, gradient (-3/4, 3/4) / 2 samples; label 1: ln 4/3, (1/4, -1/4) / 2.
   const std::vector<float> z{0, std::log(3.0f), 0, std::log(3.0f)};
   std::vector<float> g(4);
-  const auto result = compute_loss(nn::Loss::softmax_cross_entropy, z.data(), std::vector<std::int32_t>{0, 1}, 2, 2, g.data()).value();
+  const auto result =
+      compute_loss(nn::Loss::softmax_cross_entropy, z.data(), std::vector<std::int32_t>{0, 1}, 2, 2, g.data()).value();
   EXPECT_NEAR(result.loss, (std::log(4.0) + std::log(4.0 / 3)) / 2, 1e-6);
   EXPECT_EQ(result.top1, 1);
   EXPECT_EQ(result.top5, 0);  // fewer than five classes
@@ -25,7 +27,8 @@ TEST(Loss, SquaredErrorByHand) {
   // ½ (0.5² + 0.25² + 1²) with z = (0.5, 0.75, 1), label 1.
   const std::vector<float> z{0.5f, 0.75f, 1.0f};
   std::vector<float> g(3);
-  const auto result = compute_loss(nn::Loss::squared_error, z.data(), std::vector<std::int32_t>{1}, 1, 3, g.data()).value();
+  const auto result =
+      compute_loss(nn::Loss::squared_error, z.data(), std::vector<std::int32_t>{1}, 1, 3, g.data()).value();
   EXPECT_DOUBLE_EQ(result.loss, 0.5 * (0.25 + 0.0625 + 1.0));
   EXPECT_EQ(g, (std::vector<float>{0.5f, -0.25f, 1.0f}));
 }
@@ -36,7 +39,8 @@ TEST(Loss, ManySamplesAndClasses) {
   const auto z = random_floats(kSamples * kClasses, 3.0, 1);
   const auto labels = random_labels(kSamples, kClasses, 2);
   std::vector<float> g(z.size());
-  const auto result = compute_loss(nn::Loss::softmax_cross_entropy, z.data(), labels, kSamples, kClasses, g.data()).value();
+  const auto result =
+      compute_loss(nn::Loss::softmax_cross_entropy, z.data(), labels, kSamples, kClasses, g.data()).value();
   double loss = 0;
   std::int64_t top1 = 0, top5 = 0;
   for (std::int64_t s = 0; s < kSamples; ++s) {
@@ -58,10 +62,12 @@ TEST(Loss, ManySamplesAndClasses) {
 
 TEST(Loss, TiesGoToTheLowerClassAndNanIsNoHit) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> z{1, 1, 0, 0, 0, 0, /**/ 1, 1, 0, 0, 0, 0, /**/ nan, 1, 2, 0, 0, 0, /**/ nan, nan, nan, nan, nan, nan};
+  const std::vector<float> z{1,        1, 0, 0, 0, 0, /**/ 1,   1,   0,   0,   0,   0,
+                             /**/ nan, 1, 2, 0, 0, 0, /**/ nan, nan, nan, nan, nan, nan};
   std::vector<float> g(z.size());
   const auto result =
-      compute_loss(nn::Loss::softmax_cross_entropy, z.data(), std::vector<std::int32_t>{0, 1, 2, 5}, 4, 6, g.data()).value();
+      compute_loss(nn::Loss::softmax_cross_entropy, z.data(), std::vector<std::int32_t>{0, 1, 2, 5}, 4, 6, g.data())
+          .value();
   EXPECT_EQ(result.top1, 1);  // only the first: behind its equal, behind a NaN, a NaN itself
   EXPECT_EQ(result.top5, 3);
   EXPECT_TRUE(std::isnan(result.loss));
@@ -71,7 +77,8 @@ TEST(Loss, LabelsOutsideTheClassesAreDataErrors) {
   const std::vector<float> z(12, 0.0f);
   std::vector<float> g(12);
   for (const std::int32_t wrong : {-1, 4, 1000}) {
-    const auto result = compute_loss(nn::Loss::squared_error, z.data(), std::vector<std::int32_t>{0, 3, wrong}, 3, 4, g.data());
+    const auto result =
+        compute_loss(nn::Loss::squared_error, z.data(), std::vector<std::int32_t>{0, 3, wrong}, 3, 4, g.data());
     ASSERT_FALSE(result.has_value());
     EXPECT_EQ(result.error().code, core::Errc::data);
     EXPECT_NE(result.error().message.find("sample 2"), std::string::npos) << result.error().message;

@@ -18,14 +18,16 @@ Graph graph_of(Shape input, std::vector<Layer> layers, Loss loss) {
 
 Graph lenet() {
   const PoolLayer halve{PoolKind::max, 2, 2, 0};
-  return graph_of({1, 28, 28}, {Conv2dLayer{20, 5, 1, 0, {}}, halve, Conv2dLayer{50, 5, 1, 0, {}}, halve, FlattenLayer{},
-                                LinearLayer{500, {}}, ActivationLayer{Activation::relu}, LinearLayer{10, {}}});
+  return graph_of({1, 28, 28},
+                  {Conv2dLayer{20, 5, 1, 0, {}}, halve, Conv2dLayer{50, 5, 1, 0, {}}, halve, FlattenLayer{},
+                   LinearLayer{500, {}}, ActivationLayer{Activation::relu}, LinearLayer{10, {}}});
 }
 
 Graph small_net() {
-  return graph_of({3, 9, 7}, {Conv2dLayer{5, 3, 2, 1, {}}, ActivationLayer{Activation::tanh}, PoolLayer{PoolKind::average, 3, 2, 1},
-                              Conv2dLayer{4, 2, 1, 1, {}}, ActivationLayer{Activation::relu}, FlattenLayer{}, LinearLayer{6, {}},
-                              ActivationLayer{Activation::sigmoid}, LinearLayer{5, {}}});
+  return graph_of(
+      {3, 9, 7}, {Conv2dLayer{5, 3, 2, 1, {}}, ActivationLayer{Activation::tanh}, PoolLayer{PoolKind::average, 3, 2, 1},
+                  Conv2dLayer{4, 2, 1, 1, {}}, ActivationLayer{Activation::relu}, FlattenLayer{}, LinearLayer{6, {}},
+                  ActivationLayer{Activation::sigmoid}, LinearLayer{5, {}}});
 }
 
 std::vector<float> random_floats(std::size_t count, double deviation, std::uint64_t index) {
@@ -53,7 +55,8 @@ double relative_error(std::span<const float> a, std::span<const double> b) {
   return difference / scale;
 }
 
-Model::Model(Graph graph_, CompileOptions options) : graph(std::move(graph_)), backend(make_backend()), reference(graph) {
+Model::Model(Graph graph_, CompileOptions options)
+    : graph(std::move(graph_)), backend(make_backend()), reference(graph) {
   options.arenas = &allocator;
   auto compiled = backend->compile(graph, options);
   if (!compiled) throw std::runtime_error(compiled.error().message);
@@ -72,7 +75,9 @@ Model::Model(Graph graph_, CompileOptions options) : graph(std::move(graph_)), b
   velocity = core::Buffer::allocate(allocator, replica->parameters().size()).value();
 }
 
-Batch Model::batch(std::uint64_t lease) const { return {images, labels, lease, static_cast<std::int64_t>(labels.size())}; }
+Batch Model::batch(std::uint64_t lease) const {
+  return {images, labels, lease, static_cast<std::int64_t>(labels.size())};
+}
 
 StepResult Model::step(std::uint64_t lease) { return replica->step(batch(lease), {}).value(); }
 

@@ -1,7 +1,7 @@
 // What nn/backend.hpp promises beyond arithmetic: versions, evaluation of short batches, outputs, optimizer steps.
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 
 #include "tests/cpu/model.hpp"
 
@@ -57,7 +57,8 @@ TEST(Replica, WorkingCopiesAreNotRebuiltWithoutAWord) {
   // conv2's weight is read through working copies only (its arena layout is the one of the gradient).
   const auto& tensor = model.replica->layout()->tensors()[2];
   ASSERT_EQ(tensor.name, "conv2.weight");
-  auto weight = model.replica->parameters().subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.extent));
+  auto weight = model.replica->parameters().subspan(static_cast<std::size_t>(tensor.offset),
+                                                    static_cast<std::size_t>(tensor.extent));
   for (float& x : weight) x *= 0.5f;
   EXPECT_EQ(model.step().loss, before);
   model.replica->parameters_written();
@@ -66,7 +67,8 @@ TEST(Replica, WorkingCopiesAreNotRebuiltWithoutAWord) {
 
 TEST(Replica, EvaluateLeavesPaddingSamplesOut) {
   Model model(lenet(), {.batch = 8});
-  const auto want = model.reference.run(std::span<const float>(model.images).first(3 * 784), std::span<const std::int32_t>(model.labels).first(3));
+  const auto want = model.reference.run(std::span<const float>(model.images).first(3 * 784),
+                                        std::span<const std::int32_t>(model.labels).first(3));
   Batch batch = model.batch();
   batch.count = 3;
   auto got = model.replica->evaluate(batch).value();

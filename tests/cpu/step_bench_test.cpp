@@ -1,6 +1,7 @@
+#include "cpu/step_bench.hpp"
+
 #include <gtest/gtest.h>
 
-#include "cpu/step_bench.hpp"
 #include "tests/cpu/model.hpp"
 
 namespace troupe::cpu::testing {

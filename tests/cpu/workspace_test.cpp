@@ -1,24 +1,28 @@
+#include "cpu/workspace.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include "core/buffer.hpp"
-#include "cpu/workspace.hpp"
 
 namespace troupe::cpu::testing {
 namespace {
 
 TEST(Workspace, NothingAliveAtOnceOverlapsAndOffsetsAreAligned) {
   EXPECT_TRUE(rc::check([] {
-    const auto sizes = *rc::gen::container<std::vector<std::tuple<std::uint16_t, std::uint8_t, std::uint8_t>>>(rc::gen::arbitrary<std::tuple<std::uint16_t, std::uint8_t, std::uint8_t>>());
+    const auto sizes = *rc::gen::container<std::vector<std::tuple<std::uint16_t, std::uint8_t, std::uint8_t>>>(
+        rc::gen::arbitrary<std::tuple<std::uint16_t, std::uint8_t, std::uint8_t>>());
     std::vector<Lifetime> lives;
-    for (const auto& [floats, first, length] : sizes) lives.push_back({floats % 5000u + 1u, first % 40, first % 40 + length % 12});
+    for (const auto& [floats, first, length] : sizes)
+      lives.push_back({floats % 5000u + 1u, first % 40, first % 40 + length % 12});
     const Placement placement = place(lives);
     for (std::size_t i = 0; i < lives.size(); ++i) {
       RC_ASSERT(placement.offsets[i] % core::kAlignmentFloats == 0u);
       RC_ASSERT(placement.offsets[i] + lives[i].floats <= placement.floats);
       for (std::size_t j = 0; j < i; ++j) {
         const bool together = lives[i].first <= lives[j].last && lives[j].first <= lives[i].last;
-        const bool apart = placement.offsets[i] + lives[i].floats <= placement.offsets[j] || placement.offsets[j] + lives[j].floats <= placement.offsets[i];
+        const bool apart = placement.offsets[i] + lives[i].floats <= placement.offsets[j] ||
+                           placement.offsets[j] + lives[j].floats <= placement.offsets[i];
         RC_ASSERT(!together || apart);
       }
     }

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Training throughput beside PyTorch's, in one run on this machine: forward, loss, backward and momentum on a batch in memory,
+# one thread, float32. Three rounds, ours and PyTorch's two layouts in turn; the best of each counts, because machines are
+# shared and noisy.
+#
+#   bench/step_vs_torch.sh [PEERS] [MODEL...]      default: $PEERS or ../shared/peers, models lenet mlp
+#
+# PEERS is a folder with torch_train.py; PYTHON (default /usr/bin/python3) must have torch. TROUPE is the program
+# (default build/bin/troupe). SECONDS_EACH: length of one timed window of PyTorch's (default 2).
+# PyTorch on the reference BLAS computes matrix products 20 times slower than on OpenBLAS: that is no comparison, so the script
+# refuses. With OPENBLAS_CORETYPE set, PyTorch runs with that; OpenBLAS 0.3.21 takes CPUs that it does not know for Haswell.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+peers=${1:-${PEERS:-../shared/peers}}
+shift || true
+models=("${@:-}")
+[[ -n ${models[0]} ]] || models=(lenet mlp)
+python=${PYTHON:-/usr/bin/python3}
+troupe=${TROUPE:-build/bin/troupe}
+seconds=${SECONDS_EACH:-2}
+rounds=3
+
+[[ -f $peers/torch_train.py ]] || { echo "no torch_train.py in $peers: give its folder as the first argument or as PEERS" >&2; exit 2; }
+[[ -x $troupe ]] || { echo "no program at $troupe: run scripts/build, or set TROUPE" >&2; exit 2; }
+"$python" -c 'import torch' 2>/dev/null || { echo "$python has no torch: set PYTHON" >&2; exit 2; }
+
+# 256x256x256 at less than 20 GFLOP/s is the reference BLAS, on any machine that runs this at all.
+gflops=$("$python" - <<'PY'
+import time, torch
+torch.set_num_threads(1)
+a, b, best = torch.randn(256, 256), torch.randn(256, 256), 0.0
+for _ in range(30):
+    t = time.perf_counter()
+    a @ b
+    best = max(best, 2 * 256**3 / (time.perf_counter() - t) / 1e9)
+print(int(best))
+PY
+)
+if ((gflops < 20)); then
+  echo "PyTorch multiplies matrices at $gflops GFLOP/s here: it runs on the reference BLAS. Install libopenblas0 and run again." >&2
+  exit 1
+fi
+
+value() { "$python" -c 'import json, sys; print(json.loads(sys.stdin.read().strip().splitlines()[-1])["images_per_s"])'; }
+better() { "$python" -c 'import sys; print(max(float(x) for x in sys.argv[1:]))' "$@"; }
+
+echo "one thread, batch 64, float32; PyTorch's matrix products: $gflops GFLOP/s"
+for model in "${models[@]}"; do
+  ours=0 nchw=0 nhwc=0
+  for ((round = 1; round <= rounds; ++round)); do
+    ours=$(better "$ours" "$("$troupe" bench step --model "$model" --batch 64 --precision fp32 --threads 1 --device cpu --json | value)")
+    for layout in nchw nhwc; do
+      theirs=$("$python" "$peers/torch_train.py" --models "$model" --batch 64 --threads 1 --layout "$layout" --seconds "$seconds" --json | value)
+      printf -v "$layout" '%s' "$(better "${!layout}" "$theirs")"
+    done
+  done
+  "$python" - "$model" "$ours" "$nchw" "$nhwc" <<'PY'
+import sys
+model, (ours, nchw, nhwc) = sys.argv[1], map(float, sys.argv[2:])
+print(f"{model:8} troupe {ours:10.0f} images/s   torch nchw {nchw:10.0f}   nhwc {nhwc:10.0f}   ratio {ours / max(nchw, nhwc):.2f}")
+PY
+done
