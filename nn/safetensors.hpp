@@ -48,9 +48,8 @@ class SafetensorsFile {
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept = default;
 
   [[nodiscard]] const std::string& origin() const noexcept { return origin_; }  ///< the path, for messages
-  [[nodiscard]] const std::vector<TensorView>& tensors() const noexcept {
-    return tensors_;
-  }  ///< in the order of their data
+  /// In the order of their data.
+  [[nodiscard]] const std::vector<TensorView>& tensors() const noexcept { return tensors_; }
   [[nodiscard]] const TensorView* find(std::string_view name) const noexcept;
   [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }  ///< without the checksums
   /// metadata()[key]; Errc::corrupt when the file has none.

@@ -28,9 +28,8 @@ class MemoryFiles final : public FileSystem {
 
   /// Rules that a writer broke: a sync or rename of a file whose sync had failed, a write to a closed file.
   [[nodiscard]] const std::vector<std::string>& violations() const noexcept { return violations_; }
-  [[nodiscard]] const std::vector<std::string>& log() const noexcept {
-    return log_;
-  }  ///< "sync a/b.tmp", …, since clear_log
+  /// "sync a/b.tmp", …, since clear_log.
+  [[nodiscard]] const std::vector<std::string>& log() const noexcept { return log_; }
   void clear_log() { log_.clear(); }
   [[nodiscard]] std::vector<std::byte>& bytes(const std::string& path) { return entries_.at(path)->bytes; }
   [[nodiscard]] bool exists(const std::string& path) const { return entries_.contains(path); }
