@@ -44,12 +44,12 @@ struct Rule {
   std::function<bool(const Value&)> allows;
 };
 [[nodiscard]] Rule anything();
-[[nodiscard]] Rule at_least(double low);                 ///< numbers, and every element of a list
+[[nodiscard]] Rule at_least(double low);  ///< numbers, and every element of a list
 [[nodiscard]] Rule above(double low);
-[[nodiscard]] Rule between(double low, double high);     ///< both ends included
+[[nodiscard]] Rule between(double low, double high);  ///< both ends included
 [[nodiscard]] Rule one_of(std::vector<std::string> names);
-[[nodiscard]] Rule not_empty();                          ///< text, lists and Structures
-[[nodiscard]] Rule both(Rule first, Rule second);        ///< e.g. both(at_least(1), not_empty()) for a list
+[[nodiscard]] Rule not_empty();                    ///< text, lists and Structures
+[[nodiscard]] Rule both(Rule first, Rule second);  ///< e.g. both(at_least(1), not_empty()) for a list
 
 /// One row: a dotted key, its default, its rule and one line of help. A default that its own rule refuses makes the key
 /// required (`model.name`: text, not_empty(), no default): a configuration that does not set it is an error.
@@ -69,7 +69,9 @@ class Table {
   struct Entry {
     template <class M>
     Entry(std::string name, M T::*member, Rule rule, std::string help)
-        : name(std::move(name)), rule(std::move(rule)), help(std::move(help)),
+        : name(std::move(name)),
+          rule(std::move(rule)),
+          help(std::move(help)),
           read([member](const T& t) { return Value{t.*member}; }),
           write([member](T& t, const Value& v) { t.*member = std::get<M>(v); }) {}
     std::string name;
@@ -134,7 +136,7 @@ class Config {
     for (const auto& e : table.entries()) e.write(t, value(table.section() + "." + e.name));
     return t;
   }
-  [[nodiscard]] const Value& value(std::string_view key) const;        ///< throws std::out_of_range for an unknown key
+  [[nodiscard]] const Value& value(std::string_view key) const;  ///< throws std::out_of_range for an unknown key
   /// "configs/a.toml:12" where the file set `key`, "--set" or "default": for messages of those who check values further.
   [[nodiscard]] std::string where(std::string_view key) const;
   /// Keys that were set but belong to strategies that are not chosen.

@@ -44,7 +44,8 @@ using Result = tl::expected<T, Error>;
 /// Short stable name ("config", "no_space", …), used in logs and JSON.
 [[nodiscard]] std::string_view name(Errc code) noexcept;
 
-/// The Error for a failed system call on `path`: ENOSPC and EDQUOT become no_space, the rest io.
+/// The Error for a failed system call on `path`: ENOSPC and EDQUOT become no_space, the rest io. `doing` is the verb that
+/// follows "cannot": "open", "write".
 [[nodiscard]] Error from_errno(int error_number, std::string_view doing, std::string_view path);
 
 }  // namespace troupe::core

@@ -21,6 +21,7 @@ enum class OptimizerKind : std::uint8_t { sgd, momentum, nesterov };
 ///   sgd:       x ← x − lr g'
 ///   momentum:  v ← μ v − lr g';  x ← x + v
 ///   nesterov:  v ← μ v − lr g';  x ← x + μ v − lr g'     (x is the look-ahead point y = x̂ + μ v; Sutskever et al. 2013)
+/// x rounds as x + Δ with the Δ that optimize_delta gives, so a change that is applied later gives the same bits.
 struct OptimizerStep {
   OptimizerKind kind = OptimizerKind::sgd;
   float lr = 0;
@@ -37,12 +38,12 @@ class Kernels {
   virtual ~Kernels() = default;
   [[nodiscard]] virtual MemorySpace space() const noexcept = 0;
 
-  virtual void fill(Span y, float value) const = 0;                       ///< y ← value
-  virtual void copy(Span y, ConstSpan x) const = 0;                       ///< y ← x
-  virtual void scale(Span y, float a) const = 0;                          ///< y ← a y
-  virtual void axpy(Span y, float a, ConstSpan x) const = 0;              ///< y ← y + a x
-  virtual void scale_add(Span y, float a, float b, ConstSpan x) const = 0;///< y ← a y + b x
-  virtual void difference(Span y, ConstSpan a, ConstSpan b) const = 0;    ///< y ← a − b; y may be a or b
+  virtual void fill(Span y, float value) const = 0;                         ///< y ← value
+  virtual void copy(Span y, ConstSpan x) const = 0;                         ///< y ← x
+  virtual void scale(Span y, float a) const = 0;                            ///< y ← a y
+  virtual void axpy(Span y, float a, ConstSpan x) const = 0;                ///< y ← y + a x
+  virtual void scale_add(Span y, float a, float b, ConstSpan x) const = 0;  ///< y ← a y + b x
+  virtual void difference(Span y, ConstSpan a, ConstSpan b) const = 0;      ///< y ← a − b; y may be a or b
 
   /// Elastic averaging of one worker's x with the centre c (Zhang et al. 2015, eq. 4), both from before the call:
   ///   d = x − c;  x ← x − alpha_worker d;  c ← c + alpha_center d
@@ -67,7 +68,8 @@ class Kernels {
 
 /// Plain C++ loops: the definition that the fast versions are tested against.
 [[nodiscard]] const Kernels& reference_kernels() noexcept;
-/// The fastest this CPU runs (AVX-512, AVX2 or the reference), chosen at the first call.
+/// The fastest this CPU runs (AVX-512, AVX2 or the reference), chosen at the first call. Equal to the reference bit for bit
+/// (NaN payloads aside), wherever a vector was cut. A call with vectors of unequal length throws std::invalid_argument.
 [[nodiscard]] const Kernels& host_kernels() noexcept;
 
 }  // namespace troupe::core

@@ -17,8 +17,10 @@ namespace troupe::core {
 
 /// What one instruction set offers. Pointers are aligned to kAlignment (not relied on but for speed); n counts floats.
 struct HostLoops {
-  using Optimize = void (*)(float* x, const float* g, float* velocity, std::size_t n, float lr, float momentum, float decay);
-  using OptimizeDelta = void (*)(const float* x, float* g, float* velocity, std::size_t n, float lr, float momentum, float decay);
+  using Optimize = void (*)(float* x, const float* g, float* velocity, std::size_t n, float lr, float momentum,
+                            float decay);
+  using OptimizeDelta = void (*)(const float* x, float* g, float* velocity, std::size_t n, float lr, float momentum,
+                                 float decay);
 
   void (*fill)(float* y, float value, std::size_t n);
   void (*scale)(float* y, float a, std::size_t n);
@@ -175,7 +177,8 @@ struct Loops {
   }
 
   template <OptimizerKind kKind>
-  static void optimize(float* x, const float* g, float* velocity, std::size_t n, float lr, float momentum, float decay) {
+  static void optimize(float* x, const float* g, float* velocity, std::size_t n, float lr, float momentum,
+                       float decay) {
     each(n, [=]<class T>(std::size_t i) {
       const T old = T::load(x + i);
       (old + change<kKind>(old, T::load(g + i), velocity + i, lr, momentum, decay)).store(x + i);
@@ -183,7 +186,8 @@ struct Loops {
   }
 
   template <OptimizerKind kKind>
-  static void optimize_delta(const float* x, float* g, float* velocity, std::size_t n, float lr, float momentum, float decay) {
+  static void optimize_delta(const float* x, float* g, float* velocity, std::size_t n, float lr, float momentum,
+                             float decay) {
     each(n, [=]<class T>(std::size_t i) {
       change<kKind>(T::load(x + i), T::load(g + i), velocity + i, lr, momentum, decay).store(g + i);
     });
@@ -239,10 +243,19 @@ struct Loops {
 
   static constexpr HostLoops table() {
     using enum OptimizerKind;
-    return {fill, scale, axpy, scale_add, difference, elastic_pair, elastic_delta, reduce_all, broadcast_all,
+    return {fill,
+            scale,
+            axpy,
+            scale_add,
+            difference,
+            elastic_pair,
+            elastic_delta,
+            reduce_all,
+            broadcast_all,
             {optimize<sgd>, optimize<momentum>, optimize<nesterov>},
             {optimize_delta<sgd>, optimize_delta<momentum>, optimize_delta<nesterov>},
-            squared_norm, all_finite};
+            squared_norm,
+            all_finite};
   }
 };
 

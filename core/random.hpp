@@ -20,7 +20,8 @@ enum class Purpose : std::uint32_t {
 };
 
 /// One Philox block: four 32-bit words from a 128-bit counter and a 64-bit key. Pure.
-[[nodiscard]] std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) noexcept;
+[[nodiscard]] std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                                  std::array<std::uint32_t, 2> key) noexcept;
 
 /// A stream of numbers. Copyable; a copy continues at the same place. Not thread-safe. Satisfies
 /// UniformRandomBitGenerator, but prefer the members: the standard's distributions differ between libraries.
@@ -30,10 +31,10 @@ class Random {
   Random(std::uint64_t seed, Purpose purpose, std::uint64_t index) noexcept;
 
   [[nodiscard]] std::uint32_t bits() noexcept;
-  [[nodiscard]] double uniform() noexcept;                              ///< in [0, 1), 53 bits
-  [[nodiscard]] double uniform(double low, double high) noexcept;       ///< in [low, high)
-  [[nodiscard]] double normal() noexcept;                               ///< mean 0, deviation 1 (Box-Muller)
-  [[nodiscard]] std::uint64_t below(std::uint64_t bound) noexcept;      ///< in [0, bound), unbiased; bound > 0
+  [[nodiscard]] double uniform() noexcept;                          ///< in [0, 1), 53 bits
+  [[nodiscard]] double uniform(double low, double high) noexcept;   ///< in [low, high)
+  [[nodiscard]] double normal() noexcept;                           ///< mean 0, deviation 1 (Box-Muller)
+  [[nodiscard]] std::uint64_t below(std::uint64_t bound) noexcept;  ///< in [0, bound), unbiased; bound > 0
 
   std::uint32_t operator()() noexcept { return bits(); }
   static constexpr std::uint32_t min() noexcept { return 0; }
