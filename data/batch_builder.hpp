@@ -17,16 +17,20 @@ namespace troupe::data {
 class BatchBuilder {
  public:
   /// `seed` is the run's: of the epoch's permutation and of augmentation. REQUIRES preprocess.source_shape() == data->shape().
-  BatchBuilder(std::shared_ptr<const Dataset> data, Preprocess preprocess, std::uint64_t seed, Order order = Order::shuffled);
+  BatchBuilder(std::shared_ptr<const Dataset> data, Preprocess preprocess, std::uint64_t seed,
+               Order order = Order::shuffled);
 
   [[nodiscard]] const Dataset& dataset() const noexcept { return *data_; }
-  [[nodiscard]] std::int64_t size() const noexcept { return data_->size(); }                          ///< samples
-  [[nodiscard]] ImageShape image_shape() const noexcept { return preprocess_.output_shape(); }        ///< of one image in a batch
+  [[nodiscard]] std::int64_t size() const noexcept { return data_->size(); }  ///< samples
+  [[nodiscard]] ImageShape image_shape() const noexcept {
+    return preprocess_.output_shape();
+  }  ///< of one image in a batch
   [[nodiscard]] std::int32_t classes() const noexcept { return data_->classes(); }
 
   /// Training: the lease's samples, augmented. Fills the first lease.count images [count, image_shape()] and labels [count];
   /// throws std::invalid_argument when there is no room. A data error names the file and the record.
-  [[nodiscard]] core::Result<void> build(const Lease& lease, std::span<float> images, std::span<std::int32_t> labels) const;
+  [[nodiscard]] core::Result<void> build(const Lease& lease, std::span<float> images,
+                                         std::span<std::int32_t> labels) const;
 
   /// Evaluation: samples [first, first + count) in the data set's order, centred. REQUIRES the range to lie in [0, size()).
   /// Fills the first `count` images and labels and leaves the rest as it is (nn::Batch::count says how many matter).

@@ -18,7 +18,8 @@ using core::fail;
 using core::Result;
 using DatasetResult = Result<std::shared_ptr<const Dataset>>;
 
-DatasetResult open_idx(const DataConfig& config, Split split, std::int64_t limit, std::int64_t classes, const std::string& default_path) {
+DatasetResult open_idx(const DataConfig& config, Split split, std::int64_t limit, std::int64_t classes,
+                       const std::string& default_path) {
   const std::string& path = config.path.empty() ? default_path : config.path;
   auto opened = IdxDataset::open({path, config.name, static_cast<std::int32_t>(classes), limit}, split);
   if (!opened) return tl::unexpected(opened.error());
@@ -26,28 +27,42 @@ DatasetResult open_idx(const DataConfig& config, Split split, std::int64_t limit
 }
 
 DatasetResult open_any_idx(const DataConfig& config, Split split, std::int64_t limit) {
-  if (config.path.empty()) return fail(Errc::config, "data.name = \"idx\" needs data.path: the directory that has the four files");
+  if (config.path.empty())
+    return fail(Errc::config, "data.name = \"idx\" needs data.path: the directory that has the four files");
   return open_idx(config, split, limit, config.classes, "");
 }
 
-DatasetResult open_mnist(const DataConfig& config, Split split, std::int64_t limit) { return open_idx(config, split, limit, 10, "data/mnist"); }
+constexpr std::int64_t kPublishedSide = 28;  // pixels: MNIST's, and of all that came after it in its place
+constexpr std::int32_t kPublishedClasses = 10;
 
-DatasetResult open_fashion(const DataConfig& config, Split split, std::int64_t limit) {
-  return open_idx(config, split, limit, 10, "data/fashion-mnist");
+/// A data set whose form is known by its name: image_facts() has promised it to those who do not open the files.
+DatasetResult open_published(const DataConfig& config, Split split, std::int64_t limit) {
+  auto opened = open_idx(config, split, limit, kPublishedClasses, "data/" + config.name);
+  if (!opened) return opened;
+  const ImageShape shape = (*opened)->shape();
+  if (shape != ImageShape{1, kPublishedSide, kPublishedSide})
+    return fail(Errc::data, fmt::format("data set '{0}': images are {1} x {2}, and {0}'s are {3} x {3}: set data.name "
+                                        "= \"idx\" to use other images",
+                                        config.name, shape.height, shape.width, kPublishedSide));
+  return opened;
 }
 
 DatasetResult open_glyphs(const DataConfig& config, Split split, std::int64_t limit) {
-  return std::make_shared<const GlyphDataset>(static_cast<std::uint64_t>(config.seed), split, limit, static_cast<unsigned>(config.decode_threads));
+  return std::make_shared<const GlyphDataset>(static_cast<std::uint64_t>(config.seed), split, limit,
+                                              static_cast<unsigned>(config.decode_threads));
 }
 
 /// The registry: one line per data set. A new one needs a reader, a line in each of these two tables and a test.
 constexpr std::array kKinds = {
     DatasetKind{"mnist", "handwritten digits, 60,000 + 10,000 of 28 x 28: IDX files in data.path (default data/mnist)"},
-    DatasetKind{"fashion-mnist", "clothes, 60,000 + 10,000 of 28 x 28: IDX files in data.path (default data/fashion-mnist)"},
-    DatasetKind{"idx", "any grey images and labels in IDX files named like MNIST's, in data.path; data.classes classes"},
+    DatasetKind{"fashion-mnist",
+                "clothes, 60,000 + 10,000 of 28 x 28: IDX files in data.path (default data/fashion-mnist)"},
+    DatasetKind{"idx",
+                "any grey images and labels in IDX files named like MNIST's, in data.path; data.classes classes"},
     DatasetKind{"glyphs", "digits drawn by the program, 60,000 + 10,000 of 28 x 28: needs no file"},
 };
-constexpr std::array<DatasetResult (*)(const DataConfig&, Split, std::int64_t), kKinds.size()> kOpeners = {open_mnist, open_fashion, open_any_idx, open_glyphs};
+constexpr std::array<DatasetResult (*)(const DataConfig&, Split, std::int64_t), kKinds.size()> kOpeners = {
+    open_published, open_published, open_any_idx, open_glyphs};
 
 std::vector<std::string> kind_names() {
   std::vector<std::string> names;
@@ -59,23 +74,31 @@ std::vector<std::string> kind_names() {
 
 const core::Table<DataConfig>& data_table() {
   using core::at_least;
-  static const core::Table<DataConfig> table{"data", {
-      {"name", &DataConfig::name, core::one_of(kind_names()), "the data set; required"},
-      {"path", &DataConfig::path, core::anything(), "directory of its files, relative to the working directory; empty: data/<name>"},
-      {"classes", &DataConfig::classes, core::between(2, 256), "idx only: number of classes"},
-      {"seed", &DataConfig::seed, at_least(0), "glyphs only: which digits are drawn (run.seed shuffles and augments)"},
-      {"batch", &DataConfig::batch, at_least(1), "samples per worker and step: one number, or a list with one per worker"},
-      {"prefetch", &DataConfig::prefetch, at_least(1), "batches that a loader keeps ready"},
-      {"decode_threads", &DataConfig::decode_threads, core::between(1, 256), "threads per process that decode and augment"},
-      {"shuffle", &DataConfig::shuffle, core::anything(), "visit the samples in a new random order each epoch"},
-      {"drop_tail", &DataConfig::drop_tail, core::anything(), "leave out an epoch's last incomplete batch instead of filling it from the beginning"},
-      {"mean", &DataConfig::mean, core::one_of({"none", "channel", "image"}), "what is subtracted: nothing, a mean per channel, a mean per pixel"},
-      {"normalise", &DataConfig::normalise, core::anything(), "divide by each channel's standard deviation"},
-      {"crop", &DataConfig::crop, at_least(0), "side of the square cut out, in pixels: at random to train, the centre to test; 0: the whole image"},
-      {"pad", &DataConfig::pad, core::between(0, 4096), "pixels that a training crop may reach beyond each side"},
-      {"mirror", &DataConfig::mirror, core::anything(), "exchange left and right of every second training sample, at random"},
-      {"train_samples", &DataConfig::train_samples, at_least(0), "use the first so many training samples; 0: all"},
-      {"test_samples", &DataConfig::test_samples, at_least(0), "use the first so many test samples; 0: all"}}};
+  static const core::Table<DataConfig> table{
+      "data",
+      {{"name", &DataConfig::name, core::one_of(kind_names()), "the data set; required"},
+       {"path", &DataConfig::path, core::anything(),
+        "directory of its files, relative to the working directory; empty: data/<name>"},
+       {"classes", &DataConfig::classes, core::between(2, 256), "idx only: number of classes"},
+       {"seed", &DataConfig::seed, at_least(0), "glyphs only: which digits are drawn (run.seed shuffles and augments)"},
+       {"batch", &DataConfig::batch, at_least(1),
+        "samples per worker and step: one number, or a list with one per worker"},
+       {"prefetch", &DataConfig::prefetch, at_least(1), "batches that a loader keeps ready"},
+       {"decode_threads", &DataConfig::decode_threads, core::between(1, 256),
+        "threads per process that decode and augment"},
+       {"shuffle", &DataConfig::shuffle, core::anything(), "visit the samples in a new random order each epoch"},
+       {"drop_tail", &DataConfig::drop_tail, core::anything(),
+        "leave out an epoch's last incomplete batch instead of filling it from the beginning"},
+       {"mean", &DataConfig::mean, core::one_of({"none", "channel", "image"}),
+        "what is subtracted: nothing, a mean per channel, a mean per pixel"},
+       {"normalise", &DataConfig::normalise, core::anything(), "divide by each channel's standard deviation"},
+       {"crop", &DataConfig::crop, at_least(0),
+        "side of the square cut out, in pixels: at random to train, the centre to test; 0: the whole image"},
+       {"pad", &DataConfig::pad, core::between(0, 4096), "pixels that a training crop may reach beyond each side"},
+       {"mirror", &DataConfig::mirror, core::anything(),
+        "exchange left and right of every second training sample, at random"},
+       {"train_samples", &DataConfig::train_samples, at_least(0), "use the first so many training samples; 0: all"},
+       {"test_samples", &DataConfig::test_samples, at_least(0), "use the first so many test samples; 0: all"}}};
   return table;
 }
 
@@ -83,13 +106,14 @@ std::span<const DatasetKind> dataset_kinds() { return kKinds; }
 
 std::optional<ImageFacts> image_facts(const DataConfig& config) {
   if (config.name == "idx") return {};
-  const auto side = config.crop > 0 ? config.crop : 28;  // MNIST, Fashion-MNIST and glyphs alike
-  return ImageFacts{{1, side, side}, 10};
+  const auto side = config.crop > 0 ? config.crop : kPublishedSide;
+  return ImageFacts{{1, side, side}, kPublishedClasses};
 }
 
 DatasetResult open_dataset(const DataConfig& config, Split split) {
   for (std::size_t i = 0; i < kKinds.size(); ++i)
-    if (kKinds[i].name == config.name) return kOpeners[i](config, split, split == Split::train ? config.train_samples : config.test_samples);
+    if (kKinds[i].name == config.name)
+      return kOpeners[i](config, split, split == Split::train ? config.train_samples : config.test_samples);
   return fail(Errc::config, fmt::format("data.name is '{}': one of {}", config.name, fmt::join(kind_names(), " | ")));
 }
 
@@ -97,7 +121,8 @@ Result<std::vector<std::int64_t>> batches_per_worker(const DataConfig& config, s
   const auto count = static_cast<std::size_t>(workers);
   if (config.batch.size() == 1) return std::vector<std::int64_t>(count, config.batch[0]);
   if (config.batch.size() == count) return config.batch;
-  return fail(Errc::config, fmt::format("data.batch has {} values for {} workers: give one for all, or one per worker", config.batch.size(), workers));
+  return fail(Errc::config, fmt::format("data.batch has {} values for {} workers: give one for all, or one per worker",
+                                        config.batch.size(), workers));
 }
 
 PreprocessOptions preprocess_options(const DataConfig& config) {
@@ -112,8 +137,11 @@ Result<Source> open_source(const DataConfig& config, std::uint64_t seed) {
   if (!test) return tl::unexpected(test.error());
   const ImageShape shape = (*train)->shape(), other = (*test)->shape();
   if (shape != other)
-    return fail(Errc::data, fmt::format("data set '{}': training images are {} x {} x {} and test images {} x {} x {}: they do not belong together",
-                                        config.name, shape.channels, shape.height, shape.width, other.channels, other.height, other.width));
+    return fail(
+        Errc::data,
+        fmt::format(
+            "data set '{}': training images are {} x {} x {} and test images {} x {} x {}: they do not belong together",
+            config.name, shape.channels, shape.height, shape.width, other.channels, other.height, other.width));
   const PreprocessOptions options = preprocess_options(config);
   Statistics statistics;
   if (options.mean != Mean::none || options.normalise) {

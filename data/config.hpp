@@ -27,12 +27,12 @@ struct DataConfig {
   std::int64_t decode_threads = 1;
   bool shuffle = true;
   bool drop_tail = false;
-  std::string mean = "channel";            // none | channel | image
+  std::string mean = "channel";  // none | channel | image
   bool normalise = false;
-  std::int64_t crop = 0;                   // pixels; 0: none
-  std::int64_t pad = 0;                    // pixels
+  std::int64_t crop = 0;  // pixels; 0: none
+  std::int64_t pad = 0;   // pixels
   bool mirror = false;
-  std::int64_t train_samples = 0;          // the first so many; 0: all
+  std::int64_t train_samples = 0;  // the first so many; 0: all
   std::int64_t test_samples = 0;
 };
 
@@ -58,7 +58,8 @@ struct ImageFacts {
 [[nodiscard]] core::Result<std::shared_ptr<const Dataset>> open_dataset(const DataConfig& config, Split split);
 
 /// `data.batch` as one number per worker. Errc::config when their number fits neither one nor `workers`.
-[[nodiscard]] core::Result<std::vector<std::int64_t>> batches_per_worker(const DataConfig& config, std::int64_t workers);
+[[nodiscard]] core::Result<std::vector<std::int64_t>> batches_per_worker(const DataConfig& config,
+                                                                         std::int64_t workers);
 
 [[nodiscard]] PreprocessOptions preprocess_options(const DataConfig& config);
 

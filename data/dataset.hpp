@@ -27,7 +27,7 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   [[nodiscard]] virtual std::string name() const = 0;
-  [[nodiscard]] virtual std::int64_t size() const noexcept = 0;        ///< samples
+  [[nodiscard]] virtual std::int64_t size() const noexcept = 0;  ///< samples
   [[nodiscard]] virtual ImageShape shape() const noexcept = 0;
   [[nodiscard]] virtual std::int32_t classes() const noexcept = 0;
   /// Decodes sample `index` in [0, size()): `pixels` [shape().size()] become 0 … 255 as bytes; the label is returned.

@@ -99,7 +99,8 @@ class PathParser {
 
 std::array<std::vector<GlyphShape>, kGlyphClasses> parse_all() {
   std::array<std::vector<GlyphShape>, kGlyphClasses> shapes;
-  for (const auto& drawing : kDrawings) shapes[static_cast<std::size_t>(drawing.digit)].push_back(PathParser(drawing.path).parse());
+  for (const auto& drawing : kDrawings)
+    shapes[static_cast<std::size_t>(drawing.digit)].push_back(PathParser(drawing.path).parse());
   return shapes;
 }
 

@@ -17,24 +17,25 @@ namespace {
 
 // How far samples of one digit differ. Calibrated for the hardness that the header states: wider maps make the linear
 // classifier worse, and much wider ones make 6 and 9, or 1 and 7, the same picture.
-constexpr double kTurn = 0.16;          // tangent of half the largest rotation: 18 degrees
+constexpr double kTurn = 0.16;  // tangent of half the largest rotation: 18 degrees
 constexpr double kShear = 0.30;
-constexpr double kSizeLow = 0.165, kSizeHigh = 0.25;      // pixels per unit of the shapes' box
+constexpr double kSizeLow = 0.165, kSizeHigh = 0.25;     // pixels per unit of the shapes' box
 constexpr double kAspectLow = 0.75, kAspectHigh = 1.10;  // width over height
-constexpr double kShift = 2.8;          // pixels
-constexpr double kShake = 5.5;          // units of the shapes' box, per control point
+constexpr double kShift = 2.8;                           // pixels
+constexpr double kShake = 5.5;                           // units of the shapes' box, per control point
 constexpr double kPenLow = 0.6, kPenHigh = 1.5;          // pixels, half the line's width
 constexpr double kBlurLow = 0.8, kBlurHigh = 1.8;        // pixels from full ink to none
 constexpr double kInkLow = 130, kInkHigh = 255;
-constexpr double kNoise = 45;           // largest amplitude, of 255
-constexpr int kPieces = 8;              // straight pieces per curve
+constexpr double kNoise = 45;  // largest amplitude, of 255
+constexpr int kPieces = 8;     // straight pieces per curve
 
-constexpr float kFar = 1e9f;            // squared distance of pixels that no line comes near
+constexpr float kFar = 1e9f;  // squared distance of pixels that no line comes near
 
 class Draw {
  public:
   Draw(std::uint64_t seed, Split split, std::int64_t index)
-      : random_(seed, core::Purpose::glyphs, static_cast<std::uint64_t>(split) << 40 | static_cast<std::uint64_t>(index)) {}
+      : random_(seed, core::Purpose::glyphs,
+                static_cast<std::uint64_t>(split) << 40 | static_cast<std::uint64_t>(index)) {}
   float between(double low, double high) { return static_cast<float>(random_.uniform(low, high)); }
   float around(double amplitude) { return between(-amplitude, amplitude); }
   std::size_t below(std::size_t bound) { return random_.below(bound); }
@@ -101,7 +102,8 @@ class DistanceField {
  private:
   [[nodiscard]] std::pair<int, int> pixels_near(float low, float high) const {
     constexpr auto side = static_cast<float>(kGlyphSide);
-    return {static_cast<int>(std::clamp(low - reach_, 0.0f, side)), static_cast<int>(std::clamp(high + reach_ + 1, 0.0f, side))};
+    return {static_cast<int>(std::clamp(low - reach_, 0.0f, side)),
+            static_cast<int>(std::clamp(high + reach_ + 1, 0.0f, side))};
   }
   float reach_;
   std::array<float, kGlyphPixels> squared_;  // [28, 28]
@@ -109,7 +111,8 @@ class DistanceField {
 
 }  // namespace
 
-std::int32_t draw_glyph(std::uint64_t seed, Split split, std::int64_t index, std::span<std::uint8_t, kGlyphPixels> pixels) {
+std::int32_t draw_glyph(std::uint64_t seed, Split split, std::int64_t index,
+                        std::span<std::uint8_t, kGlyphPixels> pixels) {
   const auto digit = static_cast<std::int32_t>(index % kGlyphClasses);
   Draw draw(seed, split, index);
   const auto shapes = glyph_shapes(digit);
@@ -148,11 +151,13 @@ GlyphDataset::GlyphDataset(std::uint64_t seed, Split split, std::int64_t limit, 
   pixels_.resize(static_cast<std::size_t>(size_ * kGlyphPixels));
   const auto draw_range = [this, seed, split](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i)
-      draw_glyph(seed, split, i, std::span<std::uint8_t, kGlyphPixels>(pixels_.data() + i * kGlyphPixels, kGlyphPixels));
+      draw_glyph(seed, split, i,
+                 std::span<std::uint8_t, kGlyphPixels>(pixels_.data() + i * kGlyphPixels, kGlyphPixels));
   };
   const auto parts = static_cast<std::int64_t>(std::max(threads, 1u));
   std::vector<std::jthread> others;
-  for (std::int64_t part = 1; part < parts; ++part) others.emplace_back(draw_range, size_ * part / parts, size_ * (part + 1) / parts);
+  for (std::int64_t part = 1; part < parts; ++part)
+    others.emplace_back(draw_range, size_ * part / parts, size_ * (part + 1) / parts);
   draw_range(0, size_ / parts);
 }
 

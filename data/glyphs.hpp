@@ -13,14 +13,15 @@
 
 namespace troupe::data {
 
-inline constexpr std::int64_t kGlyphSide = 28;                       // pixels
+inline constexpr std::int64_t kGlyphSide = 28;  // pixels
 inline constexpr std::int64_t kGlyphPixels = kGlyphSide * kGlyphSide;
 inline constexpr std::int64_t kGlyphTrainSamples = 60'000;
 inline constexpr std::int64_t kGlyphTestSamples = 10'000;
 
 /// Draws one sample into `pixels` [28, 28] (0 background … 255 ink) and returns its digit. A pure function of (seed, split,
 /// index); the digit is index % 10, so every run of ten samples has all. Thread-safe.
-std::int32_t draw_glyph(std::uint64_t seed, Split split, std::int64_t index, std::span<std::uint8_t, kGlyphPixels> pixels);
+std::int32_t draw_glyph(std::uint64_t seed, Split split, std::int64_t index,
+                        std::span<std::uint8_t, kGlyphPixels> pixels);
 
 /// One split, drawn when constructed (a second per core and 60,000 samples) and kept as bytes (47 MB): drawing on demand
 /// would cost more than a small model's step. Immutable; all members are thread-safe.

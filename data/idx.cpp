@@ -57,8 +57,9 @@ class ByteStream {
       if (got < 0 || code == Z_BUF_ERROR || code == Z_DATA_ERROR) {
         if (code == Z_ERRNO) return tl::unexpected(core::from_errno(system_error, "read", path_));
         if (code == Z_MEM_ERROR) return tl::unexpected(core::from_errno(ENOMEM, "decompress", path_));
-        return fail(Errc::data, fmt::format("{}: damaged or truncated gzip data after {} bytes ({}): fetch the file again",
-                                            path_, position_ + done + static_cast<std::size_t>(std::max(got, 0)), text));
+        return fail(Errc::data,
+                    fmt::format("{}: damaged or truncated gzip data after {} bytes ({}): fetch the file again", path_,
+                                position_ + done + static_cast<std::size_t>(std::max(got, 0)), text));
       }
       if (got == 0) break;
       done += static_cast<std::size_t>(got);
@@ -92,9 +93,12 @@ Result<std::vector<std::uint32_t>> read_header(ByteStream& stream, std::uint32_t
   const auto got = stream.read(header.data(), size);
   if (!got) return tl::unexpected(got.error());
   if (*got >= 4 && big_endian(header.data()) != magic)
-    return fail(Errc::data, fmt::format("{}: not an IDX file of {}: it begins with 0x{:08x}, expected 0x{:08x}", stream.path(),
-                                        magic == kImagesMagic ? "images" : "labels", big_endian(header.data()), magic));
-  if (*got < size) return fail(Errc::data, fmt::format("{}: truncated: expected a header of {} bytes, found {}", stream.path(), size, *got));
+    return fail(Errc::data,
+                fmt::format("{}: not an IDX file of {}: it begins with 0x{:08x}, expected 0x{:08x}", stream.path(),
+                            magic == kImagesMagic ? "images" : "labels", big_endian(header.data()), magic));
+  if (*got < size)
+    return fail(Errc::data,
+                fmt::format("{}: truncated: expected a header of {} bytes, found {}", stream.path(), size, *got));
   std::vector<std::uint32_t> result;
   for (std::size_t d = 0; d < dimensions; ++d) result.push_back(big_endian(header.data() + 4 + 4 * d));
   return result;
@@ -102,9 +106,11 @@ Result<std::vector<std::uint32_t>> read_header(ByteStream& stream, std::uint32_t
 
 Result<void> check_dimensions(const std::string& path, const std::vector<std::uint32_t>& dimensions) {
   bool sane = dimensions[0] >= 1 && dimensions[0] <= kLargestCount;
-  for (std::size_t d = 1; d < dimensions.size(); ++d) sane = sane && dimensions[d] >= 1 && dimensions[d] <= kLargestSide;
+  for (std::size_t d = 1; d < dimensions.size(); ++d)
+    sane = sane && dimensions[d] >= 1 && dimensions[d] <= kLargestSide;
   if (sane) return {};
-  return fail(Errc::data, fmt::format("{}: the header says {}: expected 1 to {} records{}", path, fmt::join(dimensions, " x "), kLargestCount,
+  return fail(Errc::data, fmt::format("{}: the header says {}: expected 1 to {} records{}", path,
+                                      fmt::join(dimensions, " x "), kLargestCount,
                                       dimensions.size() > 1 ? fmt::format(" of at most {0} x {0}", kLargestSide) : ""));
 }
 
@@ -127,16 +133,19 @@ Result<IdxFile> read_file(const fs::path& path, std::uint32_t magic) {
     if (!got) return tl::unexpected(got.error());
     if (*got < step) {
       const std::uint64_t found = before + *got;
-      return fail(Errc::data, fmt::format("{}: truncated: expected {} records of {} bytes = {} bytes, found {} (record {} is incomplete)",
-                                          file.path, file.dimensions[0], expected / file.dimensions[0], expected, found,
-                                          found / (expected / file.dimensions[0])));
+      return fail(
+          Errc::data,
+          fmt::format("{}: truncated: expected {} records of {} bytes = {} bytes, found {} (record {} is incomplete)",
+                      file.path, file.dimensions[0], expected / file.dimensions[0], expected, found,
+                      found / (expected / file.dimensions[0])));
     }
   }
   std::uint8_t extra = 0;
   const auto more = stream->read(&extra, 1);
   if (!more) return tl::unexpected(more.error());
   if (*more != 0)
-    return fail(Errc::data, fmt::format("{}: trailing bytes after {} records of {} bytes", file.path, file.dimensions[0], expected / file.dimensions[0]));
+    return fail(Errc::data, fmt::format("{}: trailing bytes after {} records of {} bytes", file.path,
+                                        file.dimensions[0], expected / file.dimensions[0]));
   return file;
 }
 
@@ -146,17 +155,20 @@ Result<fs::path> find(const IdxOptions& options, const std::string& stem, const 
     for (const char* suffix : {"", ".gz"}) names.push_back(stem + separator + kind + "-ubyte" + suffix);
   for (const auto& name : names) {
     std::error_code ignored;
-    if (const auto status = fs::status(options.directory / name, ignored); fs::exists(status) && !fs::is_directory(status))
+    if (const auto status = fs::status(options.directory / name, ignored);
+        fs::exists(status) && !fs::is_directory(status))
       return options.directory / name;
   }
   const std::string directory = options.directory.empty() ? "." : options.directory.string();
   std::error_code ignored;
-  return fail(Errc::data, fmt::format("data set '{}' is missing: no {} in {}{}: put the files there or set data.path to the directory that has them",
+  return fail(Errc::data, fmt::format("data set '{}' is missing: no {} in {}{}: put the files there or set data.path "
+                                      "to the directory that has them",
                                       options.name, fmt::join(names, ", "), directory,
                                       fs::is_directory(directory, ignored) ? "" : " (there is no such directory)"));
 }
 
-Result<IdxFile> find_and_read(const IdxOptions& options, const std::string& stem, const std::string& kind, std::uint32_t magic) {
+Result<IdxFile> find_and_read(const IdxOptions& options, const std::string& stem, const std::string& kind,
+                              std::uint32_t magic) {
   auto path = find(options, stem, kind);
   if (!path) return tl::unexpected(path.error());
   return read_file(*path, magic);
@@ -165,7 +177,8 @@ Result<IdxFile> find_and_read(const IdxOptions& options, const std::string& stem
 Result<void> check_labels(const IdxFile& labels, std::int32_t classes) {
   for (std::size_t record = 0; record < labels.bytes.size(); ++record)
     if (labels.bytes[record] >= classes)
-      return fail(Errc::data, fmt::format("{}: record {}: label {} is not in 0 ... {}", labels.path, record, labels.bytes[record], classes - 1));
+      return fail(Errc::data, fmt::format("{}: record {}: label {} is not in 0 ... {}", labels.path, record,
+                                          labels.bytes[record], classes - 1));
   return {};
 }
 
@@ -178,8 +191,8 @@ Result<std::shared_ptr<const IdxDataset>> IdxDataset::open(const IdxOptions& opt
   auto labels = find_and_read(options, prefix + "-labels", "idx1", kLabelsMagic);
   if (!labels) return tl::unexpected(labels.error());
   if (images->dimensions[0] != labels->dimensions[0])
-    return fail(Errc::data, fmt::format("{} has {} images and {} has {} labels: they do not belong together", images->path,
-                                        images->dimensions[0], labels->path, labels->dimensions[0]));
+    return fail(Errc::data, fmt::format("{} has {} images and {} has {} labels: they do not belong together",
+                                        images->path, images->dimensions[0], labels->path, labels->dimensions[0]));
   if (auto ok = check_labels(*labels, options.classes); !ok) return tl::unexpected(ok.error());
 
   std::shared_ptr<IdxDataset> data(new IdxDataset);
@@ -200,7 +213,8 @@ Result<std::int32_t> IdxDataset::read(std::int64_t index, std::span<std::uint8_t
   const auto record = static_cast<std::size_t>(index);
   const auto bytes = static_cast<std::size_t>(shape_.size());
   if (index < 0 || record >= labels_.size() || pixels.size() != bytes)
-    throw std::out_of_range(fmt::format("record {} of {} into {} of {} bytes", index, labels_.size(), pixels.size(), bytes));
+    throw std::out_of_range(
+        fmt::format("record {} of {} into {} of {} bytes", index, labels_.size(), pixels.size(), bytes));
   std::memcpy(pixels.data(), pixels_.data() + record * bytes, bytes);
   return labels_[record];
 }

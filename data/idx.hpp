@@ -15,9 +15,9 @@ namespace troupe::data {
 
 struct IdxOptions {
   std::filesystem::path directory;
-  std::string name = "idx";       // what name() says, and error messages
-  std::int32_t classes = 10;      // labels are in [0, classes)
-  std::int64_t limit = 0;         // keep the first `limit` samples; 0: all
+  std::string name = "idx";   // what name() says, and error messages
+  std::int32_t classes = 10;  // labels are in [0, classes)
+  std::int64_t limit = 0;     // keep the first `limit` samples; 0: all
 };
 
 /// One split of an IDX data set. Immutable once open: all members are thread-safe.

@@ -20,22 +20,32 @@ std::int64_t divide_up(std::int64_t count, std::int64_t by) { return (count + by
 core::Result<void> check(const LeaseOptions& options) {
   using core::Errc;
   const auto& batches = options.batches;
-  if (options.epoch_size < 1) return core::fail(Errc::config, fmt::format("an epoch of {} samples cannot be divided: the data set is empty", options.epoch_size));
-  if (batches.empty()) return core::fail(Errc::config, "no workers to divide an epoch among: cluster.workers must be at least 1");
+  if (options.epoch_size < 1)
+    return core::fail(Errc::config, fmt::format("an epoch of {} samples cannot be divided: the data set is empty",
+                                                options.epoch_size));
+  if (batches.empty())
+    return core::fail(Errc::config, "no workers to divide an epoch among: cluster.workers must be at least 1");
   for (std::size_t worker = 0; worker < batches.size(); ++worker)
-    if (batches[worker] < 1) return core::fail(Errc::config, fmt::format("data.batch of worker {} is {}: it must be at least 1", worker, batches[worker]));
+    if (batches[worker] < 1)
+      return core::fail(Errc::config,
+                        fmt::format("data.batch of worker {} is {}: it must be at least 1", worker, batches[worker]));
 
   std::int64_t unit = *std::max_element(batches.begin(), batches.end());
   if (options.sharing == Sharing::shares) {
     for (std::size_t worker = 1; worker < batches.size(); ++worker)
       if (batches[worker] != batches[0])
-        return core::fail(Errc::config, fmt::format("data.batch of worker {} is {} and of worker 0 {}: a synchronous strategy needs equal batches",
-                                                    worker, batches[worker], batches[0]));
+        return core::fail(
+            Errc::config,
+            fmt::format("data.batch of worker {} is {} and of worker 0 {}: a synchronous strategy needs equal batches",
+                        worker, batches[worker], batches[0]));
     unit = batches[0] * static_cast<std::int64_t>(batches.size());
   }
   if (options.drop_tail && unit > options.epoch_size)
-    return core::fail(Errc::config, fmt::format("data.drop_tail leaves nothing: {} samples do not fill one batch of {}; lower data.batch or "
-                                                "set data.drop_tail = false", options.epoch_size, unit));
+    return core::fail(
+        Errc::config,
+        fmt::format("data.drop_tail leaves nothing: {} samples do not fill one batch of {}; lower data.batch or "
+                    "set data.drop_tail = false",
+                    options.epoch_size, unit));
   return {};
 }
 
@@ -46,7 +56,9 @@ core::Result<LeaseBook> LeaseBook::create(const LeaseOptions& options) {
   return LeaseBook(options);
 }
 
-LeaseBook::LeaseBook(LeaseOptions options) : options_(std::move(options)), alive_(options_.batches.size(), true) { open_epoch(); }
+LeaseBook::LeaseBook(LeaseOptions options) : options_(std::move(options)), alive_(options_.batches.size(), true) {
+  open_epoch();
+}
 
 void LeaseBook::open_epoch() {
   free_.clear();
@@ -92,7 +104,8 @@ void LeaseBook::drop_unfillable_tail() {
   if (tail->first + tail->second == options_.epoch_size && tail->second < unit) free_.erase(tail);
 }
 
-Lease LeaseBook::hand_out(std::uint32_t worker, std::uint64_t index, std::int64_t first, std::int64_t covers, std::int64_t round_begin) {
+Lease LeaseBook::hand_out(std::uint32_t worker, std::uint64_t index, std::int64_t first, std::int64_t covers,
+                          std::int64_t round_begin) {
   const double position = epoch_ + static_cast<double>(round_begin) / static_cast<double>(options_.epoch_size);
   const Lease lease{index, epoch_, first % options_.epoch_size, options_.batches[worker], position};
   outstanding_.emplace(index, Outstanding{lease, worker, covers});
@@ -109,7 +122,8 @@ bool LeaseBook::may_begin_round() const { return !paused_ && !free_.empty(); }
 
 std::optional<Lease> LeaseBook::grant_share(std::uint32_t worker) {
   const std::int64_t batch = options_.batches[worker];
-  auto round = std::find_if(rounds_.begin(), rounds_.end(), [worker](const Round& r) { return r.waiting.contains(worker); });
+  auto round =
+      std::find_if(rounds_.begin(), rounds_.end(), [worker](const Round& r) { return r.waiting.contains(worker); });
   if (round == rounds_.end()) {
     if (!may_begin_round()) return std::nullopt;
     Round next{free_.begin()->first, next_index_, live_workers(), {}};
@@ -186,7 +200,9 @@ void LeaseBook::next_epoch() {
   open_epoch();
 }
 
-bool LeaseBook::finished() const { return epoch_ >= options_.epochs || (epoch_ + 1 == options_.epochs && epoch_done()); }
+bool LeaseBook::finished() const {
+  return epoch_ >= options_.epochs || (epoch_ + 1 == options_.epochs && epoch_done());
+}
 std::uint32_t LeaseBook::epoch() const noexcept { return epoch_; }
 
 double LeaseBook::epoch_position() const {
@@ -232,17 +248,25 @@ std::string LeaseBook::state() const {
 core::Result<void> LeaseBook::restore(const std::string& state) try {
   const auto json = nlohmann::json::parse(state);
   if (const int version = json.at("version"); version != kStateVersion)
-    return core::fail(core::Errc::config, fmt::format("lease state has version {}; this program reads {}", version, kStateVersion));
+    return core::fail(core::Errc::config,
+                      fmt::format("lease state has version {}; this program reads {}", version, kStateVersion));
   if (const std::string sharing = json.at("sharing"); sharing != name(options_.sharing))
-    return core::fail(core::Errc::config, fmt::format("lease state is of '{}' sharing and this run uses '{}': resume with a strategy of the same kind",
-                                                      sharing, name(options_.sharing)));
+    return core::fail(
+        core::Errc::config,
+        fmt::format("lease state is of '{}' sharing and this run uses '{}': resume with a strategy of the same kind",
+                    sharing, name(options_.sharing)));
   if (const std::int64_t size = json.at("epoch_size"); size != options_.epoch_size)
-    return core::fail(core::Errc::config, fmt::format("lease state is of a data set of {} samples and this one has {}: resume with the same data",
-                                                      size, options_.epoch_size));
+    return core::fail(
+        core::Errc::config,
+        fmt::format("lease state is of a data set of {} samples and this one has {}: resume with the same data", size,
+                    options_.epoch_size));
   const auto batches = json.at("batches").get<std::vector<std::int64_t>>();
   if (options_.sharing == Sharing::shares && (batches.empty() || batches.front() != options_.batches.front()))
-    return core::fail(core::Errc::config, fmt::format("lease state is of data.batch = {} and this run has {}: a synchronous run resumes with the same batch",
-                                                      batches.empty() ? 0 : batches.front(), options_.batches.front()));
+    return core::fail(
+        core::Errc::config,
+        fmt::format(
+            "lease state is of data.batch = {} and this run has {}: a synchronous run resumes with the same batch",
+            batches.empty() ? 0 : batches.front(), options_.batches.front()));
   LeaseBook restored(options_);
   restored.epoch_ = json.at("epoch");
   restored.next_index_ = json.at("next_index");
@@ -255,7 +279,8 @@ core::Result<void> LeaseBook::restore(const std::string& state) try {
     for (const auto& range : json.at("free")) {
       const std::int64_t first = range.at(0), count = range.at(1);
       if (first < end || count < 1 || count > options_.epoch_size - first)
-        return core::fail(core::Errc::corrupt, fmt::format("lease state has an impossible range of {} samples at {}", count, first));
+        return core::fail(core::Errc::corrupt,
+                          fmt::format("lease state has an impossible range of {} samples at {}", count, first));
       end = first + count;
       restored.free_[first] = count;
     }

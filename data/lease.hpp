@@ -17,11 +17,11 @@ namespace troupe::data {
 /// One batch of one epoch's permutation for one worker: samples permutation[(first + i) % epoch_size], i in [0, count).
 /// The tail of an epoch wraps around to its beginning, so every lease is whole.
 struct Lease {
-  std::uint64_t index = 0;         // of the run; unique; keys dropout
-  std::uint32_t epoch = 0;         // from 0
-  std::int64_t first = 0;          // position in the epoch's permutation
-  std::int64_t count = 0;          // samples: the worker's batch
-  double epoch_position = 0;       // epochs done when the lease (sync: its round) begins: what learning-rate schedules read
+  std::uint64_t index = 0;    // of the run; unique; keys dropout
+  std::uint32_t epoch = 0;    // from 0
+  std::int64_t first = 0;     // position in the epoch's permutation
+  std::int64_t count = 0;     // samples: the worker's batch
+  double epoch_position = 0;  // epochs done when the lease (sync: its round) begins: what learning-rate schedules read
   bool operator==(const Lease&) const = default;
 };
 
@@ -30,11 +30,11 @@ struct Lease {
 enum class Sharing : std::uint8_t { shares, on_demand };
 
 struct LeaseOptions {
-  std::int64_t epoch_size = 0;             // samples
+  std::int64_t epoch_size = 0;  // samples
   std::uint32_t epochs = 1;
-  std::vector<std::int64_t> batches;       // per worker
+  std::vector<std::int64_t> batches;  // per worker
   Sharing sharing = Sharing::on_demand;
-  bool drop_tail = false;                  // leave out the last, incomplete (global) batch instead of wrapping around
+  bool drop_tail = false;  // leave out the last, incomplete (global) batch instead of wrapping around
 };
 
 /// Worker ids are positions in LeaseOptions::batches. Cost of a call: O(log n) in the leases that are out.
@@ -64,10 +64,10 @@ class LeaseBook {
   [[nodiscard]] bool epoch_done() const;
   /// REQUIRES epoch_done(). After the last epoch it does nothing.
   void next_epoch();
-  [[nodiscard]] bool finished() const;                     ///< the last epoch is done
+  [[nodiscard]] bool finished() const;  ///< the last epoch is done
   [[nodiscard]] std::uint32_t epoch() const noexcept;
-  [[nodiscard]] double epoch_position() const;             ///< epochs done, from finished leases
-  [[nodiscard]] std::uint64_t done_count() const noexcept; ///< leases finished in the run
+  [[nodiscard]] double epoch_position() const;              ///< epochs done, from finished leases
+  [[nodiscard]] std::uint64_t done_count() const noexcept;  ///< leases finished in the run
   /// For progress displays. Exact while the workers and their number stay; for unequal batches, by the mean batch.
   [[nodiscard]] std::uint64_t leases_per_epoch(std::uint32_t workers_alive) const;
 
@@ -81,14 +81,15 @@ class LeaseBook {
   struct Outstanding {
     Lease lease;
     std::uint32_t worker = 0;
-    std::int64_t covers = 0;  // positions from lease.first on that count as this lease's: fewer than lease.count at a tail
+    // Positions from lease.first on that count as this lease's: fewer than lease.count at a tail.
+    std::int64_t covers = 0;
   };
   /// One global batch of `shares` that has begun and still waits for some of its members.
   struct Round {
-    std::int64_t begin = 0;               // position of its first sample
-    std::uint64_t first_index = 0;        // lease index of worker 0
-    std::vector<std::uint32_t> members;   // ascending; member k has slice k
-    std::set<std::uint32_t> waiting;      // live members without their lease
+    std::int64_t begin = 0;              // position of its first sample
+    std::uint64_t first_index = 0;       // lease index of worker 0
+    std::vector<std::uint32_t> members;  // ascending; member k has slice k
+    std::set<std::uint32_t> waiting;     // live members without their lease
   };
 
   explicit LeaseBook(LeaseOptions options);
@@ -100,16 +101,18 @@ class LeaseBook {
   [[nodiscard]] bool would_grant() const;
   [[nodiscard]] std::optional<Lease> grant_share(std::uint32_t worker);
   [[nodiscard]] std::optional<Lease> grant_on_demand(std::uint32_t worker);
-  Lease hand_out(std::uint32_t worker, std::uint64_t index, std::int64_t first, std::int64_t covers, std::int64_t round_begin);
+  Lease hand_out(std::uint32_t worker, std::uint64_t index, std::int64_t first, std::int64_t covers,
+                 std::int64_t round_begin);
 
   LeaseOptions options_;
-  std::vector<bool> alive_;                          // by worker
-  std::map<std::int64_t, std::int64_t> free_;        // of this epoch: first position → positions nobody was granted; disjoint, merged
-  std::vector<Round> rounds_;                        // shares: begun and incomplete, oldest first
-  std::map<std::uint64_t, Outstanding> outstanding_; // by lease index
+  std::vector<bool> alive_;  // by worker
+  // Of this epoch: first position → number of positions that nobody was granted; disjoint, neighbours merged.
+  std::map<std::int64_t, std::int64_t> free_;
+  std::vector<Round> rounds_;                         // shares: begun and incomplete, oldest first
+  std::map<std::uint64_t, Outstanding> outstanding_;  // by lease index
   std::uint64_t next_index_ = 0;
   std::uint64_t done_count_ = 0;
-  std::int64_t done_positions_ = 0;                  // of this epoch
+  std::int64_t done_positions_ = 0;  // of this epoch
   std::uint32_t epoch_ = 0;
   bool paused_ = false;
 };

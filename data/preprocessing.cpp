@@ -16,7 +16,8 @@ constexpr double kFullByte = 255.0;
 std::size_t positive(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 /// The inner loop of loading: plain so that compilers vectorise it.
-void scale_bytes(const std::uint8_t* __restrict bytes, const float* __restrict bias, float scale, float* __restrict out, std::size_t count) {
+void scale_bytes(const std::uint8_t* __restrict bytes, const float* __restrict bias, float scale, float* __restrict out,
+                 std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(bytes[i]) * scale + bias[i];
 }
 
@@ -53,7 +54,8 @@ core::Result<Statistics> measure_statistics(const Dataset& data) {
   return result;
 }
 
-core::Result<Preprocess> Preprocess::create(const PreprocessOptions& options, ImageShape source, const Statistics& statistics) {
+core::Result<Preprocess> Preprocess::create(const PreprocessOptions& options, ImageShape source,
+                                            const Statistics& statistics) {
   Preprocess result;
   result.options_ = options;
   result.source_ = source;
@@ -61,8 +63,9 @@ core::Result<Preprocess> Preprocess::create(const PreprocessOptions& options, Im
   if (options.crop > 0) {
     const std::int64_t largest = std::min(source.height, source.width) + 2 * options.pad;
     if (options.crop > largest)
-      return core::fail(core::Errc::config, fmt::format("data.crop is {} and images are {} x {} with data.pad = {}: the largest crop is {}",
-                                                        options.crop, source.height, source.width, options.pad, largest));
+      return core::fail(core::Errc::config,
+                        fmt::format("data.crop is {} and images are {} x {} with data.pad = {}: the largest crop is {}",
+                                    options.crop, source.height, source.width, options.pad, largest));
     result.output_.height = result.output_.width = options.crop;
   }
   const std::size_t plane = positive(source.height * source.width);
@@ -70,7 +73,9 @@ core::Result<Preprocess> Preprocess::create(const PreprocessOptions& options, Im
     const double deviation = options.normalise ? statistics.channel_deviation.at(c) : 1.0;
     result.scale_.push_back(static_cast<float>(1.0 / (kFullByte * deviation)));
     for (std::size_t i = c * plane; i < (c + 1) * plane; ++i) {
-      const double mean = options.mean == Mean::none ? 0.0 : options.mean == Mean::channel ? statistics.channel_mean.at(c) : statistics.image_mean.at(i);
+      const double mean = options.mean == Mean::none      ? 0.0
+                          : options.mean == Mean::channel ? statistics.channel_mean.at(c)
+                                                          : statistics.image_mean.at(i);
       result.bias_.push_back(static_cast<float>(-mean / deviation));
     }
   }
@@ -96,7 +101,8 @@ View Preprocess::centre_view() const noexcept {
 
 void Preprocess::apply(std::span<const std::uint8_t> pixels, const View& view, std::span<float> out) const {
   if (pixels.size() != bias_.size() || out.size() != positive(output_.size()))
-    throw std::invalid_argument(fmt::format("{} bytes into {} floats; expected {} and {}", pixels.size(), out.size(), bias_.size(), output_.size()));
+    throw std::invalid_argument(fmt::format("{} bytes into {} floats; expected {} and {}", pixels.size(), out.size(),
+                                            bias_.size(), output_.size()));
   const std::size_t plane = positive(source_.height * source_.width);
   if (view == View{} && output_ == source_) {  // the whole image: no rows to cut
     for (std::size_t c = 0; c < scale_.size(); ++c)

@@ -20,10 +20,10 @@ enum class Mean : std::uint8_t { none, channel, image };
 
 struct PreprocessOptions {
   Mean mean = Mean::channel;
-  bool normalise = false;     // divide by the channel's standard deviation
-  std::int64_t crop = 0;      // pixels, side of the square that is cut out; 0: as large as the image
-  std::int64_t pad = 0;       // pixels on each side that a training crop may reach outside; they read 0 after normalisation
-  bool mirror = false;        // training: left and right exchanged for every second sample, at random
+  bool normalise = false;  // divide by the channel's standard deviation
+  std::int64_t crop = 0;   // pixels, side of the square that is cut out; 0: as large as the image
+  std::int64_t pad = 0;  // pixels on each side that a training crop may reach outside; they read 0 after normalisation
+  bool mirror = false;   // training: left and right exchanged for every second sample, at random
 };
 
 /// Of the training split, in units where a full byte is 1.
@@ -49,7 +49,8 @@ struct View {
 class Preprocess {
  public:
   /// Errc::config: a crop that is larger than the padded image.
-  [[nodiscard]] static core::Result<Preprocess> create(const PreprocessOptions& options, ImageShape source, const Statistics& statistics);
+  [[nodiscard]] static core::Result<Preprocess> create(const PreprocessOptions& options, ImageShape source,
+                                                       const Statistics& statistics);
 
   [[nodiscard]] ImageShape source_shape() const noexcept { return source_; }
   [[nodiscard]] ImageShape output_shape() const noexcept { return output_; }

@@ -11,7 +11,8 @@ namespace troupe::data {
 namespace {
 
 std::vector<std::uint32_t> identity(std::int64_t size) {
-  if (size < 0 || size > std::numeric_limits<std::uint32_t>::max()) throw std::length_error("a permutation has at most 2^32 - 1 samples");
+  if (size < 0 || size > std::numeric_limits<std::uint32_t>::max())
+    throw std::length_error("a permutation has at most 2^32 - 1 samples");
   std::vector<std::uint32_t> order(static_cast<std::size_t>(size));
   std::iota(order.begin(), order.end(), 0u);
   return order;
@@ -31,7 +32,8 @@ Sampler::Sampler(std::uint64_t seed, std::int64_t size, Order order) : seed_(see
 std::shared_ptr<const std::vector<std::uint32_t>> Sampler::permutation(std::uint32_t epoch) const {
   const std::lock_guard lock(mutex_);
   if (!latest_ || (epoch_ != epoch && order_ == Order::shuffled)) {
-    latest_ = std::make_shared<const std::vector<std::uint32_t>>(order_ == Order::shuffled ? epoch_permutation(seed_, epoch, size_) : identity(size_));
+    latest_ = std::make_shared<const std::vector<std::uint32_t>>(
+        order_ == Order::shuffled ? epoch_permutation(seed_, epoch, size_) : identity(size_));
     epoch_ = epoch;
   }
   return latest_;

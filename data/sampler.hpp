@@ -28,8 +28,8 @@ class Sampler {
   std::int64_t size_;
   Order order_;
   mutable std::mutex mutex_;
-  mutable std::uint32_t epoch_ = 0;                                    // guarded by mutex_
-  mutable std::shared_ptr<const std::vector<std::uint32_t>> latest_;   // guarded by mutex_; of epoch_
+  mutable std::uint32_t epoch_ = 0;                                   // guarded by mutex_
+  mutable std::shared_ptr<const std::vector<std::uint32_t>> latest_;  // guarded by mutex_; of epoch_
 };
 
 }  // namespace troupe::data

@@ -17,14 +17,17 @@ using testing::HasSubstr;
 
 struct Arrays {
   explicit Arrays(const BatchBuilder& builder, std::int64_t count)
-      : images(static_cast<std::size_t>(count * builder.image_shape().size()), -1), labels(static_cast<std::size_t>(count), -1) {}
+      : images(static_cast<std::size_t>(count * builder.image_shape().size()), -1),
+        labels(static_cast<std::size_t>(count), -1) {}
   std::vector<float> images;
   std::vector<std::int32_t> labels;
   bool operator==(const Arrays&) const = default;
 };
 
-BatchBuilder builder_of(std::int64_t size, ImageShape shape, const PreprocessOptions& options, Order order = Order::shuffled, std::int64_t broken = -1) {
-  return {std::make_shared<NumberedDataset>(size, shape, broken), Preprocess::create(options, shape, {}).value(), 11, order};
+BatchBuilder builder_of(std::int64_t size, ImageShape shape, const PreprocessOptions& options,
+                        Order order = Order::shuffled, std::int64_t broken = -1) {
+  return {std::make_shared<NumberedDataset>(size, shape, broken), Preprocess::create(options, shape, {}).value(), 11,
+          order};
 }
 
 constexpr PreprocessOptions kPlain{Mean::none, false, 0, 0, false};
@@ -120,7 +123,8 @@ TEST(BatchBuilderTest, TooLittleRoomIsABug) {
   Arrays out(builder, 4);
   EXPECT_THROW((void)builder.build({0, 0, 0, 5, 0}, out.images, out.labels), std::invalid_argument);
   EXPECT_THROW((void)builder.build_range(0, 5, out.images, out.labels), std::invalid_argument);
-  EXPECT_THROW(BatchBuilder(std::make_shared<NumberedDataset>(1, ImageShape{1, 3, 3}), Preprocess::create(kPlain, {1, 2, 2}, {}).value(), 1),
+  EXPECT_THROW(BatchBuilder(std::make_shared<NumberedDataset>(1, ImageShape{1, 3, 3}),
+                            Preprocess::create(kPlain, {1, 2, 2}, {}).value(), 1),
                std::invalid_argument);
 }
 

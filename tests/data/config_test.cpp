@@ -31,7 +31,9 @@ DataConfig glyphs(std::int64_t train_samples, std::int64_t test_samples) {
 }
 
 TEST(DataConfigTest, ReadsItsSection) {
-  const auto config = parse("name = \"idx\"\npath = \"somewhere\"\nbatch = [64, 16]\nprefetch = 2\nshuffle = false\nmean = \"image\"\ncrop = 24\nmirror = true\n");
+  const auto config = parse(
+      "name = \"idx\"\npath = \"somewhere\"\nbatch = [64, 16]\nprefetch = 2\nshuffle = false\nmean = \"image\"\ncrop = "
+      "24\nmirror = true\n");
   ASSERT_TRUE(config.has_value()) << config.error().message;
   EXPECT_EQ(config->name, "idx");
   EXPECT_EQ(config->path, "somewhere");
@@ -55,7 +57,8 @@ TEST(DataConfigTest, HasDefaultsForAllButTheName) {
 }
 
 TEST(DataConfigTest, RefusesValuesOutOfRange) {
-  for (const std::string text : {"batch = 0", "batch = [64, 0]", "prefetch = 0", "decode_threads = 0", "crop = -1", "mean = \"median\"", "classes = 1"}) {
+  for (const std::string text : {"batch = 0", "batch = [64, 0]", "prefetch = 0", "decode_threads = 0", "crop = -1",
+                                 "mean = \"median\"", "classes = 1"}) {
     const auto config = parse("name = \"glyphs\"\n" + text + "\n");
     ASSERT_FALSE(config.has_value()) << text;
     EXPECT_EQ(config.error().code, Errc::config) << text;
@@ -82,7 +85,8 @@ TEST(OpenDatasetTest, KnowsEveryKindByName) {
     config.name = kind.name;
     config.path = empty.path();
     const auto opened = open_dataset(config, Split::train);
-    EXPECT_TRUE(opened.has_value() || opened.error().code == Errc::data) << kind.name;  // known: at most its files are missing
+    EXPECT_TRUE(opened.has_value() || opened.error().code == Errc::data)
+        << kind.name;  // known: at most its files are missing
   }
 }
 
@@ -97,6 +101,35 @@ TEST(OpenDatasetTest, UnknownNamesAndMissingPathsAreConfigErrors) {
   const auto pathless = open_dataset(config, Split::train);
   ASSERT_FALSE(pathless.has_value());
   EXPECT_EQ(pathless.error().code, Errc::config);
+}
+
+TEST(OpenDatasetTest, PublishedNamesKeepTheirForm) {
+  const TemporaryDirectory directory;
+  write_data_set(directory.path());  // images of 2 × 3
+  DataConfig config;
+  config.path = directory.path();
+  for (const std::string name : {"mnist", "fashion-mnist"}) {
+    config.name = name;
+    const auto opened = open_dataset(config, Split::train);
+    ASSERT_FALSE(opened.has_value());
+    EXPECT_EQ(opened.error().code, Errc::data);
+    EXPECT_THAT(opened.error().message,
+                HasSubstr("images are 2 x 3, and " + name + "'s are 28 x 28: set data.name = \"idx\""));
+  }
+}
+
+TEST(ImageFactsTest, AreWhatOpeningFinds) {
+  DataConfig config = glyphs(10, 10);
+  for (const std::int64_t crop : {0, 24}) {
+    config.crop = crop;
+    const auto facts = image_facts(config);
+    const auto source = open_source(config, 1);
+    ASSERT_TRUE(facts.has_value() && source.has_value());
+    EXPECT_EQ(facts->shape, source->train->image_shape());
+    EXPECT_EQ(facts->classes, source->train->classes());
+  }
+  config.name = "idx";
+  EXPECT_FALSE(image_facts(config).has_value());
 }
 
 TEST(OpenDatasetTest, LimitsEachSplit) {
@@ -139,7 +172,8 @@ TEST(OpenSourceTest, BothSplitsUseTheTrainingSplitsStatistics) {
 TEST(OpenSourceTest, SplitsOfDifferentShapesAreRefused) {
   const TemporaryDirectory directory;
   write_data_set(directory.path());
-  write_file(directory.path() / "t10k-images-idx3-ubyte", big_endian(0x803) + big_endian(3) + big_endian(1) + big_endian(1) + Bytes{0, 0, 0});
+  write_file(directory.path() / "t10k-images-idx3-ubyte",
+             big_endian(0x803) + big_endian(3) + big_endian(1) + big_endian(1) + Bytes{0, 0, 0});
   DataConfig config;
   config.name = "idx";
   config.path = directory.path();

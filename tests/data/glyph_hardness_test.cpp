@@ -53,7 +53,8 @@ std::vector<std::array<float, kPixels>> images(Split split, std::int64_t count) 
   std::array<std::uint8_t, kPixels> bytes;
   for (std::int64_t index = 0; index < count; ++index) {
     draw_glyph(1, split, index, bytes);
-    for (std::size_t i = 0; i < kPixels; ++i) result[static_cast<std::size_t>(index)][i] = static_cast<float>(bytes[i]) / 255 - 0.09f;
+    for (std::size_t i = 0; i < kPixels; ++i)
+      result[static_cast<std::size_t>(index)][i] = static_cast<float>(bytes[i]) / 255 - 0.09f;
   }
   return result;
 }
@@ -73,7 +74,7 @@ TEST(GlyphHardnessTest, ALinearClassifierLearnsThemButNotWell) {
   const double on_train = accuracy(train), on_test = accuracy(test);
   RecordProperty("train", std::to_string(on_train));
   RecordProperty("test", std::to_string(on_test));
-  EXPECT_GT(on_test, 0.65);   // there is something to learn
+  EXPECT_GT(on_test, 0.65);  // there is something to learn
   EXPECT_LT(on_test, 0.93);
   EXPECT_LT(on_train, 0.93);  // the bound is the model's: even what it was shown it cannot tell apart
 }

@@ -28,7 +28,8 @@ void write_file(const std::filesystem::path& path, const Bytes& bytes) {
 
 void write_gzip(const std::filesystem::path& path, const Bytes& bytes) {
   gzFile file = gzopen(path.c_str(), "wb");
-  const bool written = file != nullptr && gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size())) == static_cast<int>(bytes.size());
+  const bool written = file != nullptr && gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size())) ==
+                                              static_cast<int>(bytes.size());
   if (file == nullptr || gzclose(file) != Z_OK || !written) throw std::runtime_error("cannot write " + path.string());
 }
 
@@ -38,8 +39,8 @@ Bytes read_file(const std::filesystem::path& path) {
 }
 
 Bytes big_endian(std::uint32_t value) {
-  return {static_cast<std::uint8_t>(value >> 24), static_cast<std::uint8_t>(value >> 16), static_cast<std::uint8_t>(value >> 8),
-          static_cast<std::uint8_t>(value)};
+  return {static_cast<std::uint8_t>(value >> 24), static_cast<std::uint8_t>(value >> 16),
+          static_cast<std::uint8_t>(value >> 8), static_cast<std::uint8_t>(value)};
 }
 
 Bytes operator+(Bytes a, const Bytes& b) {

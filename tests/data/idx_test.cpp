@@ -13,7 +13,9 @@ using testing::HasSubstr;
 
 class IdxTest : public testing::Test {
  protected:
-  [[nodiscard]] auto open(Split split = Split::train, std::int64_t limit = 0) const { return IdxDataset::open({path(), "mnist", 10, limit}, split); }
+  [[nodiscard]] auto open(Split split = Split::train, std::int64_t limit = 0) const {
+    return IdxDataset::open({path(), "mnist", 10, limit}, split);
+  }
   [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
 
   /// Opening fails with `code` and says all of `words`.
@@ -83,8 +85,11 @@ TEST_F(IdxTest, OutsideTheDataIsABug) {
 }
 
 TEST_F(IdxTest, MissingFilesNameWhatWasLookedForAndWhere) {
-  expect_error(Errc::data, {"'mnist' is missing", "train-images-idx3-ubyte, train-images-idx3-ubyte.gz, train-images.idx3-ubyte, train-images.idx3-ubyte.gz",
-                            path().string(), "set data.path"});
+  expect_error(
+      Errc::data,
+      {"'mnist' is missing",
+       "train-images-idx3-ubyte, train-images-idx3-ubyte.gz, train-images.idx3-ubyte, train-images.idx3-ubyte.gz",
+       path().string(), "set data.path"});
   write_file(path() / "train-images-idx3-ubyte", images_file(5));
   expect_error(Errc::data, {"train-labels-idx1-ubyte.gz"});
 }
@@ -99,7 +104,8 @@ TEST_F(IdxTest, MissingDirectoryIsSaid) {
 TEST_F(IdxTest, WrongMagicNumber) {
   write_data_set(path());
   write_file(path() / "train-images-idx3-ubyte", labels_file(40));
-  expect_error(Errc::data, {"train-images-idx3-ubyte: not an IDX file of images: it begins with 0x00000801, expected 0x00000803"});
+  expect_error(Errc::data,
+               {"train-images-idx3-ubyte: not an IDX file of images: it begins with 0x00000801, expected 0x00000803"});
   write_data_set(path());
   write_file(path() / "train-labels-idx1-ubyte", images_file(5));
   expect_error(Errc::data, {"train-labels-idx1-ubyte: not an IDX file of labels", "0x00000803, expected 0x00000801"});
@@ -110,12 +116,14 @@ TEST_F(IdxTest, EveryTruncationIsFound) {
   const Bytes whole = images_file(5);  // 16 + 5 · 6 = 46 bytes
   for (std::size_t size = 0; size < whole.size(); ++size) {
     SCOPED_TRACE(size);
-    write_file(path() / "train-images-idx3-ubyte", Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
+    write_file(path() / "train-images-idx3-ubyte",
+               Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
     expect_error(Errc::data, {"train-images-idx3-ubyte: truncated: expected"});
   }
   write_file(path() / "train-images-idx3-ubyte", Bytes(whole.begin(), whole.begin() + 7));
   expect_error(Errc::data, {"expected a header of 16 bytes, found 7"});
-  write_file(path() / "train-images-idx3-ubyte", Bytes(whole.begin(), whole.begin() + 16 + 6 + 5));  // record 0 and most of 1
+  write_file(path() / "train-images-idx3-ubyte",
+             Bytes(whole.begin(), whole.begin() + 16 + 6 + 5));  // record 0 and most of 1
   expect_error(Errc::data, {"expected 5 records of 6 bytes = 30 bytes, found 11 (record 1 is incomplete)"});
 }
 
@@ -149,12 +157,15 @@ TEST_F(IdxTest, LabelOutOfRangeNamesTheRecord) {
 
 TEST_F(IdxTest, AbsurdDimensionsAreRefusedBeforeAnyMemoryIsClaimed) {
   write_data_set(path());
-  for (const auto& [count, rows, columns] : {std::array<std::uint32_t, 3>{0, 2, 3}, {5, 0, 3}, {5, 2, 5000}, {0xffffffff, 2, 3}}) {
-    write_file(path() / "train-images-idx3-ubyte", big_endian(0x803) + big_endian(count) + big_endian(rows) + big_endian(columns));
+  for (const auto& [count, rows, columns] :
+       {std::array<std::uint32_t, 3>{0, 2, 3}, {5, 0, 3}, {5, 2, 5000}, {0xffffffff, 2, 3}}) {
+    write_file(path() / "train-images-idx3-ubyte",
+               big_endian(0x803) + big_endian(count) + big_endian(rows) + big_endian(columns));
     expect_error(Errc::data, {"the header says", "expected 1 to 100000000 records of at most 4096 x 4096"});
   }
   // Within the limits, and still 1.6 PB: found out from the file, not by allocating.
-  write_file(path() / "train-images-idx3-ubyte", big_endian(0x803) + big_endian(100'000'000) + big_endian(4096) + big_endian(4096) + Bytes(100));
+  write_file(path() / "train-images-idx3-ubyte",
+             big_endian(0x803) + big_endian(100'000'000) + big_endian(4096) + big_endian(4096) + Bytes(100));
   expect_error(Errc::data, {"truncated", "found 100"});
 }
 

@@ -15,7 +15,8 @@ constexpr int kSchedules = 300;
 /// Drives a book with random events and keeps its own account of who holds what.
 class Company {
  public:
-  Company(LeaseBook book, std::uint32_t workers, core::Random random) : book_(std::move(book)), random_(random), held_(workers), alive_(workers, true) {}
+  Company(LeaseBook book, std::uint32_t workers, core::Random random)
+      : book_(std::move(book)), random_(random), held_(workers), alive_(workers, true) {}
 
   void grant_to_anyone() {
     const auto worker = anyone();
@@ -85,18 +86,24 @@ TEST(LeaseScheduleTest, OnDemandEqualBatchesWithLosses) {
     SCOPED_TRACE(schedule);
     core::Random random(1, core::Purpose::test, static_cast<std::uint64_t>(schedule));
     const auto workers = static_cast<std::uint32_t>(1 + random.below(4));
-    const auto batch = static_cast<std::int64_t>(1 + random.below(8)), size = batch + static_cast<std::int64_t>(random.below(80));
+    const auto batch = static_cast<std::int64_t>(1 + random.below(8)),
+               size = batch + static_cast<std::int64_t>(random.below(80));
     const bool drop_tail = random.below(2) == 1;
     const std::int64_t leases = drop_tail ? size / batch : (size + batch - 1) / batch;
-    Company company(book_of(on_demand_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers, random);
+    Company company(book_of(on_demand_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers,
+                    random);
     for (int epoch = 0; epoch < 2; ++epoch) {
       for (int event = 0; !company.book().epoch_done(); ++event) {
         ASSERT_LT(event, 100'000);
         const auto kind = company.random().below(16);
-        if (kind < 7) company.grant_to_anyone();
-        else if (kind < 14) company.finish_one();
-        else if (kind == 14) company.lose_one();
-        else company.rejoin_one();
+        if (kind < 7)
+          company.grant_to_anyone();
+        else if (kind < 14)
+          company.finish_one();
+        else if (kind == 14)
+          company.lose_one();
+        else
+          company.rejoin_one();
 
         // Nothing is held or done twice: the cuts are the batch's multiples, whoever had a lease before.
         std::set<std::int64_t> firsts;
@@ -128,10 +135,14 @@ TEST(LeaseScheduleTest, OnDemandUnequalBatchesCoverEverySampleOnce) {
     for (int event = 0; !company.book().epoch_done(); ++event) {
       ASSERT_LT(event, 100'000);
       const auto kind = company.random().below(losses ? 16 : 14);
-      if (kind < 7) company.grant_to_anyone();
-      else if (kind < 14) company.finish_one();
-      else if (kind == 14) company.lose_one();
-      else company.rejoin_one();
+      if (kind < 7)
+        company.grant_to_anyone();
+      else if (kind < 14)
+        company.finish_one();
+      else if (kind == 14)
+        company.lose_one();
+      else
+        company.rejoin_one();
       ASSERT_LE(company.book().epoch_position(), 1.0);
     }
     EXPECT_TRUE(company.nobody_holds_any());
@@ -159,15 +170,19 @@ TEST(LeaseScheduleTest, SharesAreTheSameInEveryOrder) {
     for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
       for (int event = 0; !company.book().epoch_done(); ++event) {
         ASSERT_LT(event, 100'000);
-        if (company.random().below(2) == 0) company.grant_to_anyone();
-        else company.finish_one();
+        if (company.random().below(2) == 0)
+          company.grant_to_anyone();
+        else
+          company.finish_one();
       }
       EXPECT_EQ(company.finished().size(), rounds * workers);
       for (const auto& lease : company.finished()) {
         const std::uint64_t in_epoch = lease.index - epoch * rounds * workers;
-        const auto of_round = static_cast<std::int64_t>(in_epoch / workers), slice = static_cast<std::int64_t>(in_epoch % workers);
+        const auto of_round = static_cast<std::int64_t>(in_epoch / workers),
+                   slice = static_cast<std::int64_t>(in_epoch % workers);
         EXPECT_EQ(lease.first, (of_round * round + slice * batch) % size);
-        EXPECT_DOUBLE_EQ(lease.epoch_position, static_cast<double>(epoch) + static_cast<double>(of_round * round) / static_cast<double>(size));
+        EXPECT_DOUBLE_EQ(lease.epoch_position, static_cast<double>(epoch) +
+                                                   static_cast<double>(of_round * round) / static_cast<double>(size));
       }
       company.begin_epoch();
     }
@@ -179,20 +194,26 @@ TEST(LeaseScheduleTest, PauseComesToRestAndARestoredBookGoesOnTheSame) {
     SCOPED_TRACE(schedule);
     core::Random random(4, core::Purpose::test, static_cast<std::uint64_t>(schedule));
     const auto workers = static_cast<std::uint32_t>(1 + random.below(4));
-    const auto batch = static_cast<std::int64_t>(1 + random.below(6)), size = batch * workers + static_cast<std::int64_t>(random.below(80));
+    const auto batch = static_cast<std::int64_t>(1 + random.below(6)),
+               size = batch * workers + static_cast<std::int64_t>(random.below(80));
     const bool shares = random.below(2) == 1, drop_tail = random.below(2) == 1;
-    const LeaseOptions options{size, 3, std::vector<std::int64_t>(workers, batch), shares ? Sharing::shares : Sharing::on_demand, drop_tail};
+    const LeaseOptions options{size, 3, std::vector<std::int64_t>(workers, batch),
+                               shares ? Sharing::shares : Sharing::on_demand, drop_tail};
     Company company(book_of(options), workers, random);
     for (auto events = company.random().below(60); events > 0; --events) {
       if (company.book().epoch_done()) company.begin_epoch();
-      if (company.random().below(2) == 0) company.grant_to_anyone();
-      else company.finish_one();
+      if (company.random().below(2) == 0)
+        company.grant_to_anyone();
+      else
+        company.finish_one();
     }
     company.book().pause();
     for (int event = 0; !company.book().quiet(); ++event) {
       ASSERT_LT(event, 100'000);
-      if (company.random().below(2) == 0) company.grant_to_anyone();
-      else company.finish_one();
+      if (company.random().below(2) == 0)
+        company.grant_to_anyone();
+      else
+        company.finish_one();
     }
     EXPECT_TRUE(company.nobody_holds_any());
     if (shares) {

@@ -73,7 +73,7 @@ TEST(LeaseSharesTest, SurvivorsShareWhatFollowsTheRoundsThatHadBegun) {
   (void)book.grant(0), (void)book.grant(0);  // rounds 0 and 1 have begun: positions [0, 6) and [6, 12)
   (void)book.grant(1);
   book.lost(1);
-  EXPECT_EQ(book.grant(2)->first, 4);   // its slices stay where they were
+  EXPECT_EQ(book.grant(2)->first, 4);  // its slices stay where they were
   EXPECT_EQ(book.grant(2)->first, 10);
   EXPECT_EQ(book.grant(2)->first, 14);  // round 2 has two members: [12, 14) and [14, 16)
   EXPECT_EQ(book.grant(0)->first, 12);

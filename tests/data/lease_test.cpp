@@ -17,7 +17,8 @@ TEST(LeaseBookTest, RefusesOptionsThatCannotWork) {
       {on_demand_of(0, {4}), "the data set is empty"},
       {on_demand_of(10, {}), "no workers"},
       {on_demand_of(10, {4, 0}), "data.batch of worker 1 is 0"},
-      {shares_of(10, {4, 2}), "data.batch of worker 1 is 2 and of worker 0 4: a synchronous strategy needs equal batches"},
+      {shares_of(10, {4, 2}),
+       "data.batch of worker 1 is 2 and of worker 0 4: a synchronous strategy needs equal batches"},
       {shares_of(7, {4, 4}, 1, true), "drop_tail leaves nothing: 7 samples do not fill one batch of 8"},
       {on_demand_of(7, {4, 8}, 1, true), "drop_tail leaves nothing"},
   };
@@ -141,10 +142,10 @@ TEST(LeaseBookTest, PauseStopsGrantsUntilResume) {
 TEST(LeaseBookTest, CountsLeasesPerEpoch) {
   EXPECT_EQ(book_of(on_demand_of(10, {4, 4})).leases_per_epoch(2), 3u);
   EXPECT_EQ(book_of(on_demand_of(10, {4, 4}, 1, true)).leases_per_epoch(1), 2u);
-  EXPECT_EQ(book_of(shares_of(10, {2, 2})).leases_per_epoch(2), 6u);          // three rounds of two
+  EXPECT_EQ(book_of(shares_of(10, {2, 2})).leases_per_epoch(2), 6u);  // three rounds of two
   EXPECT_EQ(book_of(shares_of(10, {2, 2}, 1, true)).leases_per_epoch(2), 4u);
   EXPECT_EQ(book_of(shares_of(10, {2, 2})).leases_per_epoch(1), 5u);
-  EXPECT_EQ(book_of(on_demand_of(60, {4, 2})).leases_per_epoch(2), 20u);      // 3 samples per lease on average
+  EXPECT_EQ(book_of(on_demand_of(60, {4, 2})).leases_per_epoch(2), 20u);  // 3 samples per lease on average
 }
 
 TEST(LeaseBookTest, StateOfAnotherRunIsRefused) {
@@ -188,7 +189,9 @@ TEST(LeaseBookTest, DamagedStateIsCorruptAndChangesNothing) {
   EXPECT_EQ(book.grant(0), (Lease{0, 0, 0, 4, 0.0}));
 }
 
-TEST(LeaseBookTest, UnknownWorkersAreABug) { EXPECT_THROW((void)book_of(on_demand_of(8, {4})).grant(1), std::out_of_range); }
+TEST(LeaseBookTest, UnknownWorkersAreABug) {
+  EXPECT_THROW((void)book_of(on_demand_of(8, {4})).grant(1), std::out_of_range);
+}
 
 }  // namespace
 }  // namespace troupe::data

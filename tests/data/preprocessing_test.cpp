@@ -98,7 +98,8 @@ TEST(PreprocessTest, CropsMirrorsAndPads) {
   EXPECT_THAT(seen(crop, {1, -1, false}), ElementsAre(0, 40, 0, 80));
   EXPECT_THAT(seen(crop, {1, -1, true}), ElementsAre(40, 0, 80, 0));
   EXPECT_THAT(seen(crop, {2, 3, false}), ElementsAre(110, 0, 0, 0));
-  EXPECT_THAT(seen(crop, crop.centre_view()), ElementsAre(10, 20, 50, 60));  // top (3 + 2 − 2)/2 − 1 = 0, left (4 + 2 − 2)/2 − 1 = 1
+  EXPECT_THAT(seen(crop, crop.centre_view()),
+              ElementsAre(10, 20, 50, 60));  // top (3 + 2 − 2)/2 − 1 = 0, left (4 + 2 − 2)/2 − 1 = 1
 }
 
 TEST(PreprocessTest, PaddingReadsZeroAfterNormalisation) {
@@ -130,7 +131,8 @@ TEST(PreprocessTest, TrainViewIsDrawnFromSeedEpochAndSample) {
   const auto preprocess = preprocess_of({Mean::none, false, 28, 2, true}, {1, 28, 28});
   // Room for the crop: 28 + 2 · 2 − 28 = 4, so top and left are one of −2 … 2.
   core::Random random(9, core::Purpose::augment, std::uint64_t{3} << 40 | 1234);
-  const auto top = static_cast<std::int64_t>(random.below(5)) - 2, left = static_cast<std::int64_t>(random.below(5)) - 2;
+  const auto top = static_cast<std::int64_t>(random.below(5)) - 2,
+             left = static_cast<std::int64_t>(random.below(5)) - 2;
   const bool mirrored = random.below(2) == 1;
   EXPECT_EQ(preprocess.train_view(9, 3, 1234), (View{top, left, mirrored}));
 
@@ -165,7 +167,8 @@ TEST(PreprocessTest, RefusesACropThatDoesNotFit) {
   const auto made = Preprocess::create({Mean::none, false, 6, 1, false}, kSmall, {});
   ASSERT_FALSE(made.has_value());
   EXPECT_EQ(made.error().code, Errc::config);
-  EXPECT_THAT(made.error().message, HasSubstr("data.crop is 6 and images are 3 x 4 with data.pad = 1: the largest crop is 5"));
+  EXPECT_THAT(made.error().message,
+              HasSubstr("data.crop is 6 and images are 3 x 4 with data.pad = 1: the largest crop is 5"));
 }
 
 TEST(PreprocessTest, WrongSizesAreABug) {

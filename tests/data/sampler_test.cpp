@@ -89,7 +89,9 @@ TEST(SamplerTest, ManyThreadsGetTheSame) {
   EXPECT_EQ(right, (std::vector<int>{20, 20, 20, 20}));
 }
 
-TEST(SamplerTest, RefusesMoreThan32Bits) { EXPECT_THROW((void)epoch_permutation(1, 0, std::int64_t{1} << 32), std::length_error); }
+TEST(SamplerTest, RefusesMoreThan32Bits) {
+  EXPECT_THROW((void)epoch_permutation(1, 0, std::int64_t{1} << 32), std::length_error);
+}
 
 }  // namespace
 }  // namespace troupe::data
