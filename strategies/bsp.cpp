@@ -49,8 +49,10 @@ namespace {
 const core::Table<BspConfig>& bsp_table() {
   static const core::Table<BspConfig> table{
       "strategy",
-      {{"combine", &BspConfig::combine, core::one_of({"gradients", "updates", "weights"}), "what is combined over the workers at each step"},
-       {"average_momentum", &BspConfig::average_momentum, core::anything(), "combine = weights: average the velocities too"}}};
+      {{"combine", &BspConfig::combine, core::one_of({"gradients", "updates", "weights"}),
+        "what is combined over the workers at each step"},
+       {"average_momentum", &BspConfig::average_momentum, core::anything(),
+        "combine = weights: average the velocities too"}}};
   return table;
 }
 
@@ -61,10 +63,14 @@ class Bsp final : public Strategy {
   Needs needs() const override {
     // Parameters are equal everywhere after each step. A velocity is where it is fed with combined gradients, or combined itself.
     const bool equal = !has_velocity_ || combine_ == BspWorker::Combine::gradients || average_velocity_;
-    return {.group = true, .in_step = true, .model = ModelHome::any_worker,
+    return {.group = true,
+            .in_step = true,
+            .model = ModelHome::any_worker,
             .worker_state = equal ? WorkerState::replicated : WorkerState::per_worker};
   }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<BspWorker>(combine_, average_velocity_); }
+  std::unique_ptr<WorkerHalf> worker() const override {
+    return std::make_unique<BspWorker>(combine_, average_velocity_);
+  }
   std::unique_ptr<ServerHalf> server() const override { return nullptr; }
 
  private:
@@ -76,8 +82,9 @@ class Bsp final : public Strategy {
 core::Result<std::unique_ptr<Strategy>> make_bsp(const core::Config& config, const Company& company) {
   const auto options = config.get(bsp_table());
   if (options.average_momentum && options.combine != "weights") {
-    return core::fail(core::Errc::config, config.where("strategy.average_momentum") +
-                                              ": strategy.average_momentum = true needs strategy.combine = \"weights\"");
+    return core::fail(core::Errc::config,
+                      config.where("strategy.average_momentum") +
+                          ": strategy.average_momentum = true needs strategy.combine = \"weights\"");
   }
   const auto combine = options.combine == "gradients" ? BspWorker::Combine::gradients
                        : options.combine == "updates" ? BspWorker::Combine::updates

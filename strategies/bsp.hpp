@@ -33,9 +33,9 @@ class BspWorker final : public WorkerHalf {
 
   Combine combine_;
   bool average_velocity_;
-  int pending_ = 0;             // reductions in flight
-  bool in_buckets_ = false;     // this step's gradients are being reduced already
-  bool stepped_ = false;        // StepDone has been told and its step is not finished
+  int pending_ = 0;          // reductions in flight
+  bool in_buckets_ = false;  // this step's gradients are being reduced already
+  bool stepped_ = false;     // StepDone has been told and its step is not finished
   core::OptimizerStep optimizer_{};
 };
 

@@ -66,8 +66,10 @@ const core::Table<EasgdConfig>& easgd_table() {
       {{"alpha", &EasgdConfig::alpha, between(0, 1), "moving rate of worker and centre"},
        {"alpha_worker", &EasgdConfig::alpha_worker, between(-1, 1), "moving rate of the worker alone (-1: alpha)"},
        {"alpha_server", &EasgdConfig::alpha_server, between(-1, 1), "moving rate of the centre alone (-1: alpha)"},
-       {"beta", &EasgdConfig::beta, core::at_least(0), "when above 0: alpha = beta / workers, as the theory has it (0.9)"},
-       {"alpha_schedule", &EasgdConfig::alpha_schedule, between(0, 1), "moving rate epoch by epoch; the last one stays"},
+       {"beta", &EasgdConfig::beta, core::at_least(0),
+        "when above 0: alpha = beta / workers, as the theory has it (0.9)"},
+       {"alpha_schedule", &EasgdConfig::alpha_schedule, between(0, 1),
+        "moving rate epoch by epoch; the last one stays"},
        {"tau", &EasgdConfig::tau, core::at_least(1), "local steps between exchanges"},
        {"overlap", &EasgdConfig::overlap, core::one_of({"off", "skip", "wait"}),
         "exchange while computing; skip or wait for the one before when the next is due"}}};
@@ -78,7 +80,9 @@ class Easgd final : public Strategy {
  public:
   Easgd(ElasticRates rates, Step tau, Overlap overlap) : rates_(std::move(rates)), tau_(tau), overlap_(overlap) {}
   Needs needs() const override {
-    return {.servers = true, .model = ModelHome::center, .worker_state = WorkerState::discarded,
+    return {.servers = true,
+            .model = ModelHome::center,
+            .worker_state = WorkerState::discarded,
             .worker_slots = overlap_ == Overlap::off ? std::vector<Slot>{} : std::vector<Slot>{staged(0)}};
   }
   std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<EasgdWorker>(tau_, overlap_); }
@@ -94,21 +98,31 @@ core::Result<std::unique_ptr<Strategy>> make_easgd(const core::Config& config, c
   const auto options = config.get(easgd_table());
   const double alpha = options.beta > 0 ? options.beta / company.workers : options.alpha;
   if (alpha > 1) {
-    return core::fail(core::Errc::config, config.where("strategy.beta") + ": strategy.beta / cluster.workers is above 1: the centre would overshoot");
+    return core::fail(
+        core::Errc::config,
+        config.where("strategy.beta") + ": strategy.beta / cluster.workers is above 1: the centre would overshoot");
   }
   if (options.beta > 0 && !options.alpha_schedule.empty()) {
-    return core::fail(core::Errc::config, config.where("strategy.beta") + ": strategy.beta and strategy.alpha_schedule exclude each other");
+    return core::fail(core::Errc::config,
+                      config.where("strategy.beta") + ": strategy.beta and strategy.alpha_schedule exclude each other");
   }
-  for (const auto& [key, rate] : {std::pair{"strategy.alpha_worker", options.alpha_worker}, {"strategy.alpha_server", options.alpha_server}}) {
-    if (rate < 0 && rate != -1) return core::fail(core::Errc::config, config.where(key) + ": " + key + " must be between 0 and 1, or -1 for strategy.alpha");
+  for (const auto& [key, rate] :
+       {std::pair{"strategy.alpha_worker", options.alpha_worker}, {"strategy.alpha_server", options.alpha_server}}) {
+    if (rate < 0 && rate != -1)
+      return core::fail(core::Errc::config,
+                        config.where(key) + ": " + key + " must be between 0 and 1, or -1 for strategy.alpha");
     if (rate >= 0 && !options.alpha_schedule.empty()) {
-      return core::fail(core::Errc::config, config.where(key) + ": " + key + " and strategy.alpha_schedule exclude each other: the schedule moves both rates");
+      return core::fail(core::Errc::config,
+                        config.where(key) + ": " + key +
+                            " and strategy.alpha_schedule exclude each other: the schedule moves both rates");
     }
   }
   ElasticRates rates{.alpha_worker = options.alpha_worker < 0 ? alpha : options.alpha_worker,
                      .alpha_server = options.alpha_server < 0 ? alpha : options.alpha_server,
                      .schedule = options.alpha_schedule};
-  const auto overlap = options.overlap == "off" ? Overlap::off : options.overlap == "skip" ? Overlap::skip : Overlap::wait;
+  const auto overlap = options.overlap == "off"    ? Overlap::off
+                       : options.overlap == "skip" ? Overlap::skip
+                                                   : Overlap::wait;
   return std::make_unique<Easgd>(std::move(rates), static_cast<Step>(options.tau), overlap);
 }
 

@@ -29,7 +29,7 @@ struct EasgdConfig {
 struct ElasticRates {
   double alpha_worker = 0.5;
   double alpha_server = 0.5;
-  std::vector<double> schedule;   // of both rates; empty: constant
+  std::vector<double> schedule;  // of both rates; empty: constant
   struct Pair {
     float worker;
     float server;
@@ -51,7 +51,7 @@ class EasgdWorker final : public WorkerHalf {
   Step tau_;
   Overlap overlap_;
   bool in_flight_ = false;
-  bool waiting_ = false;          // overlap = wait: an exchange is due and the one before is still in flight
+  bool waiting_ = false;  // overlap = wait: an exchange is due and the one before is still in flight
   Step due_ = 0;
 };
 

@@ -16,8 +16,9 @@ const core::Table<StrategyConfig>& strategy_table() {
   static const core::Table<StrategyConfig> table = [] {
     std::vector<std::string> names;
     for (const auto& row : registry()) names.push_back(row.name);
-    return core::Table<StrategyConfig>{
-        "strategy", {{"name", &StrategyConfig::name, core::one_of(names), "how the workers stay together (see `troupe strategies`)"}}};
+    return core::Table<StrategyConfig>{"strategy",
+                                       {{"name", &StrategyConfig::name, core::one_of(names),
+                                         "how the workers stay together (see `troupe strategies`)"}}};
   }();
   return table;
 }
@@ -37,7 +38,8 @@ void add_options(core::Schema& schema) {
 core::Result<std::unique_ptr<Strategy>> make(const core::Config& config, const Company& company) {
   const auto name = config.get(strategy_table()).name;
   const auto* row = find(name);
-  if (!row) return core::fail(core::Errc::config, config.where("strategy.name") + ": no strategy is called \"" + name + "\"");
+  if (!row)
+    return core::fail(core::Errc::config, config.where("strategy.name") + ": no strategy is called \"" + name + "\"");
   return row->make(config, company);
 }
 

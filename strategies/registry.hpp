@@ -12,10 +12,10 @@ namespace troupe::strategies {
 struct StrategyConfig {
   std::string name = "bsp";
 };
-[[nodiscard]] const core::Table<StrategyConfig>& strategy_table();   ///< section "strategy", key "name"
+[[nodiscard]] const core::Table<StrategyConfig>& strategy_table();  ///< section "strategy", key "name"
 
 [[nodiscard]] std::span<const StrategyInfo> registry();
-[[nodiscard]] const StrategyInfo* find(std::string_view name);       ///< null when unknown
+[[nodiscard]] const StrategyInfo* find(std::string_view name);  ///< null when unknown
 
 /// Adds strategy.name and every strategy's options, scoped by its name.
 void add_options(core::Schema& schema);

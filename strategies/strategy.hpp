@@ -17,20 +17,20 @@ struct Company {
   std::uint32_t workers = 1;
   std::uint32_t servers = 1;
   std::uint64_t seed = 1;
-  core::OptimizerKind optimizer = core::OptimizerKind::sgd;   ///< of the workers' local steps
+  core::OptimizerKind optimizer = core::OptimizerKind::sgd;  ///< of the workers' local steps
 };
 
 /// Where the model is that is evaluated and saved.
 enum class ModelHome : std::uint8_t {
-  center,        ///< the servers' shards
-  any_worker,    ///< every worker's parameters are equal between two steps
+  center,      ///< the servers' shards
+  any_worker,  ///< every worker's parameters are equal between two steps
 };
 
 /// What a checkpoint keeps of the workers, beside the model.
 enum class WorkerState : std::uint8_t {
-  replicated,    ///< parameters and optimizer state are equal everywhere: one copy
-  per_worker,    ///< each worker's optimizer state differs: all of them
-  discarded,     ///< on resume workers join anew with the centre's parameters and fresh optimizer state
+  replicated,  ///< parameters and optimizer state are equal everywhere: one copy
+  per_worker,  ///< each worker's optimizer state differs: all of them
+  discarded,   ///< on resume workers join anew with the centre's parameters and fresh optimizer state
 };
 
 /// Which ports and slots the halves use; asked once, when the company is put together.
@@ -38,11 +38,11 @@ struct Needs {
   bool servers = false;
   bool group = false;
   bool peers = false;
-  bool in_step = false;                 ///< pace: every worker takes the same number of steps, so leases are equal shares
+  bool in_step = false;  ///< pace: every worker takes the same number of steps, so leases are equal shares
   ModelHome model = ModelHome::center;
   WorkerState worker_state = WorkerState::discarded;
-  std::vector<Slot> worker_slots{};     ///< beyond params, grads and the optimizer's own
-  std::uint8_t server_states = 0;       ///< state vectors per shard
+  std::vector<Slot> worker_slots{};  ///< beyond params, grads and the optimizer's own
+  std::uint8_t server_states = 0;    ///< state vectors per shard
 };
 
 /// One strategy with its options, for one run. Immutable; makes as many halves as there are members.
@@ -58,7 +58,7 @@ class Strategy {
 /// One row of the registry. `make` checks options against the company: Errc::config names the key and what to do.
 struct StrategyInfo {
   std::string name;
-  std::string summary;                  ///< one line for `troupe strategies`
+  std::string summary;  ///< one line for `troupe strategies`
   std::function<void(core::Schema&)> add_options;
   std::function<core::Result<std::unique_ptr<Strategy>>(const core::Config&, const Company&)> make;
 };

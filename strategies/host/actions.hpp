@@ -71,9 +71,15 @@ class WorkerActions {
  public:
   void compute() { list_.emplace_back(Compute{}); }
   void apply(const KernelCall& call) { list_.emplace_back(ApplyLocal{call}); }
-  void push(ExchangeId id, Slot slot, Shards shards = {}) { list_.emplace_back(Exchange{id, Transfer::push, slot, shards}); }
-  void pull(ExchangeId id, Slot slot, Shards shards = {}) { list_.emplace_back(Exchange{id, Transfer::pull, slot, shards}); }
-  void push_pull(ExchangeId id, Slot slot, Shards shards = {}) { list_.emplace_back(Exchange{id, Transfer::push_pull, slot, shards}); }
+  void push(ExchangeId id, Slot slot, Shards shards = {}) {
+    list_.emplace_back(Exchange{id, Transfer::push, slot, shards});
+  }
+  void pull(ExchangeId id, Slot slot, Shards shards = {}) {
+    list_.emplace_back(Exchange{id, Transfer::pull, slot, shards});
+  }
+  void push_pull(ExchangeId id, Slot slot, Shards shards = {}) {
+    list_.emplace_back(Exchange{id, Transfer::push_pull, slot, shards});
+  }
   void reduce(ExchangeId id, Slot slot, ReduceOp op, int bucket = -1, Group group = {}) {
     list_.emplace_back(Reduce{id, slot, bucket, op, std::move(group)});
   }
@@ -119,7 +125,9 @@ using ServerAction = std::variant<Apply, Reply, Hold, Drop, SetDeadline>;
 class ServerActions {
  public:
   void apply(const KernelCall& call, RequestId request) { list_.emplace_back(Apply{call, {request}}); }
-  void apply(const KernelCall& call, std::vector<RequestId> requests) { list_.emplace_back(Apply{call, std::move(requests)}); }
+  void apply(const KernelCall& call, std::vector<RequestId> requests) {
+    list_.emplace_back(Apply{call, std::move(requests)});
+  }
   void apply(const KernelCall& call) { list_.emplace_back(Apply{call, {}}); }
   void reply(RequestId request, Step min_clock = 0) { list_.emplace_back(Reply{request, min_clock}); }
   void hold(RequestId request) { list_.emplace_back(Hold{request}); }

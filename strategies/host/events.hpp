@@ -33,8 +33,9 @@ struct StepDone {
   double epoch = 0;
   core::OptimizerStep optimizer{};
   friend bool operator==(const StepDone& a, const StepDone& b) {
-    return a.step == b.step && a.epoch == b.epoch && a.optimizer.kind == b.optimizer.kind && a.optimizer.lr == b.optimizer.lr &&
-           a.optimizer.momentum == b.optimizer.momentum && a.optimizer.weight_decay == b.optimizer.weight_decay;
+    return a.step == b.step && a.epoch == b.epoch && a.optimizer.kind == b.optimizer.kind &&
+           a.optimizer.lr == b.optimizer.lr && a.optimizer.momentum == b.optimizer.momentum &&
+           a.optimizer.weight_decay == b.optimizer.weight_decay;
   }
 };
 /// There is no batch for the step that Compute asked for: it will not be taken, and no other. The place to hand in what is
@@ -95,10 +96,10 @@ struct Request {
   WorkerId worker = 0;
   ExchangeId exchange = 0;
   Transfer kind = Transfer::push_pull;
-  Step clock = 0;                     ///< the worker's completed steps
-  Version version = 0;                ///< of this shard when the worker last saw it
-  double epoch = 0;                   ///< the worker's position in the run, in epochs: what schedules read
-  float lr = 0;                       ///< the worker's learning rate now
+  Step clock = 0;       ///< the worker's completed steps
+  Version version = 0;  ///< of this shard when the worker last saw it
+  double epoch = 0;     ///< the worker's position in the run, in epochs: what schedules read
+  float lr = 0;         ///< the worker's learning rate now
   bool operator==(const Request&) const = default;
 };
 

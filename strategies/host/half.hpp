@@ -16,7 +16,7 @@ struct WorkerContext {
   WorkerId self = 0;
   const Membership& membership;
   std::uint64_t seed = 0;
-  Step step = 0;                 ///< steps completed
+  Step step = 0;  ///< steps completed
   /// Randomness of this worker at this step: the same in a replay.
   [[nodiscard]] core::Random random() const noexcept {
     return {seed, core::Purpose::strategy, (std::uint64_t{self} << 40) | step};
@@ -25,7 +25,7 @@ struct WorkerContext {
 struct ServerContext {
   ShardId self = 0;
   const Membership& membership;
-  Version version = 0;           ///< of the shard
+  Version version = 0;  ///< of the shard
 };
 
 class WorkerHalf {

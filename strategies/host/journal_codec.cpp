@@ -27,10 +27,8 @@ class Writer {
   void operator()(const int& value) { (*this)(static_cast<std::uint32_t>(value)); }
   void operator()(const bool& value) { (*this)(static_cast<std::uint8_t>(value)); }
   template <class E>
-    requires std::is_enum_v<E>
-  void operator()(const E& value, E) {
-    (*this)(static_cast<std::underlying_type_t<E>>(value));
-  }
+  requires std::is_enum_v<E>
+  void operator()(const E& value, E) { (*this)(static_cast<std::underlying_type_t<E>>(value)); }
   void operator()(const Membership& membership) {
     (*this)(membership.epoch);
     (*this)(static_cast<std::uint32_t>(membership.size()));
@@ -68,7 +66,7 @@ class Reader {
     value = byte == 1;
   }
   template <class E>
-    requires std::is_enum_v<E>
+  requires std::is_enum_v<E>
   void operator()(E& value, E last) {
     const auto number = bits<std::underlying_type_t<E>>();
     if (number > static_cast<std::underlying_type_t<E>>(last)) ok_ = false;
@@ -99,30 +97,41 @@ class Reader {
 
 // ---- fields, in the order of the document
 
-template <class A, class E> requires std::same_as<std::remove_const_t<E>, Started>
+template <class A, class E>
+requires std::same_as<std::remove_const_t<E>, Started>
 void fields(A& a, E& e) { a(e.step); }
-template <class A, class E> requires std::same_as<std::remove_const_t<E>, BucketReady>
+template <class A, class E>
+requires std::same_as<std::remove_const_t<E>, BucketReady>
 void fields(A& a, E& e) { a(e.step), a(e.bucket), a(e.buckets); }
-template <class A, class E> requires std::same_as<std::remove_const_t<E>, StepDone>
+template <class A, class E>
+requires std::same_as<std::remove_const_t<E>, StepDone>
 void fields(A& a, E& e) {
   a(e.step), a(e.epoch), a(e.optimizer.kind, core::OptimizerKind::nesterov);
   a(e.optimizer.lr), a(e.optimizer.momentum), a(e.optimizer.weight_decay);
 }
-template <class A, class E> requires std::same_as<std::remove_const_t<E>, Stopped>
+template <class A, class E>
+requires std::same_as<std::remove_const_t<E>, Stopped>
 void fields(A& a, E& e) { a(e.step); }
-template <class A, class E> requires std::same_as<std::remove_const_t<E>, Replied>
+template <class A, class E>
+requires std::same_as<std::remove_const_t<E>, Replied>
 void fields(A& a, E& e) { a(e.exchange), a(e.shard), a(e.version), a(e.min_clock); }
-template <class A, class E> requires std::same_as<std::remove_const_t<E>, ExchangeDone>
+template <class A, class E>
+requires std::same_as<std::remove_const_t<E>, ExchangeDone>
 void fields(A& a, E& e) { a(e.exchange), a(e.dropped); }
-template <class A, class E> requires std::same_as<std::remove_const_t<E>, PeerMail>
+template <class A, class E>
+requires std::same_as<std::remove_const_t<E>, PeerMail>
 void fields(A& a, E& e) { a(e.from), a(e.weight), a(e.slot.kind, SlotKind::payload), a(e.slot.index); }
-template <class A, class E> requires std::same_as<std::remove_const_t<E>, SendSkipped>
+template <class A, class E>
+requires std::same_as<std::remove_const_t<E>, SendSkipped>
 void fields(A& a, E& e) { a(e.to), a(e.weight); }
-template <class A, class E> requires std::same_as<std::remove_const_t<E>, MembershipChanged>
+template <class A, class E>
+requires std::same_as<std::remove_const_t<E>, MembershipChanged>
 void fields(A& a, E& e) { a(e.membership); }
-template <class A, class E> requires std::same_as<std::remove_const_t<E>, DeadlinePassed>
+template <class A, class E>
+requires std::same_as<std::remove_const_t<E>, DeadlinePassed>
 void fields(A& a, E& e) { a(e.id); }
-template <class A, class E> requires std::same_as<std::remove_const_t<E>, Request>
+template <class A, class E>
+requires std::same_as<std::remove_const_t<E>, Request>
 void fields(A& a, E& e) {
   a(e.id), a(e.worker), a(e.exchange), a(e.kind, Transfer::push_pull), a(e.clock), a(e.version), a(e.epoch), a(e.lr);
 }
@@ -131,8 +140,10 @@ void fields(A& a, E& e) {
 
 constexpr std::uint16_t kFirstWorker = static_cast<std::uint16_t>(EventKind::started);
 constexpr std::uint16_t kFirstServer = static_cast<std::uint16_t>(EventKind::request);
-static_assert(kFirstWorker + std::variant_size_v<WorkerEvent> - 1 == static_cast<std::uint16_t>(EventKind::worker_deadline));
-static_assert(kFirstServer + std::variant_size_v<ServerEvent> - 1 == static_cast<std::uint16_t>(EventKind::server_deadline));
+static_assert(kFirstWorker + std::variant_size_v<WorkerEvent> - 1 ==
+              static_cast<std::uint16_t>(EventKind::worker_deadline));
+static_assert(kFirstServer + std::variant_size_v<ServerEvent> - 1 ==
+              static_cast<std::uint16_t>(EventKind::server_deadline));
 
 template <class Event>
 core::JournalRecord encode_as(std::uint16_t first, std::uint32_t member, const Event& event) {
@@ -156,23 +167,30 @@ bool choose(Event& event, std::size_t index) {
 }
 
 template <class Event>
-core::Result<void> decode_as(std::uint16_t first, const core::JournalRecord& record, std::uint32_t& member, Event& event) {
+core::Result<void> decode_as(std::uint16_t first, const core::JournalRecord& record, std::uint32_t& member,
+                             Event& event) {
   if (record.kind < first || !choose(event, record.kind - first)) {
-    return core::fail(core::Errc::corrupt, fmt::format("journal: record kind {:#06x} is no event of this half", record.kind));
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("journal: record kind {:#06x} is no event of this half", record.kind));
   }
   Reader reader(record.payload);
   reader(member);
   std::visit([&](auto& e) { fields(reader, e); }, event);
   if (reader.ok() && reader.at_end()) return {};
-  return core::fail(core::Errc::corrupt,
-                    fmt::format("journal: record kind {:#06x} with {} bytes is malformed: written by another version, or damaged", record.kind,
-                                record.payload.size()));
+  return core::fail(
+      core::Errc::corrupt,
+      fmt::format("journal: record kind {:#06x} with {} bytes is malformed: written by another version, or damaged",
+                  record.kind, record.payload.size()));
 }
 
 }  // namespace
 
-bool is_worker_event(std::uint16_t kind) noexcept { return kind >= kFirstWorker && kind < kFirstWorker + std::variant_size_v<WorkerEvent>; }
-bool is_server_event(std::uint16_t kind) noexcept { return kind >= kFirstServer && kind < kFirstServer + std::variant_size_v<ServerEvent>; }
+bool is_worker_event(std::uint16_t kind) noexcept {
+  return kind >= kFirstWorker && kind < kFirstWorker + std::variant_size_v<WorkerEvent>;
+}
+bool is_server_event(std::uint16_t kind) noexcept {
+  return kind >= kFirstServer && kind < kFirstServer + std::variant_size_v<ServerEvent>;
+}
 
 core::JournalRecord encode(WorkerId worker, const WorkerEvent& event) { return encode_as(kFirstWorker, worker, event); }
 core::JournalRecord encode(ShardId shard, const ServerEvent& event) { return encode_as(kFirstServer, shard, event); }

@@ -11,10 +11,12 @@ KernelCall scale_add(Slot y, float a, float b, Slot x) {
 }
 KernelCall difference(Slot y, Slot x, Slot z) { return {.kernel = KernelName::difference, .y = y, .x = x, .z = z}; }
 KernelCall elastic_pair(Slot worker, Slot center, float alpha_worker, float alpha_center) {
-  return {.kernel = KernelName::elastic_pair, .y = worker, .x = center, .z = center, .a = alpha_worker, .b = alpha_center};
+  return {
+      .kernel = KernelName::elastic_pair, .y = worker, .x = center, .z = center, .a = alpha_worker, .b = alpha_center};
 }
 KernelCall elastic_delta(Slot worker, Slot center, float alpha_worker, float alpha_center) {
-  return {.kernel = KernelName::elastic_delta, .y = worker, .x = center, .z = center, .a = alpha_worker, .b = alpha_center};
+  return {
+      .kernel = KernelName::elastic_delta, .y = worker, .x = center, .z = center, .a = alpha_worker, .b = alpha_center};
 }
 KernelCall optimize(Slot x, Slot g, Slot velocity, const core::OptimizerStep& step) {
   return {.kernel = KernelName::optimize, .y = x, .x = g, .z = velocity, .optimizer = step};

@@ -10,7 +10,16 @@
 namespace troupe::strategies {
 
 enum class KernelName : std::uint8_t {
-  fill, copy, scale, axpy, scale_add, difference, elastic_pair, elastic_delta, optimize, optimize_delta,
+  fill,
+  copy,
+  scale,
+  axpy,
+  scale_add,
+  difference,
+  elastic_pair,
+  elastic_delta,
+  optimize,
+  optimize_delta,
 };
 
 /// y is written (elastic_*: y is the worker's side and x the centre, and both are written). Semantics: core/kernels.hpp.
@@ -24,12 +33,12 @@ struct KernelCall {
   core::OptimizerStep optimizer{};
 };
 
-[[nodiscard]] KernelCall fill(Slot y, float value);                        ///< y ← value
-[[nodiscard]] KernelCall copy(Slot y, Slot x);                             ///< y ← x
-[[nodiscard]] KernelCall scale(Slot y, float a);                           ///< y ← a y
-[[nodiscard]] KernelCall axpy(Slot y, float a, Slot x);                    ///< y ← y + a x
-[[nodiscard]] KernelCall scale_add(Slot y, float a, float b, Slot x);      ///< y ← a y + b x
-[[nodiscard]] KernelCall difference(Slot y, Slot x, Slot z);               ///< y ← x − z
+[[nodiscard]] KernelCall fill(Slot y, float value);                    ///< y ← value
+[[nodiscard]] KernelCall copy(Slot y, Slot x);                         ///< y ← x
+[[nodiscard]] KernelCall scale(Slot y, float a);                       ///< y ← a y
+[[nodiscard]] KernelCall axpy(Slot y, float a, Slot x);                ///< y ← y + a x
+[[nodiscard]] KernelCall scale_add(Slot y, float a, float b, Slot x);  ///< y ← a y + b x
+[[nodiscard]] KernelCall difference(Slot y, Slot x, Slot z);           ///< y ← x − z
 [[nodiscard]] KernelCall elastic_pair(Slot worker, Slot center, float alpha_worker, float alpha_center);
 [[nodiscard]] KernelCall elastic_delta(Slot worker, Slot center, float alpha_worker, float alpha_center);
 [[nodiscard]] KernelCall optimize(Slot x, Slot g, Slot velocity, const core::OptimizerStep& step);

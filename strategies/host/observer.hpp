@@ -11,15 +11,15 @@ enum class Outcome : std::uint8_t { applied, dropped, skipped };
 /// One worker's exchange, whole (all its shards), one collective, or one message to a peer.
 struct ExchangeRecord {
   WorkerId worker = 0;
-  Step step = 0;                ///< steps completed when it began
+  Step step = 0;  ///< steps completed when it began
   ExchangeId exchange = 0;
-  Duration blocked{0};          ///< the worker stood still for it
-  Duration wait{0};             ///< the part of `blocked` that was waiting for others
-  Duration transfer{0};         ///< from sending to the last answer
-  Version staleness_max = 0;    ///< over the shards, in versions of the centre
+  Duration blocked{0};        ///< the worker stood still for it
+  Duration wait{0};           ///< the part of `blocked` that was waiting for others
+  Duration transfer{0};       ///< from sending to the last answer
+  Version staleness_max = 0;  ///< over the shards, in versions of the centre
   Version staleness_sum = 0;
-  std::uint32_t parts = 0;      ///< shards that answered
-  Step delay = 0;               ///< steps between sending and applying (overlap)
+  std::uint32_t parts = 0;  ///< shards that answered
+  Step delay = 0;           ///< steps between sending and applying (overlap)
   Outcome outcome = Outcome::applied;
 };
 

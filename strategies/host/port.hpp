@@ -28,8 +28,8 @@ class WorkerPort {
 /// One worker's part of an exchange with one shard, on its way there.
 struct ShardRequest {
   ShardId shard = 0;
-  Request request;     // id is for the server's port to set, from 1
-  Slot slot = kParams; // whose slice travels
+  Request request;      // id is for the server's port to set, from 1
+  Slot slot = kParams;  // whose slice travels
 };
 
 /// For strategies with servers. Later answer: WorkerHost::replied(), once per request, also for a dropped one. Until then the
@@ -80,11 +80,11 @@ struct ShardReply {
   WorkerId worker = 0;
   ShardId shard = 0;
   ExchangeId exchange = 0;
-  Version version = 0;          ///< of the shard, after the exchange
-  Version staleness = 0;        ///< versions that the worker had not seen when its request was handled
+  Version version = 0;    ///< of the shard, after the exchange
+  Version staleness = 0;  ///< versions that the worker had not seen when its request was handled
   Step min_clock = 0;
   bool dropped = false;
-  Duration held{0};             ///< from arrival to the event that answered it: waiting for others
+  Duration held{0};  ///< from arrival to the event that answered it: waiting for others
 };
 
 /// Every server has these. Later answers: ServerHost::request(), deadline_passed().

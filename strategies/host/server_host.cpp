@@ -6,15 +6,22 @@
 
 namespace troupe::strategies {
 
-ServerHost::ServerHost(std::unique_ptr<ServerHalf> half, ServerPort& port, ServerHostOptions options, ServerObserver* observer)
-    : half_(std::move(half)), port_(port), options_(std::move(options)), observer_(observer), version_(options_.version) {}
+ServerHost::ServerHost(std::unique_ptr<ServerHalf> half, ServerPort& port, ServerHostOptions options,
+                       ServerObserver* observer)
+    : half_(std::move(half)),
+      port_(port),
+      options_(std::move(options)),
+      observer_(observer),
+      version_(options_.version) {}
 
 void ServerHost::request(const Request& request) {
   const auto text = "server host: request " + std::to_string(request.id);
   if (request.id == 0) throw std::logic_error(text + ": ids begin at 1");
-  if (request.version > version_) throw std::logic_error(text + " has seen a version that shard " + std::to_string(options_.self) + " never had");
+  if (request.version > version_)
+    throw std::logic_error(text + " has seen a version that shard " + std::to_string(options_.self) + " never had");
   const auto now = port_.now();
-  if (!open_.emplace(request.id, Open{.request = request, .arrived = now, .staleness = version_ - request.version}).second) {
+  if (!open_.emplace(request.id, Open{.request = request, .arrived = now, .staleness = version_ - request.version})
+           .second) {
     throw std::logic_error(text + " arrived twice");
   }
   ++totals_.requests;
@@ -77,14 +84,21 @@ void ServerHost::execute(const SetDeadline& action) { port_.set_deadline(action.
 
 ServerHost::Open& ServerHost::opened(RequestId id) {
   const auto found = open_.find(id);
-  if (found == open_.end()) throw std::logic_error("strategy: request " + std::to_string(id) + " is not open: answered before?");
+  if (found == open_.end())
+    throw std::logic_error("strategy: request " + std::to_string(id) + " is not open: answered before?");
   return found->second;
 }
 
 void ServerHost::answer(RequestId id, Step min_clock, bool dropped) {
   const Open& open = opened(id);
-  const ShardReply reply{.request = id, .worker = open.request.worker, .shard = options_.self, .exchange = open.request.exchange,
-                         .version = version_, .staleness = open.staleness, .min_clock = min_clock, .dropped = dropped,
+  const ShardReply reply{.request = id,
+                         .worker = open.request.worker,
+                         .shard = options_.self,
+                         .exchange = open.request.exchange,
+                         .version = version_,
+                         .staleness = open.staleness,
+                         .min_clock = min_clock,
+                         .dropped = dropped,
                          .held = now_ - open.arrived};
   open_.erase(id);
   ++totals_.replies;

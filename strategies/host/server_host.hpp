@@ -14,13 +14,13 @@ namespace troupe::strategies {
 struct ServerHostOptions {
   ShardId self = 0;
   Membership membership{};
-  Version version = 0;          ///< of the shard as it is: above 0 when it continues from a journal segment's start state
+  Version version = 0;  ///< of the shard as it is: above 0 when it continues from a journal segment's start state
 };
 
 /// Sums since the host began.
 struct ServerTotals {
   std::uint64_t requests = 0;
-  std::uint64_t replies = 0;    ///< dropped ones included
+  std::uint64_t replies = 0;  ///< dropped ones included
   std::uint64_t dropped = 0;
 };
 
@@ -29,7 +29,8 @@ class ServerHost {
   /// Throws std::logic_error when the half answers a request twice, not at all, or one that it does not have, and when the
   /// port repeats an id, claims a version that the shard never had, or calls from inside its own call: bugs, not conditions of
   /// the run.
-  ServerHost(std::unique_ptr<ServerHalf> half, ServerPort& port, ServerHostOptions options, ServerObserver* observer = nullptr);
+  ServerHost(std::unique_ptr<ServerHalf> half, ServerPort& port, ServerHostOptions options,
+             ServerObserver* observer = nullptr);
 
   // From the server's port.
   void request(const Request& request);
@@ -37,7 +38,7 @@ class ServerHost {
   void deadline_passed(DeadlineId id);
 
   [[nodiscard]] Version version() const noexcept { return version_; }
-  [[nodiscard]] std::size_t open() const noexcept { return open_.size(); } ///< requests not answered yet
+  [[nodiscard]] std::size_t open() const noexcept { return open_.size(); }  ///< requests not answered yet
   [[nodiscard]] const ServerTotals& totals() const noexcept { return totals_; }
   [[nodiscard]] ServerHalf& half() noexcept { return *half_; }
 
@@ -69,7 +70,7 @@ class ServerHost {
   std::map<RequestId, Open> open_;
   ServerTotals totals_;
   Version version_;
-  Duration now_{0};             // when the event being handled began
+  Duration now_{0};  // when the event being handled began
   bool telling_ = false;
 };
 

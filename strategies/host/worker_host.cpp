@@ -16,8 +16,13 @@ bool computed_with(Slot slot) noexcept {
 
 }  // namespace
 
-WorkerHost::WorkerHost(std::unique_ptr<WorkerHalf> half, WorkerPorts ports, WorkerHostOptions options, WorkerObserver* observer)
-    : half_(std::move(half)), ports_(ports), options_(std::move(options)), observer_(observer), membership_(options_.membership),
+WorkerHost::WorkerHost(std::unique_ptr<WorkerHalf> half, WorkerPorts ports, WorkerHostOptions options,
+                       WorkerObserver* observer)
+    : half_(std::move(half)),
+      ports_(ports),
+      options_(std::move(options)),
+      observer_(observer),
+      membership_(options_.membership),
       versions_(options_.versions) {
   versions_.resize(ports_.shards ? ports_.shards->shards() : 0);
 }
@@ -33,7 +38,8 @@ void WorkerHost::start(Step step) {
 void WorkerHost::bucket_ready(int bucket) {
   if (!computing_) throw std::logic_error("worker host: a bucket became ready outside a step");
   if (bucket != buckets_told_ || bucket >= options_.buckets) {
-    throw std::logic_error("worker host: bucket " + std::to_string(bucket) + " of " + std::to_string(options_.buckets) + " became ready out of order");
+    throw std::logic_error("worker host: bucket " + std::to_string(bucket) + " of " + std::to_string(options_.buckets) +
+                           " became ready out of order");
   }
   ++buckets_told_;
   in_bucket_ = true;
@@ -43,7 +49,8 @@ void WorkerHost::bucket_ready(int bucket) {
 
 void WorkerHost::step_done(double epoch, const core::OptimizerStep& optimizer) {
   if (!computing_) throw std::logic_error("worker host: a step ended that had not begun");
-  if (buckets_told_ != 0 && buckets_told_ != options_.buckets) throw std::logic_error("worker host: a step ended before its last bucket was ready");
+  if (buckets_told_ != 0 && buckets_told_ != options_.buckets)
+    throw std::logic_error("worker host: a step ended before its last bucket was ready");
   buckets_told_ = 0;
   computing_ = false;
   blocked_ = true;
@@ -98,7 +105,8 @@ void WorkerHost::handle(const ShardReply& reply, Duration at) {
     return part < flight.waiting.size() && flight.waiting[part];
   };
   if (found == flights_.end() || found->second.collective || !awaited(found->second)) {
-    throw std::logic_error("worker host: shard " + std::to_string(reply.shard) + " answered what it was not asked, or twice");
+    throw std::logic_error("worker host: shard " + std::to_string(reply.shard) +
+                           " answered what it was not asked, or twice");
   }
   auto& flight = found->second;
   flight.waiting[reply.shard - flight.first] = false;
@@ -236,8 +244,13 @@ void WorkerHost::execute(const Exchange& action) {
   flight.waiting.assign(count, true);
   flight.parts_left = count;
   for (ShardId shard = action.shards.first; shard < action.shards.first + count; ++shard) {
-    const Request request{.worker = options_.self, .exchange = action.id, .kind = action.kind, .clock = step_,
-                          .version = versions_[shard], .epoch = epoch_, .lr = lr_};
+    const Request request{.worker = options_.self,
+                          .exchange = action.id,
+                          .kind = action.kind,
+                          .clock = step_,
+                          .version = versions_[shard],
+                          .epoch = epoch_,
+                          .lr = lr_};
     ports_.shards->send({.shard = shard, .request = request, .slot = action.slot});
   }
 }
@@ -298,14 +311,16 @@ void WorkerHost::require_free(Slot slot, const char* doing, int bucket) const {
   for (const auto& [id, flight] : flights_) {
     const bool apart = bucket >= 0 && flight.bucket >= 0 && bucket != flight.bucket;
     if (flight.slot == slot && !apart) {
-      throw std::logic_error(std::string("strategy: ") + doing + " needs a slot that exchange " + std::to_string(id) + " has borrowed");
+      throw std::logic_error(std::string("strategy: ") + doing + " needs a slot that exchange " + std::to_string(id) +
+                             " has borrowed");
     }
   }
 }
 
 /// Throws when a step is using the slot.
 void WorkerHost::require_still(Slot slot, const char* doing) const {
-  if (computing_ && computed_with(slot)) throw std::logic_error(std::string("strategy: ") + doing + " of a slot that the step under way uses");
+  if (computing_ && computed_with(slot))
+    throw std::logic_error(std::string("strategy: ") + doing + " of a slot that the step under way uses");
 }
 
 }  // namespace troupe::strategies

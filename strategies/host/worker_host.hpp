@@ -21,7 +21,7 @@ struct WorkerHostOptions {
   std::uint64_t seed = 1;
   Membership membership{};
   int buckets = 1;
-  std::vector<Version> versions{}; ///< per shard, of the centre that the worker starts from; empty: all 0
+  std::vector<Version> versions{};  ///< per shard, of the centre that the worker starts from; empty: all 0
 };
 
 /// Sums since the host began.
@@ -29,12 +29,12 @@ struct WorkerTotals {
   std::uint64_t exchanges = 0;  ///< with all shards asked, collectives, and messages to peers
   std::uint64_t dropped = 0;
   std::uint64_t skipped = 0;
-  Version staleness_sum = 0;    ///< over `parts`
+  Version staleness_sum = 0;  ///< over `parts`
   Version staleness_max = 0;
   std::uint64_t parts = 0;
-  Duration exchange{0};         ///< blocked, and bytes or kernels were being worked on
-  Duration wait{0};             ///< blocked, and waiting for others
-  Duration local{0};            ///< kernels on the worker's own slots: the optimizer, copies, what an answer changes
+  Duration exchange{0};  ///< blocked, and bytes or kernels were being worked on
+  Duration wait{0};      ///< blocked, and waiting for others
+  Duration local{0};     ///< kernels on the worker's own slots: the optimizer, copies, what an answer changes
 };
 
 class WorkerHost {
@@ -42,7 +42,8 @@ class WorkerHost {
   /// Throws std::logic_error when the half asks for a port that is not there, uses a slot that is lent or being computed with,
   /// says Compute twice, before StepDone or after Stopped, or answers BucketReady with anything but Reduce of a ready bucket;
   /// and when the port answers what was not asked, out of order, or from inside its own call. Bugs, not conditions of the run.
-  WorkerHost(std::unique_ptr<WorkerHalf> half, WorkerPorts ports, WorkerHostOptions options, WorkerObserver* observer = nullptr);
+  WorkerHost(std::unique_ptr<WorkerHalf> half, WorkerPorts ports, WorkerHostOptions options,
+             WorkerObserver* observer = nullptr);
 
   // From the worker's port.
   /// Once.
@@ -60,8 +61,10 @@ class WorkerHost {
   void deadline_passed(DeadlineId id);
 
   [[nodiscard]] const WorkerTotals& totals() const noexcept { return totals_; }
-  [[nodiscard]] Step steps() const noexcept { return step_; }             ///< completed
-  [[nodiscard]] bool computing() const noexcept { return computing_; }    ///< Compute was said; step_done() or stop() is to come
+  [[nodiscard]] Step steps() const noexcept { return step_; }  ///< completed
+  [[nodiscard]] bool computing() const noexcept {
+    return computing_;
+  }  ///< Compute was said; step_done() or stop() is to come
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
   [[nodiscard]] std::size_t in_flight() const noexcept { return flights_.size(); }
   [[nodiscard]] const Membership& membership() const noexcept { return membership_; }
@@ -69,16 +72,16 @@ class WorkerHost {
   [[nodiscard]] WorkerHalf& half() noexcept { return *half_; }
 
  private:
-  struct Flight {               // one exchange or collective under way
+  struct Flight {  // one exchange or collective under way
     Slot slot;
-    int bucket = -1;            // of a Reduce; else negative: all of the slot
+    int bucket = -1;  // of a Reduce; else negative: all of the slot
     bool collective = false;
     Transfer kind = Transfer::push_pull;
     ShardId first = 0;          // shard whose answer is waiting[0]
     std::vector<bool> waiting;  // per shard asked: its answer is to come
     ShardId parts_left = 0;
     Duration began{0};
-    Duration held{0};           // the longest that a part of it waited for others
+    Duration held{0};  // the longest that a part of it waited for others
     ExchangeRecord record;
   };
   struct Reduced {
@@ -122,27 +125,27 @@ class WorkerHost {
   WorkerObserver* observer_;
   Membership membership_;
   WorkerActions actions_;
-  std::map<ExchangeId, Flight> flights_;   // ordered: iteration never depends on addresses
-  std::vector<Version> versions_;          // per shard, as last seen
-  std::vector<Late> late_;                 // during the step, told at its end in order of arrival
-  std::vector<Late> telling_late_;         // its memory, kept
-  std::vector<SendSkipped> skipped_sends_; // of the actions being executed
-  std::vector<Slot> mail_;                 // peers' vectors that the half may still read
+  std::map<ExchangeId, Flight> flights_;    // ordered: iteration never depends on addresses
+  std::vector<Version> versions_;           // per shard, as last seen
+  std::vector<Late> late_;                  // during the step, told at its end in order of arrival
+  std::vector<Late> telling_late_;          // its memory, kept
+  std::vector<SendSkipped> skipped_sends_;  // of the actions being executed
+  std::vector<Slot> mail_;                  // peers' vectors that the half may still read
   WorkerTotals totals_;
   Step step_ = 0;
   double epoch_ = 0;
   float lr_ = 0;
-  int buckets_told_ = 0;                   // of the step under way
+  int buckets_told_ = 0;  // of the step under way
   bool started_ = false;
   bool computing_ = false;
-  bool ending_ = false;                    // between the end of a step (or stop()) and StepDone (Stopped)
+  bool ending_ = false;  // between the end of a step (or stop()) and StepDone (Stopped)
   bool stopped_ = false;
   bool telling_ = false;
   bool in_bucket_ = false;
-  bool blocked_ = false;                   // neither computing nor told to
+  bool blocked_ = false;  // neither computing nor told to
   Duration blocked_since_{0};
-  Duration longest_wait_{0};               // of the exchanges that ended since blocked_since_
-  Duration local_{0};                      // own kernels since blocked_since_: work, not standing still
+  Duration longest_wait_{0};  // of the exchanges that ended since blocked_since_
+  Duration local_{0};         // own kernels since blocked_since_: work, not standing still
 };
 
 }  // namespace troupe::strategies

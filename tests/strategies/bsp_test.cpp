@@ -1,8 +1,8 @@
 #include "strategies/bsp.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "tests/strategies/made.hpp"
 #include "tests/strategies/virtual_cluster.hpp"
@@ -17,7 +17,8 @@ using simulated::ClusterOptions;
 using Vector = std::vector<double>;
 
 const core::OptimizerStep kSgd{.lr = 0.05F, .weight_decay = 0.01F};
-const core::OptimizerStep kMomentum{.kind = core::OptimizerKind::momentum, .lr = 0.02F, .momentum = 0.9F, .weight_decay = 0.01F};
+const core::OptimizerStep kMomentum{
+    .kind = core::OptimizerKind::momentum, .lr = 0.02F, .momentum = 0.9F, .weight_decay = 0.01F};
 
 Vector gradient(const Bowl& bowl, std::uint64_t lease, const Vector& x) {
   std::vector<float> at(x.begin(), x.end());
@@ -70,7 +71,8 @@ struct Case {
 };
 
 std::string toml(const Case& c) {
-  return "[strategy]\nname = \"bsp\"\ncombine = \"" + c.combine + "\"\naverage_momentum = " + (c.average_momentum ? "true" : "false") + "\n";
+  return "[strategy]\nname = \"bsp\"\ncombine = \"" + c.combine +
+         "\"\naverage_momentum = " + (c.average_momentum ? "true" : "false") + "\n";
 }
 
 std::unique_ptr<Strategy> strategy_of(const Case& c) {
@@ -81,7 +83,8 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const std::uint32_t workers : {1U, 2U, 4U}) {
     for (const auto& optimizer : {kSgd, kMomentum}) {
-      for (const char* combine : {"gradients", "updates", "weights"}) all.push_back({combine, false, workers, optimizer});
+      for (const char* combine : {"gradients", "updates", "weights"})
+        all.push_back({combine, false, workers, optimizer});
       all.push_back({"weights", true, workers, optimizer});
     }
   }
@@ -101,7 +104,8 @@ TEST(Bsp, GivesTheNumbersOfASerialComputation) {
       cluster.run();
       const auto expected = serial(c.combine, c.average_momentum, cluster.options());
       const auto params = cluster.worker(0).params();
-      for (std::size_t i = 0; i < params.size(); ++i) ASSERT_NEAR(params[i], expected[i], 2e-5) << i;  // 12 steps in float32
+      for (std::size_t i = 0; i < params.size(); ++i)
+        ASSERT_NEAR(params[i], expected[i], 2e-5) << i;  // 12 steps in float32
     }
   }
 }
@@ -109,9 +113,11 @@ TEST(Bsp, GivesTheNumbersOfASerialComputation) {
 TEST(Bsp, ReplicasAreBitEqualAfterEveryRun) {
   for (const auto& c : cases()) {
     SCOPED_TRACE(described(c));
-    Cluster cluster(*strategy_of(c), {.workers = c.workers, .seed = 3, .delays = simulated::Delays::extreme, .optimizer = c.optimizer});
+    Cluster cluster(*strategy_of(c),
+                    {.workers = c.workers, .seed = 3, .delays = simulated::Delays::extreme, .optimizer = c.optimizer});
     cluster.run();
-    for (WorkerId w = 1; w < c.workers; ++w) EXPECT_EQ(checksum(cluster.worker(w).params()), checksum(cluster.worker(0).params()));
+    for (WorkerId w = 1; w < c.workers; ++w)
+      EXPECT_EQ(checksum(cluster.worker(w).params()), checksum(cluster.worker(0).params()));
     EXPECT_EQ(cluster.leases_done(), cluster.options().steps * c.workers);
     EXPECT_LT(cluster.bowl().loss(cluster.worker(0).params()), 3.0) << "it trains: the start is above 7";
   }
@@ -121,7 +127,8 @@ TEST(Bsp, TheScheduleChangesNothing) {
   for (const auto& c : cases()) {
     SCOPED_TRACE(described(c));
     const auto numbers = [&](simulated::Delays delays) {
-      Cluster cluster(*strategy_of(c), {.workers = c.workers, .seed = 4, .delays = delays, .optimizer = c.optimizer, .slowdown = {5}});
+      Cluster cluster(*strategy_of(c),
+                      {.workers = c.workers, .seed = 4, .delays = delays, .optimizer = c.optimizer, .slowdown = {5}});
       cluster.run();
       return checksum(cluster.worker(0).params());
     };
@@ -133,7 +140,9 @@ TEST(Bsp, BucketsChangeNothingButTheNumberOfReductions) {
   const Case c{"gradients", false, 3, kMomentum};
   std::vector<std::uint64_t> results;
   for (const int buckets : {0, 1, 3, 5}) {
-    Cluster cluster(*strategy_of(c), {.workers = c.workers, .delays = simulated::Delays::extreme, .optimizer = c.optimizer, .buckets = buckets});
+    Cluster cluster(
+        *strategy_of(c),
+        {.workers = c.workers, .delays = simulated::Delays::extreme, .optimizer = c.optimizer, .buckets = buckets});
     cluster.run();
     results.push_back(checksum(cluster.worker(2).params()));
     EXPECT_EQ(cluster.collectives().performed(), cluster.options().steps * static_cast<Step>(std::max(buckets, 1)));
@@ -165,7 +174,8 @@ TEST(Bsp, SaysWhatACheckpointMustKeep) {
     Cluster cluster(*strategy_of(c), {.workers = c.workers, .optimizer = c.optimizer});
     cluster.run();
     for (WorkerId w = 1; w < c.workers; ++w) {
-      EXPECT_EQ(checksum(cluster.worker(w).peek(kVelocity)), checksum(cluster.worker(0).peek(kVelocity))) << described(c);
+      EXPECT_EQ(checksum(cluster.worker(w).peek(kVelocity)), checksum(cluster.worker(0).peek(kVelocity)))
+          << described(c);
     }
   }
 }

@@ -1,7 +1,7 @@
 /// Elastic averaging in whole companies: the numbers of every exchange, and that none is lost or done twice.
-#include <gtest/gtest.h>
-
 #include <map>
+
+#include <gtest/gtest.h>
 
 #include "tests/strategies/made.hpp"
 #include "tests/strategies/virtual_cluster.hpp"
@@ -78,7 +78,9 @@ TEST(EasgdExchange, OneWorkerAndTheCentreGoWhereASerialComputationGoes) {
     for (const Step tau : {1U, 3U}) {
       for (std::uint64_t seed = 0; seed < 10; ++seed) {
         SCOPED_TRACE(overlap + ", tau " + std::to_string(tau) + ", seed " + std::to_string(seed));
-        Cluster cluster(*easgd_with("alpha_worker = 0.5\nalpha_server = 0.2\ntau = " + std::to_string(tau) + "\noverlap = \"" + overlap + "\"\n", 1),
+        Cluster cluster(*easgd_with("alpha_worker = 0.5\nalpha_server = 0.2\ntau = " + std::to_string(tau) +
+                                        "\noverlap = \"" + overlap + "\"\n",
+                                    1),
                         {.workers = 1, .servers = 3, .steps = 25, .seed = seed, .delays = Delays::extreme});
         cluster.run();
         const Serial expected(cluster, overlap, tau, 0.5, static_cast<double>(0.2F));
@@ -98,13 +100,15 @@ struct Company3 {
   explicit Company3(const std::string& options, ClusterOptions with = {}) {
     with.workers = std::max(with.workers, 3U);
     with.servers = 2;
-    with.on_server_kernel = [this](const ServerKernel& kernel) { kernels.push_back(kernel), centers.emplace_back(kernel.center.begin(), kernel.center.end()),
-                                                                  payloads.emplace_back(kernel.payload.begin(), kernel.payload.end()); };
+    with.on_server_kernel = [this](const ServerKernel& kernel) {
+      kernels.push_back(kernel), centers.emplace_back(kernel.center.begin(), kernel.center.end()),
+          payloads.emplace_back(kernel.payload.begin(), kernel.payload.end());
+    };
     cluster.emplace(*easgd_with(options, with.workers), std::move(with));
     cluster->run();
   }
   std::vector<ServerKernel> kernels;
-  std::vector<std::vector<float>> centers;   // after each kernel
+  std::vector<std::vector<float>> centers;  // after each kernel
   std::vector<std::vector<float>> payloads;
   std::optional<Cluster> cluster;
 };
@@ -113,7 +117,8 @@ TEST(EasgdExchange, TheCentreMovesByExactlyAlphaTimesTheDifferenceAndByNothingEl
   for (const bool overlap : {false, true}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(seed);
-      Company3 company(std::string("alpha_worker = 0.3\nalpha_server = 0.7\ntau = 2\noverlap = \"") + (overlap ? "skip" : "off") + "\"\n",
+      Company3 company(std::string("alpha_worker = 0.3\nalpha_server = 0.7\ntau = 2\noverlap = \"") +
+                           (overlap ? "skip" : "off") + "\"\n",
                        {.seed = seed, .delays = Delays::extreme});
       std::map<ShardId, std::vector<float>> last;
       for (std::size_t k = 0; k < company.kernels.size(); ++k) {
@@ -141,7 +146,8 @@ TEST(EasgdExchange, EachExchangeIsAppliedOncePerShardAndNoneIsLost) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(overlap + ", seed " + std::to_string(seed));
-      Company3 company("tau = 2\noverlap = \"" + overlap + "\"\n", {.workers = 4, .seed = seed, .delays = Delays::extreme});
+      Company3 company("tau = 2\noverlap = \"" + overlap + "\"\n",
+                       {.workers = 4, .seed = seed, .delays = Delays::extreme});
       std::uint64_t exchanges = 0;
       for (WorkerId w = 0; w < 4; ++w) {
         const auto& host = company.cluster->worker(w).host();
@@ -174,28 +180,32 @@ TEST(EasgdExchange, ExchangesComeEveryTauStepsOfTheWorker) {
       last = request->clock;
     }
     EXPECT_EQ(clock.empty(), tau == 50);
-    for (WorkerId w = 0; w < 3; ++w) EXPECT_EQ(company.cluster->worker(w).host().totals().exchanges, company.cluster->worker(w).host().steps() / tau);
+    for (WorkerId w = 0; w < 3; ++w)
+      EXPECT_EQ(company.cluster->worker(w).host().totals().exchanges, company.cluster->worker(w).host().steps() / tau);
   }
 }
 
 /// With α_w = α_s what leaves the workers is what arrives in the centre, and nothing else does.
 TEST(EasgdExchange, WithEqualRatesTheCentreGetsWhatTheWorkersGive) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
-    Company3 still("tau = 1\nalpha = 0.3\noverlap = \"" + overlap + "\"\n", {.seed = 8, .delays = Delays::extreme, .optimizer = {.lr = 0.05F}, .noise = 0});
+    Company3 still("tau = 1\nalpha = 0.3\noverlap = \"" + overlap + "\"\n",
+                   {.seed = 8, .delays = Delays::extreme, .optimizer = {.lr = 0.05F}, .noise = 0});
     auto& cluster = *still.cluster;
     Vector given(cluster.options().floats);
     std::size_t offset[2] = {0, cluster.server(0).center().size()};
     for (std::size_t k = 0; k < still.kernels.size(); ++k) {
       const auto& kernel = still.kernels[k];
       for (std::size_t i = 0; i < kernel.payload_before.size(); ++i) {
-        const double left = overlap == "off" ? double{kernel.payload_before[i]} - double{still.payloads[k][i]} : double{still.payloads[k][i]};
+        const double left = overlap == "off" ? double{kernel.payload_before[i]} - double{still.payloads[k][i]}
+                                             : double{still.payloads[k][i]};
         given[offset[kernel.shard] + i] += left;
       }
     }
     std::vector<float> start(cluster.options().floats);
     cluster.bowl().start(start);
     const auto center = cluster.center();
-    for (std::size_t i = 0; i < center.size(); ++i) ASSERT_NEAR(double{center[i]} - double{start[i]}, given[i], 1e-4) << overlap;
+    for (std::size_t i = 0; i < center.size(); ++i)
+      ASSERT_NEAR(double{center[i]} - double{start[i]}, given[i], 1e-4) << overlap;
   }
 }
 
@@ -219,7 +229,8 @@ TEST(EasgdExchange, TheScheduleMovesBothRatesEpochByEpoch) {
 
 TEST(EasgdExchange, TheCentreFindsTheBowlsBottom) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
-    Company3 company("tau = 2\nalpha = 0.4\noverlap = \"" + overlap + "\"\n", {.steps = 150, .seed = 9, .delays = Delays::extreme, .slowdown = {1, 3}});
+    Company3 company("tau = 2\nalpha = 0.4\noverlap = \"" + overlap + "\"\n",
+                     {.steps = 150, .seed = 9, .delays = Delays::extreme, .slowdown = {1, 3}});
     EXPECT_LT(company.cluster->bowl().loss(company.cluster->center()), 0.05) << overlap << ": the start is above 7";
   }
 }
@@ -228,9 +239,12 @@ TEST(EasgdExchange, ALostWorkerNeedsNoAction) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     for (const std::string overlap : {"off", "skip", "wait"}) {
       Company3 company("tau = 1\noverlap = \"" + overlap + "\"\n",
-                       {.seed = seed, .carriage = seed % 2 ? Carriage::carried : Carriage::in_place, .losses = {{1, std::chrono::milliseconds(7)}}});
+                       {.seed = seed,
+                        .carriage = seed % 2 ? Carriage::carried : Carriage::in_place,
+                        .losses = {{1, std::chrono::milliseconds(7)}}});
       EXPECT_FALSE(company.cluster->worker(1).alive());
-      EXPECT_EQ(company.cluster->leases_done(), company.cluster->options().steps * 3) << "its leases went to the others";
+      EXPECT_EQ(company.cluster->leases_done(), company.cluster->options().steps * 3)
+          << "its leases went to the others";
     }
   }
 }

@@ -13,7 +13,9 @@ namespace {
 using Calls = std::vector<std::string>;
 
 struct Stage {
-  Stage(Step tau, Overlap overlap) : host(std::make_unique<EasgdWorker>(tau, overlap), {ports, &ports}, {}, &events) { host.start(0); }
+  Stage(Step tau, Overlap overlap) : host(std::make_unique<EasgdWorker>(tau, overlap), {ports, &ports}, {}, &events) {
+    host.start(0);
+  }
   void step() { host.step_done(0, {.lr = 0.1F}); }
   void answer(ExchangeId id, bool dropped = false) { host.replied({.shard = 0, .exchange = id, .dropped = dropped}); }
   /// Kernels run since the last look.
@@ -128,7 +130,8 @@ TEST(EasgdOptions, RatesAreAlphaUnlessSetApart) {
 TEST(EasgdOptions, BetaIsSharedByTheWorkers) {
   EXPECT_FLOAT_EQ(rates(*made(section("beta = 0.9"), {.workers = 3})).first, 0.3F);
   EXPECT_FLOAT_EQ(rates(*made(section("beta = 0.9"), {.workers = 4})).second, 0.225F);
-  EXPECT_FLOAT_EQ(rates(*made(section("beta = 0.9\nalpha = 0.1"), {.workers = 3})).first, 0.3F) << "beta above 0 takes alpha's place";
+  EXPECT_FLOAT_EQ(rates(*made(section("beta = 0.9\nalpha = 0.1"), {.workers = 3})).first, 0.3F)
+      << "beta above 0 takes alpha's place";
 }
 
 TEST(EasgdOptions, TheSchedulesLastEntryStays) {
@@ -163,13 +166,19 @@ TEST(EasgdOptions, WhatCannotBeIsRefused) {
   };
   EXPECT_EQ(refused("tau = 0"), "test.toml:3: strategy.tau = 0: must be ≥ 1");
   EXPECT_EQ(refused("alpha = 1.5"), "test.toml:3: strategy.alpha = 1.5: must be between 0 and 1");
-  EXPECT_EQ(refused("alpha_schedule = [0.5, 2.0]"), "test.toml:3: strategy.alpha_schedule = [0.5, 2.0]: must be between 0 and 1");
-  EXPECT_EQ(refused("overlap = \"maybe\""), "test.toml:3: strategy.overlap = \"maybe\": must be one of off | skip | wait");
-  EXPECT_EQ(refused("alpha_worker = -0.5"), "test.toml:3: strategy.alpha_worker must be between 0 and 1, or -1 for strategy.alpha");
+  EXPECT_EQ(refused("alpha_schedule = [0.5, 2.0]"),
+            "test.toml:3: strategy.alpha_schedule = [0.5, 2.0]: must be between 0 and 1");
+  EXPECT_EQ(refused("overlap = \"maybe\""),
+            "test.toml:3: strategy.overlap = \"maybe\": must be one of off | skip | wait");
+  EXPECT_EQ(refused("alpha_worker = -0.5"),
+            "test.toml:3: strategy.alpha_worker must be between 0 and 1, or -1 for strategy.alpha");
   EXPECT_EQ(refused("alpha_schedule = [0.5]\nalpha_server = 0.5"),
-            "test.toml:4: strategy.alpha_server and strategy.alpha_schedule exclude each other: the schedule moves both rates");
-  EXPECT_EQ(refused("alpha_schedule = [0.5]\nbeta = 0.9"), "test.toml:4: strategy.beta and strategy.alpha_schedule exclude each other");
-  EXPECT_EQ(refused("beta = 3.0", 2), "test.toml:3: strategy.beta / cluster.workers is above 1: the centre would overshoot");
+            "test.toml:4: strategy.alpha_server and strategy.alpha_schedule exclude each other: the schedule moves "
+            "both rates");
+  EXPECT_EQ(refused("alpha_schedule = [0.5]\nbeta = 0.9"),
+            "test.toml:4: strategy.beta and strategy.alpha_schedule exclude each other");
+  EXPECT_EQ(refused("beta = 3.0", 2),
+            "test.toml:3: strategy.beta / cluster.workers is above 1: the centre would overshoot");
   EXPECT_EQ(refused("beta = 3.0", 3), "accepted");
 }
 

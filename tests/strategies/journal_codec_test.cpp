@@ -1,29 +1,37 @@
 #include "strategies/host/journal_codec.hpp"
 
-#include <gtest/gtest.h>
-
 #include <limits>
+
+#include <gtest/gtest.h>
 
 namespace troupe::strategies {
 namespace {
 
 /// One of every kind, with a different value in every field.
 std::vector<WorkerEvent> worker_events() {
-  return {Started{0x0102030405060708},
-          BucketReady{7, 2, 5},
-          StepDone{9, 1.25, {.kind = core::OptimizerKind::nesterov, .lr = 0.1F, .momentum = 0.9F, .weight_decay = 5e-4F}},
-          Stopped{11},
-          Replied{12, 3, 45, 6},
-          ExchangeDone{13, true},
-          ExchangeDone{14, false},
-          PeerMail{4, 0.125, staged(131)},
-          SendSkipped{5, 0.0625},
-          MembershipChanged{{6, {0, 2, 9}}},
-          MembershipChanged{{7, {}}},
-          DeadlinePassed{std::numeric_limits<DeadlineId>::max()}};
+  return {
+      Started{0x0102030405060708},
+      BucketReady{7, 2, 5},
+      StepDone{9, 1.25, {.kind = core::OptimizerKind::nesterov, .lr = 0.1F, .momentum = 0.9F, .weight_decay = 5e-4F}},
+      Stopped{11},
+      Replied{12, 3, 45, 6},
+      ExchangeDone{13, true},
+      ExchangeDone{14, false},
+      PeerMail{4, 0.125, staged(131)},
+      SendSkipped{5, 0.0625},
+      MembershipChanged{{6, {0, 2, 9}}},
+      MembershipChanged{{7, {}}},
+      DeadlinePassed{std::numeric_limits<DeadlineId>::max()}};
 }
 std::vector<ServerEvent> server_events() {
-  return {Request{.id = 1, .worker = 2, .exchange = 3, .kind = Transfer::pull, .clock = 4, .version = 5, .epoch = -0.5, .lr = 0.01F},
+  return {Request{.id = 1,
+                  .worker = 2,
+                  .exchange = 3,
+                  .kind = Transfer::pull,
+                  .clock = 4,
+                  .version = 5,
+                  .epoch = -0.5,
+                  .lr = 0.01F},
           MembershipChanged{{8, {1, 3}}}, DeadlinePassed{10}};
 }
 
@@ -66,9 +74,12 @@ TEST(JournalCodec, BytesAreThoseOfTheDocument) {
   const auto done = encode(WorkerId{0x0a0b}, ExchangeDone{0x1122, true});
   EXPECT_EQ(done.kind, 0x0106);
   EXPECT_EQ(done.payload, bytes({0x0b, 0x0a, 0, 0, 0x22, 0x11, 0, 0, 0, 0, 0, 0, 1}));
-  const auto step = encode(WorkerId{1}, StepDone{2, 1.0, {.kind = core::OptimizerKind::momentum, .lr = 0.5F, .momentum = 1.0F, .weight_decay = 0}});
+  const auto step = encode(
+      WorkerId{1},
+      StepDone{2, 1.0, {.kind = core::OptimizerKind::momentum, .lr = 0.5F, .momentum = 1.0F, .weight_decay = 0}});
   EXPECT_EQ(step.kind, 0x0103);
-  EXPECT_EQ(step.payload, bytes({1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 1, 0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f, 0, 0, 0, 0}));
+  EXPECT_EQ(step.payload, bytes({1, 0,    0,    0, 2, 0, 0, 0,    0, 0, 0,    0,    0, 0, 0, 0, 0,
+                                 0, 0xf0, 0x3f, 1, 0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f, 0, 0, 0, 0}));
   const auto members = encode(ShardId{0}, ServerEvent{MembershipChanged{{3, {1, 2}}}});
   EXPECT_EQ(members.kind, 0x0202);
   EXPECT_EQ(members.payload, bytes({0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}));
@@ -77,7 +88,8 @@ TEST(JournalCodec, BytesAreThoseOfTheDocument) {
 TEST(JournalCodec, EveryShorterOrLongerPayloadIsCorrupt) {
   const auto refuses = [](const core::JournalRecord& record, const auto& decode) {
     for (std::size_t size = 0; size < record.payload.size(); ++size) {
-      core::JournalRecord shorter{record.kind, {record.payload.begin(), record.payload.begin() + static_cast<std::ptrdiff_t>(size)}};
+      core::JournalRecord shorter{record.kind,
+                                  {record.payload.begin(), record.payload.begin() + static_cast<std::ptrdiff_t>(size)}};
       const auto result = decode(shorter);
       ASSERT_FALSE(result) << "kind " << record.kind << " cut to " << size;
       EXPECT_EQ(result.error().code, core::Errc::corrupt);
@@ -99,7 +111,8 @@ TEST(JournalCodec, ValuesThatNobodyWritesAreCorrupt) {
   EXPECT_TRUE(decode_worker_event(with(step, 20, 2)));
   EXPECT_FALSE(decode_worker_event(with(step, 20, 3))) << "an optimizer that does not exist";
   EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, ExchangeDone{}), 12, 2))) << "a bool that is 2";
-  EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, PeerMail{}), 16, 200))) << "a slot kind that does not exist";
+  EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, PeerMail{}), 16, 200)))
+      << "a slot kind that does not exist";
   EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, BucketReady{}), 15, 0x80))) << "a bucket below 0";
   EXPECT_FALSE(decode_server_event(with(encode(ShardId{0}, Request{}), 24, 3))) << "a transfer that does not exist";
   const auto members = encode(WorkerId{0}, WorkerEvent{MembershipChanged{{1, {4, 5}}}});

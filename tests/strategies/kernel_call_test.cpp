@@ -1,8 +1,8 @@
 #include "strategies/host/kernel_call.hpp"
 
-#include <gtest/gtest.h>
-
 #include <map>
+
+#include <gtest/gtest.h>
 
 #include "tests/strategies/virtual_memory.hpp"
 
@@ -35,8 +35,10 @@ TEST(KernelCall, EachNameRunsItsKernelOnTheRightSlots) {
   EXPECT_EQ(after(difference(kAcc, kParams, kAnchor), {{kAcc, 0}, {kParams, 5}, {kAnchor, 3}}),
             (Values{{kAcc, 2}, {kParams, 5}, {kAnchor, 3}}));
   // d = 8 − 4 = 4
-  EXPECT_EQ(after(elastic_pair(kPayload, kCenter, 0.5F, 0.25F), {{kPayload, 8}, {kCenter, 4}}), (Values{{kPayload, 6}, {kCenter, 5}}));
-  EXPECT_EQ(after(elastic_delta(kPayload, kCenter, 0.5F, 0.25F), {{kPayload, 8}, {kCenter, 4}}), (Values{{kPayload, 2}, {kCenter, 5}}));
+  EXPECT_EQ(after(elastic_pair(kPayload, kCenter, 0.5F, 0.25F), {{kPayload, 8}, {kCenter, 4}}),
+            (Values{{kPayload, 6}, {kCenter, 5}}));
+  EXPECT_EQ(after(elastic_delta(kPayload, kCenter, 0.5F, 0.25F), {{kPayload, 8}, {kCenter, 4}}),
+            (Values{{kPayload, 2}, {kCenter, 5}}));
   const core::OptimizerStep momentum{.kind = core::OptimizerKind::momentum, .lr = 0.5F, .momentum = 0.5F};
   // v = 0.5 · 4 − 0.5 · 2 = 1
   EXPECT_EQ(after(optimize(kParams, kGrads, kVelocity, momentum), {{kParams, 10}, {kGrads, 2}, {kVelocity, 4}}),
@@ -44,21 +46,29 @@ TEST(KernelCall, EachNameRunsItsKernelOnTheRightSlots) {
   EXPECT_EQ(after(optimize_delta(kParams, kGrads, kVelocity, momentum), {{kParams, 10}, {kGrads, 2}, {kVelocity, 4}}),
             (Values{{kParams, 10}, {kGrads, 1}, {kVelocity, 1}}));
   // sgd needs no velocity: it may be nowhere.
-  EXPECT_EQ(after(optimize(kParams, kGrads, kVelocity, {.lr = 0.5F}), {{kParams, 10}, {kGrads, 2}}), (Values{{kParams, 9}, {kGrads, 2}}));
+  EXPECT_EQ(after(optimize(kParams, kGrads, kVelocity, {.lr = 0.5F}), {{kParams, 10}, {kGrads, 2}}),
+            (Values{{kParams, 9}, {kGrads, 2}}));
 }
 
 /// writes() and touches() against what run() does: a slot changes or is read only if they say so.
 TEST(KernelCall, WritesAndTouchesTellTheTruth) {
   const core::OptimizerStep momentum{.kind = core::OptimizerKind::momentum, .lr = 0.5F, .momentum = 0.5F};
-  const std::vector<KernelCall> calls{fill(kAcc, 9), copy(kAcc, kParams), scale(kAcc, 3), axpy(kAcc, 2, kParams), scale_add(kAcc, 2, 3, kParams),
-                                      difference(kAcc, kParams, kAnchor), elastic_pair(kAcc, kParams, 0.5F, 0.25F),
-                                      elastic_delta(kAcc, kParams, 0.5F, 0.25F), optimize(kAcc, kParams, kAnchor, momentum),
+  const std::vector<KernelCall> calls{fill(kAcc, 9),
+                                      copy(kAcc, kParams),
+                                      scale(kAcc, 3),
+                                      axpy(kAcc, 2, kParams),
+                                      scale_add(kAcc, 2, 3, kParams),
+                                      difference(kAcc, kParams, kAnchor),
+                                      elastic_pair(kAcc, kParams, 0.5F, 0.25F),
+                                      elastic_delta(kAcc, kParams, 0.5F, 0.25F),
+                                      optimize(kAcc, kParams, kAnchor, momentum),
                                       optimize_delta(kAcc, kParams, kAnchor, momentum)};
   const std::map<Slot, float> before{{kAcc, 11}, {kParams, 5}, {kAnchor, 3}, {kVelocity, 2}};
   for (const auto& call : calls) {
     const auto result = after(call, before);
     for (const auto& [slot, value] : before) {
-      EXPECT_EQ(result.at(slot) != value, writes(call, slot)) << static_cast<int>(call.kernel) << " on " << static_cast<int>(slot.kind);
+      EXPECT_EQ(result.at(slot) != value, writes(call, slot))
+          << static_cast<int>(call.kernel) << " on " << static_cast<int>(slot.kind);
       EXPECT_TRUE(touches(call, slot) || !writes(call, slot));
     }
     EXPECT_FALSE(touches(call, kVelocity));

@@ -10,7 +10,8 @@
 
 namespace troupe::strategies {
 
-inline core::Result<std::unique_ptr<Strategy>> try_make(const std::string& toml, const Company& company = {.workers = 2},
+inline core::Result<std::unique_ptr<Strategy>> try_make(const std::string& toml,
+                                                        const Company& company = {.workers = 2},
                                                         const std::vector<std::string>& overrides = {}) {
   core::Schema schema;
   add_options(schema);

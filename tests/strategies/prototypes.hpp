@@ -53,7 +53,8 @@ class SspServer final : public ServerHalf {
   }
   void on(const MembershipChanged& change, const ServerContext&, ServerActions& then) override {
     const auto& live = change.membership.workers;
-    std::erase_if(clocks_, [&](const auto& entry) { return !std::binary_search(live.begin(), live.end(), entry.first); });
+    std::erase_if(clocks_,
+                  [&](const auto& entry) { return !std::binary_search(live.begin(), live.end(), entry.first); });
     release(then);
   }
 
@@ -117,7 +118,8 @@ class GossipWorker final : public WorkerHalf {
   void drain(WorkerActions& then) {
     for (const auto& mail : std::exchange(inbox_, {})) {
       const double sum = weight_ + mail.weight;
-      then.apply(scale_add(kParams, static_cast<float>(weight_ / sum), static_cast<float>(mail.weight / sum), mail.slot));
+      then.apply(
+          scale_add(kParams, static_cast<float>(weight_ / sum), static_cast<float>(mail.weight / sum), mail.slot));
       weight_ = sum;
     }
   }

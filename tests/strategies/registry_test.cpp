@@ -1,8 +1,8 @@
 #include "strategies/registry.hpp"
 
-#include <gtest/gtest.h>
-
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "tests/strategies/made.hpp"
 
@@ -37,7 +37,8 @@ TEST(Registry, AnUnknownNameIsRefusedWithTheNamesThereAre) {
   const auto strategy = try_make("[strategy]\nname = \"bps\"\n");
   ASSERT_FALSE(strategy);
   EXPECT_EQ(strategy.error().code, core::Errc::config);
-  EXPECT_NE(strategy.error().message.find("test.toml:2: strategy.name = \"bps\": must be one of bsp | easgd"), std::string::npos)
+  EXPECT_NE(strategy.error().message.find("test.toml:2: strategy.name = \"bps\": must be one of bsp | easgd"),
+            std::string::npos)
       << strategy.error().message;
 }
 
@@ -67,7 +68,8 @@ TEST(Registry, AverageMomentumIsOfWeightsOnly) {
     const auto strategy = try_make(std::string("[strategy]\ncombine = \"") + combine + "\"\naverage_momentum = true\n");
     ASSERT_FALSE(strategy) << combine;
     EXPECT_EQ(strategy.error().code, core::Errc::config);
-    EXPECT_EQ(strategy.error().message, "test.toml:3: strategy.average_momentum = true needs strategy.combine = \"weights\"");
+    EXPECT_EQ(strategy.error().message,
+              "test.toml:3: strategy.average_momentum = true needs strategy.combine = \"weights\"");
   }
   EXPECT_TRUE(try_make("[strategy]\ncombine = \"weights\"\naverage_momentum = true\n"));
   const auto set = try_make("", {.workers = 2}, {"strategy.average_momentum=true"});

@@ -1,10 +1,10 @@
 /// Properties that hold for every strategy under every schedule: hundreds of random companies in virtual time. The cluster
 /// itself throws when a worker hangs, a request is not answered exactly once, a version goes back, or lent memory is touched.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <map>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "core/random.hpp"
 #include "tests/strategies/made.hpp"
@@ -56,9 +56,11 @@ std::uint64_t checked_run(const Strategy& strategy, const ClusterOptions& option
   cluster.run();
   EXPECT_EQ(cluster.leases_done(), options.steps * options.workers);
   std::uint64_t asked = 0;
-  for (const auto& [shard, event] : cluster.trace().server_events()) asked += std::holds_alternative<Request>(event) ? 1 : 0;
+  for (const auto& [shard, event] : cluster.trace().server_events())
+    asked += std::holds_alternative<Request>(event) ? 1 : 0;
   std::uint64_t answered = 0;
-  for (const auto& [worker, event] : cluster.trace().worker_events()) answered += std::holds_alternative<Replied>(event) ? 1 : 0;
+  for (const auto& [worker, event] : cluster.trace().worker_events())
+    answered += std::holds_alternative<Replied>(event) ? 1 : 0;
   EXPECT_EQ(asked, answered);
   std::map<std::pair<WorkerId, ShardId>, std::set<ExchangeId>> exchanges;
   for (const auto& [worker, event] : cluster.trace().worker_events()) {
@@ -89,7 +91,8 @@ TEST(Schedules, EveryVariantIsSoundUnderEverySchedule) {
     for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
       SCOPED_TRACE(name + ", " + options + ", seed " + std::to_string(seed));
       const auto company = random_options(seed);
-      expect_sound(*made("[strategy]\nname = \"" + name + "\"\n" + options, {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer.kind}),
+      expect_sound(*made("[strategy]\nname = \"" + name + "\"\n" + options,
+                         {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer.kind}),
                    company);
       if (HasFailure()) return;  // one schedule is enough to look at
     }
@@ -109,7 +112,8 @@ TEST(Schedules, AnotherSeedIsAnotherRun) {
 TEST(Schedules, AsynchronousStrategiesSurviveALossAtAnyMoment) {
   for (const auto& [name, options] : variants()) {
     for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
-      ClusterOptions company{.workers = 4, .servers = 2, .seed = seed, .delays = seed % 2 ? Delays::even : Delays::extreme};
+      ClusterOptions company{
+          .workers = 4, .servers = 2, .seed = seed, .delays = seed % 2 ? Delays::even : Delays::extreme};
       const auto strategy = made("[strategy]\nname = \"" + name + "\"\n" + options, {.workers = 4, .servers = 2});
       if (strategy->needs().group) continue;
       SCOPED_TRACE(name + ", " + options + ", seed " + std::to_string(seed));
@@ -153,7 +157,11 @@ TEST(Schedules, StaleSynchronousHoldsPullsAndNeverExceedsItsBound) {
 
 TEST(Schedules, StaleSynchronousGoesOnWithoutALostMember) {
   for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
-    ClusterOptions company{.workers = 4, .servers = 2, .seed = seed, .delays = Delays::extreme, .losses = {{2, std::chrono::milliseconds(9)}}};
+    ClusterOptions company{.workers = 4,
+                           .servers = 2,
+                           .seed = seed,
+                           .delays = Delays::extreme,
+                           .losses = {{2, std::chrono::milliseconds(9)}}};
     Cluster cluster(prototypes::Ssp(4, 1), company);
     ASSERT_NO_THROW(cluster.run()) << seed;
   }

@@ -46,8 +46,9 @@ class ScriptedServer final : public ServerHalf {
 /// A short name for every event, in the order in which a host told them.
 struct EventNames final : WorkerObserver {
   void consumed(const WorkerEvent& event) override {
-    static const char* const kNames[] = {"Started", "BucketReady", "StepDone", "Stopped", "Replied", "ExchangeDone", "PeerMail",
-                                         "SendSkipped", "MembershipChanged", "DeadlinePassed"};
+    static const char* const kNames[] = {"Started",           "BucketReady",   "StepDone", "Stopped",
+                                         "Replied",           "ExchangeDone",  "PeerMail", "SendSkipped",
+                                         "MembershipChanged", "DeadlinePassed"};
     static_assert(std::size(kNames) == std::variant_size_v<WorkerEvent>);
     names.emplace_back(kNames[event.index()]);
     events.push_back(event);

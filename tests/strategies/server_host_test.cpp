@@ -1,8 +1,8 @@
 #include "strategies/host/server_host.hpp"
 
-#include <gtest/gtest.h>
-
 #include <stdexcept>
+
+#include <gtest/gtest.h>
 
 #include "tests/strategies/scripted.hpp"
 
@@ -42,7 +42,9 @@ void holding(const ServerEvent& event, const ServerContext&, ServerActions& then
 }
 
 TEST(ServerHost, AnswersCarryWhatTheWorkerNeedsToPairThem) {
-  Stage s([](const Request& request, ServerActions& then) { then.apply(axpy(kCenter, 1, kPayload), request.id), then.reply(request.id, 5); });
+  Stage s([](const Request& request, ServerActions& then) {
+    then.apply(axpy(kCenter, 1, kPayload), request.id), then.reply(request.id, 5);
+  });
   s.host.request({.id = 1, .worker = 3, .exchange = 8});
   EXPECT_EQ(s.port.calls, (Calls{"run on 1", "reply 1"}));
   const auto& reply = s.port.replies.at(0);
@@ -63,13 +65,19 @@ TEST(ServerHost, EveryRequestIsAnsweredExactlyOnce) {
     s.host.request({.id = 1});
   };
   EXPECT_THROW(ask([](const Request&, ServerActions&) {}), std::logic_error) << "not at all";
-  EXPECT_THROW(ask([](const Request& r, ServerActions& then) { then.reply(r.id), then.reply(r.id); }), std::logic_error) << "twice";
-  EXPECT_THROW(ask([](const Request& r, ServerActions& then) { then.reply(r.id), then.drop(r.id, "late"); }), std::logic_error);
+  EXPECT_THROW(ask([](const Request& r, ServerActions& then) { then.reply(r.id), then.reply(r.id); }), std::logic_error)
+      << "twice";
+  EXPECT_THROW(ask([](const Request& r, ServerActions& then) { then.reply(r.id), then.drop(r.id, "late"); }),
+               std::logic_error);
   EXPECT_THROW(ask([](const Request& r, ServerActions& then) { then.reply(r.id), then.hold(r.id); }), std::logic_error);
-  EXPECT_THROW(ask([](const Request& r, ServerActions& then) { then.reply(r.id), then.apply(fill(kPayload, 0), r.id); }), std::logic_error)
+  EXPECT_THROW(
+      ask([](const Request& r, ServerActions& then) { then.reply(r.id), then.apply(fill(kPayload, 0), r.id); }),
+      std::logic_error)
       << "worked on after it went back";
-  EXPECT_THROW(ask([](const Request& r, ServerActions& then) { then.reply(r.id + 1); }), std::logic_error) << "one it does not have";
-  EXPECT_THROW(ask([](const Request& r, ServerActions& then) { then.hold(r.id), then.apply(copy(kPayload, kCenter)); }), std::logic_error)
+  EXPECT_THROW(ask([](const Request& r, ServerActions& then) { then.reply(r.id + 1); }), std::logic_error)
+      << "one it does not have";
+  EXPECT_THROW(ask([](const Request& r, ServerActions& then) { then.hold(r.id), then.apply(copy(kPayload, kCenter)); }),
+               std::logic_error)
       << "a payload of nobody";
 }
 
@@ -103,10 +111,10 @@ TEST(ServerHost, TheVersionCountsUpdatesOfTheCentre) {
     const auto* request = std::get_if<Request>(&event);
     if (!request) return;
     EXPECT_EQ(context.version, request->id == 1 ? 0U : request->id == 2 ? 0U : 3U);
-    if (request->id == 1) then.apply(copy(kPayload, kCenter), request->id);   // reads the centre
+    if (request->id == 1) then.apply(copy(kPayload, kCenter), request->id);  // reads the centre
     if (request->id == 2) {
       then.apply(axpy(kCenter, 1, kPayload), request->id);
-      then.apply(scale(state(0), 0.9F));                                      // writes something else
+      then.apply(scale(state(0), 0.9F));  // writes something else
       then.apply(scale(kCenter, 0.5F));
       then.apply(elastic_pair(kPayload, kCenter, 0.5F, 0.5F), request->id);
     }
@@ -134,13 +142,14 @@ TEST(ServerHost, OneApplyOverManyRequestsRunsInTheirOrderAndIsOneVersion) {
 
 TEST(ServerHost, StalenessIsWhatTheWorkerHadNotSeenWhenItsRequestWasFirstWorkedOn) {
   // Each request adds itself and then takes the centre: the second kernel must not count the request's own update.
-  Stage s([](const ServerEvent& event, const ServerContext&, ServerActions& then) {
-            const auto& request = std::get<Request>(event);
-            then.apply(axpy(kCenter, 1, kPayload), request.id);
-            then.apply(copy(kPayload, kCenter), request.id);
-            then.reply(request.id);
-          },
-          {.version = 10});
+  Stage s(
+      [](const ServerEvent& event, const ServerContext&, ServerActions& then) {
+        const auto& request = std::get<Request>(event);
+        then.apply(axpy(kCenter, 1, kPayload), request.id);
+        then.apply(copy(kPayload, kCenter), request.id);
+        then.reply(request.id);
+      },
+      {.version = 10});
   s.host.request({.id = 1, .version = 10});
   s.host.request({.id = 2, .version = 10});
   s.host.request({.id = 3, .version = 7});
@@ -166,7 +175,8 @@ TEST(ServerHost, HeldTimeIsWaitingForOthersNotKernels) {
 
 TEST(ServerHost, MembershipIsInTheContextWhenTheEventIsTold) {
   std::vector<std::size_t> sizes;
-  Stage s([&](const ServerEvent&, const ServerContext& context, ServerActions&) { sizes.push_back(context.membership.size()); },
+  Stage s([&](const ServerEvent&, const ServerContext& context,
+              ServerActions&) { sizes.push_back(context.membership.size()); },
           {.membership = {0, {0, 1, 2}}});
   s.host.deadline_passed(1);
   s.host.membership_changed({1, {0, 2}});
@@ -187,7 +197,9 @@ TEST(ServerHost, PortsKeepTheirSideToo) {
   EXPECT_THROW(s.host.request({.id = 1}), std::logic_error) << "the same request twice";
   EXPECT_EQ(s.host.totals().requests, 1U);
 
-  Stage nested([](const Request& request, ServerActions& then) { then.apply(scale(kPayload, 2), request.id), then.reply(request.id); });
+  Stage nested([](const Request& request, ServerActions& then) {
+    then.apply(scale(kPayload, 2), request.id), then.reply(request.id);
+  });
   nested.port.inside = [&] { nested.host.request({.id = 2}); };
   EXPECT_THROW(nested.host.request({.id = 1}), std::logic_error) << "a call from inside a call";
 }

@@ -12,17 +12,22 @@ constexpr std::uint64_t kTooManyEvents = 2'000'000;
 }  // namespace
 
 Cluster::Cluster(const Strategy& strategy, ClusterOptions options)
-    : options_(std::move(options)), in_step_(strategy.needs().in_step), bowl_(options_.seed, options_.floats, options_.noise),
-      network_(queue_, options_.seed, options_.delays), collectives_(queue_, network_, core::reference_kernels()),
+    : options_(std::move(options)),
+      in_step_(strategy.needs().in_step),
+      bowl_(options_.seed, options_.floats, options_.noise),
+      network_(queue_, options_.seed, options_.delays),
+      collectives_(queue_, network_, core::reference_kernels()),
       held_leases_(options_.workers) {
   for (WorkerId w = 0; w < options_.workers; ++w) membership_.workers.push_back(w);
-  for (WorkerId w = 0; w < options_.workers; ++w) workers_.push_back(std::make_unique<Worker>(*this, w, strategy, membership_));
+  for (WorkerId w = 0; w < options_.workers; ++w)
+    workers_.push_back(std::make_unique<Worker>(*this, w, strategy, membership_));
   if (strategy.needs().servers) {
     auto start = floats(options_.floats);
     bowl_.start(start.view());
     for (ShardId s = 0; s < options_.servers; ++s) {
       const auto range = cut(options_.floats, options_.servers, s);
-      servers_.push_back(std::make_unique<Server>(*this, s, strategy, membership_, start.view().subspan(range.offset, range.count)));
+      servers_.push_back(
+          std::make_unique<Server>(*this, s, strategy, membership_, start.view().subspan(range.offset, range.count)));
     }
   }
   for (const auto& worker : workers_) worker->start();
@@ -48,7 +53,8 @@ void Cluster::require_rest() const {
   }
   for (ShardId s = 0; s < servers_.size(); ++s) {
     const auto& host = servers_[s]->host();
-    if (host.open() > 0) throw Violation("shard " + std::to_string(s) + " never answered " + std::to_string(host.open()) + " requests");
+    if (host.open() > 0)
+      throw Violation("shard " + std::to_string(s) + " never answered " + std::to_string(host.open()) + " requests");
   }
   if (collectives_.open() > 0) throw Violation("a collective was never joined by all");
 }
@@ -95,10 +101,12 @@ void Cluster::leave(WorkerId worker) {
   workers.erase(place);
   ++membership_.epoch;
   for (const auto member : workers) {
-    network_.send({Traffic::control, 0, member}, Order::fifo, [this, member, now = membership_] { workers_[member]->membership_changed(now); });
+    network_.send({Traffic::control, 0, member}, Order::fifo,
+                  [this, member, now = membership_] { workers_[member]->membership_changed(now); });
   }
   for (ShardId s = 0; s < servers_.size(); ++s) {
-    network_.send({Traffic::control, 1, s}, Order::fifo, [this, s, now = membership_] { servers_[s]->membership_changed(now); });
+    network_.send({Traffic::control, 1, s}, Order::fifo,
+                  [this, s, now = membership_] { servers_[s]->membership_changed(now); });
   }
 }
 

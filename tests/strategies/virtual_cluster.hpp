@@ -31,16 +31,16 @@ struct Loss {
 struct ClusterOptions {
   std::uint32_t workers = 2;
   std::uint32_t servers = 1;
-  std::size_t floats = 80;                 // a multiple of 16
-  Step steps = 20;                         // per worker, or on average where faster workers take more
-  double epochs = 1;                       // that these steps are
+  std::size_t floats = 80;  // a multiple of 16
+  Step steps = 20;          // per worker, or on average where faster workers take more
+  double epochs = 1;        // that these steps are
   std::uint64_t seed = 1;
   Delays delays = Delays::even;
   Carriage carriage = Carriage::in_place;
   core::OptimizerStep optimizer{.lr = 0.05F};
-  int buckets = 3;                         // 0: a backend that reports none
+  int buckets = 3;  // 0: a backend that reports none
   double noise = 0.1;
-  std::vector<double> slowdown{};          // of a step, per worker; none: 1
+  std::vector<double> slowdown{};  // of a step, per worker; none: 1
   std::vector<Loss> losses{};
   ServerKernelWatch on_server_kernel{};
 };
@@ -57,7 +57,7 @@ class Cluster {
   [[nodiscard]] Worker& worker(WorkerId id) { return *workers_.at(id); }
   [[nodiscard]] Server& server(ShardId id) { return *servers_.at(id); }
   [[nodiscard]] Trace& trace() noexcept { return trace_; }
-  [[nodiscard]] std::vector<float> center() const;               ///< all shards, one after the other
+  [[nodiscard]] std::vector<float> center() const;  ///< all shards, one after the other
   [[nodiscard]] std::uint64_t leases_done() const noexcept { return leases_done_; }
   [[nodiscard]] double lost_weight() const noexcept { return lost_weight_; }  ///< of mail to the dead
   [[nodiscard]] const core::Kernels& kernels() const noexcept { return core::reference_kernels(); }

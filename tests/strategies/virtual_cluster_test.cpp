@@ -1,9 +1,9 @@
 /// The virtual cluster must be able to fail: each of its guards, broken on purpose.
 #include "tests/strategies/virtual_cluster.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "tests/strategies/scripted.hpp"
 
@@ -19,7 +19,9 @@ class Scripted final : public Strategy {
       : needs_(std::move(needs)), worker_(std::move(worker)), server_(std::move(server)) {}
   Needs needs() const override { return needs_; }
   std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<ScriptedWorker>(worker_); }
-  std::unique_ptr<ServerHalf> server() const override { return server_ ? std::make_unique<ScriptedServer>(server_) : nullptr; }
+  std::unique_ptr<ServerHalf> server() const override {
+    return server_ ? std::make_unique<ScriptedServer>(server_) : nullptr;
+  }
 
  private:
   Needs needs_;
@@ -45,39 +47,51 @@ TEST(VirtualCluster, AWorkerThatWaitsForeverIsAViolation) {
 }
 
 TEST(VirtualCluster, ARequestThatIsHeldForeverIsAViolation) {
-  const Scripted never({.servers = true}, kPushEveryStep, [](const ServerEvent& event, const ServerContext&, ServerActions& then) {
-    if (const auto* request = std::get_if<Request>(&event)) then.hold(request->id);
-  });
+  const Scripted never({.servers = true}, kPushEveryStep,
+                       [](const ServerEvent& event, const ServerContext&, ServerActions& then) {
+                         if (const auto* request = std::get_if<Request>(&event)) then.hold(request->id);
+                       });
   EXPECT_THROW(run(never), Violation);
 }
 
 TEST(VirtualCluster, ACompanyThatNeverRestsIsAViolation) {
-  const Scripted restless({.servers = true}, kPushEveryStep, [](const ServerEvent& event, const ServerContext&, ServerActions& then) {
-    if (const auto* request = std::get_if<Request>(&event)) then.reply(request->id), then.set_deadline(1, 1us);
-    if (std::holds_alternative<DeadlinePassed>(event)) then.set_deadline(1, 1us);
-  });
+  const Scripted restless({.servers = true}, kPushEveryStep,
+                          [](const ServerEvent& event, const ServerContext&, ServerActions& then) {
+                            if (const auto* request = std::get_if<Request>(&event))
+                              then.reply(request->id), then.set_deadline(1, 1us);
+                            if (std::holds_alternative<DeadlinePassed>(event)) then.set_deadline(1, 1us);
+                          });
   EXPECT_THROW(run(restless, {.steps = 1}), Violation);
 }
 
 TEST(VirtualCluster, ACollectiveThatNotAllJoinIsAViolation) {
-  const Scripted lonely({.group = true, .in_step = true}, [](const WorkerEvent& event, const WorkerContext& context, WorkerActions& then) {
-    if (std::holds_alternative<StepDone>(event) && context.self == 0) return then.reduce(0, kGrads, ReduceOp::sum);
-    if (!std::holds_alternative<MembershipChanged>(event) && !std::holds_alternative<Stopped>(event) && !std::holds_alternative<BucketReady>(event)) then.compute();
-  });
+  const Scripted lonely({.group = true, .in_step = true},
+                        [](const WorkerEvent& event, const WorkerContext& context, WorkerActions& then) {
+                          if (std::holds_alternative<StepDone>(event) && context.self == 0)
+                            return then.reduce(0, kGrads, ReduceOp::sum);
+                          if (!std::holds_alternative<MembershipChanged>(event) &&
+                              !std::holds_alternative<Stopped>(event) && !std::holds_alternative<BucketReady>(event))
+                            then.compute();
+                        });
   EXPECT_THROW(run(lonely), Violation);
 }
 
 TEST(VirtualCluster, MembersThatDisagreeAboutACollectiveAreAViolation) {
-  const Scripted apart({.group = true, .in_step = true}, [](const WorkerEvent& event, const WorkerContext& context, WorkerActions& then) {
-    if (std::holds_alternative<Started>(event)) then.reduce(0, kParams, context.self == 0 ? ReduceOp::sum : ReduceOp::mean);
-  });
+  const Scripted apart({.group = true, .in_step = true},
+                       [](const WorkerEvent& event, const WorkerContext& context, WorkerActions& then) {
+                         if (std::holds_alternative<Started>(event))
+                           then.reduce(0, kParams, context.self == 0 ? ReduceOp::sum : ReduceOp::mean);
+                       });
   EXPECT_THROW(run(apart), Violation);
 }
 
 TEST(VirtualCluster, ASlotThatNeedsDoesNotNameCannotBeLent) {
-  const Scripted greedy({.servers = true}, [](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
-    if (std::holds_alternative<Started>(event)) then.push(0, kAcc);
-  }, [](const ServerEvent&, const ServerContext&, ServerActions&) {});
+  const Scripted greedy(
+      {.servers = true},
+      [](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+        if (std::holds_alternative<Started>(event)) then.push(0, kAcc);
+      },
+      [](const ServerEvent&, const ServerContext&, ServerActions&) {});
   EXPECT_THROW(run(greedy), Violation);
 }
 
@@ -91,7 +105,8 @@ TEST(VirtualCluster, DeadlinesPassAndEveryEventReachesTheTrace) {
   EXPECT_EQ(cluster.leases_done(), 4U);
   EXPECT_GE(cluster.queue().now(), 20ms);
   std::size_t deadlines = 0;
-  for (const auto& [worker, event] : cluster.trace().worker_events()) deadlines += std::holds_alternative<DeadlinePassed>(event) ? 1 : 0;
+  for (const auto& [worker, event] : cluster.trace().worker_events())
+    deadlines += std::holds_alternative<DeadlinePassed>(event) ? 1 : 0;
   EXPECT_EQ(deadlines, 4U);
 }
 

@@ -14,7 +14,8 @@ void Collectives::ask(WorkerId worker, Step step, ExchangeId id, const Task& tas
   });
   if (meeting == meetings.end()) meeting = meetings.insert(meeting, Meeting{task, {}});
   if (!(meeting->task == task)) throw Violation("members of a group disagree about a collective");
-  if (!meeting->parts.emplace(worker, Part{memory, std::move(done), queue_.now()}).second) throw Violation("a member asked twice for a collective");
+  if (!meeting->parts.emplace(worker, Part{memory, std::move(done), queue_.now()}).second)
+    throw Violation("a member asked twice for a collective");
   if (meeting->parts.size() < task.group.size()) return;
 
   std::vector<core::Span> all;
@@ -30,7 +31,8 @@ void Collectives::ask(WorkerId worker, Step step, ExchangeId id, const Task& tas
   }
   ++performed_;
   for (auto& [rank, part] : meeting->parts) {
-    network_.send({Traffic::collective, rank, rank}, Order::any, [done = std::move(part.done), waited = queue_.now() - part.asked] { done(waited); });
+    network_.send({Traffic::collective, rank, rank}, Order::any,
+                  [done = std::move(part.done), waited = queue_.now() - part.asked] { done(waited); });
   }
   meetings.erase(meeting);
   if (meetings.empty()) meetings_.erase(key);

@@ -15,7 +15,7 @@ class Collectives {
  public:
   /// What all members of the group must agree on.
   struct Task {
-    Group group;                // ascending
+    Group group;  // ascending
     Slot slot;
     int bucket = -1;
     bool broadcast = false;

@@ -16,7 +16,8 @@ core::HostAllocator& allocator() {
 bool meet(Range a, Range b) noexcept { return a.offset < b.offset + b.count && b.offset < a.offset + a.count; }
 
 std::string name(Slot slot) {
-  return "slot " + std::to_string(static_cast<int>(slot.kind)) + "[" + std::to_string(static_cast<int>(slot.index)) + "]";
+  return "slot " + std::to_string(static_cast<int>(slot.kind)) + "[" + std::to_string(static_cast<int>(slot.index)) +
+         "]";
 }
 
 }  // namespace
@@ -27,7 +28,9 @@ std::uint64_t checksum(core::ConstSpan values) noexcept {  // FNV-1a
   return hash;
 }
 
-void poison(core::Span values) noexcept { std::fill(values.begin(), values.end(), std::numeric_limits<float>::quiet_NaN()); }
+void poison(core::Span values) noexcept {
+  std::fill(values.begin(), values.end(), std::numeric_limits<float>::quiet_NaN());
+}
 
 core::Buffer floats(std::size_t count) { return core::Buffer::allocate(allocator(), count).value(); }
 
@@ -42,7 +45,8 @@ Range cut(std::size_t total, std::size_t parts, std::size_t part) noexcept {
 void Memory::add(Slot slot) { slots_.try_emplace(slot, floats(size_)); }
 
 bool Memory::lent(Slot slot, Range range) const noexcept {
-  return std::any_of(loans_.begin(), loans_.end(), [&](const Loan& loan) { return loan.slot == slot && meet(loan.range, range); });
+  return std::any_of(loans_.begin(), loans_.end(),
+                     [&](const Loan& loan) { return loan.slot == slot && meet(loan.range, range); });
 }
 
 core::Span Memory::use(Slot slot, Range range) {
@@ -68,7 +72,8 @@ void Memory::give_back(Slot slot, Range range) {
   loans_.erase(loan);
 }
 
-Parcel::Parcel(core::Span home, Carriage carriage, Transfer kind) : home_(home), carriage_(carriage), kind_(kind), contents_(home) {
+Parcel::Parcel(core::Span home, Carriage carriage, Transfer kind)
+    : home_(home), carriage_(carriage), kind_(kind), contents_(home) {
   if (carriage_ == Carriage::carried && !home.empty()) {
     copy_ = floats(home.size());
     contents_ = copy_.view();

@@ -22,10 +22,10 @@ class Violation : public std::logic_error {
 [[nodiscard]] std::uint64_t checksum(core::ConstSpan floats) noexcept;
 /// Fills with NaN: whoever reads what nobody wrote, spoils the result.
 void poison(core::Span floats) noexcept;
-[[nodiscard]] core::Buffer floats(std::size_t count);   ///< zeros
+[[nodiscard]] core::Buffer floats(std::size_t count);  ///< zeros
 
 struct Range {
-  std::size_t offset = 0;       // floats
+  std::size_t offset = 0;  // floats
   std::size_t count = 0;
 };
 /// Part `part` of `parts` of `total` floats: aligned, as equal as that allows, perhaps empty.

@@ -28,7 +28,8 @@ enum class Order : std::uint8_t { fifo, any };
 
 class Network {
  public:
-  Network(EventQueue& queue, std::uint64_t seed, Delays delays) noexcept : queue_(queue), seed_(seed), delays_(delays) {}
+  Network(EventQueue& queue, std::uint64_t seed, Delays delays) noexcept
+      : queue_(queue), seed_(seed), delays_(delays) {}
   void send(const Channel& channel, Order order, EventQueue::Action deliver);
 
  private:

@@ -5,7 +5,7 @@
 namespace troupe::strategies::simulated {
 namespace {
 
-constexpr std::uint64_t kShape = ~std::uint64_t{0};      // no lease has this index
+constexpr std::uint64_t kShape = ~std::uint64_t{0};  // no lease has this index
 constexpr std::uint64_t kStart = kShape - 1;
 
 }  // namespace

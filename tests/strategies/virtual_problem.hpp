@@ -12,9 +12,9 @@ namespace troupe::strategies::simulated {
 class Bowl {
  public:
   Bowl(std::uint64_t seed, std::size_t size, double noise);
-  void start(core::Span x) const;                                               ///< the same parameters for everyone
-  void gradient(std::uint64_t lease, core::ConstSpan x, core::Span g) const;    ///< g = h (x − t) + noise(lease)
-  [[nodiscard]] double loss(core::ConstSpan x) const;                           ///< f(x) / size
+  void start(core::Span x) const;                                             ///< the same parameters for everyone
+  void gradient(std::uint64_t lease, core::ConstSpan x, core::Span g) const;  ///< g = h (x − t) + noise(lease)
+  [[nodiscard]] double loss(core::ConstSpan x) const;                         ///< f(x) / size
 
  private:
   std::uint64_t seed_;

@@ -6,8 +6,12 @@
 
 namespace troupe::strategies::simulated {
 
-Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const Membership& membership, core::ConstSpan start)
-    : cluster_(cluster), self_(self), memory_(start.size()), host_(strategy.server(), *this, {.self = self, .membership = membership}, this) {
+Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const Membership& membership,
+               core::ConstSpan start)
+    : cluster_(cluster),
+      self_(self),
+      memory_(start.size()),
+      host_(strategy.server(), *this, {.self = self, .membership = membership}, this) {
   memory_.add(kCenter);
   for (std::uint8_t k = 0; k < strategy.needs().server_states; ++k) memory_.add(state(k));
   std::copy(start.begin(), start.end(), memory_.use(kCenter).begin());
@@ -28,8 +32,13 @@ void Server::run(const KernelCall& call, RequestId payload) {
   Parcel* parcel = payload == 0 ? nullptr : payloads_.at(payload).get();
   const auto contents = parcel ? parcel->open() : core::Span{};
   const auto& watch = cluster_.options().on_server_kernel;
-  ServerKernel seen{.shard = self_, .call = call, .request = payload, .center_before = {}, .payload_before = {},
-                    .center = memory_.peek(kCenter), .payload = contents};
+  ServerKernel seen{.shard = self_,
+                    .call = call,
+                    .request = payload,
+                    .center_before = {},
+                    .payload_before = {},
+                    .center = memory_.peek(kCenter),
+                    .payload = contents};
   if (watch) {
     seen.center_before.assign(seen.center.begin(), seen.center.end());
     seen.payload_before.assign(contents.begin(), contents.end());
@@ -43,7 +52,8 @@ void Server::reply(const ShardReply& reply) {
   const auto node = payloads_.extract(reply.request);
   if (node.empty()) throw Violation("a server answered a request that it does not have");
   (void)node.mapped()->open();  // unchanged while it was held
-  cluster_.network().send({Traffic::reply, self_, reply.worker}, Order::any, [this, reply] { cluster_.worker(reply.worker).answered(reply); });
+  cluster_.network().send({Traffic::reply, self_, reply.worker}, Order::any,
+                          [this, reply] { cluster_.worker(reply.worker).answered(reply); });
 }
 
 void Server::set_deadline(DeadlineId id, Duration after) {

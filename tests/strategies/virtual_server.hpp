@@ -17,7 +17,7 @@ class Cluster;
 struct ServerKernel {
   ShardId shard = 0;
   KernelCall call;
-  RequestId request = 0;        // 0: none
+  RequestId request = 0;  // 0: none
   std::vector<float> center_before;
   std::vector<float> payload_before;
   core::ConstSpan center;

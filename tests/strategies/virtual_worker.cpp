@@ -18,9 +18,16 @@ WorkerPorts ports(Worker& worker, const Needs& needs) {
 }  // namespace
 
 Worker::Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership)
-    : cluster_(cluster), self_(self), memory_(cluster.options().floats), gradient_(floats(cluster.options().floats)),
+    : cluster_(cluster),
+      self_(self),
+      memory_(cluster.options().floats),
+      gradient_(floats(cluster.options().floats)),
       host_(strategy.worker(), ports(*this, strategy.needs()),
-            {.self = self, .seed = cluster.options().seed, .membership = membership, .buckets = std::max(cluster.options().buckets, 1)}, this) {
+            {.self = self,
+             .seed = cluster.options().seed,
+             .membership = membership,
+             .buckets = std::max(cluster.options().buckets, 1)},
+            this) {
   const auto needs = strategy.needs();
   for (const Slot slot : {kParams, kGrads}) memory_.add(slot);
   if (core::state_slots(cluster.options().optimizer.kind) > 0) memory_.add(kVelocity);
@@ -112,7 +119,8 @@ ShardId Worker::shards() const { return cluster_.options().servers; }
 
 void Worker::send(const ShardRequest& request) {
   const auto range = cut(memory_.size(), shards(), request.shard);
-  const auto parcel = std::make_shared<Parcel>(memory_.lend(request.slot, range), cluster_.options().carriage, request.request.kind);
+  const auto parcel =
+      std::make_shared<Parcel>(memory_.lend(request.slot, range), cluster_.options().carriage, request.request.kind);
   away_.emplace(std::pair{request.request.exchange, request.shard}, Away{parcel, request.slot, range});
   cluster_.network().send({Traffic::request, self_, request.shard}, Order::fifo,
                           [this, request, parcel] { cluster_.server(request.shard).receive(request.request, parcel); });
@@ -135,7 +143,8 @@ void Worker::reduce(Step step, const Reduce& reduce) {
 }
 
 void Worker::broadcast(Step step, const Broadcast& broadcast) {
-  collective(step, broadcast.id, {.group = broadcast.group, .slot = broadcast.slot, .broadcast = true, .root = broadcast.root});
+  collective(step, broadcast.id,
+             {.group = broadcast.group, .slot = broadcast.slot, .broadcast = true, .root = broadcast.root});
 }
 
 void Worker::collective(Step step, ExchangeId id, Collectives::Task task) {
@@ -158,8 +167,9 @@ bool Worker::send(const SendPeer& message) {
   auto copy = std::make_shared<core::Buffer>(floats(memory_.size()));
   const auto from = memory_.use(message.slot);
   std::copy(from.begin(), from.end(), copy->view().begin());
-  cluster_.network().send({Traffic::mail, self_, message.to}, Order::any,
-                          [this, message, copy] { cluster_.worker(message.to).receive_mail(self_, message.weight, copy); });
+  cluster_.network().send({Traffic::mail, self_, message.to}, Order::any, [this, message, copy] {
+    cluster_.worker(message.to).receive_mail(self_, message.weight, copy);
+  });
   return true;
 }
 
@@ -174,7 +184,8 @@ void Worker::receive_mail(WorkerId from, double weight, std::shared_ptr<const co
 void Worker::release(Slot slot) {
   poison(memory_.use(slot));
   const WorkerId from = slot.index - kFirstInbox;
-  cluster_.network().send({Traffic::credit, self_, from}, Order::any, [this, from] { cluster_.worker(from).credit_returned(self_); });
+  cluster_.network().send({Traffic::credit, self_, from}, Order::any,
+                          [this, from] { cluster_.worker(from).credit_returned(self_); });
 }
 
 // ---- who watches

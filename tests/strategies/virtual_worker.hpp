@@ -71,10 +71,10 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   Cluster& cluster_;
   WorkerId self_;
   Memory memory_;
-  core::Buffer gradient_;                  // computed at the step's begin, final bucket by bucket
+  core::Buffer gradient_;  // computed at the step's begin, final bucket by bucket
   std::map<std::pair<ExchangeId, ShardId>, Away> away_;
   std::map<WorkerId, bool> credit_taken_;
-  std::uint64_t params_checksum_ = 0;      // while computing
+  std::uint64_t params_checksum_ = 0;  // while computing
   bool alive_ = true;
   WorkerHost host_;
 };

@@ -1,7 +1,7 @@
 /// What the host refuses: bugs of halves and of ports, each an std::logic_error.
-#include <gtest/gtest.h>
-
 #include <stdexcept>
+
+#include <gtest/gtest.h>
 
 #include "strategies/host/worker_host.hpp"
 #include "tests/strategies/scripted.hpp"
@@ -22,17 +22,19 @@ struct Says {
 
 struct Stage {
   explicit Stage(Says says, int buckets = 2)
-      : ports(2), host(std::make_unique<ScriptedWorker>([says](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
-                         const auto say = [&](const Answer& answer) {
-                           if (answer) answer(then);
-                         };
-                         if (std::holds_alternative<Started>(event)) say(says.on_started);
-                         if (std::holds_alternative<StepDone>(event)) say(says.on_step);
-                         if (std::holds_alternative<BucketReady>(event)) say(says.on_bucket);
-                         if (std::holds_alternative<ExchangeDone>(event)) say(says.on_done);
-                         if (std::holds_alternative<Stopped>(event)) say(says.on_stopped);
-                       }),
-                       {ports, &ports, &ports, &ports}, {.buckets = buckets}) {}
+      : ports(2),
+        host(std::make_unique<ScriptedWorker>(
+                 [says](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+                   const auto say = [&](const Answer& answer) {
+                     if (answer) answer(then);
+                   };
+                   if (std::holds_alternative<Started>(event)) say(says.on_started);
+                   if (std::holds_alternative<StepDone>(event)) say(says.on_step);
+                   if (std::holds_alternative<BucketReady>(event)) say(says.on_bucket);
+                   if (std::holds_alternative<ExchangeDone>(event)) say(says.on_done);
+                   if (std::holds_alternative<Stopped>(event)) say(says.on_stopped);
+                 }),
+             {ports, &ports, &ports, &ports}, {.buckets = buckets}) {}
   NotingPorts ports;
   WorkerHost host;
 };
@@ -49,19 +51,26 @@ void expect_allowed(const Answer& actions, const char* what) {
 
 TEST(WorkerHostActions, ALentSlotIsNobodysBusiness) {
   expect_refused([](auto& then) { then.push_pull(1, kParams), then.compute(); }, "compute with lent parameters");
-  expect_refused([](auto& then) { then.reduce(1, kGrads, ReduceOp::sum), then.compute(); }, "compute with lent gradients");
-  expect_refused([](auto& then) { then.broadcast(1, {SlotKind::statistics}, 0), then.compute(); }, "compute with lent statistics");
+  expect_refused([](auto& then) { then.reduce(1, kGrads, ReduceOp::sum), then.compute(); },
+                 "compute with lent gradients");
+  expect_refused([](auto& then) { then.broadcast(1, {SlotKind::statistics}, 0), then.compute(); },
+                 "compute with lent statistics");
   expect_refused([](auto& then) { then.push(1, kAcc), then.apply(fill(kAcc, 0)); }, "write a lent slot");
   expect_refused([](auto& then) { then.push(1, kAcc), then.apply(copy(kAnchor, kAcc)); }, "read a lent slot");
   expect_refused([](auto& then) { then.push(1, kAcc), then.pull(2, kAcc); }, "lend twice");
   expect_refused([](auto& then) { then.push(1, kAcc), then.reduce(2, kAcc, ReduceOp::sum); }, "reduce a lent slot");
-  expect_refused([](auto& then) { then.reduce(1, kAcc, ReduceOp::sum, 0), then.broadcast(2, kAcc, 0); }, "broadcast what is being reduced");
-  expect_refused([](auto& then) { then.reduce(1, kAcc, ReduceOp::sum, 0), then.reduce(2, kAcc, ReduceOp::sum); }, "reduce all with a bucket away");
-  expect_refused([](auto& then) { then.reduce(1, kAcc, ReduceOp::sum, 0), then.reduce(2, kAcc, ReduceOp::sum, 0); }, "reduce a bucket twice");
+  expect_refused([](auto& then) { then.reduce(1, kAcc, ReduceOp::sum, 0), then.broadcast(2, kAcc, 0); },
+                 "broadcast what is being reduced");
+  expect_refused([](auto& then) { then.reduce(1, kAcc, ReduceOp::sum, 0), then.reduce(2, kAcc, ReduceOp::sum); },
+                 "reduce all with a bucket away");
+  expect_refused([](auto& then) { then.reduce(1, kAcc, ReduceOp::sum, 0), then.reduce(2, kAcc, ReduceOp::sum, 0); },
+                 "reduce a bucket twice");
   expect_refused([](auto& then) { then.pull(1, kAcc), then.send(1, kAcc, 0.5); }, "mail a lent slot");
   expect_allowed([](auto& then) { then.push(1, kAcc), then.compute(); }, "compute while a copy travels");
-  expect_allowed([](auto& then) { then.reduce(1, kAcc, ReduceOp::sum, 0), then.reduce(2, kAcc, ReduceOp::sum, 1); }, "two buckets at once");
-  expect_allowed([](auto& then) { then.push(1, kAcc), then.pull(2, staged(0)), then.apply(fill(kAnchor, 0)); }, "two slots at once");
+  expect_allowed([](auto& then) { then.reduce(1, kAcc, ReduceOp::sum, 0), then.reduce(2, kAcc, ReduceOp::sum, 1); },
+                 "two buckets at once");
+  expect_allowed([](auto& then) { then.push(1, kAcc), then.pull(2, staged(0)), then.apply(fill(kAnchor, 0)); },
+                 "two slots at once");
 }
 
 TEST(WorkerHostActions, WhatAStepUsesIsNotTouchedMeanwhile) {
@@ -72,7 +81,8 @@ TEST(WorkerHostActions, WhatAStepUsesIsNotTouchedMeanwhile) {
   expect_refused([](auto& then) { then.compute(), then.broadcast(1, kParams, 0); }, "broadcast parameters");
   expect_refused([](auto& then) { then.compute(), then.send(1, kParams, 0.5); }, "mail parameters");
   expect_refused([](auto& then) { then.compute(), then.compute(); }, "compute twice");
-  expect_allowed([](auto& then) { then.compute(), then.apply(fill(kAcc, 0)), then.push(1, kAcc); }, "work on its own copy");
+  expect_allowed([](auto& then) { then.compute(), then.apply(fill(kAcc, 0)), then.push(1, kAcc); },
+                 "work on its own copy");
 }
 
 TEST(WorkerHostActions, IdsShardsAndPortsMustExist) {
@@ -83,7 +93,8 @@ TEST(WorkerHostActions, IdsShardsAndPortsMustExist) {
 
   const auto lonely = [](const Answer& actions) {
     NotingPorts ports;
-    WorkerHost host(std::make_unique<ScriptedWorker>([&](const WorkerEvent&, const WorkerContext&, WorkerActions& then) { actions(then); }),
+    WorkerHost host(std::make_unique<ScriptedWorker>(
+                        [&](const WorkerEvent&, const WorkerContext&, WorkerActions& then) { actions(then); }),
                     {ports, nullptr, nullptr, nullptr}, {});
     host.start(0);
   };
@@ -103,8 +114,10 @@ TEST(WorkerHostActions, BucketReadyIsAnsweredByReducingWhatIsReady) {
   EXPECT_NO_THROW(answer([](auto& then) { then.reduce(1, kGrads, ReduceOp::mean, 0); }));
   EXPECT_THROW(answer([](auto& then) { then.apply(fill(kAcc, 0)); }), std::logic_error);
   EXPECT_THROW(answer([](auto& then) { then.skip(); }), std::logic_error);
-  EXPECT_THROW(answer([](auto& then) { then.reduce(1, kGrads, ReduceOp::mean, 1); }), std::logic_error) << "not ready yet";
-  EXPECT_THROW(answer([](auto& then) { then.reduce(1, kGrads, ReduceOp::mean); }), std::logic_error) << "not all of it is ready";
+  EXPECT_THROW(answer([](auto& then) { then.reduce(1, kGrads, ReduceOp::mean, 1); }), std::logic_error)
+      << "not ready yet";
+  EXPECT_THROW(answer([](auto& then) { then.reduce(1, kGrads, ReduceOp::mean); }), std::logic_error)
+      << "not all of it is ready";
   EXPECT_THROW(answer([](auto& then) { then.reduce(1, kParams, ReduceOp::mean, 0); }), std::logic_error);
 }
 
@@ -125,7 +138,8 @@ TEST(WorkerHostActions, AStepReportsAllItsBucketsInOrderOrNone) {
 
 TEST(WorkerHostActions, ComputeBelongsAfterStepDoneAndBeforeStopped) {
   // An answer that came during the step is told first: the step's own gradients have not been applied yet.
-  Stage early({.on_started = [](auto& then) { then.push_pull(1, staged(0)), then.compute(); }, .on_done = [](auto& then) { then.compute(); }});
+  Stage early({.on_started = [](auto& then) { then.push_pull(1, staged(0)), then.compute(); },
+               .on_done = [](auto& then) { then.compute(); }});
   early.host.start(0);
   early.host.replied({.shard = 0, .exchange = 1});
   early.host.replied({.shard = 1, .exchange = 1});

@@ -1,8 +1,8 @@
 #include "strategies/host/worker_host.hpp"
 
-#include <gtest/gtest.h>
-
 #include <stdexcept>
+
+#include <gtest/gtest.h>
 
 #include "tests/strategies/scripted.hpp"
 
@@ -14,7 +14,9 @@ using Names = std::vector<std::string>;
 /// A host with noting ports and a half that computes when it may and otherwise does what `script` says.
 struct Stage {
   explicit Stage(ScriptedWorker::Script script, ShardId shards = 1, WorkerHostOptions options = {})
-      : ports(shards), host(std::make_unique<ScriptedWorker>(std::move(script)), {ports, &ports, &ports, &ports}, std::move(options), &events) {}
+      : ports(shards),
+        host(std::make_unique<ScriptedWorker>(std::move(script)), {ports, &ports, &ports, &ports}, std::move(options),
+             &events) {}
   NotingPorts ports;
   EventNames events;
   WorkerHost host;
@@ -47,7 +49,8 @@ TEST(WorkerHost, LateArrivalsAreToldAtTheStepsEndBeforeStepDoneInOrder) {
   EXPECT_EQ(s.events.names, Names{}) << "told during a step";
   EXPECT_EQ(s.host.membership().epoch, 0U);
   s.host.step_done(0, {});
-  EXPECT_EQ(s.events.names, (Names{"Replied", "DeadlinePassed", "Replied", "ExchangeDone", "MembershipChanged", "StepDone"}));
+  EXPECT_EQ(s.events.names,
+            (Names{"Replied", "DeadlinePassed", "Replied", "ExchangeDone", "MembershipChanged", "StepDone"}));
   EXPECT_EQ(s.host.membership().epoch, 4U);
 }
 
@@ -77,9 +80,11 @@ TEST(WorkerHost, AnExchangeIsDoneWhenEveryShardHasAnswered) {
 }
 
 TEST(WorkerHost, AFragmentAsksItsShardsOnly) {
-  Stage s([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
-    if (std::holds_alternative<Started>(event)) then.push_pull(1, kParams, {.first = 1, .count = 2});
-  }, 4);
+  Stage s(
+      [](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+        if (std::holds_alternative<Started>(event)) then.push_pull(1, kParams, {.first = 1, .count = 2});
+      },
+      4);
   s.host.start(0);
   EXPECT_EQ(s.ports.calls, (Names{"send 1", "send 2"}));
   s.host.replied({.shard = 2, .exchange = 1});
@@ -246,8 +251,10 @@ TEST(WorkerHost, ASendWithoutCreditIsToldBeforeTheNextStepDone) {
 TEST(WorkerHost, RandomnessDependsOnSeedWorkerAndStepOnly) {
   std::vector<double> drawn;
   const auto draw = [&](WorkerId self, Step first) {
-    Stage s(always_compute([&](const WorkerEvent&, const WorkerContext& context, WorkerActions&) { drawn.push_back(context.random().uniform()); }), 1,
-            {.self = self, .seed = 5});
+    Stage s(always_compute([&](const WorkerEvent&, const WorkerContext& context, WorkerActions&) {
+              drawn.push_back(context.random().uniform());
+            }),
+            1, {.self = self, .seed = 5});
     s.host.start(first);
   };
   draw(0, 0), draw(0, 0), draw(1, 0), draw(0, 1);

@@ -12,16 +12,18 @@ using namespace std::chrono_literals;
 /// At every StepDone an exchange with both shards that it waits for (`overlap` false) or not.
 struct Stage {
   explicit Stage(bool overlap)
-      : ports(2), host(std::make_unique<ScriptedWorker>([overlap](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
-                         if (std::holds_alternative<Started>(event)) then.compute();
-                         if (const auto* done = std::get_if<StepDone>(&event)) {
-                           then.apply(fill(kAcc, 0));
-                           then.push_pull(done->step, overlap ? staged(0) : kParams);
-                           if (overlap) then.compute();
-                         }
-                         if (std::holds_alternative<ExchangeDone>(event) && !overlap) then.compute();
-                       }),
-                       {ports, &ports}, {}, &events) {
+      : ports(2),
+        host(std::make_unique<ScriptedWorker>(
+                 [overlap](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+                   if (std::holds_alternative<Started>(event)) then.compute();
+                   if (const auto* done = std::get_if<StepDone>(&event)) {
+                     then.apply(fill(kAcc, 0));
+                     then.push_pull(done->step, overlap ? staged(0) : kParams);
+                     if (overlap) then.compute();
+                   }
+                   if (std::holds_alternative<ExchangeDone>(event) && !overlap) then.compute();
+                 }),
+             {ports, &ports}, {}, &events) {
     host.start(0);
   }
   void pass(Duration time) { ports.clock.advance(time); }
@@ -94,12 +96,13 @@ TEST(WorkerHostTime, DelayCountsTheStepsBetweenSendingAndApplying) {
 
   NotingPorts ports;
   EventNames events;
-  WorkerHost host(std::make_unique<ScriptedWorker>([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
-                    const auto* done = std::get_if<StepDone>(&event);
-                    if (done && done->step == 0) then.push_pull(0, staged(0));
-                    if (done || std::holds_alternative<Started>(event)) then.compute();
-                  }),
-                  {ports, &ports}, {}, &events);
+  WorkerHost host(
+      std::make_unique<ScriptedWorker>([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+        const auto* done = std::get_if<StepDone>(&event);
+        if (done && done->step == 0) then.push_pull(0, staged(0));
+        if (done || std::holds_alternative<Started>(event)) then.compute();
+      }),
+      {ports, &ports}, {}, &events);
   host.start(0);
   for (int step = 0; step < 4; ++step) host.step_done(0, {});
   host.replied({.shard = 0, .exchange = 0, .staleness = 3});
@@ -113,11 +116,12 @@ TEST(WorkerHostTime, DelayCountsTheStepsBetweenSendingAndApplying) {
 TEST(WorkerHostTime, ACollectiveThatWaitedForItsLastMemberIsWait) {
   NotingPorts ports;
   EventNames events;
-  WorkerHost host(std::make_unique<ScriptedWorker>([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
-                    if (std::holds_alternative<StepDone>(event)) return then.reduce(1, kGrads, ReduceOp::mean);
-                    then.compute();
-                  }),
-                  {ports, nullptr, &ports}, {}, &events);
+  WorkerHost host(
+      std::make_unique<ScriptedWorker>([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+        if (std::holds_alternative<StepDone>(event)) return then.reduce(1, kGrads, ReduceOp::mean);
+        then.compute();
+      }),
+      {ports, nullptr, &ports}, {}, &events);
   host.start(0);
   host.step_done(0, {});
   ports.clock.advance(10ms);
