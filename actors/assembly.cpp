@@ -58,7 +58,12 @@ SystemConfig::SystemConfig() {
 }
 
 Assembly::Assembly(caf::actor_system& system, const Blueprint& plan, nn::Backend& backend, const core::Clock& clock)
-    : system_(system), plan_(plan), backend_(backend), clock_(clock), memory_(std::make_shared<core::HostAllocator>()), self_(system) {}
+    : system_(system),
+      plan_(plan),
+      backend_(backend),
+      clock_(clock),
+      memory_(std::make_shared<core::HostAllocator>()),
+      self_(system) {}
 
 core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const ConsoleOptions& console) {
   const auto* checkpoint = beginning.checkpoint.get();
@@ -76,15 +81,33 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
   for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) threads += settings.threads(worker);
   threads = std::clamp(threads, 1, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
   company_.evaluator = system_.spawn<caf::detached>(
-      evaluator, EvaluatorSetup{plan_.graph, &backend_,
-                                {.batch = std::min(kEvaluationBatch, plan_.source.test->size()), .threads = threads, .arenas = memory_.get(), .training = false},
+      evaluator, EvaluatorSetup{plan_.graph,
+                                &backend_,
+                                {.batch = std::min(kEvaluationBatch, plan_.source.test->size()),
+                                 .threads = threads,
+                                 .arenas = memory_.get(),
+                                 .training = false},
                                 plan_.source.test});
-  company_.recorder = system_.spawn<caf::detached>(recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, beginning.notes, &clock_});
+  company_.recorder = system_.spawn<caf::detached>(
+      recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, beginning.notes, &clock_});
 
-  CoordinatorSetup setup{.settings = plan_.settings, .graph = plan_.graph, .layout = layout_, .needs = plan_.needs, .book = plan_.book,
-                         .started = {}, .before = {}, .resumed = checkpoint != nullptr, .memory = memory_.get(), .clock = &clock_};
-  setup.started = {.name = settings.run.name, .directory = beginning.directory->path(), .strategy = settings.strategy,
-                   .model = plan_.graph->name(), .dataset = settings.data.name, .workers = plan_.workers, .servers = plan_.servers,
+  CoordinatorSetup setup{.settings = plan_.settings,
+                         .graph = plan_.graph,
+                         .layout = layout_,
+                         .needs = plan_.needs,
+                         .book = plan_.book,
+                         .started = {},
+                         .before = {},
+                         .resumed = checkpoint != nullptr,
+                         .memory = memory_.get(),
+                         .clock = &clock_};
+  setup.started = {.name = settings.run.name,
+                   .directory = beginning.directory->path(),
+                   .strategy = settings.strategy,
+                   .model = plan_.graph->name(),
+                   .dataset = settings.data.name,
+                   .workers = plan_.workers,
+                   .servers = plan_.servers,
                    .epochs = static_cast<std::uint32_t>(settings.run.epochs),
                    .parameters = static_cast<std::uint64_t>(plan_.graph->parameter_count()),
                    .epoch_samples = static_cast<std::uint64_t>(plan_.source.train->size()),
@@ -100,16 +123,28 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
   return company_.coordinator;
 }
 
-core::Result<void> Assembly::spawn_workers(const Beginning& beginning, const std::shared_ptr<const std::vector<float>>& parameters) {
+core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
+                                           const std::shared_ptr<const std::vector<float>>& parameters) {
   const auto& settings = *plan_.settings;
   const auto* checkpoint = beginning.checkpoint.get();
   for (std::uint32_t w = 0; w < plan_.workers; ++w) {
-    const nn::CompileOptions compile{.batch = settings.batch(w), .threads = settings.threads(w), .seed = static_cast<std::uint64_t>(settings.run.seed),
+    const nn::CompileOptions compile{.batch = settings.batch(w),
+                                     .threads = settings.threads(w),
+                                     .seed = static_cast<std::uint64_t>(settings.run.seed),
                                      .arenas = memory_.get()};
-    WorkerSetup setup{.self = w, .workers = plan_.workers, .seed = compile.seed, .graph = plan_.graph, .backend = &backend_, .compile = compile,
-                      .strategy = plan_.strategy, .train = settings.train, .total_epochs = static_cast<double>(settings.run.epochs),
-                      .parameters = parameters, .velocity = beginning_velocity(checkpoint, static_cast<int>(w)),
-                      .first_step = first_step(plan_, checkpoint, w), .clock = &clock_};
+    WorkerSetup setup{.self = w,
+                      .workers = plan_.workers,
+                      .seed = compile.seed,
+                      .graph = plan_.graph,
+                      .backend = &backend_,
+                      .compile = compile,
+                      .strategy = plan_.strategy,
+                      .train = settings.train,
+                      .total_epochs = static_cast<double>(settings.run.epochs),
+                      .parameters = parameters,
+                      .velocity = beginning_velocity(checkpoint, static_cast<int>(w)),
+                      .first_step = first_step(plan_, checkpoint, w),
+                      .clock = &clock_};
     company_.workers.push_back(system_.spawn<caf::detached>(worker, std::move(setup)));
   }
   std::vector<decltype(self_->request(company_.workers[0], kPrepareDeadline, Prepare{}))> asked;
@@ -121,27 +156,35 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning, const std
           if (!prepared.error.empty()) {
             result = core::fail(prepared.code, prepared.error);
           } else if (w > 0 && layout_ && layout.layout->fingerprint() != layout_->fingerprint()) {
-            result = core::fail(core::Errc::config, fmt::format("worker {} lays its parameters out otherwise than worker 0 and cannot exchange "
-                                                                "them in place: use one batch size for all workers", w));
+            result =
+                core::fail(core::Errc::config,
+                           fmt::format("worker {} lays its parameters out otherwise than worker 0 and cannot exchange "
+                                       "them in place: use one batch size for all workers",
+                                       w));
           } else {
             layout_ = layout.layout;
           }
         },
-        [&](const caf::error& error) { result = core::fail(core::Errc::timeout, fmt::format("worker {} did not get ready: {}", w, system_.render(error))); });
+        [&](const caf::error& error) {
+          result =
+              core::fail(core::Errc::timeout, fmt::format("worker {} did not get ready: {}", w, system_.render(error)));
+        });
   }
   return result;
 }
 
 core::Result<void> Assembly::spawn_servers(const Beginning& beginning, const std::vector<float>& parameters) {
-  const auto cut = [&](const std::vector<float>& canonical, std::vector<std::shared_ptr<core::Buffer>>& shards) -> core::Result<void> {
+  const auto cut = [&](const std::vector<float>& canonical,
+                       std::vector<std::shared_ptr<core::Buffer>>& shards) -> core::Result<void> {
     auto arena = core::Buffer::allocate(*memory_, layout_->arena_floats());
     if (!arena) return tl::unexpected(arena.error());
     layout_->from_canonical(canonical, arena->view());
     for (std::uint32_t s = 0; s < plan_.servers; ++s) {
       const auto slice = transport::slice_of(arena->size(), s, plan_.servers);
       if (slice.count == 0) {
-        return core::fail(core::Errc::config, fmt::format("cluster.servers = {}: the model's {} parameters are too few for so many shards", plan_.servers,
-                                                          parameters.size()));
+        return core::fail(core::Errc::config,
+                          fmt::format("cluster.servers = {}: the model's {} parameters are too few for so many shards",
+                                      plan_.servers, parameters.size()));
       }
       auto shard = core::Buffer::allocate(*memory_, slice.count);
       if (!shard) return tl::unexpected(shard.error());
@@ -152,15 +195,20 @@ core::Result<void> Assembly::spawn_servers(const Beginning& beginning, const std
   };
   std::vector<std::shared_ptr<core::Buffer>> centers;
   if (auto done = cut(parameters, centers); !done) return done;
-  std::vector<std::vector<std::shared_ptr<core::Buffer>>> states;   // by k, by shard
+  std::vector<std::vector<std::shared_ptr<core::Buffer>>> states;  // by k, by shard
   for (int k = 0; k < plan_.needs.server_states; ++k) {
     const auto saved = find(beginning.checkpoint.get(), server_state_prefix(k));
     states.emplace_back();
     if (auto done = cut(saved ? *saved : std::vector<float>(parameters.size()), states.back()); !done) return done;
   }
   for (std::uint32_t s = 0; s < plan_.servers; ++s) {
-    ServerSetup setup{.self = s, .workers = plan_.workers, .strategy = plan_.strategy, .kernels = &backend_.kernels(), .center = centers[s],
-                      .states = {}, .clock = &clock_};
+    ServerSetup setup{.self = s,
+                      .workers = plan_.workers,
+                      .strategy = plan_.strategy,
+                      .kernels = &backend_.kernels(),
+                      .center = centers[s],
+                      .states = {},
+                      .clock = &clock_};
     for (const auto& state : states) setup.states.push_back(state[s]);
     company_.servers.push_back(system_.spawn<caf::detached>(server, std::move(setup)));
   }
@@ -170,7 +218,8 @@ core::Result<void> Assembly::spawn_servers(const Beginning& beginning, const std
 void Assembly::spawn_loaders() {
   const auto& data = plan_.settings->data;
   for (std::uint32_t w = 0; w < plan_.workers; ++w) {
-    company_.loaders.push_back(system_.spawn(loader, LoaderSetup{w, plan_.source.train, plan_.settings->batch(w), data.prefetch, data.decode_threads, &clock_}));
+    company_.loaders.push_back(system_.spawn(loader, LoaderSetup{w, plan_.source.train, plan_.settings->batch(w),
+                                                                 data.prefetch, data.decode_threads, &clock_}));
   }
 }
 
@@ -181,7 +230,9 @@ core::Result<void> Assembly::finish(const RunEnd& end) {
           [&](const Finished& finished) {
             if (!finished.error.empty()) result = core::fail(core::Errc::io, finished.error);
           },
-          [&](const caf::error& error) { result = core::fail(core::Errc::timeout, "recorder: " + system_.render(error)); });
+          [&](const caf::error& error) {
+            result = core::fail(core::Errc::timeout, "recorder: " + system_.render(error));
+          });
   halt();
   return result;
 }

@@ -20,7 +20,7 @@ class SystemConfig : public caf::actor_system_config {
 
 /// What a company begins with.
 struct Beginning {
-  std::shared_ptr<const Checkpoint> checkpoint;     // null: a new run
+  std::shared_ptr<const Checkpoint> checkpoint;  // null: a new run
   std::shared_ptr<const RunDirectory> directory;
   std::shared_ptr<nn::CheckpointStore> checkpoints;
   std::vector<Note> notes;
@@ -38,7 +38,8 @@ class Assembly {
   [[nodiscard]] core::Result<void> finish(const RunEnd& end);
 
  private:
-  [[nodiscard]] core::Result<void> spawn_workers(const Beginning& beginning, const std::shared_ptr<const std::vector<float>>& parameters);
+  [[nodiscard]] core::Result<void> spawn_workers(const Beginning& beginning,
+                                                 const std::shared_ptr<const std::vector<float>>& parameters);
   [[nodiscard]] core::Result<void> spawn_servers(const Beginning& beginning, const std::vector<float>& parameters);
   void spawn_loaders();
   void halt();

@@ -14,13 +14,13 @@ namespace troupe::actors {
 
 struct Blueprint {
   std::shared_ptr<const Settings> settings;
-  data::Source source;                              // empty when the data set was not opened
+  data::Source source;  // empty when the data set was not opened
   std::shared_ptr<const nn::Graph> graph;
   std::shared_ptr<const strategies::Strategy> strategy;
   strategies::Needs needs;
   std::uint32_t workers = 1;
-  std::uint32_t servers = 0;                        // 0 when the strategy needs none
-  std::shared_ptr<data::LeaseBook> book;            // null when the data set was not opened
+  std::uint32_t servers = 0;              // 0 when the strategy needs none
+  std::shared_ptr<data::LeaseBook> book;  // null when the data set was not opened
 };
 
 /// Errors: those of the parts, Errc::config or data. Without `open_data` a data set that is not there is no error.

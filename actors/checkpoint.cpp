@@ -9,8 +9,11 @@ namespace troupe::actors {
 namespace {
 
 std::string to_text(const RunTotals& totals) {
-  return nlohmann::json{{"worker_steps", totals.worker_steps}, {"steps", totals.steps}, {"samples", totals.samples},
-                        {"train_s", totals.train_s}, {"wall_s", totals.wall_s}}
+  return nlohmann::json{{"worker_steps", totals.worker_steps},
+                        {"steps", totals.steps},
+                        {"samples", totals.samples},
+                        {"train_s", totals.train_s},
+                        {"wall_s", totals.wall_s}}
       .dump();
 }
 
@@ -34,8 +37,11 @@ core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& che
     for (auto& tensor : nn::canonical_tensors(*checkpoint.graph, vector, prefix)) tensors.push_back(std::move(tensor));
     if (!prefix.empty()) prefixes += (prefixes.empty() ? "" : " ") + prefix;
   }
-  const nn::Metadata metadata{{"model", checkpoint.graph->name()}, {"strategy", checkpoint.strategy}, {"leases", checkpoint.leases},
-                              {"state", prefixes}, {"totals", to_text(checkpoint.totals)}};
+  const nn::Metadata metadata{{"model", checkpoint.graph->name()},
+                              {"strategy", checkpoint.strategy},
+                              {"leases", checkpoint.leases},
+                              {"state", prefixes},
+                              {"totals", to_text(checkpoint.totals)}};
   return store.save(static_cast<std::int64_t>(checkpoint.step), tensors, metadata);
 }
 
@@ -44,7 +50,10 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
   checkpoint.graph = graph;
   std::string prefixes;
   std::string totals;
-  for (const auto& [key, field] : {std::pair{"strategy", &checkpoint.strategy}, {"leases", &checkpoint.leases}, {"state", &prefixes}, {"totals", &totals}}) {
+  for (const auto& [key, field] : {std::pair{"strategy", &checkpoint.strategy},
+                                   {"leases", &checkpoint.leases},
+                                   {"state", &prefixes},
+                                   {"totals", &totals}}) {
     auto text = file.text(key);
     if (!text) return tl::unexpected(text.error());
     *field = std::move(*text);

@@ -16,25 +16,25 @@ namespace troupe::actors {
 
 /// Sums over the run's life, across resumes.
 struct RunTotals {
-  std::vector<std::uint64_t> worker_steps;   // by rank: where each worker's half goes on
+  std::vector<std::uint64_t> worker_steps;  // by rank: where each worker's half goes on
   std::uint64_t steps = 0;
   std::uint64_t samples = 0;
-  double train_s = 0;                        // training time
+  double train_s = 0;  // training time
   double wall_s = 0;
 };
 
 struct Checkpoint {
-  std::uint64_t step = 0;                                  // over all workers; names the file
+  std::uint64_t step = 0;  // over all workers; names the file
   std::shared_ptr<const nn::Graph> graph;
-  std::map<std::string, std::vector<float>> vectors;       // by prefix: "" parameters, "optimizer.velocity.", …
-  std::string leases;                                      // data::LeaseBook::state()
-  std::string strategy;                                    // its name: whose state this is
+  std::map<std::string, std::vector<float>> vectors;  // by prefix: "" parameters, "optimizer.velocity.", …
+  std::string leases;                                 // data::LeaseBook::state()
+  std::string strategy;                               // its name: whose state this is
   RunTotals totals;
 };
 
 /// Prefix of a worker's optimizer state: one for all, or its own.
-[[nodiscard]] std::string velocity_prefix(int worker);     // below 0: "optimizer.velocity."
-[[nodiscard]] std::string server_state_prefix(int k);      // "server.state.0."
+[[nodiscard]] std::string velocity_prefix(int worker);  // below 0: "optimizer.velocity."
+[[nodiscard]] std::string server_state_prefix(int k);   // "server.state.0."
 
 /// Writes a new generation; the path comes back. Errors: nn::CheckpointStore::save.
 [[nodiscard]] core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& checkpoint);

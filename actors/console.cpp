@@ -1,5 +1,7 @@
 #include "actors/console.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -8,8 +10,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ using std::chrono_literals::operator""s;
 
 constexpr core::Duration kLivePeriod = 100ms;
 constexpr core::Duration kPlainPeriod = 5s;
-constexpr double kRateWindow = 0.5;   // seconds of work between two looks at a worker's speed
+constexpr double kRateWindow = 0.5;  // seconds of work between two looks at a worker's speed
 
 std::string_view environment(const char* name) {
   const char* value = std::getenv(name);
@@ -78,8 +78,12 @@ struct Console::State {
   using Mode = ConsoleOptions::Mode;
 
   State(const ConsoleOptions& options, const core::Clock& clock)
-      : mode(decided(options)), unicode(speaks_utf8()), stop(options.stop), clock(clock),
-        region(options.stream, options.color && mode == Mode::live && environment("NO_COLOR").empty()), last(clock.now()) {}
+      : mode(decided(options)),
+        unicode(speaks_utf8()),
+        stop(options.stop),
+        clock(clock),
+        region(options.stream, options.color && mode == Mode::live && environment("NO_COLOR").empty()),
+        last(clock.now()) {}
 
   /// Above the live lines, or just out.
   void print(const StyledLine& line) {
@@ -104,8 +108,10 @@ struct Console::State {
       p.images_per_s += r.images_per_s;
     }
     const auto epoch_samples = static_cast<double>(std::max<std::uint64_t>(run.epoch_samples, 1));
-    const double done = std::clamp(run.epoch_position + static_cast<double>(samples) / epoch_samples, 0.0, static_cast<double>(p.epochs));
-    p.epoch = std::min(static_cast<std::uint32_t>(done) + 1, p.epochs);
+    const double done = std::clamp(run.epoch_position + static_cast<double>(samples) / epoch_samples, 0.0,
+                                   static_cast<double>(p.epochs));
+    // An epoch is over when its evaluation is: until then all of it is done.
+    p.epoch = std::min({static_cast<std::uint32_t>(done), epochs_reported, p.epochs - 1}) + 1;
     p.fraction = std::min(done - (p.epoch - 1), 1.0);
     if (p.images_per_s > 0) {
       p.epoch_left_s = (1 - p.fraction) * epoch_samples / p.images_per_s;
@@ -116,7 +122,9 @@ struct Console::State {
 
   void refresh() {
     if (stop.stop_requested() && !std::exchange(told_of_stop, true))
-      print(note_line({Note::Level::info, "stopping: finishing the current step and saving a checkpoint; press Ctrl-C again to leave at once"}));
+      print(note_line(
+          {Note::Level::info,
+           "stopping: finishing the current step and saving a checkpoint; press Ctrl-C again to leave at once"}));
     if (mode == Mode::quiet || rows.empty() || ended) return;
     const auto now = clock.now();
     if (now - last < (mode == Mode::live ? kLivePeriod : kPlainPeriod)) return;
@@ -130,9 +138,10 @@ struct Console::State {
   void draw() {
     const auto size = region.size();
     std::vector<StyledLine> lines;
-    const std::size_t space = size.rows > 3 ? size.rows - 3 : 1;   // the bar, a count of who is left out, the cursor
+    const std::size_t space = size.rows > 3 ? size.rows - 3 : 1;  // the bar, a count of who is left out, the cursor
     const std::size_t shown = rows.size() <= space + 1 ? rows.size() : space;
-    for (std::size_t i = 0; i < shown; ++i) lines.push_back(worker_line(rows[i].latest, rows[i].images_per_s, size.columns));
+    for (std::size_t i = 0; i < shown; ++i)
+      lines.push_back(worker_line(rows[i].latest, rows[i].images_per_s, size.columns));
     if (shown < rows.size()) lines.emplace_back(fmt::format("and {} more workers", rows.size() - shown), Style::dim);
     lines.push_back(bar_line(position(), size.columns - 1, unicode));
     region.draw(lines);
@@ -145,6 +154,7 @@ struct Console::State {
       steps += r.latest.steps;
       loss += r.latest.loss / static_cast<double>(rows.size());
     }
+    if (std::exchange(steps_printed, steps) == steps) return;  // nothing new: an evaluation, a checkpoint
     print(progress_line(position(), steps, loss));
   }
 
@@ -153,18 +163,22 @@ struct Console::State {
   std::stop_token stop;
   const core::Clock& clock;
   LiveRegion region;
-  core::Duration last;               // when something was drawn
+  core::Duration last;  // when something was drawn
   RunStarted run;
-  std::vector<Row> rows;             // by worker
+  std::vector<Row> rows;  // by worker
+  std::uint32_t epochs_reported = 0;
+  std::uint64_t steps_printed = 0;
   bool told_of_stop = false;
   bool ended = false;
 };
 
-Console::Console(const ConsoleOptions& options, const core::Clock& clock) : state_(std::make_unique<State>(options, clock)) {}
+Console::Console(const ConsoleOptions& options, const core::Clock& clock)
+    : state_(std::make_unique<State>(options, clock)) {}
 Console::~Console() = default;
 
 void Console::started(const RunStarted& run) {
   state_->run = run;
+  state_->epochs_reported = static_cast<std::uint32_t>(run.epoch_position);
   state_->print(started_line(run));
 }
 
@@ -174,8 +188,9 @@ void Console::progress(const WorkerProgress& progress) {
 }
 
 void Console::epoch(const EpochReport& report) {
+  state_->epochs_reported = report.epoch;
   state_->print(epoch_line(report));
-  state_->last = state_->clock.now();   // a line of progress beside it would say nothing new
+  state_->last = state_->clock.now();  // a line of progress beside it would say nothing new
 }
 
 void Console::note(const Note& note) {

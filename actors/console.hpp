@@ -15,16 +15,16 @@ namespace troupe::actors {
 
 struct ConsoleOptions {
   enum class Mode : std::uint8_t { automatic, live, plain, quiet };
-  Mode mode = Mode::automatic;    // automatic: live when the stream is a terminal
-  bool color = true;              // NO_COLOR and plain switch it off
-  std::FILE* stream = stderr;     // not owned
-  std::stop_token stop{};         // once requested, a note says what happens now: only the console knows where to write it
+  Mode mode = Mode::automatic;  // automatic: live when the stream is a terminal
+  bool color = true;            // NO_COLOR and plain switch it off
+  std::FILE* stream = stderr;   // not owned
+  std::stop_token stop{};  // once requested, a note says what happens now: only the console knows where to write it
 };
 
 class Console {
  public:
   Console(const ConsoleOptions& options, const core::Clock& clock);  // the clock outlives it
-  ~Console();                     // leaves a visible cursor below what was drawn
+  ~Console();                                                        // leaves a visible cursor below what was drawn
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 

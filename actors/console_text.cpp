@@ -11,10 +11,12 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::size_t kWideColumns = 110;   // below, a worker's line is shortened to what fits 80
+constexpr std::size_t kWideColumns = 110;  // below, a worker's line is shortened to what fits 80
 
 /// "workers" for any number but one.
-std::string counted(std::uint64_t number, const char* noun) { return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s"); }
+std::string counted(std::uint64_t number, const char* noun) {
+  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s");
+}
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 
@@ -22,11 +24,14 @@ double busy_s(const WorkerProgress& w) { return w.compute_s + w.exchange_s + w.w
 
 double rate(std::uint64_t samples, double seconds) { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 
-std::string rate_text(double images_per_s) { return grouped(static_cast<std::uint64_t>(std::llround(std::max(0.0, images_per_s)))); }
+std::string rate_text(double images_per_s) {
+  return grouped(static_cast<std::uint64_t>(std::llround(std::max(0.0, images_per_s))));
+}
 
 std::string staleness_text(double mean, std::uint64_t most) { return fmt::format("{:.1f} ({})", mean, most); }
 
-StyledLine closing_row(const std::string& label, const TimeShares& time, double images_per_s, const std::string& staleness) {
+StyledLine closing_row(const std::string& label, const TimeShares& time, double images_per_s,
+                       const std::string& staleness) {
   StyledLine row(fmt::format("{:>6}", label), Style::bold);
   const double total = time.total_s();
   for (const double part : {time.compute_s, time.exchange_s, time.wait_s, time.load_s})
@@ -56,7 +61,9 @@ std::string clock_time(double seconds) {
   return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
-std::string loss_text(double loss) { return std::isfinite(loss) && std::abs(loss) < 10 ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss); }
+std::string loss_text(double loss) {
+  return std::isfinite(loss) && std::abs(loss) < 10 ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss);
+}
 
 std::vector<int> percentages(const std::vector<double>& parts) {
   const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
@@ -67,7 +74,8 @@ std::vector<int> percentages(const std::vector<double>& parts) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto exact = [&](std::size_t i) { return 100 * parts[i] / sum; };
   for (const auto i : order) whole[i] = static_cast<int>(exact(i));
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return exact(a) - whole[a] > exact(b) - whole[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return exact(a) - whole[a] > exact(b) - whole[b]; });
   const int missing = 100 - std::accumulate(whole.begin(), whole.end(), 0);
   for (int i = 0; i < missing; ++i) ++whole[order[static_cast<std::size_t>(i) % order.size()]];
   return whole;
@@ -75,7 +83,8 @@ std::vector<int> percentages(const std::vector<double>& parts) {
 
 StyledLine started_line(const RunStarted& run) {
   StyledLine line(run.name, Style::bold);
-  line.add(fmt::format(": {} on {}, {} ({} parameters), {}", run.strategy, run.dataset, run.model, grouped(run.parameters), counted(run.workers, "worker")));
+  line.add(fmt::format(": {} on {}, {} ({} parameters), {}", run.strategy, run.dataset, run.model,
+                       grouped(run.parameters), counted(run.workers, "worker")));
   if (run.servers > 0) line.add(fmt::format(", {}", counted(run.servers, "server")));
   line.add(fmt::format(", {} of {} samples", counted(run.epochs, "epoch"), grouped(run.epoch_samples)));
   if (run.epoch_position > 0) line.add(fmt::format(", going on from epoch {:.2f}", run.epoch_position));
@@ -87,7 +96,8 @@ StyledLine worker_line(const WorkerProgress& worker, double images_per_s, std::s
   const bool wide = columns >= kWideColumns;
   StyledLine line(fmt::format("worker {}", worker.worker), Style::bold);
   const auto steps = grouped(worker.steps), speed = rate_text(images_per_s), loss = loss_text(worker.loss);
-  line.add(wide ? fmt::format("  step {:>8}  {:>7} images/s  loss {}", steps, speed, loss) : fmt::format(" {:>7}  {:>6}/s  loss {}", steps, speed, loss));
+  line.add(wide ? fmt::format("  step {:>8}  {:>7} images/s  loss {}", steps, speed, loss)
+                : fmt::format(" {:>7}  {:>6}/s  loss {}", steps, speed, loss));
   if (wide && worker.staleness_count > 0) line.add(fmt::format("  staleness {:.1f}", mean_staleness(worker)));
   line.add(wide ? "  [compute " : "  [comp ").add(std::to_string(shares[0]), Style::green);
   line.add(" exch ").add(std::to_string(shares[1]), standing_still(shares[1]));
@@ -98,8 +108,9 @@ StyledLine worker_line(const WorkerProgress& worker, double images_per_s, std::s
 
 StyledLine bar_line(const Position& position, std::size_t columns, bool unicode) {
   const std::string before = fmt::format("epoch {}/{}  ", position.epoch, position.epochs);
-  const std::string after = fmt::format("  {:>3} %  {} images/s  {} left, {} to the end", static_cast<int>(100 * position.fraction),
-                                        rate_text(position.images_per_s), clock_time(position.epoch_left_s), clock_time(position.run_left_s));
+  const std::string after =
+      fmt::format("  {:>3} %  {} images/s  {} left, {} to the end", static_cast<int>(100 * position.fraction),
+                  rate_text(position.images_per_s), clock_time(position.epoch_left_s), clock_time(position.run_left_s));
   constexpr std::size_t kShortest = 8, kLongest = 40;
   const std::size_t others = before.size() + after.size();
   const std::size_t width = std::clamp(columns > others ? columns - others : 0, kShortest, kLongest);
@@ -111,9 +122,9 @@ StyledLine bar_line(const Position& position, std::size_t columns, bool unicode)
 }
 
 StyledLine progress_line(const Position& position, std::uint64_t steps, double loss) {
-  return StyledLine(fmt::format("epoch {}/{}  {:>3} %  step {}  {} images/s  loss {}  {} to the end", position.epoch, position.epochs,
-                                static_cast<int>(100 * position.fraction), grouped(steps), rate_text(position.images_per_s), loss_text(loss),
-                                clock_time(position.run_left_s)));
+  return StyledLine(fmt::format("epoch {}/{}  {:>3} %  step {}  {} images/s  loss {}  {} to the end", position.epoch,
+                                position.epochs, static_cast<int>(100 * position.fraction), grouped(steps),
+                                rate_text(position.images_per_s), loss_text(loss), clock_time(position.run_left_s)));
 }
 
 StyledLine epoch_line(const EpochReport& r) {
@@ -136,21 +147,26 @@ std::vector<StyledLine> closing_table(const RunEnd& end, const std::string& dire
   const Summary& s = end.summary;
   std::vector<StyledLine> lines;
   if (!s.per_worker.empty()) {
-    lines.emplace_back(fmt::format("{:>6} {:>13} {:>13} {:>13} {:>13}  {:>8}  stale", "worker", "compute", "exchange", "wait", "load", "images/s"), Style::dim);
+    lines.emplace_back(fmt::format("{:>6} {:>13} {:>13} {:>13} {:>13}  {:>8}  stale", "worker", "compute", "exchange",
+                                   "wait", "load", "images/s"),
+                       Style::dim);
     for (const auto& w : s.per_worker)
-      lines.push_back(closing_row(std::to_string(w.worker), {w.compute_s, w.exchange_s, w.wait_s, w.load_s}, rate(w.samples, busy_s(w)),
+      lines.push_back(closing_row(std::to_string(w.worker), {w.compute_s, w.exchange_s, w.wait_s, w.load_s},
+                                  rate(w.samples, busy_s(w)),
                                   w.staleness_count > 0 ? staleness_text(mean_staleness(w), w.staleness_max) : "-"));
     const bool measured = std::ranges::any_of(s.per_worker, [](const auto& w) { return w.staleness_count > 0; });
     if (s.per_worker.size() > 1)
-      lines.push_back(closing_row("all", average_time(s.per_worker), s.images_per_s, measured ? staleness_text(s.staleness_mean, s.staleness_max) : "-"));
+      lines.push_back(closing_row("all", average_time(s.per_worker), s.images_per_s,
+                                  measured ? staleness_text(s.staleness_mean, s.staleness_max) : "-"));
   }
   StyledLine result;
-  if (std::isfinite(s.test_accuracy)) {   // it is NaN until the first evaluation
+  if (std::isfinite(s.test_accuracy)) {  // it is NaN until the first evaluation
     result.add(fmt::format("test accuracy {}", percent(s.test_accuracy)), end.failed ? Style::plain : Style::green);
     if (s.test_top5 >= 0) result.add(fmt::format(" (top-5 {})", percent(s.test_top5)));
     result.add(fmt::format(", loss {}, ", loss_text(s.test_loss)));
   }
-  lines.push_back(result.add(fmt::format("{} in {}, {} images/s", counted(s.samples, "sample"), clock_time(s.wall_s), rate_text(s.images_per_s))));
+  lines.push_back(result.add(fmt::format("{} in {}, {} images/s", counted(s.samples, "sample"), clock_time(s.wall_s),
+                                         rate_text(s.images_per_s))));
   if (!directory.empty()) lines.emplace_back(directory);
   return lines;
 }

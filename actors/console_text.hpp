@@ -21,11 +21,11 @@ namespace troupe::actors {
 
 /// Where a run stands.
 struct Position {
-  std::uint32_t epoch = 1;      // the one that is worked on, from 1
+  std::uint32_t epoch = 1;  // the one that is worked on, from 1
   std::uint32_t epochs = 1;
-  double fraction = 0;          // of that epoch, in [0, 1]
-  double images_per_s = 0;      // all workers
-  double epoch_left_s = -1;     // below 0: not known
+  double fraction = 0;       // of that epoch, in [0, 1]
+  double images_per_s = 0;   // all workers
+  double epoch_left_s = -1;  // below 0: not known
   double run_left_s = -1;
 };
 

@@ -7,7 +7,8 @@ namespace troupe::actors {
 CoordinatorState::CoordinatorState() = default;
 CoordinatorState::~CoordinatorState() = default;
 
-CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<CoordinatorState> self, CoordinatorSetup setup) {
+CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<CoordinatorState> self,
+                                            CoordinatorSetup setup) {
   self->state.body = std::make_unique<CoordinatorBody>(self, std::move(setup));
   self->set_down_handler([self](const caf::down_msg& message) { self->state.body->down(message); });
   // An exception here is a bug of the coordinator's own: it ends the run like anybody else's.

@@ -18,14 +18,14 @@ namespace troupe::actors {
 struct CoordinatorSetup {
   std::shared_ptr<const Settings> settings;
   std::shared_ptr<const nn::Graph> graph;
-  std::shared_ptr<const nn::Layout> layout;       // of every worker's arena
+  std::shared_ptr<const nn::Layout> layout;  // of every worker's arena
   strategies::Needs needs;
-  std::shared_ptr<data::LeaseBook> book;          // fresh or restored; the coordinator's from now on
-  RunStarted started;                             // what the recorder shows first
-  RunTotals before;                               // of earlier sessions of this run
+  std::shared_ptr<data::LeaseBook> book;  // fresh or restored; the coordinator's from now on
+  RunStarted started;                     // what the recorder shows first
+  RunTotals before;                       // of earlier sessions of this run
   bool resumed = false;
-  core::Allocator* memory = nullptr;              // of snapshots; outlives the actor
-  const core::Clock* clock = nullptr;             // outlives the actor
+  core::Allocator* memory = nullptr;   // of snapshots; outlives the actor
+  const core::Clock* clock = nullptr;  // outlives the actor
 };
 
 class CoordinatorBody;
@@ -36,6 +36,7 @@ struct CoordinatorState {
   ~CoordinatorState();
 };
 
-[[nodiscard]] CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<CoordinatorState> self, CoordinatorSetup setup);
+[[nodiscard]] CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<CoordinatorState> self,
+                                                          CoordinatorSetup setup);
 
 }  // namespace troupe::actors

@@ -26,7 +26,10 @@ constexpr auto kEvaluateDeadline = std::chrono::minutes(360);
 }  // namespace
 
 CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
-    : self_(self), setup_(std::move(setup)), wants_(setup_.started.workers, 0), progress_(setup_.started.workers, setup_.before),
+    : self_(self),
+      setup_(std::move(setup)),
+      wants_(setup_.started.workers, 0),
+      progress_(setup_.started.workers, setup_.before),
       train_s_(setup_.before.train_s) {
   result_.summary.test_loss = result_.summary.test_accuracy = std::numeric_limits<double>::quiet_NaN();
 }
@@ -77,7 +80,8 @@ void CoordinatorBody::serve(std::uint32_t worker) {
   LeaseGrant grant;
   const auto period = static_cast<std::uint64_t>(setup_.settings->checkpoint.steps);
   while (wants_[worker] > 0) {
-    if (period > 0 && granted_ >= saved_at_step_ + period) setup_.book->pause();  // workers report too rarely to count by
+    if (period > 0 && granted_ >= saved_at_step_ + period)
+      setup_.book->pause();  // workers report too rarely to count by
     const auto lease = setup_.book->grant(worker);
     if (!lease) break;
     --wants_[worker];
@@ -152,7 +156,9 @@ void CoordinatorBody::when_quiet() {
 }
 
 /// No step will follow: a stop was asked for, or the last epoch is done.
-bool CoordinatorBody::last() const { return stop_ || (setup_.book->epoch_done() && setup_.book->epoch() + 1 >= setup_.started.epochs); }
+bool CoordinatorBody::last() const {
+  return stop_ || (setup_.book->epoch_done() && setup_.book->epoch() + 1 >= setup_.started.epochs);
+}
 
 /// Workers hand in what they still hold before the model is looked at for the last time.
 void CoordinatorBody::dismiss(const Next& next) {
@@ -164,7 +170,8 @@ void CoordinatorBody::dismiss(const Next& next) {
               if (--shares_left_ == 0 && !ended_) next();
             },
             [this, worker](const caf::error& error) {
-              fail(core::Errc::timeout, fmt::format("worker {} did not finish: {}", worker, self_->system().render(error)));
+              fail(core::Errc::timeout,
+                   fmt::format("worker {} did not finish: {}", worker, self_->system().render(error)));
             });
   }
 }
@@ -196,8 +203,10 @@ void CoordinatorBody::take_model(const Next& next) {
   const auto checked = [this, next] {
     model_ = std::make_shared<std::vector<float>>(canonical());
     if (core::host_kernels().all_finite(*model_)) return next();
-    fail(core::Errc::diverged, fmt::format("the model's parameters are not finite any more after {} steps over all workers: training "
-                                           "diverged; lower train.lr", progress_.steps()));
+    fail(core::Errc::diverged,
+         fmt::format("the model's parameters are not finite any more after {} steps over all workers: training "
+                     "diverged; lower train.lr",
+                     progress_.steps()));
   };
   if (setup_.needs.model == ModelHome::center) return snapshot_shards(strategies::kCenter, checked);
   snapshot_worker(0, strategies::kParams, checked);
@@ -223,9 +232,14 @@ void CoordinatorBody::evaluate(const Next& next) {
             summary.test_accuracy = static_cast<double>(evaluated.top1) / samples;
             summary.test_top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples;
             const double session_s = train_s_ - setup_.before.train_s;
-            EpochReport report{.epoch = setup_.book->epoch() + 1, .epochs = setup_.started.epochs, .steps = progress_.steps(),
-                               .train_loss = means.loss, .train_accuracy = means.accuracy, .test_loss = summary.test_loss,
-                               .test_accuracy = summary.test_accuracy, .test_top5 = summary.test_top5};
+            EpochReport report{.epoch = setup_.book->epoch() + 1,
+                               .epochs = setup_.started.epochs,
+                               .steps = progress_.steps(),
+                               .train_loss = means.loss,
+                               .train_accuracy = means.accuracy,
+                               .test_loss = summary.test_loss,
+                               .test_accuracy = summary.test_accuracy,
+                               .test_top5 = summary.test_top5};
             report.images_per_s = session_s > 0 ? static_cast<double>(progress_.session_samples()) / session_s : 0;
             report.lr = nn::learning_rate(setup_.settings->train, setup_.book->epoch_position(), setup_.started.epochs,
                                           static_cast<int>(setup_.started.workers));
@@ -233,7 +247,9 @@ void CoordinatorBody::evaluate(const Next& next) {
             self_->send(company_.recorder, report);
             next();
           },
-          [this](const caf::error& error) { fail(core::Errc::timeout, "evaluation: " + self_->system().render(error)); });
+          [this](const caf::error& error) {
+            fail(core::Errc::timeout, "evaluation: " + self_->system().render(error));
+          });
 }
 
 void CoordinatorBody::save(const Next& next) {
@@ -251,7 +267,9 @@ void CoordinatorBody::save(const Next& next) {
               saved(written);
               next();
             },
-            [this](const caf::error& error) { fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error)); });
+            [this](const caf::error& error) {
+              fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error));
+            });
   });
 }
 
@@ -277,13 +295,15 @@ std::vector<std::string> CoordinatorBody::state_prefixes() const {
   const bool velocity = core::state_slots(nn::optimizer_kind(setup_.settings->train)) > 0;
   if (velocity && setup_.needs.worker_state == WorkerState::replicated) prefixes.push_back(velocity_prefix(-1));
   if (velocity && setup_.needs.worker_state == WorkerState::per_worker) {
-    for (int worker = 0; worker < static_cast<int>(setup_.started.workers); ++worker) prefixes.push_back(velocity_prefix(worker));
+    for (int worker = 0; worker < static_cast<int>(setup_.started.workers); ++worker)
+      prefixes.push_back(velocity_prefix(worker));
   }
   for (int k = 0; k < setup_.needs.server_states; ++k) prefixes.push_back(server_state_prefix(k));
   return prefixes;
 }
 
-void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into, const Next& next) {
+void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into,
+                                 const Next& next) {
   if (prefixes.empty()) return next();
   const auto prefix = prefixes.back();
   prefixes.pop_back();
@@ -292,7 +312,8 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
     take_state(prefixes, into, next);
   };
   for (std::uint32_t worker = 0; worker < setup_.started.workers; ++worker) {
-    if (prefix == velocity_prefix(static_cast<int>(worker))) return snapshot_worker(worker, strategies::kVelocity, kept);
+    if (prefix == velocity_prefix(static_cast<int>(worker)))
+      return snapshot_worker(worker, strategies::kVelocity, kept);
   }
   if (prefix == velocity_prefix(-1)) return snapshot_worker(0, strategies::kVelocity, kept);
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
@@ -305,7 +326,9 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
   const auto whole = arena_->view();
   for (std::size_t shard = 0; shard < company_.servers.size(); ++shard) {
     const auto slice = transport::slice_of(whole.size(), shard, company_.servers.size());
-    self_->request(company_.servers[shard], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot}, Lent{whole.subspan(slice.offset, slice.count), arena_})
+    self_
+        ->request(company_.servers[shard], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot},
+                  Lent{whole.subspan(slice.offset, slice.count), arena_})
         .then(
             [this, next](const SnapshotTaken&) {
               if (--shares_left_ == 0 && !ended_) next();
@@ -317,7 +340,9 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
 }
 
 void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Next& next) {
-  self_->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot}, Lent{arena_->view(), arena_})
+  self_
+      ->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot},
+                Lent{arena_->view(), arena_})
       .then(
           [this, next](const SnapshotTaken&) {
             if (!ended_) next();

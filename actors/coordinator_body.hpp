@@ -56,24 +56,24 @@ class CoordinatorBody {
   Self self_;
   CoordinatorSetup setup_;
   Company company_;
-  std::vector<std::uint32_t> wants_;              // by worker: leases asked for and not granted yet
+  std::vector<std::uint32_t> wants_;  // by worker: leases asked for and not granted yet
   ProgressBook progress_;
-  JournalBatch journal_;                          // of leases
-  std::shared_ptr<core::Buffer> arena_;           // snapshots, in the workers' layout
-  std::shared_ptr<std::vector<float>> model_;     // the latest snapshot, canonical
+  JournalBatch journal_;                       // of leases
+  std::shared_ptr<core::Buffer> arena_;        // snapshots, in the workers' layout
+  std::shared_ptr<std::vector<float>> model_;  // the latest snapshot, canonical
   core::Duration began_{0};
   core::Duration training_since_{0};
-  double train_s_ = 0;                            // of this run, earlier sessions included
+  double train_s_ = 0;  // of this run, earlier sessions included
   double saved_at_s_ = 0;
   std::uint64_t saved_at_step_ = 0;
-  std::uint64_t granted_ = 0;                     // leases, earlier sessions included: steps done or under way
+  std::uint64_t granted_ = 0;  // leases, earlier sessions included: steps done or under way
   std::uint32_t saved_at_epoch_ = 0;
   std::uint64_t snapshots_ = 0;
-  std::uint64_t shares_left_ = 0;                 // of the snapshot under way
+  std::uint64_t shares_left_ = 0;  // of the snapshot under way
   bool training_ = false;
-  bool busy_ = false;                             // the chain is running
-  bool first_save_ = false;                       // the checkpoint at step 0
-  bool stop_ = false;                             // target, time or interruption: end at the next quiet moment
+  bool busy_ = false;        // the chain is running
+  bool first_save_ = false;  // the checkpoint at step 0
+  bool stop_ = false;        // target, time or interruption: end at the next quiet moment
   bool save_failed_ = false;
   bool ended_ = false;
   RunEnd result_;

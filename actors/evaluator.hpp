@@ -13,7 +13,7 @@ namespace troupe::actors {
 /// What an evaluator is spawned with. compile.training is false; compile.batch is the evaluation's.
 struct EvaluatorSetup {
   std::shared_ptr<const nn::Graph> graph;
-  nn::Backend* backend = nullptr;                 // outlives the actor
+  nn::Backend* backend = nullptr;  // outlives the actor
   nn::CompileOptions compile;
   std::shared_ptr<const data::BatchBuilder> builder;
 };
@@ -23,10 +23,11 @@ struct EvaluatorSetup {
 
 struct EvaluatorState {
   EvaluatorSetup setup;
-  std::unique_ptr<nn::Replica> replica;           // compiled at the first order
+  std::unique_ptr<nn::Replica> replica;  // compiled at the first order
   static inline const char* name = "evaluator";
 };
 
-[[nodiscard]] EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<EvaluatorState> self, EvaluatorSetup setup);
+[[nodiscard]] EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<EvaluatorState> self,
+                                                      EvaluatorSetup setup);
 
 }  // namespace troupe::actors

@@ -10,41 +10,47 @@ using caf::reacts_to;
 using caf::replies_to;
 
 /// Computes; owns a Replica on its own thread; the port of a WorkerHost.
-using WorkerActor = caf::typed_actor<replies_to<Prepare>::with<Prepared, LayoutRef>, reacts_to<Company>, reacts_to<BatchReady, LentBatch>,
-                                     reacts_to<StepOrder>, reacts_to<StepEnd>, reacts_to<ShardAnswer>,
-                                     reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>,
-                                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>,
-                                     replies_to<Dismissal>::with<Dismissed>, reacts_to<Tick>, reacts_to<Halt>>;
+using WorkerActor =
+    caf::typed_actor<replies_to<Prepare>::with<Prepared, LayoutRef>, reacts_to<Company>,
+                     reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>, reacts_to<ShardAnswer>,
+                     reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>,
+                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>,
+                     replies_to<Dismissal>::with<Dismissed>, reacts_to<Tick>, reacts_to<Halt>>;
 /// Owns a shard of the centre; the port of a ServerHost.
-using ServerActor = caf::typed_actor<reacts_to<Company>, reacts_to<ShardMessage, Lent>,
-                                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>, reacts_to<Halt>>;
+using ServerActor =
+    caf::typed_actor<reacts_to<Company>, reacts_to<ShardMessage, Lent>,
+                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>, reacts_to<Halt>>;
 /// Turns its worker's leases into batches, ahead of time, as far as it has staging buffers.
-using LoaderActor = caf::typed_actor<reacts_to<Company>, reacts_to<LeaseGrant>, reacts_to<BatchReturn>, reacts_to<Halt>>;
+using LoaderActor =
+    caf::typed_actor<reacts_to<Company>, reacts_to<LeaseGrant>, reacts_to<BatchReturn>, reacts_to<Halt>>;
 /// Builds single batches for a loader, one of several in parallel.
 using DecoderActor = caf::typed_actor<replies_to<DecodeOrder, LentBatch>::with<Decoded>>;
 /// Owns an evaluation replica on its own thread.
 using EvaluatorActor = caf::typed_actor<replies_to<EvaluateOrder, Lent>::with<Evaluated>, reacts_to<Halt>>;
 /// Membership, leases, epochs, evaluation, checkpoints and stopping; never a strategy's rule.
-using CoordinatorActor = caf::typed_actor<reacts_to<Company>, reacts_to<LeaseRequest>, reacts_to<WorkerProgress>, reacts_to<Trouble>,
-                                          reacts_to<Interrupt>, reacts_to<Tick>, replies_to<AwaitEnd>::with<RunEnd>>;
+using CoordinatorActor =
+    caf::typed_actor<reacts_to<Company>, reacts_to<LeaseRequest>, reacts_to<WorkerProgress>, reacts_to<Trouble>,
+                     reacts_to<Interrupt>, reacts_to<Tick>, replies_to<AwaitEnd>::with<RunEnd>>;
 /// Metrics, journal, checkpoints on disk, progress on the terminal.
-using RecorderActor = caf::typed_actor<reacts_to<RunStarted>, reacts_to<WorkerProgress>, reacts_to<EpochReport>, reacts_to<Note>,
-                                       reacts_to<JournalRecords>, replies_to<CheckpointOrder, CheckpointCargo>::with<CheckpointWritten>,
-                                       replies_to<Finish, RunEnd>::with<Finished>, reacts_to<Tick>>;
+using RecorderActor =
+    caf::typed_actor<reacts_to<RunStarted>, reacts_to<WorkerProgress>, reacts_to<EpochReport>, reacts_to<Note>,
+                     reacts_to<JournalRecords>, replies_to<CheckpointOrder, CheckpointCargo>::with<CheckpointWritten>,
+                     replies_to<Finish, RunEnd>::with<Finished>, reacts_to<Tick>>;
 
 /// Everyone's address. Told once to all, before the first lease; workers begin when they hear it.
 struct Company {
   CoordinatorActor coordinator;
   RecorderActor recorder;
   EvaluatorActor evaluator;
-  std::vector<WorkerActor> workers;   // by rank
-  std::vector<LoaderActor> loaders;   // by rank
-  std::vector<ServerActor> servers;   // by shard
+  std::vector<WorkerActor> workers;  // by rank
+  std::vector<LoaderActor> loaders;  // by rank
+  std::vector<ServerActor> servers;  // by shard
   std::uint64_t membership_epoch = 0;
 };
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Company& x) {
-  return f(caf::meta::type_name("Company"), x.coordinator, x.recorder, x.evaluator, x.workers, x.loaders, x.servers, x.membership_epoch);
+  return f(caf::meta::type_name("Company"), x.coordinator, x.recorder, x.evaluator, x.workers, x.loaders, x.servers,
+           x.membership_epoch);
 }
 
 }  // namespace troupe::actors

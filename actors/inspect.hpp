@@ -36,7 +36,8 @@ typename Inspector::result_type inspect(Inspector& f, Request& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, ShardReply& x) {
-  return f(caf::meta::type_name("ShardReply"), x.request, x.worker, x.shard, x.exchange, x.version, x.staleness, x.min_clock, x.dropped, x.held);
+  return f(caf::meta::type_name("ShardReply"), x.request, x.worker, x.shard, x.exchange, x.version, x.staleness,
+           x.min_clock, x.dropped, x.held);
 }
 
 }  // namespace troupe::strategies
@@ -210,17 +211,21 @@ typename Inspector::result_type inspect(Inspector& f, Finished& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, RunStarted& x) {
-  return f(caf::meta::type_name("RunStarted"), x.name, x.directory, x.strategy, x.model, x.dataset, x.workers, x.servers, x.epochs, x.parameters, x.epoch_samples, x.epoch_position);
+  return f(caf::meta::type_name("RunStarted"), x.name, x.directory, x.strategy, x.model, x.dataset, x.workers,
+           x.servers, x.epochs, x.parameters, x.epoch_samples, x.epoch_position);
 }
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, WorkerProgress& x) {
-  return f(caf::meta::type_name("WorkerProgress"), x.worker, x.steps, x.samples, x.loss, x.loss_sum, x.top1, x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped, x.bytes, x.staleness_sum, x.staleness_count, x.staleness_max, x.done);
+  return f(caf::meta::type_name("WorkerProgress"), x.worker, x.steps, x.samples, x.loss, x.loss_sum, x.top1,
+           x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped, x.bytes,
+           x.staleness_sum, x.staleness_count, x.staleness_max, x.done);
 }
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, EpochReport& x) {
-  return f(caf::meta::type_name("EpochReport"), x.epoch, x.epochs, x.steps, x.train_loss, x.train_accuracy, x.test_loss, x.test_accuracy, x.test_top5, x.images_per_s, x.lr, x.train_s);
+  return f(caf::meta::type_name("EpochReport"), x.epoch, x.epochs, x.steps, x.train_loss, x.train_accuracy, x.test_loss,
+           x.test_accuracy, x.test_top5, x.images_per_s, x.lr, x.train_s);
 }
 
 template <class Inspector>
@@ -230,7 +235,10 @@ typename Inspector::result_type inspect(Inspector& f, Note& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Summary& x) {
-  return f(caf::meta::type_name("Summary"), x.run, x.strategy, x.model, x.dataset, x.device, x.precision, x.workers, x.servers, x.epochs, x.steps, x.samples, x.wall_s, x.train_loss, x.images_per_s, x.test_loss, x.test_accuracy, x.test_top5, x.exchange_count, x.exchange_bytes, x.exchange_dropped, x.exchange_skipped, x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker);
+  return f(caf::meta::type_name("Summary"), x.run, x.strategy, x.model, x.dataset, x.device, x.precision, x.workers,
+           x.servers, x.epochs, x.steps, x.samples, x.wall_s, x.train_loss, x.images_per_s, x.test_loss,
+           x.test_accuracy, x.test_top5, x.exchange_count, x.exchange_bytes, x.exchange_dropped, x.exchange_skipped,
+           x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker);
 }
 
 template <class Inspector>
@@ -242,43 +250,43 @@ typename Inspector::result_type inspect(Inspector& f, RunEnd& x) {
 
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
 
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Prepare))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Prepared))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Halt))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Trouble))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Dismissal))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Dismissed))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Interrupt))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::AwaitEnd))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Tick))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::DeadlineReached))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::LeaseRequest))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::LeaseGrant))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::BatchReady))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::BatchReturn))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::DecodeOrder))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Decoded))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepOrder))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepEnd))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardMessage))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardAnswer))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveOffer))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveDone))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotOrder))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotTaken))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluateOrder))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Evaluated))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOrder))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointWritten))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::JournalRecords))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Finish))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Finished))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunStarted))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerProgress))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpochReport))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Note))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::Summary))
-  CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunEnd))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Prepare))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Prepared))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Halt))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Trouble))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Dismissal))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Dismissed))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Interrupt))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::AwaitEnd))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Tick))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::DeadlineReached))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::LeaseRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::LeaseGrant))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::BatchReady))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::BatchReturn))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::DecodeOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Decoded))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepEnd))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardMessage))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardAnswer))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveOffer))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveDone))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotTaken))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluateOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Evaluated))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointWritten))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::JournalRecords))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Finish))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Finished))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunStarted))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::WorkerProgress))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpochReport))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Note))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Summary))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunEnd))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

@@ -4,9 +4,13 @@
 
 namespace troupe::actors {
 
-void JournalBatch::add(strategies::WorkerId worker, const strategies::WorkerEvent& event) { add(strategies::encode(worker, event)); }
+void JournalBatch::add(strategies::WorkerId worker, const strategies::WorkerEvent& event) {
+  add(strategies::encode(worker, event));
+}
 
-void JournalBatch::add(strategies::ShardId shard, const strategies::ServerEvent& event) { add(strategies::encode(shard, event)); }
+void JournalBatch::add(strategies::ShardId shard, const strategies::ServerEvent& event) {
+  add(strategies::encode(shard, event));
+}
 
 void JournalBatch::add(const core::JournalRecord& record) {
   const auto* bytes = reinterpret_cast<const char*>(record.payload.data());

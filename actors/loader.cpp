@@ -27,14 +27,17 @@ constexpr auto kDecodeDeadline = std::chrono::minutes(5);
 
 class LoaderBody {
  public:
-  LoaderBody(LoaderActor::stateful_pointer<LoaderState> self, LoaderSetup setup) : self_(self), setup_(std::move(setup)) {
+  LoaderBody(LoaderActor::stateful_pointer<LoaderState> self, LoaderSetup setup)
+      : self_(self), setup_(std::move(setup)) {
     const auto pixels = static_cast<std::size_t>(setup_.batch * setup_.builder->image_shape().size());
     for (std::int64_t k = 0; k <= setup_.prefetch; ++k) {
-      buffers_.push_back(std::make_shared<Staging>(Staging{std::vector<float>(pixels), std::vector<std::int32_t>(static_cast<std::size_t>(setup_.batch))}));
+      buffers_.push_back(std::make_shared<Staging>(
+          Staging{std::vector<float>(pixels), std::vector<std::int32_t>(static_cast<std::size_t>(setup_.batch))}));
       free_.push_back(static_cast<std::uint32_t>(k));
     }
     if (setup_.decode_threads > 1) {
-      for (std::int64_t k = 0; k < setup_.decode_threads; ++k) decoders_.push_back(self_->spawn<caf::linked>(decoder, setup_.builder));
+      for (std::int64_t k = 0; k < setup_.decode_threads; ++k)
+        decoders_.push_back(self_->spawn<caf::linked>(decoder, setup_.builder));
     }
   }
 
@@ -115,8 +118,8 @@ class LoaderBody {
   std::vector<std::shared_ptr<Staging>> buffers_;
   std::vector<DecoderActor> decoders_;
   std::deque<std::uint32_t> free_;
-  std::deque<Ordered> order_;          // granted, in lease order, not passed on yet
-  std::uint32_t requested_ = 0;        // leases asked for and not granted yet
+  std::deque<Ordered> order_;    // granted, in lease order, not passed on yet
+  std::uint32_t requested_ = 0;  // leases asked for and not granted yet
   std::size_t next_decoder_ = 0;
 };
 

@@ -17,8 +17,8 @@ struct LoaderSetup {
   std::shared_ptr<const data::BatchBuilder> builder;
   std::int64_t batch = 64;
   std::int64_t prefetch = 4;
-  std::int64_t decode_threads = 1;                // 1: the loader decodes; more: that many decoders
-  const core::Clock* clock = nullptr;             // outlives the actor
+  std::int64_t decode_threads = 1;     // 1: the loader decodes; more: that many decoders
+  const core::Clock* clock = nullptr;  // outlives the actor
 };
 
 class LoaderBody;

@@ -50,10 +50,10 @@ struct Prepared {
   std::uint64_t fingerprint = 0;
   std::uint64_t arena_floats = 0;
   std::uint64_t workspace_bytes = 0;
-  std::string error{};           // not empty: it failed, with `code`
+  std::string error{};  // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
 };
-struct Company;                  // handles.hpp: everyone's address
+struct Company;  // handles.hpp: everyone's address
 /// Stop now; lent memory outlives you by its owners.
 struct Halt {};
 /// Something that ends the run. `worker` and `step` where they apply.
@@ -88,7 +88,7 @@ struct LeaseGrant {
 struct BatchReady {
   std::uint32_t buffer = 0;
   data::Lease lease;
-  std::int64_t granted_ns = 0;   // clock when the lease was granted: waiting before that is not the loader's doing
+  std::int64_t granted_ns = 0;  // clock when the lease was granted: waiting before that is not the loader's doing
 };
 struct BatchReturn {
   std::uint32_t buffer = 0;
@@ -99,7 +99,7 @@ struct DecodeOrder {
 };
 struct Decoded {
   std::uint32_t buffer = 0;
-  std::string error{};           // not empty: names file and record
+  std::string error{};  // not empty: names file and record
 };
 
 // ---- steps and exchanges
@@ -138,7 +138,7 @@ struct SnapshotOrder {
 };
 struct SnapshotTaken {
   std::uint64_t id = 0;
-  std::uint64_t hash = 0;        // XXH3-64 of the copied bytes, for the journal
+  std::uint64_t hash = 0;  // XXH3-64 of the copied bytes, for the journal
 };
 /// Evaluate the Lent canonical parameters on the test split.
 struct EvaluateOrder {
@@ -147,9 +147,9 @@ struct EvaluateOrder {
 struct Evaluated {
   double loss = 0;
   std::int64_t top1 = 0;
-  std::int64_t top5 = -1;        // below 0: fewer than five classes
+  std::int64_t top5 = -1;  // below 0: fewer than five classes
   std::int64_t samples = 0;
-  std::string error{};           // not empty: it failed, with `code`
+  std::string error{};  // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
 };
 struct CheckpointOrder {
@@ -157,7 +157,7 @@ struct CheckpointOrder {
 };
 struct CheckpointWritten {
   std::string path;
-  std::string error{};           // not empty: nothing was written, with `code`
+  std::string error{};  // not empty: nothing was written, with `code`
   core::Errc code = core::Errc::io;
 };
 
@@ -166,8 +166,8 @@ struct CheckpointWritten {
 /// Encoded journal records of one half, in its order (docs/formats/journal.md).
 struct JournalRecords {
   std::vector<std::uint16_t> kinds;
-  std::vector<std::uint32_t> sizes;   // bytes of each payload
-  std::vector<char> bytes;            // the payloads, one after the other
+  std::vector<std::uint32_t> sizes;  // bytes of each payload
+  std::vector<char> bytes;           // the payloads, one after the other
 };
 /// Everything is said: write it down and close. Answered when it is on disk.
 struct Finish {};

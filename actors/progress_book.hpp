@@ -21,9 +21,9 @@ class ProgressBook {
   };
   [[nodiscard]] EpochMeans close_epoch();
 
-  [[nodiscard]] std::uint64_t steps() const;              ///< over all workers, earlier sessions included
+  [[nodiscard]] std::uint64_t steps() const;  ///< over all workers, earlier sessions included
   [[nodiscard]] std::uint64_t samples() const;
-  [[nodiscard]] std::uint64_t session_samples() const;    ///< since this session began
+  [[nodiscard]] std::uint64_t session_samples() const;  ///< since this session began
   [[nodiscard]] RunTotals totals(double train_s, double wall_s) const;
   /// Fills the summary's counts, times and exchange figures.
   void fill(Summary& summary) const;

@@ -80,7 +80,8 @@ class RecorderBody {
 
   void line(const std::string& json) {
     if (!metrics_) return;
-    if (auto appended = metrics_->append(json); !appended) console_.note({Note::Level::warning, "metrics: " + appended.error().message});
+    if (auto appended = metrics_->append(json); !appended)
+      console_.note({Note::Level::warning, "metrics: " + appended.error().message});
   }
 
   void open_journal() {

@@ -14,10 +14,10 @@ namespace troupe::actors {
 /// What a recorder is spawned with.
 struct RecorderSetup {
   std::shared_ptr<const RunDirectory> directory;
-  std::shared_ptr<nn::CheckpointStore> checkpoints;   // the recorder's from now on
+  std::shared_ptr<nn::CheckpointStore> checkpoints;  // the recorder's from now on
   ConsoleOptions console;
-  std::vector<Note> notes;                            // what came up before there was a recorder
-  const core::Clock* clock = nullptr;                 // outlives the actor
+  std::vector<Note> notes;             // what came up before there was a recorder
+  const core::Clock* clock = nullptr;  // outlives the actor
 };
 
 class RecorderBody;
@@ -28,6 +28,7 @@ struct RecorderState {
   ~RecorderState();
 };
 
-[[nodiscard]] RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderState> self, RecorderSetup setup);
+[[nodiscard]] RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderState> self,
+                                                    RecorderSetup setup);
 
 }  // namespace troupe::actors

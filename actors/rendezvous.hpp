@@ -19,7 +19,7 @@ class Rendezvous {
   using Key = std::pair<strategies::Step, strategies::ExchangeId>;
   /// Which collective: the mean or sum over the group, or root's vector for everyone.
   struct Task {
-    strategies::Group group;                 // ascending, this member included
+    strategies::Group group;  // ascending, this member included
     std::optional<strategies::WorkerId> root;
     strategies::ReduceOp op = strategies::ReduceOp::mean;
     strategies::Slot slot;
@@ -40,7 +40,7 @@ class Rendezvous {
   struct Finished {
     strategies::ExchangeId exchange = 0;
     strategies::Slot slot;
-    core::Duration waited{0};                // from this member's part to the last one's
+    core::Duration waited{0};  // from this member's part to the last one's
   };
   /// The collective `key`, once all shares are done; it is forgotten then.
   [[nodiscard]] std::optional<Finished> finish(Key key);

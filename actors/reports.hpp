@@ -21,7 +21,7 @@ struct RunStarted {
   std::uint32_t epochs = 0;
   std::uint64_t parameters = 0;
   std::uint64_t epoch_samples = 0;
-  double epoch_position = 0;       // epochs done: > 0 after a resume
+  double epoch_position = 0;  // epochs done: > 0 after a resume
 };
 
 /// One worker, up to now. Sums since the worker began, except where said.
@@ -29,37 +29,37 @@ struct WorkerProgress {
   std::uint32_t worker = 0;
   std::uint64_t steps = 0;
   std::uint64_t samples = 0;
-  double loss = 0;                 // mean over the samples since the last report
-  double loss_sum = 0;             // Σ over samples since the last report
-  std::uint64_t top1 = 0;          // correct samples since the last report
-  std::uint64_t recent_samples = 0;// since the last report
+  double loss = 0;                   // mean over the samples since the last report
+  double loss_sum = 0;               // Σ over samples since the last report
+  std::uint64_t top1 = 0;            // correct samples since the last report
+  std::uint64_t recent_samples = 0;  // since the last report
   double compute_s = 0;
-  double exchange_s = 0;           // standing still while its exchange was worked on
-  double wait_s = 0;               // standing still for the others
-  double load_s = 0;               // standing still for its loader
+  double exchange_s = 0;  // standing still while its exchange was worked on
+  double wait_s = 0;      // standing still for the others
+  double load_s = 0;      // standing still for its loader
   std::uint64_t exchanges = 0;
   std::uint64_t dropped = 0;
   std::uint64_t skipped = 0;
-  std::uint64_t bytes = 0;         // exchanged, both ways
-  std::uint64_t staleness_sum = 0; // over `staleness_count` answers of shards, in versions of the centre
+  std::uint64_t bytes = 0;          // exchanged, both ways
+  std::uint64_t staleness_sum = 0;  // over `staleness_count` answers of shards, in versions of the centre
   std::uint64_t staleness_count = 0;
   std::uint64_t staleness_max = 0;
-  std::vector<std::uint64_t> done; // leases finished since the last report
+  std::vector<std::uint64_t> done;  // leases finished since the last report
 };
 
 /// An evaluation of the model, at the end of an epoch or of the run.
 struct EpochReport {
-  std::uint32_t epoch = 0;         // epochs done
+  std::uint32_t epoch = 0;  // epochs done
   std::uint32_t epochs = 0;
   std::uint64_t steps = 0;
-  double train_loss = 0;           // mean over the epoch's steps
+  double train_loss = 0;  // mean over the epoch's steps
   double train_accuracy = 0;
   double test_loss = 0;
   double test_accuracy = 0;
-  double test_top5 = -1;           // below 0: fewer than five classes
-  double images_per_s = 0;         // of the epoch, all workers
+  double test_top5 = -1;    // below 0: fewer than five classes
+  double images_per_s = 0;  // of the epoch, all workers
   double lr = 0;
-  double train_s = 0;              // training time of the run so far
+  double train_s = 0;  // training time of the run so far
 };
 
 /// A line for the user: a checkpoint saved or refused, a warning, an interruption.
@@ -76,12 +76,12 @@ struct Summary {
   std::uint64_t steps = 0, samples = 0;
   double wall_s = 0;
   double train_loss = 0, images_per_s = 0;
-  double test_loss = 0, test_accuracy = 0, test_top5 = -1;   // top5 below 0: null
+  double test_loss = 0, test_accuracy = 0, test_top5 = -1;  // top5 below 0: null
   std::uint64_t exchange_count = 0, exchange_bytes = 0, exchange_dropped = 0, exchange_skipped = 0;
   double staleness_mean = 0;
   std::uint64_t staleness_max = 0;
   std::string center_hash;
-  std::vector<WorkerProgress> per_worker;                     // final values, in rank order
+  std::vector<WorkerProgress> per_worker;  // final values, in rank order
 };
 
 /// How a run ended. `error` has code interrupted, diverged, …; the summary then says how far it came.

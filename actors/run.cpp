@@ -16,14 +16,18 @@ namespace {
 RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
 
 /// The newest checkpoint that is whole, and a note for each newer one that was not.
-core::Result<std::shared_ptr<const Checkpoint>> newest(nn::CheckpointStore& store, const Blueprint& plan, std::vector<Note>& notes) {
+core::Result<std::shared_ptr<const Checkpoint>> newest(nn::CheckpointStore& store, const Blueprint& plan,
+                                                       std::vector<Note>& notes) {
   auto found = store.load_newest();
   if (!found) return tl::unexpected(found.error());
-  for (const auto& refused : found->refused) notes.push_back({Note::Level::warning, refused + "; going back one generation"});
+  for (const auto& refused : found->refused)
+    notes.push_back({Note::Level::warning, refused + "; going back one generation"});
   auto checkpoint = load(found->checkpoint.file, plan.graph);
   if (!checkpoint) return tl::unexpected(checkpoint.error());
   if (checkpoint->strategy != plan.settings->strategy) {
-    notes.push_back({Note::Level::warning, fmt::format("the checkpoint was made by strategy {}: {} begins from its model", checkpoint->strategy, plan.settings->strategy)});
+    notes.push_back(
+        {Note::Level::warning, fmt::format("the checkpoint was made by strategy {}: {} begins from its model",
+                                           checkpoint->strategy, plan.settings->strategy)});
   }
   notes.push_back({Note::Level::info, fmt::format("resuming from {}", found->path)});
   return std::make_shared<const Checkpoint>(std::move(*checkpoint));
@@ -31,25 +35,32 @@ core::Result<std::shared_ptr<const Checkpoint>> newest(nn::CheckpointStore& stor
 
 core::Result<Beginning> prepare(const RunRequest& request, const Blueprint& plan) {
   Beginning beginning;
-  auto directory = request.resume.empty() ? RunDirectory::create(request.settings.run.dir, request.settings.run.name, std::time(nullptr))
-                                          : RunDirectory::open(request.resume);
+  auto directory = request.resume.empty()
+                       ? RunDirectory::create(request.settings.run.dir, request.settings.run.name, std::time(nullptr))
+                       : RunDirectory::open(request.resume);
   if (!directory) return tl::unexpected(directory.error());
   beginning.directory = std::make_shared<const RunDirectory>(std::move(*directory));
-  auto store = nn::CheckpointStore::open(beginning.directory->checkpoints(), static_cast<int>(request.settings.run.keep_checkpoints));
+  auto store = nn::CheckpointStore::open(beginning.directory->checkpoints(),
+                                         static_cast<int>(request.settings.run.keep_checkpoints));
   if (!store) return tl::unexpected(store.error());
   beginning.checkpoints = std::make_shared<nn::CheckpointStore>(std::move(*store));
   if (!request.resume.empty()) {
     auto checkpoint = newest(*beginning.checkpoints, plan, beginning.notes);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     beginning.checkpoint = std::move(*checkpoint);
-    if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored) return tl::unexpected(restored.error());
+    if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored)
+      return tl::unexpected(restored.error());
     if (plan.book->finished()) {
-      return core::fail(core::Errc::config, fmt::format("{}: all {} epochs are done; add --set run.epochs=N to train longer", request.resume, plan.settings->run.epochs));
+      return core::fail(core::Errc::config,
+                        fmt::format("{}: all {} epochs are done; add --set run.epochs=N to train longer",
+                                    request.resume, plan.settings->run.epochs));
     }
   }
-  if (auto written = beginning.directory->write_config(request.settings.config); !written) return tl::unexpected(written.error());
+  if (auto written = beginning.directory->write_config(request.settings.config); !written)
+    return tl::unexpected(written.error());
   for (const auto& key : request.settings.config.unused()) {
-    beginning.notes.push_back({Note::Level::info, fmt::format("{} is not used by strategy {}", key, plan.settings->strategy)});
+    beginning.notes.push_back(
+        {Note::Level::info, fmt::format("{} is not used by strategy {}", key, plan.settings->strategy)});
   }
   return beginning;
 }
@@ -76,7 +87,9 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
     // The run itself has no deadline; everything within it has.
     self->request(*coordinator, caf::infinite, AwaitEnd{})
         .receive([&](const RunEnd& reached) { end = reached; },
-                 [&](const caf::error& error) { end = failed({core::Errc::internal, "coordinator: " + system.render(error)}); });
+                 [&](const caf::error& error) {
+                   end = failed({core::Errc::internal, "coordinator: " + system.render(error)});
+                 });
   }
   if (auto finished = assembly.finish(end); !finished && !end.failed) {
     end.failed = true;
@@ -90,21 +103,27 @@ core::Result<std::string> check_run(const Settings& settings, nn::Backend& backe
   if (!plan) return tl::unexpected(plan.error());
   core::HostAllocator memory;
   for (std::uint32_t worker = 0; worker < plan->workers; ++worker) {
-    const auto replica = backend.compile(*plan->graph, {.batch = settings.batch(worker), .threads = settings.threads(worker), .arenas = &memory});
+    const auto replica = backend.compile(
+        *plan->graph, {.batch = settings.batch(worker), .threads = settings.threads(worker), .arenas = &memory});
     if (!replica) return tl::unexpected(replica.error());
   }
-  auto text = fmt::format("{}: {} parameters, input {}, {} outputs\n", plan->graph->name(), plan->graph->parameter_count(),
-                          nn::to_string(plan->graph->input()), plan->graph->output().size());
-  text += fmt::format("{}: {} worker{}, {} server{}\n", settings.strategy, plan->workers, plan->workers == 1 ? "" : "s", plan->servers, plan->servers == 1 ? "" : "s");
+  auto text =
+      fmt::format("{}: {} parameters, input {}, {} outputs\n", plan->graph->name(), plan->graph->parameter_count(),
+                  nn::to_string(plan->graph->input()), plan->graph->output().size());
+  text += fmt::format("{}: {} worker{}, {} server{}\n", settings.strategy, plan->workers, plan->workers == 1 ? "" : "s",
+                      plan->servers, plan->servers == 1 ? "" : "s");
   if (plan->book) {
-    text += fmt::format("{}: {} training and {} test samples, {} steps per epoch over all workers\n", settings.data.name, plan->source.train->size(),
-                        plan->source.test->size(), plan->book->leases_per_epoch(plan->workers));
+    text +=
+        fmt::format("{}: {} training and {} test samples, {} steps per epoch over all workers\n", settings.data.name,
+                    plan->source.train->size(), plan->source.test->size(), plan->book->leases_per_epoch(plan->workers));
   }
-  for (const auto& key : settings.config.unused()) text += fmt::format("{} is not used by strategy {}\n", key, settings.strategy);
+  for (const auto& key : settings.config.unused())
+    text += fmt::format("{} is not used by strategy {}\n", key, settings.strategy);
   return text;
 }
 
-core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint, nn::Backend& backend) {
+core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint,
+                                             nn::Backend& backend) {
   auto plan = draw(settings, true);
   if (!plan) return tl::unexpected(plan.error());
   auto directory = RunDirectory::open(checkpoint);
@@ -120,16 +139,24 @@ core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std
     if (!loaded) return tl::unexpected(loaded.error());
   }
   std::vector<float> parameters(static_cast<std::size_t>(plan->graph->parameter_count()));
-  if (auto read = nn::canonical_from(loaded->file, *plan->graph, parameters); !read) return tl::unexpected(read.error());
+  if (auto read = nn::canonical_from(loaded->file, *plan->graph, parameters); !read)
+    return tl::unexpected(read.error());
   core::HostAllocator memory;
-  auto replica = backend.compile(*plan->graph, {.batch = std::min<std::int64_t>(100, plan->source.test->size()), .threads = settings.threads(0), .arenas = &memory, .training = false});
+  auto replica = backend.compile(*plan->graph, {.batch = std::min<std::int64_t>(100, plan->source.test->size()),
+                                                .threads = settings.threads(0),
+                                                .arenas = &memory,
+                                                .training = false});
   if (!replica) return tl::unexpected(replica.error());
   const auto evaluated = evaluate(**replica, *plan->source.test, parameters);
   if (!evaluated.error.empty()) return core::fail(evaluated.code, evaluated.error);
   const auto samples = static_cast<double>(std::max<std::int64_t>(evaluated.samples, 1));
-  return Evaluation{.loss = evaluated.loss, .accuracy = static_cast<double>(evaluated.top1) / samples,
-                    .top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples, .samples = evaluated.samples,
-                    .model = plan->graph->name(), .dataset = settings.data.name, .hash = nn::center_hash(parameters)};
+  return Evaluation{.loss = evaluated.loss,
+                    .accuracy = static_cast<double>(evaluated.top1) / samples,
+                    .top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples,
+                    .samples = evaluated.samples,
+                    .model = plan->graph->name(),
+                    .dataset = settings.data.name,
+                    .hash = nn::center_hash(parameters)};
 }
 
 }  // namespace troupe::actors

@@ -36,6 +36,7 @@ struct Evaluation {
 };
 /// `troupe eval`: the test split under a checkpoint file, or under the newest valid checkpoint of a run directory.
 /// `settings` come from the run directory's config.toml, or the one beside the checkpoint's folder.
-[[nodiscard]] core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint, nn::Backend& backend);
+[[nodiscard]] core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint,
+                                                           nn::Backend& backend);
 
 }  // namespace troupe::actors

@@ -1,5 +1,9 @@
 #include "actors/run_directory.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -8,10 +12,6 @@
 #include <span>
 #include <system_error>
 #include <utility>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -57,7 +57,8 @@ std::string time_stamp(std::time_t now) {
 /// The number in "journal-0012.bin"; 0 for other names.
 int journal_number(std::string_view name) {
   constexpr std::string_view kPrefix = "journal-", kSuffix = ".bin";
-  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix) || name.size() <= kPrefix.size() + kSuffix.size()) return 0;
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix) || name.size() <= kPrefix.size() + kSuffix.size())
+    return 0;
   const auto digits = name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
   int number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -95,10 +96,12 @@ core::Result<RunDirectory> RunDirectory::create(const std::string& parent, const
       return failed(errno, "create directory", path);
     }
     RunDirectory directory(std::move(path));
-    if (::mkdir(directory.checkpoints().c_str(), 0755) != 0) return failed(errno, "create directory", directory.checkpoints());
+    if (::mkdir(directory.checkpoints().c_str(), 0755) != 0)
+      return failed(errno, "create directory", directory.checkpoints());
     // Names survive a power cut only when the directory they stand in is synced.
     for (const auto& changed : {directory.path(), parent})
-      if (auto synced = nn::system_files().sync_directory(changed); !synced) return tl::unexpected(std::move(synced.error()));
+      if (auto synced = nn::system_files().sync_directory(changed); !synced)
+        return tl::unexpected(std::move(synced.error()));
     return directory;
   }
   return failed(EEXIST, "create directory", base);
@@ -112,7 +115,8 @@ core::Result<RunDirectory> RunDirectory::open(const std::string& path) {
   RunDirectory directory(std::move(trimmed));
   if (!S_ISDIR(status.st_mode)) return failed(ENOTDIR, "open run directory", path);
   if (::stat(directory.config_file().c_str(), &status) != 0)
-    return core::fail(core::Errc::config, fmt::format("{} is not a run directory: there is no config.toml in it", path));
+    return core::fail(core::Errc::config,
+                      fmt::format("{} is not a run directory: there is no config.toml in it", path));
   return directory;
 }
 
@@ -124,16 +128,21 @@ core::Result<RunDirectory> RunDirectory::containing(const std::string& path) {
   const fs::path folder = fs::absolute(path, error).parent_path();
   for (const fs::path& candidate : {folder, folder.parent_path()})
     if (fs::exists(candidate / "config.toml", error)) return open(candidate.string());
-  return core::fail(core::Errc::config, fmt::format("{} lies in no run directory: there is no config.toml in its folder or the one above", path));
+  return core::fail(
+      core::Errc::config,
+      fmt::format("{} lies in no run directory: there is no config.toml in its folder or the one above", path));
 }
 
-core::Result<void> RunDirectory::write_config(const core::Config& config) const { return replace(path_, "config.toml", config.to_toml()); }
+core::Result<void> RunDirectory::write_config(const core::Config& config) const {
+  return replace(path_, "config.toml", config.to_toml());
+}
 
-core::Result<core::Config> RunDirectory::read_config(const core::Schema& schema, const std::vector<std::string>& overrides) const {
+core::Result<core::Config> RunDirectory::read_config(const core::Schema& schema,
+                                                     const std::vector<std::string>& overrides) const {
   return core::Config::load(schema, config_file(), overrides);
 }
 
-core::Result<void> RunDirectory::write_summary(std::string_view json) const { 
+core::Result<void> RunDirectory::write_summary(std::string_view json) const {
   return replace(path_, "summary.json", fmt::format("{}\n", json));
 }
 
@@ -158,7 +167,11 @@ core::Result<MetricsWriter> MetricsWriter::open(const std::string& path) {
 }
 
 MetricsWriter::MetricsWriter(MetricsWriter&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_), failing_(other.failing_), dropped_(other.dropped_) {}
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_),
+      failing_(other.failing_),
+      dropped_(other.dropped_) {}
 
 MetricsWriter& MetricsWriter::operator=(MetricsWriter&& other) noexcept {
   std::swap(path_, other.path_);

@@ -19,7 +19,8 @@ class RunDirectory {
  public:
   /// Makes `<parent>/<YYYYmmdd-HHMMSS>-<name>` (local time of `now`) with checkpoints/ in it, and `parent` where it is missing.
   /// A name that is taken gets -2, -3, …: two runs never share a directory.
-  [[nodiscard]] static core::Result<RunDirectory> create(const std::string& parent, const std::string& name, std::time_t now);
+  [[nodiscard]] static core::Result<RunDirectory> create(const std::string& parent, const std::string& name,
+                                                         std::time_t now);
   /// A directory that a run left, to go on in or to look at. Errc::config when there is no config.toml in it.
   [[nodiscard]] static core::Result<RunDirectory> open(const std::string& path);
   /// The run directory that `path` is, or that a checkpoint file `path` lies in. Errors as open().
@@ -34,7 +35,8 @@ class RunDirectory {
   /// Both files are replaced whole or not at all (nn::replace_file).
   [[nodiscard]] core::Result<void> write_config(const core::Config& config) const;
   /// The resolved configuration as saved, with `overrides` on top. Errors as Config::load.
-  [[nodiscard]] core::Result<core::Config> read_config(const core::Schema& schema, const std::vector<std::string>& overrides) const;
+  [[nodiscard]] core::Result<core::Config> read_config(const core::Schema& schema,
+                                                       const std::vector<std::string>& overrides) const;
   [[nodiscard]] core::Result<void> write_summary(std::string_view json) const;  // as to_json(const Summary&) makes it
 
   /// Path of the segment after the newest: journal-0001.bin in a new run. The file is not created.
@@ -64,7 +66,7 @@ class MetricsWriter {
   MetricsWriter(std::string path, int fd, std::int64_t size) : path_(std::move(path)), fd_(fd), size_(size) {}
   std::string path_;
   int fd_ = -1;
-  std::int64_t size_ = 0;      // bytes of whole lines
+  std::int64_t size_ = 0;  // bytes of whole lines
   bool failing_ = false;
   std::uint64_t dropped_ = 0;
 };

@@ -64,7 +64,8 @@ core::JournalRecord encode(const SnapshotRecord& record) {
 }
 
 core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record) {
-  if (!is(record, RunRecordKind::lease_granted, kLeaseBytes)) return core::fail(core::Errc::corrupt, "journal: not the record of a lease");
+  if (!is(record, RunRecordKind::lease_granted, kLeaseBytes))
+    return core::fail(core::Errc::corrupt, "journal: not the record of a lease");
   Reader in(record);
   LeaseGranted granted;
   granted.worker = static_cast<std::uint32_t>(in.get(4));
@@ -77,7 +78,8 @@ core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record) {
 }
 
 core::Result<SnapshotRecord> decode_snapshot(const core::JournalRecord& record) {
-  if (!is(record, RunRecordKind::snapshot, kSnapshotBytes)) return core::fail(core::Errc::corrupt, "journal: not the record of a snapshot");
+  if (!is(record, RunRecordKind::snapshot, kSnapshotBytes))
+    return core::fail(core::Errc::corrupt, "journal: not the record of a snapshot");
   Reader in(record);
   SnapshotRecord snapshot;
   snapshot.server = in.get(1) != 0;
@@ -85,7 +87,8 @@ core::Result<SnapshotRecord> decode_snapshot(const core::JournalRecord& record) 
   snapshot.slot = {static_cast<strategies::SlotKind>(in.get(1)), 0};
   snapshot.slot.index = static_cast<std::uint8_t>(in.get(1));
   snapshot.hash = in.get(8);
-  if (snapshot.slot.kind > strategies::SlotKind::payload) return core::fail(core::Errc::corrupt, "journal: a snapshot of an unknown slot");
+  if (snapshot.slot.kind > strategies::SlotKind::payload)
+    return core::fail(core::Errc::corrupt, "journal: a snapshot of an unknown slot");
   return snapshot;
 }
 

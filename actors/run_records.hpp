@@ -21,7 +21,7 @@ struct LeaseGranted {
 };
 /// A member's vector was copied, at this place in the order of what it consumed; `hash` is XXH3-64 of the bytes.
 struct SnapshotRecord {
-  bool server = false;             // else a worker
+  bool server = false;  // else a worker
   std::uint32_t member = 0;
   strategies::Slot slot;
   std::uint64_t hash = 0;

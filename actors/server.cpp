@@ -17,7 +17,8 @@ using strategies::SlotKind;
 /// The port of one ServerHost, and the shard's memory. Lives on the actor's thread.
 class ServerBody final : public strategies::ServerPort, public strategies::ServerObserver {
  public:
-  ServerBody(ServerActor::stateful_pointer<ServerState> self, ServerSetup setup) : self_(self), setup_(std::move(setup)) {}
+  ServerBody(ServerActor::stateful_pointer<ServerState> self, ServerSetup setup)
+      : self_(self), setup_(std::move(setup)) {}
 
   void begin(const Company& company) {
     company_ = company;
@@ -61,7 +62,9 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     payloads_.erase(reply.request);
     self_->send(company_.workers.at(reply.worker), ShardAnswer{reply});
   }
-  void set_deadline(strategies::DeadlineId id, core::Duration after) override { self_->delayed_send(self_, after, DeadlineReached{id}); }
+  void set_deadline(strategies::DeadlineId id, core::Duration after) override {
+    self_->delayed_send(self_, after, DeadlineReached{id});
+  }
 
   // strategies::ServerObserver
   void consumed(const strategies::ServerEvent& event) override { journal_.add(setup_.self, event); }

@@ -17,10 +17,10 @@ struct ServerSetup {
   strategies::ShardId self = 0;
   std::uint32_t workers = 1;
   std::shared_ptr<const strategies::Strategy> strategy;
-  const core::Kernels* kernels = nullptr;                    // of the arenas' memory space
-  std::shared_ptr<core::Buffer> center;                      // the shard, filled
-  std::vector<std::shared_ptr<core::Buffer>> states;         // needs().server_states of them, zero or restored
-  const core::Clock* clock = nullptr;                        // outlives the actor
+  const core::Kernels* kernels = nullptr;             // of the arenas' memory space
+  std::shared_ptr<core::Buffer> center;               // the shard, filled
+  std::vector<std::shared_ptr<core::Buffer>> states;  // needs().server_states of them, zero or restored
+  const core::Clock* clock = nullptr;                 // outlives the actor
 };
 
 class ServerBody;

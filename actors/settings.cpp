@@ -30,17 +30,21 @@ core::Rule file_name() {
   return {"1 to 100 characters, no slash, not beginning with a dot", [](const core::Value& value) {
             const auto* text = std::get_if<std::string>(&value);
             return text != nullptr && !text->empty() && text->size() <= 100 && text->front() != '.' &&
-                   std::none_of(text->begin(), text->end(), [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7f; });
+                   std::none_of(text->begin(), text->end(),
+                                [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7f; });
           }};
 }
 
 core::Result<void> check_list_lengths(const Settings& settings) {
   if (auto batches = data::batches_per_worker(settings.data, settings.cluster.workers); !batches)
-    return core::fail(core::Errc::config, fmt::format("{}: {}", settings.config.where("data.batch"), batches.error().message));
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: {}", settings.config.where("data.batch"), batches.error().message));
   const auto given = settings.cluster.threads_per_worker.size();
   if (given != 1 && given != static_cast<std::size_t>(settings.cluster.workers))
-    return core::fail(core::Errc::config, fmt::format("{}: cluster.threads_per_worker has {} values for {} workers: give one for all, or one per worker",
-                                                      settings.config.where("cluster.threads_per_worker"), given, settings.cluster.workers));
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: cluster.threads_per_worker has {} values for {} workers: give one for all, or one per worker",
+                    settings.config.where("cluster.threads_per_worker"), given, settings.cluster.workers));
   return {};
 }
 
@@ -55,13 +59,16 @@ core::Result<void> check_build(const core::Config& config) {
   static const std::array served{
       Served{"cluster.device", {"cpu"}, "this build computes on the CPU only: use \"cpu\""},
       Served{"cluster.precision", {"fp32"}, "this build computes in float32 only: use \"fp32\""},
-      Served{"exchange.endpoint", {"auto", "inproc"}, "this build trains within one process only: use \"auto\" or \"inproc\""},
+      Served{"exchange.endpoint",
+             {"auto", "inproc"},
+             "this build trains within one process only: use \"auto\" or \"inproc\""},
       Served{"exchange.algorithm", {"auto", "shm"}, "this build sums in shared memory only: use \"auto\" or \"shm\""},
       Served{"exchange.wire", {"fp32"}, "this build exchanges float32 only: use \"fp32\""}};
   for (const auto& row : served) {
     const auto& value = std::get<std::string>(config.value(row.key));
     if (std::find(row.values.begin(), row.values.end(), value) == row.values.end())
-      return core::fail(core::Errc::config, fmt::format("{}: {} = \"{}\": {}", config.where(row.key), row.key, value, row.remedy));
+      return core::fail(core::Errc::config,
+                        fmt::format("{}: {} = \"{}\": {}", config.where(row.key), row.key, value, row.remedy));
   }
   return {};
 }
@@ -74,7 +81,8 @@ std::optional<CheckpointPeriod> parse_checkpoint_period(std::string_view text) {
   if (space == std::string_view::npos) return std::nullopt;
   const std::string_view number = text.substr(0, space), unit = text.substr(space + 1);
   double count = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count, std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), count, std::chars_format::fixed);
   if (error != std::errc{} || end != number.data() + number.size() || !(count > 0) || count > 1e15) return std::nullopt;
   if (unit == "s") return CheckpointPeriod{.seconds = count};
   if (unit == "min") return CheckpointPeriod{.seconds = 60 * count};
@@ -91,10 +99,13 @@ const core::Table<RunConfig>& run_table() {
        {"seed", &RunConfig::seed, core::at_least(0), "of initial parameters, shuffling, augmentation and dropout"},
        {"epochs", &RunConfig::epochs, between(1, kMostEpochs), "passes over the training data, all workers together"},
        {"dir", &RunConfig::dir, core::not_empty(), "where run directories are made, relative to the working directory"},
-       {"checkpoint_every", &RunConfig::checkpoint_every, checkpoint_period(), "how often the model is saved; steps count over all workers"},
+       {"checkpoint_every", &RunConfig::checkpoint_every, checkpoint_period(),
+        "how often the model is saved; steps count over all workers"},
        {"keep_checkpoints", &RunConfig::keep_checkpoints, core::at_least(2), "newest checkpoints that are kept"},
-       {"target_accuracy", &RunConfig::target_accuracy, between(0, 1), "stop when the test accuracy reaches it; 0: never"},
-       {"max_seconds", &RunConfig::max_seconds, core::at_least(0), "stop after so many seconds of training; 0: no limit"}}};
+       {"target_accuracy", &RunConfig::target_accuracy, between(0, 1),
+        "stop when the test accuracy reaches it; 0: never"},
+       {"max_seconds", &RunConfig::max_seconds, core::at_least(0),
+        "stop after so many seconds of training; 0: no limit"}}};
   return table;
 }
 
@@ -102,18 +113,21 @@ const core::Table<ClusterConfig>& cluster_table() {
   static const core::Table<ClusterConfig> table{
       "cluster",
       {{"workers", &ClusterConfig::workers, between(1, kMostMembers), "replicas of the model that train"},
-       {"servers", &ClusterConfig::servers, between(1, kMostMembers), "shards of the centre, for strategies that have one"},
+       {"servers", &ClusterConfig::servers, between(1, kMostMembers),
+        "shards of the centre, for strategies that have one"},
        {"threads_per_worker", &ClusterConfig::threads_per_worker, core::both(between(1, 1024), core::not_empty()),
         "threads that compute one replica: one number, or a list with one per worker"},
        {"device", &ClusterConfig::device, one_of({"cpu", "cuda"}), "what replicas compute on"},
-       {"precision", &ClusterConfig::precision, one_of({"fp32", "bf16"}), "of forward and backward; parameters are always float32"}}};
+       {"precision", &ClusterConfig::precision, one_of({"fp32", "bf16"}),
+        "of forward and backward; parameters are always float32"}}};
   return table;
 }
 
 const core::Table<ExchangeConfig>& exchange_table() {
   static const core::Table<ExchangeConfig> table{
       "exchange",
-      {{"endpoint", &ExchangeConfig::endpoint, one_of({"auto", "inproc", "shm", "tcp", "ucx", "mpi"}), "what carries parameters between workers"},
+      {{"endpoint", &ExchangeConfig::endpoint, one_of({"auto", "inproc", "shm", "tcp", "ucx", "mpi"}),
+        "what carries parameters between workers"},
        {"algorithm", &ExchangeConfig::algorithm, one_of({"auto", "shm", "ar", "asa", "asa16", "ring", "hierarchical"}),
         "how sums over all workers are formed"},
        {"wire", &ExchangeConfig::wire, one_of({"fp32", "fp16", "bf16"}), "number format between processes"}}};

@@ -20,10 +20,10 @@ struct RunConfig {
   std::int64_t seed = 1;
   std::int64_t epochs = 5;
   std::string dir = "runs";
-  std::string checkpoint_every = "1 epoch";   // "N epochs" | "N steps" | "N s" | "N min" | "never"
+  std::string checkpoint_every = "1 epoch";  // "N epochs" | "N steps" | "N s" | "N min" | "never"
   std::int64_t keep_checkpoints = 2;
-  double target_accuracy = 0;                 // stop when the test accuracy reaches it; 0: never
-  double max_seconds = 0;                     // of training; 0: no limit
+  double target_accuracy = 0;  // stop when the test accuracy reaches it; 0: never
+  double max_seconds = 0;      // of training; 0: no limit
 };
 
 struct ClusterConfig {
@@ -47,7 +47,7 @@ struct ExchangeConfig {
 /// When the coordinator takes a checkpoint on its own account; zero fields do not apply.
 struct CheckpointPeriod {
   std::int64_t epochs = 0;
-  std::int64_t steps = 0;                     // over all workers
+  std::int64_t steps = 0;  // over all workers
   double seconds = 0;
   bool operator==(const CheckpointPeriod&) const = default;
 };
@@ -55,7 +55,7 @@ struct CheckpointPeriod {
 [[nodiscard]] std::optional<CheckpointPeriod> parse_checkpoint_period(std::string_view text);
 
 struct Settings {
-  core::Config config;                        // the resolved source of everything below
+  core::Config config;  // the resolved source of everything below
   RunConfig run;
   nn::ModelConfig model;
   data::DataConfig data;
@@ -66,7 +66,9 @@ struct Settings {
   CheckpointPeriod checkpoint;
 
   [[nodiscard]] std::int64_t batch(std::size_t worker) const { return per_worker(data.batch, worker); }
-  [[nodiscard]] int threads(std::size_t worker) const { return static_cast<int>(per_worker(cluster.threads_per_worker, worker)); }
+  [[nodiscard]] int threads(std::size_t worker) const {
+    return static_cast<int>(per_worker(cluster.threads_per_worker, worker));
+  }
 
  private:
   /// A list of one holds for all.

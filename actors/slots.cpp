@@ -7,7 +7,8 @@ namespace troupe::actors {
 using strategies::Slot;
 using strategies::SlotKind;
 
-core::Result<Slots> Slots::create(std::shared_ptr<nn::Replica> replica, core::Allocator& allocator, const std::vector<Slot>& extra) {
+core::Result<Slots> Slots::create(std::shared_ptr<nn::Replica> replica, core::Allocator& allocator,
+                                  const std::vector<Slot>& extra) {
   Slots slots;
   const auto floats = replica->parameters().size();
   slots.replica_ = std::move(replica);

@@ -62,13 +62,32 @@ double mean_staleness(const WorkerProgress& p) noexcept {
 
 std::string to_json(const Summary& s) {
   const TimeShares time = average_time(s.per_worker);
-  Json json{{"run", s.run}, {"strategy", s.strategy}, {"model", s.model}, {"dataset", s.dataset}, {"device", s.device}, {"precision", s.precision},
-            {"workers", s.workers}, {"servers", s.servers}, {"epochs", s.epochs}, {"steps", s.steps}, {"samples", s.samples}, {"wall_s", s.wall_s},
+  Json json{{"run", s.run},
+            {"strategy", s.strategy},
+            {"model", s.model},
+            {"dataset", s.dataset},
+            {"device", s.device},
+            {"precision", s.precision},
+            {"workers", s.workers},
+            {"servers", s.servers},
+            {"epochs", s.epochs},
+            {"steps", s.steps},
+            {"samples", s.samples},
+            {"wall_s", s.wall_s},
             {"train", {{"loss", s.train_loss}, {"images_per_s", s.images_per_s}}},
             {"test", {{"loss", s.test_loss}, {"accuracy", s.test_accuracy}, {"top5", top5(s.test_top5)}}},
-            {"time", {{"compute_s", time.compute_s}, {"exchange_s", time.exchange_s}, {"wait_s", time.wait_s}, {"load_s", time.load_s}}},
-            {"exchange", {{"count", s.exchange_count}, {"bytes", s.exchange_bytes}, {"dropped", s.exchange_dropped},
-                          {"staleness_mean", s.staleness_mean}, {"staleness_max", s.staleness_max}, {"skipped", s.exchange_skipped}}},
+            {"time",
+             {{"compute_s", time.compute_s},
+              {"exchange_s", time.exchange_s},
+              {"wait_s", time.wait_s},
+              {"load_s", time.load_s}}},
+            {"exchange",
+             {{"count", s.exchange_count},
+              {"bytes", s.exchange_bytes},
+              {"dropped", s.exchange_dropped},
+              {"staleness_mean", s.staleness_mean},
+              {"staleness_max", s.staleness_max},
+              {"skipped", s.exchange_skipped}}},
             {"center_hash", s.center_hash}};
   auto& workers = json["per_worker"] = Json::array();
   for (const auto& worker : s.per_worker) add_sums(workers.emplace_back(Json::object()), worker);
@@ -77,9 +96,17 @@ std::string to_json(const Summary& s) {
 
 std::string to_json(const RunStarted& s, double at_s) {
   Json json = line("started", at_s);
-  json.update(Json{{"name", s.name}, {"directory", s.directory}, {"strategy", s.strategy}, {"model", s.model}, {"dataset", s.dataset},
-                   {"workers", s.workers}, {"servers", s.servers}, {"epochs", s.epochs}, {"parameters", s.parameters},
-                   {"epoch_samples", s.epoch_samples}, {"epoch_position", s.epoch_position}});
+  json.update(Json{{"name", s.name},
+                   {"directory", s.directory},
+                   {"strategy", s.strategy},
+                   {"model", s.model},
+                   {"dataset", s.dataset},
+                   {"workers", s.workers},
+                   {"servers", s.servers},
+                   {"epochs", s.epochs},
+                   {"parameters", s.parameters},
+                   {"epoch_samples", s.epoch_samples},
+                   {"epoch_position", s.epoch_position}});
   return one_line(json);
 }
 
@@ -87,17 +114,22 @@ std::string to_json(const WorkerProgress& p, double at_s) {
   Json json = line("worker", at_s);
   add_sums(json, p);
   const auto recent = static_cast<double>(p.recent_samples);
-  json["recent"] = {{"samples", p.recent_samples}, {"loss", p.recent_samples > 0 ? Json(p.loss) : Json(nullptr)},
+  json["recent"] = {{"samples", p.recent_samples},
+                    {"loss", p.recent_samples > 0 ? Json(p.loss) : Json(nullptr)},
                     {"accuracy", p.recent_samples > 0 ? Json(static_cast<double>(p.top1) / recent) : Json(nullptr)}};
   return one_line(json);
 }
 
 std::string to_json(const EpochReport& r, double at_s) {
   Json json = line("epoch", at_s);
-  json.update(Json{{"epoch", r.epoch}, {"epochs", r.epochs}, {"steps", r.steps},
-                   {"train", {{"loss", r.train_loss}, {"accuracy", r.train_accuracy}, {"images_per_s", r.images_per_s}}},
-                   {"test", {{"loss", r.test_loss}, {"accuracy", r.test_accuracy}, {"top5", top5(r.test_top5)}}},
-                   {"lr", r.lr}, {"train_s", r.train_s}});
+  json.update(
+      Json{{"epoch", r.epoch},
+           {"epochs", r.epochs},
+           {"steps", r.steps},
+           {"train", {{"loss", r.train_loss}, {"accuracy", r.train_accuracy}, {"images_per_s", r.images_per_s}}},
+           {"test", {{"loss", r.test_loss}, {"accuracy", r.test_accuracy}, {"top5", top5(r.test_top5)}}},
+           {"lr", r.lr},
+           {"train_s", r.train_s}});
   return one_line(json);
 }
 
@@ -109,7 +141,8 @@ std::string to_json(const Note& note, double at_s) {
 
 std::string to_json(const RunEnd& end, double at_s) {
   Json json = line("ended", at_s);
-  json["error"] = end.failed ? Json{{"code", core::name(end.error.code)}, {"message", end.error.message}} : Json(nullptr);
+  json["error"] =
+      end.failed ? Json{{"code", core::name(end.error.code)}, {"message", end.error.message}} : Json(nullptr);
   json.update(Json{{"steps", end.summary.steps}, {"samples", end.summary.samples}, {"wall_s", end.summary.wall_s}});
   return one_line(json);
 }

@@ -1,17 +1,18 @@
 #include "actors/terminal.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace troupe::actors {
 namespace {
 
-constexpr std::string_view kReset = "\x1b[0m", kHideCursor = "\x1b[?25l", kShowCursor = "\x1b[?25h", kClearBelow = "\x1b[J";
+constexpr std::string_view kReset = "\x1b[0m", kHideCursor = "\x1b[?25l", kShowCursor = "\x1b[?25h",
+                           kClearBelow = "\x1b[J";
 
 std::string_view code(Style style) {
   switch (style) {
@@ -40,7 +41,9 @@ std::string_view cut(std::string_view text, std::size_t columns) {
 
 }  // namespace
 
-std::size_t columns_of(std::string_view text) noexcept { return static_cast<std::size_t>(std::ranges::count_if(text, begins_character)); }
+std::size_t columns_of(std::string_view text) noexcept {
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+}
 
 StyledLine& StyledLine::add(std::string text, Style style) {
   pieces_.push_back({std::move(text), style});

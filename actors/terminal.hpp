@@ -66,7 +66,7 @@ class LiveRegion {
   bool color_;
   bool cursor_hidden_ = false;
   std::vector<StyledLine> lines_;
-  std::vector<std::size_t> drawn_;   // columns of each line on the screen
+  std::vector<std::size_t> drawn_;  // columns of each line on the screen
 };
 
 }  // namespace troupe::actors

@@ -18,15 +18,15 @@ struct WorkerSetup {
   std::uint32_t workers = 1;
   std::uint64_t seed = 1;
   std::shared_ptr<const nn::Graph> graph;
-  nn::Backend* backend = nullptr;                            // outlives the actor
+  nn::Backend* backend = nullptr;  // outlives the actor
   nn::CompileOptions compile;
   std::shared_ptr<const strategies::Strategy> strategy;
   nn::TrainConfig train;
   double total_epochs = 1;
-  std::shared_ptr<const std::vector<float>> parameters;      // canonical, to begin with
-  std::shared_ptr<const std::vector<float>> velocity;        // canonical, after a resume; null: zero
+  std::shared_ptr<const std::vector<float>> parameters;  // canonical, to begin with
+  std::shared_ptr<const std::vector<float>> velocity;    // canonical, after a resume; null: zero
   strategies::Step first_step = 0;
-  const core::Clock* clock = nullptr;                        // outlives the actor
+  const core::Clock* clock = nullptr;  // outlives the actor
   core::Duration exchange_deadline = std::chrono::seconds(60);
 };
 

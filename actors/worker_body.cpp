@@ -20,7 +20,8 @@ constexpr core::Duration kReportEvery = std::chrono::milliseconds(100);
 
 }  // namespace
 
-WorkerBody::WorkerBody(Self self, WorkerSetup setup) : self_(self), setup_(std::move(setup)), rendezvous_(setup_.self) {}
+WorkerBody::WorkerBody(Self self, WorkerSetup setup)
+    : self_(self), setup_(std::move(setup)), rendezvous_(setup_.self) {}
 WorkerBody::~WorkerBody() = default;
 
 core::Result<Prepared> WorkerBody::prepare() {
@@ -35,8 +36,10 @@ core::Result<Prepared> WorkerBody::prepare() {
   slots_ = std::move(*slots);
   replica_->import_canonical(*setup_.parameters);
   if (setup_.velocity) replica_->layout()->from_canonical(*setup_.velocity, slots_->view(strategies::kVelocity));
-  return Prepared{.fingerprint = replica_->layout_fingerprint(), .arena_floats = replica_->parameters().size(),
-                  .workspace_bytes = replica_->workspace_bytes(), .error = {}};
+  return Prepared{.fingerprint = replica_->layout_fingerprint(),
+                  .arena_floats = replica_->parameters().size(),
+                  .workspace_bytes = replica_->workspace_bytes(),
+                  .error = {}};
 }
 
 void WorkerBody::begin(const Company& company) {
@@ -44,8 +47,9 @@ void WorkerBody::begin(const Company& company) {
   strategies::Membership membership{company.membership_epoch, {}};
   for (WorkerId w = 0; w < company.workers.size(); ++w) membership.workers.push_back(w);
   host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, nullptr},
-                strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
-                                              static_cast<int>(replica_->buckets().size()), {}}, this);
+                strategies::WorkerHostOptions{
+                    setup_.self, setup_.seed, membership, static_cast<int>(replica_->buckets().size()), {}},
+                this);
   reported_at_ = now();
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   host_->start(setup_.first_step);
@@ -75,7 +79,8 @@ void WorkerBody::batch_ready(const BatchReady& ready, const LentBatch& batch) {
   batches_.push_back({ready, batch});
   if (!wants_batch_) return;
   wants_batch_ = false;
-  const auto since = std::max(wants_since_, core::Duration{ready.granted_ns});  // before the grant there was nothing to load
+  const auto since =
+      std::max(wants_since_, core::Duration{ready.granted_ns});  // before the grant there was nothing to load
   load_time_ += std::max(now() - since, core::Duration{0});
   order_step();
 }
@@ -85,16 +90,20 @@ void WorkerBody::compute_now() {
   const auto next = std::move(batches_.front());
   batches_.pop_front();
   lease_ = next.ready.lease;
-  const nn::Batch batch{.images = next.batch.images, .labels = next.batch.labels, .lease = lease_.index, .count = lease_.count};
+  const nn::Batch batch{
+      .images = next.batch.images, .labels = next.batch.labels, .lease = lease_.index, .count = lease_.count};
   const auto began = now();
   const auto result = replica_->step(batch, [this](int bucket) { host_->bucket_ready(bucket); });
   compute_time_ += now() - began;
   self_->send(company_.loaders[setup_.self], BatchReturn{next.ready.buffer});
-  if (!result) return trouble(result.error().code, fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), result.error().message));
+  if (!result)
+    return trouble(result.error().code,
+                   fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), result.error().message));
   if (!std::isfinite(result->loss)) {
-    return trouble(core::Errc::diverged,
-                   fmt::format("worker {}, step {}: the loss is {}: training diverged; lower train.lr or use train.warmup_epochs",
-                               setup_.self, host_->steps(), result->loss));
+    return trouble(
+        core::Errc::diverged,
+        fmt::format("worker {}, step {}: the loss is {}: training diverged; lower train.lr or use train.warmup_epochs",
+                    setup_.self, host_->steps(), result->loss));
   }
   lease_open_ = true;
   ++progress_.steps;
@@ -107,21 +116,24 @@ void WorkerBody::compute_now() {
 
 void WorkerBody::step_ended() {
   if (failed_) return;
-  host_->step_done(lease_.epoch_position,
-                   nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs, static_cast<int>(setup_.workers)));
+  host_->step_done(lease_.epoch_position, nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs,
+                                                             static_cast<int>(setup_.workers)));
   settle();
 }
 
 void WorkerBody::run(const strategies::KernelCall& call) {
   using strategies::kGrads, strategies::kParams, strategies::kVelocity;
   if (call.kernel == KernelName::optimize && call.y == kParams && call.x == kGrads && call.z == kVelocity) {
-    return replica_->apply(call.optimizer, slots_->view(kVelocity));  // the backend's own, fused with what it must do anyway
+    return replica_->apply(call.optimizer,
+                           slots_->view(kVelocity));  // the backend's own, fused with what it must do anyway
   }
   strategies::run(setup_.backend->kernels(), call, [this](strategies::Slot slot) { return slots_->view(slot); });
   if (writes(call, kParams)) replica_->parameters_written();
 }
 
-void WorkerBody::set_deadline(strategies::DeadlineId id, core::Duration after) { self_->delayed_send(self_, after, DeadlineReached{id}); }
+void WorkerBody::set_deadline(strategies::DeadlineId id, core::Duration after) {
+  self_->delayed_send(self_, after, DeadlineReached{id});
+}
 
 void WorkerBody::deadline_reached(strategies::DeadlineId id) {
   if (failed_) return;
@@ -136,7 +148,8 @@ void WorkerBody::send(const strategies::ShardRequest& request) {
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{now(), request.slot}).first->second;
   ++asked.parts_left;
   progress_.bytes += slice.count * sizeof(float) * (request.request.kind == strategies::Transfer::push_pull ? 2 : 1);
-  self_->send(company_.servers[request.shard], ShardMessage{request.shard, request.request}, slots_->lend(request.slot, slice.offset, slice.count));
+  self_->send(company_.servers[request.shard], ShardMessage{request.shard, request.request},
+              slots_->lend(request.slot, slice.offset, slice.count));
 }
 
 void WorkerBody::answered(const strategies::ShardReply& reply) {
@@ -191,7 +204,8 @@ void WorkerBody::share_done(const CollectiveDone& done) {
 void WorkerBody::advance(Rendezvous::Key key) {
   if (rendezvous_.work(key, setup_.backend->kernels())) {
     for (WorkerId worker : host_->membership().workers) {
-      if (worker != setup_.self) self_->send(company_.workers[worker], CollectiveDone{setup_.self, key.first, key.second});
+      if (worker != setup_.self)
+        self_->send(company_.workers[worker], CollectiveDone{setup_.self, key.first, key.second});
     }
   }
   if (auto finished = rendezvous_.finish(key)) finished_.push_back(*finished);
@@ -262,10 +276,13 @@ void WorkerBody::tick() {
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   const auto late = now() - setup_.exchange_deadline;
   for (const auto& [exchange, asked] : asked_) {
-    if (asked.since < late) return trouble(core::Errc::timeout, fmt::format("worker {}: a server has not answered exchange {} in time", setup_.self, exchange));
+    if (asked.since < late)
+      return trouble(core::Errc::timeout,
+                     fmt::format("worker {}: a server has not answered exchange {} in time", setup_.self, exchange));
   }
   if (const auto oldest = rendezvous_.oldest(); oldest && *oldest < late) {
-    trouble(core::Errc::timeout, fmt::format("worker {}: worker {} has not joined a reduction in time", setup_.self, fmt::join(rendezvous_.missing(), ", ")));
+    trouble(core::Errc::timeout, fmt::format("worker {}: worker {} has not joined a reduction in time", setup_.self,
+                                             fmt::join(rendezvous_.missing(), ", ")));
   }
 }
 

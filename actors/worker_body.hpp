@@ -44,7 +44,9 @@ class WorkerBody final : public strategies::WorkerPort,
   void run(const strategies::KernelCall& call) override;
   void set_deadline(strategies::DeadlineId id, core::Duration after) override;
   // strategies::ShardPort
-  [[nodiscard]] strategies::ShardId shards() const override { return static_cast<strategies::ShardId>(company_.servers.size()); }
+  [[nodiscard]] strategies::ShardId shards() const override {
+    return static_cast<strategies::ShardId>(company_.servers.size());
+  }
   void send(const strategies::ShardRequest& request) override;
   // strategies::GroupPort
   void reduce(strategies::Step step, const strategies::Reduce& reduce) override;
@@ -79,10 +81,10 @@ class WorkerBody final : public strategies::WorkerPort,
   Rendezvous rendezvous_;
   JournalBatch journal_;
   std::deque<Ready> batches_;
-  std::deque<Rendezvous::Finished> finished_;   // collectives to tell the host of, once it is not in a call
+  std::deque<Rendezvous::Finished> finished_;      // collectives to tell the host of, once it is not in a call
   std::map<strategies::ExchangeId, Asked> asked_;  // exchanges with shards
-  data::Lease lease_;                           // being computed, or computed last
-  bool lease_open_ = false;                     // computed, and its update not yet finished
+  data::Lease lease_;                              // being computed, or computed last
+  bool lease_open_ = false;                        // computed, and its update not yet finished
   bool wants_batch_ = false;
   core::Duration wants_since_{0};
   core::Duration compute_time_{0};
@@ -90,7 +92,7 @@ class WorkerBody final : public strategies::WorkerPort,
   core::Duration reported_at_{0};
   bool failed_ = false;
   std::optional<caf::typed_response_promise<Dismissed>> dismissal_;  // to keep when nothing is in flight any more
-  WorkerProgress progress_;                     // what report() sends next
+  WorkerProgress progress_;                                          // what report() sends next
 };
 
 }  // namespace troupe::actors

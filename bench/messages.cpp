@@ -69,10 +69,13 @@ struct ProberState {
 WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> self, const core::Clock* clock) {
   const auto ask = [self] {
     const strategies::Request request{.worker = 0, .exchange = static_cast<std::uint64_t>(self->state.left)};
-    self->send(self->state.company.servers[0], ShardMessage{0, request}, Lent{self->state.slice->view(), self->state.slice});
+    self->send(self->state.company.servers[0], ShardMessage{0, request},
+               Lent{self->state.slice->view(), self->state.slice});
   };
   return {
-      [](const Prepare&) -> caf::result<Prepared, LayoutRef> { return {Prepared{}, LayoutRef{}}; },
+      [](const Prepare&) -> caf::result<Prepared, LayoutRef> {
+        return {Prepared{}, LayoutRef{}};
+      },
       [self](const Company& company) {
         static core::HostAllocator memory;
         self->state.company = company;
@@ -115,13 +118,19 @@ int main(int argc, char** argv) {
   const int trips = argc > 2 ? std::atoi(argv[2]) : 20000;
   const core::SteadyClock clock;
   core::HostAllocator memory;
-  const auto config = core::Config::parse(schema(), "[model]\nname = \"mlp\"\n[data]\nname = \"glyphs\"\n[strategy]\nname = \"easgd\"\n", "bench", {});
+  const auto config = core::Config::parse(
+      schema(), "[model]\nname = \"mlp\"\n[data]\nname = \"glyphs\"\n[strategy]\nname = \"easgd\"\n", "bench", {});
   const std::shared_ptr<const strategies::Strategy> strategy = std::move(*strategies::make(*config, {}));
 
   SystemConfig system_config;
   caf::actor_system system(system_config);
-  ServerSetup setup{.self = 0, .workers = 1, .strategy = strategy, .kernels = &core::host_kernels(),
-                    .center = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory, 16))), .states = {}, .clock = &clock};
+  ServerSetup setup{.self = 0,
+                    .workers = 1,
+                    .strategy = strategy,
+                    .kernels = &core::host_kernels(),
+                    .center = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory, 16))),
+                    .states = {},
+                    .clock = &clock};
   Company company;
   company.servers.push_back(system.spawn<caf::detached>(server, std::move(setup)));
   company.workers.push_back(system.spawn<caf::detached>(prober, &clock));
@@ -133,11 +142,16 @@ int main(int argc, char** argv) {
   std::vector<double> actors;
   for (int round = 0; round < rounds; ++round) {
     bare.push_back(condition_variables(trips, clock));
-    self->request(company.workers[0], std::chrono::minutes(5), SnapshotOrder{static_cast<std::uint64_t>(trips), {}}, Lent{})
-        .receive([&](const SnapshotTaken& taken) { actors.push_back(microseconds(core::Duration{static_cast<std::int64_t>(taken.hash)}, trips)); },
-                 [&](const caf::error& error) { std::fprintf(stderr, "%s\n", system.render(error).c_str()); });
+    self->request(company.workers[0], std::chrono::minutes(5), SnapshotOrder{static_cast<std::uint64_t>(trips), {}},
+                  Lent{})
+        .receive(
+            [&](const SnapshotTaken& taken) {
+              actors.push_back(microseconds(core::Duration{static_cast<std::int64_t>(taken.hash)}, trips));
+            },
+            [&](const caf::error& error) { std::fprintf(stderr, "%s\n", system.render(error).c_str()); });
   }
   self->send(company.workers[0], Halt{});
   self->send(company.servers[0], Halt{});
-  std::printf("condition variables %6.2f us   worker-server-worker %6.2f us   ratio %.2f\n", median(bare), median(actors), median(actors) / median(bare));
+  std::printf("condition variables %6.2f us   worker-server-worker %6.2f us   ratio %.2f\n", median(bare),
+              median(actors), median(actors) / median(bare));
 }

@@ -18,14 +18,33 @@ using Mode = ConsoleOptions::Mode;
 using Lines = std::vector<std::string>;
 
 /// 2 workers, 2 epochs of 1,000 samples.
-const RunStarted kRun{.name = "demo", .directory = "runs/demo", .strategy = "easgd", .model = "lenet", .dataset = "glyphs", .workers = 2, .servers = 1,
-                      .epochs = 2, .parameters = 431080, .epoch_samples = 1000};
+const RunStarted kRun{.name = "demo",
+                      .directory = "runs/demo",
+                      .strategy = "easgd",
+                      .model = "lenet",
+                      .dataset = "glyphs",
+                      .workers = 2,
+                      .servers = 1,
+                      .epochs = 2,
+                      .parameters = 431080,
+                      .epoch_samples = 1000};
 
 /// After `samples` at 100 per second, 92 % of the time computing.
 WorkerProgress worker(std::uint32_t rank, std::uint64_t samples) {
   const double busy_s = static_cast<double>(samples) / 100;
-  return {.worker = rank, .steps = samples / 10, .samples = samples, .loss = 0.0431, .recent_samples = samples, .compute_s = 0.92 * busy_s,
-          .exchange_s = 0.03 * busy_s, .wait_s = 0.04 * busy_s, .load_s = 0.01 * busy_s, .staleness_sum = 9, .staleness_count = 10, .staleness_max = 3, .done = {}};
+  return {.worker = rank,
+          .steps = samples / 10,
+          .samples = samples,
+          .loss = 0.0431,
+          .recent_samples = samples,
+          .compute_s = 0.92 * busy_s,
+          .exchange_s = 0.03 * busy_s,
+          .wait_s = 0.04 * busy_s,
+          .load_s = 0.01 * busy_s,
+          .staleness_sum = 9,
+          .staleness_count = 10,
+          .staleness_max = 3,
+          .done = {}};
 }
 
 class ConsoleTest : public testing::Test {
@@ -53,7 +72,8 @@ TEST_F(ConsoleTest, LiveHasALinePerWorkerAndTheBar) {
   console_->tick();
   const auto lines = shown();
   ASSERT_EQ(lines.size(), 4u);
-  EXPECT_EQ(lines[0], "demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server, 2 epochs of 1,000 samples");
+  EXPECT_EQ(lines[0],
+            "demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server, 2 epochs of 1,000 samples");
   EXPECT_EQ(lines[1], "worker 0      30     100/s  loss 0.0431  [comp 92 exch 3 wait 4 load 1%]");
   EXPECT_EQ(lines[2].substr(0, 18), "worker 1      20  ");
   // 500 of 1,000 samples of epoch 1 at 200 per second: 2.5 s left, and another 5 s
@@ -83,8 +103,15 @@ TEST_F(ConsoleTest, LiveScrollsNotesAndEpochsAbove) {
   clock_.advance(1s);
   console_->progress(worker(0, 100));
   console_->note({Note::Level::warning, "disk is slow"});
-  console_->epoch({.epoch = 1, .epochs = 2, .train_loss = 0.3123, .train_accuracy = 0.904, .test_loss = 0.0701, .test_accuracy = 0.978,
-                   .images_per_s = 9021.4, .lr = 0.0333, .train_s = 66.6});
+  console_->epoch({.epoch = 1,
+                   .epochs = 2,
+                   .train_loss = 0.3123,
+                   .train_accuracy = 0.904,
+                   .test_loss = 0.0701,
+                   .test_accuracy = 0.978,
+                   .images_per_s = 9021.4,
+                   .lr = 0.0333,
+                   .train_s = 66.6});
   const auto lines = shown();
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_EQ(lines[1], "warning: disk is slow");
@@ -151,9 +178,34 @@ TEST_F(ConsoleTest, PlainHasOneProgressLineEveryFiveSeconds) {
   }
   const auto text = out_.text();
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  EXPECT_EQ(shown(), (Lines{"demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server, 2 epochs of 1,000 samples",
-                            "epoch 1/2   50 %  step 50  100 images/s  loss 0.0431  0:15 to the end",
-                            "epoch 2/2    0 %  step 100  100 images/s  loss 0.0431  0:10 to the end"}));
+  EXPECT_EQ(shown(),
+            (Lines{"demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server, 2 epochs of 1,000 samples",
+                   "epoch 1/2   50 %  step 50  100 images/s  loss 0.0431  0:15 to the end",
+                   "epoch 1/2  100 %  step 100  100 images/s  loss 0.0431  0:10 to the end"}));
+}
+
+TEST_F(ConsoleTest, PlainIsSilentWhileNothingMoves) {
+  open(Mode::plain);
+  console_->started(kRun);
+  clock_.advance(5s);
+  console_->progress(worker(0, 1000));
+  const auto lines = shown().size();
+  clock_.advance(30s);  // an evaluation
+  console_->tick();
+  EXPECT_EQ(shown().size(), lines);
+}
+
+TEST_F(ConsoleTest, AnEpochEndsWithItsReport) {
+  open(Mode::live);
+  console_->started(kRun);
+  clock_.advance(1s);
+  console_->progress(worker(0, 1000));
+  EXPECT_EQ(shown().back().substr(0, 10), "epoch 1/2 ");
+  EXPECT_NE(shown().back().find("100 %"), std::string::npos);
+  console_->epoch({.epoch = 1, .epochs = 2});
+  clock_.advance(1s);
+  console_->tick();
+  EXPECT_EQ(shown().back().substr(0, 10), "epoch 2/2 ");
 }
 
 TEST_F(ConsoleTest, QuietSaysErrorsOnly) {
@@ -195,7 +247,9 @@ TEST_F(ConsoleTest, AnInterruptIsToldOnce) {
   source.request_stop();
   console_->tick();
   console_->tick();
-  EXPECT_EQ(shown(), (Lines{"stopping: finishing the current step and saving a checkpoint; press Ctrl-C again to leave at once"}));
+  EXPECT_EQ(
+      shown(),
+      (Lines{"stopping: finishing the current step and saving a checkpoint; press Ctrl-C again to leave at once"}));
 }
 
 TEST_F(ConsoleTest, ManyWorkersFitTheTerminal) {
@@ -226,8 +280,9 @@ TEST(ConsoleTextTest, Numbers) {
 }
 
 TEST(ConsoleTextTest, WideTerminalsShowMoreOfAWorker) {
-  EXPECT_EQ(worker_line(worker(0, 300), 4512, 120).render(200, false),
-            "worker 0  step       30    4,512 images/s  loss 0.0431  staleness 0.9  [compute 92 exch 3 wait 4 load 1%]");
+  EXPECT_EQ(
+      worker_line(worker(0, 300), 4512, 120).render(200, false),
+      "worker 0  step       30    4,512 images/s  loss 0.0431  staleness 0.9  [compute 92 exch 3 wait 4 load 1%]");
   auto even = worker(10, 1'000'000);
   even.compute_s = even.exchange_s = even.wait_s = even.load_s = 1;
   EXPECT_LE(worker_line(even, 12'345, 80).columns(), 80u);
@@ -241,8 +296,10 @@ TEST(ConsoleTextTest, PercentagesAddUp) {
 }
 
 TEST(ConsoleTextTest, ABarFillsItsLine) {
-  const Position half{.epoch = 1, .epochs = 3, .fraction = 0.5, .images_per_s = 1000, .epoch_left_s = 10, .run_left_s = 50};
-  EXPECT_EQ(bar_line(half, 100, false).render(200, false), "epoch 1/3  ===================-------------------   50 %  1,000 images/s  0:10 left, 0:50 to the end");
+  const Position half{
+      .epoch = 1, .epochs = 3, .fraction = 0.5, .images_per_s = 1000, .epoch_left_s = 10, .run_left_s = 50};
+  EXPECT_EQ(bar_line(half, 100, false).render(200, false),
+            "epoch 1/3  ===================-------------------   50 %  1,000 images/s  0:10 left, 0:50 to the end");
   EXPECT_EQ(bar_line(half, 100, true).columns(), 100u);
   EXPECT_EQ(bar_line(half, 10, false).render(19, false), "epoch 1/3  ====----");
 }

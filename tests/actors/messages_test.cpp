@@ -1,8 +1,7 @@
 // Every message survives being serialised, and memory on loan cannot be.
-#include <gtest/gtest.h>
-
 #include <caf/binary_deserializer.hpp>
 #include <caf/binary_serializer.hpp>
+#include <gtest/gtest.h>
 
 #include "actors/assembly.hpp"
 #include "actors/run_records.hpp"

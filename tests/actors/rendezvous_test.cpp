@@ -1,7 +1,6 @@
 // Collectives among members in one process: every order of messages, against a serial sum in rank order.
 #include "actors/rendezvous.hpp"
 
-
 #include <gtest/gtest.h>
 
 #include "core/buffer.hpp"
@@ -22,7 +21,8 @@ struct Member {
 };
 
 /// Runs one collective with messages delivered in a random order; returns what every member holds then.
-std::vector<std::vector<float>> play(std::size_t members, std::size_t floats, std::optional<WorkerId> root, ReduceOp op, std::uint64_t seed) {
+std::vector<std::vector<float>> play(std::size_t members, std::size_t floats, std::optional<WorkerId> root, ReduceOp op,
+                                     std::uint64_t seed) {
   core::HostAllocator memory;
   core::Random random(seed, core::Purpose::test, 0);
   std::vector<Member> company;
@@ -31,7 +31,8 @@ std::vector<std::vector<float>> play(std::size_t members, std::size_t floats, st
     company.emplace_back(w);
     group.push_back(w);
     company[w].arena = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory, floats)));
-    for (std::size_t i = 0; i < floats; ++i) company[w].arena->data()[i] = static_cast<float>(w + 1) * 0.1F + static_cast<float>(i);
+    for (std::size_t i = 0; i < floats; ++i)
+      company[w].arena->data()[i] = static_cast<float>(w + 1) * 0.1F + static_cast<float>(i);
   }
   const Rendezvous::Key key{7, 3};
   struct Message {
@@ -61,7 +62,8 @@ std::vector<std::vector<float>> play(std::size_t members, std::size_t floats, st
         if (other != message.to) mail.push_back({other, message.to, 1});
       }
     } else if (message.what == 1) {
-      member.rendezvous.offered(key, message.from, {company[message.from].arena->view(), company[message.from].arena}, now);
+      member.rendezvous.offered(key, message.from, {company[message.from].arena->view(), company[message.from].arena},
+                                now);
     } else {
       member.rendezvous.share_done(key, message.from);
     }
@@ -85,7 +87,8 @@ TEST(Rendezvous, EveryMemberGetsTheSameMeanInEveryOrder) {
       expected[i] = sum * (1 / static_cast<float>(members));
     }
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
-      for (const auto& held : play(members, 100, {}, ReduceOp::mean, seed)) ASSERT_EQ(held, expected) << members << " members, seed " << seed;
+      for (const auto& held : play(members, 100, {}, ReduceOp::mean, seed))
+        ASSERT_EQ(held, expected) << members << " members, seed " << seed;
     }
   }
 }
@@ -103,10 +106,11 @@ TEST(Rendezvous, SaysWhoIsMissing) {
   core::HostAllocator memory;
   const auto arena = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory, 16)));
   Rendezvous rendezvous(0);
-  rendezvous.begin({1, 0}, {{0, 1, 2}, {}, ReduceOp::sum, strategies::kGrads}, {arena->view(), arena}, core::Duration{5});
+  rendezvous.begin({1, 0}, {{0, 1, 2}, {}, ReduceOp::sum, strategies::kGrads}, {arena->view(), arena},
+                   core::Duration{5});
   rendezvous.offered({1, 0}, 2, {arena->view(), arena}, core::Duration{6});
   EXPECT_EQ(rendezvous.oldest(), core::Duration{5});
-  EXPECT_EQ(rendezvous.missing(), (std::vector<WorkerId>{0, 1, 2}));   // 1 brought no part, and nobody's share is done
+  EXPECT_EQ(rendezvous.missing(), (std::vector<WorkerId>{0, 1, 2}));  // 1 brought no part, and nobody's share is done
   EXPECT_FALSE(rendezvous.work({1, 0}, core::reference_kernels()));
 }
 

@@ -19,7 +19,8 @@ std::stop_token already_stopped() {
 class BspModes : public testing::TestWithParam<const char*> {};
 
 TEST_P(BspModes, ResumedRunReachesTheBitsOfTheUninterruptedOne) {
-  const std::vector<std::string> options{std::string("strategy.combine=") + GetParam(), "train.lr=0.05", "run.epochs=4"};
+  const std::vector<std::string> options{std::string("strategy.combine=") + GetParam(), "train.lr=0.05",
+                                         "run.epochs=4"};
   SmallRun whole(options);
   const auto expected = whole.train();
   ASSERT_FALSE(expected.failed) << expected.error.message;
@@ -38,7 +39,8 @@ TEST_P(BspModes, ResumedRunReachesTheBitsOfTheUninterruptedOne) {
 }
 
 TEST_P(BspModes, InterruptedInMidEpochItStillDoes) {
-  const std::vector<std::string> options{std::string("strategy.combine=") + GetParam(), "train.lr=0.05", "run.epochs=2", "train.lr_policy=polynomial"};
+  const std::vector<std::string> options{std::string("strategy.combine=") + GetParam(), "train.lr=0.05", "run.epochs=2",
+                                         "train.lr_policy=polynomial"};
   SmallRun whole(options);
   const auto expected = whole.train();
   ASSERT_FALSE(expected.failed) << expected.error.message;
@@ -49,7 +51,7 @@ TEST_P(BspModes, InterruptedInMidEpochItStillDoes) {
   EXPECT_EQ(end.error.code, core::Errc::interrupted);
   for (int i = 0; i < 3; ++i) {
     std::stop_source source;
-    std::jthread interrupter([&] { source.request_stop(); });   // at some moment of start-up or training: all must do
+    std::jthread interrupter([&] { source.request_stop(); });  // at some moment of start-up or training: all must do
     end = parts.resume({}, source.get_token());
     if (!end.failed) break;
     EXPECT_EQ(end.error.code, core::Errc::interrupted) << end.error.message;
@@ -60,7 +62,8 @@ TEST_P(BspModes, InterruptedInMidEpochItStillDoes) {
   EXPECT_EQ(end.summary.samples, expected.summary.samples);
 }
 
-INSTANTIATE_TEST_SUITE_P(Combine, BspModes, testing::Values("gradients", "updates", "weights"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Combine, BspModes, testing::Values("gradients", "updates", "weights"),
+                         [](const auto& info) { return std::string(info.param); });
 
 TEST(Resume, CheckpointsInMidEpochContinueBitForBit) {
   // Checkpoints every 14 steps over both workers, four generations kept; the newest of the first epoch is in the middle of it.
@@ -69,7 +72,7 @@ TEST(Resume, CheckpointsInMidEpochContinueBitForBit) {
   SmallRun run({"run.epochs=1", "run.checkpoint_every=\"14 steps\"", "run.keep_checkpoints=20"});
   const auto first = run.train();
   ASSERT_FALSE(first.failed) << first.error.message;
-  EXPECT_EQ(first.summary.center_hash, expected.summary.center_hash);   // pausing changes nothing
+  EXPECT_EQ(first.summary.center_hash, expected.summary.center_hash);  // pausing changes nothing
   // Take away the newest generations: what is left is a checkpoint from the middle.
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(run.run_directory() / "checkpoints")) {
@@ -87,11 +90,11 @@ TEST(Resume, CheckpointsInMidEpochContinueBitForBit) {
 TEST(Resume, EasgdWorkersJoinAnewWithTheCentre) {
   SmallRun run({"strategy.name=easgd", "strategy.tau=2", "run.epochs=2"});
   ASSERT_FALSE(run.train().failed);
-  const auto end = run.resume({"run.epochs=3", "cluster.workers=3"});   // another number of workers is fine
+  const auto end = run.resume({"run.epochs=3", "cluster.workers=3"});  // another number of workers is fine
   ASSERT_FALSE(end.failed) << end.error.message;
   EXPECT_EQ(end.summary.samples, 3 * 1200U);
   EXPECT_EQ(end.summary.epochs, 3U);
-  EXPECT_TRUE(std::filesystem::exists(run.run_directory() / "journal-0002.bin"));   // a new segment
+  EXPECT_TRUE(std::filesystem::exists(run.run_directory() / "journal-0002.bin"));  // a new segment
 }
 
 TEST(Resume, NothingLeftToDoIsSaid) {
@@ -116,7 +119,7 @@ TEST(Resume, ACorruptCheckpointFallsBackAGeneration) {
     file.seekp(-100, std::ios::end);
     file.put('\x55').put('\x2a');
   }
-  const auto end = run.resume();   // from the end of the first epoch: trains the second again
+  const auto end = run.resume();  // from the end of the first epoch: trains the second again
   ASSERT_FALSE(end.failed) << end.error.message;
   EXPECT_EQ(end.summary.center_hash, whole.summary.center_hash);
   std::ifstream metrics(run.run_directory() / "metrics.jsonl");

@@ -1,14 +1,14 @@
 #include "actors/run_directory.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
 #include <thread>
-
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,9 @@ class RunDirectoryTest : public testing::Test {
   }
   ~RunDirectoryTest() override { fs::remove_all(root_); }
 
-  [[nodiscard]] RunDirectory make(const std::string& name = "a") const { return RunDirectory::create(root_ + "/runs", name, kNow).value(); }
+  [[nodiscard]] RunDirectory make(const std::string& name = "a") const {
+    return RunDirectory::create(root_ + "/runs", name, kNow).value();
+  }
 
   static std::string read(const std::string& path) {
     std::ostringstream text;
@@ -43,7 +45,8 @@ class RunDirectoryTest : public testing::Test {
 };
 
 core::Config config(const std::vector<std::string>& overrides = {}) {
-  return core::Config::parse(schema(), "[model]\nname = \"lenet\"\n[data]\nname = \"glyphs\"\n", "a.toml", overrides).value();
+  return core::Config::parse(schema(), "[model]\nname = \"lenet\"\n[data]\nname = \"glyphs\"\n", "a.toml", overrides)
+      .value();
 }
 
 TEST_F(RunDirectoryTest, IsNamedByTimeAndRun) {
@@ -134,7 +137,8 @@ TEST_F(RunDirectoryTest, JournalSegmentsAreNumberedOn) {
   EXPECT_EQ(run.next_journal().value(), run.path() + "/journal-0001.bin");
   write(run.path() + "/journal-0001.bin", "");
   write(run.path() + "/journal-0009.bin", "");
-  for (const auto* other : {"journal-.bin", "journal-x.bin", "journal-0012.txt", "my-journal-0013.bin"}) write(run.path() + "/" + other, "");
+  for (const auto* other : {"journal-.bin", "journal-x.bin", "journal-0012.txt", "my-journal-0013.bin"})
+    write(run.path() + "/" + other, "");
   EXPECT_EQ(run.next_journal().value(), run.path() + "/journal-0010.bin");
 }
 

@@ -47,7 +47,8 @@ TEST(SettingsTest, DefaultsAreTheStructsOwn) {
 }
 
 TEST(SettingsTest, SavedConfigurationResolvesToTheSame) {
-  const auto s = settings(kSmallest, {"strategy.name=easgd", "strategy.tau=7", "run.checkpoint_every=\"250 steps\"", "data.batch=[64, 16]"});
+  const auto s = settings(kSmallest, {"strategy.name=easgd", "strategy.tau=7", "run.checkpoint_every=\"250 steps\"",
+                                      "data.batch=[64, 16]"});
   ASSERT_TRUE(s) << s.error().message;
   const auto again = settings(s->config.to_toml());
   ASSERT_TRUE(again) << again.error().message;
@@ -65,7 +66,8 @@ TEST(SettingsTest, ListsHoldForAllOrForEachWorker) {
   EXPECT_EQ(each->batch(1), 16);
   EXPECT_EQ(each->threads(1), 2);
 
-  EXPECT_EQ(refusal("data.batch=[1, 2, 3]"), "--set: data.batch has 3 values for 2 workers: give one for all, or one per worker");
+  EXPECT_EQ(refusal("data.batch=[1, 2, 3]"),
+            "--set: data.batch has 3 values for 2 workers: give one for all, or one per worker");
   EXPECT_EQ(refusal("cluster.threads_per_worker=[1, 2, 3]"),
             "--set: cluster.threads_per_worker has 3 values for 2 workers: give one for all, or one per worker");
   EXPECT_NE(refusal("cluster.threads_per_worker=[]"), "");
@@ -73,15 +75,17 @@ TEST(SettingsTest, ListsHoldForAllOrForEachWorker) {
 }
 
 TEST(SettingsTest, ValuesOutOfRangeAreRefused) {
-  for (const auto* wrong : {"cluster.workers=0", "cluster.workers=100000", "cluster.servers=0", "run.seed=-1", "run.epochs=0", "run.keep_checkpoints=1",
-                            "run.target_accuracy=1.5", "run.max_seconds=-1", "cluster.device=tpu", "cluster.precision=fp8", "exchange.endpoint=pigeon",
-                            "exchange.algorithm=magic", "exchange.wire=int8", "run.name=a/b", "run.name=.hidden", "run.name=\"\"", "run.dir=\"\"",
-                            "cluster.threads_per_worker=0", "strategy.name=eamsgd2"})
+  for (const auto* wrong : {"cluster.workers=0", "cluster.workers=100000", "cluster.servers=0", "run.seed=-1",
+                            "run.epochs=0", "run.keep_checkpoints=1", "run.target_accuracy=1.5", "run.max_seconds=-1",
+                            "cluster.device=tpu", "cluster.precision=fp8", "exchange.endpoint=pigeon",
+                            "exchange.algorithm=magic", "exchange.wire=int8", "run.name=a/b", "run.name=.hidden",
+                            "run.name=\"\"", "run.dir=\"\"", "cluster.threads_per_worker=0", "strategy.name=eamsgd2"})
     EXPECT_NE(refusal(wrong), "") << wrong;
 }
 
 TEST(SettingsTest, WhatThisBuildCannotDoNamesWhatItCan) {
-  EXPECT_EQ(refusal("cluster.device=cuda"), "--set: cluster.device = \"cuda\": this build computes on the CPU only: use \"cpu\"");
+  EXPECT_EQ(refusal("cluster.device=cuda"),
+            "--set: cluster.device = \"cuda\": this build computes on the CPU only: use \"cpu\"");
   EXPECT_NE(refusal("cluster.precision=bf16").find("use \"fp32\""), std::string::npos);
   EXPECT_NE(refusal("exchange.endpoint=ucx").find("use \"auto\" or \"inproc\""), std::string::npos);
   EXPECT_NE(refusal("exchange.algorithm=ring").find("use \"auto\" or \"shm\""), std::string::npos);
@@ -102,7 +106,8 @@ TEST(SettingsTest, CheckpointPeriods) {
   EXPECT_EQ(parse_checkpoint_period("500 steps"), (CheckpointPeriod{.steps = 500}));
   EXPECT_EQ(parse_checkpoint_period("30 s"), (CheckpointPeriod{.seconds = 30}));
   EXPECT_EQ(parse_checkpoint_period("2.5 min"), (CheckpointPeriod{.seconds = 150}));
-  for (const auto* wrong : {"", "1", "epoch", "0 epochs", "-1 steps", "1.5 epochs", "1 hour", "1  epoch", " 1 epoch", "1 epoch ", "nan s", "inf s", "1e400 s", "1epoch", "never ever"})
+  for (const auto* wrong : {"", "1", "epoch", "0 epochs", "-1 steps", "1.5 epochs", "1 hour", "1  epoch", " 1 epoch",
+                            "1 epoch ", "nan s", "inf s", "1e400 s", "1epoch", "never ever"})
     EXPECT_FALSE(parse_checkpoint_period(wrong)) << wrong;
   EXPECT_NE(refusal("run.checkpoint_every=often").find("\"N epochs\" | \"N steps\""), std::string::npos);
 }

@@ -74,7 +74,8 @@ actors::RunEnd SmallRun::resume(const std::vector<std::string>& more, std::stop_
   if (!config) return failed(config.error());
   auto settings = actors::resolve(std::move(*config));
   if (!settings) return failed(settings.error());
-  return actors::run_training({*settings, run_directory().string(), {.mode = actors::ConsoleOptions::Mode::quiet}}, backend(), stop);
+  return actors::run_training({*settings, run_directory().string(), {.mode = actors::ConsoleOptions::Mode::quiet}},
+                              backend(), stop);
 }
 
 std::filesystem::path SmallRun::run_directory() const {

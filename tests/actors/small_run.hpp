@@ -25,8 +25,8 @@ class SmallRun {
   [[nodiscard]] actors::RunEnd train(std::stop_token stop = {});
   [[nodiscard]] actors::RunEnd resume(const std::vector<std::string>& more = {}, std::stop_token stop = {});
 
-  [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }   ///< of this object
-  [[nodiscard]] std::filesystem::path run_directory() const;                            ///< of its one run
+  [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }  ///< of this object
+  [[nodiscard]] std::filesystem::path run_directory() const;                           ///< of its one run
   /// All tensors of the newest checkpoint, by name.
   [[nodiscard]] std::map<std::string, std::vector<float>> tensors() const;
   /// Every record of the newest journal segment.

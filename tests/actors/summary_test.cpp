@@ -13,9 +13,24 @@ using Json = nlohmann::ordered_json;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 WorkerProgress worker(std::uint32_t rank) {
-  return {.worker = rank, .steps = 100 + rank, .samples = 6400, .loss = 0.5, .top1 = 3, .recent_samples = 4, .compute_s = 10.0 + rank, .exchange_s = 1,
-          .wait_s = 0.5, .load_s = 0.25, .exchanges = 25, .dropped = 1, .skipped = 2, .bytes = 4096, .staleness_sum = 30, .staleness_count = 20,
-          .staleness_max = 3, .done = {}};
+  return {.worker = rank,
+          .steps = 100 + rank,
+          .samples = 6400,
+          .loss = 0.5,
+          .top1 = 3,
+          .recent_samples = 4,
+          .compute_s = 10.0 + rank,
+          .exchange_s = 1,
+          .wait_s = 0.5,
+          .load_s = 0.25,
+          .exchanges = 25,
+          .dropped = 1,
+          .skipped = 2,
+          .bytes = 4096,
+          .staleness_sum = 30,
+          .staleness_count = 20,
+          .staleness_max = 3,
+          .done = {}};
 }
 
 Summary summary() {
@@ -42,8 +57,9 @@ using Keys = std::vector<std::string>;
 
 TEST(SummaryTest, KeysAndTheirOrderAreTheContract) {
   const auto json = Json::parse(to_json(summary()));
-  EXPECT_EQ(keys(json), (Keys{"run", "strategy", "model", "dataset", "device", "precision", "workers", "servers", "epochs", "steps", "samples", "wall_s",
-                              "train", "test", "time", "exchange", "center_hash", "per_worker"}));
+  EXPECT_EQ(keys(json),
+            (Keys{"run", "strategy", "model", "dataset", "device", "precision", "workers", "servers", "epochs", "steps",
+                  "samples", "wall_s", "train", "test", "time", "exchange", "center_hash", "per_worker"}));
   EXPECT_EQ(keys(json["train"]), (Keys{"loss", "images_per_s"}));
   EXPECT_EQ(keys(json["test"]), (Keys{"loss", "accuracy", "top5"}));
   EXPECT_EQ(keys(json["time"]), (Keys{"compute_s", "exchange_s", "wait_s", "load_s"}));
@@ -92,9 +108,12 @@ TEST(SummaryTest, BytesThatAreNoTextDoNotThrow) {
 }
 
 TEST(MetricsTest, EveryLineSaysWhatItIsAndWhen) {
-  for (const auto& [kind, line] : std::vector<std::pair<std::string, std::string>>{
-           {"started", to_json(RunStarted{}, 1.5)}, {"worker", to_json(worker(0), 1.5)}, {"epoch", to_json(EpochReport{}, 1.5)},
-           {"note", to_json(Note{}, 1.5)}, {"ended", to_json(RunEnd{}, 1.5)}}) {
+  for (const auto& [kind, line] :
+       std::vector<std::pair<std::string, std::string>>{{"started", to_json(RunStarted{}, 1.5)},
+                                                        {"worker", to_json(worker(0), 1.5)},
+                                                        {"epoch", to_json(EpochReport{}, 1.5)},
+                                                        {"note", to_json(Note{}, 1.5)},
+                                                        {"ended", to_json(RunEnd{}, 1.5)}}) {
     const auto json = Json::parse(line);
     EXPECT_EQ(json["kind"], kind);
     EXPECT_EQ(json["t"], 1.5) << kind;
@@ -116,7 +135,8 @@ TEST(MetricsTest, WorkerHasSumsAndWhatIsRecent) {
 }
 
 TEST(MetricsTest, EpochNoteAndEnd) {
-  const auto epoch = Json::parse(to_json(EpochReport{.epoch = 2, .epochs = 5, .train_loss = 0.25, .test_accuracy = 0.5, .lr = 0.01}, 0));
+  const auto epoch = Json::parse(
+      to_json(EpochReport{.epoch = 2, .epochs = 5, .train_loss = 0.25, .test_accuracy = 0.5, .lr = 0.01}, 0));
   EXPECT_EQ(epoch["epoch"], 2);
   EXPECT_EQ(epoch["train"]["loss"], 0.25);
   EXPECT_EQ(epoch["test"]["accuracy"], 0.5);

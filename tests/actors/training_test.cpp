@@ -14,29 +14,35 @@ namespace {
 
 using actors::RunEnd;
 
-double largest_difference(const std::map<std::string, std::vector<float>>& a, const std::map<std::string, std::vector<float>>& b) {
+double largest_difference(const std::map<std::string, std::vector<float>>& a,
+                          const std::map<std::string, std::vector<float>>& b) {
   double largest = 0;
   for (const auto& [name, values] : a) {
     const auto& others = b.at(name);
-    for (std::size_t i = 0; i < values.size(); ++i) largest = std::max(largest, std::abs(static_cast<double>(values[i]) - others[i]));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      largest = std::max(largest, std::abs(static_cast<double>(values[i]) - others[i]));
   }
   return largest;
 }
 
 /// Every sample position of every epoch was leased once, but for what the last batch takes from the beginning.
-void expect_every_sample_once(const std::vector<core::JournalRecord>& journal, std::int64_t size, std::uint32_t epochs) {
+void expect_every_sample_once(const std::vector<core::JournalRecord>& journal, std::int64_t size,
+                              std::uint32_t epochs) {
   std::map<std::uint32_t, std::vector<int>> seen;
   std::set<std::uint64_t> indices;
   for (const auto& record : journal) {
     const auto granted = actors::decode_lease(record);
     if (!granted) continue;
-    EXPECT_TRUE(indices.insert(granted->lease.index).second) << "lease " << granted->lease.index << " was granted twice";
+    EXPECT_TRUE(indices.insert(granted->lease.index).second)
+        << "lease " << granted->lease.index << " was granted twice";
     auto& counts = seen[granted->lease.epoch];
     counts.resize(static_cast<std::size_t>(size));
-    for (std::int64_t i = 0; i < granted->lease.count; ++i) ++counts[static_cast<std::size_t>((granted->lease.first + i) % size)];
+    for (std::int64_t i = 0; i < granted->lease.count; ++i)
+      ++counts[static_cast<std::size_t>((granted->lease.first + i) % size)];
   }
   ASSERT_EQ(seen.size(), epochs);
-  for (const auto& [epoch, counts] : seen) EXPECT_EQ(std::count(counts.begin(), counts.end(), 0), 0) << "epoch " << epoch;
+  for (const auto& [epoch, counts] : seen)
+    EXPECT_EQ(std::count(counts.begin(), counts.end(), 0), 0) << "epoch " << epoch;
 }
 
 TEST(Training, BspReachesTheSameParametersWithOneTwoAndFourWorkers) {
@@ -88,7 +94,7 @@ TEST(Training, EasgdLearnsAndLeasesEverySampleOnce) {
     const auto end = run.train();
     ASSERT_FALSE(end.failed) << end.error.message;
     EXPECT_EQ(end.summary.steps, 3 * 60U);
-    EXPECT_GT(end.summary.test_accuracy, 0.3) << overlap;   // chance is 0.1
+    EXPECT_GT(end.summary.test_accuracy, 0.3) << overlap;  // chance is 0.1
     EXPECT_GT(end.summary.exchange_count, 0U);
     expect_every_sample_once(run.journal(), 1200, 3);
   }
@@ -146,7 +152,8 @@ TEST(Training, TargetAccuracyStopsTheRun) {
 
 TEST(Training, DivergenceNamesWorkerAndStepAndKeepsTheLastFiniteCheckpoint) {
   for (const char* strategy : {"bsp", "easgd"}) {
-    SmallRun run({"train.lr=1e30", "train.optimizer=sgd", std::string("strategy.name=") + strategy, "model.activation=relu"});
+    SmallRun run(
+        {"train.lr=1e30", "train.optimizer=sgd", std::string("strategy.name=") + strategy, "model.activation=relu"});
     const auto end = run.train();
     ASSERT_TRUE(end.failed);
     EXPECT_EQ(end.error.code, core::Errc::diverged) << end.error.message;
