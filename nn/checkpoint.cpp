@@ -94,7 +94,7 @@ core::Result<NewestCheckpoint> CheckpointStore::load_newest() {
         refused.push_back(
             fmt::format("{}: it is missing, though the manifest names it", path_of(checkpoint_name(step))));
     // Better than nothing, and worse than everything else.
-    std::ranges::stable_partition(*steps, [&](std::int64_t step) {
+    std::stable_partition(steps->begin(), steps->end(), [&](std::int64_t step) {
       return std::ranges::find(manifest->removed, step) == manifest->removed.end();
     });
   } else if (!steps->empty()) {
