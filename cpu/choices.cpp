@@ -49,6 +49,14 @@ core::Result<Choices> Choices::from_plan(const nn::Plan& plan) {
   return choices;
 }
 
+bool Choices::choose_own(const std::string& use, const std::string& name, bool available, bool by_rule) {
+  const auto planned = implementations_.find(use);
+  const bool chosen = planned == implementations_.end() ? available && by_rule : planned->second == name;
+  if (chosen && !available) throw NoSuchImplementation{name};
+  if (chosen) implementations_[use] = name;
+  return chosen;
+}
+
 nn::Plan Choices::to_plan() const {
   const nlohmann::json json{{"backend", "cpu"},
                             {"version", kPlanVersion},

@@ -55,6 +55,10 @@ class Choices {
     return descriptor;
   }
 
+  /// Whether `use` runs our own kernel `name`: as planned, else by the rule. Throws NoSuchImplementation when it is planned
+  /// and not `available` here.
+  [[nodiscard]] bool choose_own(const std::string& use, const std::string& name, bool available, bool by_rule);
+
   [[nodiscard]] nn::Plan to_plan() const;
 
  private:

@@ -10,12 +10,27 @@ using dnnl::prop_kind;
 
 constexpr std::int64_t kFewChannels = 4;
 
-/// The three descriptors of one convolution; data is empty where no gradient of the input is needed.
+/// What computes one convolution. Its data gradient: `data`, or our own kernel, or neither where nobody needs it.
 struct Descriptors {
   dnnl::convolution_forward::primitive_desc forward;
   dnnl::convolution_backward_weights::primitive_desc weights;
   std::optional<dnnl::convolution_backward_data::primitive_desc> data;
+  bool own_data = false;
 };
+
+ConvolutionShape shape_of(const Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
+  const nn::Shape& output = lowering.graph.nodes()[static_cast<std::size_t>(site.node)].output;
+  return {lowering.options.batch,
+          site.input_shape.channels,
+          site.input_shape.height,
+          site.input_shape.width,
+          layer.outputs,
+          output.height,
+          output.width,
+          layer.kernel,
+          layer.stride,
+          layer.padding};
+}
 
 Descriptors describe(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
   const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(site.node)].output;
@@ -46,12 +61,43 @@ Descriptors describe(Lowering& lowering, const Site& site, const nn::Conv2dLayer
       use_of(lowering, site.node, "backward_weights"), "",
       {algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding}, attributes(),
       lowering.engine, hint);
-  if (lowering.options.training && site.input_gradient)
+  if (!lowering.options.training || !site.input_gradient) return result;
+  const bool rows = lowering.choices.activations() == Activations::channels_last && row_gradient_available();
+  result.own_data = lowering.choices.choose_own(use_of(lowering, site.node, "backward_data"), kRowGradient, rows,
+                                                row_gradient_pays(shape_of(lowering, site, layer)));
+  if (!result.own_data)
     result.data = lowering.choices.choose<dnnl::convolution_backward_data>(
         use_of(lowering, site.node, "backward_data"), "",
         {algorithm::convolution_direct, source, weight, destination, strides, padding, padding}, attributes(),
         lowering.engine, hint);
   return result;
+}
+
+Operand add_own_data_gradient(Lowering& lowering, const Site& site, const ConvolutionShape& shape,
+                              const Operand& gradient) {
+  ProgramBuilder& program = lowering.program;
+  const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(site.node)].output;
+  const Operand dy = program.convert(Phase::backward, gradient, spatial_desc(lowering, output_shape));
+  const Operand dx = program.make(spatial_desc(lowering, site.input_shape));
+  const Operand weights = program.parameter_as(site.first_parameter, row_gradient_weights(shape));
+  const std::size_t scratch = row_gradient_scratch(shape, lowering.options.threads);
+  KernelCall call;
+  call.run = row_gradient;
+  call.convolution = shape;
+  program.add(Phase::backward, call, {dy, weights, dx, scratch > 0 ? program.make_floats(scratch) : Operand{}});
+  return dx;
+}
+
+Operand add_data_gradient(Lowering& lowering, const Site& site,
+                          const dnnl::convolution_backward_data::primitive_desc& data, const Operand& gradient) {
+  ProgramBuilder& program = lowering.program;
+  const Operand dx = program.make(data.diff_src_desc());
+  program.add(Phase::backward, dnnl::convolution_backward_data(data),
+              {{DNNL_ARG_DIFF_DST, program.convert(Phase::backward, gradient, data.diff_dst_desc())},
+               {DNNL_ARG_WEIGHTS, program.parameter_as(site.first_parameter, data.weights_desc())},
+               {DNNL_ARG_DIFF_SRC, dx}},
+              data.scratchpad_desc());
+  return dx;
 }
 
 }  // namespace
@@ -87,15 +133,10 @@ Lowered lower_convolution(Lowering& lowering, const Site& site, const nn::Conv2d
                          {DNNL_ARG_DIFF_BIAS, program.gradient(bias)}},
                         weights.scratchpad_desc());
             program.finish_node(site.node);
-            if (!descriptors.data) return {};
-            const auto& data = *descriptors.data;
-            const Operand input_gradient = program.make(data.diff_src_desc());
-            program.add(Phase::backward, dnnl::convolution_backward_data(data),
-                        {{DNNL_ARG_DIFF_DST, program.convert(Phase::backward, gradient, data.diff_dst_desc())},
-                         {DNNL_ARG_WEIGHTS, program.parameter_as(weight, data.weights_desc())},
-                         {DNNL_ARG_DIFF_SRC, input_gradient}},
-                        data.scratchpad_desc());
-            return input_gradient;
+            if (descriptors.own_data)
+              return add_own_data_gradient(lowering, site, shape_of(lowering, site, layer), gradient);
+            if (descriptors.data) return add_data_gradient(lowering, site, *descriptors.data, gradient);
+            return {};
           }};
 }
 

@@ -20,7 +20,9 @@ void bias_backward(const KernelCall& call, const StepContext& /*context*/) {
 }
 
 void dropout_forward(const KernelCall& call, const StepContext& context) {
-  const auto [x, mask, y] = call.data;
+  const float* x = call.data[0];
+  float* mask = call.data[1];
+  float* y = call.data[2];
   const auto count = static_cast<std::size_t>(call.rows * call.columns);
   if (!context.training) {
     std::memcpy(y, x, count * sizeof(float));

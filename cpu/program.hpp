@@ -11,6 +11,7 @@
 #include <dnnl.hpp>
 
 #include "core/buffer.hpp"
+#include "cpu/row_gradient.hpp"
 #include "nn/graph.hpp"
 
 namespace troupe::cpu {
@@ -25,13 +26,14 @@ struct StepContext {
 struct KernelCall {
   using Run = void (*)(const KernelCall&, const StepContext&);
   Run run = nullptr;
-  std::array<float*, 3> data{};  // bound when the workspace is planned
+  std::array<float*, 4> data{};  // bound when the workspace is planned
   std::int64_t rows = 0;         // samples
   std::int64_t columns = 0;      // values per sample
   nn::Activation activation = nn::Activation::relu;
-  double rate = 0;         // of dropout
-  std::uint64_t seed = 0;  // of dropout
-  int node = 0;            // of dropout
+  double rate = 0;                 // of dropout
+  std::uint64_t seed = 0;          // of dropout
+  int node = 0;                    // of dropout
+  ConvolutionShape convolution{};  // of row_gradient
 };
 
 /// Either a primitive with bound arguments or a kernel.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cpu/row_gradient.hpp"
 #include "tests/cpu/model.hpp"
 
 namespace troupe::cpu::testing {
@@ -48,6 +49,36 @@ TEST(Plans, PinImplementations) {
   const auto compiled = compile_with(model.graph, {json.dump()});
   ASSERT_TRUE(compiled.has_value()) << compiled.error().message;
   EXPECT_EQ(nlohmann::json::parse((*compiled)->plan().json), json);
+}
+
+TEST(Plans, OwnDataGradientAgreesWithOneDnns) {
+  Model model(lenet(), {.batch = 4});
+  auto json = nlohmann::json::parse(model.replica->plan().json);
+  auto& used = json["implementations"]["conv2.backward_data"];
+  if (!row_gradient_available()) {
+    EXPECT_NE(used, kRowGradient);
+    GTEST_SKIP() << "this CPU has no AVX-512";
+  }
+  EXPECT_EQ(used, kRowGradient);  // 20 channels
+  used = "jit:avx512_core";
+  const Plan plan{json.dump()};
+  Model other(lenet(), {.batch = 4, .plan = &plan});
+  (void)model.step();
+  (void)other.step();
+  const auto want = other.canonical_gradients();
+  EXPECT_LT(relative_error(model.canonical_gradients(), std::vector<double>(want.begin(), want.end())), 1e-5);
+
+  json["activations"] = "blocked";
+  used = kRowGradient;
+  const auto compiled = compile_with(model.graph, {json.dump()});
+  ASSERT_FALSE(compiled.has_value());  // it computes channels last only
+  EXPECT_EQ(compiled.error().code, core::Errc::config);
+}
+
+TEST(Plans, OwnDataGradientPaysWhereChannelsLeaveLanesEmpty) {
+  EXPECT_TRUE(row_gradient_pays({.channels = 20, .kernel = 5}));   // 32 / 20 against 112 / 100
+  EXPECT_FALSE(row_gradient_pays({.channels = 64, .kernel = 3}));  // both full
+  EXPECT_FALSE(row_gradient_pays({.channels = 20, .kernel = 1}));  // a row is one pixel
 }
 
 TEST(Plans, WrongOnesAreConfigErrors) {
