@@ -1,0 +1,14 @@
+/// The one place that knows every backend. Thread rule: any thread.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "nn/backend.hpp"
+
+namespace troupe::apps {
+
+/// The backend for `cluster.device`. Errc::config when this build or this machine has not got it.
+[[nodiscard]] core::Result<std::unique_ptr<nn::Backend>> make_backend(std::string_view device);
+
+}  // namespace troupe::apps

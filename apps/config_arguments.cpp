@@ -1,0 +1,17 @@
+#include "apps/config_arguments.hpp"
+
+#include <utility>
+
+namespace troupe::apps {
+
+void add_set(CLI::App& app, std::vector<std::string>& overrides) {
+  app.add_option("--set", overrides, "set a key of the configuration; the value is TOML or a bare word")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+core::Result<actors::Settings> load_settings(const std::string& path, const std::vector<std::string>& overrides) {
+  return core::Config::load(actors::schema(), path, overrides).and_then([](core::Config config) { return actors::resolve(std::move(config)); });
+}
+
+}  // namespace troupe::apps

@@ -1,0 +1,19 @@
+/// CONFIG and --set, as every command takes them that works from a configuration. Thread rule: the main thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "actors/settings.hpp"
+
+namespace troupe::apps {
+
+/// Adds --set KEY=VALUE, which may be given many times.
+void add_set(CLI::App& app, std::vector<std::string>& overrides);
+
+/// The configuration file `path` with `overrides` on top, resolved and checked. Errc::config.
+[[nodiscard]] core::Result<actors::Settings> load_settings(const std::string& path, const std::vector<std::string>& overrides);
+
+}  // namespace troupe::apps

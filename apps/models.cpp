@@ -1,0 +1,42 @@
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/command.hpp"
+#include "apps/output.hpp"
+#include "nn/models.hpp"
+
+namespace troupe::apps {
+namespace {
+
+core::Result<void> run_models(bool json) {
+  std::string text;
+  for (const auto& model : nn::model_zoo()) {
+    if (json) {
+      const nlohmann::ordered_json line{{"model", model.name}, {"parameters", model.parameters}, {"input", nn::to_string(model.input)}};
+      text += line.dump() + "\n";
+    } else {
+      text += fmt::format("{:<8} {:>12} parameters  input {:<9} {}\n", model.name, model.parameters, nn::to_string(model.input), model.description);
+    }
+  }
+  return print(text);
+}
+
+Action declare(CLI::App& app) {
+  const auto json = std::make_shared<bool>(false);
+  app.add_flag("--json", *json, "one line of JSON per model");
+  return [json] { return run_models(*json); };
+}
+
+}  // namespace
+
+Command models() {
+  return {.name = "models",
+          .summary = "list the models that come with Troupe",
+          .examples = "  troupe models\n"
+                      "  troupe models --json\n",
+          .declare = declare};
+}
+
+}  // namespace troupe::apps

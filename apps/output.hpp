@@ -1,0 +1,13 @@
+/// Standard output, with its failures as values: a full disk behind a redirection is an Error like any other.
+#pragma once
+
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace troupe::apps {
+
+/// Writes `text` to standard output and flushes it. Errc::io or no_space.
+[[nodiscard]] core::Result<void> print(std::string_view text);
+
+}  // namespace troupe::apps

@@ -1,0 +1,26 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/program.hpp"
+
+namespace troupe::apps {
+namespace {
+
+TEST(BenchTest, StepPrintsItsThreeFigures) {
+  const auto outcome = troupe({"bench", "step", "--model", "mlp", "--batch", "4", "--precision", "fp32", "--threads", "1", "--device", "cpu", "--seconds",
+                               "0.01", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.size(), 3u);
+  const double images_per_s = json["images_per_s"], ms_per_step = json["ms_per_step"];
+  EXPECT_GT(json["gflops"].get<double>(), 0);
+  EXPECT_NEAR(images_per_s * ms_per_step / 1000, 4, 0.01);  // samples per step
+}
+
+TEST(BenchTest, WhatThisBuildCannotDoIsExit78) {
+  EXPECT_EQ(troupe({"bench", "step", "--precision", "bf16"}).code, 78);
+  EXPECT_EQ(troupe({"bench", "step", "--device", "cuda"}).code, 78);
+}
+
+}  // namespace
+}  // namespace troupe::apps

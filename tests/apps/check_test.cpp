@@ -1,0 +1,74 @@
+#include <gtest/gtest.h>
+
+#include "tests/apps/program.hpp"
+
+namespace troupe::apps {
+namespace {
+
+constexpr auto kEasgd =
+    "[model]\n"
+    "name = \"mlp\"\n"
+    "[data]\n"
+    "name = \"glyphs\"\n"
+    "[strategy]\n"
+    "name = \"easgd\"\n"
+    "tau = 4\n";
+
+TEST(CheckTest, EveryShippedConfigurationIsGood) {
+  int checked = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TROUPE_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() != ".toml") continue;
+    const auto outcome = troupe({"check", entry.path()});
+    EXPECT_EQ(outcome.code, 0) << entry.path() << ": " << outcome.err;
+    EXPECT_EQ(outcome.out.find("is not used"), std::string::npos) << outcome.out;
+    ++checked;
+  }
+  EXPECT_GE(checked, 4);
+}
+
+TEST(CheckTest, DescribesTheRun) {
+  const TemporaryDirectory folder;
+  const auto outcome = troupe({"check", folder.write("a.toml", kEasgd)});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("89610 parameters"), std::string::npos) << outcome.out;
+}
+
+TEST(CheckTest, AMisspeltKeyNamesFileLineAndNearest) {
+  const TemporaryDirectory folder;
+  const auto path = folder.write("a.toml", std::string(kEasgd) + "alhpa = 0.5\n");
+  const auto outcome = troupe({"check", path});
+  EXPECT_EQ(outcome.code, 78);
+  EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+  EXPECT_NE(outcome.err.find(path + ":8: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("strategy.alpha"), std::string::npos) << outcome.err;
+}
+
+struct Wrong {
+  std::string override_text;
+  std::string message;
+};
+class OverrideTest : public testing::TestWithParam<Wrong> {};
+
+TEST_P(OverrideTest, IsExit78WithOneLine) {
+  const TemporaryDirectory folder;
+  const auto outcome = troupe({"check", folder.write("a.toml", kEasgd), "--set", GetParam().override_text});
+  EXPECT_EQ(outcome.code, 78);
+  EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+  EXPECT_NE(outcome.err.find("--set: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(GetParam().message), std::string::npos) << outcome.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OverrideTest,
+                         testing::Values(Wrong{"strategy.tau=0", "strategy.tau = 0: must be ≥ 1"}, Wrong{"cluster.workers=0", "cluster.workers = 0"},
+                                         Wrong{"strategy.name=esgd", "strategy.name"}, Wrong{"cluster.wrokers=2", "cluster.workers"},
+                                         Wrong{"cluster.workers", "is not key=value"}, Wrong{"data.batch=[1,2,3]", "3 values for 2 workers"},
+                                         Wrong{"cluster.device=cuda", "use \"cpu\""}, Wrong{"run.checkpoint_every=daily", "N epochs"}));
+
+TEST(CheckTest, AMissingConfigurationIsExit78) {
+  const auto outcome = troupe({"check", "none/at/all.toml"});
+  EXPECT_EQ(outcome.code, 78);
+  EXPECT_EQ(outcome.err, "troupe: cannot read config none/at/all.toml: No such file or directory\n");
+}
+
+}  // namespace
+}  // namespace troupe::apps

@@ -1,0 +1,46 @@
+#include "apps/interrupt.hpp"
+
+#include <semaphore>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+namespace troupe::apps {
+namespace {
+
+bool asks_to_stop(int signal) {
+  const Interrupt interrupt;
+  std::binary_semaphore told(0);
+  const std::stop_callback on_stop(interrupt.token(), [&] { told.release(); });
+  ::kill(::getpid(), signal);
+  return told.try_acquire_for(std::chrono::seconds(60)) && interrupt.token().stop_requested();
+}
+
+TEST(InterruptTest, TheFirstSignalAsksToStop) {
+  EXPECT_TRUE(asks_to_stop(SIGINT));
+  EXPECT_TRUE(asks_to_stop(SIGTERM));
+}
+
+TEST(InterruptTest, EndsWithoutASignal) {
+  const Interrupt interrupt;
+  EXPECT_FALSE(interrupt.token().stop_requested());
+}
+
+TEST(InterruptDeathTest, TheSecondSignalLeavesAtOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const Interrupt interrupt;
+        std::binary_semaphore told(0);
+        const std::stop_callback on_stop(interrupt.token(), [&] { told.release(); });
+        ::kill(::getpid(), SIGINT);
+        told.acquire();
+        ::kill(::getpid(), SIGINT);
+        for (;;) ::pause();
+      },
+      testing::ExitedWithCode(130), "");
+}
+
+}  // namespace
+}  // namespace troupe::apps

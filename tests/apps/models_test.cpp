@@ -1,0 +1,33 @@
+#include <map>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/program.hpp"
+
+namespace troupe::apps {
+namespace {
+
+TEST(ModelsTest, JsonIsALinePerModelWithItsTotal) {
+  const auto outcome = troupe({"models", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::map<std::string, std::int64_t> parameters;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    parameters[json["model"]] = json["parameters"];
+    EXPECT_EQ(json["input"], "1x28x28");
+  }
+  // mlp 784·100 + 100 + 100·100 + 100 + 100·10 + 10; lenet 20·25 + 20 + 50·20·25 + 50 + 500·800 + 500 + 10·500 + 10
+  EXPECT_EQ(parameters, (std::map<std::string, std::int64_t>{{"mlp", 89'610}, {"lenet", 431'080}}));
+}
+
+TEST(ModelsTest, PlainListNamesThem) {
+  const auto outcome = troupe({"models"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.out.find("lenet"), std::string::npos);
+  EXPECT_NE(outcome.out.find("431080"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe::apps

@@ -1,0 +1,84 @@
+/// Runs the real program and tells what it said. One thread.
+#pragma once
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace troupe::apps {
+
+struct Outcome {
+  int code = -1;            // exit code; -1: killed by a signal or by the deadline
+  std::string out;
+  std::string err;
+};
+
+/// A directory of its own, removed at the end.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-apps-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
+  std::string write(std::string_view name, std::string_view text) const {
+    std::ofstream(file(name)) << text;
+    return file(name);
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+/// `troupe` with these arguments, killed after five minutes; standard output goes to `out_path` when that is given.
+inline Outcome troupe(std::vector<std::string> arguments, const std::string& out_path = {}) {
+  const TemporaryDirectory folder;
+  const std::string out = out_path.empty() ? folder.file("out") : out_path, err = folder.file("err");
+  arguments.insert(arguments.begin(), TROUPE_BINARY);
+  std::vector<char*> argv;
+  for (auto& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_addopen(&files, 1, out.c_str(), O_WRONLY | O_CREAT, 0644);
+  ::posix_spawn_file_actions_addopen(&files, 2, err.c_str(), O_WRONLY | O_CREAT, 0644);
+  pid_t child = 0;
+  const int failed = ::posix_spawn(&child, argv[0], &files, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&files);
+  if (failed != 0) return {};
+  constexpr int kDeadlineMs = 300'000;
+  pollfd ended{static_cast<int>(::syscall(SYS_pidfd_open, child, 0)), POLLIN, 0};
+  if (::poll(&ended, 1, kDeadlineMs) != 1) ::kill(child, SIGKILL);
+  ::close(ended.fd);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out_path.empty() ? contents(out) : std::string{}, contents(err)};
+}
+
+/// One line that begins with the program's name, and nothing on standard output.
+inline bool is_one_line(const Outcome& outcome) {
+  return outcome.out.empty() && outcome.err.starts_with("troupe: ") && outcome.err.find('\n') == outcome.err.size() - 1;
+}
+
+}  // namespace troupe::apps

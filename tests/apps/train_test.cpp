@@ -1,0 +1,46 @@
+#include <gtest/gtest.h>
+
+#include "actors/settings.hpp"
+#include "tests/apps/program.hpp"
+
+namespace troupe::apps {
+namespace {
+
+constexpr auto kMnist = "[model]\nname = \"mlp\"\n[data]\nname = \"mnist\"\n";
+
+TEST(TrainTest, HelpListsEveryKey) {
+  const auto outcome = troupe({"train", "--help"});
+  ASSERT_EQ(outcome.code, 0);
+  for (const auto& option : actors::schema().options()) {
+    const auto name = option.key.substr(option.key.find('.') + 1);
+    EXPECT_NE(outcome.out.find("  " + name + " = "), std::string::npos) << option.key;
+  }
+}
+
+TEST(TrainTest, AMissingConfigurationIsExit78) { EXPECT_EQ(troupe({"train", "none.toml"}).code, 78); }
+
+TEST(TrainTest, MissingDataIsExit65AndLeavesNoRunBehind) {
+  const TemporaryDirectory folder;
+  const auto outcome = troupe({"train", folder.write("a.toml", kMnist), "--set", "run.dir=" + folder.file("runs"), "--set",
+                               "data.path=" + folder.file("none"), "--json"});
+  EXPECT_EQ(outcome.code, 65);
+  EXPECT_TRUE(is_one_line(outcome)) << outcome.out << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.file("runs")));
+}
+
+TEST(TrainTest, ResumeNeedsARunDirectory) {
+  const TemporaryDirectory folder;
+  EXPECT_EQ(troupe({"train", "--resume", folder.file("none")}).code, 74);
+  const auto outcome = troupe({"train", "--resume", folder.file("")});
+  EXPECT_EQ(outcome.code, 78);
+  EXPECT_NE(outcome.err.find("no config.toml"), std::string::npos) << outcome.err;
+}
+
+TEST(EvalTest, NeedsACheckpointOrARunDirectory) {
+  const TemporaryDirectory folder;
+  EXPECT_EQ(troupe({"eval", folder.file("none")}).code, 74);
+  EXPECT_EQ(troupe({"eval", folder.write("stray.safetensors", "")}).code, 78);
+}
+
+}  // namespace
+}  // namespace troupe::apps
