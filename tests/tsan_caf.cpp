@@ -1,0 +1,103 @@
+// Linked into tests built with ThreadSanitizer: tells it how CAF's mailboxes order threads.
+//
+// Debian's libcaf_core is not instrumented, and its mailboxes are lock-free: without help every message looks like a race.
+// The definitions here take the place of CAF's own in the test program (an executable's symbols come first), add the edge,
+// and call what they replaced. Edges are as narrow as the real ones, so that real races still show:
+//
+//   sending element e → handling e                        a message happens before its handling
+//   end of resume(a) → start of resume(a)                 an actor is run by one thread after the other
+//   launch(a) → start of resume(a)                        what the spawner did, the actor sees
+//   every release of a reference → the one that destroys
+//
+// Sanitised builds of CAF 0.17 only; tests/tsan.supp silences what the library itself allocates and locks.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include <caf/all.hpp>
+
+extern "C" {
+void __tsan_acquire(void* address);  // NOLINT(bugprone-reserved-identifier): ThreadSanitizer's interface
+void __tsan_release(void* address);  // NOLINT(bugprone-reserved-identifier)
+}
+
+namespace {
+
+template <class Function>
+Function* replaced(const char* symbol) {
+  void* found = ::dlsym(RTLD_NEXT, symbol);
+  if (found == nullptr) {
+    std::fprintf(stderr, "tsan_caf: this CAF has no %s: adapt tests/tsan_caf.cpp\n", symbol);
+    std::abort();
+  }
+  return reinterpret_cast<Function*>(found);
+}
+
+}  // namespace
+
+namespace caf {
+
+void scheduled_actor::enqueue(mailbox_element_ptr element, execution_unit* unit) {
+  static const auto next = replaced<void(scheduled_actor*, mailbox_element_ptr, execution_unit*)>(
+      "_ZN3caf15scheduled_actor7enqueueESt10unique_ptrINS_15mailbox_elementENS_6detail8disposerEEPNS_14execution_"
+      "unitE");
+  __tsan_release(element.get());
+  next(this, std::move(element), unit);
+}
+
+void blocking_actor::enqueue(mailbox_element_ptr element, execution_unit* unit) {
+  static const auto next = replaced<void(blocking_actor*, mailbox_element_ptr, execution_unit*)>(
+      "_ZN3caf14blocking_actor7enqueueESt10unique_ptrINS_15mailbox_elementENS_6detail8disposerEEPNS_14execution_unitE");
+  __tsan_release(element.get());
+  next(this, std::move(element), unit);
+}
+
+scheduled_actor::activation_result scheduled_actor::reactivate(mailbox_element& element) {
+  static const auto next = replaced<activation_result(scheduled_actor*, mailbox_element&)>(
+      "_ZN3caf15scheduled_actor10reactivateERNS_15mailbox_elementE");
+  __tsan_acquire(&element);
+  return next(this, element);
+}
+
+intrusive::task_result blocking_actor::mailbox_visitor::operator()(mailbox_element& element) {
+  static const auto next = replaced<intrusive::task_result(mailbox_visitor*, mailbox_element&)>(
+      "_ZN3caf14blocking_actor15mailbox_visitorclERNS_15mailbox_elementE");
+  __tsan_acquire(&element);
+  return next(this, element);
+}
+
+void scheduled_actor::launch(execution_unit* unit, bool lazy, bool hide) {
+  static const auto next = replaced<void(scheduled_actor*, execution_unit*, bool, bool)>(
+      "_ZN3caf15scheduled_actor6launchEPNS_14execution_unitEbb");
+  __tsan_release(this);
+  next(this, unit, lazy, hide);
+}
+
+resumable::resume_result scheduled_actor::resume(execution_unit* unit, size_t most) {
+  static const auto next = replaced<resume_result(scheduled_actor*, execution_unit*, size_t)>(
+      "_ZN3caf15scheduled_actor6resumeEPNS_14execution_unitEm");
+  __tsan_acquire(this);
+  const resume_result result = next(this, unit, most);
+  __tsan_release(this);
+  return result;
+}
+
+void intrusive_ptr_release(actor_control_block* block) {
+  static const auto next =
+      replaced<void(actor_control_block*)>("_ZN3caf21intrusive_ptr_releaseEPNS_19actor_control_blockE");
+  __tsan_release(block);
+  __tsan_acquire(block);
+  next(block);
+}
+
+void intrusive_ptr_release_weak(actor_control_block* block) {
+  static const auto next =
+      replaced<void(actor_control_block*)>("_ZN3caf26intrusive_ptr_release_weakEPNS_19actor_control_blockE");
+  __tsan_release(block);
+  __tsan_acquire(block);
+  next(block);
+}
+
+}  // namespace caf
