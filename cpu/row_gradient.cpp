@@ -40,7 +40,10 @@ std::size_t row_gradient_scratch(const ConvolutionShape& shape, int threads) noe
 
 void row_gradient(const KernelCall& call, const StepContext& /*context*/) {
   const ConvolutionShape& shape = call.convolution;
-  const auto [dy, weights, dx, scratch] = call.data;
+  const float* dy = call.data[0];
+  const float* weights = call.data[1];
+  float* dx = call.data[2];
+  float* scratch = call.data[3];
   const std::int64_t image = shape.height * shape.width * shape.channels;
   const std::int64_t row = shape.width * shape.channels;
   const auto padded = static_cast<std::size_t>(shape.padded_image());
