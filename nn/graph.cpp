@@ -140,7 +140,7 @@ std::int64_t Parameter::size() const noexcept {
   return size;
 }
 
-core::Result<Graph> Graph::sequential(std::string name, Shape input, std::vector<Layer> layers, Loss loss) {
+core::Result<Graph> Graph::sequential(std::string name, Shape input, const std::vector<Layer>& layers, Loss loss) {
   const auto refuse = [&](const std::string& why) {
     return core::fail(core::Errc::config, fmt::format("model \"{}\": {}", name, why));
   };
@@ -156,7 +156,7 @@ core::Result<Graph> Graph::sequential(std::string name, Shape input, std::vector
   graph.loss_ = loss;
   std::map<std::string, int> numbered;
   Shape shape = input;
-  for (auto& layer : layers) {
+  for (const auto& layer : layers) {
     const int index = static_cast<int>(graph.nodes_.size());
     const std::string kind = kind_of(layer);
     const std::string node_name = fmt::format("{}{}", kind, ++numbered[kind]);
@@ -177,7 +177,7 @@ core::Result<Graph> Graph::sequential(std::string name, Shape input, std::vector
                                    inference.fan_out,
                                    index});
     }
-    graph.nodes_.push_back({node_name, std::move(layer), {index - 1}, inference.output});
+    graph.nodes_.push_back({node_name, layer, {index - 1}, inference.output});
     shape = inference.output;
   }
   if (graph.parameters_.empty()) return refuse("no layer has parameters: there is nothing to train");

@@ -89,7 +89,7 @@ struct Parameter {
 class Graph {
  public:
   /// Infers shapes; Errc::config names the layer, its input shape and what does not fit.
-  [[nodiscard]] static core::Result<Graph> sequential(std::string name, Shape input, std::vector<Layer> layers,
+  [[nodiscard]] static core::Result<Graph> sequential(std::string name, Shape input, const std::vector<Layer>& layers,
                                                       Loss loss);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

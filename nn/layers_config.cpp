@@ -110,9 +110,9 @@ core::Result<Layer> dropout(Reader& r) {
   DropoutLayer layer{r.number("rate", 0.5)};
   return r.finish(layer);
 }
-template <Activation kind>
+template <Activation kKind>
 core::Result<Layer> activation(Reader& r) {
-  return r.finish(ActivationLayer{kind});
+  return r.finish(ActivationLayer{kKind});
 }
 core::Result<Layer> flatten(Reader& r) { return r.finish(FlattenLayer{}); }
 
@@ -157,7 +157,7 @@ core::Result<std::vector<Layer>> parse_layers(const core::Structure& layers, con
   for (std::size_t i = 0; i < list.size(); ++i) {
     auto layer = parse_layer(list[i], fmt::format("model.layers[{}]", i), weight);
     if (!layer) return tl::unexpected(std::move(layer.error()));
-    result.push_back(std::move(*layer));
+    result.push_back(*layer);
   }
   return result;
 }

@@ -114,6 +114,7 @@ void check(const TensorLayout& tensor, std::size_t arena_floats) {
 
 void check_disjoint(const std::vector<TensorLayout>& tensors) {
   std::vector<const TensorLayout*> sorted;
+  sorted.reserve(tensors.size());
   for (const auto& tensor : tensors) sorted.push_back(&tensor);
   std::ranges::sort(sorted, {}, &TensorLayout::offset);
   for (std::size_t i = 1; i < sorted.size(); ++i)

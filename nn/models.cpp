@@ -139,7 +139,7 @@ core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int
                          {*kind, config.init_scale}};
   auto layers = choose_layers(config, from);
   if (!layers) return tl::unexpected(std::move(layers.error()));
-  auto graph = Graph::sequential(config.name.empty() ? "layers" : config.name, input, std::move(*layers), loss);
+  auto graph = Graph::sequential(config.name.empty() ? "layers" : config.name, input, *layers, loss);
   if (graph && graph->output().size() < classes) {
     const auto remedy = config.layers.json.empty() ? fmt::format("set model.classes = {}, or 0", classes)
                                                    : fmt::format("give the last layer outputs = {}", classes);

@@ -17,28 +17,24 @@ constexpr std::size_t kMaxRank = 64;
 /// Receives the parser's events and accepts the header's grammar only; the first refusal stops the parser.
 class HeaderReader {
  public:
-  using number_integer_t = nlohmann::json::number_integer_t;
-  using number_unsigned_t = nlohmann::json::number_unsigned_t;
-  using number_float_t = nlohmann::json::number_float_t;
-  using string_t = nlohmann::json::string_t;
-  using binary_t = nlohmann::json::binary_t;
+  using Json = nlohmann::json;
 
   bool null() { return refuse("a null"); }
   bool boolean(bool) { return refuse("a boolean"); }
-  bool number_integer(number_integer_t) { return refuse("a negative number"); }
-  bool number_float(number_float_t, const string_t&) { return refuse("a number that is not an integer"); }
-  bool binary(binary_t&) { return refuse("binary data"); }
+  bool number_integer(Json::number_integer_t) { return refuse("a negative number"); }
+  bool number_float(Json::number_float_t, const Json::string_t&) { return refuse("a number that is not an integer"); }
+  bool binary(Json::binary_t&) { return refuse("binary data"); }
 
-  bool number_unsigned(number_unsigned_t value) {
+  bool number_unsigned(Json::number_unsigned_t value) {
     if (state_ != State::numbers) return refuse("a number");
-    if (value > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max()))
+    if (value > static_cast<Json::number_unsigned_t>(std::numeric_limits<std::int64_t>::max()))
       return refuse("a number above 2^63");
     if (numbers_->size() == kMaxRank) return refuse("a list of more than 64 numbers");
     numbers_->push_back(static_cast<std::int64_t>(value));
     return true;
   }
 
-  bool string(string_t& value) {
+  bool string(Json::string_t& value) {
     if (state_ == State::metadata) {
       if (!header_.metadata.emplace(key_, std::move(value)).second)
         return fail(fmt::format("metadata key \"{}\" twice", key_));
@@ -60,7 +56,7 @@ class HeaderReader {
     return go(State::entry);
   }
 
-  bool key(string_t& name) {
+  bool key(Json::string_t& name) {
     key_ = std::move(name);
     if (state_ == State::top && !names_.insert(key_).second) return fail(fmt::format("name \"{}\" twice", key_));
     if (state_ == State::entry) {
@@ -132,10 +128,10 @@ tl::expected<Header, std::string> parse_header(std::string_view json) {
 
 std::size_t header_checksum_position(std::string_view head) noexcept {
   // Inside any JSON string the quotes would be escaped, so this can only be the key itself.
-  constexpr std::string_view field = "\"xxh3\":\"";
-  const std::size_t at = head.find(field);
-  if (at == std::string_view::npos || at + field.size() + kChecksumDigits > head.size()) return std::string_view::npos;
-  return at + field.size();
+  constexpr std::string_view kField = "\"xxh3\":\"";
+  const std::size_t at = head.find(kField);
+  if (at == std::string_view::npos || at + kField.size() + kChecksumDigits > head.size()) return std::string_view::npos;
+  return at + kField.size();
 }
 
 std::string header_checksum(std::string_view head, std::size_t position) {
