@@ -93,6 +93,15 @@ TEST(LeaseSharesTest, ALostWorkerDoesNotHoldUpTheEpoch) {
   EXPECT_DOUBLE_EQ(book.epoch_position(), 1.0);
 }
 
+TEST(LeaseSharesTest, ATailTooShortForTheRoundOfAllIsDroppedWhenAWorkerReturns) {
+  auto book = book_of(shares_of(5, {2, 2}, 1, true));
+  book.lost(1);
+  const auto lease = book.grant(0);  // [2, 5) is left: enough for one worker
+  book.joined(1);                    // and too little for two
+  book.done(0, lease->index);
+  EXPECT_TRUE(book.epoch_done());
+}
+
 TEST(LeaseSharesTest, ResumesWithAnotherNumberOfWorkers) {
   auto two = book_of(shares_of(24, {2, 2}, 2));
   for (const std::uint32_t worker : {0u, 1u}) two.done(worker, two.grant(worker)->index);

@@ -90,6 +90,15 @@ TEST(LeaseBookTest, WithUnequalBatchesTheFirstWhoCannotFillTheTailDropsIt) {
   EXPECT_EQ(book.grant(1), std::nullopt);
 }
 
+TEST(LeaseBookTest, ATailThatOnlyALostWorkerCouldFillIsDropped) {
+  auto book = book_of(on_demand_of(10, {6, 2}, 1, true));
+  const auto lease = book.grant(0);  // [6, 10) is left: two batches of worker 1, none of worker 0
+  book.lost(1);
+  EXPECT_FALSE(book.epoch_done());
+  book.done(0, lease->index);
+  EXPECT_TRUE(book.epoch_done());
+}
+
 TEST(LeaseBookTest, LeasesOfALostWorkerReturnOldestFirst) {
   auto book = book_of(on_demand_of(20, {4, 4}));
   const auto lost_first = book.grant(0), kept = book.grant(1), lost_second = book.grant(0);
@@ -107,6 +116,16 @@ TEST(LeaseBookTest, LeasesOfALostWorkerReturnOldestFirst) {
   EXPECT_EQ(book.done_count(), 1u);
   book.joined(0);
   EXPECT_EQ(book.grant(0)->first, 16);
+}
+
+TEST(LeaseBookTest, OnlyTheHolderFinishesALease) {
+  auto book = book_of(on_demand_of(8, {4, 4}));
+  const auto lease = book.grant(0);
+  book.done(1, lease->index);
+  EXPECT_EQ(book.done_count(), 0u);
+  book.done(0, lease->index);
+  book.done(0, lease->index);  // said twice, counted once
+  EXPECT_EQ(book.done_count(), 1u);
 }
 
 TEST(LeaseBookTest, ReturnedLeasesAreCutToTheBatchOfWhoTakesThem) {
