@@ -122,9 +122,7 @@ struct Console::State {
 
   void refresh() {
     if (stop.stop_requested() && !std::exchange(told_of_stop, true))
-      print(note_line(
-          {Note::Level::info,
-           "stopping: finishing the current step and saving a checkpoint; press Ctrl-C again to leave at once"}));
+      print(note_line({Note::Level::info, "finishing the step and saving a checkpoint; Ctrl-C again leaves at once"}));
     if (mode == Mode::quiet || rows.empty() || ended) return;
     const auto now = clock.now();
     if (now - last < (mode == Mode::live ? kLivePeriod : kPlainPeriod)) return;

@@ -35,8 +35,8 @@ StyledLine closing_row(const std::string& label, const TimeShares& time, double 
   StyledLine row(fmt::format("{:>6}", label), Style::bold);
   const double total = time.total_s();
   for (const double part : {time.compute_s, time.exchange_s, time.wait_s, time.load_s})
-    row.add(fmt::format(" {:>6.1f} s {:>3.0f}%", part, total > 0 ? 100 * part / total : 0.0));
-  return row.add(fmt::format("  {:>8}  {}", rate_text(images_per_s), staleness));
+    row.add(fmt::format("{:>7.1f}s{:>4.0f}%", part, total > 0 ? 100 * part / total : 0.0));
+  return row.add(fmt::format(" {:>8}  {}", rate_text(images_per_s), staleness));
 }
 
 /// A share that deserves attention: the worker stands still that much.
@@ -86,7 +86,6 @@ StyledLine started_line(const RunStarted& run) {
   line.add(fmt::format(": {} on {}, {} ({} parameters), {}", run.strategy, run.dataset, run.model,
                        grouped(run.parameters), counted(run.workers, "worker")));
   if (run.servers > 0) line.add(fmt::format(", {}", counted(run.servers, "server")));
-  line.add(fmt::format(", {} of {} samples", counted(run.epochs, "epoch"), grouped(run.epoch_samples)));
   if (run.epoch_position > 0) line.add(fmt::format(", going on from epoch {:.2f}", run.epoch_position));
   return line;
 }
@@ -129,9 +128,12 @@ StyledLine progress_line(const Position& position, std::uint64_t steps, double l
 
 StyledLine epoch_line(const EpochReport& r) {
   StyledLine line(fmt::format("epoch {}/{}", r.epoch, r.epochs), Style::bold);
-  line.add(fmt::format("  loss {}, test {}  ", loss_text(r.train_loss), loss_text(r.test_loss)));
+  const bool trained = r.images_per_s > 0;  // a resume may begin with the evaluation that an interrupt left out
+  line.add(trained ? fmt::format("  loss {}, test {}  ", loss_text(r.train_loss), loss_text(r.test_loss))
+                   : fmt::format("  test {}  ", loss_text(r.test_loss)));
   line.add(fmt::format("accuracy {}", percent(r.test_accuracy)), Style::green);
-  return line.add(fmt::format("  {} images/s  {}", rate_text(r.images_per_s), clock_time(r.train_s)));
+  if (trained) line.add(fmt::format("  {} images/s  {}", rate_text(r.images_per_s), clock_time(r.train_s)));
+  return line;
 }
 
 StyledLine note_line(const Note& note) {
@@ -147,7 +149,7 @@ std::vector<StyledLine> closing_table(const RunEnd& end, const std::string& dire
   const Summary& s = end.summary;
   std::vector<StyledLine> lines;
   if (!s.per_worker.empty()) {
-    lines.emplace_back(fmt::format("{:>6} {:>13} {:>13} {:>13} {:>13}  {:>8}  stale", "worker", "compute", "exchange",
+    lines.emplace_back(fmt::format("{:>6}{:>13}{:>13}{:>13}{:>13} {:>8}  stale", "worker", "compute", "exchange",
                                    "wait", "load", "images/s"),
                        Style::dim);
     for (const auto& w : s.per_worker)
@@ -159,14 +161,14 @@ std::vector<StyledLine> closing_table(const RunEnd& end, const std::string& dire
       lines.push_back(closing_row("all", average_time(s.per_worker), s.images_per_s,
                                   measured ? staleness_text(s.staleness_mean, s.staleness_max) : "-"));
   }
-  StyledLine result;
   if (std::isfinite(s.test_accuracy)) {  // it is NaN until the first evaluation
-    result.add(fmt::format("test accuracy {}", percent(s.test_accuracy)), end.failed ? Style::plain : Style::green);
+    StyledLine result(fmt::format("test accuracy {}", percent(s.test_accuracy)),
+                      end.failed ? Style::plain : Style::green);
     if (s.test_top5 >= 0) result.add(fmt::format(" (top-5 {})", percent(s.test_top5)));
-    result.add(fmt::format(", loss {}, ", loss_text(s.test_loss)));
+    lines.push_back(result.add(fmt::format(", loss {}", loss_text(s.test_loss))));
   }
-  lines.push_back(result.add(fmt::format("{} in {}, {} images/s", counted(s.samples, "sample"), clock_time(s.wall_s),
-                                         rate_text(s.images_per_s))));
+  lines.emplace_back(fmt::format("{} in {}, {} images/s", counted(s.samples, "sample"), clock_time(s.wall_s),
+                                 rate_text(s.images_per_s)));
   if (!directory.empty()) lines.emplace_back(directory);
   return lines;
 }

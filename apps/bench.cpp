@@ -33,7 +33,9 @@ core::Result<void> run_step(const Arguments& arguments) {
   // Whether the device is in this build; the benchmark makes its own.
   if (const auto backend = make_backend(arguments.device); !backend) return tl::unexpected(backend.error());
   if (arguments.precision != "fp32")
-    return core::fail(core::Errc::config, fmt::format("precision \"{}\": this build computes in float32 only: use \"fp32\"", arguments.precision));
+    return core::fail(
+        core::Errc::config,
+        fmt::format("precision \"{}\": this build computes in float32 only: use \"fp32\"", arguments.precision));
   const auto& entry = *std::ranges::find(nn::model_zoo(), arguments.model, &nn::ZooEntry::name);
   nn::ModelConfig config;
   config.name = entry.name;
@@ -42,21 +44,31 @@ core::Result<void> run_step(const Arguments& arguments) {
   const auto bench = cpu::run_step_bench(*graph, arguments.batch, arguments.threads, arguments.seconds);
   if (!bench) return tl::unexpected(bench.error());
   if (arguments.json) {
-    const nlohmann::ordered_json json{{"images_per_s", bench->images_per_s}, {"ms_per_step", bench->ms_per_step}, {"gflops", bench->gflops}};
+    const nlohmann::ordered_json json{
+        {"images_per_s", bench->images_per_s}, {"ms_per_step", bench->ms_per_step}, {"gflops", bench->gflops}};
     return print(json.dump() + "\n");
   }
-  return print(fmt::format("{}, batch {}, {}, {} x {}: {:.0f} images/s, {:.3f} ms per step, {:.1f} GFLOP/s\n", arguments.model, arguments.batch,
-                           arguments.precision, arguments.threads, arguments.device, bench->images_per_s, bench->ms_per_step, bench->gflops));
+  return print(fmt::format("{}, batch {}, {}, {} x {}: {:.0f} images/s, {:.3f} ms per step, {:.1f} GFLOP/s\n",
+                           arguments.model, arguments.batch, arguments.precision, arguments.threads, arguments.device,
+                           bench->images_per_s, bench->ms_per_step, bench->gflops));
 }
 
 Action declare_step(CLI::App& app) {
   const auto a = std::make_shared<Arguments>();
-  app.add_option("--model", a->model, "a model of `troupe models`")->check(CLI::IsMember(model_names()))->capture_default_str();
+  app.add_option("--model", a->model, "a model of `troupe models`")
+      ->check(CLI::IsMember(model_names()))
+      ->capture_default_str();
   app.add_option("--batch", a->batch, "samples per step")->check(CLI::Range(1, 1'000'000))->capture_default_str();
-  app.add_option("--precision", a->precision, "of forward and backward")->check(CLI::IsMember({"fp32", "bf16"}))->capture_default_str();
+  app.add_option("--precision", a->precision, "of forward and backward")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
   app.add_option("--device", a->device, "what computes")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--threads", a->threads, "threads that compute the step")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--seconds", a->seconds, "length of a window; the best of three counts")->check(CLI::Range(0.01, 3600.0))->capture_default_str();
+  app.add_option("--threads", a->threads, "threads that compute the step")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--seconds", a->seconds, "length of a window; the best of three counts")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
   app.add_flag("--json", a->json, "one line of JSON");
   return [a] { return run_step(*a); };
 }
@@ -64,15 +76,16 @@ Action declare_step(CLI::App& app) {
 }  // namespace
 
 Command bench() {
-  return {.name = "bench",
-          .summary = "measure this machine",
-          .examples = "  troupe bench step --model lenet --batch 64 --threads 1\n",
-          .declare = nullptr,
-          .subcommands = {{.name = "step",
-                           .summary = "training throughput of one replica on one batch: forward, loss, backward, momentum",
-                           .examples = "  troupe bench step --model lenet --batch 64 --threads 1\n"
-                                       "  troupe bench step --model mlp --batch 64 --json\n",
-                           .declare = declare_step}}};
+  return {
+      .name = "bench",
+      .summary = "measure this machine",
+      .examples = "  troupe bench step --model lenet --batch 64 --threads 1\n",
+      .declare = nullptr,
+      .subcommands = {{.name = "step",
+                       .summary = "training throughput of one replica on one batch: forward, loss, backward, momentum",
+                       .examples = "  troupe bench step --model lenet --batch 64 --threads 1\n"
+                                   "  troupe bench step --model mlp --batch 64 --json\n",
+                       .declare = declare_step}}};
 }
 
 }  // namespace troupe::apps

@@ -40,8 +40,9 @@ Action declare(CLI::App& app) {
 Command check() {
   return {.name = "check",
           .summary = "check a configuration without training",
-          .examples = "  troupe check configs/mnist-easgd.toml\n"
-                      "  troupe check configs/mnist-easgd.toml --data --set data.path=elsewhere/mnist\n",
+          .examples =
+              "  troupe check configs/mnist-easgd.toml\n"
+              "  troupe check configs/mnist-easgd.toml --data --set data.path=elsewhere/mnist\n",
           .declare = declare};
 }
 

@@ -16,9 +16,9 @@ using Action = std::function<core::Result<void>()>;
 
 struct Command {
   std::string name;
-  std::string summary;                              // one line
-  std::string examples;                             // whole lines, the first thing in the help
-  std::function<Action(CLI::App&)> declare;         // adds flags and arguments; null for a command that only has subcommands
+  std::string summary;                       // one line
+  std::string examples;                      // whole lines, the first thing in the help
+  std::function<Action(CLI::App&)> declare;  // adds flags and arguments; null for a command that only has subcommands
   std::vector<Command> subcommands = {};
   std::function<std::string()> appendix = nullptr;  // the last thing in the help; null: nothing
 };

@@ -18,11 +18,12 @@ namespace {
 const Command& program() {
   static const Command root{.name = "troupe",
                             .summary = "Troupe trains neural networks with a company of actors.",
-                            .examples = "  troupe train configs/glyphs-easgd.toml\n"
-                                        "  troupe train configs/mnist-bsp.toml --set cluster.workers=4 --json\n"
-                                        "  troupe train --resume runs/20260102-030405-mnist-bsp\n"
-                                        "  troupe strategies easgd\n"
-                                        "  troupe doctor\n",
+                            .examples =
+                                "  troupe train configs/glyphs-easgd.toml\n"
+                                "  troupe train configs/mnist-bsp.toml --set cluster.workers=4 --json\n"
+                                "  troupe train --resume runs/20260102-030405-mnist-bsp\n"
+                                "  troupe strategies easgd\n"
+                                "  troupe doctor\n",
                             .declare = nullptr,
                             .subcommands = {train(), check(), eval(), strategies(), models(), bench(), doctor()}};
   return root;
@@ -37,7 +38,7 @@ struct Parsed {
 
 void add(const Command& command, CLI::App& app, std::list<Parsed>& all) {
   app.set_help_flag("-h,--help", "examples, arguments and flags");
-  app.allow_extras();           // an unknown argument is ours to explain
+  app.allow_extras();  // an unknown argument is ours to explain
   app.require_subcommand(0, 1);
   all.push_back({&command, &app, command.declare ? command.declare(app) : nullptr});
   for (const auto& sub : command.subcommands) add(sub, *app.add_subcommand(sub.name, sub.summary), all);
@@ -52,7 +53,8 @@ std::string help(const Parsed& parsed) {
   const auto* parent = parsed.app->get_parent();
   std::string usage = parsed.app->help(parent != nullptr ? full_name(*parent) : "");
   while (usage.ends_with("\n\n")) usage.pop_back();
-  return fmt::format("Examples:\n{}\n{}{}", parsed.command->examples, usage, parsed.command->appendix ? "\n" + parsed.command->appendix() : "");
+  return fmt::format("Examples:\n{}\n{}{}", parsed.command->examples, usage,
+                     parsed.command->appendix ? "\n" + parsed.command->appendix() : "");
 }
 
 std::vector<std::string> flags(const CLI::App& app) {

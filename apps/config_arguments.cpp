@@ -11,7 +11,9 @@ void add_set(CLI::App& app, std::vector<std::string>& overrides) {
 }
 
 core::Result<actors::Settings> load_settings(const std::string& path, const std::vector<std::string>& overrides) {
-  return core::Config::load(actors::schema(), path, overrides).and_then([](core::Config config) { return actors::resolve(std::move(config)); });
+  return core::Config::load(actors::schema(), path, overrides).and_then([](core::Config config) {
+    return actors::resolve(std::move(config));
+  });
 }
 
 }  // namespace troupe::apps

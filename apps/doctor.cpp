@@ -1,9 +1,9 @@
+#include <unistd.h>
+
 #include <fstream>
 #include <memory>
 #include <string_view>
 #include <thread>
-
-#include <unistd.h>
 
 #include <caf/config.hpp>
 #include <fmt/format.h>
@@ -52,7 +52,8 @@ std::string cpu_model() {
 Json findings() {
   // CAF_VERSION is MMmmpp in decimal.
   const auto caf = fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100);
-  const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
+  const auto memory =
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
   return {{"version", TROUPE_VERSION},
           {"cpu", cpu_model()},
           {"threads", std::thread::hardware_concurrency()},
@@ -68,8 +69,10 @@ std::string report(const Json& found) {
   const auto text = [&](const char* key) { return found[key].get<std::string>(); };
   std::string lines = fmt::format("troupe   {}\n", text("version"));
   lines += fmt::format("cpu      {}, {} threads for this process\n", text("cpu"), found["threads"].get<unsigned>());
-  lines += fmt::format("memory   {:.1f} GiB\n", static_cast<double>(found["memory_bytes"].get<std::uint64_t>()) / (1ULL << 30));
-  lines += fmt::format("oneDNN   {}, using {}\n", found["onednn"]["version"].get<std::string>(), found["onednn"]["isa"].get<std::string>());
+  lines += fmt::format("memory   {:.1f} GiB\n",
+                       static_cast<double>(found["memory_bytes"].get<std::uint64_t>()) / (1ULL << 30));
+  lines += fmt::format("oneDNN   {}, using {}\n", found["onednn"]["version"].get<std::string>(),
+                       found["onednn"]["isa"].get<std::string>());
   lines += fmt::format("CAF      {}\n", found["caf"]["version"].get<std::string>());
   for (const auto& [key, name] : {std::pair{"cuda", "CUDA"}, {"mpi", "MPI"}, {"ucx", "UCX"}})
     if (!found[key]["built"].get<bool>()) lines += fmt::format("{:<8} not in this build\n", name);
@@ -90,8 +93,9 @@ Action declare(CLI::App& app) {
 Command doctor() {
   return {.name = "doctor",
           .summary = "say what this build and this machine can do",
-          .examples = "  troupe doctor\n"
-                      "  troupe doctor --json\n",
+          .examples =
+              "  troupe doctor\n"
+              "  troupe doctor --json\n",
           .declare = declare};
 }
 

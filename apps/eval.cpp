@@ -21,14 +21,16 @@ struct Arguments {
 
 std::string json_line(const actors::Evaluation& e) {
   using Json = nlohmann::ordered_json;
-  const Json json{{"model", e.model}, {"dataset", e.dataset}, {"samples", e.samples}, {"loss", e.loss}, {"accuracy", e.accuracy},
-                  {"top5", e.top5 < 0 ? Json(nullptr) : Json(e.top5)}, {"hash", e.hash}};
+  const Json json{{"model", e.model}, {"dataset", e.dataset},   {"samples", e.samples},
+                  {"loss", e.loss},   {"accuracy", e.accuracy}, {"top5", e.top5 < 0 ? Json(nullptr) : Json(e.top5)},
+                  {"hash", e.hash}};
   return json.dump() + "\n";
 }
 
 std::string sentence(const actors::Evaluation& e) {
   const auto top5 = e.top5 < 0 ? std::string{} : fmt::format(" (top-5 {:.2f} %)", 100 * e.top5);
-  return fmt::format("{} on {} test samples of {}: accuracy {:.2f} %{}, loss {:.4f}, {}\n", e.model, e.samples, e.dataset, 100 * e.accuracy, top5, e.loss, e.hash);
+  return fmt::format("{} on {} test samples of {}: accuracy {:.2f} %{}, loss {:.4f}, {}\n", e.model, e.samples,
+                     e.dataset, 100 * e.accuracy, top5, e.loss, e.hash);
 }
 
 core::Result<void> run_eval(const Arguments& arguments) {
@@ -45,7 +47,9 @@ core::Result<void> run_eval(const Arguments& arguments) {
 
 Action declare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  app.add_option("CHECKPOINT|RUN_DIR", arguments->path, "a checkpoint file of a run, or the run's directory: its newest")->required();
+  app.add_option("CHECKPOINT|RUN_DIR", arguments->path,
+                 "a checkpoint file of a run, or the run's directory: its newest")
+      ->required();
   add_set(app, arguments->overrides);
   app.add_flag("--json", arguments->json, "one line of JSON");
   return [arguments] { return run_eval(*arguments); };
@@ -56,8 +60,9 @@ Action declare(CLI::App& app) {
 Command eval() {
   return {.name = "eval",
           .summary = "evaluate a trained model on the test split",
-          .examples = "  troupe eval runs/20260102-030405-mnist-easgd\n"
-                      "  troupe eval runs/20260102-030405-mnist-easgd/checkpoints/step-0000000938.safetensors --json\n",
+          .examples =
+              "  troupe eval runs/20260102-030405-mnist-easgd\n"
+              "  troupe eval runs/20260102-030405-mnist-easgd/checkpoints/step-0000000938.safetensors --json\n",
           .declare = declare};
 }
 

@@ -1,9 +1,9 @@
 #include "apps/interrupt.hpp"
 
-#include <string_view>
-
 #include <pthread.h>
 #include <unistd.h>
+
+#include <string_view>
 
 #include "core/error.hpp"
 
@@ -12,7 +12,8 @@ namespace {
 
 [[noreturn]] void leave_at_once() {
   constexpr std::string_view kShowCursor = "\x1b[?25h\n";
-  if (::isatty(STDERR_FILENO) == 1) [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, kShowCursor.data(), kShowCursor.size());
+  if (::isatty(STDERR_FILENO) == 1) [[maybe_unused]]
+    const auto ignored = ::write(STDERR_FILENO, kShowCursor.data(), kShowCursor.size());
   ::_exit(core::exit_code(core::Errc::interrupted));
 }
 

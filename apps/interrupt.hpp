@@ -1,9 +1,8 @@
 /// Ctrl-C and SIGTERM as a stop token: the first asks the run to save and end, the second leaves at once.
 #pragma once
 
-#include <csignal>
-
 #include <atomic>
+#include <csignal>
 #include <stop_token>
 #include <thread>
 

@@ -1,3 +1,5 @@
+#include "nn/models.hpp"
+
 #include <memory>
 
 #include <fmt/format.h>
@@ -5,7 +7,6 @@
 
 #include "apps/command.hpp"
 #include "apps/output.hpp"
-#include "nn/models.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -14,10 +15,12 @@ core::Result<void> run_models(bool json) {
   std::string text;
   for (const auto& model : nn::model_zoo()) {
     if (json) {
-      const nlohmann::ordered_json line{{"model", model.name}, {"parameters", model.parameters}, {"input", nn::to_string(model.input)}};
+      const nlohmann::ordered_json line{
+          {"model", model.name}, {"parameters", model.parameters}, {"input", nn::to_string(model.input)}};
       text += line.dump() + "\n";
     } else {
-      text += fmt::format("{:<8} {:>12} parameters  input {:<9} {}\n", model.name, model.parameters, nn::to_string(model.input), model.description);
+      text += fmt::format("{:<8} {:>12} parameters  input {:<9} {}\n", model.name, model.parameters,
+                          nn::to_string(model.input), model.description);
     }
   }
   return print(text);
@@ -34,8 +37,9 @@ Action declare(CLI::App& app) {
 Command models() {
   return {.name = "models",
           .summary = "list the models that come with Troupe",
-          .examples = "  troupe models\n"
-                      "  troupe models --json\n",
+          .examples =
+              "  troupe models\n"
+              "  troupe models --json\n",
           .declare = declare};
 }
 

@@ -28,7 +28,10 @@ std::string json_line(const strategies::StrategyInfo& info) {
   Json options = Json::array();
   const auto schema = options_of(info);
   for (const auto& option : schema.options())
-    options.push_back({{"key", option.key}, {"default", core::to_toml(option.default_value)}, {"rule", option.rule.text}, {"help", option.help}});
+    options.push_back({{"key", option.key},
+                       {"default", core::to_toml(option.default_value)},
+                       {"rule", option.rule.text},
+                       {"help", option.help}});
   return Json{{"name", info.name}, {"summary", info.summary}, {"options", options}}.dump() + "\n";
 }
 
@@ -45,10 +48,12 @@ core::Result<void> run_strategies(const Arguments& arguments) {
   if (info == nullptr) {
     std::vector<std::string> names;
     for (const auto& row : strategies::registry()) names.push_back(row.name);
-    return core::fail(core::Errc::usage, fmt::format("no strategy is called \"{}\" (nearest: {}); `troupe strategies` lists them", arguments.name,
-                                                     nn::nearest_word(arguments.name, names)));
+    return core::fail(core::Errc::usage,
+                      fmt::format("no strategy is called \"{}\" (nearest: {}); `troupe strategies` lists them",
+                                  arguments.name, nn::nearest_word(arguments.name, names)));
   }
-  return print(arguments.json ? json_line(*info) : fmt::format("{}: {}\n\n{}", info->name, info->summary, options_of(*info).help()));
+  return print(arguments.json ? json_line(*info)
+                              : fmt::format("{}: {}\n\n{}", info->name, info->summary, options_of(*info).help()));
 }
 
 Action declare(CLI::App& app) {
@@ -63,8 +68,9 @@ Action declare(CLI::App& app) {
 Command strategies() {
   return {.name = "strategies",
           .summary = "list the ways in which workers stay together, and their options",
-          .examples = "  troupe strategies\n"
-                      "  troupe strategies easgd\n",
+          .examples =
+              "  troupe strategies\n"
+              "  troupe strategies easgd\n",
           .declare = declare};
 }
 

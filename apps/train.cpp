@@ -61,7 +61,8 @@ Action declare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("CONFIG", arguments->config, "configuration file (TOML)");
   add_set(app, arguments->overrides);
-  app.add_option("--resume", arguments->resume, "go on in this run's directory, from its newest checkpoint")->type_name("RUN_DIR");
+  app.add_option("--resume", arguments->resume, "go on in this run's directory, from its newest checkpoint")
+      ->type_name("RUN_DIR");
   app.add_flag("--json", arguments->json, "print the run's summary on standard output, as one line of JSON");
   auto* quiet = app.add_flag("--quiet", arguments->quiet, "no progress on standard error, errors only");
   app.add_flag("--plain", arguments->plain, "progress as plain lines, also on a terminal")->excludes(quiet);
@@ -69,7 +70,8 @@ Action declare(CLI::App& app) {
 }
 
 std::string appendix() {
-  return "Keys of a configuration and what they are when it does not set them. Each can be set with --set SECTION.KEY=VALUE.\n\n" +
+  return "Keys of a configuration and what they are when it does not set them. Each can be set with --set "
+         "SECTION.KEY=VALUE.\n\n" +
          actors::schema().help();
 }
 
@@ -78,10 +80,11 @@ std::string appendix() {
 Command train() {
   return {.name = "train",
           .summary = "train a model",
-          .examples = "  troupe train configs/glyphs-easgd.toml                   needs no data: it draws its own\n"
-                      "  troupe train configs/mnist-easgd.toml --set strategy.tau=8 --set cluster.workers=4\n"
-                      "  troupe train configs/mnist-bsp.toml --quiet --json > summary.json\n"
-                      "  troupe train --resume runs/20260102-030405-mnist-bsp --set run.epochs=10\n",
+          .examples =
+              "  troupe train configs/glyphs-easgd.toml                   needs no data: it draws its own\n"
+              "  troupe train configs/mnist-easgd.toml --set strategy.tau=8 --set cluster.workers=4\n"
+              "  troupe train configs/mnist-bsp.toml --quiet --json > summary.json\n"
+              "  troupe train --resume runs/20260102-030405-mnist-bsp --set run.epochs=10\n",
           .declare = declare,
           .appendix = appendix};
 }

@@ -17,7 +17,7 @@ using std::chrono_literals::operator""s;
 using Mode = ConsoleOptions::Mode;
 using Lines = std::vector<std::string>;
 
-/// 2 workers, 2 epochs of 1,000 samples.
+/// 2 workers.
 const RunStarted kRun{.name = "demo",
                       .directory = "runs/demo",
                       .strategy = "easgd",
@@ -72,8 +72,7 @@ TEST_F(ConsoleTest, LiveHasALinePerWorkerAndTheBar) {
   console_->tick();
   const auto lines = shown();
   ASSERT_EQ(lines.size(), 4u);
-  EXPECT_EQ(lines[0],
-            "demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server, 2 epochs of 1,000 samples");
+  EXPECT_EQ(lines[0], "demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server");
   EXPECT_EQ(lines[1], "worker 0      30     100/s  loss 0.0431  [comp 92 exch 3 wait 4 load 1%]");
   EXPECT_EQ(lines[2].substr(0, 18), "worker 1      20  ");
   // 500 of 1,000 samples of epoch 1 at 200 per second: 2.5 s left, and another 5 s
@@ -151,12 +150,13 @@ TEST_F(ConsoleTest, EndLeavesTheTableAndTheCursor) {
   console_->tick();
   EXPECT_TRUE(Screen(out_.text()).cursor_visible);
   const auto lines = shown();
-  ASSERT_EQ(lines.size(), 7u);
-  EXPECT_EQ(lines[1], "worker       compute      exchange          wait          load  images/s  stale");
-  EXPECT_EQ(lines[2], "     0    9.2 s  92%    0.3 s   3%    0.4 s   4%    0.1 s   1%       100  0.9 (3)");
-  EXPECT_EQ(lines[4], "   all    9.2 s  92%    0.3 s   3%    0.4 s   4%    0.1 s   1%       198  0.9 (3)");
-  EXPECT_EQ(lines[5], "test accuracy 98.91 % (top-5 99.99 %), loss 0.0340, 2,000 samples in 0:41, 198 images/s");
-  EXPECT_EQ(lines[6], "runs/demo");
+  ASSERT_EQ(lines.size(), 8u);
+  EXPECT_EQ(lines[1], "worker      compute     exchange         wait         load images/s  stale");
+  EXPECT_EQ(lines[2], "     0    9.2s  92%    0.3s   3%    0.4s   4%    0.1s   1%      100  0.9 (3)");
+  EXPECT_EQ(lines[4], "   all    9.2s  92%    0.3s   3%    0.4s   4%    0.1s   1%      198  0.9 (3)");
+  EXPECT_EQ(lines[5], "test accuracy 98.91 % (top-5 99.99 %), loss 0.0340");
+  EXPECT_EQ(lines[6], "2,000 samples in 0:41, 198 images/s");
+  EXPECT_EQ(lines[7], "runs/demo");
 }
 
 TEST_F(ConsoleTest, DestructionShowsTheCursor) {
@@ -178,10 +178,9 @@ TEST_F(ConsoleTest, PlainHasOneProgressLineEveryFiveSeconds) {
   }
   const auto text = out_.text();
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  EXPECT_EQ(shown(),
-            (Lines{"demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server, 2 epochs of 1,000 samples",
-                   "epoch 1/2   50 %  step 50  100 images/s  loss 0.0431  0:15 to the end",
-                   "epoch 1/2  100 %  step 100  100 images/s  loss 0.0431  0:10 to the end"}));
+  EXPECT_EQ(shown(), (Lines{"demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server",
+                            "epoch 1/2   50 %  step 50  100 images/s  loss 0.0431  0:15 to the end",
+                            "epoch 1/2  100 %  step 100  100 images/s  loss 0.0431  0:10 to the end"}));
 }
 
 TEST_F(ConsoleTest, PlainIsSilentWhileNothingMoves) {
@@ -193,6 +192,12 @@ TEST_F(ConsoleTest, PlainIsSilentWhileNothingMoves) {
   clock_.advance(30s);  // an evaluation
   console_->tick();
   EXPECT_EQ(shown().size(), lines);
+}
+
+TEST_F(ConsoleTest, AnEvaluationWithoutTrainingHasNoTrainingFigures) {
+  open(Mode::plain);
+  console_->epoch({.epoch = 1, .epochs = 2, .test_loss = 0.0701, .test_accuracy = 0.978});
+  EXPECT_EQ(shown(), (Lines{"epoch 1/2  test 0.0701  accuracy 97.80 %"}));
 }
 
 TEST_F(ConsoleTest, AnEpochEndsWithItsReport) {
@@ -247,9 +252,7 @@ TEST_F(ConsoleTest, AnInterruptIsToldOnce) {
   source.request_stop();
   console_->tick();
   console_->tick();
-  EXPECT_EQ(
-      shown(),
-      (Lines{"stopping: finishing the current step and saving a checkpoint; press Ctrl-C again to leave at once"}));
+  EXPECT_EQ(shown(), (Lines{"finishing the step and saving a checkpoint; Ctrl-C again leaves at once"}));
 }
 
 TEST_F(ConsoleTest, ManyWorkersFitTheTerminal) {

@@ -7,8 +7,8 @@ namespace troupe::apps {
 namespace {
 
 TEST(BenchTest, StepPrintsItsThreeFigures) {
-  const auto outcome = troupe({"bench", "step", "--model", "mlp", "--batch", "4", "--precision", "fp32", "--threads", "1", "--device", "cpu", "--seconds",
-                               "0.01", "--json"});
+  const auto outcome = troupe({"bench", "step", "--model", "mlp", "--batch", "4", "--precision", "fp32", "--threads",
+                               "1", "--device", "cpu", "--seconds", "0.01", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json.size(), 3u);

@@ -46,6 +46,7 @@ TEST(CheckTest, AMisspeltKeyNamesFileLineAndNearest) {
 struct Wrong {
   std::string override_text;
   std::string message;
+  friend std::ostream& operator<<(std::ostream& out, const Wrong& wrong) { return out << wrong.message; }
 };
 class OverrideTest : public testing::TestWithParam<Wrong> {};
 
@@ -58,11 +59,13 @@ TEST_P(OverrideTest, IsExit78WithOneLine) {
   EXPECT_NE(outcome.err.find(GetParam().message), std::string::npos) << outcome.err;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OverrideTest,
-                         testing::Values(Wrong{"strategy.tau=0", "strategy.tau = 0: must be ≥ 1"}, Wrong{"cluster.workers=0", "cluster.workers = 0"},
-                                         Wrong{"strategy.name=esgd", "strategy.name"}, Wrong{"cluster.wrokers=2", "cluster.workers"},
-                                         Wrong{"cluster.workers", "is not key=value"}, Wrong{"data.batch=[1,2,3]", "3 values for 2 workers"},
-                                         Wrong{"cluster.device=cuda", "use \"cpu\""}, Wrong{"run.checkpoint_every=daily", "N epochs"}));
+INSTANTIATE_TEST_SUITE_P(
+    All, OverrideTest,
+    testing::Values(Wrong{"strategy.tau=0", "strategy.tau = 0: must be ≥ 1"},
+                    Wrong{"cluster.workers=0", "cluster.workers = 0"}, Wrong{"strategy.name=esgd", "strategy.name"},
+                    Wrong{"cluster.wrokers=2", "cluster.workers"}, Wrong{"cluster.workers", "is not key=value"},
+                    Wrong{"data.batch=[1,2,3]", "3 values for 2 workers"}, Wrong{"cluster.device=cuda", "use \"cpu\""},
+                    Wrong{"run.checkpoint_every=daily", "N epochs"}));
 
 TEST(CheckTest, AMissingConfigurationIsExit78) {
   const auto outcome = troupe({"check", "none/at/all.toml"});

@@ -7,7 +7,8 @@
 namespace troupe::apps {
 namespace {
 
-const std::vector<std::vector<std::string>> kCommands{{}, {"train"}, {"check"}, {"eval"}, {"strategies"}, {"models"}, {"bench"}, {"bench", "step"}, {"doctor"}};
+const std::vector<std::vector<std::string>> kCommands{
+    {}, {"train"}, {"check"}, {"eval"}, {"strategies"}, {"models"}, {"bench"}, {"bench", "step"}, {"doctor"}};
 
 TEST(CommandLineTest, HelpHasExamplesFirstEverywhere) {
   for (auto command : kCommands) {
@@ -29,6 +30,7 @@ TEST(CommandLineTest, VersionIsOneLine) {
 struct Wrong {
   std::vector<std::string> arguments;
   std::string message;
+  friend std::ostream& operator<<(std::ostream& out, const Wrong& wrong) { return out << wrong.message; }
 };
 class UsageTest : public testing::TestWithParam<Wrong> {};
 
@@ -41,24 +43,22 @@ TEST_P(UsageTest, IsExitTwoWithOneLineAndAHint) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, UsageTest,
-    testing::Values(Wrong{{}, "which subcommand? see `troupe --help`"},
-                    Wrong{{"trian", "a.toml"}, "unknown subcommand \"trian\" (nearest: train); see `troupe --help`"},
-                    Wrong{{"--verison"}, "unknown flag --verison (nearest: --version)"},
-                    Wrong{{"train", "a.toml", "--quite"}, "unknown flag --quite (nearest: --quiet); see `troupe train --help`"},
-                    Wrong{{"train", "--jason=1"}, "unknown flag --jason (nearest: --json)"},
-                    Wrong{{"train", "a.toml", "b.toml"}, "unexpected argument \"b.toml\""},
-                    Wrong{{"train"}, "either a CONFIG or --resume RUN_DIR"},
-                    Wrong{{"train", "a.toml", "--resume", "runs/x"}, "either a CONFIG or --resume RUN_DIR"},
-                    Wrong{{"train", "a.toml", "--set"}, "--set"},
-                    Wrong{{"train", "a.toml", "--quiet", "--plain"}, "--plain excludes --quiet"},
-                    Wrong{{"check"}, "CONFIG is required"},
-                    Wrong{{"eval"}, "is required"},
-                    Wrong{{"bench"}, "which subcommand? see `troupe bench --help`"},
-                    Wrong{{"bench", "setp"}, "unknown subcommand \"setp\" (nearest: step)"},
-                    Wrong{{"bench", "step", "--batch", "none"}, "--batch"},
-                    Wrong{{"bench", "step", "--batch", "0"}, "--batch"},
-                    Wrong{{"bench", "step", "--model", "lenett"}, "--model"},
-                    Wrong{{"strategies", "esgd"}, "no strategy is called \"esgd\" (nearest: easgd)"}));
+    testing::Values(
+        Wrong{{}, "which subcommand? see `troupe --help`"},
+        Wrong{{"trian", "a.toml"}, "unknown subcommand \"trian\" (nearest: train); see `troupe --help`"},
+        Wrong{{"--verison"}, "unknown flag --verison (nearest: --version)"},
+        Wrong{{"train", "a.toml", "--quite"}, "unknown flag --quite (nearest: --quiet); see `troupe train --help`"},
+        Wrong{{"train", "--jason=1"}, "unknown flag --jason (nearest: --json)"},
+        Wrong{{"train", "a.toml", "b.toml"}, "unexpected argument \"b.toml\""},
+        Wrong{{"train"}, "either a CONFIG or --resume RUN_DIR"},
+        Wrong{{"train", "a.toml", "--resume", "runs/x"}, "either a CONFIG or --resume RUN_DIR"},
+        Wrong{{"train", "a.toml", "--set"}, "--set"}, Wrong{{"train", "a.toml", "--quiet", "--plain"}, "excludes"},
+        Wrong{{"check"}, "CONFIG is required"}, Wrong{{"eval"}, "is required"},
+        Wrong{{"bench"}, "which subcommand? see `troupe bench --help`"},
+        Wrong{{"bench", "setp"}, "unknown subcommand \"setp\" (nearest: step)"},
+        Wrong{{"bench", "step", "--batch", "none"}, "--batch"}, Wrong{{"bench", "step", "--batch", "0"}, "--batch"},
+        Wrong{{"bench", "step", "--model", "lenett"}, "--model"},
+        Wrong{{"strategies", "esgd"}, "no strategy is called \"esgd\" (nearest: easgd)"}));
 
 TEST(CommandLineTest, AnArgumentMayBeNamedLikeACommand) {
   const auto outcome = troupe({"check", "models"});

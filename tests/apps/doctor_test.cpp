@@ -25,7 +25,8 @@ TEST(DoctorTest, JsonSaysWhatIsBuilt) {
 TEST(DoctorTest, PlainReportNamesTheLibraries) {
   const auto outcome = troupe({"doctor"});
   EXPECT_EQ(outcome.code, 0);
-  for (const auto* name : {"cpu", "memory", "oneDNN", "CAF"}) EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
+  for (const auto* name : {"cpu", "memory", "oneDNN", "CAF"})
+    EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "apps/interrupt.hpp"
 
-#include <semaphore>
-
 #include <unistd.h>
+
+#include <semaphore>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,13 @@
 /// Runs the real program and tells what it said. One thread.
 #pragma once
 
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -10,17 +17,10 @@
 #include <string_view>
 #include <vector>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 namespace troupe::apps {
 
 struct Outcome {
-  int code = -1;            // exit code; -1: killed by a signal or by the deadline
+  int code = -1;  // exit code; -1: killed by a signal or by the deadline
   std::string out;
   std::string err;
 };
@@ -73,7 +73,8 @@ inline Outcome troupe(std::vector<std::string> arguments, const std::string& out
   ::close(ended.fd);
   int status = 0;
   ::waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out_path.empty() ? contents(out) : std::string{}, contents(err)};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out_path.empty() ? contents(out) : std::string{},
+          contents(err)};
 }
 
 /// One line that begins with the program's name, and nothing on standard output.

@@ -1,8 +1,7 @@
-#include "strategies/registry.hpp"
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "strategies/registry.hpp"
 #include "tests/apps/program.hpp"
 
 namespace troupe::apps {
@@ -11,7 +10,8 @@ namespace {
 TEST(StrategiesTest, ListHasAllOfThem) {
   const auto outcome = troupe({"strategies"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  for (const auto& info : strategies::registry()) EXPECT_NE(outcome.out.find(info.name + " "), std::string::npos) << info.name;
+  for (const auto& info : strategies::registry())
+    EXPECT_NE(outcome.out.find(info.name + " "), std::string::npos) << info.name;
 }
 
 TEST(StrategiesTest, NameShowsItsOptionsWithDefaults) {

@@ -21,8 +21,8 @@ TEST(TrainTest, AMissingConfigurationIsExit78) { EXPECT_EQ(troupe({"train", "non
 
 TEST(TrainTest, MissingDataIsExit65AndLeavesNoRunBehind) {
   const TemporaryDirectory folder;
-  const auto outcome = troupe({"train", folder.write("a.toml", kMnist), "--set", "run.dir=" + folder.file("runs"), "--set",
-                               "data.path=" + folder.file("none"), "--json"});
+  const auto outcome = troupe({"train", folder.write("a.toml", kMnist), "--set", "run.dir=" + folder.file("runs"),
+                               "--set", "data.path=" + folder.file("none"), "--json"});
   EXPECT_EQ(outcome.code, 65);
   EXPECT_TRUE(is_one_line(outcome)) << outcome.out << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(folder.file("runs")));
