@@ -66,6 +66,7 @@ constexpr std::array<DatasetResult (*)(const DataConfig&, Split, std::int64_t), 
 
 std::vector<std::string> kind_names() {
   std::vector<std::string> names;
+  names.reserve(kKinds.size());
   for (const auto& kind : kKinds) names.emplace_back(kind.name);
   return names;
 }

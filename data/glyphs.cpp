@@ -101,9 +101,9 @@ class DistanceField {
 
  private:
   [[nodiscard]] std::pair<int, int> pixels_near(float low, float high) const {
-    constexpr auto side = static_cast<float>(kGlyphSide);
-    return {static_cast<int>(std::clamp(low - reach_, 0.0f, side)),
-            static_cast<int>(std::clamp(high + reach_ + 1, 0.0f, side))};
+    constexpr auto kSide = static_cast<float>(kGlyphSide);
+    return {static_cast<int>(std::clamp(low - reach_, 0.0f, kSide)),
+            static_cast<int>(std::clamp(high + reach_ + 1, 0.0f, kSide))};
   }
   float reach_;
   std::array<float, kGlyphPixels> squared_;  // [28, 28]

@@ -152,7 +152,8 @@ Result<IdxFile> read_file(const fs::path& path, std::uint32_t magic) {
 Result<fs::path> find(const IdxOptions& options, const std::string& stem, const std::string& kind) {
   std::vector<std::string> names;
   for (const char* separator : {"-", "."})
-    for (const char* suffix : {"", ".gz"}) names.push_back(stem + separator + kind + "-ubyte" + suffix);
+    for (const char* suffix : {"", ".gz"})
+      names.push_back(fmt::format("{}{}{}-ubyte{}", stem, separator, kind, suffix));
   for (const auto& name : names) {
     std::error_code ignored;
     if (const auto status = fs::status(options.directory / name, ignored);

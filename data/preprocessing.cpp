@@ -34,7 +34,7 @@ core::Result<Statistics> measure_statistics(const Dataset& data) {
     for (std::size_t i = 0; i < pixels.size(); ++i) sums[i] += pixels[i];
     for (std::size_t c = 0; c < squares.size(); ++c) {
       std::uint64_t square = 0;
-      for (std::size_t i = c * plane; i < (c + 1) * plane; ++i) square += std::uint32_t{pixels[i]} * pixels[i];
+      for (std::size_t i = c * plane; i < (c + 1) * plane; ++i) square += std::uint64_t{pixels[i]} * pixels[i];
       squares[c] += square;
     }
   }
