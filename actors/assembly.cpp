@@ -9,6 +9,7 @@
 #include "actors/loader.hpp"
 #include "actors/server.hpp"
 #include "actors/worker.hpp"
+#include "nn/hash.hpp"
 #include "nn/initialise.hpp"
 #include "transport/reduce.hpp"
 
@@ -73,6 +74,7 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
     return tl::unexpected(error);
   };
   if (auto spawned = spawn_workers(beginning, parameters); !spawned) return fail_home(spawned.error());
+  if (auto written = beginning.directory->write_plan(made_plan_.json); !written) return fail_home(written.error());
   if (auto spawned = spawn_servers(beginning, *parameters); !spawned) return fail_home(spawned.error());
   spawn_loaders();
 
@@ -94,6 +96,7 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,
                          .layout = layout_,
+                         .plan_hash = nn::hash64(std::as_bytes(std::span(made_plan_.json))),
                          .needs = plan_.needs,
                          .book = plan_.book,
                          .started = {},
@@ -138,6 +141,7 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
                       .graph = plan_.graph,
                       .backend = &backend_,
                       .compile = compile,
+                      .plan = beginning.plan,
                       .strategy = plan_.strategy,
                       .train = settings.train,
                       .total_epochs = static_cast<double>(settings.run.epochs),
@@ -152,17 +156,18 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
   core::Result<void> result;
   for (std::size_t w = 0; w < asked.size(); ++w) {
     asked[w].receive(
-        [&](const Prepared& prepared, const LayoutRef& layout) {
+        [&](const Prepared& prepared, const ReplicaFacts& facts) {
           if (!prepared.error.empty()) {
             result = core::fail(prepared.code, prepared.error);
-          } else if (w > 0 && layout_ && layout.layout->fingerprint() != layout_->fingerprint()) {
+          } else if (w > 0 && layout_ && facts.layout->fingerprint() != layout_->fingerprint()) {
             result =
                 core::fail(core::Errc::config,
                            fmt::format("worker {} lays its parameters out otherwise than worker 0 and cannot exchange "
                                        "them in place: use one batch size for all workers",
                                        w));
           } else {
-            layout_ = layout.layout;
+            layout_ = facts.layout;
+            if (w == 0) made_plan_ = facts.plan;
           }
         },
         [&](const caf::error& error) {

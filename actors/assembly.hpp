@@ -24,6 +24,7 @@ struct Beginning {
   std::shared_ptr<const RunDirectory> directory;
   std::shared_ptr<nn::CheckpointStore> checkpoints;
   std::vector<Note> notes;
+  std::optional<nn::Plan> plan;                  // of the run that is resumed
 };
 
 /// A company in one process. One thread. Outlives its actors: the destructor waits for them.
@@ -50,6 +51,7 @@ class Assembly {
   const core::Clock& clock_;
   std::shared_ptr<core::HostAllocator> memory_;
   std::shared_ptr<const nn::Layout> layout_;
+  nn::Plan made_plan_;                           // worker 0's
   Company company_;
   caf::scoped_actor self_;
 };

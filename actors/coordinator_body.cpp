@@ -46,6 +46,7 @@ void CoordinatorBody::begin(const Company& company) {
   self_->monitor(company_.recorder);
   self_->monitor(company_.evaluator);
   self_->send(company_.recorder, setup_.started);
+  journal_.add(encode(PlanRecord{setup_.plan_hash}));
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   saved_at_epoch_ = setup_.book->epoch();
   saved_at_s_ = train_s_;

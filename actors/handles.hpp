@@ -11,7 +11,7 @@ using caf::replies_to;
 
 /// Computes; owns a Replica on its own thread; the port of a WorkerHost.
 using WorkerActor =
-    caf::typed_actor<replies_to<Prepare>::with<Prepared, LayoutRef>, reacts_to<Company>,
+    caf::typed_actor<replies_to<Prepare>::with<Prepared, ReplicaFacts>, reacts_to<Company>,
                      reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>, reacts_to<ShardAnswer>,
                      reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>,
                      replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>,

@@ -292,5 +292,5 @@ CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Lent)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::LentBatch)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::LayoutRef)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ReplicaFacts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::CheckpointCargo)

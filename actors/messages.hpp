@@ -15,6 +15,7 @@
 #include "actors/reports.hpp"
 #include "core/kernels.hpp"
 #include "data/lease.hpp"
+#include "nn/backend.hpp"
 #include "nn/layout.hpp"
 #include "strategies/host/events.hpp"
 #include "strategies/host/port.hpp"
@@ -34,8 +35,10 @@ struct LentBatch {
   std::span<std::int32_t> labels;
   std::shared_ptr<const void> owner;
 };
-struct LayoutRef {
+/// What a compiled replica is like, for those who exchange with it and for other runs of the same numbers.
+struct ReplicaFacts {
   std::shared_ptr<const nn::Layout> layout;
+  nn::Plan plan;
 };
 /// What a checkpoint holds, ready to be written.
 struct CheckpointCargo {

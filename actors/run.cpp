@@ -45,6 +45,9 @@ core::Result<Beginning> prepare(const RunRequest& request, const Blueprint& plan
   if (!store) return tl::unexpected(store.error());
   beginning.checkpoints = std::make_shared<nn::CheckpointStore>(std::move(*store));
   if (!request.resume.empty()) {
+    auto made = beginning.directory->read_plan();
+    if (!made) return tl::unexpected(made.error());
+    if (*made && request.settings.data.batch.size() == 1) beginning.plan = nn::Plan{**made};
     auto checkpoint = newest(*beginning.checkpoints, plan, beginning.notes);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     beginning.checkpoint = std::move(*checkpoint);

@@ -146,6 +146,20 @@ core::Result<void> RunDirectory::write_summary(std::string_view json) const {
   return replace(path_, "summary.json", fmt::format("{}\n", json));
 }
 
+core::Result<void> RunDirectory::write_plan(std::string_view json) const {
+  return replace(path_, "plan.json", fmt::format("{}\n", json));
+}
+
+core::Result<std::optional<std::string>> RunDirectory::read_plan() const {
+  const auto path = path_ + "/plan.json";
+  if (!fs::exists(path)) return std::nullopt;
+  const auto bytes = nn::system_files().read(path);
+  if (!bytes) return tl::unexpected(bytes.error());
+  std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
 core::Result<std::string> RunDirectory::next_journal() const {
   std::error_code error;
   int newest = 0;

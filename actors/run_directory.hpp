@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,9 @@ class RunDirectory {
   /// The resolved configuration as saved, with `overrides` on top. Errors as Config::load.
   [[nodiscard]] core::Result<core::Config> read_config(const core::Schema& schema,
                                                        const std::vector<std::string>& overrides) const;
+  /// plan.json: what the backend chose, so that a resumed run computes the same numbers. Nothing when there is none.
+  [[nodiscard]] core::Result<void> write_plan(std::string_view json) const;
+  [[nodiscard]] core::Result<std::optional<std::string>> read_plan() const;
   [[nodiscard]] core::Result<void> write_summary(std::string_view json) const;  // as to_json(const Summary&) makes it
 
   /// Path of the segment after the newest: journal-0001.bin in a new run. The file is not created.

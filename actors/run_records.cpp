@@ -41,6 +41,8 @@ bool is(const core::JournalRecord& record, RunRecordKind kind, std::size_t bytes
 
 }  // namespace
 
+core::JournalRecord encode(const PlanRecord& record) { return Writer(RunRecordKind::plan).put(record.hash, 8).done(); }
+
 core::JournalRecord encode(const LeaseGranted& record) {
   const auto& lease = record.lease;
   return Writer(RunRecordKind::lease_granted)
@@ -61,6 +63,13 @@ core::JournalRecord encode(const SnapshotRecord& record) {
       .put(record.slot.index, 1)
       .put(record.hash, 8)
       .done();
+}
+
+core::Result<PlanRecord> decode_plan(const core::JournalRecord& record) {
+  if (!is(record, RunRecordKind::plan, 8)) {
+    return core::fail(core::Errc::corrupt, "journal: not the record of a plan");
+  }
+  return PlanRecord{Reader(record).get(8)};
 }
 
 core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record) {

@@ -11,6 +11,7 @@ namespace troupe::actors {
 enum class RunRecordKind : std::uint16_t {
   lease_granted = 0x0301,
   snapshot = 0x0302,
+  plan = 0x0303,
 };
 
 /// `worker` was given `lease`.
@@ -28,10 +29,18 @@ struct SnapshotRecord {
   bool operator==(const SnapshotRecord&) const = default;
 };
 
+/// Which choices the backend's numbers depend on: `hash` is XXH3-64 of plan.json without its line's end.
+struct PlanRecord {
+  std::uint64_t hash = 0;
+  bool operator==(const PlanRecord&) const = default;
+};
+
+[[nodiscard]] core::JournalRecord encode(const PlanRecord& record);
 [[nodiscard]] core::JournalRecord encode(const LeaseGranted& record);
 [[nodiscard]] core::JournalRecord encode(const SnapshotRecord& record);
 
 /// Errc::corrupt when kind or length are others than encode() writes.
+[[nodiscard]] core::Result<PlanRecord> decode_plan(const core::JournalRecord& record);
 [[nodiscard]] core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record);
 [[nodiscard]] core::Result<SnapshotRecord> decode_snapshot(const core::JournalRecord& record);
 

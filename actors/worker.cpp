@@ -12,10 +12,10 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
   const auto name = "worker " + std::to_string(setup.self);
   self->state.body = std::make_unique<WorkerBody>(self, std::move(setup));
   return {
-      [self](const Prepare&) -> caf::result<Prepared, LayoutRef> {
+      [self](const Prepare&) -> caf::result<Prepared, ReplicaFacts> {
         auto prepared = self->state.body->prepare();
-        if (!prepared) return {Prepared{.error = prepared.error().message, .code = prepared.error().code}, LayoutRef{}};
-        return {*prepared, LayoutRef{self->state.body->layout()}};
+        if (!prepared) return {Prepared{.error = prepared.error().message, .code = prepared.error().code}, ReplicaFacts{}};
+        return {*prepared, ReplicaFacts{self->state.body->layout(), self->state.body->plan()}};
       },
       [self, name](const Company& company) {
         report_exceptions(self, name, company.coordinator);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "actors/handles.hpp"
 #include "core/clock.hpp"
@@ -20,6 +21,7 @@ struct WorkerSetup {
   std::shared_ptr<const nn::Graph> graph;
   nn::Backend* backend = nullptr;  // outlives the actor
   nn::CompileOptions compile;
+  std::optional<nn::Plan> plan;  // of the run that is resumed; else the backend chooses
   std::shared_ptr<const strategies::Strategy> strategy;
   nn::TrainConfig train;
   double total_epochs = 1;

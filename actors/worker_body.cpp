@@ -25,6 +25,7 @@ WorkerBody::WorkerBody(Self self, WorkerSetup setup)
 WorkerBody::~WorkerBody() = default;
 
 core::Result<Prepared> WorkerBody::prepare() {
+  if (setup_.plan) setup_.compile.plan = &*setup_.plan;
   auto compiled = setup_.backend->compile(*setup_.graph, setup_.compile);
   if (!compiled) return tl::unexpected(compiled.error());
   replica_ = std::move(*compiled);

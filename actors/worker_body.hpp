@@ -25,6 +25,7 @@ class WorkerBody final : public strategies::WorkerPort,
   // What the actor is told.
   [[nodiscard]] core::Result<Prepared> prepare();
   [[nodiscard]] const std::shared_ptr<const nn::Layout>& layout() const { return replica_->layout(); }
+  [[nodiscard]] const nn::Plan& plan() const { return replica_->plan(); }
   void begin(const Company& company);
   void batch_ready(const BatchReady& ready, const LentBatch& batch);
   void compute_now();

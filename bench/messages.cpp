@@ -73,8 +73,8 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
                Lent{self->state.slice->view(), self->state.slice});
   };
   return {
-      [](const Prepare&) -> caf::result<Prepared, LayoutRef> {
-        return {Prepared{}, LayoutRef{}};
+      [](const Prepare&) -> caf::result<Prepared, ReplicaFacts> {
+        return {Prepared{}, ReplicaFacts{}};
       },
       [self](const Company& company) {
         static core::HostAllocator memory;

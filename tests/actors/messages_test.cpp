@@ -88,6 +88,9 @@ TEST(RunRecords, RoundTripAndRefuseOthers) {
   const SnapshotRecord taken{true, 4, strategies::state(1), 0x0123456789abcdef};
   const auto snapshot = encode(taken);
   EXPECT_EQ(*decode_snapshot(snapshot), taken);
+  const PlanRecord plan{0xfedcba9876543210};
+  EXPECT_EQ(*decode_plan(encode(plan)), plan);
+  EXPECT_FALSE(decode_plan(lease));
   EXPECT_FALSE(decode_lease(snapshot));
   EXPECT_FALSE(decode_snapshot(lease));
   auto cut = snapshot;
