@@ -23,13 +23,13 @@ struct Counters {
 Counters counters;
 
 /// Whether the code at `address` belongs to oneDNN or the OpenMP runtime.
-bool in_library(const void* address) {
+[[maybe_unused]] bool in_library(const void* address) {
   Dl_info info{};
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return false;
   return std::strstr(info.dli_fname, "libdnnl") != nullptr || std::strstr(info.dli_fname, "libgomp") != nullptr;
 }
 
-void note(std::size_t bytes, const void* caller) {
+[[maybe_unused]] void note(std::size_t bytes, const void* caller) {
   if (!counters.on.load(std::memory_order_relaxed)) return;
   counters.on = false;  // dladdr may allocate
   if (in_library(caller)) {
