@@ -7,12 +7,12 @@ namespace {
 
 constexpr Shape kMnist{1, 28, 28};
 
-core::Result<Graph> build(std::vector<Layer> layers, Shape input = kMnist) {
-  return Graph::sequential("m", input, std::move(layers), Loss::softmax_cross_entropy);
+core::Result<Graph> build(const std::vector<Layer>& layers, Shape input = kMnist) {
+  return Graph::sequential("m", input, layers, Loss::softmax_cross_entropy);
 }
 
-std::string error_of(std::vector<Layer> layers, Shape input = kMnist) {
-  const auto graph = build(std::move(layers), input);
+std::string error_of(const std::vector<Layer>& layers, Shape input = kMnist) {
+  const auto graph = build(layers, input);
   if (graph) return "accepted";
   EXPECT_EQ(graph.error().code, core::Errc::config);
   return graph.error().message;

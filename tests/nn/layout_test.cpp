@@ -73,11 +73,10 @@ TEST(Layout, OneDimensionMayBeBlockedTwice) {
 }
 
 TEST(Layout, BlockedConvolutionRoundTrips) {
-  // ABcd16b16a of [20, 3, 5, 5], between a bias before it and one after it; offsets are not in canonical order.
-  const Layout layout(
-      {{"conv1.weight", {20, 3, 5, 5}, 32, 2 * 25 * 256, {25 * 256, 25 * 256, 5 * 256, 256}, {{1, 16}, {0, 16}}},
-       {"conv1.bias", {20}, 0, 32, {1}, {}}},
-      32 + 2 * 25 * 256);
+  // ABcd16b16a of [20, 3, 5, 5]: 2 x 1 blocks of 16 · 16 = 256 at 5 x 5 positions. The bias lies before it in the arena.
+  const Layout layout({{"conv1.weight", {20, 3, 5, 5}, 32, 12800, {6400, 6400, 1280, 256}, {{1, 16}, {0, 16}}},
+                       {"conv1.bias", {20}, 0, 32, {1}, {}}},
+                      32 + 12800);
   EXPECT_EQ(layout.canonical_floats(), 1520u);
   expect_round_trip(layout);
   // (o, i, h, w) = (17, 2, 3, 4) is canonical element ((17 · 3 + 2) · 5 + 3) · 5 + 4 = 1344 and lies at

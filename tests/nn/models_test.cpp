@@ -62,7 +62,8 @@ TEST(Models, Lenet) {
   const Graph graph = build("name = \"lenet\"");
   EXPECT_EQ(names_of(graph), (std::vector<std::string>{"conv1", "pool1", "conv2", "pool2", "fc1", "relu1", "fc2"}));
   EXPECT_EQ(graph.parameter_count(), 431080);
-  EXPECT_EQ(build("name = \"lenet\"", {3, 32, 32}).parameters()[4].shape, (std::vector<std::int64_t>{500, 50 * 5 * 5}));
+  EXPECT_EQ(build("name = \"lenet\"", {3, 32, 32}).parameters()[4].shape,
+            (std::vector<std::int64_t>{500, 1250}));  // 50 · 5 · 5
 }
 
 TEST(Models, OutputsFollowTheDataUnlessSet) {

@@ -17,6 +17,7 @@ TrainConfig config_of(const std::string& toml) {
 std::vector<double> rates(const std::string& toml, const std::vector<double>& epochs, int workers = 1) {
   const TrainConfig config = config_of(toml);
   std::vector<double> result;
+  result.reserve(epochs.size());
   for (const double epoch : epochs) result.push_back(learning_rate(config, epoch, 10, workers));
   return result;
 }

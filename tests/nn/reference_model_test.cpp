@@ -14,8 +14,8 @@ using core::Random;
 
 constexpr std::size_t kBatch = 3;
 
-Graph graph_of(std::vector<Layer> layers, Shape input, Loss loss = Loss::softmax_cross_entropy) {
-  auto graph = Graph::sequential("m", input, std::move(layers), loss);
+Graph graph_of(const std::vector<Layer>& layers, Shape input, Loss loss = Loss::softmax_cross_entropy) {
+  auto graph = Graph::sequential("m", input, layers, loss);
   EXPECT_TRUE(graph) << graph.error().message;
   return std::move(graph.value());
 }
