@@ -19,8 +19,7 @@
 namespace troupe::actors {
 namespace {
 
-using std::chrono_literals::operator""ms;
-using std::chrono_literals::operator""s;
+using namespace std::chrono_literals;
 
 constexpr core::Duration kLivePeriod = 100ms;
 constexpr core::Duration kPlainPeriod = 5s;

@@ -29,7 +29,7 @@ Interrupt::Interrupt() {
 
 Interrupt::~Interrupt() {
   over_ = true;
-  ::pthread_kill(thread_.native_handle(), SIGTERM);  // to that thread alone: it wakes up and sees that it is over
+  ::pthread_kill(thread_.native_handle(), SIGINT);  // to that thread alone: it wakes up and sees that it is over
   thread_.join();
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }

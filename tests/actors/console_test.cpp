@@ -12,8 +12,7 @@
 namespace troupe::actors {
 namespace {
 
-using std::chrono_literals::operator""ms;
-using std::chrono_literals::operator""s;
+using namespace std::chrono_literals;
 using Mode = ConsoleOptions::Mode;
 using Lines = std::vector<std::string>;
 
