@@ -5,6 +5,7 @@
 // and call what they replaced. Edges are as narrow as the real ones, so that real races still show:
 //
 //   sending element e → handling e                        a message happens before its handling
+//   sending to a → cleanup of a                           which drops what was not handled
 //   end of resume(a) → start of resume(a)                 an actor is run by one thread after the other
 //   launch(a) → start of resume(a)                        what the spawner did, the actor sees
 //   every release of a reference → the one that destroys
@@ -35,6 +36,9 @@ Function* replaced(const char* symbol) {
   return reinterpret_cast<Function*>(found);
 }
 
+/// An address of the actor's that stands for its mailbox; the actor's own stands for its turns.
+void* mailbox_of(caf::scheduled_actor* actor) { return reinterpret_cast<char*>(actor) + sizeof(void*); }
+
 }  // namespace
 
 namespace caf {
@@ -44,7 +48,15 @@ void scheduled_actor::enqueue(mailbox_element_ptr element, execution_unit* unit)
       "_ZN3caf15scheduled_actor7enqueueESt10unique_ptrINS_15mailbox_elementENS_6detail8disposerEEPNS_14execution_"
       "unitE");
   __tsan_release(element.get());
+  __tsan_release(mailbox_of(this));
   next(this, std::move(element), unit);
+}
+
+bool scheduled_actor::cleanup(error&& reason, execution_unit* unit) {
+  static const auto next = replaced<bool(scheduled_actor*, error&&, execution_unit*)>(
+      "_ZN3caf15scheduled_actor7cleanupEONS_5errorEPNS_14execution_unitE");
+  __tsan_acquire(mailbox_of(this));
+  return next(this, std::move(reason), unit);
 }
 
 void blocking_actor::enqueue(mailbox_element_ptr element, execution_unit* unit) {
