@@ -58,13 +58,9 @@ SystemConfig::SystemConfig() {
   set("scheduler.max-threads", std::max<std::size_t>(2, std::thread::hardware_concurrency() / 2));
 }
 
-Assembly::Assembly(caf::actor_system& system, const Blueprint& plan, nn::Backend& backend, const core::Clock& clock)
-    : system_(system),
-      plan_(plan),
-      backend_(backend),
-      clock_(clock),
-      memory_(std::make_shared<core::HostAllocator>()),
-      self_(system) {}
+Assembly::Assembly(caf::actor_system& system, const Blueprint& plan, nn::Backend& backend, core::Allocator& memory,
+                   const core::Clock& clock)
+    : system_(system), plan_(plan), backend_(backend), clock_(clock), memory_(memory), self_(system) {}
 
 core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const ConsoleOptions& console) {
   const auto* checkpoint = beginning.checkpoint.get();
@@ -87,7 +83,7 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
                                 &backend_,
                                 {.batch = std::min(kEvaluationBatch, plan_.source.test->size()),
                                  .threads = threads,
-                                 .arenas = memory_.get(),
+                                 .arenas = &memory_,
                                  .training = false},
                                 plan_.source.test});
   company_.recorder = system_.spawn<caf::detached>(
@@ -102,7 +98,7 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
                          .started = {},
                          .before = {},
                          .resumed = checkpoint != nullptr,
-                         .memory = memory_.get(),
+                         .memory = &memory_,
                          .clock = &clock_};
   setup.started = {.name = settings.run.name,
                    .directory = beginning.directory->path(),
@@ -134,7 +130,7 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
     const nn::CompileOptions compile{.batch = settings.batch(w),
                                      .threads = settings.threads(w),
                                      .seed = static_cast<std::uint64_t>(settings.run.seed),
-                                     .arenas = memory_.get()};
+                                     .arenas = &memory_};
     WorkerSetup setup{.self = w,
                       .workers = plan_.workers,
                       .seed = compile.seed,
@@ -181,7 +177,7 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
 core::Result<void> Assembly::spawn_servers(const Beginning& beginning, const std::vector<float>& parameters) {
   const auto cut = [&](const std::vector<float>& canonical,
                        std::vector<std::shared_ptr<core::Buffer>>& shards) -> core::Result<void> {
-    auto arena = core::Buffer::allocate(*memory_, layout_->arena_floats());
+    auto arena = core::Buffer::allocate(memory_, layout_->arena_floats());
     if (!arena) return tl::unexpected(arena.error());
     layout_->from_canonical(canonical, arena->view());
     for (std::uint32_t s = 0; s < plan_.servers; ++s) {
@@ -191,7 +187,7 @@ core::Result<void> Assembly::spawn_servers(const Beginning& beginning, const std
                           fmt::format("cluster.servers = {}: the model's {} parameters are too few for so many shards",
                                       plan_.servers, parameters.size()));
       }
-      auto shard = core::Buffer::allocate(*memory_, slice.count);
+      auto shard = core::Buffer::allocate(memory_, slice.count);
       if (!shard) return tl::unexpected(shard.error());
       backend_.kernels().copy(shard->view(), arena->view().subspan(slice.offset, slice.count));
       shards.push_back(std::make_shared<core::Buffer>(std::move(*shard)));

@@ -24,13 +24,15 @@ struct Beginning {
   std::shared_ptr<const RunDirectory> directory;
   std::shared_ptr<nn::CheckpointStore> checkpoints;
   std::vector<Note> notes;
-  std::optional<nn::Plan> plan;                  // of the run that is resumed
+  std::optional<nn::Plan> plan;  // of the run that is resumed
 };
 
-/// A company in one process. One thread. Outlives its actors: the destructor waits for them.
+/// A company in one process. One thread. Its actors may end after it: what they were given (plan, backend, memory, clock)
+/// outlives the actor system, whose destructor waits for them.
 class Assembly {
  public:
-  Assembly(caf::actor_system& system, const Blueprint& plan, nn::Backend& backend, const core::Clock& clock);
+  Assembly(caf::actor_system& system, const Blueprint& plan, nn::Backend& backend, core::Allocator& memory,
+           const core::Clock& clock);
 
   /// Spawns everyone, compiles the replicas (each on its worker's thread), and lets the run begin. After an Error whoever was
   /// spawned has been sent home.
@@ -49,9 +51,9 @@ class Assembly {
   const Blueprint& plan_;
   nn::Backend& backend_;
   const core::Clock& clock_;
-  std::shared_ptr<core::HostAllocator> memory_;
+  core::Allocator& memory_;
   std::shared_ptr<const nn::Layout> layout_;
-  nn::Plan made_plan_;                           // worker 0's
+  nn::Plan made_plan_;  // worker 0's
   Company company_;
   caf::scoped_actor self_;
 };

@@ -19,7 +19,7 @@ struct CoordinatorSetup {
   std::shared_ptr<const Settings> settings;
   std::shared_ptr<const nn::Graph> graph;
   std::shared_ptr<const nn::Layout> layout;  // of every worker's arena
-  std::uint64_t plan_hash = 0;                // XXH3-64 of plan.json's text
+  std::uint64_t plan_hash = 0;               // XXH3-64 of plan.json's text
   strategies::Needs needs;
   std::shared_ptr<data::LeaseBook> book;  // fresh or restored; the coordinator's from now on
   RunStarted started;                     // what the recorder shows first

@@ -68,17 +68,17 @@ void CoordinatorBody::train() {
   training_ = true;
   training_since_ = setup_.clock->now();
   setup_.book->resume();
-  for (std::uint32_t worker = 0; worker < wants_.size(); ++worker) serve(worker);
+  for (std::uint32_t worker = 0; worker < wants_.size(); ++worker) serve(worker, true);
 }
 
 void CoordinatorBody::asked(const LeaseRequest& request) {
   if (ended_) return;
   wants_.at(request.worker) += request.count;
-  if (training_) serve(request.worker);
+  if (training_) serve(request.worker, false);
 }
 
-void CoordinatorBody::serve(std::uint32_t worker) {
-  LeaseGrant grant;
+void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
+  LeaseGrant grant{.leases = {}, .after_pause = after_pause};
   const auto period = static_cast<std::uint64_t>(setup_.settings->checkpoint.steps);
   while (wants_[worker] > 0) {
     if (period > 0 && granted_ >= saved_at_step_ + period)

@@ -30,7 +30,7 @@ class CoordinatorBody {
   using Next = std::function<void()>;
 
   void train();
-  void serve(std::uint32_t worker);
+  void serve(std::uint32_t worker, bool after_pause);
   void check_limits();
   void flush_journal();
   void when_quiet();

@@ -108,7 +108,7 @@ typename Inspector::result_type inspect(Inspector& f, LeaseRequest& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, LeaseGrant& x) {
-  return f(caf::meta::type_name("LeaseGrant"), x.leases);
+  return f(caf::meta::type_name("LeaseGrant"), x.leases, x.after_pause);
 }
 
 template <class Inspector>

@@ -51,7 +51,7 @@ class LoaderBody {
     for (const auto& lease : grant.leases) {
       const auto buffer = free_.front();
       free_.pop_front();
-      order_.push_back({{buffer, lease, setup_.clock->now().count()}, false});
+      order_.push_back({{buffer, lease, grant.after_pause ? setup_.clock->now().count() : 0}, false});
       if (decoders_.empty()) {
         const auto space = lend(buffer);
         const auto built = setup_.builder->build(lease, space.images, space.labels);

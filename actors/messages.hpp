@@ -87,11 +87,13 @@ struct LeaseRequest {
 };
 struct LeaseGrant {
   std::vector<data::Lease> leases;
+  bool after_pause = false;  // training stood still before: nobody waited for a loader
 };
 struct BatchReady {
   std::uint32_t buffer = 0;
   data::Lease lease;
-  std::int64_t granted_ns = 0;  // clock when the lease was granted: waiting before that is not the loader's doing
+  std::int64_t granted_ns =
+      0;  // clock when the lease was granted after a pause, else 0: waiting before it is no loading
 };
 struct BatchReturn {
   std::uint32_t buffer = 0;

@@ -77,9 +77,10 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   if (!beginning) return failed(beginning.error());
 
   const core::SteadyClock clock;
+  core::HostAllocator memory;
   SystemConfig config;
   caf::actor_system system(config);
-  Assembly assembly(system, *plan, backend, clock);
+  Assembly assembly(system, *plan, backend, memory, clock);
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());
 

@@ -14,7 +14,8 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
   return {
       [self](const Prepare&) -> caf::result<Prepared, ReplicaFacts> {
         auto prepared = self->state.body->prepare();
-        if (!prepared) return {Prepared{.error = prepared.error().message, .code = prepared.error().code}, ReplicaFacts{}};
+        if (!prepared)
+          return {Prepared{.error = prepared.error().message, .code = prepared.error().code}, ReplicaFacts{}};
         return {*prepared, ReplicaFacts{self->state.body->layout(), self->state.body->plan()}};
       },
       [self, name](const Company& company) {

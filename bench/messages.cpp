@@ -1,8 +1,13 @@
 // What an exchange costs beyond its arithmetic: a request from a worker to a server and the answer, through the real server
 // actor with a shard of 16 floats, beside a bare round trip between two threads over condition variables. What limits it: two
-// wake-ups of a sleeping thread. Prints the median of the rounds; they alternate, so a noisy machine disturbs both alike.
+// wake-ups of a sleeping thread. Where the two threads run decides what that costs, so both pairs are pinned alike: on two
+// cores, as a worker and a server that wait for each other are, and on one. Prints the median of the rounds; they alternate, so
+// a noisy machine disturbs both alike.
 //
 //     bench_messages [ROUNDS] [ROUND_TRIPS]
+#include <pthread.h>
+#include <sched.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
@@ -23,8 +28,16 @@ using namespace troupe::actors;
 
 double microseconds(core::Duration total, int trips) { return core::seconds(total) / trips * 1e6; }
 
+/// Pins the calling thread, and those that it starts from now on.
+void pin(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
 /// Two threads hand a token to and fro, each waiting on its own condition variable.
-double condition_variables(int trips, const core::Clock& clock) {
+double condition_variables(int trips, int other_core, const core::Clock& clock) {
   struct Side {
     std::mutex mutex;
     std::condition_variable arrived;
@@ -43,6 +56,7 @@ double condition_variables(int trips, const core::Clock& clock) {
     }
   } ping, pong;
   std::jthread other([&] {
+    pin(other_core);
     for (int i = 0; i < trips; ++i) {
       ping.take();
       pong.give();
@@ -111,11 +125,8 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 7;
-  const int trips = argc > 2 ? std::atoi(argv[2]) : 20000;
+/// One placement: the worker's side on core 0, the server's on `other_core`.
+void measure(const char* placement, int other_core, int rounds, int trips) {
   const core::SteadyClock clock;
   core::HostAllocator memory;
   const auto config = core::Config::parse(
@@ -132,7 +143,9 @@ int main(int argc, char** argv) {
                     .states = {},
                     .clock = &clock};
   Company company;
+  pin(other_core);
   company.servers.push_back(system.spawn<caf::detached>(server, std::move(setup)));
+  pin(0);
   company.workers.push_back(system.spawn<caf::detached>(prober, &clock));
   caf::scoped_actor self(system);
   self->send(company.servers[0], company);
@@ -141,7 +154,7 @@ int main(int argc, char** argv) {
   std::vector<double> bare;
   std::vector<double> actors;
   for (int round = 0; round < rounds; ++round) {
-    bare.push_back(condition_variables(trips, clock));
+    bare.push_back(condition_variables(trips, other_core, clock));
     self->request(company.workers[0], std::chrono::minutes(5), SnapshotOrder{static_cast<std::uint64_t>(trips), {}},
                   Lent{})
         .receive(
@@ -152,6 +165,15 @@ int main(int argc, char** argv) {
   }
   self->send(company.workers[0], Halt{});
   self->send(company.servers[0], Halt{});
-  std::printf("condition variables %6.2f us   worker-server-worker %6.2f us   ratio %.2f\n", median(bare),
-              median(actors), median(actors) / median(bare));
+  std::printf("%-9s  condition variables %6.2f us   worker-server-worker %6.2f us   ratio %.2f\n", placement,
+              median(bare), median(actors), median(actors) / median(bare));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 7;
+  const int trips = argc > 2 ? std::atoi(argv[2]) : 20000;
+  if (std::thread::hardware_concurrency() > 1) measure("two cores", 1, rounds, trips);
+  measure("one core", 0, rounds, trips);
 }

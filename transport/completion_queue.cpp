@@ -22,7 +22,7 @@ timespec to_timespec(core::Duration d) noexcept {
 
 core::Result<std::shared_ptr<CompletionQueue>> CompletionQueue::create(const core::Clock& clock, Wake wake) {
   const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (fd < 0) return tl::unexpected(core::from_errno(errno, "creating", "the event descriptor of a completion queue"));
+  if (fd < 0) return tl::unexpected(core::from_errno(errno, "create", "the event descriptor of a completion queue"));
   return std::shared_ptr<CompletionQueue>(new CompletionQueue(clock, std::move(wake), fd));
 }
 
@@ -61,7 +61,7 @@ core::Result<void> CompletionQueue::wait(std::vector<Completion>& out, Deadline 
     const timespec left = to_timespec(deadline.at - now);
     pollfd watched{fd_, POLLIN, 0};
     if (::ppoll(&watched, 1, &left, nullptr) < 0 && errno != EINTR)
-      return tl::unexpected(core::from_errno(errno, "waiting on", "the event descriptor of a completion queue"));
+      return tl::unexpected(core::from_errno(errno, "wait on", "the event descriptor of a completion queue"));
   }
 }
 

@@ -42,7 +42,7 @@ TEST_F(Messages, RoundTrip) {
   expect_roundtrip(Trouble{core::Errc::diverged, "worker 1, step 2"});
   expect_roundtrip(DeadlineReached{5});
   expect_roundtrip(LeaseRequest{1, 4});
-  expect_roundtrip(LeaseGrant{{kLease, kLease}});
+  expect_roundtrip(LeaseGrant{{kLease, kLease}, true});
   expect_roundtrip(BatchReady{3, kLease, 123456789});
   expect_roundtrip(BatchReturn{2});
   expect_roundtrip(DecodeOrder{1, kLease});

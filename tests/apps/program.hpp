@@ -77,6 +77,43 @@ inline Outcome troupe(std::vector<std::string> arguments, const std::string& out
           contents(err)};
 }
 
+/// `troupe` with these arguments, sent SIGINT once `sign` has been seen on standard error; killed after five minutes.
+inline Outcome troupe_interrupted(std::vector<std::string> arguments, std::string_view sign) {
+  arguments.insert(arguments.begin(), TROUPE_BINARY);
+  std::vector<char*> argv;
+  for (auto& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  int pipe[2] = {-1, -1};
+  if (::pipe2(pipe, O_CLOEXEC) != 0) return {};
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_adddup2(&files, pipe[1], 2);
+  pid_t child = 0;
+  const int failed = ::posix_spawn(&child, argv[0], &files, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&files);
+  ::close(pipe[1]);
+  Outcome outcome;
+  bool sent = false;
+  while (failed == 0) {
+    constexpr int kDeadlineMs = 300'000;
+    pollfd readable{pipe[0], POLLIN, 0};
+    if (::poll(&readable, 1, kDeadlineMs) != 1) ::kill(child, SIGKILL);
+    char buffer[4096];
+    const auto count = ::read(pipe[0], buffer, sizeof buffer);
+    if (count <= 0) break;
+    outcome.err.append(buffer, static_cast<std::size_t>(count));
+    if (!sent && outcome.err.find(sign) != std::string::npos) {
+      sent = true;
+      ::kill(child, SIGINT);
+    }
+  }
+  ::close(pipe[0]);
+  int status = 0;
+  if (failed == 0) ::waitpid(child, &status, 0);
+  if (failed == 0 && WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
+  return outcome;
+}
+
 /// One line that begins with the program's name, and nothing on standard output.
 inline bool is_one_line(const Outcome& outcome) {
   return outcome.out.empty() && outcome.err.starts_with("troupe: ") && outcome.err.find('\n') == outcome.err.size() - 1;

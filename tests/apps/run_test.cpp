@@ -1,0 +1,166 @@
+// Whole runs of the real program: what a user sees of success, bad data, divergence, interruption and a full disk.
+#include <sys/mount.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/program.hpp"
+
+namespace troupe::apps {
+namespace {
+
+constexpr std::string_view kConfig = R"(
+[run]
+epochs = 2
+[model]
+name = "mlp"
+widths = [24]
+[data]
+name = "glyphs"
+batch = 20
+train_samples = 1200
+test_samples = 200
+[train]
+lr = 0.1
+momentum = 0.9
+[strategy]
+name = "easgd"
+tau = 4
+)";
+
+class RunTest : public testing::Test {
+ protected:
+  std::vector<std::string> train(std::vector<std::string> more = {}) const {
+    std::vector<std::string> all{"train", config_, "--set", "run.dir=" + folder_.file("runs")};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  std::string only_run() const {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.file("runs"))) return entry.path().string();
+    return {};
+  }
+  bool no_run() const { return !std::filesystem::exists(folder_.file("runs")); }
+
+  TemporaryDirectory folder_;
+  std::string config_ = folder_.write("config.toml", kConfig);
+};
+
+TEST_F(RunTest, JsonIsTheSummaryAndEvalAgreesWithIt) {
+  const auto outcome = troupe(train({"--json", "--quiet"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
+  const auto summary = nlohmann::json::parse(outcome.out);
+  for (const char* key : {"run", "strategy", "model", "dataset", "device", "precision", "workers", "servers", "epochs",
+                          "steps", "samples", "wall_s", "train", "test", "time", "exchange", "center_hash"}) {
+    EXPECT_TRUE(summary.contains(key)) << key;
+  }
+  EXPECT_EQ(summary["steps"], 120);
+  EXPECT_EQ(contents(only_run() + "/summary.json"), outcome.out);
+
+  const auto eval = troupe({"eval", only_run(), "--json"});
+  ASSERT_EQ(eval.code, 0) << eval.err;
+  EXPECT_EQ(nlohmann::json::parse(eval.out)["accuracy"], summary["test"]["accuracy"]);
+}
+
+TEST_F(RunTest, PlainOutputWhereThereIsNoTerminal) {
+  const auto outcome = troupe(train());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos);
+  EXPECT_NE(outcome.err.find("epoch 2/2"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("accuracy"), std::string::npos) << outcome.err;
+}
+
+TEST_F(RunTest, DivergenceIsExit70AndKeepsAFiniteCheckpoint) {
+  for (const char* strategy : {"bsp", "easgd"}) {
+    const auto outcome =
+        troupe(train({"--quiet", "--set", "train.lr=100", "--set", "model.widths=[200, 200, 200]", "--set",
+                      "model.activation=relu", "--set", std::string("strategy.name=") + strategy}));
+    EXPECT_EQ(outcome.code, 70) << outcome.err;
+    EXPECT_NE(outcome.err.find("worker"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("step"), std::string::npos) << outcome.err;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.file("runs"))) {
+    EXPECT_EQ(troupe({"eval", entry.path().string(), "--json"}).code, 0);
+  }
+}
+
+TEST_F(RunTest, BrokenIdxFilesAreExit65AndLeaveNoRunBehind) {
+  const auto big_endian = [](std::uint32_t value) {
+    return std::string{static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
+                       static_cast<char>(value)};
+  };
+  const auto images = big_endian(2051) + big_endian(2) + big_endian(28) + big_endian(28) + std::string(2 * 784, 'x');
+  const auto labels = big_endian(2049) + big_endian(2) + std::string{1, 2};
+  struct Case {
+    std::string images, labels, says;
+  };
+  for (const auto& broken : {Case{"\x01\x02\x03\x04" + images.substr(4), labels, "begins with"},
+                             Case{images.substr(0, images.size() - 5), labels, "train-images"},
+                             Case{images, labels.substr(0, labels.size() - 1) + "\x0b", "label"}}) {
+    std::filesystem::create_directories(folder_.file("mnist"));
+    for (const char* split : {"train", "t10k"}) {
+      const bool train = split == std::string_view("train");
+      folder_.write("mnist/" + std::string(split) + "-images-idx3-ubyte", train ? broken.images : images);
+      folder_.write("mnist/" + std::string(split) + "-labels-idx1-ubyte", train ? broken.labels : labels);
+    }
+    const auto outcome =
+        troupe(train({"--quiet", "--set", "data.name=mnist", "--set", "data.path=" + folder_.file("mnist")}));
+    EXPECT_EQ(outcome.code, 65) << outcome.err;
+    EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+    EXPECT_NE(outcome.err.find(broken.says), std::string::npos) << outcome.err;
+    EXPECT_TRUE(no_run());
+  }
+}
+
+TEST_F(RunTest, ShapesAndClassesThatDoNotFitAreExit78) {
+  for (const char* layers :
+       {"[{type=\"linear\", outputs=5}]", "[{type=\"conv2d\", outputs=4, kernel=40}, {type=\"linear\", outputs=10}]"}) {
+    const auto outcome =
+        troupe(train({"--quiet", "--set", "model.name=layers", "--set", std::string("model.layers=") + layers}));
+    EXPECT_EQ(outcome.code, 78) << outcome.err;
+    EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+    EXPECT_TRUE(no_run());
+  }
+}
+
+TEST_F(RunTest, AnInterruptSavesACheckpointAndTheRunGoesOn) {
+  const auto first = troupe_interrupted(train({"--plain", "--set", "run.epochs=100000"}), "epoch 1/");
+  EXPECT_EQ(first.code, 130) << first.err;
+  const auto again = troupe_interrupted({"train", "--resume", only_run(), "--plain"}, "epoch ");
+  EXPECT_EQ(again.code, 130) << again.err;
+  EXPECT_NE(again.err.find("resuming from"), std::string::npos) << again.err;
+  EXPECT_EQ(troupe({"eval", only_run(), "--json"}).code, 0);
+}
+
+TEST_F(RunTest, AFullDiskKeepsTheOldCheckpointAndTheRunGoesOnOnceThereIsRoom) {
+  const auto disk = folder_.file("disk");
+  std::filesystem::create_directories(disk);
+  // One checkpoint takes about 155 KB with its velocity: two fit, a third beside them does not.
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=420k") != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  struct Unmount {
+    std::string path;
+    ~Unmount() { ::umount2(path.c_str(), MNT_DETACH); }
+  } const unmount{disk};
+
+  const auto full = troupe(
+      {"train", config_, "--plain", "--set", "run.dir=" + disk, "--set", "run.epochs=4", "--set", "strategy.name=bsp"});
+  EXPECT_EQ(full.code, 74) << full.err;
+  EXPECT_NE(full.err.find("space"), std::string::npos) << full.err;
+  std::string run;
+  for (const auto& entry : std::filesystem::directory_iterator(disk)) run = entry.path().string();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
+  }
+  EXPECT_EQ(troupe({"eval", run, "--json"}).code, 0);
+
+  ASSERT_EQ(::mount("tmpfs", disk.c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
+  const auto after = troupe({"train", "--resume", run, "--plain"});
+  EXPECT_EQ(after.code, 0) << after.err;
+}
+
+}  // namespace
+}  // namespace troupe::apps
