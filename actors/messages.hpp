@@ -121,7 +121,7 @@ struct ShardMessage {
 struct ShardAnswer {
   strategies::ShardReply reply;
 };
-/// "My slice is ready", with the Lent slice: one member's part of a collective. root < 0: reduce.
+/// "My slice is ready", with the Lent slice: one member's part of a collective.
 struct CollectiveOffer {
   strategies::WorkerId worker = 0;
   strategies::Step step = 0;
