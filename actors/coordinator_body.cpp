@@ -193,7 +193,11 @@ void CoordinatorBody::go_on() {
   if (setup_.book->epoch_done() && !first_save_) {
     const auto target = setup_.settings->run.target_accuracy;
     if (target > 0 && result_.summary.test_accuracy >= target) stop_ = true;
-    if (setup_.book->epoch() + 1 >= setup_.started.epochs) return end();
+    if (setup_.book->epoch() + 1 >= setup_.started.epochs) {
+      // Interrupted when nothing was left to interrupt: the run is complete.
+      if (result_.error.code == core::Errc::interrupted) result_.failed = false;
+      return end();
+    }
     if (!stop_) setup_.book->next_epoch();
   }
   if (stop_) return end();
