@@ -211,7 +211,7 @@ core::Result<void> Assembly::spawn_servers(const Beginning& beginning, const std
                       .states = {},
                       .clock = &clock_};
     for (const auto& state : states) setup.states.push_back(state[s]);
-    company_.servers.push_back(system_.spawn<caf::detached>(server, std::move(setup)));
+    company_.servers.push_back(system_.spawn(server, std::move(setup)));
   }
   return {};
 }

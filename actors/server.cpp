@@ -14,7 +14,7 @@ namespace troupe::actors {
 using strategies::RequestId;
 using strategies::SlotKind;
 
-/// The port of one ServerHost, and the shard's memory. Lives on the actor's thread.
+/// The port of one ServerHost, and the shard's memory. Lives where the actor is executed.
 class ServerBody final : public strategies::ServerPort, public strategies::ServerObserver {
  public:
   ServerBody(ServerActor::stateful_pointer<ServerState> self, ServerSetup setup)

@@ -1,5 +1,6 @@
-/// The server actor: spawned detached, it owns one shard of the centre and is the port of a ServerHost. In one process it
-/// works on the slices that workers lend, in place: one pass, no copy. It does no arithmetic: kernels do.
+/// The server actor: pooled, it owns one shard of the centre and is the port of a ServerHost. In one process it works on the
+/// slices that workers lend, in place: one pass, no copy. A worker that waits for it executes it (helping.hpp). It does no
+/// arithmetic: kernels do.
 #pragma once
 
 #include <memory>

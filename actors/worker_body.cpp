@@ -21,7 +21,7 @@ constexpr core::Duration kReportEvery = std::chrono::milliseconds(100);
 }  // namespace
 
 WorkerBody::WorkerBody(Self self, WorkerSetup setup)
-    : self_(self), setup_(std::move(setup)), rendezvous_(setup_.self) {}
+    : self_(self), setup_(std::move(setup)), helping_(self->system()), rendezvous_(setup_.self) {}
 WorkerBody::~WorkerBody() = default;
 
 core::Result<Prepared> WorkerBody::prepare() {
@@ -149,8 +149,14 @@ void WorkerBody::send(const strategies::ShardRequest& request) {
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{now(), request.slot}).first->second;
   ++asked.parts_left;
   progress_.bytes += slice.count * sizeof(float) * (request.request.kind == strategies::Transfer::push_pull ? 2 : 1);
-  self_->send(company_.servers[request.shard], ShardMessage{request.shard, request.request},
-              slots_->lend(request.slot, slice.offset, slice.count));
+  const auto& server = company_.servers[request.shard];
+  const ShardMessage message{request.shard, request.request};
+  auto lent = slots_->lend(request.slot, slice.offset, slice.count);
+  if (request.slot == strategies::kParams) {
+    helping_.send(self_, server, message, std::move(lent));  // nothing to compute until the answer is there
+  } else {
+    self_->send(server, message, std::move(lent));
+  }
 }
 
 void WorkerBody::answered(const strategies::ShardReply& reply) {
@@ -220,6 +226,7 @@ void WorkerBody::settle() {
     if (finished.slot == strategies::kParams) replica_->parameters_written();
     host_->reduced(finished.exchange, finished.waited);
   }
+  helping_.help();
   if (dismissal_ && host_ && host_->in_flight() == 0) {
     report();
     dismissal_->deliver(Dismissed{});

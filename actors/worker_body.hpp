@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 
+#include "actors/helping.hpp"
 #include "actors/journal_batch.hpp"
 #include "actors/rendezvous.hpp"
 #include "actors/slots.hpp"
@@ -79,6 +80,7 @@ class WorkerBody final : public strategies::WorkerPort,
   std::optional<Slots> slots_;
   Company company_;
   std::optional<strategies::WorkerHost> host_;
+  HelpingUnit helping_;  // for exchanges that the worker waits for
   Rendezvous rendezvous_;
   JournalBatch journal_;
   std::deque<Ready> batches_;

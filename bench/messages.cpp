@@ -1,8 +1,9 @@
 // What an exchange costs beyond its arithmetic: a request from a worker to a server and the answer, through the real server
-// actor with a shard of 16 floats, beside a bare round trip between two threads over condition variables. What limits it: two
-// wake-ups of a sleeping thread. Where the two threads run decides what that costs, so both pairs are pinned alike: on two
-// cores, as a worker and a server that wait for each other are, and on one. Prints the median of the rounds; they alternate, so
-// a noisy machine disturbs both alike.
+// actor with a shard of 16 floats, beside a bare round trip between two threads over condition variables. Two ways, as a worker
+// has them: it waits for the answer and so executes the idle server itself (actors/helping.hpp; limited by CAF's handling of two
+// messages), or it goes on computing and the pool executes the server (limited by two wake-ups of a sleeping thread). Where the
+// two threads run decides what a wake-up costs, so all pairs are pinned alike: on two cores and on one. Prints the median of the
+// rounds; they alternate, so a noisy machine disturbs all alike.
 //
 //     bench_messages [ROUNDS] [ROUND_TRIPS]
 #include <pthread.h>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "actors/assembly.hpp"
+#include "actors/helping.hpp"
 #include "actors/server.hpp"
 #include "actors/worker.hpp"
 #include "strategies/registry.hpp"
@@ -74,7 +76,7 @@ struct ProberState {
   Company company;
   std::shared_ptr<core::Buffer> slice;
   int left = 0;
-  int trips = 0;
+  std::optional<HelpingUnit> helping;  // empty: the pool executes the server
   core::Duration began{0};
   std::optional<caf::typed_response_promise<SnapshotTaken>> done;
 };
@@ -83,8 +85,11 @@ struct ProberState {
 WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> self, const core::Clock* clock) {
   const auto ask = [self] {
     const strategies::Request request{.worker = 0, .exchange = static_cast<std::uint64_t>(self->state.left)};
-    self->send(self->state.company.servers[0], ShardMessage{0, request},
-               Lent{self->state.slice->view(), self->state.slice});
+    const auto& server = self->state.company.servers[0];
+    const Lent slice{self->state.slice->view(), self->state.slice};
+    if (!self->state.helping) return self->send(server, ShardMessage{0, request}, slice);
+    self->state.helping->send(self, server, ShardMessage{0, request}, slice);
+    self->state.helping->help();
   };
   return {
       [](const Prepare&) -> caf::result<Prepared, ReplicaFacts> {
@@ -106,7 +111,9 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
       [](const CollectiveOffer&, const Lent&) {},
       [](const CollectiveDone&) {},
       [self, clock, ask](const SnapshotOrder& order, const Lent&) -> caf::result<SnapshotTaken> {
-        self->state.left = self->state.trips = static_cast<int>(order.id);
+        self->state.left = static_cast<int>(order.id);
+        self->state.helping.reset();
+        if (order.slot == strategies::kParams) self->state.helping.emplace(self->system());
         self->state.began = clock->now();
         self->state.done = self->make_response_promise<SnapshotTaken>();
         const auto promise = *self->state.done;
@@ -134,7 +141,8 @@ void measure(const char* placement, int other_core, int rounds, int trips) {
   const std::shared_ptr<const strategies::Strategy> strategy = std::move(*strategies::make(*config, {}));
 
   SystemConfig system_config;
-  caf::actor_system system(system_config);
+  pin(other_core);
+  caf::actor_system system(system_config);  // the pool's threads stay there
   ServerSetup setup{.self = 0,
                     .workers = 1,
                     .strategy = strategy,
@@ -143,30 +151,40 @@ void measure(const char* placement, int other_core, int rounds, int trips) {
                     .states = {},
                     .clock = &clock};
   Company company;
-  pin(other_core);
-  company.servers.push_back(system.spawn<caf::detached>(server, std::move(setup)));
+  company.servers.push_back(system.spawn(server, std::move(setup)));
   pin(0);
   company.workers.push_back(system.spawn<caf::detached>(prober, &clock));
   caf::scoped_actor self(system);
   self->send(company.servers[0], company);
   self->send(company.workers[0], company);
 
-  std::vector<double> bare;
-  std::vector<double> actors;
-  for (int round = 0; round < rounds; ++round) {
-    bare.push_back(condition_variables(trips, other_core, clock));
-    self->request(company.workers[0], std::chrono::minutes(5), SnapshotOrder{static_cast<std::uint64_t>(trips), {}},
+  const auto exchanges = [&](strategies::Slot slot) {
+    double took = 0;
+    self->request(company.workers[0], std::chrono::minutes(5), SnapshotOrder{static_cast<std::uint64_t>(trips), slot},
                   Lent{})
         .receive(
             [&](const SnapshotTaken& taken) {
-              actors.push_back(microseconds(core::Duration{static_cast<std::int64_t>(taken.hash)}, trips));
+              took = microseconds(core::Duration{static_cast<std::int64_t>(taken.hash)}, trips);
             },
             [&](const caf::error& error) { std::fprintf(stderr, "%s\n", system.render(error).c_str()); });
+    return took;
+  };
+  std::vector<double> bare;
+  std::vector<double> helped;
+  std::vector<double> pooled;
+  for (int round = 0; round < rounds; ++round) {
+    bare.push_back(condition_variables(trips, other_core, clock));
+    helped.push_back(exchanges(strategies::kParams));
+    pooled.push_back(exchanges(strategies::kGrads));
   }
   self->send(company.workers[0], Halt{});
   self->send(company.servers[0], Halt{});
-  std::printf("%-9s  condition variables %6.2f us   worker-server-worker %6.2f us   ratio %.2f\n", placement,
-              median(bare), median(actors), median(actors) / median(bare));
+  const auto print = [&](const char* way, const std::vector<double>& took) {
+    std::printf("%-9s  condition variables %6.2f us   exchange, %-17s %6.2f us   ratio %.2f\n", placement, median(bare),
+                way, median(took), median(took) / median(bare));
+  };
+  print("worker waits", helped);
+  print("worker computes", pooled);
 }
 
 }  // namespace
