@@ -39,9 +39,14 @@ std::shared_ptr<const std::vector<float>> beginning_parameters(const Blueprint& 
 }
 
 /// A worker that continues goes on with its own optimizer state, or with the one that all share; one that joins anew has none.
-std::shared_ptr<const std::vector<float>> beginning_velocity(const Checkpoint* checkpoint, int worker) {
-  if (auto own = find(checkpoint, velocity_prefix(worker))) return own;
-  return find(checkpoint, velocity_prefix(-1));
+std::vector<std::shared_ptr<const std::vector<float>>> beginning_states(const Checkpoint* checkpoint, int worker) {
+  std::vector<std::shared_ptr<const std::vector<float>>> states;
+  for (int k = 0; k < 2; ++k) {
+    auto state = find(checkpoint, optimizer_prefix(worker, k));
+    if (!state) state = find(checkpoint, optimizer_prefix(-1, k));
+    if (state) states.push_back(std::move(state));
+  }
+  return states;
 }
 
 strategies::Step first_step(const Blueprint& plan, const Checkpoint* checkpoint, std::uint32_t worker) {
@@ -142,7 +147,8 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
                       .train = settings.train,
                       .total_epochs = static_cast<double>(settings.run.epochs),
                       .parameters = parameters,
-                      .velocity = beginning_velocity(checkpoint, static_cast<int>(w)),
+                      .optimizer_states = beginning_states(checkpoint, static_cast<int>(w)),
+                      .center_version = checkpoint ? checkpoint->totals.center_version : 0,
                       .first_step = first_step(plan_, checkpoint, w),
                       .clock = &clock_};
     company_.workers.push_back(system_.spawn<caf::detached>(worker, std::move(setup)));
@@ -209,6 +215,7 @@ core::Result<void> Assembly::spawn_servers(const Beginning& beginning, const std
                       .kernels = &backend_.kernels(),
                       .center = centers[s],
                       .states = {},
+                      .version = beginning.checkpoint ? beginning.checkpoint->totals.center_version : 0,
                       .clock = &clock_};
     for (const auto& state : states) setup.states.push_back(state[s]);
     company_.servers.push_back(system_.spawn(server, std::move(setup)));

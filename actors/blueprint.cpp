@@ -29,10 +29,13 @@ core::Result<Blueprint> draw(const Settings& settings, bool open_data) {
   plan.settings = std::make_shared<const Settings>(settings);
   plan.workers = static_cast<std::uint32_t>(settings.cluster.workers);
 
+  auto step = nn::optimizer_step(settings.train, 0, static_cast<double>(std::max<std::int64_t>(settings.run.epochs, 1)),
+                                 static_cast<int>(plan.workers));
+  step.momentum = static_cast<float>(settings.train.momentum);  // for a server's optimizer, whatever the workers' is
   auto strategy = strategies::make(settings.config, {.workers = plan.workers,
                                                      .servers = static_cast<std::uint32_t>(settings.cluster.servers),
                                                      .seed = static_cast<std::uint64_t>(settings.run.seed),
-                                                     .optimizer = nn::optimizer_kind(settings.train)});
+                                                     .optimizer = step});
   if (!strategy) return tl::unexpected(strategy.error());
   plan.strategy = std::move(*strategy);
   plan.needs = plan.strategy->needs();

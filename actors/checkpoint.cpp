@@ -9,23 +9,22 @@ namespace troupe::actors {
 namespace {
 
 std::string to_text(const RunTotals& totals) {
-  return nlohmann::json{{"worker_steps", totals.worker_steps},
-                        {"steps", totals.steps},
-                        {"samples", totals.samples},
-                        {"train_s", totals.train_s},
-                        {"wall_s", totals.wall_s}}
+  return nlohmann::json{
+      {"worker_steps", totals.worker_steps}, {"steps", totals.steps},   {"samples", totals.samples},
+      {"train_s", totals.train_s},           {"wall_s", totals.wall_s}, {"center_version", totals.center_version}}
       .dump();
 }
 
 RunTotals to_totals(const nlohmann::json& json) {
-  return {json.at("worker_steps"), json.at("steps"), json.at("samples"), json.at("train_s"), json.at("wall_s")};
+  return {json.at("worker_steps"), json.at("steps"),  json.at("samples"),
+          json.at("train_s"),      json.at("wall_s"), json.value("center_version", std::uint64_t{0})};
 }
 
 }  // namespace
 
-std::string velocity_prefix(int worker) {
-  const std::string own = worker < 0 ? "" : nn::worker_prefix(worker);
-  return own + std::string(nn::kVelocityPrefix);
+std::string optimizer_prefix(int worker, int k) {
+  std::string prefix = worker < 0 ? "" : nn::worker_prefix(worker);
+  return prefix.append(k == 0 ? nn::kVelocityPrefix : nn::kSquarePrefix);
 }
 
 std::string server_state_prefix(int k) { return "server.state." + std::to_string(k) + "."; }

@@ -21,6 +21,7 @@ struct RunTotals {
   std::uint64_t samples = 0;
   double train_s = 0;  // training time
   double wall_s = 0;
+  std::uint64_t center_version = 0;  // of the newest shard
 };
 
 struct Checkpoint {
@@ -32,9 +33,9 @@ struct Checkpoint {
   RunTotals totals;
 };
 
-/// Prefix of a worker's optimizer state: one for all, or its own.
-[[nodiscard]] std::string velocity_prefix(int worker);  // below 0: "optimizer.velocity."
-[[nodiscard]] std::string server_state_prefix(int k);   // "server.state.0."
+/// Prefix of a worker's k-th optimizer state vector: one for all (worker below 0: "optimizer.velocity."), or its own.
+[[nodiscard]] std::string optimizer_prefix(int worker, int k);
+[[nodiscard]] std::string server_state_prefix(int k);  // "server.state.0."
 
 /// Writes a new generation; the path comes back. Errors: nn::CheckpointStore::save.
 [[nodiscard]] core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& checkpoint);

@@ -265,6 +265,7 @@ void CoordinatorBody::save(const Next& next) {
   checkpoint->vectors.emplace("", *model_);
   checkpoint->leases = setup_.book->state();
   checkpoint->totals = progress_.totals(train_s_, setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
+  checkpoint->totals.center_version = center_version_;
   take_state(state_prefixes(), checkpoint, [this, checkpoint, next] {
     self_->request(company_.recorder, kSaveDeadline, CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint})
         .then(
@@ -297,11 +298,12 @@ void CoordinatorBody::saved(const CheckpointWritten& written) {
 /// Which vectors beside the model a checkpoint keeps, by the prefix of their tensors.
 std::vector<std::string> CoordinatorBody::state_prefixes() const {
   std::vector<std::string> prefixes;
-  const bool velocity = core::state_slots(nn::optimizer_kind(setup_.settings->train)) > 0;
-  if (velocity && setup_.needs.worker_state == WorkerState::replicated) prefixes.push_back(velocity_prefix(-1));
-  if (velocity && setup_.needs.worker_state == WorkerState::per_worker) {
-    for (int worker = 0; worker < static_cast<int>(setup_.started.workers); ++worker)
-      prefixes.push_back(velocity_prefix(worker));
+  for (int k = 0; k < core::state_slots(nn::optimizer_kind(setup_.settings->train)); ++k) {
+    if (setup_.needs.worker_state == WorkerState::replicated) prefixes.push_back(optimizer_prefix(-1, k));
+    if (setup_.needs.worker_state == WorkerState::per_worker) {
+      for (int worker = 0; worker < static_cast<int>(setup_.started.workers); ++worker)
+        prefixes.push_back(optimizer_prefix(worker, k));
+    }
   }
   for (int k = 0; k < setup_.needs.server_states; ++k) prefixes.push_back(server_state_prefix(k));
   return prefixes;
@@ -316,13 +318,15 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
     into->vectors.emplace(prefix, canonical());
     take_state(prefixes, into, next);
   };
-  for (std::uint32_t worker = 0; worker < setup_.started.workers; ++worker) {
-    if (prefix == velocity_prefix(static_cast<int>(worker)))
-      return snapshot_worker(worker, strategies::kVelocity, kept);
+  for (std::uint8_t k = 0; k < 2; ++k) {
+    const Slot state{strategies::SlotKind::velocity, k};
+    for (std::uint32_t worker = 0; worker < setup_.started.workers; ++worker) {
+      if (prefix == optimizer_prefix(static_cast<int>(worker), k)) return snapshot_worker(worker, state, kept);
+    }
+    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(0, state, kept);
   }
-  if (prefix == velocity_prefix(-1)) return snapshot_worker(0, strategies::kVelocity, kept);
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
-    if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::state(k), kept);
+    if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);
   }
 }
 
@@ -335,7 +339,8 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
         ->request(company_.servers[shard], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot},
                   Lent{whole.subspan(slice.offset, slice.count), arena_})
         .then(
-            [this, next](const SnapshotTaken&) {
+            [this, next](const SnapshotTaken& taken) {
+              center_version_ = std::max(center_version_, taken.version);
               if (--shares_left_ == 0 && !ended_) next();
             },
             [this, shard](const caf::error& error) {

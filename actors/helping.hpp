@@ -19,7 +19,7 @@ class HelpingUnit final : public caf::scoped_execution_unit {
   ~HelpingUnit() override;
 
   /// Sends, and keeps the receiver for help() if the message woke it up. Of several receivers the last is kept; the pool
-  /// executes the others at the same time. Call help() before the sender's handler ends.
+  /// executes the others at the same time. Call help() or leave() before the sender's handler ends.
   template <class Self, class Receiver, class... Ts>
   void send(Self* self, const Receiver& receiver, Ts&&... message) {
     auto* const usual = self->context();
@@ -27,11 +27,15 @@ class HelpingUnit final : public caf::scoped_execution_unit {
     keeping_ = true;
     self->send(receiver, std::forward<Ts>(message)...);
     keeping_ = false;
+    ++messages_;
     self->context(usual);
   }
 
-  /// Executes the kept receiver for one message; the pool does the rest. Does nothing if none is kept.
+  /// Executes the kept receiver for as many messages as were sent since it was kept; the pool does the rest. Does nothing if
+  /// none is kept.
   void help();
+  /// The sender has something else to do: the pool executes the kept receiver.
+  void leave();
 
   void exec_later(caf::resumable* job) override;
 
@@ -39,6 +43,7 @@ class HelpingUnit final : public caf::scoped_execution_unit {
   void to_pool(caf::resumable* job) { scoped_execution_unit::exec_later(job); }
 
   caf::resumable* kept_ = nullptr;  // with the reference that the sender took for whoever executes it
+  std::size_t messages_ = 0;        // sent since it was kept
   bool keeping_ = false;
 };
 

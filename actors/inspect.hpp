@@ -170,7 +170,7 @@ typename Inspector::result_type inspect(Inspector& f, SnapshotOrder& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SnapshotTaken& x) {
-  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash);
+  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash, x.version);
 }
 
 template <class Inspector>

@@ -143,7 +143,8 @@ struct SnapshotOrder {
 };
 struct SnapshotTaken {
   std::uint64_t id = 0;
-  std::uint64_t hash = 0;  // XXH3-64 of the copied bytes, for the journal
+  std::uint64_t hash = 0;     // XXH3-64 of the copied bytes, for the journal
+  std::uint64_t version = 0;  // a server's: of its shard
 };
 /// Evaluate the Lent canonical parameters on the test split.
 struct EvaluateOrder {

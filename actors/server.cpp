@@ -24,7 +24,8 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     company_ = company;
     strategies::Membership membership{company.membership_epoch, {}};
     for (strategies::WorkerId w = 0; w < company.workers.size(); ++w) membership.workers.push_back(w);
-    host_.emplace(setup_.strategy->server(), *this, strategies::ServerHostOptions{setup_.self, membership}, this);
+    host_.emplace(setup_.strategy->server(), *this,
+                  strategies::ServerHostOptions{setup_.self, membership, setup_.version}, this);
   }
 
   void request(const ShardMessage& message, const Lent& slice) {
@@ -37,7 +38,8 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
 
   SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space) {
     setup_.kernels->copy(space.data, memory(order.slot, {}));
-    const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data))};
+    const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data)),
+                              host_ ? host_->version() : setup_.version};
     journal_.add(encode(SnapshotRecord{true, setup_.self, order.slot, taken.hash}));
     flush();
     return taken;

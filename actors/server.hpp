@@ -21,6 +21,7 @@ struct ServerSetup {
   const core::Kernels* kernels = nullptr;             // of the arenas' memory space
   std::shared_ptr<core::Buffer> center;               // the shard, filled
   std::vector<std::shared_ptr<core::Buffer>> states;  // needs().server_states of them, zero or restored
+  strategies::Version version = 0;                    // of the shard as it is
   const core::Clock* clock = nullptr;                 // outlives the actor
 };
 

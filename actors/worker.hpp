@@ -25,8 +25,9 @@ struct WorkerSetup {
   std::shared_ptr<const strategies::Strategy> strategy;
   nn::TrainConfig train;
   double total_epochs = 1;
-  std::shared_ptr<const std::vector<float>> parameters;  // canonical, to begin with
-  std::shared_ptr<const std::vector<float>> velocity;    // canonical, after a resume; null: zero
+  std::shared_ptr<const std::vector<float>> parameters;                     // canonical, to begin with
+  std::vector<std::shared_ptr<const std::vector<float>>> optimizer_states;  // canonical, after a resume; empty: zero
+  strategies::Version center_version = 0;                                   // of the centre that the parameters are
   strategies::Step first_step = 0;
   const core::Clock* clock = nullptr;  // outlives the actor
   core::Duration exchange_deadline = std::chrono::seconds(60);

@@ -18,6 +18,8 @@ namespace {
 /// Progress goes out when there is nothing else to do, and at least this often.
 constexpr core::Duration kReportEvery = std::chrono::milliseconds(100);
 
+strategies::Slot optimizer_state(int k) { return {strategies::SlotKind::velocity, static_cast<std::uint8_t>(k)}; }
+
 }  // namespace
 
 WorkerBody::WorkerBody(Self self, WorkerSetup setup)
@@ -31,12 +33,14 @@ core::Result<Prepared> WorkerBody::prepare() {
   replica_ = std::move(*compiled);
   auto extra = setup_.strategy->needs().worker_slots;
   const auto states = core::state_slots(nn::optimizer_kind(setup_.train));
-  for (int k = 0; k < states; ++k) extra.push_back({strategies::SlotKind::velocity, static_cast<std::uint8_t>(k)});
+  for (int k = 0; k < states; ++k) extra.push_back(optimizer_state(k));
   auto slots = Slots::create(replica_, *setup_.compile.arenas, extra);
   if (!slots) return tl::unexpected(slots.error());
   slots_ = std::move(*slots);
   replica_->import_canonical(*setup_.parameters);
-  if (setup_.velocity) replica_->layout()->from_canonical(*setup_.velocity, slots_->view(strategies::kVelocity));
+  for (int k = 0; k < static_cast<int>(setup_.optimizer_states.size()); ++k)
+    replica_->layout()->from_canonical(*setup_.optimizer_states[static_cast<std::size_t>(k)],
+                                       slots_->view(optimizer_state(k)));
   return Prepared{.fingerprint = replica_->layout_fingerprint(),
                   .arena_floats = replica_->parameters().size(),
                   .workspace_bytes = replica_->workspace_bytes(),
@@ -47,10 +51,11 @@ void WorkerBody::begin(const Company& company) {
   company_ = company;
   strategies::Membership membership{company.membership_epoch, {}};
   for (WorkerId w = 0; w < company.workers.size(); ++w) membership.workers.push_back(w);
-  host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, nullptr},
-                strategies::WorkerHostOptions{
-                    setup_.self, setup_.seed, membership, static_cast<int>(replica_->buckets().size()), {}},
-                this);
+  host_.emplace(
+      setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, nullptr},
+      strategies::WorkerHostOptions{setup_.self, setup_.seed, membership, static_cast<int>(replica_->buckets().size()),
+                                    std::vector<strategies::Version>(company.servers.size(), setup_.center_version)},
+      this);
   reported_at_ = now();
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   host_->start(setup_.first_step);
@@ -125,8 +130,8 @@ void WorkerBody::step_ended() {
 void WorkerBody::run(const strategies::KernelCall& call) {
   using strategies::kGrads, strategies::kParams, strategies::kVelocity;
   if (call.kernel == KernelName::optimize && call.y == kParams && call.x == kGrads && call.z == kVelocity) {
-    return replica_->apply(call.optimizer,
-                           slots_->view(kVelocity));  // the backend's own, fused with what it must do anyway
+    // The backend's own, fused with what it must do anyway.
+    return replica_->apply(call.optimizer, {slots_->view(kVelocity), slots_->view(optimizer_state(1))});
   }
   strategies::run(setup_.backend->kernels(), call, [this](strategies::Slot slot) { return slots_->view(slot); });
   if (writes(call, kParams)) replica_->parameters_written();
@@ -149,14 +154,8 @@ void WorkerBody::send(const strategies::ShardRequest& request) {
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{now(), request.slot}).first->second;
   ++asked.parts_left;
   progress_.bytes += slice.count * sizeof(float) * (request.request.kind == strategies::Transfer::push_pull ? 2 : 1);
-  const auto& server = company_.servers[request.shard];
-  const ShardMessage message{request.shard, request.request};
-  auto lent = slots_->lend(request.slot, slice.offset, slice.count);
-  if (request.slot == strategies::kParams) {
-    helping_.send(self_, server, message, std::move(lent));  // nothing to compute until the answer is there
-  } else {
-    self_->send(server, message, std::move(lent));
-  }
+  helping_.send(self_, company_.servers[request.shard], ShardMessage{request.shard, request.request},
+                slots_->lend(request.slot, slice.offset, slice.count));
 }
 
 void WorkerBody::answered(const strategies::ShardReply& reply) {
@@ -226,7 +225,10 @@ void WorkerBody::settle() {
     if (finished.slot == strategies::kParams) replica_->parameters_written();
     host_->reduced(finished.exchange, finished.waited);
   }
-  helping_.help();
+  if (host_ && !host_->computing())
+    helping_.help();  // nothing to do until the answer is there
+  else
+    helping_.leave();
   if (dismissal_ && host_ && host_->in_flight() == 0) {
     report();
     dismissal_->deliver(Dismissed{});
@@ -249,7 +251,7 @@ caf::result<Dismissed> WorkerBody::dismiss() {
 SnapshotTaken WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space) {
   const auto source = slots_->view(order.slot);
   setup_.backend->kernels().copy(space.data, source);
-  const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data))};
+  const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data)), 0};
   journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
   return taken;
 }

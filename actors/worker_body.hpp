@@ -80,7 +80,7 @@ class WorkerBody final : public strategies::WorkerPort,
   std::optional<Slots> slots_;
   Company company_;
   std::optional<strategies::WorkerHost> host_;
-  HelpingUnit helping_;  // for exchanges that the worker waits for
+  HelpingUnit helping_;  // for exchanges with shards that the worker waits for
   Rendezvous rendezvous_;
   JournalBatch journal_;
   std::deque<Ready> batches_;

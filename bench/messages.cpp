@@ -106,7 +106,7 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
       [self, clock, ask](const ShardAnswer&) {
         if (--self->state.left > 0) return ask();
         const auto took = clock->now() - self->state.began;
-        self->state.done->deliver(SnapshotTaken{0, static_cast<std::uint64_t>(took.count())});
+        self->state.done->deliver(SnapshotTaken{0, static_cast<std::uint64_t>(took.count()), 0});
       },
       [](const CollectiveOffer&, const Lent&) {},
       [](const CollectiveDone&) {},

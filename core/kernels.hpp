@@ -14,22 +14,48 @@ namespace troupe::core {
 using Span = std::span<float>;
 using ConstSpan = std::span<const float>;
 
-/// Element-wise optimizer rules. State slots: sgd none; momentum, nesterov one (velocity).
-enum class OptimizerKind : std::uint8_t { sgd, momentum, nesterov };
+/// Element-wise optimizer rules. State vectors: sgd none; adam two; the others one.
+enum class OptimizerKind : std::uint8_t { sgd, momentum, nesterov, rmsprop, adagrad, adam };
+inline constexpr std::size_t kOptimizerKinds = 6;
 
 /// One step's numbers. g' = g + weight_decay · x, then
 ///   sgd:       x ← x − lr g'
 ///   momentum:  v ← μ v − lr g';  x ← x + v
 ///   nesterov:  v ← μ v − lr g';  x ← x + μ v − lr g'     (x is the look-ahead point y = x̂ + μ v; Sutskever et al. 2013)
+///   rmsprop:   r ← ρ r + (1 − ρ) g'²;  x ← x − lr g' / (√r + ε)                             (Tieleman & Hinton 2012)
+///   adagrad:   r ← r + g'²;  x ← x − lr g' / (√r + ε)                                       (Duchi et al. 2011)
+///   adam:      m ← μ m + (1 − μ) g';  r ← ρ r + (1 − ρ) g'²;  x ← x − lr m̂ / (√r̂ + ε),
+///              m̂ = m / (1 − μ^t), r̂ = r / (1 − ρ^t)                                          (Kingma & Ba 2015)
 /// x rounds as x + Δ with the Δ that optimize_delta gives, so a change that is applied later gives the same bits.
 struct OptimizerStep {
   OptimizerKind kind = OptimizerKind::sgd;
   float lr = 0;
-  float momentum = 0;
+  float momentum = 0;  // μ
   float weight_decay = 0;
+  float decay = 0.999f;  // ρ: of the mean of squares
+  float epsilon = 1e-8f;
+  float clip_value =
+      0;  // what clip() is to do to g before the step; 0: nothing. The kernels of the step do not look at it
+  float clip_norm = 0;
+  std::uint64_t t = 1;  // number of the step, from 1
+  bool operator==(const OptimizerStep&) const = default;
 };
 
-[[nodiscard]] constexpr int state_slots(OptimizerKind kind) noexcept { return kind == OptimizerKind::sgd ? 0 : 1; }
+[[nodiscard]] constexpr int state_slots(OptimizerKind kind) noexcept {
+  return kind == OptimizerKind::sgd ? 0 : kind == OptimizerKind::adam ? 2 : 1;
+}
+
+/// An optimizer's state vectors; those that its kind does not have may be empty. first: v, r, or adam's m; second: adam's r.
+struct OptimizerState {
+  OptimizerState() = default;
+  OptimizerState(Span first, Span second = {}) noexcept : first(first), second(second) {}
+  [[nodiscard]] OptimizerState part(std::size_t offset, std::size_t count) const {
+    return {first.empty() ? first : first.subspan(offset, count),
+            second.empty() ? second : second.subspan(offset, count)};
+  }
+  Span first;
+  Span second;
+};
 
 /// Element-wise kernels on one memory space. Implementations are stateless on the host (thread-safe as long as the spans of
 /// concurrent calls do not overlap) and ordered by their stream on a device.
@@ -56,15 +82,22 @@ class Kernels {
   /// Every vector of `all` but all[root] ← all[root].
   virtual void broadcast_all(std::span<const Span> all, std::size_t root) const = 0;
 
-  /// One optimizer step. `velocity` is empty for sgd.
-  virtual void optimize(Span x, ConstSpan g, Span velocity, const OptimizerStep& step) const = 0;
-  /// The change that `optimize` would add to x goes to g instead, x stays: g ← Δx; velocity moves on.
-  virtual void optimize_delta(ConstSpan x, Span g, Span velocity, const OptimizerStep& step) const = 0;
+  virtual void clamp(Span y, float limit) const = 0;  ///< y ← min(max(y, −limit), limit); NaN stays
+
+  /// One optimizer step.
+  virtual void optimize(Span x, ConstSpan g, OptimizerState state, const OptimizerStep& step) const = 0;
+  /// The change that `optimize` would add to x goes to g instead, x stays: g ← Δx; the state moves on.
+  virtual void optimize_delta(ConstSpan x, Span g, OptimizerState state, const OptimizerStep& step) const = 0;
 
   /// Σ x², float64, over fixed chunks in fixed order: the same for any number of threads.
   [[nodiscard]] virtual double squared_norm(ConstSpan x) const = 0;
   [[nodiscard]] virtual bool all_finite(ConstSpan x) const = 0;
 };
+
+/// Gradient clipping: each element to [−value, value], then the whole to a Euclidean norm of at most `norm`,
+/// g ← g · min(1, norm / ‖g‖) (Pascanu et al. 2013). 0: no limit. A norm that is not finite leaves g as it is.
+/// Of all vectors here only this one must not be cut into slices.
+void clip(const Kernels& kernels, Span g, float value, float norm);
 
 /// Plain C++ loops: the definition that the fast versions are tested against.
 [[nodiscard]] const Kernels& reference_kernels() noexcept;

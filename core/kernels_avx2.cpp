@@ -17,6 +17,10 @@ struct Avx2 {
   friend Avx2 operator+(Avx2 a, Avx2 b) { return {_mm256_add_ps(a.value, b.value)}; }
   friend Avx2 operator-(Avx2 a, Avx2 b) { return {_mm256_sub_ps(a.value, b.value)}; }
   friend Avx2 operator*(Avx2 a, Avx2 b) { return {_mm256_mul_ps(a.value, b.value)}; }
+  friend Avx2 operator/(Avx2 a, Avx2 b) { return {_mm256_div_ps(a.value, b.value)}; }
+  friend Avx2 min(Avx2 a, Avx2 b) { return {_mm256_min_ps(a.value, b.value)}; }
+  friend Avx2 max(Avx2 a, Avx2 b) { return {_mm256_max_ps(a.value, b.value)}; }
+  friend Avx2 sqrt(Avx2 a) { return {_mm256_sqrt_ps(a.value)}; }
 
   struct Double {
     static constexpr std::size_t kWidth = 4;

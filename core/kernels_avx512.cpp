@@ -17,6 +17,10 @@ struct Avx512 {
   friend Avx512 operator+(Avx512 a, Avx512 b) { return {_mm512_add_ps(a.value, b.value)}; }
   friend Avx512 operator-(Avx512 a, Avx512 b) { return {_mm512_sub_ps(a.value, b.value)}; }
   friend Avx512 operator*(Avx512 a, Avx512 b) { return {_mm512_mul_ps(a.value, b.value)}; }
+  friend Avx512 operator/(Avx512 a, Avx512 b) { return {_mm512_div_ps(a.value, b.value)}; }
+  friend Avx512 min(Avx512 a, Avx512 b) { return {_mm512_maskz_min_ps(0xffff, a.value, b.value)}; }
+  friend Avx512 max(Avx512 a, Avx512 b) { return {_mm512_maskz_max_ps(0xffff, a.value, b.value)}; }
+  friend Avx512 sqrt(Avx512 a) { return {_mm512_maskz_sqrt_ps(0xffff, a.value)}; }
 
   struct Double {
     static constexpr std::size_t kWidth = 8;

@@ -19,7 +19,19 @@ void check_equal_sizes(ConstSpan a, ConstSpan b, ConstSpan c);
 /// Also: at least one vector.
 void check_equal_sizes(std::span<const Span> all);
 void check_root(std::span<const Span> all, std::size_t root);
-/// x and g of equal size; velocity too where the kind has one.
-void check_optimizer(ConstSpan x, ConstSpan g, ConstSpan velocity, const OptimizerStep& step);
+/// x and g of equal size; the state vectors too that the kind has.
+void check_optimizer(ConstSpan x, ConstSpan g, const OptimizerState& state, const OptimizerStep& step);
+
+/// A step's numbers as the loops use them. Adam's m̂ = first_scale · m, r̂ = second_scale · r.
+struct StepNumbers {
+  float lr;
+  float momentum;
+  float weight_decay;
+  float decay;
+  float epsilon;
+  float first_scale;
+  float second_scale;
+};
+[[nodiscard]] StepNumbers step_numbers(const OptimizerStep& step) noexcept;
 
 }  // namespace troupe::core

@@ -1,5 +1,6 @@
 #include "core/kernels_host.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
@@ -51,15 +52,16 @@ class HostKernels final : public Kernels {
     check_root(all, root);
     loops_.broadcast_all(all.data(), all.size(), root, all[0].size());
   }
-  void optimize(Span x, ConstSpan g, Span velocity, const OptimizerStep& step) const override {
-    check_optimizer(x, g, velocity, step);
-    loops_.optimize[static_cast<std::size_t>(step.kind)](x.data(), g.data(), velocity.data(), x.size(), step.lr,
-                                                         step.momentum, step.weight_decay);
+  void clamp(Span y, float limit) const override { loops_.clamp(y.data(), limit, y.size()); }
+  void optimize(Span x, ConstSpan g, OptimizerState state, const OptimizerStep& step) const override {
+    check_optimizer(x, g, state, step);
+    loops_.optimize[static_cast<std::size_t>(step.kind)](x.data(), g.data(), state.first.data(), state.second.data(),
+                                                         x.size(), step_numbers(step));
   }
-  void optimize_delta(ConstSpan x, Span g, Span velocity, const OptimizerStep& step) const override {
-    check_optimizer(x, g, velocity, step);
-    loops_.optimize_delta[static_cast<std::size_t>(step.kind)](x.data(), g.data(), velocity.data(), x.size(), step.lr,
-                                                               step.momentum, step.weight_decay);
+  void optimize_delta(ConstSpan x, Span g, OptimizerState state, const OptimizerStep& step) const override {
+    check_optimizer(x, g, state, step);
+    loops_.optimize_delta[static_cast<std::size_t>(step.kind)](x.data(), g.data(), state.first.data(),
+                                                               state.second.data(), x.size(), step_numbers(step));
   }
   [[nodiscard]] double squared_norm(ConstSpan x) const override { return loops_.squared_norm(x.data(), x.size()); }
   [[nodiscard]] bool all_finite(ConstSpan x) const override { return loops_.all_finite(x.data(), x.size()); }
@@ -90,9 +92,30 @@ void check_root(std::span<const Span> all, std::size_t root) {
   if (root >= all.size()) throw std::invalid_argument(fmt::format("broadcast from vector {} of {}", root, all.size()));
 }
 
-void check_optimizer(ConstSpan x, ConstSpan g, ConstSpan velocity, const OptimizerStep& step) {
+void check_optimizer(ConstSpan x, ConstSpan g, const OptimizerState& state, const OptimizerStep& step) {
   expect_equal(x.size(), g.size());
-  if (state_slots(step.kind) > 0) expect_equal(x.size(), velocity.size());
+  if (state_slots(step.kind) > 0) expect_equal(x.size(), state.first.size());
+  if (state_slots(step.kind) > 1) expect_equal(x.size(), state.second.size());
+}
+
+StepNumbers step_numbers(const OptimizerStep& step) noexcept {
+  const auto t = static_cast<double>(step.t);
+  const auto correction = [t](float rate) { return static_cast<float>(1.0 / (1.0 - std::pow(double{rate}, t))); };
+  const bool adam = step.kind == OptimizerKind::adam;
+  return {step.lr,
+          step.momentum,
+          step.weight_decay,
+          step.decay,
+          step.epsilon,
+          adam ? correction(step.momentum) : 1,
+          adam ? correction(step.decay) : 1};
+}
+
+void clip(const Kernels& kernels, Span g, float value, float norm) {
+  if (value > 0) kernels.clamp(g, value);
+  if (!(norm > 0)) return;
+  const double length = std::sqrt(kernels.squared_norm(g));
+  if (std::isfinite(length) && length > double{norm}) kernels.scale(g, static_cast<float>(double{norm} / length));
 }
 
 std::vector<HostVariant> host_variants() {

@@ -9,6 +9,8 @@
 /// can be picked by the linker for a CPU without them. For the same reason this header calls nothing inline but intrinsics.
 #pragma once
 
+#include <immintrin.h>
+
 #include <cstddef>
 
 #include "core/kernels_check.hpp"
@@ -17,10 +19,9 @@ namespace troupe::core {
 
 /// What one instruction set offers. Pointers are aligned to kAlignment (not relied on but for speed); n counts floats.
 struct HostLoops {
-  using Optimize = void (*)(float* x, const float* g, float* velocity, std::size_t n, float lr, float momentum,
-                            float decay);
-  using OptimizeDelta = void (*)(const float* x, float* g, float* velocity, std::size_t n, float lr, float momentum,
-                                 float decay);
+  using Optimize = void (*)(float* x, const float* g, float* first, float* second, std::size_t n, StepNumbers step);
+  using OptimizeDelta = void (*)(const float* x, float* g, float* first, float* second, std::size_t n,
+                                 StepNumbers step);
 
   void (*fill)(float* y, float value, std::size_t n);
   void (*scale)(float* y, float a, std::size_t n);
@@ -31,8 +32,9 @@ struct HostLoops {
   void (*elastic_delta)(float* x, float* center, float alpha_worker, float alpha_center, std::size_t n);
   void (*reduce_all)(const Span* all, std::size_t vectors, float scale, std::size_t n);
   void (*broadcast_all)(const Span* all, std::size_t vectors, std::size_t root, std::size_t n);
-  Optimize optimize[3];             // by OptimizerKind
-  OptimizeDelta optimize_delta[3];  // by OptimizerKind
+  void (*clamp)(float* y, float limit, std::size_t n);
+  Optimize optimize[kOptimizerKinds];
+  OptimizeDelta optimize_delta[kOptimizerKinds];
   double (*squared_norm)(const float* x, std::size_t n);
   bool (*all_finite)(const float* x, std::size_t n);
 };
@@ -58,6 +60,10 @@ struct Loops {
     friend One operator+(One a, One b) { return {a.value + b.value}; }
     friend One operator-(One a, One b) { return {a.value - b.value}; }
     friend One operator*(One a, One b) { return {a.value * b.value}; }
+    friend One operator/(One a, One b) { return {a.value / b.value}; }
+    friend One min(One a, One b) { return {a.value < b.value ? a.value : b.value}; }
+    friend One max(One a, One b) { return {a.value > b.value ? a.value : b.value}; }
+    friend One sqrt(One a) { return {_mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(a.value)))}; }
   };
 
   template <class Body>
@@ -162,34 +168,51 @@ struct Loops {
     V::fence();
   }
 
-  /// What the optimizer adds to x; moves the velocity.
+  /// The limit comes first: where either is NaN, min and max give their second operand.
+  static void clamp(float* y, float limit, std::size_t n) {
+    each(n, [=]<class T>(std::size_t i) { max(T::all(-limit), min(T::all(limit), T::load(y + i))).store(y + i); });
+  }
+
+  /// What the optimizer adds to x; moves its state.
   template <OptimizerKind kKind, class T>
-  static T change(T x, T g, float* velocity, float lr, float momentum, float decay) {
-    const T decayed = g + T::all(decay) * x;
-    if constexpr (kKind == OptimizerKind::sgd) {
-      return T::all(-lr) * decayed;
+  static T change(T x, T g, float* first, float* second, const StepNumbers& step) {
+    using enum OptimizerKind;
+    const T decayed = g + T::all(step.weight_decay) * x;
+    if constexpr (kKind == sgd) {
+      return T::all(-step.lr) * decayed;
+    } else if constexpr (kKind == momentum || kKind == nesterov) {
+      const T v = T::all(step.momentum) * T::load(first) - T::all(step.lr) * decayed;
+      v.store(first);
+      if constexpr (kKind == momentum) return v;
+      return T::all(step.momentum) * v - T::all(step.lr) * decayed;
+    } else if constexpr (kKind == adam) {
+      const T m = T::all(step.momentum) * T::load(first) + T::all(1 - step.momentum) * decayed;
+      const T r = T::all(step.decay) * T::load(second) + T::all(1 - step.decay) * (decayed * decayed);
+      m.store(first);
+      r.store(second);
+      return T::all(-step.lr) *
+             (T::all(step.first_scale) * m / (sqrt(T::all(step.second_scale) * r) + T::all(step.epsilon)));
     } else {
-      const T v = T::all(momentum) * T::load(velocity) - T::all(lr) * decayed;
-      v.store(velocity);
-      if constexpr (kKind == OptimizerKind::momentum) return v;
-      return T::all(momentum) * v - T::all(lr) * decayed;
+      const T square = decayed * decayed;
+      const T r = kKind == rmsprop ? T::all(step.decay) * T::load(first) + T::all(1 - step.decay) * square
+                                   : T::load(first) + square;
+      r.store(first);
+      return T::all(-step.lr) * (decayed / (sqrt(r) + T::all(step.epsilon)));
     }
   }
 
   template <OptimizerKind kKind>
-  static void optimize(float* x, const float* g, float* velocity, std::size_t n, float lr, float momentum,
-                       float decay) {
+  static void optimize(float* x, const float* g, float* first, float* second, std::size_t n, StepNumbers step) {
     each(n, [=]<class T>(std::size_t i) {
       const T old = T::load(x + i);
-      (old + change<kKind>(old, T::load(g + i), velocity + i, lr, momentum, decay)).store(x + i);
+      (old + change<kKind>(old, T::load(g + i), first + i, second + i, step)).store(x + i);
     });
   }
 
   template <OptimizerKind kKind>
-  static void optimize_delta(const float* x, float* g, float* velocity, std::size_t n, float lr, float momentum,
-                             float decay) {
+  static void optimize_delta(const float* x, float* g, float* first, float* second, std::size_t n, StepNumbers step) {
     each(n, [=]<class T>(std::size_t i) {
-      change<kKind>(T::load(x + i), T::load(g + i), velocity + i, lr, momentum, decay).store(g + i);
+      change<kKind>(T::load(x + i), T::load(g + i), first + i, second + i, step).store(g + i);
     });
   }
 
@@ -243,19 +266,22 @@ struct Loops {
 
   static constexpr HostLoops table() {
     using enum OptimizerKind;
-    return {fill,
-            scale,
-            axpy,
-            scale_add,
-            difference,
-            elastic_pair,
-            elastic_delta,
-            reduce_all,
-            broadcast_all,
-            {optimize<sgd>, optimize<momentum>, optimize<nesterov>},
-            {optimize_delta<sgd>, optimize_delta<momentum>, optimize_delta<nesterov>},
-            squared_norm,
-            all_finite};
+    return {
+        fill,
+        scale,
+        axpy,
+        scale_add,
+        difference,
+        elastic_pair,
+        elastic_delta,
+        reduce_all,
+        broadcast_all,
+        clamp,
+        {optimize<sgd>, optimize<momentum>, optimize<nesterov>, optimize<rmsprop>, optimize<adagrad>, optimize<adam>},
+        {optimize_delta<sgd>, optimize_delta<momentum>, optimize_delta<nesterov>, optimize_delta<rmsprop>,
+         optimize_delta<adagrad>, optimize_delta<adam>},
+        squared_norm,
+        all_finite};
   }
 };
 

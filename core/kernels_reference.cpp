@@ -9,13 +9,26 @@
 namespace troupe::core {
 namespace {
 
-/// What an optimizer adds to element i of x; moves its velocity. Rounds after every operation, in this order.
-float step_change(std::size_t i, ConstSpan x, ConstSpan g, Span velocity, const OptimizerStep& step) {
+/// What an optimizer adds to element i of x; moves its state. Rounds after every operation, in this order.
+float step_change(std::size_t i, ConstSpan x, ConstSpan g, const OptimizerState& state, OptimizerKind kind,
+                  const StepNumbers& step) {
+  using enum OptimizerKind;
   const float decayed = g[i] + step.weight_decay * x[i];
-  if (step.kind == OptimizerKind::sgd) return -(step.lr * decayed);
-  const float v = step.momentum * velocity[i] - step.lr * decayed;
-  velocity[i] = v;
-  return step.kind == OptimizerKind::momentum ? v : step.momentum * v - step.lr * decayed;
+  if (kind == sgd) return -(step.lr * decayed);
+  float& first = state.first[i];
+  if (kind == momentum || kind == nesterov) {
+    first = step.momentum * first - step.lr * decayed;
+    return kind == momentum ? first : step.momentum * first - step.lr * decayed;
+  }
+  const float square = decayed * decayed;
+  if (kind == adam) {
+    float& second = state.second[i];
+    first = step.momentum * first + (1 - step.momentum) * decayed;
+    second = step.decay * second + (1 - step.decay) * square;
+    return -(step.lr * (step.first_scale * first / (std::sqrt(step.second_scale * second) + step.epsilon)));
+  }
+  first = kind == rmsprop ? step.decay * first + (1 - step.decay) * square : first + square;
+  return -(step.lr * (decayed / (std::sqrt(first) + step.epsilon)));
 }
 
 class ReferenceKernels final : public Kernels {
@@ -74,13 +87,18 @@ class ReferenceKernels final : public Kernels {
     for (std::size_t v = 0; v < all.size(); ++v)
       if (v != root) copy(all[v], all[root]);
   }
-  void optimize(Span x, ConstSpan g, Span velocity, const OptimizerStep& step) const override {
-    check_optimizer(x, g, velocity, step);
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = x[i] + step_change(i, x, g, velocity, step);
+  void clamp(Span y, float limit) const override {
+    for (float& element : y) element = element > limit ? limit : element < -limit ? -limit : element;
   }
-  void optimize_delta(ConstSpan x, Span g, Span velocity, const OptimizerStep& step) const override {
-    check_optimizer(x, g, velocity, step);
-    for (std::size_t i = 0; i < x.size(); ++i) g[i] = step_change(i, x, g, velocity, step);
+  void optimize(Span x, ConstSpan g, OptimizerState state, const OptimizerStep& step) const override {
+    check_optimizer(x, g, state, step);
+    const auto numbers = step_numbers(step);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = x[i] + step_change(i, x, g, state, step.kind, numbers);
+  }
+  void optimize_delta(ConstSpan x, Span g, OptimizerState state, const OptimizerStep& step) const override {
+    check_optimizer(x, g, state, step);
+    const auto numbers = step_numbers(step);
+    for (std::size_t i = 0; i < x.size(); ++i) g[i] = step_change(i, x, g, state, step.kind, numbers);
   }
   [[nodiscard]] double squared_norm(ConstSpan x) const override {
     double total = 0;

@@ -76,22 +76,25 @@ core::Result<nn::StepResult> CpuReplica::evaluate(const nn::Batch& batch) {
   return run_forward(batch, batch.count, {batch.lease, false});
 }
 
-void CpuReplica::apply(const core::OptimizerStep& step, core::Span velocity) {
+void CpuReplica::apply(const core::OptimizerStep& step, core::OptimizerState state) {
   omp_set_num_threads(threads_);
   const core::Span x = parameters();
-  const core::ConstSpan g = gradients();
-  if (core::state_slots(step.kind) == 0)
-    velocity = {};
-  else if (velocity.size() != x.size())  // here, because nothing may be thrown across the threads below
-    throw std::invalid_argument(
-        fmt::format("apply with a velocity of {} floats for {} parameters", velocity.size(), x.size()));
+  const core::Span g = gradients();
+  const int states = core::state_slots(step.kind);
+  for (const auto& [needed, vector] : {std::pair{states > 0, &state.first}, {states > 1, &state.second}}) {
+    if (!needed)
+      *vector = {};
+    else if (vector->size() != x.size())  // here, because nothing may be thrown across the threads below
+      throw std::invalid_argument(
+          fmt::format("apply with a state of {} floats for {} parameters", vector->size(), x.size()));
+  }
+  core::clip(core::host_kernels(), g, step.clip_value, step.clip_norm);
   const auto slices = static_cast<std::int64_t>((x.size() + kOptimizerSlice - 1) / kOptimizerSlice);
 #pragma omp parallel for schedule(static) if (slices > 1)
   for (std::int64_t slice = 0; slice < slices; ++slice) {
     const std::size_t first = static_cast<std::size_t>(slice) * kOptimizerSlice;
     const std::size_t count = std::min(kOptimizerSlice, x.size() - first);
-    const core::Span v = velocity.empty() ? velocity : velocity.subspan(first, count);
-    core::host_kernels().optimize(x.subspan(first, count), g.subspan(first, count), v, step);
+    core::host_kernels().optimize(x.subspan(first, count), g.subspan(first, count), state.part(first, count), step);
   }
   parameters_written();
 }

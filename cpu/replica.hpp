@@ -22,7 +22,7 @@ class CpuReplica final : public nn::Replica {
 
   [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch,
                                                   const std::function<void(int)>& on_bucket_ready) override;
-  void apply(const core::OptimizerStep& step, core::Span velocity) override;
+  void apply(const core::OptimizerStep& step, core::OptimizerState state) override;
   [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override;
   [[nodiscard]] std::span<const float> outputs() const noexcept override;
 

@@ -93,8 +93,8 @@ class Replica {
   [[nodiscard]] virtual core::Result<StepResult> step(const Batch& batch,
                                                       const std::function<void(int)>& on_bucket_ready) = 0;
 
-  /// One optimizer step over the whole arena with gradients(); velocity is arena-shaped or empty (core::state_slots).
-  virtual void apply(const core::OptimizerStep& step, core::Span velocity) = 0;
+  /// One optimizer step over the whole arena with gradients(), clipped as the step says; state vectors are arena-shaped.
+  virtual void apply(const core::OptimizerStep& step, core::OptimizerState state) = 0;
 
   /// Forward and loss only, dropout off, running statistics in use.
   [[nodiscard]] virtual core::Result<StepResult> evaluate(const Batch& batch) = 0;

@@ -10,10 +10,19 @@ const core::Table<TrainConfig>& train_table() {
   using core::at_least;
   static const core::Table<TrainConfig> table{
       "train",
-      {{"optimizer", &TrainConfig::optimizer, core::one_of({"sgd", "momentum", "nesterov"}), "rule of the local step"},
+      {{"optimizer", &TrainConfig::optimizer,
+        core::one_of({"sgd", "momentum", "nesterov", "rmsprop", "adagrad", "adam"}), "rule of the local step"},
        {"lr", &TrainConfig::lr, at_least(0), "learning rate"},
-       {"momentum", &TrainConfig::momentum, core::between(0, 1), "share of the velocity kept per step; sgd has none"},
+       {"momentum", &TrainConfig::momentum, core::between(0, 1),
+        "share of the velocity kept per step (momentum, nesterov); adam's beta1"},
        {"weight_decay", &TrainConfig::weight_decay, at_least(0), "added to the gradient, times the parameters"},
+       {"beta2", &TrainConfig::beta2, core::between(0, 1),
+        "share of the mean of squared gradients kept per step (rmsprop, adam)"},
+       {"epsilon", &TrainConfig::epsilon, above(0), "added to the root of squared gradients (rmsprop, adagrad, adam)"},
+       {"clip_value", &TrainConfig::clip_value, at_least(0),
+        "limit of each element of a gradient before it is used; 0: none"},
+       {"clip_norm", &TrainConfig::clip_norm, at_least(0),
+        "limit of a gradient's Euclidean norm before it is used; 0: none"},
        {"lr_policy", &TrainConfig::lr_policy, core::one_of({"constant", "step", "polynomial"}),
         "how the learning rate falls"},
        {"lr_step", &TrainConfig::lr_step, above(0), "step: epochs between falls"},
@@ -42,17 +51,27 @@ double learning_rate(const TrainConfig& config, double epoch_position, double to
 }
 
 core::OptimizerKind optimizer_kind(const TrainConfig& config) noexcept {
-  if (config.optimizer == "sgd") return core::OptimizerKind::sgd;
-  if (config.optimizer == "nesterov") return core::OptimizerKind::nesterov;
-  return core::OptimizerKind::momentum;
+  using enum core::OptimizerKind;
+  for (const auto& [name, kind] :
+       {std::pair{"sgd", sgd}, {"nesterov", nesterov}, {"rmsprop", rmsprop}, {"adagrad", adagrad}, {"adam", adam}}) {
+    if (config.optimizer == name) return kind;
+  }
+  return momentum;
 }
 
 core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs,
                                    int workers) noexcept {
   const auto kind = optimizer_kind(config);
-  return {kind, static_cast<float>(learning_rate(config, epoch_position, total_epochs, workers)),
-          kind == core::OptimizerKind::sgd ? 0.0f : static_cast<float>(config.momentum),
-          static_cast<float>(config.weight_decay)};
+  using enum core::OptimizerKind;
+  const bool has_momentum = kind == momentum || kind == nesterov || kind == adam;
+  return {.kind = kind,
+          .lr = static_cast<float>(learning_rate(config, epoch_position, total_epochs, workers)),
+          .momentum = has_momentum ? static_cast<float>(config.momentum) : 0.0f,
+          .weight_decay = static_cast<float>(config.weight_decay),
+          .decay = static_cast<float>(config.beta2),
+          .epsilon = static_cast<float>(config.epsilon),
+          .clip_value = static_cast<float>(config.clip_value),
+          .clip_norm = static_cast<float>(config.clip_norm)};
 }
 
 }  // namespace troupe::nn

@@ -15,6 +15,10 @@ struct TrainConfig {
   double lr = 0.01;
   double momentum = 0.9;
   double weight_decay = 0;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double clip_value = 0;
+  double clip_norm = 0;
   std::string lr_policy = "constant";
   double lr_step = 10;  // epochs
   double lr_gamma = 0.1;
@@ -37,7 +41,7 @@ struct TrainConfig {
 
 [[nodiscard]] core::OptimizerKind optimizer_kind(const TrainConfig& config) noexcept;
 
-/// The numbers of the optimizer step at that position. momentum is 0 for sgd.
+/// The numbers of the optimizer step at that position. momentum is 0 for kinds without. Its number t is the caller's.
 [[nodiscard]] core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs,
                                                  int workers) noexcept;
 

@@ -13,7 +13,8 @@
 
 namespace troupe::nn {
 
-inline constexpr std::string_view kVelocityPrefix = "optimizer.velocity.";
+inline constexpr std::string_view kVelocityPrefix = "optimizer.velocity.";  // or an optimizer's only or first state
+inline constexpr std::string_view kSquarePrefix = "optimizer.square.";      // adam's second
 
 /// "worker.3." in front of what belongs to one worker alone, as in worker_prefix(3) + kVelocityPrefix.
 [[nodiscard]] std::string worker_prefix(int worker);

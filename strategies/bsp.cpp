@@ -89,8 +89,15 @@ core::Result<std::unique_ptr<Strategy>> make_bsp(const core::Config& config, con
   const auto combine = options.combine == "gradients" ? BspWorker::Combine::gradients
                        : options.combine == "updates" ? BspWorker::Combine::updates
                                                       : BspWorker::Combine::weights;
-  const bool has_velocity = core::state_slots(company.optimizer) > 0;
-  return std::make_unique<Bsp>(combine, options.average_momentum && has_velocity, has_velocity);
+  const auto kind = company.optimizer.kind;
+  if (options.average_momentum && core::state_slots(kind) > 0 && kind != core::OptimizerKind::momentum &&
+      kind != core::OptimizerKind::nesterov) {
+    return core::fail(core::Errc::config, config.where("strategy.average_momentum") +
+                                              ": strategy.average_momentum = true needs an optimizer with momentum: "
+                                              "train.optimizer = \"momentum\" or \"nesterov\"");
+  }
+  const bool has_state = core::state_slots(kind) > 0;
+  return std::make_unique<Bsp>(combine, options.average_momentum && has_state, has_state);
 }
 
 }  // namespace

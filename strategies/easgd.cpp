@@ -15,8 +15,12 @@ ElasticRates::Pair ElasticRates::at(double epoch) const noexcept {
 
 void EasgdWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
   then.apply(optimize(kParams, kGrads, kVelocity, event.optimizer));
+  momentum_ = event.optimizer.momentum;
   if ((event.step + 1) % tau_ != 0) return then.compute();
-  if (overlap_ == Overlap::off) return then.push_pull(event.step, kParams);  // waits: ExchangeDone computes
+  if (overlap_ == Overlap::off) {
+    if (gradient_ == Gradient::at_lookahead) then.apply(axpy(kParams, -momentum_, kVelocity));
+    return then.push_pull(event.step, kParams);  // waits: ExchangeDone computes
+  }
   if (!in_flight_) {
     send_copy(event.step, then);
     return then.compute();
@@ -30,7 +34,10 @@ void EasgdWorker::on(const StepDone& event, const WorkerContext&, WorkerActions&
 }
 
 void EasgdWorker::on(const ExchangeDone& event, const WorkerContext&, WorkerActions& then) {
-  if (overlap_ == Overlap::off) return then.compute();
+  if (overlap_ == Overlap::off) {
+    if (gradient_ == Gradient::at_lookahead) then.apply(axpy(kParams, momentum_, kVelocity));
+    return then.compute();
+  }
   in_flight_ = false;
   if (!event.dropped) then.apply(axpy(kParams, -1, staged(0)));  // the answer is α_w d
   if (!waiting_) return;
@@ -41,6 +48,7 @@ void EasgdWorker::on(const ExchangeDone& event, const WorkerContext&, WorkerActi
 
 void EasgdWorker::send_copy(Step step, WorkerActions& then) {
   then.apply(copy(staged(0), kParams));
+  if (gradient_ == Gradient::at_lookahead) then.apply(axpy(staged(0), -momentum_, kVelocity));
   then.push_pull(step, staged(0));
   in_flight_ = true;
 }
@@ -57,45 +65,50 @@ void EasgdServer::on(const Request& request, const ServerContext&, ServerActions
 
 // ---- options
 
-namespace {
-
-const core::Table<EasgdConfig>& easgd_table() {
+core::Table<EasgdConfig> easgd_table(const EasgdConfig& defaults) {
   using core::between;
-  static const core::Table<EasgdConfig> table{
-      "strategy",
-      {{"alpha", &EasgdConfig::alpha, between(0, 1), "moving rate of worker and centre"},
-       {"alpha_worker", &EasgdConfig::alpha_worker, between(-1, 1), "moving rate of the worker alone (-1: alpha)"},
-       {"alpha_server", &EasgdConfig::alpha_server, between(-1, 1), "moving rate of the centre alone (-1: alpha)"},
-       {"beta", &EasgdConfig::beta, core::at_least(0),
-        "when above 0: alpha = beta / workers, as the theory has it (0.9)"},
-       {"alpha_schedule", &EasgdConfig::alpha_schedule, between(0, 1),
-        "moving rate epoch by epoch; the last one stays"},
-       {"tau", &EasgdConfig::tau, core::at_least(1), "local steps between exchanges"},
-       {"overlap", &EasgdConfig::overlap, core::one_of({"off", "skip", "wait"}),
-        "exchange while computing; skip or wait for the one before when the next is due"}}};
-  return table;
+  return {"strategy",
+          {{"alpha", &EasgdConfig::alpha, between(0, 1), "moving rate of worker and centre"},
+           {"alpha_worker", &EasgdConfig::alpha_worker, between(-1, 1), "moving rate of the worker alone (-1: alpha)"},
+           {"alpha_server", &EasgdConfig::alpha_server, between(-1, 1), "moving rate of the centre alone (-1: alpha)"},
+           {"beta", &EasgdConfig::beta, core::at_least(0),
+            "when above 0: alpha = beta / workers, as the theory has it (0.9)"},
+           {"alpha_schedule", &EasgdConfig::alpha_schedule, between(0, 1),
+            "moving rate epoch by epoch; the last one stays"},
+           {"tau", &EasgdConfig::tau, core::at_least(1), "local steps between exchanges"},
+           {"overlap", &EasgdConfig::overlap, core::one_of({"off", "skip", "wait"}),
+            "exchange while computing; skip or wait for the one before when the next is due"}},
+          defaults};
 }
+
+namespace {
 
 class Easgd final : public Strategy {
  public:
-  Easgd(ElasticRates rates, Step tau, Overlap overlap) : rates_(std::move(rates)), tau_(tau), overlap_(overlap) {}
+  Easgd(ElasticRates rates, Step tau, Overlap overlap, Gradient gradient)
+      : rates_(std::move(rates)), tau_(tau), overlap_(overlap), gradient_(gradient) {}
   Needs needs() const override {
     return {.servers = true,
             .model = ModelHome::center,
             .worker_state = WorkerState::discarded,
             .worker_slots = overlap_ == Overlap::off ? std::vector<Slot>{} : std::vector<Slot>{staged(0)}};
   }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<EasgdWorker>(tau_, overlap_); }
+  std::unique_ptr<WorkerHalf> worker() const override {
+    return std::make_unique<EasgdWorker>(tau_, overlap_, gradient_);
+  }
   std::unique_ptr<ServerHalf> server() const override { return std::make_unique<EasgdServer>(rates_, overlap_); }
 
  private:
   ElasticRates rates_;
   Step tau_;
   Overlap overlap_;
+  Gradient gradient_;
 };
 
-core::Result<std::unique_ptr<Strategy>> make_easgd(const core::Config& config, const Company& company) {
-  const auto options = config.get(easgd_table());
+}  // namespace
+
+core::Result<std::unique_ptr<Strategy>> make_easgd(const core::Config& config, const EasgdConfig& options,
+                                                   const Company& company, Gradient gradient) {
   const double alpha = options.beta > 0 ? options.beta / company.workers : options.alpha;
   if (alpha > 1) {
     return core::fail(
@@ -123,14 +136,16 @@ core::Result<std::unique_ptr<Strategy>> make_easgd(const core::Config& config, c
   const auto overlap = options.overlap == "off"    ? Overlap::off
                        : options.overlap == "skip" ? Overlap::skip
                                                    : Overlap::wait;
-  return std::make_unique<Easgd>(std::move(rates), static_cast<Step>(options.tau), overlap);
+  return std::make_unique<Easgd>(std::move(rates), static_cast<Step>(options.tau), overlap, gradient);
 }
 
-}  // namespace
-
 StrategyInfo easgd() {
+  static const auto table = easgd_table({});
   return {"easgd", "elastic averaging: every tau steps a worker and the centre pull at each other by alpha",
-          [](core::Schema& schema) { schema.add(easgd_table(), "easgd"); }, make_easgd};
+          [](core::Schema& schema) { schema.add(table, "easgd"); },
+          [](const core::Config& config, const Company& company) {
+            return make_easgd(config, config.get(table), company, Gradient::at_x);
+          }};
 }
 
 }  // namespace troupe::strategies

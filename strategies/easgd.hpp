@@ -39,9 +39,13 @@ struct ElasticRates {
 
 enum class Overlap : std::uint8_t { off, skip, wait };
 
+/// What params are while a worker computes: x itself, or x + μ v when the local steps are Nesterov's (EAMSGD, eamsgd.hpp).
+enum class Gradient : std::uint8_t { at_x, at_lookahead };
+
 class EasgdWorker final : public WorkerHalf {
  public:
-  EasgdWorker(Step tau, Overlap overlap) noexcept : tau_(tau), overlap_(overlap) {}
+  EasgdWorker(Step tau, Overlap overlap, Gradient gradient = Gradient::at_x) noexcept
+      : tau_(tau), overlap_(overlap), gradient_(gradient) {}
   void on(const StepDone& event, const WorkerContext& context, WorkerActions& then) override;
   void on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) override;
 
@@ -50,6 +54,8 @@ class EasgdWorker final : public WorkerHalf {
 
   Step tau_;
   Overlap overlap_;
+  Gradient gradient_;
+  float momentum_ = 0;  // of the latest local step
   bool in_flight_ = false;
   bool waiting_ = false;  // overlap = wait: an exchange is due and the one before is still in flight
   Step due_ = 0;
@@ -64,6 +70,11 @@ class EasgdServer final : public ServerHalf {
   ElasticRates rates_;
   Overlap overlap_;
 };
+
+/// The section's options under other defaults, and the strategy that they make.
+[[nodiscard]] core::Table<EasgdConfig> easgd_table(const EasgdConfig& defaults);
+[[nodiscard]] core::Result<std::unique_ptr<Strategy>> make_easgd(const core::Config& config, const EasgdConfig& options,
+                                                                 const Company& company, Gradient gradient);
 
 [[nodiscard]] StrategyInfo easgd();
 

@@ -3,12 +3,16 @@
 #include <array>
 
 #include "strategies/bsp.hpp"
+#include "strategies/downpour.hpp"
+#include "strategies/eamsgd.hpp"
 #include "strategies/easgd.hpp"
+#include "strategies/ssp.hpp"
+#include "strategies/sync_easgd.hpp"
 
 namespace troupe::strategies {
 
 std::span<const StrategyInfo> registry() {
-  static const std::array rows{bsp(), easgd()};
+  static const std::array rows{bsp(), easgd(), eamsgd(), sync_easgd(), downpour(), ssp()};
   return rows;
 }
 

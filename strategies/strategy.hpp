@@ -17,7 +17,8 @@ struct Company {
   std::uint32_t workers = 1;
   std::uint32_t servers = 1;
   std::uint64_t seed = 1;
-  core::OptimizerKind optimizer = core::OptimizerKind::sgd;  ///< of the workers' local steps
+  core::OptimizerStep
+      optimizer{};  ///< the run's, as its training settings prescribe it; the learning rate is each step's
 };
 
 /// Where the model is that is evaluated and saved.

@@ -32,11 +32,7 @@ struct StepDone {
   Step step = 0;
   double epoch = 0;
   core::OptimizerStep optimizer{};
-  friend bool operator==(const StepDone& a, const StepDone& b) {
-    return a.step == b.step && a.epoch == b.epoch && a.optimizer.kind == b.optimizer.kind &&
-           a.optimizer.lr == b.optimizer.lr && a.optimizer.momentum == b.optimizer.momentum &&
-           a.optimizer.weight_decay == b.optimizer.weight_decay;
-  }
+  bool operator==(const StepDone&) const = default;
 };
 /// There is no batch for the step that Compute asked for: it will not be taken, and no other. The place to hand in what is
 /// left (a sum that was not pushed yet); Compute may not be said any more, and what is in flight still comes back.

@@ -18,12 +18,30 @@ KernelCall elastic_delta(Slot worker, Slot center, float alpha_worker, float alp
   return {
       .kernel = KernelName::elastic_delta, .y = worker, .x = center, .z = center, .a = alpha_worker, .b = alpha_center};
 }
-KernelCall optimize(Slot x, Slot g, Slot velocity, const core::OptimizerStep& step) {
-  return {.kernel = KernelName::optimize, .y = x, .x = g, .z = velocity, .optimizer = step};
+KernelCall optimize(Slot x, Slot g, Slot state, const core::OptimizerStep& step) {
+  return {.kernel = KernelName::optimize, .y = x, .x = g, .z = state, .optimizer = step};
 }
-KernelCall optimize_delta(Slot x, Slot g, Slot velocity, const core::OptimizerStep& step) {
-  return {.kernel = KernelName::optimize_delta, .y = g, .x = x, .z = velocity, .optimizer = step};
+KernelCall optimize_delta(Slot x, Slot g, Slot state, const core::OptimizerStep& step) {
+  return {.kernel = KernelName::optimize_delta, .y = g, .x = x, .z = state, .optimizer = step};
 }
+KernelCall clip(Slot g, const core::OptimizerStep& step) {
+  return {.kernel = KernelName::clip, .y = g, .x = g, .z = g, .optimizer = step};
+}
+
+namespace {
+
+bool optimizes(const KernelCall& call) noexcept {
+  return call.kernel == KernelName::optimize || call.kernel == KernelName::optimize_delta;
+}
+bool clips(const core::OptimizerStep& step) noexcept { return step.clip_value > 0 || step.clip_norm > 0; }
+Slot second_state(const KernelCall& call) noexcept {
+  return {call.z.kind, static_cast<std::uint8_t>(call.z.index + 1)};
+}
+bool is_second_state(const KernelCall& call, Slot slot) noexcept {
+  return optimizes(call) && core::state_slots(call.optimizer.kind) > 1 && slot == second_state(call);
+}
+
+}  // namespace
 
 bool writes(const KernelCall& call, Slot slot) noexcept {
   if (call.y == slot) return true;
@@ -31,17 +49,28 @@ bool writes(const KernelCall& call, Slot slot) noexcept {
     case KernelName::elastic_pair:
     case KernelName::elastic_delta: return call.x == slot;
     case KernelName::optimize:
-    case KernelName::optimize_delta: return call.z == slot;
+    case KernelName::optimize_delta:
+      return call.z == slot || is_second_state(call, slot) ||
+             (call.x == slot && clips(call.optimizer) && call.kernel == KernelName::optimize);
     default: return false;
   }
 }
 
 bool touches(const KernelCall& call, Slot slot) noexcept {
-  return call.y == slot || call.x == slot || call.z == slot;  // a call with fewer operands repeats one of them
+  // A call with fewer operands repeats one of them.
+  return call.y == slot || call.x == slot || call.z == slot || is_second_state(call, slot);
 }
 
 void run(const core::Kernels& kernels, const KernelCall& call, const std::function<core::Span(Slot)>& resolve) {
   const auto y = resolve(call.y);
+  const auto state = [&]() -> core::OptimizerState {
+    if (core::state_slots(call.optimizer.kind) < 2) return {resolve(call.z)};
+    return {resolve(call.z), resolve(second_state(call))};
+  };
+  const auto clipped = [&](core::Span g) {
+    core::clip(kernels, g, call.optimizer.clip_value, call.optimizer.clip_norm);
+    return g;
+  };
   switch (call.kernel) {
     case KernelName::fill: return kernels.fill(y, call.a);
     case KernelName::copy: return kernels.copy(y, resolve(call.x));
@@ -51,8 +80,10 @@ void run(const core::Kernels& kernels, const KernelCall& call, const std::functi
     case KernelName::difference: return kernels.difference(y, resolve(call.x), resolve(call.z));
     case KernelName::elastic_pair: return kernels.elastic_pair(y, resolve(call.x), call.a, call.b);
     case KernelName::elastic_delta: return kernels.elastic_delta(y, resolve(call.x), call.a, call.b);
-    case KernelName::optimize: return kernels.optimize(y, resolve(call.x), resolve(call.z), call.optimizer);
-    case KernelName::optimize_delta: return kernels.optimize_delta(resolve(call.x), y, resolve(call.z), call.optimizer);
+    case KernelName::optimize: return kernels.optimize(y, clipped(resolve(call.x)), state(), call.optimizer);
+    case KernelName::optimize_delta:
+      return kernels.optimize_delta(resolve(call.x), clipped(y), state(), call.optimizer);
+    case KernelName::clip: clipped(y); return;
   }
 }
 

@@ -20,9 +20,11 @@ enum class KernelName : std::uint8_t {
   elastic_delta,
   optimize,
   optimize_delta,
+  clip,
 };
 
 /// y is written (elastic_*: y is the worker's side and x the centre, and both are written). Semantics: core/kernels.hpp.
+/// An optimizer's state vectors are z and, for a second one, the slot of the same kind with the next index.
 struct KernelCall {
   KernelName kernel = KernelName::copy;
   Slot y;
@@ -41,8 +43,11 @@ struct KernelCall {
 [[nodiscard]] KernelCall difference(Slot y, Slot x, Slot z);           ///< y ← x − z
 [[nodiscard]] KernelCall elastic_pair(Slot worker, Slot center, float alpha_worker, float alpha_center);
 [[nodiscard]] KernelCall elastic_delta(Slot worker, Slot center, float alpha_worker, float alpha_center);
-[[nodiscard]] KernelCall optimize(Slot x, Slot g, Slot velocity, const core::OptimizerStep& step);
-[[nodiscard]] KernelCall optimize_delta(Slot x, Slot g, Slot velocity, const core::OptimizerStep& step);
+/// One optimizer step, or the change of x that it would make in g. g is clipped first, as the step says.
+[[nodiscard]] KernelCall optimize(Slot x, Slot g, Slot state, const core::OptimizerStep& step);
+[[nodiscard]] KernelCall optimize_delta(Slot x, Slot g, Slot state, const core::OptimizerStep& step);
+/// Clips g as the step says: for gradients that travel raw. A slot that is whole, never a shard's slice.
+[[nodiscard]] KernelCall clip(Slot g, const core::OptimizerStep& step);
 
 /// Does the call write to `slot`?
 [[nodiscard]] bool writes(const KernelCall& call, Slot slot) noexcept;

@@ -46,7 +46,7 @@ inline constexpr Slot kAnchor{SlotKind::anchor};
 inline constexpr Slot kCenter{SlotKind::center};
 inline constexpr Slot kPayload{SlotKind::payload};
 [[nodiscard]] constexpr Slot staged(std::uint8_t k) noexcept { return {SlotKind::staged, k}; }
-[[nodiscard]] constexpr Slot state(std::uint8_t k) noexcept { return {SlotKind::state, k}; }
+[[nodiscard]] constexpr Slot server_state(std::uint8_t k) noexcept { return {SlotKind::state, k}; }
 
 /// Who takes part, as the coordinator says. `epoch` grows with every change, so that mail of an older company is recognised.
 struct Membership {

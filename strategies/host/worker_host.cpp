@@ -60,7 +60,9 @@ void WorkerHost::step_done(double epoch, const core::OptimizerStep& optimizer) {
   lr_ = optimizer.lr;
   tell_late();
   const Step done = step_++;
-  tell(StepDone{done, epoch, optimizer});
+  auto numbers = optimizer;
+  numbers.t = step_;
+  tell(StepDone{done, epoch, numbers});
   release_mail();
 }
 

@@ -50,6 +50,7 @@ class WorkerHost {
   void start(Step step);
   /// During a step, of all its buckets, 0 first; or of none.
   void bucket_ready(int bucket);
+  /// The number of the optimizer's step is the host's to set.
   void step_done(double epoch, const core::OptimizerStep& optimizer);
   /// Instead of a step: there are no batches any more. What arrives from now on is told at once.
   void stop();

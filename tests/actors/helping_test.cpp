@@ -112,6 +112,21 @@ TEST_F(Helping, ThePoolDoesWhatIsLeftInTheMailbox) {
   });
 }
 
+TEST_F(Helping, ExecutesAllThatWasSentThroughIt) {
+  on_an_actor([&](caf::event_based_actor* self) {
+    HelpingUnit helping(system_);
+    const auto receiver = idle();
+    const auto first = std::make_shared<Trace>();
+    const auto second = std::make_shared<Trace>();
+    helping.send(self, receiver, first);
+    helping.send(self, receiver, second);
+    helping.help();
+    EXPECT_EQ(place(first), std::this_thread::get_id());
+    EXPECT_EQ(place(second), std::this_thread::get_id());
+    self->send_exit(receiver, caf::exit_reason::user_shutdown);
+  });
+}
+
 TEST_F(Helping, NothingIsLostWhenNobodyHelps) {
   on_an_actor([&](caf::event_based_actor* self) {
     const auto receiver = idle();

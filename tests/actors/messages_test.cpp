@@ -85,7 +85,7 @@ TEST(RunRecords, RoundTripAndRefuseOthers) {
   const LeaseGranted granted{3, kLease};
   const auto lease = encode(granted);
   EXPECT_EQ(*decode_lease(lease), granted);
-  const SnapshotRecord taken{true, 4, strategies::state(1), 0x0123456789abcdef};
+  const SnapshotRecord taken{true, 4, strategies::server_state(1), 0x0123456789abcdef};
   const auto snapshot = encode(taken);
   EXPECT_EQ(*decode_snapshot(snapshot), taken);
   const PlanRecord plan{0xfedcba9876543210};

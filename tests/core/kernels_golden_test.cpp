@@ -1,5 +1,6 @@
 // The arithmetic of every kernel on numbers worked out by hand, for every way this CPU can run them. All values are exact
 // in float32, so equality is exact.
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -125,14 +126,14 @@ TEST_P(KernelsGolden, SgdStep) {
 TEST_P(KernelsGolden, MomentumSteps) {
   const OptimizerStep step{OptimizerKind::momentum, 0.25f, 0.5f, 0.5f};
   Floats x = {2}, v = {6}, g = {3};
-  k.optimize(x, g, v, step);
+  k.optimize(x, g, Span(v), step);
   EXPECT_EQ(v, Floats{2});
   EXPECT_EQ(x, Floats{4});
-  k.optimize(x, g, v, step);
+  k.optimize(x, g, Span(v), step);
   EXPECT_EQ(v, Floats{-0.25f});
   EXPECT_EQ(x, Floats{3.75f});
   v = {6};
-  k.optimize_delta(Floats{2}, g, v, step);
+  k.optimize_delta(Floats{2}, g, Span(v), step);
   EXPECT_EQ(v, Floats{2});
   EXPECT_EQ(g, Floats{2});
 }
@@ -141,11 +142,11 @@ TEST_P(KernelsGolden, MomentumSteps) {
 TEST_P(KernelsGolden, NesterovSteps) {
   const OptimizerStep step{OptimizerKind::nesterov, 0.25f, 0.5f, 0.5f};
   Floats x = {2, 2}, v = {6, 10}, g = {3, 3};
-  k.optimize(x, g, v, step);
+  k.optimize(x, g, Span(v), step);
   EXPECT_EQ(v, (Floats{2, 4}));
   EXPECT_EQ(x, (Floats{2, 3}));
   v = {6, 10};
-  k.optimize_delta(Floats{2, 2}, g, v, step);
+  k.optimize_delta(Floats{2, 2}, g, Span(v), step);
   EXPECT_EQ(v, (Floats{2, 4}));
   EXPECT_EQ(g, (Floats{0, 1}));
 }
@@ -156,9 +157,9 @@ TEST_P(KernelsGolden, NesterovSteps) {
 TEST_P(KernelsGolden, NesterovFollowsTheLookAheadPoint) {
   const OptimizerStep step{OptimizerKind::nesterov, 0.5f, 0.5f, 0};
   Floats y = {2}, v = {2};
-  k.optimize(y, Floats{4}, v, step);
+  k.optimize(y, Floats{4}, Span(v), step);
   EXPECT_EQ(y, Floats{-0.5f});
-  k.optimize(y, Floats{4}, v, step);
+  k.optimize(y, Floats{4}, Span(v), step);
   EXPECT_EQ(v, Floats{-2.5f});
   EXPECT_EQ(y, Floats{-3.75f});
 }
@@ -190,6 +191,68 @@ TEST_P(KernelsGolden, AllFiniteFindsOneBadValueAnywhere) {
     x[i] = 0;
   }
   EXPECT_FALSE(k.all_finite(Floats{1, std::numeric_limits<float>::infinity()}));
+}
+
+// r = 0.75 · 20 + 0.25 · 2² = 16; Δ = −0.5 · 2 / (4 + 0) = −0.25.
+TEST_P(KernelsGolden, RmspropDividesByTheRootOfTheMeanOfSquares) {
+  const OptimizerStep step{.kind = OptimizerKind::rmsprop, .lr = 0.5f, .decay = 0.75f, .epsilon = 0};
+  Floats x = {1};
+  Floats r = {20};
+  k.optimize(x, Floats{2}, Span(r), step);
+  EXPECT_EQ(r, (Floats{16}));
+  EXPECT_EQ(x, (Floats{0.75f}));
+}
+
+// r = 12 + 2² = 16; Δ = −0.5 · 2 / (4 + 4) = −0.125.
+TEST_P(KernelsGolden, AdagradDividesByTheRootOfTheSumOfSquares) {
+  const OptimizerStep step{.kind = OptimizerKind::adagrad, .lr = 0.5f, .epsilon = 4};
+  Floats x = {1};
+  Floats r = {12};
+  k.optimize(x, Floats{2}, Span(r), step);
+  EXPECT_EQ(r, (Floats{16}));
+  EXPECT_EQ(x, (Floats{0.875f}));
+}
+
+// First step from zero state: m̂ = g and r̂ = g² whatever the rates, so Δ = −lr sign(g). Second step, g = 4 after 4:
+// m = 0.5 · 2 + 0.5 · 4 = 3, m̂ = 3 / 0.75 = 4; r = 0.75 · 4 + 0.25 · 16 = 7, r̂ = 7 / (1 − 0.75²) = 16; Δ = −lr · 4 / 4.
+TEST_P(KernelsGolden, AdamCorrectsItsBias) {
+  OptimizerStep step{.kind = OptimizerKind::adam, .lr = 0.5f, .momentum = 0.5f, .decay = 0.75f, .epsilon = 0};
+  Floats x = {1, 1};
+  Floats m(2);
+  Floats r(2);
+  k.optimize(x, Floats{4, -4}, {m, r}, step);
+  EXPECT_EQ(x, (Floats{0.5f, 1.5f}));
+  EXPECT_EQ(m, (Floats{2, -2}));
+  EXPECT_EQ(r, (Floats{4, 4}));
+  step.t = 2;
+  k.optimize(x, Floats{4, -4}, {m, r}, step);
+  EXPECT_EQ(m, (Floats{3, -3}));
+  EXPECT_EQ(r, (Floats{7, 7}));
+  EXPECT_NEAR(x[0], 0, 1e-6);  // 1 − 0.75² is exact, its inverse is not
+  EXPECT_NEAR(x[1], 2, 1e-6);
+}
+
+TEST_P(KernelsGolden, ClipLimitsElementsThenTheNorm) {
+  Floats g = {3, -5, 0.5f};
+  clip(k, g, 4, 0);
+  EXPECT_EQ(g, (Floats{3, -4, 0.5f}));
+  Floats h = {3, -4};
+  clip(k, h, 0, 2.5f);  // ‖h‖ = 5
+  EXPECT_EQ(h, (Floats{1.5f, -2}));
+  clip(k, h, 0, 2.5f);  // at the limit: stays
+  EXPECT_EQ(h, (Floats{1.5f, -2}));
+  Floats both = {30, -40};
+  clip(k, both, 4, 5);  // (4, −4), norm √32
+  EXPECT_NEAR(both[0], 4 * 5 / std::sqrt(32.0), 1e-6);
+  EXPECT_EQ(both[0], -both[1]);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinite = std::numeric_limits<float>::infinity();
+  Floats bad(20, nan);
+  clip(k, bad, 1, 0);
+  for (const float element : bad) EXPECT_TRUE(std::isnan(element));
+  bad = {infinite, 1};
+  clip(k, bad, 0, 1);  // a divergence stays visible
+  EXPECT_EQ(bad, (Floats{infinite, 1}));
 }
 
 }  // namespace

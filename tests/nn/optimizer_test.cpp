@@ -83,7 +83,7 @@ TEST(Optimizer, StepsOfAScheduleByHand) {
   alignas(core::kAlignment) const float g[1] = {0.5f};
   const float expected[4] = {0.6f, 0.16f, -0.176f, -0.3852f};
   for (int t = 0; t < 4; ++t) {
-    core::reference_kernels().optimize(x, g, v, optimizer_step(config, t, 4, 1));
+    core::reference_kernels().optimize(x, g, core::Span(v), optimizer_step(config, t, 4, 1));
     EXPECT_NEAR(x[0], expected[t], 1e-6) << t;
   }
 }
@@ -92,7 +92,7 @@ TEST(Optimizer, ValuesOutOfRangeAreConfigErrors) {
   core::Schema schema;
   schema.add(train_table());
   for (const char* bad :
-       {"lr = -1", "momentum = 1.5", "weight_decay = -1", "optimizer = \"adam\"", "lr_policy = \"cosine\"",
+       {"lr = -1", "momentum = 1.5", "weight_decay = -1", "optimizer = \"lion\"", "lr_policy = \"cosine\"",
         "lr_step = 0", "lr_gamma = 0", "lr_power = 0", "warmup_epochs = -1", "warmup_from = -2"}) {
     const auto config = core::Config::parse(schema, std::string("[train]\n") + bad, "test.toml", {});
     ASSERT_FALSE(config) << bad;

@@ -76,7 +76,7 @@ std::string toml(const Case& c) {
 }
 
 std::unique_ptr<Strategy> strategy_of(const Case& c) {
-  return made(toml(c), {.workers = c.workers, .servers = 0, .optimizer = c.optimizer.kind});
+  return made(toml(c), {.workers = c.workers, .servers = 0, .optimizer = c.optimizer});
 }
 
 std::vector<Case> cases() {

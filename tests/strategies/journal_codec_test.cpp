@@ -74,12 +74,21 @@ TEST(JournalCodec, BytesAreThoseOfTheDocument) {
   const auto done = encode(WorkerId{0x0a0b}, ExchangeDone{0x1122, true});
   EXPECT_EQ(done.kind, 0x0106);
   EXPECT_EQ(done.payload, bytes({0x0b, 0x0a, 0, 0, 0x22, 0x11, 0, 0, 0, 0, 0, 0, 1}));
-  const auto step = encode(
-      WorkerId{1},
-      StepDone{2, 1.0, {.kind = core::OptimizerKind::momentum, .lr = 0.5F, .momentum = 1.0F, .weight_decay = 0}});
+  const auto step = encode(WorkerId{1}, StepDone{2,
+                                                 1.0,
+                                                 {.kind = core::OptimizerKind::momentum,
+                                                  .lr = 0.5F,
+                                                  .momentum = 1.0F,
+                                                  .weight_decay = 0,
+                                                  .decay = 0,
+                                                  .epsilon = 0.25F,
+                                                  .clip_value = 2,
+                                                  .clip_norm = 1,
+                                                  .t = 3}});
   EXPECT_EQ(step.kind, 0x0103);
-  EXPECT_EQ(step.payload, bytes({1, 0,    0,    0, 2, 0, 0, 0,    0, 0, 0,    0,    0, 0, 0, 0, 0,
-                                 0, 0xf0, 0x3f, 1, 0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f, 0, 0, 0, 0}));
+  EXPECT_EQ(step.payload, bytes({1,    0,    0,    0, 2, 0,    0,    0, 0,    0,    0,    0, 0, 0, 0, 0, 0, 0, 0xf0,
+                                 0x3f, 1,    0,    0, 0, 0x3f, 0,    0, 0x80, 0x3f, 0,    0, 0, 0, 0, 0, 0, 0, 0,
+                                 0,    0x80, 0x3e, 0, 0, 0,    0x40, 0, 0,    0x80, 0x3f, 3, 0, 0, 0, 0, 0, 0, 0}));
   const auto members = encode(ShardId{0}, ServerEvent{MembershipChanged{{3, {1, 2}}}});
   EXPECT_EQ(members.kind, 0x0202);
   EXPECT_EQ(members.payload, bytes({0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}));
@@ -108,8 +117,8 @@ TEST(JournalCodec, ValuesThatNobodyWritesAreCorrupt) {
     return record;
   };
   const auto step = encode(WorkerId{0}, StepDone{});
-  EXPECT_TRUE(decode_worker_event(with(step, 20, 2)));
-  EXPECT_FALSE(decode_worker_event(with(step, 20, 3))) << "an optimizer that does not exist";
+  EXPECT_TRUE(decode_worker_event(with(step, 20, 5)));
+  EXPECT_FALSE(decode_worker_event(with(step, 20, 6))) << "an optimizer that does not exist";
   EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, ExchangeDone{}), 12, 2))) << "a bool that is 2";
   EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, PeerMail{}), 16, 200)))
       << "a slot kind that does not exist";

@@ -50,6 +50,29 @@ TEST(KernelCall, EachNameRunsItsKernelOnTheRightSlots) {
             (Values{{kParams, 9}, {kGrads, 2}}));
 }
 
+TEST(KernelCall, AdamsSecondStateIsTheNextSlot) {
+  const core::OptimizerStep adam{
+      .kind = core::OptimizerKind::adam, .lr = 0.5F, .momentum = 0.5F, .decay = 0.75F, .epsilon = 0};
+  const auto second = server_state(1);
+  const auto call = optimize(kCenter, kPayload, server_state(0), adam);
+  const auto result = after(call, {{kCenter, 1}, {kPayload, 4}, {server_state(0), 0}, {second, 0}});
+  EXPECT_EQ(result, (std::map<Slot, float>{{kCenter, 0.5F}, {kPayload, 4}, {server_state(0), 2}, {second, 4}}));
+  EXPECT_TRUE(writes(call, second));
+  EXPECT_TRUE(touches(call, second));
+  EXPECT_FALSE(touches(optimize(kCenter, kPayload, server_state(0), {.kind = core::OptimizerKind::rmsprop}), second));
+}
+
+TEST(KernelCall, AStepClipsItsGradientFirst) {
+  const core::OptimizerStep clipped{.lr = 1, .clip_value = 2};
+  const auto step = optimize(kParams, kGrads, kVelocity, clipped);
+  EXPECT_EQ(after(step, {{kParams, 10}, {kGrads, 5}}), (std::map<Slot, float>{{kParams, 8}, {kGrads, 2}}));
+  EXPECT_TRUE(writes(step, kGrads));
+  EXPECT_EQ(after(optimize_delta(kParams, kGrads, kVelocity, clipped), {{kParams, 10}, {kGrads, -5}}),
+            (std::map<Slot, float>{{kParams, 10}, {kGrads, 2}}));
+  EXPECT_EQ(after(clip(kGrads, {.clip_norm = 1}), {{kGrads, -5}}), (std::map<Slot, float>{{kGrads, -1}}));
+  EXPECT_EQ(after(clip(kGrads, {}), {{kGrads, -5}}), (std::map<Slot, float>{{kGrads, -5}}));
+}
+
 /// writes() and touches() against what run() does: a slot changes or is read only if they say so.
 TEST(KernelCall, WritesAndTouchesTellTheTruth) {
   const core::OptimizerStep momentum{.kind = core::OptimizerKind::momentum, .lr = 0.5F, .momentum = 0.5F};

@@ -26,7 +26,8 @@ TEST(Registry, NamesAreUniqueAndFound) {
 /// What a strategy declares is what it makes.
 TEST(Registry, EveryStrategyIsMadeWithItsDefaults) {
   for (const auto& row : registry()) {
-    const auto strategy = made("[strategy]\nname = \"" + row.name + "\"\n");
+    const auto strategy = made("[strategy]\nname = \"" + row.name + "\"\n",
+                               {.workers = 2, .optimizer = {.kind = core::OptimizerKind::nesterov}});
     EXPECT_NE(strategy->worker(), nullptr) << row.name;
     EXPECT_EQ(strategy->server() != nullptr, strategy->needs().servers) << row.name;
     EXPECT_NE(strategy->worker().get(), strategy->worker().get()) << "halves are not shared";

@@ -30,11 +30,27 @@ const std::multimap<std::string, std::string>& variants() {
       {"easgd", "tau = 3\nalpha_worker = 0.9\nalpha_server = 0.1"},
       {"easgd", "tau = 1\noverlap = \"skip\""},
       {"easgd", "tau = 2\noverlap = \"wait\"\nbeta = 0.9"},
+      {"eamsgd", "tau = 2"},
+      {"eamsgd", "tau = 1\noverlap = \"wait\""},
+      {"sync_easgd", "tau = 2"},
+      {"downpour", ""},
+      {"downpour", "n_push = 2\nn_fetch = 3\nstaleness_aware = true"},
+      {"downpour", "n_push = 3\noverlap = \"skip\""},
+      {"downpour", "server_optimizer = \"adam\"\nn_push = 2\noverlap = \"skip\""},
+      {"downpour", "server_optimizer = \"adagrad\""},
+      {"ssp", "s = 0"},
+      {"ssp", "s = 2\nsteps_per_clock = 3"},
+      {"ssp", "s = 1\noverlap = \"wait\""},
   };
   return all;
 }
 
 constexpr std::uint64_t kSchedules = 50;  // for each variant
+
+core::OptimizerStep optimizer_for(const std::string& strategy, const core::OptimizerStep& other) {
+  if (strategy != "eamsgd") return other;
+  return {.kind = core::OptimizerKind::nesterov, .lr = 0.02F, .momentum = 0.8F};
+}
 
 ClusterOptions random_options(std::uint64_t seed) {
   core::Random random{seed, core::Purpose::test, 0};
@@ -90,9 +106,10 @@ TEST(Schedules, EveryVariantIsSoundUnderEverySchedule) {
   for (const auto& [name, options] : variants()) {
     for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
       SCOPED_TRACE(name + ", " + options + ", seed " + std::to_string(seed));
-      const auto company = random_options(seed);
+      auto company = random_options(seed);
+      company.optimizer = optimizer_for(name, company.optimizer);
       expect_sound(*made("[strategy]\nname = \"" + name + "\"\n" + options,
-                         {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer.kind}),
+                         {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer}),
                    company);
       if (HasFailure()) return;  // one schedule is enough to look at
     }
@@ -103,7 +120,10 @@ TEST(Schedules, AnotherSeedIsAnotherRun) {
   for (const auto& [name, options] : variants()) {
     std::set<std::uint64_t> hashes;
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
-      hashes.insert(checked_run(*made("[strategy]\nname = \"" + name + "\"\n" + options), {.seed = seed}));
+      const auto optimizer = optimizer_for(name, {.lr = 0.05F});
+      hashes.insert(
+          checked_run(*made("[strategy]\nname = \"" + name + "\"\n" + options, {.workers = 2, .optimizer = optimizer}),
+                      {.seed = seed, .optimizer = optimizer}));
     }
     EXPECT_EQ(hashes.size(), 3U) << name;
   }
@@ -114,7 +134,9 @@ TEST(Schedules, AsynchronousStrategiesSurviveALossAtAnyMoment) {
     for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
       ClusterOptions company{
           .workers = 4, .servers = 2, .seed = seed, .delays = seed % 2 ? Delays::even : Delays::extreme};
-      const auto strategy = made("[strategy]\nname = \"" + name + "\"\n" + options, {.workers = 4, .servers = 2});
+      company.optimizer = optimizer_for(name, company.optimizer);
+      const auto strategy = made("[strategy]\nname = \"" + name + "\"\n" + options,
+                                 {.workers = 4, .servers = 2, .optimizer = company.optimizer});
       if (strategy->needs().group) continue;
       SCOPED_TRACE(name + ", " + options + ", seed " + std::to_string(seed));
       core::Random random{seed, core::Purpose::test, 1};

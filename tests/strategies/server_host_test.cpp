@@ -114,7 +114,7 @@ TEST(ServerHost, TheVersionCountsUpdatesOfTheCentre) {
     if (request->id == 1) then.apply(copy(kPayload, kCenter), request->id);  // reads the centre
     if (request->id == 2) {
       then.apply(axpy(kCenter, 1, kPayload), request->id);
-      then.apply(scale(state(0), 0.9F));  // writes something else
+      then.apply(scale(server_state(0), 0.9F));  // writes something else
       then.apply(scale(kCenter, 0.5F));
       then.apply(elastic_pair(kPayload, kCenter, 0.5F, 0.5F), request->id);
     }

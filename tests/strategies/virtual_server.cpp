@@ -13,7 +13,7 @@ Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const M
       memory_(start.size()),
       host_(strategy.server(), *this, {.self = self, .membership = membership}, this) {
   memory_.add(kCenter);
-  for (std::uint8_t k = 0; k < strategy.needs().server_states; ++k) memory_.add(state(k));
+  for (std::uint8_t k = 0; k < strategy.needs().server_states; ++k) memory_.add(server_state(k));
   std::copy(start.begin(), start.end(), memory_.use(kCenter).begin());
 }
 

@@ -1,0 +1,161 @@
+#include "strategies/downpour.hpp"
+
+#include <algorithm>
+
+namespace troupe::strategies {
+
+namespace {
+
+// Pushes have even ids, fetches odd ones.
+constexpr ExchangeId push_of(Step step) { return 2 * step; }
+constexpr ExchangeId fetch_of(Step step) { return 2 * step + 1; }
+constexpr bool is_push(ExchangeId id) { return id % 2 == 0; }
+
+}  // namespace
+
+// ---- worker half
+
+void DownpourWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
+  if (rule_.local_steps) {
+    then.apply(optimize_delta(kParams, kGrads, kVelocity, event.optimizer));
+    then.apply(axpy(kParams, 1, kGrads));
+  } else {
+    then.apply(clip(kGrads, event.optimizer));
+  }
+  if (rule_.sum() != kGrads) then.apply(axpy(kAcc, 1, kGrads));
+  ++summed_;
+  if ((event.step + 1) % rule_.n_push == 0) push(event.step, then);
+  if ((event.step + 1) % rule_.n_fetch == 0) fetch(event.step, then);
+  if (rule_.overlap || (!pushing_ && !fetching_)) then.compute();
+}
+
+void DownpourWorker::push(Step step, WorkerActions& then) {
+  if (pushing_) return then.skip();
+  const Slot sum = rule_.sum();
+  if (!rule_.local_steps && summed_ > 1) then.apply(scale(sum, 1.0F / static_cast<float>(summed_)));
+  if (rule_.overlap) {
+    then.apply(copy(staged(0), sum));
+    then.apply(fill(sum, 0));
+  }
+  then.push(push_of(step), rule_.overlap ? staged(0) : sum);
+  pushing_ = true;
+  summed_ = 0;
+}
+
+void DownpourWorker::fetch(Step step, WorkerActions& then) {
+  if (fetching_) return then.skip();
+  then.pull(fetch_of(step), rule_.overlap ? staged(1) : kParams);
+  fetching_ = true;
+}
+
+void DownpourWorker::on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) {
+  if (is_push(event.exchange)) {
+    pushing_ = false;
+    if (!rule_.overlap && rule_.sum() != kGrads) then.apply(fill(kAcc, 0));
+    if (stopped_ && summed_ > 0) push(context.step, then);
+  } else {
+    fetching_ = false;
+    if (rule_.overlap && !event.dropped) then.apply(copy(kParams, staged(1)));
+  }
+  if (!rule_.overlap && !stopped_ && !pushing_ && !fetching_) then.compute();
+}
+
+/// Hands in the steps that no push has carried yet.
+void DownpourWorker::on(const Stopped& event, const WorkerContext&, WorkerActions& then) {
+  stopped_ = true;
+  if (summed_ > 0 && !pushing_) push(event.step, then);
+}
+
+// ---- server half
+
+void DownpourServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
+  if (request.kind == Transfer::pull) {
+    then.apply(copy(kPayload, kCenter), request.id);
+  } else {
+    const auto staleness = static_cast<float>(std::max<Version>(context.version - request.version, 1));
+    const float share = staleness_aware_ ? 1 / staleness : 1;
+    if (optimizer_) {
+      auto step = *optimizer_;
+      step.lr = request.lr * share;
+      step.t = context.version + 1;
+      then.apply(optimize(kCenter, kPayload, server_state(0), step), request.id);
+    } else {
+      then.apply(axpy(kCenter, share, kPayload), request.id);
+    }
+  }
+  then.reply(request.id);
+}
+
+// ---- options
+
+namespace {
+
+const core::Table<DownpourConfig>& downpour_table() {
+  using core::at_least;
+  static const core::Table<DownpourConfig> table{
+      "strategy",
+      {{"n_push", &DownpourConfig::n_push, at_least(1), "local steps between two pushes of their sum"},
+       {"n_fetch", &DownpourConfig::n_fetch, at_least(1), "local steps between two fetches of the centre"},
+       {"server_optimizer", &DownpourConfig::server_optimizer,
+        core::one_of({"none", "sgd", "momentum", "rmsprop", "adagrad", "adam"}),
+        "none: workers step and the server adds; else the server steps, with train's numbers"},
+       {"staleness_aware", &DownpourConfig::staleness_aware, core::anything(),
+        "the server divides a step by its staleness"},
+       {"overlap", &DownpourConfig::overlap, core::one_of({"off", "skip"}),
+        "transfer while computing; skip one that falls due while its like is in flight"}}};
+  return table;
+}
+
+class Downpour final : public Strategy {
+ public:
+  Downpour(const DownpourRule& rule, std::optional<core::OptimizerStep> optimizer, bool staleness_aware)
+      : rule_(rule), optimizer_(optimizer), staleness_aware_(staleness_aware) {}
+  Needs needs() const override {
+    Needs needs{.servers = true, .model = ModelHome::center, .worker_state = WorkerState::discarded};
+    if (rule_.sum() == kAcc) needs.worker_slots.push_back(kAcc);
+    if (rule_.overlap) needs.worker_slots.insert(needs.worker_slots.end(), {staged(0), staged(1)});
+    if (optimizer_) needs.server_states = static_cast<std::uint8_t>(core::state_slots(optimizer_->kind));
+    return needs;
+  }
+  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<DownpourWorker>(rule_); }
+  std::unique_ptr<ServerHalf> server() const override {
+    return std::make_unique<DownpourServer>(optimizer_, staleness_aware_);
+  }
+
+ private:
+  DownpourRule rule_;
+  std::optional<core::OptimizerStep> optimizer_;
+  bool staleness_aware_;
+};
+
+std::optional<core::OptimizerStep> server_optimizer(const std::string& name, const Company& company) {
+  using enum core::OptimizerKind;
+  for (const auto& [known, kind] :
+       {std::pair{"sgd", sgd}, {"momentum", momentum}, {"rmsprop", rmsprop}, {"adagrad", adagrad}, {"adam", adam}}) {
+    if (name != known) continue;
+    auto step = company.optimizer;
+    step.kind = kind;
+    step.clip_value = step.clip_norm = 0;  // the workers clip: a shard sees a slice only
+    return step;
+  }
+  return std::nullopt;
+}
+
+core::Result<std::unique_ptr<Strategy>> make_downpour(const core::Config& config, const Company& company) {
+  const auto options = config.get(downpour_table());
+  const auto optimizer = server_optimizer(options.server_optimizer, company);
+  const DownpourRule rule{.n_push = static_cast<Step>(options.n_push),
+                          .n_fetch = static_cast<Step>(options.n_fetch),
+                          .local_steps = !optimizer,
+                          .overlap = options.overlap == "skip"};
+  return std::make_unique<Downpour>(rule, optimizer, options.staleness_aware);
+}
+
+}  // namespace
+
+StrategyInfo downpour() {
+  return {"downpour", "workers push sums of their steps to the centre and fetch it, each on its own period",
+          [](core::Schema& schema) { schema.add(downpour_table(), "downpour"); }, make_downpour};
+}
+
+}  // namespace troupe::strategies

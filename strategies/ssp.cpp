@@ -1,0 +1,158 @@
+#include "strategies/ssp.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace troupe::strategies {
+
+namespace {
+
+// Pushes have even ids, pulls odd ones; both count the steps that came before.
+constexpr ExchangeId push_of(Step steps) { return 2 * steps; }
+constexpr ExchangeId pull_of(Step steps) { return 2 * steps + 1; }
+constexpr bool is_push(ExchangeId id) { return id % 2 == 0; }
+
+}  // namespace
+
+// ---- worker half
+
+void SspWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
+  then.apply(optimize_delta(kParams, kGrads, kVelocity, event.optimizer));
+  then.apply(axpy(kParams, 1, kGrads));
+  if (rule_.sum() == kAcc) then.apply(axpy(kAcc, 1, kGrads));
+  ++summed_;
+  const Step steps = event.step + 1;
+  if (steps % rule_.steps_per_clock != 0) return then.compute();
+  if (pushing_) {
+    due_ = true;
+    return;
+  }
+  end_clock(steps, then);
+}
+
+void SspWorker::end_clock(Step steps, WorkerActions& then) {
+  push(steps, then);
+  if (rule_.overlap) begin_clock(steps, then);  // else when the push is done
+}
+
+void SspWorker::push(Step steps, WorkerActions& then) {
+  const Slot sum = rule_.sum();
+  if (rule_.overlap) {
+    then.apply(copy(staged(0), sum));
+    if (sum == kAcc) then.apply(fill(kAcc, 0));
+  }
+  then.push(push_of(steps), rule_.overlap ? staged(0) : sum);
+  pushing_ = true;
+  summed_ = 0;
+}
+
+void SspWorker::begin_clock(Step steps, WorkerActions& then) {
+  const Step clock = steps / rule_.steps_per_clock;
+  if (clock <= read_clock_ + rule_.s) return then.compute();
+  answered_ = std::numeric_limits<Step>::max();
+  then.pull(pull_of(steps), kParams);  // waits: ExchangeDone computes
+}
+
+void SspWorker::on(const Replied& event, const WorkerContext&, WorkerActions&) {
+  if (!is_push(event.exchange)) answered_ = std::min(answered_, event.min_clock);
+}
+
+void SspWorker::on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) {
+  if (!is_push(event.exchange)) {
+    read_clock_ = answered_;
+    return then.compute();
+  }
+  pushing_ = false;
+  if (!rule_.overlap && rule_.sum() == kAcc) then.apply(fill(kAcc, 0));
+  if (stopped_) {
+    if (summed_ > 0) push(context.step, then);
+  } else if (due_) {
+    due_ = false;
+    end_clock(context.step, then);
+  } else if (!rule_.overlap) {
+    begin_clock(context.step, then);
+  }
+}
+
+/// Hands in the steps of a clock that will not be completed.
+void SspWorker::on(const Stopped& event, const WorkerContext&, WorkerActions& then) {
+  stopped_ = true;
+  if (summed_ > 0 && !pushing_) push(event.step, then);
+}
+
+// ---- server half
+
+void SspServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
+  if (request.kind == Transfer::push) {
+    then.apply(axpy(kCenter, 1, kPayload), request.id);
+    then.reply(request.id);
+    clocks_[request.worker] = request.clock / rule_.steps_per_clock;
+  } else {
+    then.hold(request.id);
+    held_.push_back(request);
+  }
+  release(context.membership, then);
+}
+
+void SspServer::on(const MembershipChanged& event, const ServerContext&, ServerActions& then) {
+  release(event.membership, then);
+}
+
+/// Answers the pulls that the slowest member's clock allows.
+void SspServer::release(const Membership& membership, ServerActions& then) {
+  Step minimum = std::numeric_limits<Step>::max();
+  for (const auto worker : membership.workers) minimum = std::min(minimum, clocks_[worker]);
+  std::erase_if(held_, [&](const Request& pull) {
+    const Step clock = pull.clock / rule_.steps_per_clock;
+    if (clock > rule_.s && clock - rule_.s > minimum) return false;
+    then.apply(copy(kPayload, kCenter), pull.id);
+    then.reply(pull.id, minimum);
+    return true;
+  });
+}
+
+// ---- options
+
+namespace {
+
+const core::Table<SspConfig>& ssp_table() {
+  static const core::Table<SspConfig> table{
+      "strategy",
+      {{"s", &SspConfig::s, core::at_least(0), "clocks that a worker may be ahead of the slowest"},
+       {"steps_per_clock", &SspConfig::steps_per_clock, core::at_least(1), "local steps that make up a clock"},
+       {"overlap", &SspConfig::overlap, core::one_of({"off", "wait"}),
+        "push while computing; wait for the one before when the next is due"}}};
+  return table;
+}
+
+class Ssp final : public Strategy {
+ public:
+  explicit Ssp(const SspRule& rule) : rule_(rule) {}
+  Needs needs() const override {
+    Needs needs{.servers = true, .in_step = true, .model = ModelHome::center, .worker_state = WorkerState::discarded};
+    if (rule_.sum() == kAcc) needs.worker_slots.push_back(kAcc);
+    if (rule_.overlap) needs.worker_slots.push_back(staged(0));
+    return needs;
+  }
+  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<SspWorker>(rule_); }
+  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<SspServer>(rule_); }
+
+ private:
+  SspRule rule_;
+};
+
+core::Result<std::unique_ptr<Strategy>> make_ssp(const core::Config& config, const Company&) {
+  const auto options = config.get(ssp_table());
+  return std::make_unique<Ssp>(SspRule{.s = static_cast<Step>(options.s),
+                                       .steps_per_clock = static_cast<Step>(options.steps_per_clock),
+                                       .overlap = options.overlap == "wait"});
+}
+
+}  // namespace
+
+StrategyInfo ssp() {
+  return {"ssp", "stale-synchronous: workers push every clock and are at most s clocks ahead of the slowest",
+          [](core::Schema& schema) { schema.add(ssp_table(), "ssp"); }, make_ssp};
+}
+
+}  // namespace troupe::strategies

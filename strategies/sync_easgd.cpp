@@ -1,0 +1,94 @@
+#include "strategies/sync_easgd.hpp"
+
+#include <algorithm>
+
+namespace troupe::strategies {
+
+// ---- worker half
+
+void SyncEasgdWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
+  then.apply(optimize(kParams, kGrads, kVelocity, event.optimizer));
+  if ((event.step + 1) % tau_ != 0) return then.compute();
+  then.push_pull(event.step, kParams);  // waits: ExchangeDone computes
+}
+
+void SyncEasgdWorker::on(const ExchangeDone&, const WorkerContext&, WorkerActions& then) { then.compute(); }
+
+// ---- server half
+
+void SyncEasgdServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
+  round_.emplace(request.worker, request.id);
+  then.hold(request.id);
+  close_if_complete(context.membership, then);
+}
+
+void SyncEasgdServer::on(const MembershipChanged& event, const ServerContext&, ServerActions& then) {
+  close_if_complete(event.membership, then);
+}
+
+/// The round is over when every living member has come. Someone who came and was lost since has still contributed.
+void SyncEasgdServer::close_if_complete(const Membership& membership, ServerActions& then) {
+  const auto& live = membership.workers;
+  const auto came = [this](WorkerId worker) { return round_.contains(worker); };
+  if (round_.empty() || !std::all_of(live.begin(), live.end(), came)) return;
+  std::vector<RequestId> requests;  // in rank order
+  for (const auto& [worker, request] : round_) requests.push_back(request);
+  round_.clear();
+  then.apply(fill(server_state(0), 0));
+  then.apply(axpy(server_state(0), 1, kPayload), requests);
+  then.apply(scale_add(kPayload, 1 - alpha_, alpha_, kCenter), requests);
+  then.apply(scale_add(kCenter, 1 - static_cast<float>(requests.size()) * alpha_, alpha_, server_state(0)));
+  for (const auto request : requests) then.reply(request);
+}
+
+// ---- options
+
+namespace {
+
+const core::Table<SyncEasgdConfig>& sync_easgd_table() {
+  static const core::Table<SyncEasgdConfig> table{
+      "strategy",
+      {{"alpha", &SyncEasgdConfig::alpha, core::between(0, 1), "moving rate; 0: beta / workers"},
+       {"beta", &SyncEasgdConfig::beta, core::between(0, 1), "moving rate of the centre towards the workers' mean"},
+       {"tau", &SyncEasgdConfig::tau, core::at_least(1), "local steps between exchanges"}}};
+  return table;
+}
+
+class SyncEasgd final : public Strategy {
+ public:
+  SyncEasgd(float alpha, Step tau) : alpha_(alpha), tau_(tau) {}
+  Needs needs() const override {
+    return {.servers = true,
+            .in_step = true,
+            .model = ModelHome::center,
+            .worker_state = WorkerState::discarded,
+            .server_states = 1};
+  }
+  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<SyncEasgdWorker>(tau_); }
+  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<SyncEasgdServer>(alpha_); }
+
+ private:
+  float alpha_;
+  Step tau_;
+};
+
+core::Result<std::unique_ptr<Strategy>> make_sync_easgd(const core::Config& config, const Company& company) {
+  const auto options = config.get(sync_easgd_table());
+  const double alpha = options.alpha > 0 ? options.alpha : options.beta / company.workers;
+  if (alpha * company.workers > 1) {
+    return core::fail(core::Errc::config,
+                      config.where("strategy.alpha") +
+                          ": strategy.alpha * cluster.workers is above 1: the centre would overshoot; at most " +
+                          std::to_string(1.0 / company.workers) + ", or leave it out and set strategy.beta");
+  }
+  return std::make_unique<SyncEasgd>(static_cast<float>(alpha), static_cast<Step>(options.tau));
+}
+
+}  // namespace
+
+StrategyInfo sync_easgd() {
+  return {"sync_easgd", "elastic averaging of all workers at the same step",
+          [](core::Schema& schema) { schema.add(sync_easgd_table(), "sync_easgd"); }, make_sync_easgd};
+}
+
+}  // namespace troupe::strategies

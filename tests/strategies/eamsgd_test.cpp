@@ -1,0 +1,74 @@
+/// EAMSGD: what is exchanged is x, never the look-ahead x + μ v.
+#include <gtest/gtest.h>
+
+#include "tests/strategies/made.hpp"
+#include "tests/strategies/virtual_cluster.hpp"
+
+namespace troupe::strategies {
+namespace {
+
+using simulated::Cluster;
+using simulated::Delays;
+using Vector = std::vector<double>;
+
+constexpr core::OptimizerStep kNesterov{.kind = core::OptimizerKind::nesterov, .lr = 0.03F, .momentum = 0.75F};
+
+TEST(Eamsgd, OneWorkerAndTheCentreFollowThePapersThreeLines) {
+  constexpr Step kTau = 3;
+  const auto strategy = made("[strategy]\nname = \"eamsgd\"\ntau = 3\nalpha_worker = 0.5\nalpha_server = 0.25",
+                             {.workers = 1, .servers = 2, .optimizer = kNesterov});
+  Cluster cluster(*strategy,
+                  {.workers = 1, .servers = 2, .steps = 20, .delays = Delays::extreme, .optimizer = kNesterov});
+  cluster.run();
+  std::vector<float> start(cluster.options().floats);
+  cluster.bowl().start(start);
+  Vector x(start.begin(), start.end());
+  Vector c = x;
+  Vector v(x.size());
+  for (Step step = 0; step < 20; ++step) {
+    std::vector<float> ahead(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) ahead[i] = static_cast<float>(x[i] + 0.75 * v[i]);
+    std::vector<float> g(x.size());
+    cluster.bowl().gradient(step, ahead, g);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      v[i] = 0.75 * v[i] - double{kNesterov.lr} * g[i];
+      x[i] += v[i];
+      if ((step + 1) % kTau != 0) continue;
+      const double d = x[i] - c[i];
+      x[i] -= 0.5 * d;
+      c[i] += 0.25 * d;
+    }
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ASSERT_NEAR(cluster.center()[i], c[i], 2e-5) << i;
+    ASSERT_NEAR(cluster.worker(0).params()[i], x[i] + 0.75 * v[i], 2e-5) << i;
+  }
+}
+
+TEST(Eamsgd, OverlapSendsXToo) {
+  // One exchange at the first step: c moves by alpha (x − c) with x = start + v, v = −lr g; nothing of the look-ahead.
+  const auto strategy = made("[strategy]\nname = \"eamsgd\"\ntau = 1\nalpha = 0.5\noverlap = \"skip\"",
+                             {.workers = 1, .servers = 1, .optimizer = kNesterov});
+  std::vector<float> sent;
+  simulated::ClusterOptions options{.workers = 1, .servers = 1, .steps = 3, .optimizer = kNesterov};
+  options.on_server_kernel = [&](const simulated::ServerKernel& kernel) {
+    if (sent.empty()) sent = kernel.payload_before;
+  };
+  Cluster cluster(*strategy, options);
+  cluster.run();
+  std::vector<float> start(cluster.options().floats);
+  cluster.bowl().start(start);
+  std::vector<float> g(start.size());
+  cluster.bowl().gradient(0, start, g);
+  for (std::size_t i = 0; i < start.size(); ++i) ASSERT_NEAR(sent[i], start[i] - kNesterov.lr * g[i], 1e-6);
+}
+
+TEST(Eamsgd, OtherLocalStepsAreRefused) {
+  const auto result = try_make("[strategy]\nname = \"eamsgd\"\n", {.workers = 2});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, core::Errc::config);
+  EXPECT_NE(result.error().message.find("train.optimizer = \"nesterov\""), std::string::npos) << result.error().message;
+}
+
+}  // namespace
+}  // namespace troupe::strategies

@@ -1,0 +1,139 @@
+/// The stale-synchronous bound and its read rule, under random schedules.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "core/random.hpp"
+#include "tests/strategies/made.hpp"
+#include "tests/strategies/virtual_cluster.hpp"
+
+namespace troupe::strategies {
+namespace {
+
+using simulated::Cluster;
+using simulated::ClusterOptions;
+using simulated::Delays;
+
+struct Case {
+  Step s;
+  Step steps_per_clock;
+  std::string overlap;
+  [[nodiscard]] std::string text() const {
+    return "s = " + std::to_string(s) + "\nsteps_per_clock = " + std::to_string(steps_per_clock) + "\noverlap = \"" +
+           overlap + "\"";
+  }
+};
+const std::vector<Case> kCases{{0, 1, "off"},  {1, 1, "off"},  {3, 1, "off"}, {2, 3, "off"},
+                               {0, 1, "wait"}, {2, 1, "wait"}, {1, 2, "wait"}};
+
+ClusterOptions random_company(std::uint64_t seed) {
+  core::Random random{seed, core::Purpose::test, 3};
+  ClusterOptions options{.workers = static_cast<std::uint32_t>(2 + random.below(4)),
+                         .servers = static_cast<std::uint32_t>(1 + random.below(3)),
+                         .steps = 6 + random.below(12),
+                         .seed = seed,
+                         .delays = random.below(3) == 0 ? Delays::even : Delays::extreme};
+  for (std::uint32_t w = 0; w < options.workers; ++w) options.slowdown.push_back(random.uniform(0.5, 6));
+  return options;
+}
+
+/// Follows one run, watching what each worker may have read. A pulled copy of shard k after n pushes there holds those n.
+TEST(Ssp, NobodyIsMoreThanSClocksAheadAndReadsHoldWhatTheyMust) {
+  std::uint64_t waited = 0;
+  for (const auto& c : kCases) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      SCOPED_TRACE(c.text() + "\nseed " + std::to_string(seed));
+      const auto options = random_company(seed);
+      Cluster cluster(
+          *made("[strategy]\nname = \"ssp\"\n" + c.text(), {.workers = options.workers, .servers = options.servers}),
+          options);
+      cluster.run();
+      // Pushes applied at each shard, in its order: how many clocks of each worker its centre holds at each moment.
+      std::map<std::pair<ShardId, Version>, std::vector<Step>> holds;  // by shard and version: clocks per worker
+      for (ShardId s = 0; s < options.servers; ++s) {
+        Version version = 0;
+        std::vector<Step> clocks(options.workers);
+        holds[{s, 0}] = clocks;
+        for (const auto& [shard, event] : cluster.trace().server_events()) {
+          const auto* request = std::get_if<Request>(&event);
+          if (shard != s || !request || request->kind != Transfer::push) continue;
+          clocks[request->worker] = request->clock / c.steps_per_clock;
+          holds[{s, ++version}] = clocks;
+        }
+      }
+      std::map<WorkerId, std::map<ShardId, Version>> read;  // of the parameters that each worker has
+      std::map<WorkerId, std::map<ShardId, Version>> coming;
+      std::vector<Step> clock(options.workers);
+      for (const auto& [worker, event] : cluster.trace().worker_events()) {
+        if (const auto* replied = std::get_if<Replied>(&event); replied && replied->exchange % 2 == 1)
+          coming[worker][replied->shard] = replied->version;
+        if (const auto* done = std::get_if<ExchangeDone>(&event); done && done->exchange % 2 == 1)
+          read[worker] = coming[worker];
+        const auto* step = std::get_if<StepDone>(&event);
+        if (!step) continue;
+        // The step that has just ended belonged to this clock, and was computed with what `read` says.
+        const Step now = step->step / c.steps_per_clock;
+        for (ShardId s = 0; s < options.servers && now > c.s; ++s) {
+          const auto& held = holds.at({s, read[worker].contains(s) ? read[worker][s] : 0});
+          for (WorkerId other = 0; other < options.workers; ++other) {
+            if (other == worker) continue;
+            ASSERT_GE(held[other], now - c.s)
+                << "worker " << worker << " in clock " << now << " on parameters without worker " << other
+                << "'s clock " << now - c.s - 1;
+          }
+        }
+      }
+      for (WorkerId w = 0; w < options.workers; ++w) {
+        const auto& totals = cluster.worker(w).host().totals();
+        EXPECT_LE(totals.staleness_max, (options.workers - 1) * (2 * c.s + 2) + c.s + 1);
+        waited += totals.wait.count() > 0 ? 1 : 0;
+      }
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(waited, 100U) << "hardly anyone ever waited: this tests nothing";
+}
+
+TEST(Ssp, EveryPushCountsOnceAndNothingIsLeftBehind) {
+  for (const auto& c : kCases) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      SCOPED_TRACE(c.text() + "\nseed " + std::to_string(seed));
+      auto options = random_company(seed);
+      std::uint64_t applied = 0;
+      options.on_server_kernel = [&](const simulated::ServerKernel& kernel) {
+        if (!writes(kernel.call, kCenter)) return;
+        ++applied;
+        for (std::size_t i = 0; i < kernel.center.size(); ++i)
+          ASSERT_FLOAT_EQ(kernel.center[i], kernel.center_before[i] + kernel.payload_before[i]);
+      };
+      Cluster cluster(
+          *made("[strategy]\nname = \"ssp\"\n" + c.text(), {.workers = options.workers, .servers = options.servers}),
+          options);
+      cluster.run();
+      const Step clocks =
+          (options.steps + c.steps_per_clock - 1) / c.steps_per_clock;  // the last one perhaps cut short
+      EXPECT_EQ(applied, clocks * options.workers * options.servers);
+      for (WorkerId w = 0; w < options.workers && c.steps_per_clock > 1; ++w)
+        for (const float left : cluster.worker(w).peek(kAcc)) EXPECT_EQ(left, 0);
+    }
+  }
+}
+
+TEST(Ssp, ALostMemberLeavesTheMinimum) {
+  for (const auto& c : kCases) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      ClusterOptions options{.workers = 4,
+                             .servers = 2,
+                             .seed = seed,
+                             .delays = Delays::extreme,
+                             .losses = {{2, std::chrono::milliseconds(9)}}};
+      Cluster cluster(*made("[strategy]\nname = \"ssp\"\n" + c.text(), {.workers = 4, .servers = 2}), options);
+      ASSERT_NO_THROW(cluster.run()) << c.text() << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::strategies

@@ -1,0 +1,83 @@
+/// Synchronous elastic averaging: all workers and the centre against the paper's two lines in double precision.
+#include <gtest/gtest.h>
+
+#include "tests/strategies/made.hpp"
+#include "tests/strategies/virtual_cluster.hpp"
+
+namespace troupe::strategies {
+namespace {
+
+using simulated::Cluster;
+using simulated::ClusterOptions;
+using simulated::Delays;
+using Vector = std::vector<double>;
+
+std::unique_ptr<Strategy> with(const std::string& options, const Company& company) {
+  return made("[strategy]\nname = \"sync_easgd\"\n" + options, company);
+}
+
+TEST(SyncEasgd, EveryoneMovesAsThePaperSays) {
+  for (const std::uint32_t workers : {1U, 2U, 5U}) {
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      SCOPED_TRACE(std::to_string(workers) + " workers, seed " + std::to_string(seed));
+      constexpr Step kTau = 3;
+      const double alpha = 0.9 / workers;
+      Cluster cluster(*with("tau = 3\nbeta = 0.9", {.workers = workers, .servers = 2}),
+                      {.workers = workers, .servers = 2, .steps = 14, .seed = seed, .delays = Delays::extreme});
+      cluster.run();
+      std::vector<float> start(cluster.options().floats);
+      cluster.bowl().start(start);
+      std::vector<Vector> x(workers, Vector(start.begin(), start.end()));
+      Vector c = x[0];
+      for (Step step = 0; step < 14; ++step) {
+        for (std::uint32_t w = 0; w < workers; ++w) {
+          std::vector<float> g(c.size());
+          cluster.bowl().gradient(step * workers + w, std::vector<float>(x[w].begin(), x[w].end()), g);
+          for (std::size_t i = 0; i < c.size(); ++i) x[w][i] -= 0.05 * g[i];
+        }
+        if ((step + 1) % kTau != 0) continue;
+        for (std::size_t i = 0; i < c.size(); ++i) {
+          double pull = 0;
+          for (auto& worker : x) {
+            const double d = worker[i] - c[i];
+            pull += d;
+            worker[i] -= alpha * d;
+          }
+          c[i] += alpha * pull;
+        }
+      }
+      for (std::size_t i = 0; i < c.size(); ++i) {
+        ASSERT_NEAR(cluster.center()[i], c[i], 2e-5) << i;
+        for (std::uint32_t w = 0; w < workers; ++w) ASSERT_NEAR(cluster.worker(w).params()[i], x[w][i], 2e-5) << i;
+      }
+    }
+  }
+}
+
+TEST(SyncEasgd, ResultsDoNotDependOnTheSchedule) {
+  std::vector<float> first;
+  for (const Delays delays : {Delays::even, Delays::extreme}) {
+    Cluster cluster(*with("tau = 2", {.workers = 3, .servers = 2}),
+                    {.workers = 3, .servers = 2, .seed = 1, .delays = delays, .slowdown = {1, 3, 0.5}});
+    cluster.run();
+    if (first.empty()) first = cluster.center();
+    EXPECT_EQ(cluster.center(), first);
+    for (WorkerId w = 0; w < 3; ++w) EXPECT_EQ(cluster.worker(w).host().totals().staleness_max, 0U);
+  }
+}
+
+TEST(SyncEasgd, OneVersionPerRound) {
+  Cluster cluster(*with("tau = 5", {.workers = 3, .servers = 2}), {.workers = 3, .servers = 2, .steps = 20});
+  cluster.run();
+  EXPECT_EQ(cluster.server(0).host().version(), 4U);
+}
+
+TEST(SyncEasgd, AnAlphaThatOvershootsIsRefused) {
+  const auto result = try_make("[strategy]\nname = \"sync_easgd\"\nalpha = 0.5\n", {.workers = 3});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, core::Errc::config);
+  EXPECT_NE(result.error().message.find("strategy.alpha"), std::string::npos) << result.error().message;
+}
+
+}  // namespace
+}  // namespace troupe::strategies
