@@ -135,11 +135,16 @@ struct Console::State {
   void draw() {
     const auto size = region.size();
     std::vector<StyledLine> lines;
-    const std::size_t space = size.rows > 3 ? size.rows - 3 : 1;  // the bar, a count of who is left out, the cursor
+    std::vector<WorkerProgress> latest;
+    for (const Row& r : rows) latest.push_back(r.latest);
+    auto worst = worst_wait_line(latest);
+    const std::size_t others = worst ? 4 : 3;  // a count of who is left out, the longest wait, the bar, the cursor
+    const std::size_t space = size.rows > others ? size.rows - others : 1;
     const std::size_t shown = rows.size() <= space + 1 ? rows.size() : space;
     for (std::size_t i = 0; i < shown; ++i)
       lines.push_back(worker_line(rows[i].latest, rows[i].images_per_s, size.columns));
     if (shown < rows.size()) lines.emplace_back(fmt::format("and {} more workers", rows.size() - shown), Style::dim);
+    if (worst) lines.push_back(std::move(*worst));
     lines.push_back(bar_line(position(), size.columns - 1, unicode));
     region.draw(lines);
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "actors/summary.hpp"
+#include "strategies/host/accounts.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -105,6 +106,54 @@ StyledLine worker_line(const WorkerProgress& worker, double images_per_s, std::s
   return line.add("%]");
 }
 
+std::optional<StyledLine> worst_wait_line(const std::vector<WorkerProgress>& workers) {
+  double most = 0;
+  double share = 0;
+  std::string pair;
+  for (const auto& w : workers) {
+    for (std::size_t column = 0; column < w.waits.size(); ++column) {
+      if (w.waits[column] <= most) continue;
+      most = w.waits[column];
+      share = most / std::max(busy_s(w), most);
+      const bool server = column >= workers.size();
+      pair = fmt::format("worker {} for {} {}", w.worker, server ? "server" : "worker",
+                         server ? column - workers.size() : column);
+    }
+  }
+  if (share < 0.01) return std::nullopt;
+  StyledLine line("longest wait", Style::bold);
+  return line.add(fmt::format("  {}: {:.1f} s, ", pair, most))
+      .add(fmt::format("{:.0f} % of its time", 100 * share), standing_still(static_cast<int>(100 * share)));
+}
+
+StyledLine staleness_line(const WorkerProgress& worker) {
+  const auto& edges = strategies::StalenessHistogram::kEdges;
+  constexpr std::size_t kMostBins = 7;  // fits 80 columns; what is above goes into the last
+  StyledLine line(fmt::format("{:>6}", worker.worker), Style::bold);
+  std::vector<double> counts;
+  std::vector<std::string> names;
+  for (std::size_t bin = 0; bin < worker.staleness.size() && bin < edges.size(); ++bin) {
+    const auto count = static_cast<double>(worker.staleness[bin]);
+    if (count == 0) continue;
+    const bool last = names.size() == kMostBins;
+    if (last) {
+      counts.back() += count;
+      const auto& name = names.back();
+      names.back() = name.substr(0, name.find_first_of("-+")) + "+";
+      continue;
+    }
+    const bool open = bin + 1 == edges.size();
+    const bool single = !open && edges[bin + 1] == edges[bin] + 1;
+    counts.push_back(count);
+    names.push_back(open     ? fmt::format("{}+", edges[bin])
+                    : single ? fmt::format("{}", edges[bin])
+                             : fmt::format("{}-{}", edges[bin], edges[bin + 1] - 1));
+  }
+  const auto shares = percentages(counts);
+  for (std::size_t i = 0; i < shares.size(); ++i) line.add(fmt::format("  {}: {}%", names[i], shares[i]));
+  return line;
+}
+
 StyledLine bar_line(const Position& position, std::size_t columns, bool unicode) {
   const std::string before = fmt::format("epoch {}/{}  ", position.epoch, position.epochs);
   const std::string after =
@@ -160,6 +209,13 @@ std::vector<StyledLine> closing_table(const RunEnd& end, const std::string& dire
     if (s.per_worker.size() > 1)
       lines.push_back(closing_row("all", average_time(s.per_worker), s.images_per_s,
                                   measured ? staleness_text(s.staleness_mean, s.staleness_max) : "-"));
+    if (auto worst = worst_wait_line(s.per_worker)) lines.push_back(std::move(*worst));
+    if (std::ranges::any_of(s.per_worker,
+                            [](const auto& w) { return !w.staleness.empty() && w.staleness_count > 0; })) {
+      lines.emplace_back("updates by staleness, in versions of the centre:", Style::dim);
+      for (const auto& w : s.per_worker)
+        if (w.staleness_count > 0) lines.push_back(staleness_line(w));
+    }
   }
   if (std::isfinite(s.test_accuracy)) {  // it is NaN until the first evaluation
     StyledLine result(fmt::format("test accuracy {}", percent(s.test_accuracy)),

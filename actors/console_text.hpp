@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,17 @@ struct Position {
 [[nodiscard]] StyledLine started_line(const RunStarted& run);
 /// Shorter when there are few columns.
 [[nodiscard]] StyledLine worker_line(const WorkerProgress& worker, double images_per_s, std::size_t columns);
+/// Who waits longest for whom, and for which share of its time; nothing when that is below a hundredth.
+[[nodiscard]] std::optional<StyledLine> worst_wait_line(const std::vector<WorkerProgress>& workers);
+/// How stale a worker's updates were, in versions of the centre: "0 12 %  1 60 %  2 28 %".
+[[nodiscard]] StyledLine staleness_line(const WorkerProgress& worker);
 /// The bar takes what `columns` leaves; `unicode` draws it with line characters instead of = and -.
 [[nodiscard]] StyledLine bar_line(const Position& position, std::size_t columns, bool unicode);
 [[nodiscard]] StyledLine progress_line(const Position& position, std::uint64_t steps, double loss);
 [[nodiscard]] StyledLine epoch_line(const EpochReport& report);
 [[nodiscard]] StyledLine note_line(const Note& note);
-/// Head, a row per worker (staleness: mean and, in brackets, the greatest), and what the run came to. Fits 80 columns.
+/// Head, a row per worker (staleness: mean and, in brackets, the greatest), who waited most for whom, the staleness of each
+/// worker's updates, and what the run came to. Fits 80 columns.
 [[nodiscard]] std::vector<StyledLine> closing_table(const RunEnd& end, const std::string& directory);
 
 }  // namespace troupe::actors

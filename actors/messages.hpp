@@ -117,6 +117,7 @@ struct StepEnd {};
 struct ShardMessage {
   strategies::ShardId shard = 0;
   strategies::Request request;
+  std::int64_t sent_ns = 0;  // the sender's clock, which is the server's too within one process; 0: unknown
 };
 struct ShardAnswer {
   strategies::ShardReply reply;

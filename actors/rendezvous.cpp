@@ -14,12 +14,14 @@ void Rendezvous::begin(Key key, Task task, Lent slice, core::Duration now) {
   entry.began = now;
   entry.parts.emplace(self_, std::move(slice));
   entry.last_part = now;
+  entry.last_worker = self_;
 }
 
 void Rendezvous::offered(Key key, WorkerId from, Lent slice, core::Duration now) {
   auto& entry = entries_[key];
   entry.parts.emplace(from, std::move(slice));
   entry.last_part = now;
+  entry.last_worker = from;
 }
 
 void Rendezvous::share_done(Key key, WorkerId from) { entries_[key].done.push_back(from); }
@@ -51,7 +53,7 @@ std::optional<Rendezvous::Finished> Rendezvous::finish(Key key) {
   if (found == entries_.end()) return {};
   const auto& entry = found->second;
   if (!entry.worked || entry.done.size() < entry.task->group.size()) return {};
-  const Finished finished{key.second, entry.task->slot, entry.last_part - entry.began};
+  const Finished finished{key.second, entry.task->slot, entry.last_part - entry.began, entry.last_worker};
   entries_.erase(found);
   return finished;
 }

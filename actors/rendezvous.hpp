@@ -40,7 +40,8 @@ class Rendezvous {
   struct Finished {
     strategies::ExchangeId exchange = 0;
     strategies::Slot slot;
-    core::Duration waited{0};  // from this member's part to the last one's
+    core::Duration waited{0};       // from this member's part to the last one's
+    strategies::WorkerId last = 0;  // whose part that was
   };
   /// The collective `key`, once all shares are done; it is forgotten then.
   [[nodiscard]] std::optional<Finished> finish(Key key);
@@ -57,6 +58,7 @@ class Rendezvous {
     std::vector<strategies::WorkerId> done;
     core::Duration began{0};
     core::Duration last_part{0};
+    strategies::WorkerId last_worker = 0;
     bool worked = false;
   };
   strategies::WorkerId self_;

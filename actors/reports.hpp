@@ -41,10 +41,12 @@ struct WorkerProgress {
   std::uint64_t dropped = 0;
   std::uint64_t skipped = 0;
   std::uint64_t bytes = 0;          // exchanged, both ways
-  std::uint64_t staleness_sum = 0;  // over `staleness_count` answers of shards, in versions of the centre
+  std::uint64_t staleness_sum = 0;  // over `staleness_count` updates of shards, in versions of the centre
   std::uint64_t staleness_count = 0;
   std::uint64_t staleness_max = 0;
-  std::vector<std::uint64_t> done;  // leases finished since the last report
+  std::vector<std::uint64_t> staleness{};  // updates by bin of strategies::StalenessHistogram
+  std::vector<double> waits{};             // seconds of wait_s by whom it stood still for: workers, then servers
+  std::vector<std::uint64_t> done{};       // leases finished since the last report
 };
 
 /// An evaluation of the model, at the end of an epoch or of the run.

@@ -1,5 +1,6 @@
 #include "actors/server.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -32,7 +33,8 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     auto request = message.request;
     request.id = ++last_request_;
     payloads_.emplace(request.id, slice);
-    host_->request(request);
+    const auto queued = message.sent_ns > 0 ? now() - core::Duration{message.sent_ns} : core::Duration{0};
+    host_->request(request, std::max(queued, core::Duration{0}));
     if (journal_.large()) flush();
   }
 

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "strategies/host/accounts.hpp"
+
 namespace troupe::actors {
 namespace {
 
@@ -89,6 +91,12 @@ std::string to_json(const Summary& s) {
               {"staleness_max", s.staleness_max},
               {"skipped", s.exchange_skipped}}},
             {"center_hash", s.center_hash}};
+  json["waits"] = {{"workers", s.workers}, {"servers", s.servers}, {"seconds", Json::array()}};
+  json["staleness"] = {{"edges", strategies::StalenessHistogram::kEdges}, {"workers", Json::array()}};
+  for (const auto& worker : s.per_worker) {
+    json["waits"]["seconds"].push_back(worker.waits);
+    json["staleness"]["workers"].push_back(worker.staleness);
+  }
   auto& workers = json["per_worker"] = Json::array();
   for (const auto& worker : s.per_worker) add_sums(workers.emplace_back(Json::object()), worker);
   return one_line(json);
@@ -114,6 +122,8 @@ std::string to_json(const WorkerProgress& p, double at_s) {
   Json json = line("worker", at_s);
   add_sums(json, p);
   const auto recent = static_cast<double>(p.recent_samples);
+  json["waits"] = p.waits;
+  json["staleness"] = p.staleness;
   json["recent"] = {{"samples", p.recent_samples},
                     {"loss", p.recent_samples > 0 ? Json(p.loss) : Json(nullptr)},
                     {"accuracy", p.recent_samples > 0 ? Json(static_cast<double>(p.top1) / recent) : Json(nullptr)}};

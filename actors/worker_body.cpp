@@ -151,10 +151,11 @@ void WorkerBody::deadline_reached(strategies::DeadlineId id) {
 
 void WorkerBody::send(const strategies::ShardRequest& request) {
   const auto slice = transport::slice_of(slots_->view(request.slot).size(), request.shard, company_.servers.size());
-  auto& asked = asked_.try_emplace(request.request.exchange, Asked{now(), request.slot}).first->second;
+  const auto sent = now();
+  auto& asked = asked_.try_emplace(request.request.exchange, Asked{sent, request.slot}).first->second;
   ++asked.parts_left;
   progress_.bytes += slice.count * sizeof(float) * (request.request.kind == strategies::Transfer::push_pull ? 2 : 1);
-  helping_.send(self_, company_.servers[request.shard], ShardMessage{request.shard, request.request},
+  helping_.send(self_, company_.servers[request.shard], ShardMessage{request.shard, request.request, sent.count()},
                 slots_->lend(request.slot, slice.offset, slice.count));
 }
 
@@ -223,7 +224,7 @@ void WorkerBody::settle() {
     const auto finished = finished_.front();
     finished_.pop_front();
     if (finished.slot == strategies::kParams) replica_->parameters_written();
-    host_->reduced(finished.exchange, finished.waited);
+    host_->reduced(finished.exchange, finished.waited, finished.last);
   }
   if (host_ && !host_->computing())
     helping_.help();  // nothing to do until the answer is there
@@ -271,7 +272,13 @@ void WorkerBody::report() {
   progress_.dropped = totals.dropped;
   progress_.skipped = totals.skipped;
   progress_.staleness_sum = totals.staleness_sum;
-  progress_.staleness_count = totals.parts;
+  progress_.staleness_count = totals.updates;
+  progress_.staleness.assign(totals.staleness.counts().begin(), totals.staleness.counts().end());
+  progress_.waits.assign(company_.workers.size() + company_.servers.size(), 0);
+  for (const auto& [cause, time] : totals.waits.by_cause()) {
+    const auto column = cause.kind == strategies::Cause::Kind::worker ? cause.id : company_.workers.size() + cause.id;
+    progress_.waits.at(column) = core::seconds(time);
+  }
   progress_.staleness_max = totals.staleness_max;
   self_->send(company_.coordinator, progress_);
   if (!journal_.empty()) self_->send(company_.recorder, journal_.take());

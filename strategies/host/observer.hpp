@@ -18,8 +18,8 @@ struct ExchangeRecord {
   Duration transfer{0};       ///< from sending to the last answer
   Version staleness_max = 0;  ///< over the shards, in versions of the centre
   Version staleness_sum = 0;
-  std::uint32_t parts = 0;  ///< shards that answered
-  Step delay = 0;           ///< steps between sending and applying (overlap)
+  std::uint32_t updates = 0;  ///< shards that applied it: none for a pull
+  Step delay = 0;             ///< steps between sending and applying (overlap)
   Outcome outcome = Outcome::applied;
 };
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/clock.hpp"
 #include "strategies/host/actions.hpp"
@@ -84,7 +85,9 @@ struct ShardReply {
   Version staleness = 0;  ///< versions that the worker had not seen when its request was handled
   Step min_clock = 0;
   bool dropped = false;
-  Duration held{0};  ///< from arrival to the event that answered it: waiting for others
+  Duration queued{0};              ///< from sending until the server turned to it, where both have one clock
+  Duration held{0};                ///< from then to the event that answered it: waiting for others
+  std::optional<WorkerId> last{};  ///< whose request that event was; none: another event
 };
 
 /// Every server has these. Later answers: ServerHost::request(), deadline_passed().

@@ -14,18 +14,22 @@ ServerHost::ServerHost(std::unique_ptr<ServerHalf> half, ServerPort& port, Serve
       observer_(observer),
       version_(options_.version) {}
 
-void ServerHost::request(const Request& request) {
+void ServerHost::request(const Request& request, Duration queued) {
   const auto text = "server host: request " + std::to_string(request.id);
   if (request.id == 0) throw std::logic_error(text + ": ids begin at 1");
   if (request.version > version_)
     throw std::logic_error(text + " has seen a version that shard " + std::to_string(options_.self) + " never had");
   const auto now = port_.now();
-  if (!open_.emplace(request.id, Open{.request = request, .arrived = now, .staleness = version_ - request.version})
+  if (!open_
+           .emplace(request.id,
+                    Open{.request = request, .queued = queued, .arrived = now, .staleness = version_ - request.version})
            .second) {
     throw std::logic_error(text + " arrived twice");
   }
   ++totals_.requests;
+  last_ = request.worker;
   tell(request, now);
+  last_.reset();
   const auto left = open_.find(request.id);
   if (left != open_.end() && !left->second.held) {
     throw std::logic_error("strategy: a request was neither answered nor held nor dropped");
@@ -99,7 +103,9 @@ void ServerHost::answer(RequestId id, Step min_clock, bool dropped) {
                          .staleness = open.staleness,
                          .min_clock = min_clock,
                          .dropped = dropped,
-                         .held = now_ - open.arrived};
+                         .queued = open.queued,
+                         .held = now_ - open.arrived,
+                         .last = last_};
   open_.erase(id);
   ++totals_.replies;
   port_.reply(reply);

@@ -33,7 +33,8 @@ class ServerHost {
              ServerObserver* observer = nullptr);
 
   // From the server's port.
-  void request(const Request& request);
+  /// `queued`: how long the request lay in the port's queue, as far as the port knows.
+  void request(const Request& request, Duration queued = Duration{0});
   void membership_changed(const Membership& membership);
   void deadline_passed(DeadlineId id);
 
@@ -45,6 +46,7 @@ class ServerHost {
  private:
   struct Open {
     Request request;
+    Duration queued{0};
     Duration arrived{0};
     Version staleness = 0;
     bool worked_on = false;
@@ -70,7 +72,8 @@ class ServerHost {
   std::map<RequestId, Open> open_;
   ServerTotals totals_;
   Version version_;
-  Duration now_{0};  // when the event being handled began
+  Duration now_{0};               // when the event being handled began
+  std::optional<WorkerId> last_;  // whose request it is
   bool telling_ = false;
 };
 

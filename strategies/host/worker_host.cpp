@@ -55,7 +55,7 @@ void WorkerHost::step_done(double epoch, const core::OptimizerStep& optimizer) {
   computing_ = false;
   blocked_ = true;
   blocked_since_ = ports_.worker.now();
-  longest_wait_ = local_ = Duration{0};
+  longest_ = local_ = Duration{0};
   epoch_ = epoch;
   lr_ = optimizer.lr;
   tell_late();
@@ -86,7 +86,9 @@ void WorkerHost::tell_late() {
 }
 
 void WorkerHost::replied(const ShardReply& reply) { arrive(reply); }
-void WorkerHost::reduced(ExchangeId exchange, Duration waited) { arrive(Reduced{exchange, waited}); }
+void WorkerHost::reduced(ExchangeId exchange, Duration waited, WorkerId last) {
+  arrive(Reduced{exchange, waited, last});
+}
 void WorkerHost::peer_mail(const PeerMail& mail) { arrive(mail); }
 void WorkerHost::membership_changed(const Membership& membership) { arrive(MembershipChanged{membership}); }
 void WorkerHost::deadline_passed(DeadlineId id) { arrive(DeadlinePassed{id}); }
@@ -115,14 +117,17 @@ void WorkerHost::handle(const ShardReply& reply, Duration at) {
   // Only an answer with the centre in it shows the worker a version; replies may overtake each other.
   auto& version = versions_[reply.shard];
   if (flight.kind != Transfer::push && !reply.dropped) version = std::max(version, reply.version);
-  flight.held = std::max(flight.held, reply.held);
+  const Cause holder = reply.last ? Cause{Cause::Kind::worker, *reply.last} : Cause{Cause::Kind::server, reply.shard};
+  const Wait wait{.queued = reply.queued, .server = reply.shard, .held = reply.held, .holder = holder};
+  if (wait.total() > flight.wait.total()) flight.wait = wait;
   auto& record = flight.record;
   if (reply.dropped) {
     record.outcome = Outcome::dropped;
-  } else {
+  } else if (flight.kind != Transfer::pull) {
     record.staleness_sum += reply.staleness;
     record.staleness_max = std::max(record.staleness_max, reply.staleness);
-    ++record.parts;
+    ++record.updates;
+    totals_.staleness.add(reply.staleness);
   }
   const bool last = --flight.parts_left == 0;
   tell(Replied{reply.exchange, reply.shard, reply.version, reply.min_clock});
@@ -134,7 +139,7 @@ void WorkerHost::handle(const Reduced& reduced, Duration at) {
   if (found == flights_.end() || !found->second.collective) {
     throw std::logic_error("worker host: a collective ended that is not in flight");
   }
-  found->second.held = std::max(found->second.held, reduced.waited);
+  found->second.wait = {.held = reduced.waited, .holder = {Cause::Kind::worker, reduced.last}};
   land(reduced.exchange, at);
 }
 
@@ -168,14 +173,17 @@ void WorkerHost::land(ExchangeId id, Duration at) {
   record.delay = step_ - record.step;
   if (blocked_) {
     record.blocked = std::max(at - std::max(blocked_since_, flight.began), Duration{0});
-    record.wait = std::min(flight.held, record.blocked);
-    longest_wait_ = std::max(longest_wait_, record.wait);
+    record.wait = std::min(flight.wait.total(), record.blocked);
+    if (record.wait > longest_) {
+      longest_ = record.wait;
+      longest_wait_ = flight.wait;
+    }
   }
   const bool dropped = record.outcome == Outcome::dropped;
   ++(dropped ? totals_.dropped : totals_.exchanges);
   totals_.staleness_sum += record.staleness_sum;
   totals_.staleness_max = std::max(totals_.staleness_max, record.staleness_max);
-  totals_.parts += record.parts;
+  totals_.updates += record.updates;
   if (observer_) observer_->exchanged(record);
   tell(ExchangeDone{id, dropped});
 }
@@ -210,8 +218,9 @@ void WorkerHost::execute(const Compute&) {
   }
   if (blocked_) {
     const auto stood = ports_.worker.now() - blocked_since_ - local_;
-    const auto wait = std::min(stood, longest_wait_);
+    const auto wait = std::min(stood, longest_);
     totals_.wait += wait;
+    totals_.waits.add(wait, longest_wait_);
     totals_.exchange += stood - wait;
     blocked_ = false;
   }

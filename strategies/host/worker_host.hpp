@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "strategies/host/accounts.hpp"
 #include "strategies/host/half.hpp"
 #include "strategies/host/observer.hpp"
 #include "strategies/host/port.hpp"
@@ -29,12 +30,14 @@ struct WorkerTotals {
   std::uint64_t exchanges = 0;  ///< with all shards asked, collectives, and messages to peers
   std::uint64_t dropped = 0;
   std::uint64_t skipped = 0;
-  Version staleness_sum = 0;  ///< over `parts`
+  Version staleness_sum = 0;  ///< over `updates`
   Version staleness_max = 0;
-  std::uint64_t parts = 0;
-  Duration exchange{0};  ///< blocked, and bytes or kernels were being worked on
-  Duration wait{0};      ///< blocked, and waiting for others
-  Duration local{0};     ///< kernels on the worker's own slots: the optimizer, copies, what an answer changes
+  std::uint64_t updates = 0;       ///< applied by shards: answers that were no mere pull
+  StalenessHistogram staleness{};  ///< of them
+  Duration exchange{0};            ///< blocked, and bytes or kernels were being worked on
+  Duration wait{0};                ///< blocked, and waiting for others
+  WaitAccount waits{};             ///< the same, by cause
+  Duration local{0};               ///< kernels on the worker's own slots: the optimizer, copies, what an answer changes
 };
 
 class WorkerHost {
@@ -55,8 +58,8 @@ class WorkerHost {
   /// Instead of a step: there are no batches any more. What arrives from now on is told at once.
   void stop();
   void replied(const ShardReply& reply);
-  /// A Reduce or Broadcast is done; `waited` is how long the last member let the others wait.
-  void reduced(ExchangeId exchange, Duration waited);
+  /// A Reduce or Broadcast is done; `waited` is how long `last`, the last member, let this one wait.
+  void reduced(ExchangeId exchange, Duration waited, WorkerId last = 0);
   void peer_mail(const PeerMail& mail);
   void membership_changed(const Membership& membership);
   void deadline_passed(DeadlineId id);
@@ -82,12 +85,13 @@ class WorkerHost {
     std::vector<bool> waiting;  // per shard asked: its answer is to come
     ShardId parts_left = 0;
     Duration began{0};
-    Duration held{0};  // the longest that a part of it waited for others
+    Wait wait;  // the longest of its parts
     ExchangeRecord record;
   };
   struct Reduced {
     ExchangeId exchange = 0;
     Duration waited{0};
+    WorkerId last = 0;
   };
   /// What may arrive while the worker computes.
   using Arrival = std::variant<ShardReply, Reduced, PeerMail, SendSkipped, MembershipChanged, DeadlinePassed>;
@@ -145,8 +149,9 @@ class WorkerHost {
   bool in_bucket_ = false;
   bool blocked_ = false;  // neither computing nor told to
   Duration blocked_since_{0};
-  Duration longest_wait_{0};  // of the exchanges that ended since blocked_since_
-  Duration local_{0};         // own kernels since blocked_since_: work, not standing still
+  Duration longest_{0};  // wait, among what came while it stood still
+  Wait longest_wait_;    // the whole wait that this is the last part of
+  Duration local_{0};    // own kernels since blocked_since_: work, not standing still
 };
 
 }  // namespace troupe::strategies

@@ -291,6 +291,27 @@ TEST(ConsoleTextTest, WideTerminalsShowMoreOfAWorker) {
   EXPECT_LE(worker_line(even, 12'345, 110).columns(), 110u);
 }
 
+TEST(ConsoleTextTest, TheLongestWaitNamesBothSides) {
+  std::vector<WorkerProgress> workers{worker(0, 1000), worker(1, 1000)};  // 10 s each
+  EXPECT_FALSE(worst_wait_line(workers));
+  workers[0].waits = {0, 0.09, 0.02};
+  EXPECT_FALSE(worst_wait_line(workers)) << "less than a hundredth";
+  workers[1].waits = {0.1, 0, 2.5};
+  EXPECT_EQ(worst_wait_line(workers)->render(80, false),
+            "longest wait  worker 1 for server 0: 2.5 s, 25 % of its time");
+  workers[0].waits = {0, 3, 0};
+  EXPECT_EQ(worst_wait_line(workers)->render(80, false),
+            "longest wait  worker 0 for worker 1: 3.0 s, 30 % of its time");
+}
+
+TEST(ConsoleTextTest, StalenessIsAShareOfUpdates) {
+  auto w = worker(3, 100);
+  w.staleness = {1, 2, 0, 0, 1};
+  EXPECT_EQ(staleness_line(w).render(80, false), "     3  0: 25%  1: 50%  4-5: 25%");
+  w.staleness.assign(21, 10);
+  EXPECT_EQ(staleness_line(w).render(80, false), "     3  0: 5%  1: 5%  2: 5%  3: 5%  4-5: 5%  6-7: 4%  8+: 71%");
+}
+
 TEST(ConsoleTextTest, PercentagesAddUp) {
   EXPECT_EQ(percentages({1, 1, 1}), (std::vector<int>{34, 33, 33}));
   EXPECT_EQ(percentages({0, 0}), (std::vector<int>{0, 0}));

@@ -30,6 +30,8 @@ WorkerProgress worker(std::uint32_t rank) {
           .staleness_sum = 30,
           .staleness_count = 20,
           .staleness_max = 3,
+          .staleness = {5, 10, 4, 1},
+          .waits = {0, 0.4, 0.1},
           .done = {}};
 }
 
@@ -57,9 +59,9 @@ using Keys = std::vector<std::string>;
 
 TEST(SummaryTest, KeysAndTheirOrderAreTheContract) {
   const auto json = Json::parse(to_json(summary()));
-  EXPECT_EQ(keys(json),
-            (Keys{"run", "strategy", "model", "dataset", "device", "precision", "workers", "servers", "epochs", "steps",
-                  "samples", "wall_s", "train", "test", "time", "exchange", "center_hash", "per_worker"}));
+  EXPECT_EQ(keys(json), (Keys{"run",     "strategy", "model",       "dataset", "device",    "precision", "workers",
+                              "servers", "epochs",   "steps",       "samples", "wall_s",    "train",     "test",
+                              "time",    "exchange", "center_hash", "waits",   "staleness", "per_worker"}));
   EXPECT_EQ(keys(json["train"]), (Keys{"loss", "images_per_s"}));
   EXPECT_EQ(keys(json["test"]), (Keys{"loss", "accuracy", "top5"}));
   EXPECT_EQ(keys(json["time"]), (Keys{"compute_s", "exchange_s", "wait_s", "load_s"}));
@@ -67,6 +69,10 @@ TEST(SummaryTest, KeysAndTheirOrderAreTheContract) {
   EXPECT_EQ(json["device"], "cpu");
   EXPECT_EQ(json["test"]["accuracy"], 0.9891);
   EXPECT_EQ(json["exchange"]["skipped"], 4);
+  EXPECT_EQ(json["waits"],
+            Json::parse(R"({"workers": 2, "servers": 1, "seconds": [[0.0, 0.4, 0.1], [0.0, 0.4, 0.1]]})"));
+  EXPECT_EQ(json["staleness"]["workers"][1], (std::vector<int>{5, 10, 4, 1}));
+  EXPECT_EQ(json["staleness"]["edges"][5], 6);
   EXPECT_EQ(json["center_hash"], "xxh3:0123456789abcdef");
 }
 

@@ -157,7 +157,7 @@ TEST(EasgdExchange, EachExchangeIsAppliedOncePerShardAndNoneIsLost) {
           EXPECT_EQ(host.totals().skipped, 0U);
         }
         EXPECT_EQ(host.totals().dropped, 0U);
-        EXPECT_EQ(host.totals().parts, 2 * host.totals().exchanges);
+        EXPECT_EQ(host.totals().updates, 2 * host.totals().exchanges);
         exchanges += host.totals().exchanges;
       }
       EXPECT_EQ(company.kernels.size(), 2 * exchanges);

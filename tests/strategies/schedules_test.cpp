@@ -85,6 +85,14 @@ std::uint64_t checked_run(const Strategy& strategy, const ClusterOptions& option
     }
   }
   for (WorkerId w = 0; w < options.workers; ++w) {
+    const auto& totals = cluster.worker(w).host().totals();
+    Duration laid{0};
+    for (const auto& [cause, time] : totals.waits.by_cause()) laid += time;
+    EXPECT_EQ(laid, totals.wait) << "a wait that nobody caused";
+    EXPECT_EQ(totals.waits.by_cause().count({Cause::Kind::worker, w}), 0U) << "who waits for itself";
+    std::uint64_t binned = 0;
+    for (const auto count : totals.staleness.counts()) binned += count;
+    EXPECT_EQ(binned, totals.updates);
     for (const float value : cluster.worker(w).params()) EXPECT_TRUE(std::isfinite(value)) << "read what nobody wrote";
   }
   for (const float value : cluster.center()) EXPECT_TRUE(std::isfinite(value));

@@ -32,7 +32,7 @@ void Collectives::ask(WorkerId worker, Step step, ExchangeId id, const Task& tas
   ++performed_;
   for (auto& [rank, part] : meeting->parts) {
     network_.send({Traffic::collective, rank, rank}, Order::any,
-                  [done = std::move(part.done), waited = queue_.now() - part.asked] { done(waited); });
+                  [done = std::move(part.done), waited = queue_.now() - part.asked, worker] { done(waited, worker); });
   }
   meetings.erase(meeting);
   if (meetings.empty()) meetings_.erase(key);

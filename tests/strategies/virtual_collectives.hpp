@@ -23,7 +23,7 @@ class Collectives {
     WorkerId root = 0;
     bool operator==(const Task&) const = default;
   };
-  using Done = std::function<void(Duration waited)>;
+  using Done = std::function<void(Duration waited, WorkerId last)>;
 
   Collectives(EventQueue& queue, Network& network, const core::Kernels& kernels) noexcept
       : queue_(queue), network_(network), kernels_(kernels) {}

@@ -151,12 +151,13 @@ void Worker::collective(Step step, ExchangeId id, Collectives::Task task) {
   if (task.group.empty()) task.group = host_.membership().workers;
   const auto range = bucket_range(task.bucket);
   const auto part = memory_.lend(task.slot, range);
-  cluster_.collectives().ask(self_, step, id, task, part, [this, id, slot = task.slot, range](Duration waited) {
-    heard([&] {
-      memory_.give_back(slot, range);
-      host_.reduced(id, waited);
-    });
-  });
+  cluster_.collectives().ask(self_, step, id, task, part,
+                             [this, id, slot = task.slot, range](Duration waited, WorkerId last) {
+                               heard([&] {
+                                 memory_.give_back(slot, range);
+                                 host_.reduced(id, waited, last);
+                               });
+                             });
 }
 
 // ---- peers

@@ -118,7 +118,7 @@ TEST(WorkerHost, OneDroppedPartMakesTheExchangeDropped) {
   EXPECT_TRUE(std::get<ExchangeDone>(s.events.events.at(s.events.events.size() - 2)).dropped);
   EXPECT_EQ(s.host.totals().dropped, 1U);
   EXPECT_EQ(s.host.totals().exchanges, 0U);
-  EXPECT_EQ(s.host.totals().parts, 1U);
+  EXPECT_EQ(s.host.totals().updates, 1U);
   EXPECT_EQ(s.host.totals().staleness_max, 5U) << "what was dropped was not stale: it was not used";
 }
 

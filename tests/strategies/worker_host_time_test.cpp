@@ -110,7 +110,7 @@ TEST(WorkerHostTime, DelayCountsTheStepsBetweenSendingAndApplying) {
   EXPECT_EQ(events.records.at(0).delay, 3U);
   EXPECT_EQ(host.totals().staleness_max, 3U);
   EXPECT_EQ(host.totals().staleness_sum, 3U);
-  EXPECT_EQ(host.totals().parts, 1U);
+  EXPECT_EQ(host.totals().updates, 1U);
 }
 
 TEST(WorkerHostTime, ACollectiveThatWaitedForItsLastMemberIsWait) {
@@ -125,11 +125,68 @@ TEST(WorkerHostTime, ACollectiveThatWaitedForItsLastMemberIsWait) {
   host.start(0);
   host.step_done(0, {});
   ports.clock.advance(10ms);
-  host.reduced(1, 8ms);
+  host.reduced(1, 8ms, 3);
   EXPECT_EQ(host.totals().wait, 8ms);
+  EXPECT_EQ(host.totals().waits.by_cause(), (std::map<Cause, Duration>{{{Cause::Kind::worker, 3}, 8ms}}));
   EXPECT_EQ(host.totals().exchange, 2ms);
   EXPECT_EQ(host.totals().exchanges, 1U);
-  EXPECT_EQ(events.records.at(0).parts, 0U);
+  EXPECT_EQ(events.records.at(0).updates, 0U);
+}
+
+TEST(WorkerHostTime, AWaitIsLaidToWhomTheServerWasBusyWithAndToWhomItHeldFor) {
+  NotingPorts ports(2);
+  WorkerHost host(
+      std::make_unique<ScriptedWorker>([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+        if (std::holds_alternative<StepDone>(event)) return then.push_pull(1, kParams);
+        if (!std::holds_alternative<Replied>(event)) then.compute();
+      }),
+      {ports, &ports}, {});
+  using enum Cause::Kind;
+  host.start(0);
+  host.step_done(0, {});
+  ports.clock.advance(10ms);
+  host.replied({.shard = 0, .exchange = 1, .held = 2ms, .last = 4});
+  host.replied({.shard = 1, .exchange = 1, .queued = 3ms, .held = 5ms, .last = 2});  // the one that counts
+  EXPECT_EQ(host.totals().wait, 8ms);
+  EXPECT_EQ(host.totals().waits.by_cause(), (std::map<Cause, Duration>{{{worker, 2}, 5ms}, {{server, 1}, 3ms}}));
+
+  host.step_done(0, {});
+  ports.clock.advance(6ms);  // it stood still for less than the request took: the last part of it
+  host.replied({.shard = 0, .exchange = 1});
+  host.replied({.shard = 1, .exchange = 1, .queued = 3ms, .held = 5ms});  // no request let it go: the shard's doing
+  EXPECT_EQ(host.totals().wait, 14ms);
+  EXPECT_EQ(host.totals().waits.by_cause(), (std::map<Cause, Duration>{{{worker, 2}, 5ms}, {{server, 1}, 9ms}}));
+}
+
+TEST(WorkerHostTime, APullIsNoUpdateAndHasNoStaleness) {
+  NotingPorts ports;
+  WorkerHost host(
+      std::make_unique<ScriptedWorker>([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+        const auto* done = std::get_if<StepDone>(&event);
+        if (done && done->step == 0) return then.pull(1, kParams);
+        if (done) return then.push(2, kGrads);
+        if (!std::holds_alternative<Replied>(event)) then.compute();
+      }),
+      {ports, &ports}, {});
+  host.start(0);
+  host.step_done(0, {});
+  host.replied({.shard = 0, .exchange = 1, .staleness = 9});
+  EXPECT_EQ(host.totals().updates, 0U);
+  host.step_done(0, {});
+  host.replied({.shard = 0, .exchange = 2, .staleness = 5});
+  EXPECT_EQ(host.totals().updates, 1U);
+  EXPECT_EQ(host.totals().staleness_max, 5U);
+  EXPECT_EQ(host.totals().staleness.counts()[4], 1U);  // 4 ≤ 5 < 6
+}
+
+TEST(StalenessHistogram, BinsAreHalfOpenAndTheLastIsOpen) {
+  StalenessHistogram histogram;
+  for (const Version staleness : {0, 1, 3, 4, 5, 6, 1023, 1024, 1'000'000}) histogram.add(staleness);
+  const auto& counts = histogram.counts();
+  EXPECT_EQ((std::vector<std::uint64_t>(counts.begin(), counts.begin() + 6)),
+            (std::vector<std::uint64_t>{1, 1, 0, 1, 2, 1}));
+  EXPECT_EQ(counts[19], 1U);
+  EXPECT_EQ(counts[20], 2U);
 }
 
 }  // namespace

@@ -1,0 +1,61 @@
+/// What hosts keep of waits and staleness, for the figures that users see. Plain values and pure functions.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "strategies/host/types.hpp"
+
+namespace troupe::strategies {
+
+/// Whom a wait is laid to: the worker that the others waited for, or the server that was busy with others.
+struct Cause {
+  enum class Kind : std::uint8_t { worker, server };
+  Kind kind = Kind::worker;
+  std::uint32_t id = 0;
+  auto operator<=>(const Cause&) const = default;
+};
+
+/// One answer's share of waiting: first in the server's queue, then held for others.
+struct Wait {
+  Duration queued{0};
+  ShardId server = 0;
+  Duration held{0};
+  Cause holder{};  // whom it was held for
+  [[nodiscard]] Duration total() const noexcept { return queued + held; }
+};
+
+/// Waited time by cause. The sum over causes is the time that was added.
+class WaitAccount {
+ public:
+  /// Lays `time`, the last part of `wait`, to those who caused it.
+  void add(Duration time, const Wait& wait) {
+    const auto held = std::min(time, wait.held);
+    if (held.count() > 0) by_cause_[wait.holder] += held;
+    if (time > held) by_cause_[{Cause::Kind::server, wait.server}] += time - held;
+  }
+  [[nodiscard]] const std::map<Cause, Duration>& by_cause() const noexcept { return by_cause_; }
+
+ private:
+  std::map<Cause, Duration> by_cause_;
+};
+
+/// Counts updates by their staleness, in versions of the centre: bin k has edge(k) ≤ staleness < edge(k + 1), the last is open.
+class StalenessHistogram {
+ public:
+  static constexpr std::array<Version, 21> kEdges{0,  1,  2,  3,   4,   6,   8,   12,  16,  24,  32,
+                                                  48, 64, 96, 128, 192, 256, 384, 512, 768, 1024};
+  void add(Version staleness) noexcept {
+    const auto above = std::upper_bound(kEdges.begin(), kEdges.end(), staleness);
+    ++counts_[static_cast<std::size_t>(above - kEdges.begin()) - 1];
+  }
+  [[nodiscard]] const std::array<std::uint64_t, kEdges.size()>& counts() const noexcept { return counts_; }
+
+ private:
+  std::array<std::uint64_t, kEdges.size()> counts_{};
+};
+
+}  // namespace troupe::strategies
