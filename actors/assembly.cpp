@@ -150,6 +150,9 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
                       .optimizer_states = beginning_states(checkpoint, static_cast<int>(w)),
                       .center_version = checkpoint ? checkpoint->totals.center_version : 0,
                       .first_step = first_step(plan_, checkpoint, w),
+                      .slowdown = settings.slowdown(w),
+                      .synthetic_step = std::chrono::duration_cast<core::Duration>(
+                          std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
                       .clock = &clock_};
     company_.workers.push_back(system_.spawn<caf::detached>(worker, std::move(setup)));
   }

@@ -39,12 +39,13 @@ core::Result<void> check_list_lengths(const Settings& settings) {
   if (auto batches = data::batches_per_worker(settings.data, settings.cluster.workers); !batches)
     return core::fail(core::Errc::config,
                       fmt::format("{}: {}", settings.config.where("data.batch"), batches.error().message));
-  const auto given = settings.cluster.threads_per_worker.size();
-  if (given != 1 && given != static_cast<std::size_t>(settings.cluster.workers))
-    return core::fail(
-        core::Errc::config,
-        fmt::format("{}: cluster.threads_per_worker has {} values for {} workers: give one for all, or one per worker",
-                    settings.config.where("cluster.threads_per_worker"), given, settings.cluster.workers));
+  for (const auto& [key, given] : {std::pair{"cluster.threads_per_worker", settings.cluster.threads_per_worker.size()},
+                                   {"cluster.slowdown", settings.cluster.slowdown.size()}}) {
+    if (given != 1 && given != static_cast<std::size_t>(settings.cluster.workers))
+      return core::fail(core::Errc::config,
+                        fmt::format("{}: {} has {} values for {} workers: give one for all, or one per worker",
+                                    settings.config.where(key), key, given, settings.cluster.workers));
+  }
   return {};
 }
 
@@ -117,6 +118,10 @@ const core::Table<ClusterConfig>& cluster_table() {
         "shards of the centre, for strategies that have one"},
        {"threads_per_worker", &ClusterConfig::threads_per_worker, core::both(between(1, 1024), core::not_empty()),
         "threads that compute one replica: one number, or a list with one per worker"},
+       {"slowdown", &ClusterConfig::slowdown, core::both(between(1, 1000), core::not_empty()),
+        "how many times as long a worker takes for a step: it sleeps for the rest; one number, or one per worker"},
+       {"synthetic_step_ms", &ClusterConfig::synthetic_step_ms, between(0, 60'000),
+        "every step takes at least so long, before slowdown: for studies with more workers than cores; 0: as it is"},
        {"device", &ClusterConfig::device, one_of({"cpu", "cuda"}), "what replicas compute on"},
        {"precision", &ClusterConfig::precision, one_of({"fp32", "bf16"}),
         "of forward and backward; parameters are always float32"}}};

@@ -30,6 +30,8 @@ struct ClusterConfig {
   std::int64_t workers = 2;
   std::int64_t servers = 1;
   std::vector<std::int64_t> threads_per_worker{1};
+  std::vector<double> slowdown{1};
+  double synthetic_step_ms = 0;
   std::string device = "cpu";
   std::string precision = "fp32";
 };
@@ -69,10 +71,12 @@ struct Settings {
   [[nodiscard]] int threads(std::size_t worker) const {
     return static_cast<int>(per_worker(cluster.threads_per_worker, worker));
   }
+  [[nodiscard]] double slowdown(std::size_t worker) const { return per_worker(cluster.slowdown, worker); }
 
  private:
   /// A list of one holds for all.
-  static std::int64_t per_worker(const std::vector<std::int64_t>& list, std::size_t worker) {
+  template <class T>
+  static T per_worker(const std::vector<T>& list, std::size_t worker) {
     return list.size() == 1 ? list.front() : list.at(worker);
   }
 };

@@ -99,8 +99,13 @@ void WorkerBody::compute_now() {
   const nn::Batch batch{
       .images = next.batch.images, .labels = next.batch.labels, .lease = lease_.index, .count = lease_.count};
   const auto began = now();
-  const auto result = replica_->step(batch, [this](int bucket) { host_->bucket_ready(bucket); });
-  compute_time_ += now() - began;
+  buckets_late_ = setup_.slowdown > 1 || setup_.synthetic_step.count() > 0;
+  const auto result = replica_->step(batch, [this](int bucket) {
+    if (!buckets_late_) host_->bucket_ready(bucket);
+  });
+  const auto computed = now() - began;
+  const auto sleep = pretended(computed) - computed;
+  compute_time_ += computed + sleep;
   self_->send(company_.loaders[setup_.self], BatchReturn{next.ready.buffer});
   if (!result)
     return trouble(result.error().code,
@@ -117,11 +122,22 @@ void WorkerBody::compute_now() {
   progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
   progress_.loss_sum += result->loss * static_cast<double>(result->samples);
   progress_.top1 += static_cast<std::uint64_t>(result->top1);
-  self_->send(self_, StepEnd{});
+  if (sleep.count() > 0)
+    self_->delayed_send(self_, sleep, StepEnd{});
+  else
+    self_->send(self_, StepEnd{});
+}
+
+/// How long the step takes a worker that is as slow as the settings want it.
+core::Duration WorkerBody::pretended(core::Duration computed) const {
+  const auto step = std::max(computed, setup_.synthetic_step);
+  return std::chrono::duration_cast<core::Duration>(step * setup_.slowdown);
 }
 
 void WorkerBody::step_ended() {
   if (failed_) return;
+  for (int bucket = 0; buckets_late_ && bucket < static_cast<int>(replica_->buckets().size()); ++bucket)
+    host_->bucket_ready(bucket);
   host_->step_done(lease_.epoch_position, nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs,
                                                              static_cast<int>(setup_.workers)));
   settle();

@@ -68,6 +68,7 @@ class WorkerBody final : public strategies::WorkerPort,
     strategies::ShardId parts_left = 0;
   };
   void order_step();
+  [[nodiscard]] core::Duration pretended(core::Duration computed) const;
   void collective(Rendezvous::Key key, Rendezvous::Task task, int bucket);
   void advance(Rendezvous::Key key);
   void settle();
@@ -89,6 +90,7 @@ class WorkerBody final : public strategies::WorkerPort,
   data::Lease lease_;                              // being computed, or computed last
   bool lease_open_ = false;                        // computed, and its update not yet finished
   bool wants_batch_ = false;
+  bool buckets_late_ = false;  // the step under way pretends to take longer: its buckets are ready at its end
   core::Duration wants_since_{0};
   core::Duration compute_time_{0};
   core::Duration load_time_{0};

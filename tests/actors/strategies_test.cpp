@@ -1,0 +1,151 @@
+// Every registered strategy in whole runs of real actors: it learns, goes on after an interruption, its server's journal keeps
+// the promises that its page makes, and unequal workers share the work as it says.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "strategies/host/journal_codec.hpp"
+#include "strategies/registry.hpp"
+#include "tests/actors/small_run.hpp"
+
+namespace troupe::tests {
+namespace {
+
+using Options = std::vector<std::string>;
+using strategies::Request;
+using strategies::Transfer;
+
+/// A small run of `strategy` at a learning rate that suits it.
+Options options_for(const std::string& strategy, Options more = {}) {
+  Options options{"strategy.name=" + strategy, "run.epochs=3"};
+  if (strategy == "downpour" || strategy == "ssp") options.emplace_back("train.lr=0.03");
+  if (strategy == "eamsgd") options.emplace_back("train.optimizer=nesterov");
+  if (strategy == "easgd" || strategy == "eamsgd") options.emplace_back("strategy.tau=2");
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+/// Requests by shard, in the order in which each shard took them.
+std::map<strategies::ShardId, std::vector<Request>> requests(const SmallRun& run) {
+  std::map<strategies::ShardId, std::vector<Request>> all;
+  for (const auto& record : run.journal()) {
+    if (record.kind != static_cast<std::uint16_t>(strategies::EventKind::request)) continue;
+    const auto event = strategies::decode_server_event(record);
+    if (!event) throw std::runtime_error(event.error().message);
+    all[event->shard].push_back(std::get<Request>(event->event));
+  }
+  return all;
+}
+
+TEST(Strategies, EachOneLearns) {
+  for (const auto& row : strategies::registry()) {
+    SCOPED_TRACE(row.name);
+    SmallRun run(options_for(row.name, {"cluster.workers=3", "cluster.servers=2"}));
+    const auto end = run.train();
+    ASSERT_FALSE(end.failed) << end.error.message;
+    EXPECT_GT(end.summary.test_accuracy, 0.3);  // chance is 0.1
+    EXPECT_GT(end.summary.exchange_count, 0U);
+    for (const auto& worker : end.summary.per_worker) {
+      ASSERT_EQ(worker.waits.size(), 3U + end.summary.servers);
+      EXPECT_NEAR(std::accumulate(worker.waits.begin(), worker.waits.end(), 0.0), worker.wait_s, 1e-9);
+      EXPECT_EQ(worker.waits[worker.worker], 0) << "who waits for itself";
+      EXPECT_EQ(std::accumulate(worker.staleness.begin(), worker.staleness.end(), std::uint64_t{0}),
+                worker.staleness_count);
+    }
+    const auto all = requests(run);
+    for (const auto& [shard, seen] : all) {
+      std::map<std::pair<strategies::WorkerId, strategies::ExchangeId>, int> times;
+      for (const auto& request : seen) EXPECT_EQ((++times[{request.worker, request.exchange}]), 1) << "shard " << shard;
+    }
+  }
+}
+
+TEST(Strategies, EachOneGoesOnAfterACheckpoint) {
+  for (const auto& row : strategies::registry()) {
+    for (const std::string optimizer : {"", "adam"}) {
+      SCOPED_TRACE(row.name + " " + optimizer);
+      if (!optimizer.empty() && row.name == "eamsgd") continue;
+      auto options = options_for(row.name, {"run.checkpoint_every=1 epoch"});
+      if (!optimizer.empty()) options.insert(options.end(), {"train.optimizer=adam", "train.lr=0.003"});
+      if (row.name == "downpour" && !optimizer.empty()) options.emplace_back("strategy.server_optimizer=adam");
+      SmallRun run(options);
+      ASSERT_FALSE(run.train().failed);
+      const auto end = run.resume({"run.epochs=5"});
+      ASSERT_FALSE(end.failed) << end.error.message;
+      EXPECT_EQ(end.summary.epochs, 5U);
+      EXPECT_GT(end.summary.test_accuracy, 0.4);
+    }
+  }
+}
+
+TEST(Strategies, AdamGoesOnWithItsStateAfterAResume) {
+  Options options{"train.optimizer=adam", "train.lr=0.003", "run.checkpoint_every=1 epoch"};
+  auto longer = options;
+  longer.emplace_back("run.epochs=4");
+  SmallRun whole(longer);
+  ASSERT_FALSE(whole.train().failed);
+  auto first = options;
+  first.emplace_back("run.epochs=2");
+  SmallRun parts(first);
+  ASSERT_FALSE(parts.train().failed);
+  ASSERT_FALSE(parts.resume({"run.epochs=4"}).failed);
+  EXPECT_EQ(parts.tensors(), whole.tensors());
+}
+
+TEST(Strategies, StaleSynchronousWorkersStayWithinTheBound) {
+  for (const int bound : {0, 2}) {
+    SmallRun run(options_for("ssp", {"cluster.workers=3", "strategy.s=" + std::to_string(bound), "data.batch=10",
+                                     "cluster.synthetic_step_ms=1", "cluster.slowdown=[1, 1, 3]"}));
+    const auto end = run.train();
+    ASSERT_FALSE(end.failed) << end.error.message;
+    std::map<strategies::WorkerId, strategies::Step> clocks{{0, 0}, {1, 0}, {2, 0}};
+    strategies::Step furthest = 0;
+    const auto seen = requests(run);
+    for (const auto& request : seen.at(0)) {
+      if (request.kind != Transfer::push) continue;
+      clocks[request.worker] = request.clock;
+      auto slowest = std::numeric_limits<strategies::Step>::max();
+      for (const auto& [worker, clock] : clocks) slowest = std::min(slowest, clock);
+      // A clock begins at most `bound` ahead, so it ends at most one more ahead.
+      furthest = std::max(furthest, request.clock - slowest);
+    }
+    EXPECT_LE(furthest, static_cast<strategies::Step>(bound) + 1);
+    EXPECT_GE(furthest, static_cast<strategies::Step>(bound)) << "nobody ran ahead: this tests nothing";
+    EXPECT_GT(end.summary.per_worker[0].waits[2], 0) << "nobody waited for the slow worker";
+    EXPECT_EQ(end.summary.per_worker[2].steps, end.summary.per_worker[0].steps);
+  }
+}
+
+TEST(Strategies, ASlowWorkerTakesFewerLeasesOnDemand) {
+  for (const std::string strategy : {"easgd", "downpour"}) {
+    SmallRun run(options_for(strategy, {"cluster.workers=3", "data.batch=10", "cluster.synthetic_step_ms=1",
+                                        "cluster.slowdown=[1, 1, 8]", "data.prefetch=1"}));
+    const auto end = run.train();
+    ASSERT_FALSE(end.failed) << end.error.message;
+    const auto& workers = end.summary.per_worker;
+    EXPECT_EQ(end.summary.steps, 360U);
+    EXPECT_LT(2 * workers[2].steps, workers[0].steps) << strategy;
+    EXPECT_LT(2 * workers[2].steps, workers[1].steps) << strategy;
+  }
+}
+
+TEST(Strategies, UnequalBatchesShareAnEpoch) {
+  SmallRun run(options_for("easgd", {"data.batch=[30, 10]", "run.epochs=2"}));
+  const auto end = run.train();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  const auto& workers = end.summary.per_worker;
+  EXPECT_EQ(workers[0].samples, 30 * workers[0].steps);
+  EXPECT_EQ(workers[1].samples, 10 * workers[1].steps);
+  EXPECT_GE(workers[0].samples + workers[1].samples, 2400U);
+}
+
+TEST(Strategies, PretendingToBeSlowChangesNoNumber) {
+  SmallRun plain({"cluster.workers=2"});
+  SmallRun slow({"cluster.workers=2", "cluster.slowdown=[1, 2]", "cluster.synthetic_step_ms=0.5"});
+  EXPECT_EQ(plain.train().summary.center_hash, slow.train().summary.center_hash);
+}
+
+}  // namespace
+}  // namespace troupe::tests
