@@ -91,8 +91,9 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
                                  .arenas = &memory_,
                                  .training = false},
                                 plan_.source.test});
-  company_.recorder = system_.spawn<caf::detached>(
-      recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, beginning.notes, &clock_});
+  company_.recorder =
+      system_.spawn<caf::detached>(recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console,
+                                                           beginning.notes, settings.run.journal != "off", &clock_});
 
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,
@@ -150,6 +151,7 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
                       .optimizer_states = beginning_states(checkpoint, static_cast<int>(w)),
                       .center_version = checkpoint ? checkpoint->totals.center_version : 0,
                       .first_step = first_step(plan_, checkpoint, w),
+                      .journal = settings.run.journal != "off",
                       .slowdown = settings.slowdown(w),
                       .synthetic_step = std::chrono::duration_cast<core::Duration>(
                           std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
@@ -219,6 +221,7 @@ core::Result<void> Assembly::spawn_servers(const Beginning& beginning, const std
                       .center = centers[s],
                       .states = {},
                       .version = beginning.checkpoint ? beginning.checkpoint->totals.center_version : 0,
+                      .journal = plan_.settings->run.journal != "off",
                       .clock = &clock_};
     for (const auto& state : states) setup.states.push_back(state[s]);
     company_.servers.push_back(system_.spawn(server, std::move(setup)));

@@ -46,7 +46,7 @@ void CoordinatorBody::begin(const Company& company) {
   self_->monitor(company_.recorder);
   self_->monitor(company_.evaluator);
   self_->send(company_.recorder, setup_.started);
-  journal_.add(encode(PlanRecord{setup_.plan_hash}));
+  if (keeps_journal()) journal_.add(encode(PlanRecord{setup_.plan_hash}));
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   saved_at_epoch_ = setup_.book->epoch();
   saved_at_s_ = train_s_;
@@ -88,7 +88,7 @@ void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
     --wants_[worker];
     ++granted_;
     grant.leases.push_back(*lease);
-    journal_.add(encode(LeaseGranted{worker, *lease}));
+    if (keeps_journal()) journal_.add(encode(LeaseGranted{worker, *lease}));
   }
   if (!grant.leases.empty()) self_->send(company_.loaders[worker], std::move(grant));
 }

@@ -32,6 +32,7 @@ class CoordinatorBody {
   void train();
   void serve(std::uint32_t worker, bool after_pause);
   void check_limits();
+  [[nodiscard]] bool keeps_journal() const { return setup_.settings->run.journal != "off"; }
   void flush_journal();
   void when_quiet();
   [[nodiscard]] bool last() const;

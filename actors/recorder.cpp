@@ -22,7 +22,7 @@ class RecorderBody {
     } else {
       note({Note::Level::warning, "no metrics: " + metrics.error().message});
     }
-    open_journal();
+    if (setup_.journal) open_journal();
     self_->delayed_send(self_, kTick, Tick{});
   }
 

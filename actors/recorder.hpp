@@ -17,6 +17,7 @@ struct RecorderSetup {
   std::shared_ptr<nn::CheckpointStore> checkpoints;  // the recorder's from now on
   ConsoleOptions console;
   std::vector<Note> notes;             // what came up before there was a recorder
+  bool journal = true;                 // keep one
   const core::Clock* clock = nullptr;  // outlives the actor
 };
 

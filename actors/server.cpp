@@ -42,7 +42,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     setup_.kernels->copy(space.data, memory(order.slot, {}));
     const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data)),
                               host_ ? host_->version() : setup_.version};
-    journal_.add(encode(SnapshotRecord{true, setup_.self, order.slot, taken.hash}));
+    if (setup_.journal) journal_.add(encode(SnapshotRecord{true, setup_.self, order.slot, taken.hash}));
     flush();
     return taken;
   }
@@ -71,7 +71,9 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   }
 
   // strategies::ServerObserver
-  void consumed(const strategies::ServerEvent& event) override { journal_.add(setup_.self, event); }
+  void consumed(const strategies::ServerEvent& event) override {
+    if (setup_.journal) journal_.add(setup_.self, event);
+  }
   void dropped(const strategies::Request&, const std::string&) override {}
 
  private:

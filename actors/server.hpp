@@ -22,6 +22,7 @@ struct ServerSetup {
   std::shared_ptr<core::Buffer> center;               // the shard, filled
   std::vector<std::shared_ptr<core::Buffer>> states;  // needs().server_states of them, zero or restored
   strategies::Version version = 0;                    // of the shard as it is
+  bool journal = true;                                // keep one
   const core::Clock* clock = nullptr;                 // outlives the actor
 };
 

@@ -29,6 +29,7 @@ struct WorkerSetup {
   std::vector<std::shared_ptr<const std::vector<float>>> optimizer_states;  // canonical, after a resume; empty: zero
   strategies::Version center_version = 0;                                   // of the centre that the parameters are
   strategies::Step first_step = 0;
+  bool journal = true;                 // keep one
   double slowdown = 1;                 // times as long as it takes to compute a step: it sleeps for the rest
   core::Duration synthetic_step{0};    // a step takes at least so long, before slowdown
   const core::Clock* clock = nullptr;  // outlives the actor

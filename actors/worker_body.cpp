@@ -269,11 +269,13 @@ SnapshotTaken WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space
   const auto source = slots_->view(order.slot);
   setup_.backend->kernels().copy(space.data, source);
   const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data)), 0};
-  journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
+  if (setup_.journal) journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
   return taken;
 }
 
-void WorkerBody::consumed(const strategies::WorkerEvent& event) { journal_.add(setup_.self, event); }
+void WorkerBody::consumed(const strategies::WorkerEvent& event) {
+  if (setup_.journal) journal_.add(setup_.self, event);
+}
 void WorkerBody::exchanged(const strategies::ExchangeRecord&) {}
 
 void WorkerBody::report() {

@@ -79,13 +79,16 @@ Command bench() {
   return {
       .name = "bench",
       .summary = "measure this machine",
-      .examples = "  troupe bench step --model lenet --batch 64 --threads 1\n",
+      .examples =
+          "  troupe bench step --model lenet --batch 64 --threads 1\n"
+          "  troupe bench exchange --threads --ranks 2 --parameters 431080\n",
       .declare = nullptr,
       .subcommands = {{.name = "step",
                        .summary = "training throughput of one replica on one batch: forward, loss, backward, momentum",
                        .examples = "  troupe bench step --model lenet --batch 64 --threads 1\n"
                                    "  troupe bench step --model mlp --batch 64 --json\n",
-                       .declare = declare_step}}};
+                       .declare = declare_step},
+                      bench_exchange()}};
 }
 
 }  // namespace troupe::apps

@@ -31,5 +31,6 @@ struct Command {
 [[nodiscard]] Command models();
 [[nodiscard]] Command doctor();
 [[nodiscard]] Command bench();
+[[nodiscard]] Command bench_exchange();  // of bench
 
 }  // namespace troupe::apps
