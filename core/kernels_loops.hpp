@@ -129,6 +129,17 @@ struct Loops {
 
   /// kRegisters · width floats of every vector at a time, the sum in registers: any number of vectors in one pass.
   static void reduce_all(const Span* all, std::size_t vectors, float scale, std::size_t n) {
+    bool streaming = true;
+    for (std::size_t v = 0; v < vectors; ++v) streaming = streaming && streams(all[v].data(), n);
+    if (streaming)
+      reduce<true>(all, vectors, scale, n);
+    else
+      reduce<false>(all, vectors, scale, n);
+  }
+
+  /// Streamed results bypass the caches: the lines were read for the sum a moment ago and leave them again anyway.
+  template <bool kStream>
+  static void reduce(const Span* all, std::size_t vectors, float scale, std::size_t n) {
     constexpr std::size_t kRegisters = 4;
     constexpr std::size_t kStep = kRegisters * kWidth;
     std::size_t i = 0;
@@ -142,9 +153,15 @@ struct Loops {
       for (V& sum : sums) sum = V::all(scale) * sum;
       for (std::size_t v = 0; v < vectors; ++v) {
         float* const to = all[v].data() + i;
-        for (std::size_t r = 0; r < kRegisters; ++r) sums[r].store(to + r * kWidth);
+        for (std::size_t r = 0; r < kRegisters; ++r) {
+          if constexpr (kStream)
+            sums[r].stream(to + r * kWidth);
+          else
+            sums[r].store(to + r * kWidth);
+        }
       }
     }
+    if constexpr (kStream) V::fence();
     for (; i < n; ++i) {
       float sum = all[0].data()[i];
       for (std::size_t v = 1; v < vectors; ++v) sum += all[v].data()[i];
