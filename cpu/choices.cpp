@@ -20,8 +20,9 @@ Choices Choices::by_rule(const nn::Graph& graph) {
   std::int64_t channels = graph.input().channels;
   bool first = true;  // images have few channels, and oneDNN's first convolution takes them plain
   for (const auto& node : graph.nodes()) {
-    if (std::holds_alternative<nn::Conv2dLayer>(node.layer)) {
-      const bool padded = (!first && channels % kChannelBlock != 0) || node.output.channels % kChannelBlock != 0;
+    if (const auto* layer = std::get_if<nn::Conv2dLayer>(&node.layer)) {
+      const bool padded = (!first && channels / layer->groups % kChannelBlock != 0) ||
+                          node.output.channels / layer->groups % kChannelBlock != 0;
       if (padded) choices.activations_ = Activations::channels_last;
       first = false;
     }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cpu/lowering.hpp"
+#include "nn/initialise.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -12,15 +13,22 @@ namespace {
 /// An exchange of less does not pay for starting it.
 constexpr std::size_t kBucketFloats = (std::size_t{256} << 10) / sizeof(float);
 
-bool has_parameters(const nn::Layer& layer) {
-  return std::holds_alternative<nn::LinearLayer>(layer) || std::holds_alternative<nn::Conv2dLayer>(layer);
+/// The activation right behind node `i`, where that can compute it along: products any, batch normalisation relu.
+std::optional<nn::Activation> activation_behind(const std::vector<nn::Node>& nodes, std::size_t i) {
+  if (i + 1 == nodes.size()) return std::nullopt;
+  const auto* next = std::get_if<nn::ActivationLayer>(&nodes[i + 1].layer);
+  if (next == nullptr) return std::nullopt;
+  const nn::Layer& layer = nodes[i].layer;
+  const bool product = std::holds_alternative<nn::LinearLayer>(layer) || std::holds_alternative<nn::Conv2dLayer>(layer);
+  const bool normalised_relu = std::holds_alternative<nn::BatchNormLayer>(layer) && next->kind == nn::Activation::relu;
+  return product || normalised_relu ? std::optional(next->kind) : std::nullopt;
 }
 
-/// The activation right behind node `i`, which its product can compute along.
-std::optional<nn::Activation> activation_behind(const std::vector<nn::Node>& nodes, std::size_t i) {
-  if (!has_parameters(nodes[i].layer) || i + 1 == nodes.size()) return std::nullopt;
-  const auto* next = std::get_if<nn::ActivationLayer>(&nodes[i + 1].layer);
-  return next == nullptr ? std::nullopt : std::optional(next->kind);
+/// How many of these belong to node `i`.
+template <class Tensors>
+int count_of(const Tensors& tensors, std::size_t i) {
+  return static_cast<int>(
+      std::ranges::count_if(tensors, [&](const auto& tensor) { return tensor.node == static_cast<int>(i); }));
 }
 
 Lowered lower(Lowering& lowering, const Site& site, const nn::Layer& layer) {
@@ -35,6 +43,8 @@ Lowered lower(Lowering& lowering, const Site& site, const nn::Layer& layer) {
     Lowered operator()(const nn::FlattenLayer&) const {  // who wants a vector asks for one
       return {site.input, [](const Operand& gradient) { return gradient; }};
     }
+    Lowered operator()(const nn::LrnLayer& l) const { return lower_lrn(lowering, site, l); }
+    Lowered operator()(const nn::BatchNormLayer& l) const { return lower_batch_norm(lowering, site, l); }
   };
   return std::visit(Visitor{lowering, site}, layer);
 }
@@ -47,13 +57,16 @@ void lower_all(Lowering& lowering, std::size_t& node) {
   std::vector<Backward> backwards;
   std::vector<std::size_t> backward_nodes;
   int parameter = 0;
+  int statistic = 0;
   for (node = 0; node < nodes.size(); ++node) {
-    Site site{static_cast<int>(node), value, shape, parameter, parameter > 0, activation_behind(nodes, node)};
+    Site site{static_cast<int>(node),        value, shape, parameter, statistic, parameter > 0,
+              activation_behind(nodes, node)};
     Lowered lowered = lower(lowering, site, nodes[node].layer);
     value = lowered.output;
     backwards.push_back(std::move(lowered.backward));
     backward_nodes.push_back(node);
-    if (has_parameters(nodes[node].layer)) parameter += 2;
+    parameter += count_of(lowering.graph.parameters(), node);
+    statistic += count_of(lowering.graph.statistics(), node);
     if (site.activation) ++node;  // it is computed already
     shape = nodes[node].output;
   }
@@ -80,10 +93,16 @@ core::Result<void> check(const nn::Graph& graph, const nn::CompileOptions& optio
   if (options.threads < 1) return refuse(fmt::format("threads {} is below 1", options.threads));
   if (options.arenas == nullptr) return refuse("no allocator for the arenas was given");
   if (options.arenas->space() == core::MemorySpace::device) return refuse("its arenas cannot live in device memory");
-  for (std::size_t i = 0; i < graph.nodes().size(); ++i)
-    if (graph.nodes()[i].inputs != std::vector<int>{static_cast<int>(i) - 1})
-      return refuse(
-          fmt::format("layer {} does not take just the output of the layer before it", graph.nodes()[i].name));
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+    const nn::Node& node = graph.nodes()[i];
+    if (node.inputs != std::vector<int>{static_cast<int>(i) - 1})
+      return refuse(fmt::format("layer {} does not take just the output of the layer before it", node.name));
+    const bool one_value = options.batch * node.output.height * node.output.width == 1;
+    if (std::holds_alternative<nn::BatchNormLayer>(node.layer) && options.training && one_value)
+      return refuse(fmt::format(
+          "layer {} has one value per channel in a batch of 1, which has no variance: use a batch of 2 or more",
+          node.name));
+  }
   return {};
 }
 
@@ -120,16 +139,22 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
     lower_all(lowering, node);
 
     result.layout = std::make_shared<const nn::Layout>(builder.arena_layout(graph.parameters()));
-    const auto arena = [&](core::Buffer& buffer) -> core::Result<void> {
-      auto allocated = core::Buffer::allocate(*options.arenas, result.layout->arena_floats());
+    const nn::Layout statistics = nn::statistics_layout(graph);
+    const auto arena = [&](core::Buffer& buffer, const nn::Layout& layout) -> core::Result<void> {
+      auto allocated = core::Buffer::allocate(*options.arenas, layout.arena_floats());
       if (!allocated) return tl::unexpected(std::move(allocated.error()));
       buffer = std::move(*allocated);
       return {};
     };
-    if (auto made = arena(result.parameters); !made) return tl::unexpected(std::move(made.error()));
+    if (auto made = arena(result.parameters, *result.layout); !made) return tl::unexpected(std::move(made.error()));
     if (options.training)
-      if (auto made = arena(result.gradients); !made) return tl::unexpected(std::move(made.error()));
-    auto program = std::move(builder).build(*result.layout, result.parameters.data(), result.gradients.data());
+      if (auto made = arena(result.gradients, *result.layout); !made) return tl::unexpected(std::move(made.error()));
+    if (statistics.arena_floats() > 0) {
+      if (auto made = arena(result.statistics, statistics); !made) return tl::unexpected(std::move(made.error()));
+      nn::initialise_statistics(graph, result.statistics.view());
+    }
+    auto program = std::move(builder).build(
+        {*result.layout, statistics, result.parameters.data(), result.gradients.data(), result.statistics.data()});
     if (!program) return tl::unexpected(std::move(program.error()));
     result.program = std::move(*program);
     if (options.training) result.buckets = cut_buckets(graph, *result.layout, kBucketFloats, result.program.backward);

@@ -18,6 +18,7 @@ struct Compiled {
   std::shared_ptr<const nn::Layout> layout;
   core::Buffer parameters;
   core::Buffer gradients;           // empty when not training
+  core::Buffer statistics;          // of nn::statistics_layout, holding the initial values; empty without any
   std::vector<nn::Bucket> buckets;  // in backward order
   nn::Plan plan;
 };

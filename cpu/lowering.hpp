@@ -38,6 +38,7 @@ struct Site {
   Operand input;
   nn::Shape input_shape;
   int first_parameter = -1;                  // index of the weight; the bias follows
+  int first_statistic = -1;                  // index of the running mean; the variance follows
   bool input_gradient = true;                // some earlier node has parameters
   std::optional<nn::Activation> activation;  // of the next node, to be computed along
 };
@@ -46,12 +47,17 @@ struct Site {
 [[nodiscard]] Lowered lower_linear(Lowering& lowering, const Site& site, const nn::LinearLayer& layer);
 [[nodiscard]] Lowered lower_pooling(Lowering& lowering, const Site& site, const nn::PoolLayer& layer);
 [[nodiscard]] Lowered lower_activation(Lowering& lowering, const Site& site, nn::Activation activation);
+[[nodiscard]] Lowered lower_lrn(Lowering& lowering, const Site& site, const nn::LrnLayer& layer);
+/// With site.activation (relu only) behind it.
+[[nodiscard]] Lowered lower_batch_norm(Lowering& lowering, const Site& site, const nn::BatchNormLayer& layer);
 [[nodiscard]] Lowered lower_dropout(Lowering& lowering, const Site& site, const nn::DropoutLayer& layer);
 
 // What they share.
 
 /// [batch, channels, height, width] of a value.
 [[nodiscard]] dnnl::memory::dims spatial_dims(const Lowering& lowering, const nn::Shape& shape);
+/// The input with height and width: itself, or a vector seen as one pixel.
+[[nodiscard]] Operand spatial_input(Lowering& lowering, const Site& site);
 /// An activation as the plan wants it, for primitives that may ask for something else ("any" when blocked).
 [[nodiscard]] dnnl::memory::desc spatial_desc(const Lowering& lowering, const nn::Shape& shape);
 /// Attributes with scratchpads in our workspace and, where given, an activation computed along.

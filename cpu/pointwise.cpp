@@ -38,6 +38,15 @@ void dropout_backward(const KernelCall& call, const StepContext& /*context*/) {
   elementwise().multiply(gradient, mask, gradient, static_cast<std::size_t>(call.rows * call.columns));
 }
 
+void update_running_statistics(const KernelCall& call, const StepContext& /*context*/) {
+  const auto momentum = static_cast<float>(call.rate);
+  const auto unbiased = static_cast<float>(static_cast<double>(call.rows) / static_cast<double>(call.rows - 1));
+  for (std::int64_t c = 0; c < call.columns; ++c) {
+    call.data[2][c] += momentum * (call.data[0][c] - call.data[2][c]);
+    call.data[3][c] += momentum * (call.data[1][c] * unbiased - call.data[3][c]);
+  }
+}
+
 Lowered lower_activation(Lowering& lowering, const Site& site, nn::Activation activation) {
   ProgramBuilder& program = lowering.program;
   const Operand source = site.input;

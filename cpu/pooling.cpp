@@ -13,9 +13,7 @@ Lowered lower_pooling(Lowering& lowering, const Site& site, const nn::PoolLayer&
   const dnnl::memory::dims padding{layer.padding, layer.padding};
   const bool training = lowering.options.training;
 
-  Operand source = site.input;
-  if (source.desc.dims() != spatial_dims(lowering, site.input_shape))
-    source = program.convert(Phase::forward, source, plain_desc(spatial_dims(lowering, site.input_shape)));
+  const Operand source = spatial_input(lowering, site);
   const dnnl::memory::desc any(spatial_dims(lowering, output_shape), dnnl::memory::data_type::f32,
                                dnnl::memory::format_tag::any);
   const auto kind = training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;

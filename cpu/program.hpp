@@ -30,20 +30,27 @@ struct KernelCall {
   std::int64_t rows = 0;         // samples
   std::int64_t columns = 0;      // values per sample
   nn::Activation activation = nn::Activation::relu;
-  double rate = 0;                 // of dropout
+  double rate = 0;                 // of dropout; momentum of running statistics
   std::uint64_t seed = 0;          // of dropout
   int node = 0;                    // of dropout
   ConvolutionShape convolution{};  // of row_gradient
 };
+
+/// Which passes an operation is part of.
+enum class When : std::uint8_t { always, training, evaluation };
 
 /// Either a primitive with bound arguments or a kernel.
 struct Operation {
   dnnl::primitive primitive;               // empty: `kernel` runs
   std::vector<dnnl_exec_arg_t> arguments;  // memories belong to Program::memories
   KernelCall kernel;
+  When when = When::always;
   int finished_node = -1;    // the graph node whose gradients are final after this operation
   int finished_bucket = -1;  // filled in by the replica
 
+  [[nodiscard]] bool belongs_to(const StepContext& context) const noexcept {
+    return when == When::always || (when == When::training) == context.training;
+  }
   void run(const dnnl::stream& stream, const StepContext& context) const;
 };
 

@@ -77,25 +77,28 @@ Operand ProgramBuilder::gradient(int parameter) const {
 }
 
 Operand ProgramBuilder::parameter_as(int parameter, const Desc& wanted) {
-  const Operand master = this->parameter(parameter);
+  Operand master = this->parameter(parameter);
+  if (master.desc.dims() != wanted.dims()) master = master.viewed_as(plain_desc(wanted.dims()));
   if (same_bytes(master.desc, wanted)) return master.viewed_as(wanted);
   for (const auto& [of, copy] : working_copies_)
     if (of == parameter && copy.desc == wanted) return copy;
-  const Operand copy = keep(wanted);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::reorder::primitive_desc reorder(engine_, master.desc, engine_, wanted, attributes);
-  add(Phase::refresh, dnnl::reorder(reorder), {{DNNL_ARG_FROM, master}, {DNNL_ARG_TO, copy}},
-      reorder.scratchpad_desc());
-  working_copies_.emplace_back(parameter, copy);
-  return copy;
+  const Operand working = keep(wanted);
+  copy(Phase::refresh, master, working);
+  working_copies_.emplace_back(parameter, working);
+  return working;
 }
 
-void ProgramBuilder::add(Phase phase, dnnl::primitive primitive, Arguments arguments, const Desc& scratchpad) {
+Operand ProgramBuilder::statistic(int statistic, std::int64_t channels) const {
+  return {Place::statistic, statistic, plain_desc({channels})};
+}
+
+void ProgramBuilder::add(Phase phase, dnnl::primitive primitive, Arguments arguments, const Desc& scratchpad,
+                         When when) {
   if (scratchpad.get_size() > 0) arguments.emplace_back(DNNL_ARG_SCRATCHPAD, make(scratchpad));
   Draft draft;
   draft.primitive = std::move(primitive);
   draft.arguments = std::move(arguments);
+  draft.when = when;
   drafts(phase).push_back(std::move(draft));
 }
 
@@ -113,12 +116,16 @@ Operand ProgramBuilder::convert(Phase phase, const Operand& operand, const Desc&
   if (operand.desc.dims() != wanted.dims())  // through the plain order, which both share
     return convert(phase, convert(phase, operand, plain_desc(operand.desc.dims())).viewed_as(plain_desc(wanted.dims())),
                    wanted);
-  const Operand copy = make(wanted);
+  const Operand converted = make(wanted);
+  copy(phase, operand, converted);
+  return converted;
+}
+
+void ProgramBuilder::copy(Phase phase, const Operand& from, const Operand& to) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::reorder::primitive_desc reorder(engine_, operand.desc, engine_, wanted, attributes);
-  add(phase, dnnl::reorder(reorder), {{DNNL_ARG_FROM, operand}, {DNNL_ARG_TO, copy}}, reorder.scratchpad_desc());
-  return copy;
+  const dnnl::reorder::primitive_desc reorder(engine_, from.desc, engine_, to.desc, attributes);
+  add(phase, dnnl::reorder(reorder), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, reorder.scratchpad_desc());
 }
 
 void ProgramBuilder::set_loss(const Operand& outputs, const Operand& output_gradients) {
@@ -170,7 +177,7 @@ std::vector<std::size_t> ProgramBuilder::plan_slots(std::size_t& floats) const {
   return std::move(placement.offsets);
 }
 
-core::Result<Program> ProgramBuilder::build(const nn::Layout& layout, float* parameters, float* gradients) && {
+core::Result<Program> ProgramBuilder::build(const Arenas& arenas) && {
   std::size_t floats = 0;
   const std::vector<std::size_t> offsets = plan_slots(floats);
   static core::HostAllocator allocator;
@@ -183,8 +190,9 @@ core::Result<Program> ProgramBuilder::build(const nn::Layout& layout, float* par
     const auto index = static_cast<std::size_t>(operand.index);
     switch (operand.place) {
       case Place::workspace: return program.workspace.data() + offsets[index];
-      case Place::parameter: return parameters + layout.tensors()[index].offset;
-      case Place::gradient: return gradients + layout.tensors()[index].offset;
+      case Place::parameter: return arenas.parameters + arenas.layout.tensors()[index].offset;
+      case Place::gradient: return arenas.gradients + arenas.layout.tensors()[index].offset;
+      case Place::statistic: return arenas.statistics + arenas.statistics_layout.tensors()[index].offset;
       case Place::input:
       case Place::none: break;
     }
@@ -196,6 +204,7 @@ core::Result<Program> ProgramBuilder::build(const nn::Layout& layout, float* par
       Operation operation;
       operation.primitive = std::move(draft.primitive);
       operation.kernel = draft.kernel;
+      operation.when = draft.when;
       operation.finished_node = draft.finished_node;
       for (const auto& [argument, operand] : draft.arguments) {
         dnnl::memory memory(operand.desc, engine_, address(operand));

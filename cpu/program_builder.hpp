@@ -16,15 +16,24 @@
 namespace troupe::cpu {
 
 enum class Phase : std::uint8_t { refresh, forward, backward };
-enum class Place : std::uint8_t { none, input, workspace, parameter, gradient };
+enum class Place : std::uint8_t { none, input, workspace, parameter, gradient, statistic };
 
 /// A tensor that does not have an address yet: a slot of the workspace, a tensor of an arena, or the batch's images.
 struct Operand {
   Place place = Place::none;
-  int index = 0;  // slot or parameter
+  int index = 0;  // slot, parameter or statistic
   dnnl::memory::desc desc;
   [[nodiscard]] explicit operator bool() const noexcept { return place != Place::none; }
   [[nodiscard]] Operand viewed_as(const dnnl::memory::desc& other) const { return {place, index, other}; }
+};
+
+/// Where parameters, gradients (null when not training) and statistics (null when there are none) will lie.
+struct Arenas {
+  const nn::Layout& layout;
+  const nn::Layout& statistics_layout;
+  float* parameters = nullptr;
+  float* gradients = nullptr;
+  float* statistics = nullptr;
 };
 
 class ProgramBuilder {
@@ -43,10 +52,14 @@ class ProgramBuilder {
   void set_parameter_layout(int parameter, const dnnl::memory::desc& desc);
   [[nodiscard]] Operand parameter(int parameter) const;
   [[nodiscard]] Operand gradient(int parameter) const;
-  /// The parameter in another layout: itself, or a working copy that is rebuilt when the arena changed.
+  /// The parameter in another layout: itself, or a working copy that is rebuilt when the arena changed. `wanted` may have other
+  /// dimensions where the arena's layout is plain.
   [[nodiscard]] Operand parameter_as(int parameter, const dnnl::memory::desc& wanted);
+  /// A tensor of the statistics arena.
+  [[nodiscard]] Operand statistic(int statistic, std::int64_t channels) const;
 
-  void add(Phase phase, dnnl::primitive primitive, Arguments arguments, const dnnl::memory::desc& scratchpad);
+  void add(Phase phase, dnnl::primitive primitive, Arguments arguments, const dnnl::memory::desc& scratchpad,
+           When when = When::always);
   void add(Phase phase, KernelCall kernel, std::initializer_list<Operand> data);
   /// The gradients of `node` are final after the backward operation that was added last.
   void finish_node(int node);
@@ -54,6 +67,8 @@ class ProgramBuilder {
   /// `operand` with the layout and dimensions of `wanted`: itself, a view of it, or a reordered copy. Dimensions may differ
   /// as long as the plain order of elements is the same ([n, c, h, w] and [n, c·h·w]).
   [[nodiscard]] Operand convert(Phase phase, const Operand& operand, const dnnl::memory::desc& wanted);
+  /// Copies between tensors of the same dimensions, from one layout to the other.
+  void copy(Phase phase, const Operand& from, const Operand& to);
 
   /// What the loss reads and writes between forward and backward.
   void set_loss(const Operand& outputs, const Operand& output_gradients);
@@ -61,8 +76,8 @@ class ProgramBuilder {
   /// Arena places of all parameters, in canonical order.
   [[nodiscard]] nn::Layout arena_layout(const std::vector<nn::Parameter>& parameters) const;
 
-  /// Plans and binds. `parameters` and `gradients` are arenas of `layout` (gradients null when not training).
-  [[nodiscard]] core::Result<Program> build(const nn::Layout& layout, float* parameters, float* gradients) &&;
+  /// Plans and binds.
+  [[nodiscard]] core::Result<Program> build(const Arenas& arenas) &&;
 
  private:
   struct Draft {
@@ -70,6 +85,7 @@ class ProgramBuilder {
     Arguments arguments;
     KernelCall kernel;
     std::vector<Operand> data;
+    When when = When::always;
     int finished_node = -1;
   };
   struct Slot {

@@ -55,7 +55,8 @@ core::Result<nn::StepResult> CpuReplica::run_forward(const nn::Batch& batch, std
     for (const Operation& operation : program.refresh) operation.run(stream_, context);
     refreshed_version_ = version_;
   }
-  for (const Operation& operation : program.forward) operation.run(stream_, context);
+  for (const Operation& operation : program.forward)
+    if (operation.belongs_to(context)) operation.run(stream_, context);
   return compute_loss(graph_.loss(), program.outputs, batch.labels, samples, classes(), program.output_gradients);
 }
 

@@ -15,7 +15,7 @@ class CpuReplica final : public nn::Replica {
 
   [[nodiscard]] core::Span parameters() noexcept override { return compiled_.parameters.view(); }
   [[nodiscard]] core::Span gradients() noexcept override { return compiled_.gradients.view(); }
-  [[nodiscard]] core::Span statistics() noexcept override { return {}; }
+  [[nodiscard]] core::Span statistics() noexcept override { return compiled_.statistics.view(); }
   void parameters_written() noexcept override { ++version_; }
   [[nodiscard]] std::uint64_t parameters_version() const noexcept override { return version_; }
   [[nodiscard]] const std::vector<nn::Bucket>& buckets() const noexcept override { return compiled_.buckets; }

@@ -13,6 +13,10 @@ namespace {
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
 
+/// Of numbers that layers compute with: what float32 holds with room for a few products.
+constexpr double kSmallest = 1e-12;
+constexpr double kLargest = 1e12;
+
 /// Π factors, or nothing when it exceeds kMaxSize. Factors are in [0, kMaxSize].
 std::optional<std::int64_t> bounded_product(std::initializer_list<std::int64_t> factors) {
   std::int64_t product = 1;
@@ -30,6 +34,8 @@ std::string kind_of(const Layer& layer) {
     std::string operator()(const ActivationLayer& l) const { return std::string(to_string(l.kind)); }
     std::string operator()(const DropoutLayer&) const { return "dropout"; }
     std::string operator()(const FlattenLayer&) const { return "flatten"; }
+    std::string operator()(const LrnLayer&) const { return "lrn"; }
+    std::string operator()(const BatchNormLayer&) const { return "bn"; }
   };
   return std::visit(Names{}, layer);
 }
@@ -39,6 +45,11 @@ using Problem = std::optional<std::string>;  // what does not fit; empty: all do
 Problem check_extent(std::string_view what, std::int64_t value, std::int64_t low) {
   if (value >= low && value <= kMaxExtent) return std::nullopt;
   return fmt::format("{} = {} is outside [{}, {}]", what, value, low, kMaxExtent);
+}
+
+Problem check_number(std::string_view what, double value, double low, double high) {
+  if (value >= low && value <= high) return std::nullopt;  // NaN is in no range
+  return fmt::format("{} = {:g} is outside [{:g}, {:g}]", what, value, low, high);
 }
 
 Problem check_initialiser(const Initialiser& initialiser) {
@@ -67,8 +78,10 @@ struct Inference {
   Shape output;
   std::vector<std::int64_t> weight;  // canonical shape; empty: the layer has no parameters
   Initialiser weight_initialiser;
+  bool bias = true;  // of layers with a weight: as long as its first extent
   std::int64_t fan_in = 0;
   std::int64_t fan_out = 0;
+  bool statistics = false;  // a running mean and variance per channel
 
   Problem operator()(const LinearLayer& layer) {
     if (auto p = check_extent("outputs", layer.outputs, 1)) return p;
@@ -86,15 +99,21 @@ struct Inference {
     if (auto p = check_extent("outputs", layer.outputs, 1)) return p;
     if (auto p = check_initialiser(layer.weight)) return p;
     if (auto p = check_window(input, layer.kernel, layer.stride, layer.padding)) return p;
-    if (!bounded_product({layer.outputs, input.channels, layer.kernel, layer.kernel}))
-      return fmt::format("a weight of {} x {} x {} x {} is too large", layer.outputs, input.channels, layer.kernel,
+    if (auto p = check_extent("groups", layer.groups, 1)) return p;
+    if (input.channels % layer.groups != 0 || layer.outputs % layer.groups != 0)
+      return fmt::format("groups = {} does not divide {} input channels and {} outputs", layer.groups, input.channels,
+                         layer.outputs);
+    const std::int64_t inputs = input.channels / layer.groups;  // that one output sees
+    if (!bounded_product({layer.outputs, inputs, layer.kernel, layer.kernel}))
+      return fmt::format("a weight of {} x {} x {} x {} is too large", layer.outputs, inputs, layer.kernel,
                          layer.kernel);
     output = {layer.outputs, windows(input.height, layer.kernel, layer.stride, layer.padding),
               windows(input.width, layer.kernel, layer.stride, layer.padding)};
-    weight = {layer.outputs, input.channels, layer.kernel, layer.kernel};
+    weight = {layer.outputs, inputs, layer.kernel, layer.kernel};
     weight_initialiser = layer.weight;
-    fan_in = input.channels * layer.kernel * layer.kernel;
-    fan_out = layer.outputs * layer.kernel * layer.kernel;
+    bias = layer.bias;
+    fan_in = inputs * layer.kernel * layer.kernel;
+    fan_out = layer.outputs / layer.groups * layer.kernel * layer.kernel;
     return std::nullopt;
   }
   Problem operator()(const PoolLayer& layer) {
@@ -114,6 +133,25 @@ struct Inference {
   }
   Problem operator()(const FlattenLayer&) {
     output = {input.size(), 1, 1};
+    return std::nullopt;
+  }
+  Problem operator()(const LrnLayer& layer) {
+    if (auto p = check_extent("size", layer.size, 1)) return p;
+    if (layer.size % 2 == 0) return fmt::format("size = {} is even: a window has a channel in its middle", layer.size);
+    if (auto p = check_number("alpha", layer.alpha, 0, kLargest)) return p;
+    if (auto p = check_number("beta", layer.beta, 0, kLargest)) return p;
+    if (auto p = check_number("k", layer.k, kSmallest, kLargest)) return p;  // what a pixel of zeros is divided by
+    output = input;
+    return std::nullopt;
+  }
+  Problem operator()(const BatchNormLayer& layer) {
+    if (auto p = check_number("epsilon", layer.epsilon, kSmallest, kLargest)) return p;
+    if (auto p = check_number("momentum", layer.momentum, 0, 1)) return p;
+    output = input;
+    weight = {input.channels};
+    weight_initialiser = {InitialiserKind::constant, 1};
+    fan_in = fan_out = 1;
+    statistics = true;
     return std::nullopt;
   }
 };
@@ -170,12 +208,17 @@ core::Result<Graph> Graph::sequential(std::string name, Shape input, const std::
     if (!inference.weight.empty()) {
       graph.parameters_.push_back({node_name + ".weight", inference.weight, inference.weight_initialiser,
                                    inference.fan_in, inference.fan_out, index});
-      graph.parameters_.push_back({node_name + ".bias",
-                                   {inference.weight.front()},
-                                   {InitialiserKind::constant, 0},
-                                   inference.fan_in,
-                                   inference.fan_out,
-                                   index});
+      if (inference.bias)
+        graph.parameters_.push_back({node_name + ".bias",
+                                     {inference.weight.front()},
+                                     {InitialiserKind::constant, 0},
+                                     inference.fan_in,
+                                     inference.fan_out,
+                                     index});
+    }
+    if (inference.statistics) {
+      graph.statistics_.push_back({node_name + ".running_mean", shape.channels, 0, index});
+      graph.statistics_.push_back({node_name + ".running_var", shape.channels, 1, index});
     }
     graph.nodes_.push_back({node_name, layer, {index - 1}, inference.output});
     shape = inference.output;
@@ -196,14 +239,13 @@ std::int64_t Graph::parameter_count() const noexcept {
 
 double Graph::training_flops() const noexcept {
   double flops = 0;
-  bool first = true;  // the first layer with parameters needs no gradient of its input
   for (const auto& parameter : parameters_) {
-    if (parameter.shape.size() < 2) continue;  // biases: one addition each, not counted
+    if (parameter.shape.size() < 2) continue;                       // biases and normalisation
+    const bool first = parameter.node == parameters_.front().node;  // needs no gradient of its input
     const Shape& output = nodes_[static_cast<std::size_t>(parameter.node)].output;
     const double positions = static_cast<double>(output.height) * static_cast<double>(output.width);
     const double forward = 2.0 * static_cast<double>(parameter.size()) * positions;
     flops += forward * (first ? 2 : 3);
-    first = false;
   }
   return flops;
 }

@@ -39,12 +39,16 @@ struct LinearLayer {  // input flattened; weight [outputs, inputs], bias [output
   std::int64_t outputs = 0;
   Initialiser weight;
 };
-struct Conv2dLayer {  // weight [outputs, in_channels, kernel, kernel], bias [outputs]
+/// Channels in and out are cut into `groups` equal runs, and run g of the outputs sees run g of the inputs only (Krizhevsky et al.
+/// 2012). Without a bias where one would be subtracted again, in front of a BatchNormLayer.
+struct Conv2dLayer {  // weight [outputs, in_channels / groups, kernel, kernel], bias [outputs]
   std::int64_t outputs = 0;
   std::int64_t kernel = 1;
   std::int64_t stride = 1;
   std::int64_t padding = 0;
   Initialiser weight;
+  std::int64_t groups = 1;
+  bool bias = true;
 };
 struct PoolLayer {  // square window; what does not fill a window is left out; average does not count padding
   PoolKind kind = PoolKind::max;
@@ -60,7 +64,29 @@ struct DropoutLayer {  // training: x / (1 - rate) kept with probability 1 - rat
 };
 struct FlattenLayer {};
 
-using Layer = std::variant<LinearLayer, Conv2dLayer, PoolLayer, ActivationLayer, DropoutLayer, FlattenLayer>;
+/// Local response normalisation across channels (Krizhevsky et al. 2012, section 3.3), each pixel on its own:
+///   y_c = x_c / (k + alpha / size · Σ x_j²)^beta      over the channels j with |j − c| ≤ (size − 1) / 2 that exist
+/// alpha is divided by `size`, as PyTorch, Caffe and oneDNN do. The paper does not divide: its size 5, alpha 1e-4, k 2 is
+/// alpha = 5e-4 here. `size` is odd.
+struct LrnLayer {
+  std::int64_t size = 5;
+  double alpha = 1e-4;
+  double beta = 0.75;
+  double k = 1;
+};
+
+/// Batch normalisation (Ioffe & Szegedy 2015) of each channel over batch, height and width, m values:
+///   y = weight · (x − μ) / sqrt(σ² + epsilon) + bias      weight, bias [channels], starting at 1 and 0
+/// Training: μ, σ² = Σ (x − μ)² / m are the batch's, and the running ones move:
+///   running_mean += momentum · (μ − running_mean)    running_var += momentum · (σ² · m / (m − 1) − running_var)
+/// (as in PyTorch). Evaluation: μ, σ² are the running ones. Training needs m ≥ 2.
+struct BatchNormLayer {
+  double epsilon = 1e-5;
+  double momentum = 0.1;
+};
+
+using Layer = std::variant<LinearLayer, Conv2dLayer, PoolLayer, ActivationLayer, DropoutLayer, FlattenLayer, LrnLayer,
+                           BatchNormLayer>;
 
 /// Mean over the batch. softmax_cross_entropy: -log softmax(z)[label]. squared_error: ½ Σ_k (z_k − onehot_k)², on the last
 /// layer's outputs as they are (sigmoid outputs in the Blue Gene model).
@@ -77,12 +103,20 @@ struct Node {
 /// One parameter tensor in canonical (PyTorch's) form.
 struct Parameter {
   std::string name;                 // "conv1.weight"
-  std::vector<std::int64_t> shape;  // [out, in, kh, kw] | [out, in] | [out]
+  std::vector<std::int64_t> shape;  // [out, in / groups, kh, kw] | [out, in] | [out]
   Initialiser initialiser;
   std::int64_t fan_in = 0;
   std::int64_t fan_out = 0;
   int node = 0;
   [[nodiscard]] std::int64_t size() const noexcept;
+};
+
+/// One tensor of running values, which training updates beside the parameters and evaluation reads. Not trained by gradients.
+struct Statistic {
+  std::string name;  // "bn1.running_mean", "bn1.running_var": PyTorch's
+  std::int64_t channels = 0;
+  float initial = 0;  // of every channel: 0 for means, 1 for variances
+  int node = 0;
 };
 
 /// A checked model: shapes fit, names are unique, the last node's output is the loss's input.
@@ -99,7 +133,10 @@ class Graph {
   [[nodiscard]] const Shape& output() const noexcept { return nodes_.back().output; }
   [[nodiscard]] const std::vector<Parameter>& parameters() const noexcept { return parameters_; }  // canonical order
   [[nodiscard]] std::int64_t parameter_count() const noexcept;
-  /// Multiply-adds × 2 of forward and backward for one sample (no data gradient for the first layer), for GFLOP/s.
+  /// Canonical order: by node, means before variances. Where they lie: nn::statistics_layout.
+  [[nodiscard]] const std::vector<Statistic>& statistics() const noexcept { return statistics_; }
+  /// Multiply-adds × 2 of forward and backward for one sample (no data gradient for the first layer), for GFLOP/s. Products of
+  /// matrices only: what touches each value a few times (activations, pooling, normalisation) does not count.
   [[nodiscard]] double training_flops() const noexcept;
 
  private:
@@ -108,6 +145,7 @@ class Graph {
   std::vector<Node> nodes_;
   Loss loss_ = Loss::softmax_cross_entropy;
   std::vector<Parameter> parameters_;
+  std::vector<Statistic> statistics_;
 };
 
 }  // namespace troupe::nn

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/random.hpp"
+#include "nn/layout.hpp"
 
 namespace troupe::nn {
 namespace {
@@ -44,6 +45,13 @@ void initialise(const Graph& graph, std::uint64_t seed, core::Span canonical) {
     fill(parameter, core::Random(seed, core::Purpose::initialise, k), canonical.subspan(offset, size));
     offset += size;
   }
+}
+
+void initialise_statistics(const Graph& graph, core::Span arena) {
+  std::vector<float> canonical;
+  for (const Statistic& statistic : graph.statistics())
+    canonical.insert(canonical.end(), static_cast<std::size_t>(statistic.channels), statistic.initial);
+  statistics_layout(graph).from_canonical(canonical, arena);
 }
 
 }  // namespace troupe::nn

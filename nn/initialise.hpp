@@ -13,4 +13,8 @@ namespace troupe::nn {
 /// in row-major order; formulas stand at Initialiser. REQUIRES: the size fits (std::invalid_argument).
 void initialise(const Graph& graph, std::uint64_t seed, core::Span canonical);
 
+/// Fills a statistics arena, laid out by statistics_layout(graph), with what running values start from; zero in between.
+/// REQUIRES: the size fits (std::invalid_argument).
+void initialise_statistics(const Graph& graph, core::Span arena);
+
 }  // namespace troupe::nn

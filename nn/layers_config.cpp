@@ -36,6 +36,13 @@ class Reader {
     if (!value->is_number()) return fail_once(fmt::format("{} = {}: must be a number", key, value->dump())), otherwise;
     return value->get<double>();
   }
+  bool flag(const std::string& key, bool otherwise) {
+    const json* value = find(key);
+    if (value == nullptr) return otherwise;
+    if (!value->is_boolean())
+      return fail_once(fmt::format("{} = {}: must be true or false", key, value->dump())), otherwise;
+    return value->get<bool>();
+  }
   std::string word(const std::string& key, const std::string& otherwise, const std::vector<std::string>& known) {
     const json* value = find(key);
     if (value == nullptr) return otherwise;
@@ -94,8 +101,8 @@ core::Result<Layer> linear(Reader& r) {
   return r.finish(layer);
 }
 core::Result<Layer> conv2d(Reader& r) {
-  Conv2dLayer layer{r.integer("outputs"), r.integer("kernel"), r.integer("stride", 1), r.integer("padding", 0),
-                    r.initialiser()};
+  Conv2dLayer layer{r.integer("outputs"), r.integer("kernel"),    r.integer("stride", 1), r.integer("padding", 0),
+                    r.initialiser(),      r.integer("groups", 1), r.flag("bias", true)};
   return r.finish(layer);
 }
 core::Result<Layer> pool(Reader& r) {
@@ -115,12 +122,28 @@ core::Result<Layer> activation(Reader& r) {
   return r.finish(ActivationLayer{kKind});
 }
 core::Result<Layer> flatten(Reader& r) { return r.finish(FlattenLayer{}); }
+core::Result<Layer> lrn(Reader& r) {
+  LrnLayer layer;
+  layer.size = r.integer("size", layer.size);
+  layer.alpha = r.number("alpha", layer.alpha);
+  layer.beta = r.number("beta", layer.beta);
+  layer.k = r.number("k", layer.k);
+  return r.finish(layer);
+}
+core::Result<Layer> batch_norm(Reader& r) {
+  BatchNormLayer layer;
+  layer.epsilon = r.number("epsilon", layer.epsilon);
+  layer.momentum = r.number("momentum", layer.momentum);
+  return r.finish(layer);
+}
 
 const std::map<std::string, Parse>& parsers() {
-  static const std::map<std::string, Parse> table{{"conv2d", conv2d},
+  static const std::map<std::string, Parse> table{{"batch_norm", batch_norm},
+                                                  {"conv2d", conv2d},
                                                   {"dropout", dropout},
                                                   {"flatten", flatten},
                                                   {"linear", linear},
+                                                  {"lrn", lrn},
                                                   {"pool", pool},
                                                   {"relu", activation<Activation::relu>},
                                                   {"tanh", activation<Activation::tanh>},

@@ -11,10 +11,12 @@
 namespace troupe::nn {
 
 /// Types and their keys (default; required where none is given):
-///   linear   outputs, initialiser, init_scale
-///   conv2d   outputs, kernel, stride (1), padding (0), initialiser, init_scale
-///   pool     kind ("max" or "average"; "max"), kernel (2), stride (kernel), padding (0)
-///   dropout  rate (0.5)
+///   linear      outputs, initialiser, init_scale
+///   conv2d      outputs, kernel, stride (1), padding (0), groups (1), bias (true), initialiser, init_scale
+///   pool        kind ("max" or "average"; "max"), kernel (2), stride (kernel), padding (0)
+///   dropout     rate (0.5)
+///   batch_norm  epsilon (1e-5), momentum (0.1)
+///   lrn         size (5), alpha (1e-4; divided by size), beta (0.75), k (1)
 ///   relu, sigmoid, tanh, flatten: no keys
 /// `weight` is how weights start where a layer does not say. Errc::config names the layer ("model.layers[2]", from 0), the value,
 /// and the nearest known word for an unknown one. Whether layers fit each other is Graph's question.

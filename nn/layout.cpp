@@ -130,6 +130,26 @@ void check_sizes(const Layout& layout, std::size_t arena, std::size_t canonical)
                     layout.arena_floats(), layout.canonical_floats()));
 }
 
+/// Row-major, its offset still open.
+TensorLayout plain_tensor(std::string name, std::vector<std::int64_t> shape) {
+  TensorLayout tensor;
+  tensor.name = std::move(name);
+  tensor.shape = std::move(shape);
+  tensor.extent = element_count(tensor);
+  tensor.strides.assign(tensor.shape.size(), 1);
+  for (std::size_t d = tensor.shape.size(); d-- > 1;) tensor.strides[d - 1] = tensor.strides[d] * tensor.shape[d];
+  return tensor;
+}
+
+Layout one_after_another(std::vector<TensorLayout> tensors) {
+  std::size_t offset = 0;
+  for (auto& tensor : tensors) {
+    tensor.offset = static_cast<std::int64_t>(offset);
+    offset += core::align_floats(static_cast<std::size_t>(tensor.extent));
+  }
+  return {std::move(tensors), offset};
+}
+
 }  // namespace
 
 Layout::Layout(std::vector<TensorLayout> tensors, std::size_t arena_floats)
@@ -186,20 +206,15 @@ void Layout::from_canonical(core::ConstSpan canonical, core::Span arena) const {
 
 Layout plain_layout(const Graph& graph) {
   std::vector<TensorLayout> tensors;
-  std::size_t offset = 0;
-  for (const auto& parameter : graph.parameters()) {
-    TensorLayout tensor;
-    tensor.name = parameter.name;
-    tensor.shape = parameter.shape;
-    tensor.offset = static_cast<std::int64_t>(offset);
-    tensor.extent = parameter.size();
-    tensor.strides.assign(parameter.shape.size(), 1);
-    for (std::size_t d = parameter.shape.size(); d-- > 1;)
-      tensor.strides[d - 1] = tensor.strides[d] * parameter.shape[d];
-    offset += core::align_floats(static_cast<std::size_t>(parameter.size()));
-    tensors.push_back(std::move(tensor));
-  }
-  return {std::move(tensors), offset};
+  for (const auto& parameter : graph.parameters()) tensors.push_back(plain_tensor(parameter.name, parameter.shape));
+  return one_after_another(std::move(tensors));
+}
+
+Layout statistics_layout(const Graph& graph) {
+  std::vector<TensorLayout> tensors;
+  for (const auto& statistic : graph.statistics())
+    tensors.push_back(plain_tensor(statistic.name, {statistic.channels}));
+  return one_after_another(std::move(tensors));
 }
 
 }  // namespace troupe::nn

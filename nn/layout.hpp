@@ -61,4 +61,8 @@ class Layout {
 /// Every parameter row-major in canonical order, each starting at a multiple of kAlignmentFloats.
 [[nodiscard]] Layout plain_layout(const Graph& graph);
 
+/// The statistics arena of every backend (Replica::statistics): the graph's statistics in canonical order, each [channels], plain,
+/// starting at a multiple of kAlignmentFloats; what lies between is zero and stays zero. 0 floats for a graph without any.
+[[nodiscard]] Layout statistics_layout(const Graph& graph);
+
 }  // namespace troupe::nn

@@ -9,30 +9,6 @@ namespace {
 
 using namespace nn;
 
-constexpr double kTolerance = 2e-5;  // float32 sums of up to a few thousand terms, and oneDNN's exp and tanh
-
-void expect_like_reference(const Graph& graph, std::int64_t batch, const Plan* plan = nullptr, int threads = 1) {
-  Model model(graph, {.batch = batch, .threads = threads, .seed = 5, .plan = plan});
-  constexpr std::uint64_t kLease = 3;
-  const StepResult got = model.step(kLease);
-  const auto want = model.reference.run(model.images, model.labels, model.reference.dropout_masks(5, kLease, batch));
-  EXPECT_NEAR(got.loss, want.loss, 1e-5 * std::max(1.0, want.loss));
-  EXPECT_EQ(got.samples, batch);
-  EXPECT_EQ(got.top1, want.top1);
-  EXPECT_EQ(got.top5, want.top5);
-  EXPECT_LT(relative_error(model.replica->outputs(), want.outputs), kTolerance);
-  const auto gradients = model.canonical_gradients();
-  std::size_t offset = 0;
-  for (const Parameter& parameter : graph.parameters()) {
-    const auto size = static_cast<std::size_t>(parameter.size());
-    EXPECT_LT(
-        relative_error(std::span(gradients).subspan(offset, size), std::span(want.gradients).subspan(offset, size)),
-        kTolerance)
-        << parameter.name;
-    offset += size;
-  }
-}
-
 struct Channels {
   std::int64_t in, out;
 };
@@ -57,11 +33,55 @@ TEST_P(Convolution, AsFirstLayer) {
   expect_like_reference(graph_of({in, 9, 10}, {Conv2dLayer{out, 3, 1, 1, {}}, FlattenLayer{}, LinearLayer{6, {}}}), 5);
 }
 
+TEST_P(Convolution, WithoutABias) {
+  const auto [in, out] = GetParam();
+  expect_like_reference(
+      graph_of({in, 6, 7}, {Conv2dLayer{in, 1, 1, 0, {}, 1, false}, Conv2dLayer{out, 3, 2, 1, {}, 1, false},
+                            ActivationLayer{Activation::relu}, FlattenLayer{}, LinearLayer{5, {}}}),
+      4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Channels, Convolution,
                          ::testing::Values(Channels{1, 3}, Channels{3, 20}, Channels{20, 50}, Channels{50, 16},
                                            Channels{16, 32}, Channels{1, 1}),
                          [](const auto& info) {
                            return std::to_string(info.param.in) + "to" + std::to_string(info.param.out);
+                         });
+
+/// Channels in and out, groups.
+struct Groups {
+  std::int64_t in, out, groups;
+};
+class GroupedConvolution : public ::testing::TestWithParam<Groups> {};
+
+TEST_P(GroupedConvolution, OddShapesStridePadding) {
+  const auto [in, out, groups] = GetParam();
+  struct Window {
+    std::int64_t kernel, stride, padding;
+  };
+  for (const std::int64_t batch : {1, 5})
+    for (const auto& [kernel, stride, padding] : {Window{3, 1, 1}, {5, 2, 2}, {1, 1, 0}, {2, 3, 1}}) {
+      SCOPED_TRACE(::testing::Message() << "kernel " << kernel << " stride " << stride << " padding " << padding);
+      expect_like_reference(
+          graph_of({2, 9, 7}, {Conv2dLayer{in, 1, 1, 0, {}}, Conv2dLayer{out, kernel, stride, padding, {}, groups},
+                               ActivationLayer{Activation::relu}, LinearLayer{7, {}}}),
+          batch);
+    }
+}
+
+TEST_P(GroupedConvolution, AsFirstLayerOnTwoThreadsWithoutABias) {
+  const auto [in, out, groups] = GetParam();
+  expect_like_reference(
+      graph_of({in, 8, 9}, {Conv2dLayer{out, 3, 1, 1, {}, groups, false}, FlattenLayer{}, LinearLayer{6, {}}}), 5,
+      nullptr, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Channels, GroupedConvolution,
+                         ::testing::Values(Groups{4, 6, 2}, Groups{6, 3, 3}, Groups{32, 64, 2}, Groups{96, 32, 2},
+                                           Groups{5, 5, 5}, Groups{16, 16, 16}, Groups{48, 80, 2}),
+                         [](const auto& info) {
+                           return std::to_string(info.param.in) + "to" + std::to_string(info.param.out) + "in" +
+                                  std::to_string(info.param.groups);
                          });
 
 class Pooling : public ::testing::TestWithParam<PoolLayer> {};

@@ -26,7 +26,13 @@ double padding_sum(const nn::Layout& layout, std::span<const float> arena) {
 
 class Layouts : public ::testing::TestWithParam<int> {
  protected:
-  [[nodiscard]] static nn::Graph graph() { return GetParam() == 0 ? lenet() : small_net(); }
+  [[nodiscard]] static nn::Graph graph() {
+    using namespace nn;
+    if (GetParam() == 0) return lenet();
+    if (GetParam() == 1) return small_net();
+    return graph_of({3, 7, 7}, {Conv2dLayer{32, 3, 1, 0, {}, 1, false}, BatchNormLayer{},
+                                Conv2dLayer{64, 3, 1, 1, {}, 2}, LinearLayer{5, {}}});
+  }
 };
 
 TEST_P(Layouts, RoundTrip) {
@@ -73,8 +79,9 @@ TEST_P(Layouts, EvaluatorsShareTheLayout) {
   EXPECT_LT(evaluating.replica->workspace_bytes(), training.replica->workspace_bytes());
 }
 
-INSTANTIATE_TEST_SUITE_P(Nets, Layouts, ::testing::Values(0, 1),
-                         [](const auto& info) { return info.param == 0 ? "lenet" : "small"; });
+INSTANTIATE_TEST_SUITE_P(Nets, Layouts, ::testing::Values(0, 1, 2), [](const auto& info) {
+  return std::vector<std::string>{"lenet", "small", "grouped"}[static_cast<std::size_t>(info.param)];
+});
 
 }  // namespace
 }  // namespace troupe::cpu::testing

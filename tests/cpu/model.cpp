@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include <gtest/gtest.h>
+
 #include "core/random.hpp"
 
 namespace troupe::cpu::testing {
@@ -96,6 +98,36 @@ std::vector<float> Model::canonical_gradients() {
   std::vector<float> canonical(replica->layout()->canonical_floats());
   replica->layout()->to_canonical(replica->gradients(), canonical);
   return canonical;
+}
+
+std::vector<float> Model::canonical_statistics() {
+  const Layout layout = statistics_layout(graph);
+  std::vector<float> canonical(layout.canonical_floats());
+  layout.to_canonical(replica->statistics(), canonical);
+  return canonical;
+}
+
+void expect_like_reference(const Graph& graph, std::int64_t batch, const Plan* plan, int threads, double tolerance) {
+  Model model(graph, {.batch = batch, .threads = threads, .seed = 5, .plan = plan});
+  constexpr std::uint64_t kLease = 3;
+  const StepResult got = model.step(kLease);
+  const auto want = model.reference.run(model.images, model.labels, model.reference.dropout_masks(5, kLease, batch));
+  EXPECT_NEAR(got.loss, want.loss, 1e-5 * std::max(1.0, want.loss));
+  EXPECT_EQ(got.samples, batch);
+  EXPECT_EQ(got.top1, want.top1);
+  EXPECT_EQ(got.top5, want.top5);
+  EXPECT_LT(relative_error(model.replica->outputs(), want.outputs), tolerance);
+  const auto gradients = model.canonical_gradients();
+  std::size_t offset = 0;
+  for (const Parameter& parameter : graph.parameters()) {
+    const auto size = static_cast<std::size_t>(parameter.size());
+    EXPECT_LT(
+        relative_error(std::span(gradients).subspan(offset, size), std::span(want.gradients).subspan(offset, size)),
+        tolerance)
+        << parameter.name;
+    offset += size;
+  }
+  EXPECT_LT(relative_error(model.canonical_statistics(), want.statistics), tolerance);
 }
 
 }  // namespace troupe::cpu::testing

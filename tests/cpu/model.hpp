@@ -31,6 +31,7 @@ struct Model {
   void momentum_step(std::uint64_t lease = 0);
   [[nodiscard]] std::vector<float> canonical_parameters();
   [[nodiscard]] std::vector<float> canonical_gradients();
+  [[nodiscard]] std::vector<float> canonical_statistics();
 
   core::HostAllocator allocator;
   nn::Graph graph;
@@ -41,5 +42,12 @@ struct Model {
   std::vector<std::int32_t> labels;
   core::Buffer velocity;
 };
+
+/// float32 sums of up to a few thousand terms, and oneDNN's exp and tanh.
+constexpr double kTolerance = 2e-5;
+
+/// One step beside the reference: loss, hits, outputs, every gradient, running statistics. Reports through GoogleTest.
+void expect_like_reference(const nn::Graph& graph, std::int64_t batch, const nn::Plan* plan = nullptr, int threads = 1,
+                           double tolerance = kTolerance);
 
 }  // namespace troupe::cpu::testing

@@ -49,6 +49,45 @@ TEST(Graph, InfersShapesNamesAndParameters) {
   EXPECT_EQ(graph->parameter_count(), 520 + 25050 + 400500 + 5010);
 }
 
+TEST(Graph, NormalisationHasCanonicalNamesShapesAndStatistics) {
+  const auto graph = build({Conv2dLayer{8, 3, 1, 1, {}, 1, false}, BatchNormLayer{}, LrnLayer{}, LinearLayer{6, {}},
+                            BatchNormLayer{}, LinearLayer{2, {}}},
+                           {3, 4, 4});
+  ASSERT_TRUE(graph) << graph.error().message;
+  std::string nodes;
+  for (const auto& node : graph->nodes()) nodes += node.name + " " + to_string(node.output) + "; ";
+  EXPECT_EQ(nodes, "conv1 8x4x4; bn1 8x4x4; lrn1 8x4x4; fc1 6; bn2 6; fc2 2; ");
+  std::string parameters;
+  for (const auto& p : graph->parameters()) parameters += p.name + " " + std::to_string(p.size()) + "; ";
+  EXPECT_EQ(parameters,
+            "conv1.weight 216; bn1.weight 8; bn1.bias 8; fc1.weight 768; fc1.bias 6; bn2.weight 6; bn2.bias 6; "
+            "fc2.weight 12; fc2.bias 2; ");
+  EXPECT_EQ(graph->parameters()[1].shape, std::vector<std::int64_t>{8});
+  EXPECT_EQ(graph->parameters()[1].initialiser, (Initialiser{InitialiserKind::constant, 1}));
+  EXPECT_EQ(graph->parameters()[2].initialiser, (Initialiser{InitialiserKind::constant, 0}));
+  const auto& statistics = graph->statistics();
+  ASSERT_EQ(statistics.size(), 4u);
+  EXPECT_EQ(statistics[0].name, "bn1.running_mean");
+  EXPECT_EQ(statistics[1].name, "bn1.running_var");
+  EXPECT_EQ(statistics[3].name, "bn2.running_var");
+  EXPECT_EQ(statistics[0].initial, 0);
+  EXPECT_EQ(statistics[1].initial, 1);
+  EXPECT_EQ(statistics[1].channels, 8);
+  EXPECT_EQ(statistics[3].channels, 6);
+  EXPECT_EQ(statistics[3].node, 4);
+}
+
+TEST(Graph, GroupsDivideWeightsAndFans) {
+  const auto graph = build({Conv2dLayer{12, 3, 1, 0, {}, 2}, LinearLayer{2, {}}}, {6, 5, 5});
+  ASSERT_TRUE(graph) << graph.error().message;
+  const auto& weight = graph->parameters()[0];
+  EXPECT_EQ(weight.shape, (std::vector<std::int64_t>{12, 3, 3, 3}));
+  EXPECT_EQ(weight.fan_in, 27);   // 3 · 9
+  EXPECT_EQ(weight.fan_out, 54);  // 6 · 9
+  // 324 weights at 9 positions, forward and weight gradient; 2 x 108 fully connected, all three.
+  EXPECT_EQ(graph->training_flops(), 2 * (2 * 324 * 9) + 3 * (2 * 216));
+}
+
 TEST(Graph, StridePaddingAndFloor) {
   const auto graph =
       build({Conv2dLayer{4, 3, 2, 1, {}}, PoolLayer{PoolKind::average, 3, 2, 1}, FlattenLayer{}}, {3, 28, 11});
@@ -80,6 +119,27 @@ TEST(Graph, ErrorsNameLayerInputAndWhatDoesNotFit) {
   EXPECT_EQ(error_of({Conv2dLayer{20, 5, 1, 0, {}}}),
             "model \"m\": the last layer \"conv1\" gives 20x24x24, the loss needs a vector: end with a linear or "
             "flatten layer");
+}
+
+TEST(Graph, ErrorsOfGroupsAndNormalisation) {
+  const auto error = [](const Layer& layer) { return error_of({layer, LinearLayer{2, {}}}, {6, 5, 5}); };
+  EXPECT_EQ(
+      error(Conv2dLayer{12, 3, 1, 0, {}, 4}),
+      "model \"m\": layer 1 \"conv1\" with input 6x5x5: groups = 4 does not divide 6 input channels and 12 outputs");
+  EXPECT_EQ(
+      error(Conv2dLayer{9, 3, 1, 0, {}, 2}),
+      "model \"m\": layer 1 \"conv1\" with input 6x5x5: groups = 2 does not divide 6 input channels and 9 outputs");
+  EXPECT_EQ(error(Conv2dLayer{9, 3, 1, 0, {}, 0}),
+            "model \"m\": layer 1 \"conv1\" with input 6x5x5: groups = 0 is outside [1, 16777216]");
+  EXPECT_EQ(error(LrnLayer{4}),
+            "model \"m\": layer 1 \"lrn1\" with input 6x5x5: size = 4 is even: a window has a channel in its middle");
+  EXPECT_EQ(error(LrnLayer{5, -1}), "model \"m\": layer 1 \"lrn1\" with input 6x5x5: alpha = -1 is outside [0, 1e+12]");
+  EXPECT_EQ(error(LrnLayer{5, 1, 1, 0}),
+            "model \"m\": layer 1 \"lrn1\" with input 6x5x5: k = 0 is outside [1e-12, 1e+12]");
+  EXPECT_EQ(error(BatchNormLayer{0}),
+            "model \"m\": layer 1 \"bn1\" with input 6x5x5: epsilon = 0 is outside [1e-12, 1e+12]");
+  EXPECT_EQ(error(BatchNormLayer{1e-5, 1.5}),
+            "model \"m\": layer 1 \"bn1\" with input 6x5x5: momentum = 1.5 is outside [0, 1]");
 }
 
 TEST(Graph, SizesThatWouldOverflowAreErrors) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
+#include "nn/layout.hpp"
 
 namespace troupe::nn {
 namespace {
@@ -79,6 +80,22 @@ TEST(Initialise, ParameterKDrawsFromStreamK) {
     EXPECT_EQ(values[kLinearAt + i], static_cast<float>(random.uniform(-0.25, 0.25)));
   EXPECT_EQ(values, start(graph_of(InitialiserKind::uniform), 42));
   EXPECT_NE(values, start(graph_of(InitialiserKind::uniform), 43));
+}
+
+TEST(Initialise, NormalisationStartsAsTheIdentity) {
+  const auto graph = Graph::sequential(
+      "m", {3, 2, 2}, {BatchNormLayer{}, LinearLayer{2, {InitialiserKind::constant, 7}}}, Loss::softmax_cross_entropy);
+  const auto values = start(*graph, 1);
+  EXPECT_EQ(std::vector<float>(values.begin(), values.begin() + 6), (std::vector<float>{1, 1, 1, 0, 0, 0}));
+  // running_mean [3] at 0, running_var [3] at the next multiple of 16, zero in between.
+  std::vector<float> statistics(statistics_layout(*graph).arena_floats(), -1);
+  ASSERT_EQ(statistics.size(), 32u);
+  initialise_statistics(*graph, statistics);
+  std::vector<float> want(32, 0.0f);
+  want[16] = want[17] = want[18] = 1;
+  EXPECT_EQ(statistics, want);
+  statistics.pop_back();
+  EXPECT_THROW(initialise_statistics(*graph, statistics), std::invalid_argument);
 }
 
 TEST(Initialise, ChecksItsSize) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
+#include <vector>
 
 namespace troupe::nn::reference {
 namespace {
@@ -26,9 +28,34 @@ void for_each_tap(const Window& window, const Site& site, std::int64_t out_chann
         }
 }
 
-std::size_t tap(const Conv2dLayer& layer, const Site& site, std::int64_t o, std::int64_t i, std::int64_t kh,
-                std::int64_t kw) {
-  return static_cast<std::size_t>(((o * site.input.channels + i) * layer.kernel + kh) * layer.kernel + kw);
+/// Calls visit(output position, input position, weight position) for everything that a convolution multiplies.
+template <class Visit>
+void for_each_product(const Conv2dLayer& layer, const Site& site, Visit visit) {
+  const std::int64_t inputs = site.input.channels / layer.groups;
+  const std::int64_t outputs = site.output.channels / layer.groups;
+  for (std::int64_t o = 0; o < site.output.channels; ++o)
+    for (std::int64_t i = 0; i < inputs; ++i)
+      for_each_tap(layer, site, o, o / outputs * inputs + i,
+                   [&](std::size_t to, std::size_t from, std::int64_t kh, std::int64_t kw) {
+                     visit(to, from,
+                           static_cast<std::size_t>(((o * inputs + i) * layer.kernel + kh) * layer.kernel + kw));
+                   });
+}
+
+/// k + alpha / size · Σ x_j² over the window around channel c at one pixel.
+double lrn_base(const LrnLayer& layer, const Site& site, In x, std::int64_t c, std::int64_t h, std::int64_t w) {
+  const std::int64_t half = layer.size / 2;
+  double sum = 0;
+  for (std::int64_t j = std::max<std::int64_t>(0, c - half); j <= std::min(site.input.channels - 1, c + half); ++j)
+    sum += x[at(site.input, j, h, w)] * x[at(site.input, j, h, w)];
+  return layer.k + layer.alpha / static_cast<double>(layer.size) * sum;
+}
+
+template <class Visit>
+void for_each_value(const Shape& shape, Visit visit) {
+  for (std::int64_t c = 0; c < shape.channels; ++c)
+    for (std::int64_t h = 0; h < shape.height; ++h)
+      for (std::int64_t w = 0; w < shape.width; ++w) visit(c, h, w);
 }
 
 struct Forward {
@@ -44,12 +71,9 @@ struct Forward {
   }
   void operator()(const Conv2dLayer& layer) const {
     for (std::size_t p = 0; p < y.size(); ++p)
-      y[p] = site.bias[p / static_cast<std::size_t>(site.output.height * site.output.width)];
-    for (std::int64_t o = 0; o < site.output.channels; ++o)
-      for (std::int64_t i = 0; i < site.input.channels; ++i)
-        for_each_tap(layer, site, o, i, [&](std::size_t to, std::size_t from, std::int64_t kh, std::int64_t kw) {
-          y[to] += site.weight[tap(layer, site, o, i, kh, kw)] * x[from];
-        });
+      y[p] = layer.bias ? site.bias[p / static_cast<std::size_t>(site.output.height * site.output.width)] : 0;
+    for_each_product(layer, site,
+                     [&](std::size_t to, std::size_t from, std::size_t w) { y[to] += site.weight[w] * x[from]; });
   }
   void operator()(const PoolLayer& layer) const {
     std::vector<int> taps(y.size(), 0);
@@ -78,6 +102,13 @@ struct Forward {
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = site.mask.empty() ? x[i] : x[i] * site.mask[i];
   }
   void operator()(const FlattenLayer&) const { std::ranges::copy(x, y.begin()); }
+  void operator()(const LrnLayer& layer) const {
+    for_each_value(site.input, [&](std::int64_t c, std::int64_t h, std::int64_t w) {
+      const std::size_t p = at(site.input, c, h, w);
+      y[p] = x[p] * std::pow(lrn_base(layer, site, x, c, h, w), -layer.beta);
+    });
+  }
+  void operator()(const BatchNormLayer&) const { throw std::logic_error("a batch is not normalised sample by sample"); }
 };
 
 struct Backward {
@@ -101,15 +132,12 @@ struct Backward {
   }
   void operator()(const Conv2dLayer& layer) const {
     std::ranges::fill(dx, 0.0);
-    for (std::size_t p = 0; p < dy.size(); ++p)
+    for (std::size_t p = 0; layer.bias && p < dy.size(); ++p)
       dbias[p / static_cast<std::size_t>(site.output.height * site.output.width)] += dy[p];
-    for (std::int64_t o = 0; o < site.output.channels; ++o)
-      for (std::int64_t i = 0; i < site.input.channels; ++i)
-        for_each_tap(layer, site, o, i, [&](std::size_t to, std::size_t from, std::int64_t kh, std::int64_t kw) {
-          const std::size_t w = tap(layer, site, o, i, kh, kw);
-          dweight[w] += dy[to] * x[from];
-          dx[from] += dy[to] * site.weight[w];
-        });
+    for_each_product(layer, site, [&](std::size_t to, std::size_t from, std::size_t w) {
+      dweight[w] += dy[to] * x[from];
+      dx[from] += dy[to] * site.weight[w];
+    });
   }
   void operator()(const PoolLayer& layer) const {
     std::ranges::fill(dx, 0.0);
@@ -139,6 +167,20 @@ struct Backward {
     for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = site.mask.empty() ? dy[i] : dy[i] * site.mask[i];
   }
   void operator()(const FlattenLayer&) const { std::ranges::copy(dy, dx.begin()); }
+  /// y_c = x_c · b_c^−beta, and x_j is in b_c for |j − c| ≤ half: dx_j = dy_j · b_j^−beta − 2 · beta · alpha / size · x_j · Σ_c dy_c · y_c / b_c.
+  void operator()(const LrnLayer& layer) const {
+    std::ranges::fill(dx, 0.0);
+    const std::int64_t half = layer.size / 2;
+    const double slope = 2 * layer.beta * layer.alpha / static_cast<double>(layer.size);
+    for_each_value(site.input, [&](std::int64_t c, std::int64_t h, std::int64_t w) {
+      const std::size_t p = at(site.input, c, h, w);
+      const double base = lrn_base(layer, site, x, c, h, w);
+      dx[p] += dy[p] * std::pow(base, -layer.beta);
+      for (std::int64_t j = std::max<std::int64_t>(0, c - half); j <= std::min(site.input.channels - 1, c + half); ++j)
+        dx[at(site.input, j, h, w)] -= slope * x[at(site.input, j, h, w)] * dy[p] * y[p] / base;
+    });
+  }
+  void operator()(const BatchNormLayer&) const { throw std::logic_error("a batch is not normalised sample by sample"); }
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
-/// One sample through one layer, forward and backward, in double: the loops behind ReferenceModel. Vectors are row-major
-/// [channels, height, width]; backward functions add to weight gradients and write input gradients.
+/// Layers forward and backward in double: the loops behind ReferenceModel. One sample at a time where samples do not meet, vectors
+/// row-major [channels, height, width]; batch normalisation in reference_batch_norm.hpp. Backward functions add to weight
+/// gradients and write input gradients.
 #pragma once
 
 #include <span>
@@ -16,11 +17,11 @@ struct Site {
   Shape input;
   Shape output;
   In weight;  // canonical; empty without parameters
-  In bias;
-  In mask;  // of dropout; empty: identity
+  In bias;    // empty without one
+  In mask;    // of dropout; empty: identity
 };
 
-/// y = layer(x)
+/// y = layer(x). Not for BatchNormLayer (std::logic_error).
 void forward(const Layer& layer, const Site& site, In x, Out y);
 
 /// dx = ∂loss/∂x from dy = ∂loss/∂y; dweight and dbias are added to.

@@ -3,18 +3,19 @@
 #include <stdexcept>
 
 #include "nn/dropout.hpp"
-#include "tests/nn/reference_layers.hpp"
+#include "tests/nn/reference_batch_norm.hpp"
 
 namespace troupe::nn {
 namespace {
 
 std::size_t units(const Shape& shape) { return static_cast<std::size_t>(shape.size()); }
 
-/// Where a node's weight starts in the canonical vector, and how long it and its bias are (0, 0 without parameters).
+/// Where a node's weight and bias start in the canonical parameters, and its running mean in the canonical statistics.
 struct Slices {
   std::size_t offset = 0;
-  std::size_t weight = 0;
+  std::size_t weight = 0;  // floats; 0: the node has none
   std::size_t bias = 0;
+  std::size_t statistics = 0;
 };
 
 std::vector<Slices> slices_of(const Graph& graph) {
@@ -31,7 +32,82 @@ std::vector<Slices> slices_of(const Graph& graph) {
     }
     offset += size;
   }
+  std::size_t statistics = 0;
+  for (const auto& statistic : graph.statistics()) {
+    if (statistic.initial == 0) slices[static_cast<std::size_t>(statistic.node)].statistics = statistics;
+    statistics += static_cast<std::size_t>(statistic.channels);
+  }
   return slices;
+}
+
+/// One node and the batch that passes it.
+struct Stage {
+  const Node& node;
+  Shape input;
+  std::size_t batch;
+  std::span<const double> weight;
+  std::span<const double> bias;
+  std::span<const double> masks;  // [batch, output] of a dropout; empty: identity
+
+  [[nodiscard]] reference::Site site(std::size_t sample) const {
+    const std::size_t size = units(node.output);
+    return {input, node.output, weight, bias, masks.empty() ? masks : masks.subspan(sample * size, size)};
+  }
+};
+
+void forward(const Stage& stage, const reference::Moments& moments, std::span<const double> x, std::span<double> y) {
+  if (const auto* layer = std::get_if<BatchNormLayer>(&stage.node.layer))
+    return reference::batch_norm_forward(*layer, stage.site(0), moments, x, y);
+  const std::size_t in = units(stage.input);
+  const std::size_t out = units(stage.node.output);
+  for (std::size_t s = 0; s < stage.batch; ++s)
+    reference::forward(stage.node.layer, stage.site(s), x.subspan(s * in, in), y.subspan(s * out, out));
+}
+
+/// What a node's forward read and wrote, and where its gradients go.
+struct BackwardSpans {
+  std::span<const double> x;
+  std::span<const double> y;
+  std::span<const double> dy;
+  std::span<double> dx;
+  std::span<double> dweight;
+  std::span<double> dbias;
+};
+
+void backward(const Stage& stage, const reference::Moments& moments, Normalise normalise, const BackwardSpans& b) {
+  if (const auto* layer = std::get_if<BatchNormLayer>(&stage.node.layer))
+    return reference::batch_norm_backward(*layer, stage.site(0), moments, normalise == Normalise::by_batch, b.x, b.dy,
+                                          b.dx, b.dweight, b.dbias);
+  const std::size_t in = units(stage.input);
+  const std::size_t out = units(stage.node.output);
+  for (std::size_t s = 0; s < stage.batch; ++s)
+    reference::backward(stage.node.layer, stage.site(s), b.x.subspan(s * in, in), b.y.subspan(s * out, out),
+                        b.dy.subspan(s * out, out), b.dx.subspan(s * in, in), b.dweight, b.dbias);
+}
+
+/// The mean loss and the hits of outputs z, and dz.
+void lose(const Graph& graph, std::span<const std::int32_t> labels, std::span<double> dz, ReferenceResult& result) {
+  const std::size_t classes = units(graph.output());
+  const auto batch = static_cast<double>(labels.size());
+  for (std::size_t s = 0; s < labels.size(); ++s) {
+    const auto z = std::span<const double>(result.activations.back()).subspan(s * classes, classes);
+    const auto gradient = dz.subspan(s * classes, classes);
+    result.loss += reference::loss_and_gradient(graph.loss(), z, labels[s], gradient) / batch;
+    for (double& v : gradient) v /= batch;
+    const std::int64_t rank = reference_rank(z, labels[s]);
+    result.top1 += rank == 0 ? 1 : 0;
+    result.top5 += rank < 5 && classes >= 5 ? 1 : 0;
+  }
+}
+
+/// Running values [mean, variance] after a batch of `samples` values per channel with these moments.
+void update_statistics(const BatchNormLayer& layer, const reference::Moments& moments, double samples,
+                       std::span<double> running) {
+  const std::size_t channels = moments.mean.size();
+  for (std::size_t c = 0; c < channels; ++c) {
+    running[c] += layer.momentum * (moments.mean[c] - running[c]);
+    running[channels + c] += layer.momentum * (moments.variance[c] * samples / (samples - 1) - running[channels + c]);
+  }
 }
 
 }  // namespace
@@ -44,66 +120,75 @@ std::int64_t reference_rank(std::span<const double> outputs, std::int64_t label)
   return rank;
 }
 
+ReferenceModel::ReferenceModel(Graph graph)
+    : graph_(std::move(graph)), parameters_(static_cast<std::size_t>(graph_.parameter_count())) {
+  for (const auto& statistic : graph_.statistics())
+    statistics_.insert(statistics_.end(), static_cast<std::size_t>(statistic.channels), statistic.initial);
+}
+
 ReferenceResult ReferenceModel::run(std::span<const float> images, std::span<const std::int32_t> labels,
-                                    const Masks& masks) const {
+                                    const Masks& masks, Normalise normalise) const {
   const std::vector<double> wide(images.begin(), images.end());
-  return run(std::span<const double>(wide), labels, masks);
+  return run(std::span<const double>(wide), labels, masks, normalise);
 }
 
 ReferenceResult ReferenceModel::run(std::span<const double> images, std::span<const std::int32_t> labels,
-                                    const Masks& masks) const {
+                                    const Masks& masks, Normalise normalise) const {
   const auto& nodes = graph_.nodes();
   const std::size_t batch = labels.size();
-  const std::size_t classes = units(graph_.output());
   if (images.size() != batch * units(graph_.input()))
     throw std::invalid_argument("images do not fit the labels and the model's input");
   const auto slices = slices_of(graph_);
-  const std::span<const double> parameters(parameters_);
 
   ReferenceResult result;
   result.gradients.assign(parameters_.size(), 0.0);
-  result.input_gradient.resize(images.size());
-  for (const auto& node : nodes) result.activations.emplace_back(batch * units(node.output));
+  result.statistics = statistics_;
+  std::vector<reference::Moments> moments(nodes.size());
+  const auto stage_of = [&](std::size_t n) {
+    const std::span<const double> parameters(parameters_);
+    const auto mask = masks.find(static_cast<int>(n));
+    return Stage{nodes[n],
+                 n == 0 ? graph_.input() : nodes[n - 1].output,
+                 batch,
+                 parameters.subspan(slices[n].offset, slices[n].weight),
+                 parameters.subspan(slices[n].offset + slices[n].weight, slices[n].bias),
+                 mask == masks.end() ? std::span<const double>{} : std::span<const double>(mask->second)};
+  };
+  const auto input_of = [&](std::size_t n) {
+    return n == 0 ? images : std::span<const double>(result.activations[n - 1]);
+  };
 
-  for (std::size_t s = 0; s < batch; ++s) {
-    // A sample's slice of a batch-shaped vector.
-    const auto sample = [&](auto& vector, std::size_t size) { return std::span(vector).subspan(s * size, size); };
-    const auto site_of = [&](std::size_t n) {
-      reference::Site site{n == 0 ? graph_.input() : nodes[n - 1].output, nodes[n].output, {}, {}, {}};
-      site.weight = parameters.subspan(slices[n].offset, slices[n].weight);
-      site.bias = parameters.subspan(slices[n].offset + slices[n].weight, slices[n].bias);
-      if (const auto mask = masks.find(static_cast<int>(n)); mask != masks.end())
-        site.mask = sample(mask->second, units(nodes[n].output));
-      return site;
-    };
-    const auto input_of = [&](std::size_t n) -> std::span<const double> {
-      if (n == 0) return sample(images, units(graph_.input()));
-      return sample(result.activations[n - 1], units(nodes[n - 1].output));
-    };
-    for (std::size_t n = 0; n < nodes.size(); ++n)
-      reference::forward(nodes[n].layer, site_of(n), input_of(n),
-                         sample(result.activations[n], units(nodes[n].output)));
-
-    const std::span<const double> z = sample(result.activations.back(), classes);
-    std::vector<double> dy(classes);
-    result.loss += reference::loss_and_gradient(graph_.loss(), z, labels[s], dy) / static_cast<double>(batch);
-    const std::int64_t rank = reference_rank(z, labels[s]);
-    result.top1 += rank == 0 ? 1 : 0;
-    result.top5 += rank < 5 && classes >= 5 ? 1 : 0;
-    for (double& v : dy) v /= static_cast<double>(batch);
-
-    for (std::size_t n = nodes.size(); n-- > 0;) {
-      const auto site = site_of(n);
-      std::vector<double> dx(units(site.input));
-      const std::span<double> gradients(result.gradients);
-      const auto dweight = gradients.subspan(slices[n].offset, slices[n].weight);
-      const auto dbias = gradients.subspan(slices[n].offset + slices[n].weight, slices[n].bias);
-      const std::span<const double> y = sample(result.activations[n], units(nodes[n].output));
-      reference::backward(nodes[n].layer, site, input_of(n), y, dy, dx, dweight, dbias);
-      dy = std::move(dx);
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    const Stage stage = stage_of(n);
+    if (const auto* layer = std::get_if<BatchNormLayer>(&nodes[n].layer)) {
+      const auto channels = static_cast<std::size_t>(stage.input.channels);
+      const auto running = std::span(result.statistics).subspan(slices[n].statistics, 2 * channels);
+      const auto means = running.first(channels);
+      const auto variances = running.last(channels);
+      if (normalise == Normalise::by_running) {
+        moments[n] = {{means.begin(), means.end()}, {variances.begin(), variances.end()}};
+      } else {
+        moments[n] = reference::moments(stage.input, input_of(n));
+        update_statistics(*layer, moments[n], static_cast<double>(input_of(n).size() / channels), running);
+      }
     }
-    std::copy(dy.begin(), dy.end(), sample(result.input_gradient, units(graph_.input())).begin());
+    std::vector<double> y(batch * units(nodes[n].output));
+    forward(stage, moments[n], input_of(n), y);
+    result.activations.push_back(std::move(y));
   }
+
+  std::vector<double> dy(result.activations.back().size());
+  lose(graph_, labels, dy, result);
+  for (std::size_t n = nodes.size(); n-- > 0;) {
+    const Stage stage = stage_of(n);
+    std::vector<double> dx(input_of(n).size());
+    const std::span<double> gradients(result.gradients);
+    backward(stage, moments[n], normalise,
+             {input_of(n), result.activations[n], dy, dx, gradients.subspan(slices[n].offset, slices[n].weight),
+              gradients.subspan(slices[n].offset + slices[n].weight, slices[n].bias)});
+    dy = std::move(dx);
+  }
+  result.input_gradient = std::move(dy);
   result.outputs = result.activations.back();
   return result;
 }

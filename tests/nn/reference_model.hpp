@@ -1,4 +1,4 @@
-/// The definition of what a Graph computes: forward, loss and backward in plain loops and double precision, one sample at a time.
+/// The definition of what a Graph computes: forward, loss and backward in plain loops and double precision.
 /// Backends are tested against it; reference_model_test.cpp tests it against finite differences. Slow. Not thread-safe.
 #pragma once
 
@@ -20,27 +20,33 @@ struct ReferenceResult {
   std::vector<double> gradients;                 // canonical vector
   std::vector<double> input_gradient;            // [batch, channels, height, width]
   std::vector<std::vector<double>> activations;  // of each node: [batch, node output]
+  std::vector<double> statistics;                // running values as training on this batch leaves them; canonical
 };
+
+/// Whose mean and variance batch normalisation takes: the batch's (training) or the running ones (evaluation).
+enum class Normalise : std::uint8_t { by_batch, by_running };
 
 /// A label's rank among the outputs: how many classes have a greater output, or an equal one and a lower index.
 [[nodiscard]] std::int64_t reference_rank(std::span<const double> outputs, std::int64_t label);
 
 class ReferenceModel {
  public:
-  explicit ReferenceModel(Graph graph)
-      : graph_(std::move(graph)), parameters_(static_cast<std::size_t>(graph_.parameter_count())) {}
+  explicit ReferenceModel(Graph graph);
 
   [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
   [[nodiscard]] std::vector<double>& parameters() noexcept { return parameters_; }  ///< canonical vector
   void set_parameters(std::span<const float> canonical) { parameters_.assign(canonical.begin(), canonical.end()); }
+  [[nodiscard]] std::vector<double>& statistics() noexcept {
+    return statistics_;
+  }  ///< canonical vector; run() reads it
 
   /// Masks by dropout node, [batch, node output], holding 0 or 1 / (1 − rate); a node without one passes its input on, as in
   /// evaluation. `images` [batch, channels, height, width], batch = labels.size().
   using Masks = std::map<int, std::vector<double>>;
   [[nodiscard]] ReferenceResult run(std::span<const double> images, std::span<const std::int32_t> labels,
-                                    const Masks& masks = {}) const;
+                                    const Masks& masks = {}, Normalise normalise = Normalise::by_batch) const;
   [[nodiscard]] ReferenceResult run(std::span<const float> images, std::span<const std::int32_t> labels,
-                                    const Masks& masks = {}) const;
+                                    const Masks& masks = {}, Normalise normalise = Normalise::by_batch) const;
 
   /// The masks that a backend uses for this batch (nn/dropout.hpp).
   [[nodiscard]] Masks dropout_masks(std::uint64_t seed, std::uint64_t lease, std::int64_t batch) const;
@@ -48,6 +54,7 @@ class ReferenceModel {
  private:
   Graph graph_;
   std::vector<double> parameters_;
+  std::vector<double> statistics_;
 };
 
 }  // namespace troupe::nn

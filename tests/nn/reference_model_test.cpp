@@ -70,6 +70,27 @@ TEST(ReferenceModel, StridedPaddedConvolutionGradients) {
   check_gradients(graph_of({Conv2dLayer{2, 3, 2, 1, {}}, Conv2dLayer{3, 2, 1, 1, {}}, LinearLayer{3, {}}}, {2, 6, 5}));
 }
 
+TEST(ReferenceModel, GroupedConvolutionGradients) {
+  Conv2dLayer grouped{6, 3, 2, 1, {}, 2};
+  check_gradients(graph_of({grouped, LinearLayer{3, {}}}, {4, 5, 4}));
+  Conv2dLayer depthwise{4, 2, 1, 0, {}, 4, false};
+  check_gradients(graph_of({depthwise, LinearLayer{3, {}}}, {4, 3, 4}));
+}
+
+TEST(ReferenceModel, LrnGradients) {
+  // alpha of 1 instead of 1e-4, so that the neighbours count.
+  check_gradients(graph_of({Conv2dLayer{7, 1, 1, 0, {}}, LrnLayer{5, 1.0, 0.75, 1}, LinearLayer{3, {}}}, {2, 2, 3}));
+  check_gradients(graph_of({LinearLayer{4, {}}, LrnLayer{3, 2.0, 0.5, 2}, LinearLayer{3, {}}}, {5, 1, 1}));
+}
+
+TEST(ReferenceModel, BatchNormGradients) {
+  check_gradients(graph_of(
+      {Conv2dLayer{3, 2, 1, 0, {}, 1, false}, BatchNormLayer{}, ActivationLayer{Activation::tanh}, LinearLayer{3, {}}},
+      {2, 4, 3}));
+  check_gradients(graph_of({LinearLayer{4, {}}, BatchNormLayer{0.1, 0.1}, LinearLayer{3, {}}}, {5, 1, 1}));
+  check_gradients(graph_of({BatchNormLayer{}, LinearLayer{3, {}}}, {2, 3, 2}));
+}
+
 TEST(ReferenceModel, MaxPoolGradients) {
   check_gradients(
       graph_of({Conv2dLayer{2, 1, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 2, 0}, LinearLayer{3, {}}}, {2, 5, 4}));
@@ -120,6 +141,43 @@ TEST(ReferenceModel, ConvolutionByHand) {
   const std::vector<double> image{1, 2, 3, 4, 5, 6, 7, 8, 9};
   const auto result = model.run(std::span<const double>(image), std::vector<std::int32_t>{0});
   EXPECT_EQ(result.outputs, (std::vector<double>{14, 28, 46, 87}));
+}
+
+TEST(ReferenceModel, GroupedConvolutionByHand) {
+  // Two groups of two channels in and one out, 1x1: y_0 = 1·x_0 + 2·x_1 + 10, y_1 = 3·x_2 + 4·x_3 + 20.
+  ReferenceModel model(graph_of({Conv2dLayer{2, 1, 1, 0, {}, 2}, FlattenLayer{}}, {4, 1, 1}));
+  EXPECT_EQ(model.graph().parameters()[0].shape, (std::vector<std::int64_t>{2, 2, 1, 1}));
+  model.parameters() = {1, 2, 3, 4, 10, 20};
+  const std::vector<double> image{1, 2, 3, 4};
+  EXPECT_EQ(model.run(std::span<const double>(image), std::vector<std::int32_t>{0}).outputs,
+            (std::vector<double>{15, 45}));
+}
+
+TEST(ReferenceModel, LrnByHand) {
+  // size 3, alpha 3, beta 0.5, k 1: x / sqrt(1 + Σ x²) over the channel and its neighbours.
+  ReferenceModel model(graph_of({LrnLayer{3, 3, 0.5, 1}, LinearLayer{2, {}}}, {4, 1, 1}));
+  const std::vector<double> image{1, 2, -2, 4};
+  const auto y = model.run(std::span<const double>(image), std::vector<std::int32_t>{0}).activations[0];
+  const std::vector<double> want{1 / std::sqrt(6.0), 2 / std::sqrt(10.0), -2 / 5.0, 4 / std::sqrt(21.0)};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(y[i], want[i]);
+}
+
+TEST(ReferenceModel, BatchNormByHand) {
+  // One channel, two samples of two pixels: 1, 3, 5, 7; mean 4, Σ (x − 4)² = 20, variance 5. With epsilon 4 the divisor is 3.
+  // Weight 6, bias 1: y = 2 · (x − 4) + 1. Running, momentum ½: mean 0 → 2; variance 1 → 1 + ½ (20 / 3 − 1) = 23 / 6.
+  ReferenceModel model(graph_of({BatchNormLayer{4, 0.5}, FlattenLayer{}}, {1, 1, 2}));
+  model.parameters() = {6, 1};
+  const std::vector<double> images{1, 3, 5, 7};
+  const std::vector<std::int32_t> labels{0, 1};
+  const auto trained = model.run(std::span<const double>(images), labels);
+  EXPECT_EQ(trained.outputs, (std::vector<double>{-5, -1, 3, 7}));
+  EXPECT_DOUBLE_EQ(trained.statistics[0], 2);
+  EXPECT_DOUBLE_EQ(trained.statistics[1], 23.0 / 6);
+  // Evaluation with running mean 2 and variance 12: divisor 4, y = 1.5 · (x − 2) + 1. Nothing moves.
+  model.statistics() = {2, 12};
+  const auto evaluated = model.run(std::span<const double>(images), labels, {}, Normalise::by_running);
+  EXPECT_EQ(evaluated.outputs, (std::vector<double>{-0.5, 2.5, 5.5, 8.5}));
+  EXPECT_EQ(evaluated.statistics, (std::vector<double>{2, 12}));
 }
 
 TEST(ReferenceModel, PoolingByHand) {
