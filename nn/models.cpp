@@ -11,7 +11,8 @@ namespace troupe::nn {
 namespace {
 
 constexpr Shape kMnist{1, 28, 28};
-constexpr std::int64_t kMnistClasses = 10;
+constexpr Shape kCifarCrop{3, 28, 28};  // of 32x32
+constexpr std::int64_t kTenClasses = 10;
 
 /// What a model of the zoo is made from, checked.
 struct Ingredients {
@@ -48,19 +49,40 @@ std::vector<Layer> lenet(const Ingredients& from) {
           LinearLayer{from.outputs, from.weight}};
 }
 
+std::vector<Layer> cifar(const Ingredients& from) {
+  const PoolLayer halve{PoolKind::max, 2, 2, 0};
+  const ActivationLayer f = from.activation_or(Activation::relu);
+  return {Conv2dLayer{64, 5, 1, 0, from.weight},
+          f,
+          halve,
+          Conv2dLayer{128, 5, 1, 0, from.weight},
+          f,
+          halve,
+          Conv2dLayer{64, 3, 1, 0, from.weight},
+          f,
+          LinearLayer{256, from.weight},
+          f,
+          DropoutLayer{0.5},
+          LinearLayer{from.outputs, from.weight}};
+}
+
 /// One line per model: name, layers, the input and classes it is listed with, description.
 struct Recipe {
   std::string name;
   std::vector<Layer> (*layers)(const Ingredients&);
+  InitialiserKind weights;  // where model.initialiser is "auto"
   Shape input;
   std::int64_t classes;
   std::string description;
 };
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> list{
-      {"lenet", lenet, kMnist, kMnistClasses,
+      {"cifar", cifar, InitialiserKind::he, kCifarCrop, kTenClasses,
+       "three convolutions and two fully connected layers, 64-128-64-256, dropout; for 28x28 crops of colour images"},
+      {"lenet", lenet, InitialiserKind::xavier, kMnist, kTenClasses,
        "two convolutions and two fully connected layers, 20-50-500 (LeCun et al. 1998)"},
-      {"mlp", mlp, kMnist, kMnistClasses, "fully connected, any widths and activation; 784-100-100-10 with sigmoids"}};
+      {"mlp", mlp, InitialiserKind::xavier, kMnist, kTenClasses,
+       "fully connected, any widths and activation; 784-100-100-10 with sigmoids"}};
   return list;
 }
 
@@ -100,13 +122,13 @@ const core::Table<ModelConfig>& model_table() {
         "the model; must be set unless layers is"},
        {"widths", &ModelConfig::widths, core::at_least(1), "mlp: units of each hidden layer"},
        {"activation", &ModelConfig::activation, core::one_of({"auto", "relu", "sigmoid", "tanh"}),
-        "of hidden layers; auto: sigmoid for mlp, relu for lenet"},
+        "of hidden layers; auto: sigmoid for mlp, relu for cifar and lenet"},
        {"loss", &ModelConfig::loss, core::one_of({"softmax_cross_entropy", "squared_error"}),
         "what training minimises; squared_error gives mlp sigmoid outputs"},
        {"classes", &ModelConfig::classes, core::at_least(0),
-        "outputs of mlp and lenet; 0: as many as the data has classes"},
-       {"initialiser", &ModelConfig::initialiser, core::one_of({"normal", "uniform", "xavier", "he"}),
-        "how weights start; biases start at 0"},
+        "outputs of a model with a name of its own; 0: as many as the data has classes"},
+       {"initialiser", &ModelConfig::initialiser, core::one_of({"auto", "normal", "uniform", "xavier", "he"}),
+        "how weights start; biases start at 0; auto: he for cifar, else xavier"},
        {"init_scale", &ModelConfig::init_scale, core::at_least(0), "normal: deviation; uniform: bound"},
        {"layers", &ModelConfig::layers, core::anything(),
         "a model of your own: a list of tables like {type = \"linear\", outputs = 10}"}}};
@@ -129,8 +151,12 @@ const std::vector<ZooEntry>& model_zoo() {
 }
 
 core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int64_t classes) {
-  const auto kind = parse_initialiser(config.initialiser, "model.initialiser");
-  if (!kind) return tl::unexpected(kind.error());
+  core::Result<InitialiserKind> kind = InitialiserKind::xavier;
+  if (config.initialiser != "auto")
+    kind = parse_initialiser(config.initialiser, "model.initialiser");
+  else if (const auto recipe = std::ranges::find(recipes(), config.name, &Recipe::name); recipe != recipes().end())
+    kind = recipe->weights;
+  if (!kind) return tl::unexpected(std::move(kind.error()));
   const Loss loss = config.loss == "squared_error" ? Loss::squared_error : Loss::softmax_cross_entropy;
   const Ingredients from{config.widths,
                          config.activation,
