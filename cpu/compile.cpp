@@ -24,6 +24,13 @@ std::optional<nn::Activation> activation_behind(const std::vector<nn::Node>& nod
   return product || normalised_relu ? std::optional(next->kind) : std::nullopt;
 }
 
+/// The index of a pooling behind convolution `i` and the activation that it computes along; 0 if there is none.
+std::size_t pooling_behind(const std::vector<nn::Node>& nodes, std::size_t i, bool activation) {
+  const std::size_t next = i + (activation ? 2 : 1);
+  if (!std::holds_alternative<nn::Conv2dLayer>(nodes[i].layer) || next >= nodes.size()) return 0;
+  return std::holds_alternative<nn::PoolLayer>(nodes[next].layer) ? next : 0;
+}
+
 /// How many of these belong to node `i`.
 template <class Tensors>
 int count_of(const Tensors& tensors, std::size_t i) {
@@ -61,13 +68,21 @@ void lower_all(Lowering& lowering, std::size_t& node) {
   for (node = 0; node < nodes.size(); ++node) {
     Site site{static_cast<int>(node),        value, shape, parameter, statistic, parameter > 0,
               activation_behind(nodes, node)};
-    Lowered lowered = lower(lowering, site, nodes[node].layer);
+    const std::size_t pool = pooling_behind(nodes, node, site.activation.has_value());
+    std::optional<Lowered> pooled;
+    if (pool > 0)
+      pooled = lower_pooled_convolution(lowering, site, std::get<nn::Conv2dLayer>(nodes[node].layer),
+                                        static_cast<int>(pool));
+    Lowered lowered = pooled ? std::move(*pooled) : lower(lowering, site, nodes[node].layer);
     value = lowered.output;
     backwards.push_back(std::move(lowered.backward));
     backward_nodes.push_back(node);
     parameter += count_of(lowering.graph.parameters(), node);
     statistic += count_of(lowering.graph.statistics(), node);
-    if (site.activation) ++node;  // it is computed already
+    if (pooled)
+      node = pool;
+    else if (site.activation)
+      ++node;  // it is computed already
     shape = nodes[node].output;
   }
   --node;

@@ -1,6 +1,6 @@
 // Convolutions. The arena holds weights in the layout of oneDNN's weight gradients; forward and data gradient read working
 // copies where they want another.
-#include "cpu/lowering.hpp"
+#include "cpu/convolution.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -18,20 +18,6 @@ struct Descriptors {
   bool own_data = false;
 };
 
-ConvolutionShape shape_of(const Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
-  const nn::Shape& output = lowering.graph.nodes()[static_cast<std::size_t>(site.node)].output;
-  return {lowering.options.batch,
-          site.input_shape.channels,
-          site.input_shape.height,
-          site.input_shape.width,
-          layer.outputs,
-          output.height,
-          output.width,
-          layer.kernel,
-          layer.stride,
-          layer.padding};
-}
-
 /// As oneDNN sees the weights: groups are a dimension of their own.
 dnnl::memory::dims weight_dims(const Site& site, const nn::Conv2dLayer& layer) {
   if (layer.groups == 1) return {layer.outputs, site.input_shape.channels, layer.kernel, layer.kernel};
@@ -39,31 +25,34 @@ dnnl::memory::dims weight_dims(const Site& site, const nn::Conv2dLayer& layer) {
           layer.kernel};
 }
 
-Descriptors describe(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
-  const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(site.node)].output;
-  const auto source = spatial_desc(lowering, site.input_shape);
-  const auto destination = spatial_desc(lowering, output_shape);
-  const dnnl::memory::desc weight(weight_dims(site, layer), dnnl::memory::data_type::f32,
-                                  dnnl::memory::format_tag::any);
-  const auto bias = layer.bias ? plain_desc({layer.outputs}) : dnnl::memory::desc{};  // empty: without one
-  const dnnl::memory::dims strides{layer.stride, layer.stride};
-  const dnnl::memory::dims padding{layer.padding, layer.padding};
+/// What oneDNN's descriptors of one convolution are made from.
+struct Sides {
+  dnnl::memory::desc source;
+  dnnl::memory::desc weight;
+  dnnl::memory::desc bias;  // empty: without one
+  dnnl::memory::desc destination;
+  dnnl::memory::dims strides;
+  dnnl::memory::dims padding;
+};
 
-  // brgconv multiplies [pixels, channels] by [channels, outputs]; with the few channels of images there is nothing to
-  // multiply along (1 → 20 channels 5x5 on 28x28, batch 64: 478 µs against 328 µs of the direct kernel).
-  const char* avoid = site.input_shape.channels / layer.groups < kFewChannels ? "brgconv" : "";
-  const auto kind = lowering.options.training ? prop_kind::forward_training : prop_kind::forward_inference;
+Sides sides_of(const Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
+  const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(site.node)].output;
+  return {spatial_desc(lowering, site.input_shape),
+          {weight_dims(site, layer), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any},
+          layer.bias ? plain_desc({layer.outputs}) : dnnl::memory::desc{},
+          spatial_desc(lowering, output_shape),
+          {layer.stride, layer.stride},
+          {layer.padding, layer.padding}};
+}
+
+Descriptors describe(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
+  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, site, layer);
   Descriptors result;
-  result.forward = lowering.choices.choose<dnnl::convolution_forward>(
-      use_of(lowering, site.node, "forward"), avoid,
-      {kind, algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding},
-      attributes(site.activation), lowering.engine);
+  result.forward = describe_forward(lowering, site, layer);
 
   // Backward descriptors want the plain forward one as a hint. That of the weights is needed without training too: it decides
   // the arena's layout, which replicas that only evaluate share.
-  const dnnl::convolution_forward::primitive_desc hint({prop_kind::forward_training, algorithm::convolution_direct,
-                                                        source, weight, bias, destination, strides, padding, padding},
-                                                       lowering.engine);
+  const auto hint = training_hint(lowering, site, layer);
   result.weights = lowering.choices.choose<dnnl::convolution_backward_weights>(
       use_of(lowering, site.node, "backward_weights"), "",
       {algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding}, attributes(),
@@ -137,13 +126,44 @@ void add_weight_gradient(Lowering& lowering, const Site& site, const nn::Conv2dL
 
 }  // namespace
 
-Lowered lower_convolution(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
-  ProgramBuilder& program = lowering.program;
-  const Descriptors descriptors = describe(lowering, site, layer);
-  set_layouts(lowering, site, layer, descriptors);
+ConvolutionShape shape_of(const Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
+  const nn::Shape& output = lowering.graph.nodes()[static_cast<std::size_t>(site.node)].output;
+  return {lowering.options.batch,
+          site.input_shape.channels,
+          site.input_shape.height,
+          site.input_shape.width,
+          layer.outputs,
+          output.height,
+          output.width,
+          layer.kernel,
+          layer.stride,
+          layer.padding};
+}
 
-  const auto& forward = descriptors.forward;
-  const Operand source = program.convert(Phase::forward, site.input, forward.src_desc());
+dnnl::convolution_forward::primitive_desc describe_forward(Lowering& lowering, const Site& site,
+                                                           const nn::Conv2dLayer& layer) {
+  // brgconv multiplies [pixels, channels] by [channels, outputs]; with the few channels of images there is nothing to
+  // multiply along (1 → 20 channels 5x5 on 28x28, batch 64: 478 µs against 328 µs of the direct kernel).
+  const char* avoid = site.input_shape.channels / layer.groups < kFewChannels ? "brgconv" : "";
+  const auto kind = lowering.options.training ? prop_kind::forward_training : prop_kind::forward_inference;
+  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, site, layer);
+  return lowering.choices.choose<dnnl::convolution_forward>(
+      use_of(lowering, site.node, "forward"), avoid,
+      {kind, algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding},
+      attributes(site.activation), lowering.engine);
+}
+
+dnnl::convolution_forward::primitive_desc training_hint(const Lowering& lowering, const Site& site,
+                                                        const nn::Conv2dLayer& layer) {
+  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, site, layer);
+  return {{prop_kind::forward_training, algorithm::convolution_direct, source, weight, bias, destination, strides,
+           padding, padding},
+          lowering.engine};
+}
+
+Operand add_forward(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer,
+                    const dnnl::convolution_forward::primitive_desc& forward, const Operand& source) {
+  ProgramBuilder& program = lowering.program;
   const Operand output = program.make(forward.dst_desc());
   ProgramBuilder::Arguments arguments{
       {DNNL_ARG_SRC, source},
@@ -152,6 +172,14 @@ Lowered lower_convolution(Lowering& lowering, const Site& site, const nn::Conv2d
   if (layer.bias)
     arguments.emplace_back(DNNL_ARG_BIAS, program.parameter_as(site.first_parameter + 1, forward.bias_desc()));
   program.add(Phase::forward, dnnl::convolution_forward(forward), arguments, forward.scratchpad_desc());
+  return output;
+}
+
+Lowered lower_convolution(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
+  const Descriptors descriptors = describe(lowering, site, layer);
+  set_layouts(lowering, site, layer, descriptors);
+  const Operand source = lowering.program.convert(Phase::forward, site.input, descriptors.forward.src_desc());
+  const Operand output = add_forward(lowering, site, layer, descriptors.forward, source);
   if (!lowering.options.training) return {output, {}};
 
   return {output, [=, &lowering](const Operand& output_gradient) -> Operand {

@@ -44,6 +44,10 @@ struct Site {
 };
 
 [[nodiscard]] Lowered lower_convolution(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer);
+/// A convolution, site.activation and the pooling in node `pool_node` behind it in one, where our own gradients of the three together
+/// apply (cpu/pooled_gradient.hpp); none otherwise.
+[[nodiscard]] std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const Site& site,
+                                                              const nn::Conv2dLayer& layer, int pool_node);
 [[nodiscard]] Lowered lower_linear(Lowering& lowering, const Site& site, const nn::LinearLayer& layer);
 [[nodiscard]] Lowered lower_pooling(Lowering& lowering, const Site& site, const nn::PoolLayer& layer);
 [[nodiscard]] Lowered lower_activation(Lowering& lowering, const Site& site, nn::Activation activation);
@@ -53,6 +57,17 @@ struct Site {
 [[nodiscard]] Lowered lower_dropout(Lowering& lowering, const Site& site, const nn::DropoutLayer& layer);
 
 // What they share.
+
+/// Pooling of a tensor that lies as `source` says.
+[[nodiscard]] dnnl::pooling_forward::primitive_desc describe_pooling(Lowering& lowering, int node,
+                                                                     const dnnl::memory::desc& source,
+                                                                     const nn::PoolLayer& layer);
+struct PooledOperands {
+  Operand output;
+  Operand winners;  // where each maximum came from; none in average pooling and without training
+};
+[[nodiscard]] PooledOperands add_pooling(Lowering& lowering, const dnnl::pooling_forward::primitive_desc& forward,
+                                         const Operand& source);
 
 /// [batch, channels, height, width] of a value.
 [[nodiscard]] dnnl::memory::dims spatial_dims(const Lowering& lowering, const nn::Shape& shape);

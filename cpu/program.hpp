@@ -26,14 +26,14 @@ struct StepContext {
 struct KernelCall {
   using Run = void (*)(const KernelCall&, const StepContext&);
   Run run = nullptr;
-  std::array<float*, 4> data{};  // bound when the workspace is planned
+  std::array<float*, 7> data{};  // bound when the workspace is planned
   std::int64_t rows = 0;         // samples
   std::int64_t columns = 0;      // values per sample
   nn::Activation activation = nn::Activation::relu;
   double rate = 0;                 // of dropout; momentum of running statistics
   std::uint64_t seed = 0;          // of dropout
   int node = 0;                    // of dropout
-  ConvolutionShape convolution{};  // of row_gradient
+  ConvolutionShape convolution{};  // of row_gradient, pooled_…_gradient
 };
 
 /// Which passes an operation is part of.

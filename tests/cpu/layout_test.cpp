@@ -30,6 +30,10 @@ class Layouts : public ::testing::TestWithParam<int> {
     using namespace nn;
     if (GetParam() == 0) return lenet();
     if (GetParam() == 1) return small_net();
+    if (GetParam() == 3)
+      return graph_of({3, 14, 14}, {Conv2dLayer{16, 3, 1, 0, {}}, ActivationLayer{Activation::relu},
+                                    PoolLayer{PoolKind::max, 2, 2, 0}, Conv2dLayer{32, 3, 1, 0, {}},
+                                    PoolLayer{PoolKind::max, 2, 2, 0}, LinearLayer{5, {}}});
     return graph_of({3, 7, 7}, {Conv2dLayer{32, 3, 1, 0, {}, 1, false}, BatchNormLayer{},
                                 Conv2dLayer{64, 3, 1, 1, {}, 2}, LinearLayer{5, {}}});
   }
@@ -79,9 +83,12 @@ TEST_P(Layouts, EvaluatorsShareTheLayout) {
   EXPECT_LT(evaluating.replica->workspace_bytes(), training.replica->workspace_bytes());
 }
 
-INSTANTIATE_TEST_SUITE_P(Nets, Layouts, ::testing::Values(0, 1, 2), [](const auto& info) {
-  return std::vector<std::string>{"lenet", "small", "grouped"}[static_cast<std::size_t>(info.param)];
-});
+std::string net_name(const ::testing::TestParamInfo<int>& info) {
+  constexpr const char* kNames[] = {"lenet", "small", "grouped", "pooled"};
+  return kNames[info.param];
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, Layouts, ::testing::Values(0, 1, 2, 3), net_name);
 
 }  // namespace
 }  // namespace troupe::cpu::testing
