@@ -3,7 +3,7 @@
 # one thread, float32. Three rounds, ours and PyTorch's two layouts in turn; the best of each counts, because machines are
 # shared and noisy.
 #
-#   bench/step_vs_torch.sh [PEERS] [MODEL...]      default: $PEERS or ../shared/peers, models lenet mlp
+#   bench/step_vs_torch.sh [PEERS] [MODEL...]      default: $PEERS or ../shared/peers, models lenet mlp cifar
 #
 # PEERS is a folder with torch_train.py; PYTHON (default /usr/bin/python3) must have torch. TROUPE is the program
 # (default build/bin/troupe). SECONDS_EACH: length of one timed window of PyTorch's (default 2).
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 peers=${1:-${PEERS:-../shared/peers}}
 shift || true
 models=("${@:-}")
-[[ -n ${models[0]} ]] || models=(lenet mlp)
+[[ -n ${models[0]} ]] || models=(lenet mlp cifar)
 python=${PYTHON:-/usr/bin/python3}
 troupe=${TROUPE:-build/bin/troupe}
 seconds=${SECONDS_EACH:-2}

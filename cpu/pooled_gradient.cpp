@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -13,9 +14,9 @@ namespace troupe::cpu {
 namespace {
 
 constexpr std::int64_t kLanes = 16;
-constexpr std::int64_t kWindow = 2;   // of the pooling, and its stride
-constexpr std::int64_t kPlaces = kWindow * kWindow;
-constexpr std::int64_t kL1Floats = 9216;  // 36 of 48 KiB: what the inner loops read again and again
+constexpr std::int64_t kWindow = 2;  // of the pooling, and its stride
+constexpr std::size_t kPlaces = kWindow * kWindow;
+constexpr std::int64_t kL1Floats = 9216;    // 36 of 48 KiB: what the inner loops read again and again
 constexpr std::int64_t kImagesAtATime = 4;  // of dx, while a block of weights is in the L1 cache
 
 /// Sizes that both gradients need. A plane is what one accumulation sees of an image: 16 channels, or the few there are.
@@ -47,72 +48,48 @@ struct Sizes {
   std::int64_t positions;
   std::int64_t images;  // whose planes fit the L1 cache together
 
-  /// Where the winner at `place` of the window at `position` lies in a plane.
-  [[nodiscard]] std::int64_t offset(std::int64_t position, std::int64_t place) const noexcept {
-    const std::int64_t y = position / pooled_width * kWindow + place / kWindow;
-    const std::int64_t x = position % pooled_width * kWindow + place % kWindow;
-    return y * row + x * plane_channels;
+  /// Where the window at `position` begins in a plane, and its places after that.
+  [[nodiscard]] std::int64_t corner(std::int64_t position) const noexcept {
+    return (position / pooled_width * row + position % pooled_width * plane_channels) * kWindow;
+  }
+  [[nodiscard]] std::array<std::int64_t, kPlaces> places() const noexcept {
+    return {0, plane_channels, row, row + plane_channels};
   }
 };
 
-/// Pooled gradients as they come.
+/// Pooled gradients as they come, [n, block of outputs, position, 16].
 struct Pooled {
   const float* gradients;
-  const float* outputs;  // null: all count
+  const float* outputs;  // null: no relu
   const std::uint8_t* winners;
 
-  std::uint32_t read(std::int64_t at, float* to, std::int32_t* places) const noexcept {
-    return read_winners(gradients + at, outputs == nullptr ? nullptr : outputs + at, winners + at, to, places);
+  [[nodiscard]] PooledBlock block(std::int64_t index) const noexcept {
+    const std::int64_t at = index * kLanes;
+    return {gradients + at, outputs == nullptr ? nullptr : outputs + at, winners + at};
   }
 };
 
-/// Lists of the winners of 16 outputs in some images, by output; adds the gradients to `bias`.
-void list_by_output(const Sizes& sizes, const Pooled& pooled, std::int64_t block, std::int64_t first_image,
-                    std::int64_t last_image, Winner* lists, std::int64_t* counts, float* bias) {
-  alignas(64) float gradients[kLanes];
-  alignas(64) std::int32_t places[kLanes];
+/// Lists of the winners of 16 outputs in images [first, last), by output, offsets into x; adds the gradients to `sums`.
+void list_by_output(const Sizes& sizes, const Pooled& pooled, std::int64_t block, std::int64_t first, std::int64_t last,
+                    Winner* lists, std::int64_t* counts, float* sums) {
   const std::int64_t capacity = sizes.images * sizes.positions;
-  std::fill_n(counts, kLanes, 0);
-  for (std::int64_t n = first_image; n < last_image; ++n) {
-    const std::int64_t image = n * sizes.planes * sizes.plane;
+  Winner* next[kLanes];
+  for (std::int64_t o = 0; o < kLanes; ++o) next[o] = lists + o * capacity;
+  const auto places = sizes.places();
+  for (std::int64_t n = first; n < last; ++n) {
+    const std::int64_t at = (n * sizes.output_blocks + block) * sizes.positions;
     for (std::int64_t position = 0; position < sizes.positions; ++position) {
-      const std::int64_t at = ((n * sizes.output_blocks + block) * sizes.positions + position) * kLanes;
-      const std::uint32_t mask = pooled.read(at, gradients, places);
-      const std::int64_t corner = image + sizes.offset(position, 0);
-      for (std::int64_t o = 0; o < kLanes; ++o) {
-        const std::int64_t place = places[o];
-        const std::int64_t offset =
-            corner + place / kWindow * sizes.row + place % kWindow * sizes.plane_channels;
-        lists[o * capacity + counts[o]] = {gradients[o], static_cast<std::int32_t>(offset)};
-        counts[o] += (mask >> o) & 1u;
-        bias[o] += gradients[o];
-      }
+      const std::int64_t corner = n * sizes.planes * sizes.plane + sizes.corner(position);
+      std::int32_t offsets[kPlaces];
+      for (std::size_t place = 0; place < kPlaces; ++place)
+        offsets[place] = static_cast<std::int32_t>(corner + places[place]);
+      append_winners(pooled.block(at + position), offsets, next, sums);
     }
   }
+  for (std::int64_t o = 0; o < kLanes; ++o) counts[o] = next[o] - (lists + o * capacity);
 }
 
-/// Winners of 16 outputs at one position of one image, sorted by place; offsets are into the weights.
-struct Places {
-  Winner winners[kLanes];
-  std::int32_t counts[kPlaces];
-};
-
-void list_by_place(const Sizes& sizes, const Pooled& pooled, std::int64_t at, Places& places) {
-  alignas(64) float gradients[kLanes];
-  alignas(64) std::int32_t where[kLanes];
-  const std::uint32_t mask = pooled.read(at, gradients, where);
-  std::int64_t next = 0;
-  for (std::int32_t place = 0; place < kPlaces; ++place) {
-    const std::int64_t first = next;
-    for (std::int64_t o = 0; o < kLanes && next < kLanes; ++o) {
-      places.winners[next] = {gradients[o], static_cast<std::int32_t>(o * sizes.planes * sizes.filter)};
-      next += static_cast<std::int64_t>((mask >> o) & 1u) & static_cast<std::int64_t>(where[o] == place);
-    }
-    places.counts[place] = static_cast<std::int32_t>(next - first);
-  }
-}
-
-constexpr std::int64_t kPlacesFloats = sizeof(Places) / sizeof(float);
+constexpr std::int64_t kSortedFloats = sizeof(SortedWinners) / sizeof(float);
 
 /// The share of a thread in [0, count).
 struct Share {
@@ -126,7 +103,8 @@ struct Share {
 }  // namespace
 
 bool pooled_gradient_fits(const ConvolutionShape& shape, const nn::PoolLayer& pool, bool images) noexcept {
-  const bool window = pool.kind == nn::PoolKind::max && pool.kernel == kWindow && pool.stride == kWindow && pool.padding == 0;
+  const bool window =
+      pool.kind == nn::PoolKind::max && pool.kernel == kWindow && pool.stride == kWindow && pool.padding == 0;
   const bool kernel = (shape.kernel == 3 || shape.kernel == 5) && shape.stride == 1 && shape.padding == 0;
   const bool channels = shape.outputs % kLanes == 0 &&
                         (shape.channels % kLanes == 0 || (images && shape.channels * shape.kernel <= kLanes));
@@ -149,8 +127,7 @@ dnnl::memory::desc pooled_gradient_source(const ConvolutionShape& shape) {
 dnnl::memory::desc pooled_gradient_weights(const ConvolutionShape& shape) {
   const dnnl::memory::dims dims{shape.outputs, shape.channels, shape.kernel, shape.kernel};
   if (shape.channels % kLanes == 0) return pooled_gradient_blocked(dims, dnnl::memory::data_type::f32);
-  return {dims, dnnl::memory::data_type::f32,
-          dnnl::memory::dims{shape.kernel * kLanes, 1, kLanes, shape.channels}};
+  return {dims, dnnl::memory::data_type::f32, dnnl::memory::dims{shape.kernel * kLanes, 1, kLanes, shape.channels}};
 }
 
 std::size_t pooled_weight_gradient_scratch(const ConvolutionShape& shape) noexcept {
@@ -161,7 +138,7 @@ std::size_t pooled_weight_gradient_scratch(const ConvolutionShape& shape) noexce
 
 std::size_t pooled_data_gradient_scratch(const ConvolutionShape& shape, int threads) noexcept {
   const Sizes sizes(shape);
-  return static_cast<std::size_t>(threads * kImagesAtATime * sizes.output_blocks * sizes.positions * kPlacesFloats);
+  return static_cast<std::size_t>(threads * kImagesAtATime * sizes.output_blocks * sizes.positions * kSortedFloats);
 }
 
 void pooled_weight_gradient(const KernelCall& call, const StepContext& /*context*/) {
@@ -185,9 +162,9 @@ void pooled_weight_gradient(const KernelCall& call, const StepContext& /*context
       const std::int64_t last_image = std::min(image + sizes.images, call.convolution.batch);
       for (std::int64_t block = blocks.first; block < blocks.last; ++block) {
         float unused[kLanes] = {};
-        float* bias = call.data[5] == nullptr ? unused : call.data[5] + block * kLanes;
+        float* sums = call.data[5] == nullptr ? unused : call.data[5] + block * kLanes;
         list_by_output(sizes, pooled, block, image, last_image, lists + block * kLanes * capacity,
-                       counts + block * kLanes, bias);
+                       counts + block * kLanes, sums);
       }
       for (std::int64_t plane = 0; plane < sizes.planes; ++plane)
         for (std::int64_t o = blocks.first * kLanes; o < blocks.last * kLanes; ++o)
@@ -202,30 +179,32 @@ void pooled_data_gradient(const KernelCall& call, const StepContext& /*context*/
   const Pooled pooled{call.data[0], call.data[1], reinterpret_cast<const std::uint8_t*>(call.data[2])};
   const float* w = call.data[3];
   float* dx = call.data[4];
+  const auto places = sizes.places();
   const std::int64_t lists_each = kImagesAtATime * sizes.output_blocks * sizes.positions;
   const Accumulate accumulate = accumulate_winners(call.convolution.kernel, sizes.vectors);
 #pragma omp parallel
   {
     const Share images(call.convolution.batch);
-    auto* lists = reinterpret_cast<Places*>(call.data[5]) + omp_get_thread_num() * lists_each;
+    auto* lists = reinterpret_cast<SortedWinners*>(call.data[5]) + omp_get_thread_num() * lists_each;
     for (std::int64_t image = images.first; image < images.last; image += kImagesAtATime) {
       const std::int64_t count = std::min(kImagesAtATime, images.last - image);
       const std::int64_t first = image * sizes.output_blocks * sizes.positions;
       for (std::int64_t i = 0; i < count * sizes.output_blocks * sizes.positions; ++i)
-        list_by_place(sizes, pooled, (first + i) * kLanes, lists[i]);
+        sort_winners(pooled.block(first + i), static_cast<std::int32_t>(sizes.planes * sizes.filter), lists[i]);
       float* planes = dx + image * sizes.planes * sizes.plane;
       std::memset(planes, 0, static_cast<std::size_t>(count * sizes.planes * sizes.plane) * sizeof(float));
       for (std::int64_t plane = 0; plane < sizes.planes; ++plane)
         for (std::int64_t block = 0; block < sizes.output_blocks; ++block)
           for (std::int64_t n = 0; n < count; ++n) {
-            const Places* places = lists + (n * sizes.output_blocks + block) * sizes.positions;
-            for (std::int64_t position = 0; position < sizes.positions; ++position, ++places) {
-              const Winner* winners = places->winners;
-              for (std::int64_t place = 0; place < kPlaces; winners += places->counts[place++])
-                if (places->counts[place] > 0)
-                  accumulate({planes + (n * sizes.planes + plane) * sizes.plane + sizes.offset(position, place),
-                              sizes.row, w + (block * kLanes * sizes.planes + plane) * sizes.filter,
-                              sizes.vectors * kLanes, winners, places->counts[place], kLanes});
+            const SortedWinners* sorted = lists + (n * sizes.output_blocks + block) * sizes.positions;
+            for (std::int64_t position = 0; position < sizes.positions; ++position, ++sorted) {
+              const Winner* winners = sorted->winners;
+              const std::int64_t corner = (n * sizes.planes + plane) * sizes.plane + sizes.corner(position);
+              for (std::size_t place = 0; place < kPlaces; winners += sorted->counts[place++])
+                if (sorted->counts[place] > 0)
+                  accumulate({planes + corner + places[place], sizes.row,
+                              w + (block * kLanes * sizes.planes + plane) * sizes.filter, sizes.vectors * kLanes,
+                              winners, sorted->counts[place], kLanes});
             }
           }
     }

@@ -62,9 +62,22 @@ using Accumulate = void (*)(const Accumulation&);
 /// For kernel² windows of `vectors` vectors per row; null where there is none.
 [[nodiscard]] Accumulate accumulate_winners(std::int64_t kernel, std::int64_t vectors) noexcept;
 
-/// One block of 16 outputs at one position: gradients that count (≠ 0, and where relu passed: `pooled` > 0 or null) to `gradients`, the
-/// others as 0; places of winners in the window (0 to 3) to `places`. Returns the mask of those that count.
-std::uint32_t read_winners(const float* dp, const float* pooled, const std::uint8_t* winners, float* gradients,
-                           std::int32_t* places) noexcept;
+/// What pooling and relu left of 16 outputs at one position. A gradient counts where it is not zero and relu passed its output.
+struct PooledBlock {
+  const float* gradients;
+  const float* outputs;         // null: no relu
+  const std::uint8_t* winners;  // places in the window: 0 to 3
+};
+
+/// Appends each that counts to its output's list (`next`), at offsets[place]; adds them to `sums`.
+void append_winners(const PooledBlock& block, const std::int32_t (&offsets)[4], Winner** next, float* sums) noexcept;
+
+/// Those that count, sorted by place.
+struct SortedWinners {
+  Winner winners[24];  // 16 at most; the rest is room for whole vectors
+  std::int32_t counts[4];
+};
+/// Output o gets offset o · stride.
+void sort_winners(const PooledBlock& block, std::int32_t stride, SortedWinners& sorted) noexcept;
 
 }  // namespace troupe::cpu

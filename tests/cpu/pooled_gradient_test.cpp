@@ -68,8 +68,8 @@ TEST_P(PooledGradient, TheSameBitsForAnyThreads) {
     (void)model.step();
     EXPECT_EQ(model.canonical_gradients(), gradients.back());
   }
-  const auto convolutions = static_cast<std::ptrdiff_t>(
-      graph.parameters()[0].size() + graph.parameters()[1].size() + graph.parameters()[2].size());
+  const auto convolutions = static_cast<std::ptrdiff_t>(graph.parameters()[0].size() + graph.parameters()[1].size() +
+                                                        graph.parameters()[2].size());
   for (const auto& other : gradients)
     EXPECT_TRUE(std::equal(other.begin(), other.begin() + convolutions, gradients[0].begin()));
 }
@@ -95,8 +95,16 @@ INSTANTIATE_TEST_SUITE_P(Shapes, PooledGradient,
 
 TEST(PooledGradients, AreForWholeBlocksAndPlainWindowsOnly) {
   if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "this CPU has no AVX-512";
-  const ConvolutionShape shape{.batch = 2, .channels = 32, .height = 9, .width = 9, .outputs = 16, .out_height = 5,
-                               .out_width = 5, .kernel = 5, .stride = 1, .padding = 0};
+  const ConvolutionShape shape{.batch = 2,
+                               .channels = 32,
+                               .height = 9,
+                               .width = 9,
+                               .outputs = 16,
+                               .out_height = 5,
+                               .out_width = 5,
+                               .kernel = 5,
+                               .stride = 1,
+                               .padding = 0};
   EXPECT_TRUE(pooled_gradient_fits(shape, kHalve, false));
   EXPECT_FALSE(pooled_gradient_fits(shape, {PoolKind::average, 2, 2, 0}, false));
   EXPECT_FALSE(pooled_gradient_fits(shape, {PoolKind::max, 3, 2, 0}, false));

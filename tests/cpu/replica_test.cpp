@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "nn/initialise.hpp"
+#include "nn/models.hpp"
 #include "tests/cpu/model.hpp"
 
 namespace troupe::cpu::testing {
@@ -27,6 +29,28 @@ TEST(Replica, TrainingLowersTheLoss) {
   const double before = model.step().loss;
   for (int i = 0; i < 20; ++i) model.momentum_step();
   EXPECT_LT(model.step().loss, 0.5 * before);
+}
+
+// The model cifar as it is trained: He's weights, dropout, leases that change. Ten times 8 images of 4 classes with noise on top.
+TEST(Replica, CifarLearns) {
+  const auto graph = build_model({.name = "cifar"}, {3, 28, 28}, 10).value();
+  Model model(graph, {.batch = 8});
+  std::vector<float> start(model.replica->layout()->canonical_floats());
+  initialise(graph, 1, start);
+  model.replica->import_canonical(start);
+  const auto patterns = random_floats(4 * 2352, 1.0, 60);
+  double first = 0;
+  double last = 0;
+  for (std::uint64_t lease = 0; lease < 40; ++lease) {
+    const auto noise = random_floats(8 * 2352, 0.5, 70 + lease % 10);
+    for (std::size_t i = 0; i < noise.size(); ++i) model.images[i] = patterns[i % patterns.size()] + noise[i];
+    for (std::size_t n = 0; n < 8; ++n) model.labels[n] = static_cast<std::int32_t>(n % 4);
+    const double loss = model.step(lease).loss;
+    (lease < 5 ? first : last) += lease < 5 || lease >= 35 ? loss / 5 : 0;
+    model.replica->apply({core::OptimizerKind::momentum, 0.01f, 0.9f, 0}, model.velocity.view());
+  }
+  EXPECT_GT(first, 1.0);
+  EXPECT_LT(last, 0.2 * first);
 }
 
 // LeNet's convolutions keep working copies: until told, the replica may compute with the old ones.
