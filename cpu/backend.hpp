@@ -2,7 +2,12 @@
 /// contract; this backend adds:
 ///   - float32 only (Capabilities says so; Errc::config from compile otherwise), device 0 only, graphs that are chains;
 ///   - CompileOptions::threads are OpenMP threads of the thread that owns the replica, set at every entry;
-///   - convolution weights lie as oneDNN's weight gradients want them, everything else is plain (cpu/convolution.cpp);
+///   - convolution weights lie as their gradient's kernel writes them, oneDNN's or ours, everything else is plain; so do weights of
+///     grouped convolutions (cpu/convolution.cpp, cpu/pooled_convolution.cpp);
+///   - training statistics move in backward: a step that fails on a label leaves them alone. Whoever writes to statistics() between two
+///     steps needs to say nothing;
+///   - a steady step allocates nothing but oneDNN's argument tables, except in convolutions of so few channels per group that oneDNN
+///     falls back to its matrix product, which packs into buffers of its own;
 ///   - choices follow fixed rules, so compiling twice on one kind of machine gives one plan without measuring. A plan from
 ///     another machine pins layouts and implementations; Errc::config when this CPU or library has not got them.
 /// Same plan, same threads, same inputs: the same bits.

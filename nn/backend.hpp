@@ -81,7 +81,7 @@ class Replica {
   /// The float32 master arenas. Whoever writes to parameters() says so with parameters_written().
   [[nodiscard]] virtual core::Span parameters() noexcept = 0;
   [[nodiscard]] virtual core::Span gradients() noexcept = 0;   ///< empty when not training
-  [[nodiscard]] virtual core::Span statistics() noexcept = 0;  ///< running values of normalisation; may be empty
+  [[nodiscard]] virtual core::Span statistics() noexcept = 0;  ///< statistics_layout(graph()); may be empty
   virtual void parameters_written() noexcept = 0;              ///< working copies are rebuilt before the next use
   [[nodiscard]] virtual std::uint64_t parameters_version() const noexcept = 0;
 

@@ -33,7 +33,9 @@ TEST(Replica, TrainingLowersTheLoss) {
 
 // The model cifar as it is trained: He's weights, dropout, leases that change. Ten times 8 images of 4 classes with noise on top.
 TEST(Replica, CifarLearns) {
-  const auto graph = build_model({.name = "cifar"}, {3, 28, 28}, 10).value();
+  ModelConfig config;
+  config.name = "cifar";
+  const auto graph = build_model(config, {3, 28, 28}, 10).value();
   Model model(graph, {.batch = 8});
   std::vector<float> start(model.replica->layout()->canonical_floats());
   initialise(graph, 1, start);
