@@ -137,25 +137,27 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
                                      .threads = settings.threads(w),
                                      .seed = static_cast<std::uint64_t>(settings.run.seed),
                                      .arenas = &memory_};
-    WorkerSetup setup{.self = w,
-                      .workers = plan_.workers,
-                      .seed = compile.seed,
-                      .graph = plan_.graph,
-                      .backend = &backend_,
-                      .compile = compile,
-                      .plan = beginning.plan,
-                      .strategy = plan_.strategy,
-                      .train = settings.train,
-                      .total_epochs = static_cast<double>(settings.run.epochs),
-                      .parameters = parameters,
-                      .optimizer_states = beginning_states(checkpoint, static_cast<int>(w)),
-                      .center_version = checkpoint ? checkpoint->totals.center_version : 0,
-                      .first_step = first_step(plan_, checkpoint, w),
-                      .journal = settings.run.journal != "off",
-                      .slowdown = settings.slowdown(w),
-                      .synthetic_step = std::chrono::duration_cast<core::Duration>(
-                          std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
-                      .clock = &clock_};
+    WorkerSetup setup{
+        .self = w,
+        .workers = plan_.workers,
+        .seed = compile.seed,
+        .graph = plan_.graph,
+        .backend = &backend_,
+        .compile = compile,
+        .plan = beginning.plan,
+        .strategy = plan_.strategy,
+        .train = settings.train,
+        .total_epochs = static_cast<double>(settings.run.epochs),
+        .parameters = parameters,
+        .optimizer_states = beginning_states(checkpoint, static_cast<int>(w)),
+        .statistics = checkpoint ? std::make_shared<const std::vector<float>>(checkpoint->statistics) : nullptr,
+        .center_version = checkpoint ? checkpoint->totals.center_version : 0,
+        .first_step = first_step(plan_, checkpoint, w),
+        .journal = settings.run.journal != "off",
+        .slowdown = settings.slowdown(w),
+        .synthetic_step = std::chrono::duration_cast<core::Duration>(
+            std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
+        .clock = &clock_};
     company_.workers.push_back(system_.spawn<caf::detached>(worker, std::move(setup)));
   }
   std::vector<decltype(self_->request(company_.workers[0], kPrepareDeadline, Prepare{}))> asked;

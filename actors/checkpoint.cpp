@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "nn/layout.hpp"
 #include "nn/tensors.hpp"
 
 namespace troupe::actors {
@@ -36,6 +37,8 @@ core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& che
     for (auto& tensor : nn::canonical_tensors(*checkpoint.graph, vector, prefix)) tensors.push_back(std::move(tensor));
     if (!prefix.empty()) prefixes += (prefixes.empty() ? "" : " ") + prefix;
   }
+  for (auto& tensor : nn::statistics_tensors(*checkpoint.graph, checkpoint.statistics))
+    tensors.push_back(std::move(tensor));
   const nn::Metadata metadata{{"model", checkpoint.graph->name()},
                               {"strategy", checkpoint.strategy},
                               {"leases", checkpoint.leases},
@@ -74,6 +77,8 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
     if (auto read = nn::canonical_from(file, *graph, vector, prefix); !read) return tl::unexpected(read.error());
     checkpoint.vectors.emplace(prefix, std::move(vector));
   }
+  checkpoint.statistics.resize(nn::statistics_layout(*graph).canonical_floats());
+  if (auto read = nn::statistics_from(file, *graph, checkpoint.statistics); !read) return tl::unexpected(read.error());
   return checkpoint;
 }
 

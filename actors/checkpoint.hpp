@@ -28,6 +28,7 @@ struct Checkpoint {
   std::uint64_t step = 0;  // over all workers; names the file
   std::shared_ptr<const nn::Graph> graph;
   std::map<std::string, std::vector<float>> vectors;  // by prefix: "" parameters, "optimizer.velocity.", …
+  std::vector<float> statistics;                      // canonical, the workers' mean; empty: the model has none
   std::string leases;                                 // data::LeaseBook::state()
   std::string strategy;                               // its name: whose state this is
   RunTotals totals;

@@ -207,14 +207,40 @@ void CoordinatorBody::go_on() {
 void CoordinatorBody::take_model(const Next& next) {
   const auto checked = [this, next] {
     model_ = std::make_shared<std::vector<float>>(canonical());
-    if (core::host_kernels().all_finite(*model_)) return next();
+    if (core::host_kernels().all_finite(*model_)) return take_statistics(next);
     fail(core::Errc::diverged,
          fmt::format("the model's parameters are not finite any more after {} steps over all workers: training "
                      "diverged; lower train.lr",
                      progress_.steps()));
   };
   if (setup_.needs.model == ModelHome::center) return snapshot_shards(strategies::kCenter, checked);
-  snapshot_worker(0, strategies::kParams, checked);
+  snapshot_worker(0, strategies::kParams, whole_arena(), checked);
+}
+
+/// The running values that a model evaluates with: the mean over the workers, in rank order.
+void CoordinatorBody::take_statistics(const Next& next) {
+  if (setup_.graph->statistics().empty()) return next();
+  const auto layout = nn::statistics_layout(*setup_.graph);
+  auto arenas = std::make_shared<std::vector<core::Buffer>>();
+  for (std::size_t worker = 0; worker < company_.workers.size(); ++worker) {
+    auto arena = core::Buffer::allocate(*setup_.memory, layout.arena_floats());
+    if (!arena) return fail(arena.error().code, arena.error().message);
+    arenas->push_back(std::move(*arena));
+  }
+  const Next all_here = [this, layout, arenas, next] {
+    std::vector<core::Span> views;
+    for (auto& arena : *arenas) views.push_back(arena.view());
+    core::host_kernels().reduce_all(views, 1 / static_cast<float>(views.size()));
+    statistics_->resize(layout.canonical_floats());
+    layout.to_canonical(views[0], *statistics_);
+    next();
+  };
+  shares_left_ = company_.workers.size();
+  for (std::uint32_t worker = 0; worker < company_.workers.size(); ++worker) {
+    snapshot_worker(worker, strategies::kStatistics, {(*arenas)[worker].view(), arenas}, [this, all_here] {
+      if (--shares_left_ == 0) all_here();
+    });
+  }
 }
 
 std::vector<float> CoordinatorBody::canonical() const {
@@ -225,7 +251,9 @@ std::vector<float> CoordinatorBody::canonical() const {
 
 void CoordinatorBody::evaluate(const Next& next) {
   const auto model = model_;
-  self_->request(company_.evaluator, kEvaluateDeadline, EvaluateOrder{++snapshots_}, Lent{core::Span{*model}, model})
+  self_
+      ->request(company_.evaluator, kEvaluateDeadline, EvaluateOrder{++snapshots_}, Lent{core::Span{*model}, model},
+                Lent{core::Span{*statistics_}, statistics_})
       .then(
           [this, next](const Evaluated& evaluated) {
             if (ended_) return;
@@ -263,6 +291,7 @@ void CoordinatorBody::save(const Next& next) {
   checkpoint->graph = setup_.graph;
   checkpoint->strategy = setup_.settings->strategy;
   checkpoint->vectors.emplace("", *model_);
+  checkpoint->statistics = *statistics_;
   checkpoint->leases = setup_.book->state();
   checkpoint->totals = progress_.totals(train_s_, setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
   checkpoint->totals.center_version = center_version_;
@@ -321,9 +350,10 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
   for (std::uint8_t k = 0; k < 2; ++k) {
     const Slot state{strategies::SlotKind::velocity, k};
     for (std::uint32_t worker = 0; worker < setup_.started.workers; ++worker) {
-      if (prefix == optimizer_prefix(static_cast<int>(worker), k)) return snapshot_worker(worker, state, kept);
+      if (prefix == optimizer_prefix(static_cast<int>(worker), k))
+        return snapshot_worker(worker, state, whole_arena(), kept);
     }
-    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(0, state, kept);
+    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(0, state, whole_arena(), kept);
   }
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
     if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);
@@ -349,10 +379,8 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
   }
 }
 
-void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Next& next) {
-  self_
-      ->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot},
-                Lent{arena_->view(), arena_})
+void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Lent& space, const Next& next) {
+  self_->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot}, space)
       .then(
           [this, next](const SnapshotTaken&) {
             if (!ended_) next();

@@ -40,12 +40,14 @@ class CoordinatorBody {
 
   // The chain that runs while training stands still; each link calls the next.
   void take_model(const Next& next);
+  void take_statistics(const Next& next);
   void evaluate(const Next& next);
   void save(const Next& next);
   void go_on();
 
   void snapshot_shards(strategies::Slot slot, const Next& next);
-  void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const Next& next);
+  void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const Lent& space, const Next& next);
+  [[nodiscard]] Lent whole_arena() const { return {arena_->view(), arena_}; }
   void take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into, const Next& next);
   [[nodiscard]] std::vector<std::string> state_prefixes() const;
   [[nodiscard]] std::vector<float> canonical() const;
@@ -62,6 +64,7 @@ class CoordinatorBody {
   JournalBatch journal_;                       // of leases
   std::shared_ptr<core::Buffer> arena_;        // snapshots, in the workers' layout
   std::shared_ptr<std::vector<float>> model_;  // the latest snapshot, canonical
+  std::shared_ptr<std::vector<float>> statistics_ = std::make_shared<std::vector<float>>();  // canonical
   core::Duration began_{0};
   core::Duration training_since_{0};
   double train_s_ = 0;  // of this run, earlier sessions included

@@ -11,8 +11,10 @@ Evaluated failed(const core::Error& error) { return {.error = error.message, .co
 
 }  // namespace
 
-Evaluated evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters) {
+Evaluated evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters,
+                   core::ConstSpan statistics) {
   replica.import_canonical(parameters);
+  nn::statistics_layout(replica.graph()).from_canonical(statistics, replica.statistics());
   const auto batch = replica.batch();
   std::vector<float> images(static_cast<std::size_t>(batch * builder.image_shape().size()));
   std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
@@ -35,14 +37,14 @@ Evaluated evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core
 EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<EvaluatorState> self, EvaluatorSetup setup) {
   self->state.setup = std::move(setup);
   return {
-      [self](const EvaluateOrder&, const Lent& parameters) -> Evaluated {
+      [self](const EvaluateOrder&, const Lent& parameters, const Lent& statistics) -> Evaluated {
         auto& state = self->state;
         if (!state.replica) {
           auto compiled = state.setup.backend->compile(*state.setup.graph, state.setup.compile);
           if (!compiled) return failed(compiled.error());
           state.replica = std::move(*compiled);
         }
-        return evaluate(*state.replica, *state.setup.builder, parameters.data);
+        return evaluate(*state.replica, *state.setup.builder, parameters.data, statistics.data);
       },
       [self](const Halt&) {
         self->state.replica.reset();

@@ -19,7 +19,8 @@ struct EvaluatorSetup {
 };
 
 /// The test split under `parameters` (canonical), on this thread. What the actor does, and `troupe eval`.
-[[nodiscard]] Evaluated evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters);
+[[nodiscard]] Evaluated evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters,
+                                 core::ConstSpan statistics);
 
 struct EvaluatorState {
   EvaluatorSetup setup;

@@ -26,7 +26,7 @@ using LoaderActor =
 /// Builds single batches for a loader, one of several in parallel.
 using DecoderActor = caf::typed_actor<replies_to<DecodeOrder, LentBatch>::with<Decoded>>;
 /// Owns an evaluation replica on its own thread.
-using EvaluatorActor = caf::typed_actor<replies_to<EvaluateOrder, Lent>::with<Evaluated>, reacts_to<Halt>>;
+using EvaluatorActor = caf::typed_actor<replies_to<EvaluateOrder, Lent, Lent>::with<Evaluated>, reacts_to<Halt>>;
 /// Membership, leases, epochs, evaluation, checkpoints and stopping; never a strategy's rule.
 using CoordinatorActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<LeaseRequest>, reacts_to<WorkerProgress>, reacts_to<Trouble>,

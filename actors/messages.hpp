@@ -147,7 +147,7 @@ struct SnapshotTaken {
   std::uint64_t hash = 0;     // XXH3-64 of the copied bytes, for the journal
   std::uint64_t version = 0;  // a server's: of its shard
 };
-/// Evaluate the Lent canonical parameters on the test split.
+/// Evaluate the Lent canonical parameters, with the Lent canonical statistics, on the test split.
 struct EvaluateOrder {
   std::uint64_t id = 0;
 };

@@ -145,13 +145,16 @@ core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std
   std::vector<float> parameters(static_cast<std::size_t>(plan->graph->parameter_count()));
   if (auto read = nn::canonical_from(loaded->file, *plan->graph, parameters); !read)
     return tl::unexpected(read.error());
+  std::vector<float> statistics(nn::statistics_layout(*plan->graph).canonical_floats());
+  if (auto read = nn::statistics_from(loaded->file, *plan->graph, statistics); !read)
+    return tl::unexpected(read.error());
   core::HostAllocator memory;
   auto replica = backend.compile(*plan->graph, {.batch = std::min<std::int64_t>(100, plan->source.test->size()),
                                                 .threads = settings.threads(0),
                                                 .arenas = &memory,
                                                 .training = false});
   if (!replica) return tl::unexpected(replica.error());
-  const auto evaluated = evaluate(**replica, *plan->source.test, parameters);
+  const auto evaluated = evaluate(**replica, *plan->source.test, parameters, statistics);
   if (!evaluated.error.empty()) return core::fail(evaluated.code, evaluated.error);
   const auto samples = static_cast<double>(std::max<std::int64_t>(evaluated.samples, 1));
   return Evaluation{.loss = evaluated.loss,

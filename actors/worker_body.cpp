@@ -38,6 +38,8 @@ core::Result<Prepared> WorkerBody::prepare() {
   if (!slots) return tl::unexpected(slots.error());
   slots_ = std::move(*slots);
   replica_->import_canonical(*setup_.parameters);
+  if (setup_.statistics)
+    nn::statistics_layout(*setup_.graph).from_canonical(*setup_.statistics, replica_->statistics());
   for (int k = 0; k < static_cast<int>(setup_.optimizer_states.size()); ++k)
     replica_->layout()->from_canonical(*setup_.optimizer_states[static_cast<std::size_t>(k)],
                                        slots_->view(optimizer_state(k)));

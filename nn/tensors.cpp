@@ -44,4 +44,27 @@ core::Result<void> canonical_from(const SafetensorsFile& file, const Graph& grap
   return {};
 }
 
+std::vector<TensorView> statistics_tensors(const Graph& graph, core::ConstSpan canonical) {
+  std::vector<TensorView> tensors;
+  std::size_t offset = 0;
+  for (const auto& statistic : graph.statistics()) {
+    const auto size = static_cast<std::size_t>(statistic.channels);
+    tensors.push_back(
+        {statistic.name, DType::f32, {statistic.channels}, std::as_bytes(canonical.subspan(offset, size))});
+    offset += size;
+  }
+  return tensors;
+}
+
+core::Result<void> statistics_from(const SafetensorsFile& file, const Graph& graph, core::Span canonical) {
+  std::size_t offset = 0;
+  for (const auto& statistic : graph.statistics()) {
+    const auto size = static_cast<std::size_t>(statistic.channels);
+    auto copied = file.copy_floats(statistic.name, {statistic.channels}, canonical.subspan(offset, size));
+    if (!copied) return copied;
+    offset += size;
+  }
+  return {};
+}
+
 }  // namespace troupe::nn

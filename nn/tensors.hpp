@@ -29,4 +29,8 @@ inline constexpr std::string_view kSquarePrefix = "optimizer.square.";      // a
 [[nodiscard]] core::Result<void> canonical_from(const SafetensorsFile& file, const Graph& graph, core::Span canonical,
                                                 std::string_view prefix = {});
 
+/// The same for running statistics, by their own names ("bn1.running_mean"): `canonical` as statistics_layout(graph) orders it.
+[[nodiscard]] std::vector<TensorView> statistics_tensors(const Graph& graph, core::ConstSpan canonical);
+[[nodiscard]] core::Result<void> statistics_from(const SafetensorsFile& file, const Graph& graph, core::Span canonical);
+
 }  // namespace troupe::nn

@@ -43,6 +43,7 @@ inline constexpr Slot kGrads{SlotKind::grads};
 inline constexpr Slot kVelocity{SlotKind::velocity};
 inline constexpr Slot kAcc{SlotKind::acc};
 inline constexpr Slot kAnchor{SlotKind::anchor};
+inline constexpr Slot kStatistics{SlotKind::statistics};
 inline constexpr Slot kCenter{SlotKind::center};
 inline constexpr Slot kPayload{SlotKind::payload};
 [[nodiscard]] constexpr Slot staged(std::uint8_t k) noexcept { return {SlotKind::staged, k}; }

@@ -32,14 +32,14 @@ name = "bsp"
 workers = 2
 )";
 
+actors::RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
+
+}  // namespace
+
 nn::Backend& backend() {
   static const auto backend = cpu::make_backend();
   return *backend;
 }
-
-actors::RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
-
-}  // namespace
 
 SmallRun::SmallRun(std::vector<std::string> options) : options_(std::move(options)) {
   auto pattern = (std::filesystem::temp_directory_path() / "troupe-run-XXXXXX").string();

@@ -12,6 +12,9 @@
 
 namespace troupe::tests {
 
+/// One for all tests.
+[[nodiscard]] nn::Backend& backend();
+
 class SmallRun {
  public:
   /// `options` are "key=value" on top of a run of 2 workers × 20 samples over 1,200 glyphs, one epoch, BSP.

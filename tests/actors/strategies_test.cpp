@@ -94,6 +94,31 @@ TEST(Strategies, AdamGoesOnWithItsStateAfterAResume) {
   EXPECT_EQ(parts.tensors(), whole.tensors());
 }
 
+constexpr const char* kBatchNorm =
+    "model.layers=[{type = \"flatten\"}, {type = \"linear\", outputs = 16}, {type = \"batch_norm\"}, {type = "
+    "\"relu\"}, "
+    "{type = \"linear\", outputs = 10}]";
+
+TEST(Strategies, RunningStatisticsAreAveragedSavedAndTakenUpAgain) {
+  for (const std::string strategy : {"bsp", "easgd"}) {
+    SCOPED_TRACE(strategy);
+    SmallRun run(options_for(
+        strategy, {"model.name=layers", kBatchNorm, "run.checkpoint_every=1 epoch", "data.test_samples=600"}));
+    const auto first = run.train();
+    ASSERT_FALSE(first.failed) << first.error.message;
+    EXPECT_GT(first.summary.test_accuracy, 0.4) << "evaluated with the initial mean 0 and variance 1?";
+    const auto saved = run.tensors();
+    EXPECT_NE(saved.at("bn1.running_mean"), std::vector<float>(16, 0));
+    EXPECT_NE(saved.at("bn1.running_var"), std::vector<float>(16, 1));
+    const auto evaluated = actors::evaluate_checkpoint(*run.settings(), run.run_directory().string(), backend());
+    ASSERT_TRUE(evaluated) << evaluated.error().message;
+    EXPECT_DOUBLE_EQ(evaluated->accuracy, first.summary.test_accuracy) << "not what the run evaluated";
+    const auto end = run.resume({"run.epochs=5"});
+    ASSERT_FALSE(end.failed) << end.error.message;
+    EXPECT_GT(end.summary.test_accuracy, 0.4);
+  }
+}
+
 TEST(Strategies, StaleSynchronousWorkersStayWithinTheBound) {
   for (const int bound : {0, 2}) {
     SmallRun run(options_for("ssp", {"cluster.workers=3", "strategy.s=" + std::to_string(bound), "data.batch=10",

@@ -16,10 +16,10 @@ TEST(ModelsTest, JsonIsALinePerModelWithItsTotal) {
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line);
     parameters[json["model"]] = json["parameters"];
-    EXPECT_EQ(json["input"], "1x28x28");
+    EXPECT_EQ(json["input"], json["model"] == "cifar" ? "3x28x28" : "1x28x28");
   }
   // mlp 784·100 + 100 + 100·100 + 100 + 100·10 + 10; lenet 20·25 + 20 + 50·20·25 + 50 + 500·800 + 500 + 10·500 + 10
-  EXPECT_EQ(parameters, (std::map<std::string, std::int64_t>{{"mlp", 89'610}, {"lenet", 431'080}}));
+  EXPECT_EQ(parameters, (std::map<std::string, std::int64_t>{{"mlp", 89'610}, {"lenet", 431'080}, {"cifar", 351'946}}));
 }
 
 TEST(ModelsTest, PlainListNamesThem) {
