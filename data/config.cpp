@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "data/cifar10.hpp"
 #include "data/glyphs.hpp"
 #include "data/idx.hpp"
 
@@ -47,6 +48,12 @@ DatasetResult open_published(const DataConfig& config, Split split, std::int64_t
   return opened;
 }
 
+DatasetResult open_cifar10(const DataConfig& config, Split split, std::int64_t limit) {
+  auto opened = Cifar10Dataset::open({config.path.empty() ? "data/cifar10" : config.path, limit}, split);
+  if (!opened) return tl::unexpected(opened.error());
+  return *std::move(opened);
+}
+
 DatasetResult open_glyphs(const DataConfig& config, Split split, std::int64_t limit) {
   return std::make_shared<const GlyphDataset>(static_cast<std::uint64_t>(config.seed), split, limit,
                                               static_cast<unsigned>(config.decode_threads));
@@ -59,10 +66,13 @@ constexpr std::array kKinds = {
                 "clothes, 60,000 + 10,000 of 28 x 28: IDX files in data.path (default data/fashion-mnist)"},
     DatasetKind{"idx",
                 "any grey images and labels in IDX files named like MNIST's, in data.path; data.classes classes"},
+    DatasetKind{"cifar10",
+                "colour photographs, 50,000 + 10,000 of 3 x 32 x 32: the binary version's files in data.path (default "
+                "data/cifar10)"},
     DatasetKind{"glyphs", "digits drawn by the program, 60,000 + 10,000 of 28 x 28: needs no file"},
 };
 constexpr std::array<DatasetResult (*)(const DataConfig&, Split, std::int64_t), kKinds.size()> kOpeners = {
-    open_published, open_published, open_any_idx, open_glyphs};
+    open_published, open_published, open_any_idx, open_cifar10, open_glyphs};
 
 std::vector<std::string> kind_names() {
   std::vector<std::string> names;
@@ -107,8 +117,10 @@ std::span<const DatasetKind> dataset_kinds() { return kKinds; }
 
 std::optional<ImageFacts> image_facts(const DataConfig& config) {
   if (config.name == "idx") return {};
-  const auto side = config.crop > 0 ? config.crop : kPublishedSide;
-  return ImageFacts{{1, side, side}, kPublishedClasses};
+  const bool cifar10 = config.name == "cifar10";
+  ImageShape shape = cifar10 ? kCifar10Shape : ImageShape{1, kPublishedSide, kPublishedSide};
+  if (config.crop > 0) shape.height = shape.width = config.crop;
+  return ImageFacts{shape, cifar10 ? kCifar10Classes : kPublishedClasses};
 }
 
 DatasetResult open_dataset(const DataConfig& config, Split split) {

@@ -1,4 +1,4 @@
-/// A data set as training sees it: samples by index, decoded into float images. Implementations: IDX files, glyphs.
+/// A data set as training sees it: samples by index, decoded into float images. Implementations: IDX files, CIFAR-10, glyphs.
 /// Thread rule: const members are called from many loaders at once.
 #pragma once
 

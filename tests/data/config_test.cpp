@@ -96,7 +96,7 @@ TEST(OpenDatasetTest, UnknownNamesAndMissingPathsAreConfigErrors) {
   const auto unknown = open_dataset(config, Split::train);
   ASSERT_FALSE(unknown.has_value());
   EXPECT_EQ(unknown.error().code, Errc::config);
-  EXPECT_THAT(unknown.error().message, HasSubstr("mnist | fashion-mnist | idx | glyphs"));
+  EXPECT_THAT(unknown.error().message, HasSubstr("mnist | fashion-mnist | idx | cifar10 | glyphs"));
   config.name = "idx";
   const auto pathless = open_dataset(config, Split::train);
   ASSERT_FALSE(pathless.has_value());
