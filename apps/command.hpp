@@ -27,6 +27,7 @@ struct Command {
 [[nodiscard]] Command train();
 [[nodiscard]] Command check();
 [[nodiscard]] Command eval();
+[[nodiscard]] Command grid();
 [[nodiscard]] Command strategies();
 [[nodiscard]] Command models();
 [[nodiscard]] Command doctor();

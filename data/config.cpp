@@ -123,6 +123,14 @@ std::optional<ImageFacts> image_facts(const DataConfig& config) {
   return ImageFacts{shape, cifar10 ? kCifar10Classes : kPublishedClasses};
 }
 
+std::optional<std::int64_t> published_samples(const DataConfig& config, Split split) {
+  if (config.name == "idx") return {};
+  const bool train = split == Split::train;
+  const std::int64_t limit = train ? config.train_samples : config.test_samples;
+  const std::int64_t all = !train ? 10'000 : config.name == "cifar10" ? 50'000 : 60'000;  // of every data set known by name
+  return limit > 0 ? std::min(limit, all) : all;
+}
+
 DatasetResult open_dataset(const DataConfig& config, Split split) {
   for (std::size_t i = 0; i < kKinds.size(); ++i)
     if (kKinds[i].name == config.name)

@@ -53,6 +53,10 @@ struct ImageFacts {
 /// The facts without opening anything, for the data sets whose form is published; nothing for those that must be opened.
 [[nodiscard]] std::optional<ImageFacts> image_facts(const DataConfig& config);
 
+/// How many samples a split has as published (or drawn), limited as the configuration says; nothing for data sets that must be
+/// opened.
+[[nodiscard]] std::optional<std::int64_t> published_samples(const DataConfig& config, Split split);
+
 /// One split, limited as the configuration says. Errc::config: the name is unknown, or a path is needed. Errc::data, io: as
 /// the format's reader says.
 [[nodiscard]] core::Result<std::shared_ptr<const Dataset>> open_dataset(const DataConfig& config, Split split);

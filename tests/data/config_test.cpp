@@ -132,6 +132,21 @@ TEST(ImageFactsTest, AreWhatOpeningFinds) {
   EXPECT_FALSE(image_facts(config).has_value());
 }
 
+TEST(PublishedSamplesTest, AreThePublishedOnesUpToTheLimit) {
+  DataConfig config;
+  config.name = "glyphs";
+  EXPECT_EQ(published_samples(config, Split::train), 60'000);
+  config.name = "cifar10";
+  EXPECT_EQ(published_samples(config, Split::train), 50'000);
+  EXPECT_EQ(published_samples(config, Split::test), 10'000);
+  config.train_samples = 700;
+  config.test_samples = 20'000;
+  EXPECT_EQ(published_samples(config, Split::train), 700);
+  EXPECT_EQ(published_samples(config, Split::test), 10'000);
+  config.name = "idx";
+  EXPECT_FALSE(published_samples(config, Split::train).has_value());
+}
+
 TEST(OpenDatasetTest, LimitsEachSplit) {
   EXPECT_EQ((*open_dataset(glyphs(30, 20), Split::train))->size(), 30);
   EXPECT_EQ((*open_dataset(glyphs(30, 20), Split::test))->size(), 20);
