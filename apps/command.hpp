@@ -28,6 +28,7 @@ struct Command {
 [[nodiscard]] Command check();
 [[nodiscard]] Command eval();
 [[nodiscard]] Command grid();
+[[nodiscard]] Command plot();
 [[nodiscard]] Command strategies();
 [[nodiscard]] Command models();
 [[nodiscard]] Command doctor();

@@ -25,7 +25,7 @@ const Command& program() {
                                 "  troupe strategies easgd\n"
                                 "  troupe doctor\n",
                             .declare = nullptr,
-                            .subcommands = {train(), grid(), check(), eval(), strategies(), models(), bench(), doctor()}};
+                            .subcommands = {train(), grid(), plot(), check(), eval(), strategies(), models(), bench(), doctor()}};
   return root;
 }
 

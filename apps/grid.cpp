@@ -50,7 +50,7 @@ class Probe {
     const auto threads = settings.threads(0);
     const double rate = images_per_s(*plan->graph, settings.batch(0), threads);
     const double at_once =
-        std::min(static_cast<double>(settings.cluster.workers), std::max(cores_ / (threads * jobs_), 1.0 / jobs_));
+        std::min(unhindered_workers(settings, plan->needs.in_step), std::max(cores_ / (threads * jobs_), 1.0 / jobs_));
     constexpr double kForwardShare = 1.0 / 3;  // of a training step
     const double tests =
         kForwardShare * static_cast<double>(data::published_samples(settings.data, data::Split::test).value_or(0));
@@ -60,6 +60,17 @@ class Probe {
   }
 
  private:
+  /// So many workers at full speed do what these do: in step all go at the pace of the slowest.
+  static double unhindered_workers(const actors::Settings& settings, bool in_step) {
+    const auto workers = static_cast<std::size_t>(settings.cluster.workers);
+    double sum = 0, slowest = 1;
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      sum += 1 / settings.slowdown(worker);
+      slowest = std::max(slowest, settings.slowdown(worker));
+    }
+    return in_step ? static_cast<double>(workers) / slowest : sum;
+  }
+
   double images_per_s(const nn::Graph& graph, std::int64_t batch, int threads) {
     const auto key = fmt::format("{} {} {} {}", graph.name(), graph.training_flops(), batch, threads);
     auto [entry, is_new] = rates_.try_emplace(key, 0.0);
@@ -118,7 +129,8 @@ std::string announcement(const grid::Plan& plan, const grid::Ledger& ledger, std
 
 Json runs_json(const grid::Plan& plan, const std::vector<grid::Outcome>& outcomes) {
   Json runs = Json::array();
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) runs.push_back(to_json(plan.runs[i], outcomes[i]));
+  for (std::size_t i = 0; i < plan.runs.size(); ++i)
+    runs.push_back(to_json(plan.runs[i], plan.file.bases[plan.runs[i].combination.base], outcomes[i]));
   return runs;
 }
 

@@ -170,7 +170,7 @@ std::string to_csv(const Plan& plan, std::span<const Outcome> outcomes) {
   return text;
 }
 
-Json to_json(const PlannedRun& run, const Outcome& outcome) {
+Json to_json(const PlannedRun& run, const std::string& base, const Outcome& outcome) {
   Json settings = Json::object();
   for (const auto& choice : run.combination.choices)
     if (choice.key != kSeedKey) settings[choice.key] = plain_text(choice.value);
@@ -180,6 +180,7 @@ Json to_json(const PlannedRun& run, const Outcome& outcome) {
       value = std::move(parsed);
   }
   return {{"name", run.name},
+          {"base", base},
           {"settings", std::move(settings)},
           {"seed", run.settings.run.seed},
           {"strategy", run.settings.strategy},
@@ -192,7 +193,8 @@ Json to_json(const PlannedRun& run, const Outcome& outcome) {
 
 std::string to_jsonl(const Plan& plan, std::span<const Outcome> outcomes) {
   std::string text;
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) text += dump(to_json(plan.runs[i], outcomes[i])) + "\n";
+  for (std::size_t i = 0; i < plan.runs.size(); ++i)
+    text += dump(to_json(plan.runs[i], plan.file.bases[plan.runs[i].combination.base], outcomes[i])) + "\n";
   return text;
 }
 

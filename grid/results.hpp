@@ -24,8 +24,8 @@ namespace troupe::grid {
 
 /// A header, and a row per run in the order of the plan: varied keys, seed, status, exit_code, error, run, summary.
 [[nodiscard]] std::string to_csv(const Plan& plan, std::span<const Outcome> outcomes);
-/// {"name", "settings", "seed", "status", "exit_code", "error", "directory", "summary"} per run.
-[[nodiscard]] nlohmann::ordered_json to_json(const PlannedRun& run, const Outcome& outcome);
+/// {"name", "base", "settings", "seed", "status", "exit_code", "error", "directory", "summary"} per run.
+[[nodiscard]] nlohmann::ordered_json to_json(const PlannedRun& run, const std::string& base, const Outcome& outcome);
 [[nodiscard]] std::string to_jsonl(const Plan& plan, std::span<const Outcome> outcomes);
 
 /// Replaces results.csv and results.jsonl in plan.directory, each whole or not at all. Errc::io, no_space.

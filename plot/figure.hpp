@@ -1,0 +1,71 @@
+/// A picture for gnuplot: its script, and the data that the script reads. Pure functions. Colours are Okabe and Ito's, which people
+/// who see few colours tell apart; lines differ by their points too, and the scale of heat maps grows in lightness.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::plot {
+
+struct Figure {
+  std::string name;  // of the file, without its ending
+  int width = 1100;  // pixels
+  int height = 620;
+  std::map<std::string, std::string> data;  // file name → contents, beside the script
+  std::string script;                       // without terminal and output
+};
+
+/// 'text' as gnuplot reads it literally.
+[[nodiscard]] std::string literal(std::string_view text);
+
+/// Line, point and colour of the series number `index`: " lw 2 lc rgb … pt …". `dashed` for a second line of the same series.
+[[nodiscard]] std::string series_style(std::size_t index, bool dashed = false);
+
+/// A filled box of that series.
+[[nodiscard]] std::string series_fill(std::size_t index);
+
+/// Borders, tics and grid as all figures have them.
+[[nodiscard]] std::string frame();
+
+/// Where a legend of these labels goes: below the panels of a figure of this height [pixels], in as many rows as it needs. gnuplot
+/// makes it no wider than the panel that draws it, `width` pixels.
+struct Legend {
+  std::string key;    // the `set key …` line
+  double bottom = 0;  // margin of the panels, in parts of the figure
+};
+[[nodiscard]] Legend legend_below(const std::vector<std::string>& labels, int width, int height);
+
+/// Cells with their values: rows from the top, columns from the left; NaN leaves a cell empty. `format`: fmt's, of a cell's text.
+struct HeatMap {
+  std::string name, title, x_label, y_label, unit;
+  std::vector<std::string> columns, rows;
+  std::vector<std::vector<double>> values;  // [rows][columns]
+  std::string format = "{:.3g}";
+};
+[[nodiscard]] Figure draw(const HeatMap& map);
+
+/// One value per place and series, with deviations as error bars; NaN: none.
+struct LineChart {
+  struct Line {
+    std::string label;
+    std::vector<double> values, deviations;  // [places]
+  };
+  std::string name, title, x_label, y_label;
+  std::vector<std::string> places;  // labels along the axis
+  std::vector<double> positions;    // empty: one place after the other
+  bool logarithmic = false;         // positions grow by factors
+  std::vector<Line> lines;
+};
+[[nodiscard]] Figure draw(const LineChart& chart);
+
+/// Boxes side by side: for each place, one of each series.
+struct BarChart {
+  std::string name, title, x_label, y_label;
+  std::vector<std::string> places, series;
+  std::vector<std::vector<double>> values;  // [series][places]
+};
+[[nodiscard]] Figure draw(const BarChart& chart);
+
+}  // namespace troupe::plot

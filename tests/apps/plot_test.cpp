@@ -1,0 +1,52 @@
+// `troupe plot` on a run and a grid of the real program.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/apps/program.hpp"
+
+namespace troupe::apps {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kBase =
+    "[run]\nepochs = 2\ncheckpoint_every = \"never\"\n[model]\nname = \"mlp\"\nwidths = [16]\n[data]\nname = "
+    "\"glyphs\"\nbatch = 20\ntrain_samples = 400\ntest_samples = 100\n[strategy]\nname = \"easgd\"\n";
+
+TEST(PlotTest, DrawsGridsAndTheirRuns) {
+  if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "gnuplot is not installed";
+  const TemporaryDirectory folder;
+  const auto base = folder.write("base.toml", kBase);
+  const auto file =
+      folder.write("g.toml", "base = \"" + base + "\"\n[grid]\nstrategy.tau = [1, 4]\nstrategy.alpha = [0.2, 0.5]\n");
+  ASSERT_EQ(troupe({"grid", file, "--quiet", "--set", "run.dir=" + folder.file("runs")}).code, 0);
+  const auto grid = troupe({"plot", folder.file("runs/g"), "--format", "png,svg"});
+  ASSERT_EQ(grid.code, 0) << grid.err;
+  for (const char* name :
+       {"heat-test-accuracy-alpha-tau.png", "heat-test-accuracy-alpha-tau.svg", "lines-test-accuracy-tau.png"}) {
+    EXPECT_THAT(grid.out, HasSubstr(name));
+    EXPECT_TRUE(std::filesystem::exists(folder.file("runs/g/plots/") + name)) << name;
+  }
+  std::vector<std::string> plot{"plot", "--output", folder.file("pictures")};
+  for (const auto& entry : std::filesystem::directory_iterator(folder.file("runs/g")))
+    if (std::filesystem::exists(entry.path() / "metrics.jsonl")) plot.push_back(entry.path());
+  const auto runs = troupe(plot);
+  ASSERT_EQ(runs.code, 0) << runs.err;
+  EXPECT_TRUE(std::filesystem::exists(folder.file("pictures/loss.png")));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("pictures/accuracy.png")));
+}
+
+TEST(PlotTest, SaysWhatIsWrong) {
+  const TemporaryDirectory folder;
+  const auto nothing = troupe({"plot", folder.file("")});
+  EXPECT_EQ(nothing.code, 78);
+  EXPECT_TRUE(is_one_line(nothing)) << nothing.err;
+  EXPECT_EQ(troupe({"plot"}).code, 2);
+  EXPECT_EQ(troupe({"plot", "x", "--format", "bmp"}).code, 2);
+  EXPECT_EQ(troupe({"plot", "x", "--metric", "acuracy"}).code, 2);
+}
+
+}  // namespace
+}  // namespace troupe::apps
