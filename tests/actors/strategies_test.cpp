@@ -94,6 +94,36 @@ TEST(Strategies, AdamGoesOnWithItsStateAfterAResume) {
   EXPECT_EQ(parts.tensors(), whole.tensors());
 }
 
+TEST(Strategies, OneWorkerIsPlainSgdWhateverTheStrategy) {
+  const Options sgd{"cluster.workers=1", "train.optimizer=momentum", "run.epochs=2", "train.lr=0.05"};
+  std::map<std::string, std::vector<float>> plain;
+  for (const Options& options :
+       {Options{"strategy.name=bsp"},
+        {"strategy.name=downpour"},
+        {"strategy.name=downpour", "strategy.n_push=5", "strategy.n_fetch=5"},
+        {"strategy.name=downpour", "strategy.server_optimizer=momentum"},
+        {"strategy.name=ssp", "strategy.s=0"},
+        {"strategy.name=ssp", "strategy.steps_per_clock=4", "strategy.overlap=wait"},
+        {"strategy.name=easgd", "strategy.tau=1", "strategy.alpha_worker=0", "strategy.alpha_server=1"}}) {
+    auto all = sgd;
+    all.insert(all.end(), options.begin(), options.end());
+    SmallRun run(all);
+    const auto end = run.train();
+    ASSERT_FALSE(end.failed) << end.error.message;
+    if (plain.empty()) {
+      plain = run.tensors();
+      continue;
+    }
+    const auto tensors = run.tensors();
+    for (const auto& [name, values] : plain) {
+      if (name.starts_with("optimizer.")) continue;
+      // 120 steps in float32, with sums in another order.
+      for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_NEAR(tensors.at(name)[i], values[i], 1e-3) << options[0] << name;
+    }
+  }
+}
+
 constexpr const char* kBatchNorm =
     "model.layers=[{type = \"flatten\"}, {type = \"linear\", outputs = 16}, {type = \"batch_norm\"}, {type = "
     "\"relu\"}, "

@@ -1,5 +1,6 @@
 // What nn/backend.hpp promises beyond arithmetic: versions, evaluation of short batches, outputs, optimizer steps.
 #include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -22,6 +23,20 @@ TEST(Replica, ApplyIsTheOptimizersRule) {
   EXPECT_GT(model.replica->parameters_version(), version);
   const auto after = model.canonical_parameters();
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(after[i], x[i] - 0.5f * (g[i] + 0.1f * x[i]));
+}
+
+TEST(Replica, ApplyClipsTheGradientFirst) {
+  Model model(small_net(), {.batch = 8});
+  (void)model.step();
+  const auto before = model.canonical_parameters();
+  const auto g = model.canonical_gradients();
+  double norm = 0;
+  for (const float value : g) norm += double{value} * value;
+  norm = std::sqrt(norm);
+  const auto limit = static_cast<float>(norm / 4);
+  model.replica->apply({.lr = 0.5f, .clip_norm = limit}, {});
+  const auto after = model.canonical_parameters();
+  for (std::size_t i = 0; i < g.size(); ++i) ASSERT_NEAR(after[i], before[i] - 0.5 * g[i] / 4, 1e-6);
 }
 
 TEST(Replica, TrainingLowersTheLoss) {
