@@ -1,8 +1,10 @@
 #include "actors/recorder.hpp"
 
+#include <ctime>
 #include <optional>
 
 #include "actors/summary.hpp"
+#include "actors/tensorboard.hpp"
 #include "core/journal.hpp"
 
 namespace troupe::actors {
@@ -22,21 +24,25 @@ class RecorderBody {
     } else {
       note({Note::Level::warning, "no metrics: " + metrics.error().message});
     }
+    if (setup_.tensorboard) open_events();
     if (setup_.journal) open_journal();
     self_->delayed_send(self_, kTick, Tick{});
   }
 
   void started(const RunStarted& run) {
     console_.started(run);
+    if (events_) events_->started(run);
     line(to_json(run, at()));
     for (const auto& early : setup_.notes) note(early);
   }
   void progress(const WorkerProgress& progress) {
     console_.progress(progress);
+    if (events_) check_events(events_->progress(progress, at()));
     line(to_json(progress, at()));
   }
   void epoch(const EpochReport& report) {
     console_.epoch(report);
+    if (events_) check_events(events_->epoch(report, at()));
     line(to_json(report, at()));
   }
   void note(const Note& note) {
@@ -84,6 +90,17 @@ class RecorderBody {
       console_.note({Note::Level::warning, "metrics: " + appended.error().message});
   }
 
+  void open_events() {
+    if (auto events = TensorBoard::create(setup_.directory->path(), std::time(nullptr)))
+      events_.emplace(std::move(*events));
+    else
+      note({Note::Level::warning, "no TensorBoard events: " + events.error().message});
+  }
+
+  void check_events(const core::Result<void>& written) {
+    if (!written) note({Note::Level::warning, "TensorBoard events: " + written.error().message});
+  }
+
   void open_journal() {
     auto path = setup_.directory->next_journal();
     if (!path) return journal_failed(path.error());
@@ -107,6 +124,7 @@ class RecorderBody {
   Console console_;
   core::Duration began_;
   std::optional<MetricsWriter> metrics_;
+  std::optional<TensorBoard> events_;
   std::optional<core::JournalWriter> journal_;
 };
 

@@ -104,6 +104,8 @@ const core::Table<RunConfig>& run_table() {
         "how often the model is saved; steps count over all workers"},
        {"journal", &RunConfig::journal, one_of({"all", "off"}),
         "the order of every decision, from which a run can be replayed"},
+       {"tensorboard", &RunConfig::tensorboard, core::anything(),
+        "write events.out.tfevents.* into the run's directory"},
        {"keep_checkpoints", &RunConfig::keep_checkpoints, core::at_least(2), "newest checkpoints that are kept"},
        {"target_accuracy", &RunConfig::target_accuracy, between(0, 1),
         "stop when the test accuracy reaches it; 0: never"},

@@ -21,6 +21,7 @@ struct RunConfig {
   std::int64_t epochs = 5;
   std::string dir = "runs";
   std::string journal = "all";
+  bool tensorboard = true;
   std::string checkpoint_every = "1 epoch";  // "N epochs" | "N steps" | "N s" | "N min" | "never"
   std::int64_t keep_checkpoints = 2;
   double target_accuracy = 0;  // stop when the test accuracy reaches it; 0: never
