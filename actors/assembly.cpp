@@ -91,9 +91,9 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
                                  .arenas = &memory_,
                                  .training = false},
                                 plan_.source.test});
-  company_.recorder =
-      system_.spawn<caf::detached>(recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console,
-                                                           beginning.notes, settings.run.journal != "off", settings.run.tensorboard, &clock_});
+  company_.recorder = system_.spawn<caf::detached>(
+      recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, beginning.notes,
+                              settings.run.journal != "off", settings.run.tensorboard, &clock_});
 
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,

@@ -49,14 +49,17 @@ class Probe {
     if (!plan) return 0;
     const auto threads = settings.threads(0);
     const double rate = images_per_s(*plan->graph, settings.batch(0), threads);
-    const double at_once =
-        std::min(unhindered_workers(settings, plan->needs.in_step), std::max(cores_ / (threads * jobs_), 1.0 / jobs_));
+    if (!(rate > 0)) return 0;
+    // Workers share the cores; synthetic step times and slowdown are slept, not computed.
+    const auto batch = static_cast<double>(settings.batch(0));
+    const double step_s = std::max(batch / rate, settings.cluster.synthetic_step_ms / 1000);
+    const double total = std::min(batch / step_s * unhindered_workers(settings, plan->needs.in_step),
+                                  rate * std::max(cores_ / (threads * jobs_), 1.0 / jobs_));
     constexpr double kForwardShare = 1.0 / 3;  // of a training step
     const double tests =
         kForwardShare * static_cast<double>(data::published_samples(settings.data, data::Split::test).value_or(0));
-    return rate > 0 ? static_cast<double>(settings.run.epochs) *
-                          (static_cast<double>(*samples) / (rate * at_once) + tests / rate)
-                    : 0;
+    constexpr double kStart_s = 0.5;  // of the process, and opening the data
+    return kStart_s + static_cast<double>(settings.run.epochs) * (static_cast<double>(*samples) / total + tests / rate);
   }
 
  private:

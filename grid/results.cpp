@@ -60,6 +60,7 @@ std::vector<std::string> columns(const Plan& plan) {
 }
 
 struct Sample {
+  static constexpr double kWhole = 1000;  // from here on digits behind the point are noise
   std::vector<double> values;
   [[nodiscard]] std::optional<double> mean() const {
     if (values.empty()) return std::nullopt;
@@ -75,11 +76,12 @@ struct Sample {
   [[nodiscard]] std::string text() const {
     if (values.empty()) return "-";
     if (values.size() == 1) return number(values.front(), 4);
+    if (*mean() >= kWhole) return fmt::format("{} ± {:.0f}", number(*mean(), 4), deviation());
     return fmt::format("{} ± {}", number(*mean(), 4), number(deviation(), 2));
   }
   /// So many digits that matter; whole numbers above a thousand.
   static std::string number(double value, int digits) {
-    constexpr double kWhole = 1000, kLargest = 1e15;
+    constexpr double kLargest = 1e15;
     if (value >= kWhole && value < kLargest) return actors::grouped(static_cast<std::uint64_t>(std::llround(value)));
     return fmt::format("{:.{}g}", value, digits);
   }
