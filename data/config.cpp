@@ -127,7 +127,9 @@ std::optional<std::int64_t> published_samples(const DataConfig& config, Split sp
   if (config.name == "idx") return {};
   const bool train = split == Split::train;
   const std::int64_t limit = train ? config.train_samples : config.test_samples;
-  const std::int64_t all = !train ? 10'000 : config.name == "cifar10" ? 50'000 : 60'000;  // of every data set known by name
+  const std::int64_t all = !train                     ? 10'000
+                           : config.name == "cifar10" ? 50'000
+                                                      : 60'000;  // of every data set known by name
   return limit > 0 ? std::min(limit, all) : all;
 }
 
