@@ -38,8 +38,35 @@ std::shared_ptr<const std::vector<float>> beginning_parameters(const Blueprint& 
   return fresh;
 }
 
+/// Do workers, or servers, go on with the state that is saved? Only the rule that wrote it understands it.
+bool workers_go_on(const Blueprint& plan, const Checkpoint* checkpoint) {
+  return checkpoint && plan.needs.worker_state != strategies::WorkerState::discarded &&
+         checkpoint->optimizer == plan.settings->train.optimizer;
+}
+bool servers_go_on(const Blueprint& plan, const Checkpoint* checkpoint) {
+  return checkpoint && !plan.needs.server_state_of.empty() &&
+         checkpoint->server_optimizer == plan.needs.server_state_of;
+}
+
+/// What the user should know of state that is left behind.
+std::vector<Note> left_behind(const Blueprint& plan, const Checkpoint* checkpoint) {
+  std::vector<Note> notes;
+  if (!checkpoint) return notes;
+  if (plan.needs.worker_state != strategies::WorkerState::discarded && !workers_go_on(plan, checkpoint))
+    notes.push_back({Note::Level::warning,
+                     fmt::format("the checkpoint's optimizer state is that of \"{}\": \"{}\" starts with its own",
+                                 checkpoint->optimizer, plan.settings->train.optimizer)});
+  if (!checkpoint->server_optimizer.empty() && !servers_go_on(plan, checkpoint))
+    notes.push_back(
+        {Note::Level::warning, fmt::format("the servers' state in the checkpoint, of \"{}\", is not taken up",
+                                           checkpoint->server_optimizer)});
+  return notes;
+}
+
 /// A worker that continues goes on with its own optimizer state, or with the one that all share; one that joins anew has none.
-std::vector<std::shared_ptr<const std::vector<float>>> beginning_states(const Checkpoint* checkpoint, int worker) {
+std::vector<std::shared_ptr<const std::vector<float>>> beginning_states(const Blueprint& plan,
+                                                                        const Checkpoint* checkpoint, int worker) {
+  if (!workers_go_on(plan, checkpoint)) return {};
   std::vector<std::shared_ptr<const std::vector<float>>> states;
   for (int k = 0; k < 2; ++k) {
     auto state = find(checkpoint, optimizer_prefix(worker, k));
@@ -50,7 +77,7 @@ std::vector<std::shared_ptr<const std::vector<float>>> beginning_states(const Ch
 }
 
 strategies::Step first_step(const Blueprint& plan, const Checkpoint* checkpoint, std::uint32_t worker) {
-  if (!checkpoint || plan.needs.worker_state == strategies::WorkerState::discarded) return 0;
+  if (!workers_go_on(plan, checkpoint)) return 0;
   const auto& steps = checkpoint->totals.worker_steps;
   return worker < steps.size() ? steps[worker] : steps.empty() ? 0 : *std::min_element(steps.begin(), steps.end());
 }
@@ -91,8 +118,10 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
                                  .arenas = &memory_,
                                  .training = false},
                                 plan_.source.test});
+  auto notes = beginning.notes;
+  for (auto& note : left_behind(plan_, checkpoint)) notes.push_back(std::move(note));
   company_.recorder = system_.spawn<caf::detached>(
-      recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, beginning.notes,
+      recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes),
                               settings.run.journal != "off", settings.run.tensorboard, &clock_});
 
   CoordinatorSetup setup{.settings = plan_.settings,
@@ -149,15 +178,17 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
         .train = settings.train,
         .total_epochs = static_cast<double>(settings.run.epochs),
         .parameters = parameters,
-        .optimizer_states = beginning_states(checkpoint, static_cast<int>(w)),
+        .optimizer_states = beginning_states(plan_, checkpoint, static_cast<int>(w)),
         .statistics = checkpoint ? std::make_shared<const std::vector<float>>(checkpoint->statistics) : nullptr,
-        .center_version = checkpoint ? checkpoint->totals.center_version : 0,
+        .center_version = servers_go_on(plan_, checkpoint) ? checkpoint->totals.center_version : 0,
         .first_step = first_step(plan_, checkpoint, w),
         .journal = settings.run.journal != "off",
         .slowdown = settings.slowdown(w),
         .synthetic_step = std::chrono::duration_cast<core::Duration>(
             std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
-        .clock = &clock_};
+        .clock = &clock_,
+        .exchange_deadline =
+            std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(settings.exchange.deadline_s))};
     company_.workers.push_back(system_.spawn<caf::detached>(worker, std::move(setup)));
   }
   std::vector<decltype(self_->request(company_.workers[0], kPrepareDeadline, Prepare{}))> asked;
@@ -211,20 +242,23 @@ core::Result<void> Assembly::spawn_servers(const Beginning& beginning, const std
   if (auto done = cut(parameters, centers); !done) return done;
   std::vector<std::vector<std::shared_ptr<core::Buffer>>> states;  // by k, by shard
   for (int k = 0; k < plan_.needs.server_states; ++k) {
-    const auto saved = find(beginning.checkpoint.get(), server_state_prefix(k));
+    const auto* checkpoint = beginning.checkpoint.get();
+    const auto saved = servers_go_on(plan_, checkpoint) ? find(checkpoint, server_state_prefix(k)) : nullptr;
     states.emplace_back();
     if (auto done = cut(saved ? *saved : std::vector<float>(parameters.size()), states.back()); !done) return done;
   }
   for (std::uint32_t s = 0; s < plan_.servers; ++s) {
-    ServerSetup setup{.self = s,
-                      .workers = plan_.workers,
-                      .strategy = plan_.strategy,
-                      .kernels = &backend_.kernels(),
-                      .center = centers[s],
-                      .states = {},
-                      .version = beginning.checkpoint ? beginning.checkpoint->totals.center_version : 0,
-                      .journal = plan_.settings->run.journal != "off",
-                      .clock = &clock_};
+    ServerSetup setup{
+        .self = s,
+        .workers = plan_.workers,
+        .strategy = plan_.strategy,
+        .kernels = &backend_.kernels(),
+        .center = centers[s],
+        .states = {},
+        // Versions count the updates since the servers' state began: what Adam's bias correction needs.
+        .version = servers_go_on(plan_, beginning.checkpoint.get()) ? beginning.checkpoint->totals.center_version : 0,
+        .journal = plan_.settings->run.journal != "off",
+        .clock = &clock_};
     for (const auto& state : states) setup.states.push_back(state[s]);
     company_.servers.push_back(system_.spawn(server, std::move(setup)));
   }

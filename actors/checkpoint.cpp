@@ -39,10 +39,9 @@ core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& che
   }
   for (auto& tensor : nn::statistics_tensors(*checkpoint.graph, checkpoint.statistics))
     tensors.push_back(std::move(tensor));
-  const nn::Metadata metadata{{"model", checkpoint.graph->name()},
-                              {"strategy", checkpoint.strategy},
-                              {"leases", checkpoint.leases},
-                              {"state", prefixes},
+  const nn::Metadata metadata{{"model", checkpoint.graph->name()},   {"strategy", checkpoint.strategy},
+                              {"optimizer", checkpoint.optimizer},   {"server_optimizer", checkpoint.server_optimizer},
+                              {"leases", checkpoint.leases},         {"state", prefixes},
                               {"totals", to_text(checkpoint.totals)}};
   return store.save(static_cast<std::int64_t>(checkpoint.step), tensors, metadata);
 }
@@ -53,6 +52,8 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
   std::string prefixes;
   std::string totals;
   for (const auto& [key, field] : {std::pair{"strategy", &checkpoint.strategy},
+                                   {"optimizer", &checkpoint.optimizer},
+                                   {"server_optimizer", &checkpoint.server_optimizer},
                                    {"leases", &checkpoint.leases},
                                    {"state", &prefixes},
                                    {"totals", &totals}}) {

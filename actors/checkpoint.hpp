@@ -30,7 +30,9 @@ struct Checkpoint {
   std::map<std::string, std::vector<float>> vectors;  // by prefix: "" parameters, "optimizer.velocity.", …
   std::vector<float> statistics;                      // canonical, the workers' mean; empty: the model has none
   std::string leases;                                 // data::LeaseBook::state()
-  std::string strategy;                               // its name: whose state this is
+  std::string strategy;                               // its name
+  std::string optimizer;                              // of the workers: whose state theirs is
+  std::string server_optimizer;                       // whose state the servers' is; empty: none
   RunTotals totals;
 };
 

@@ -144,12 +144,15 @@ void CoordinatorBody::when_quiet() {
   flush_journal();
   const Next look = [this] {
     take_model([this] {
-      const auto then_save = [this] {
+      const Next decide = [this] {
+        const auto target = setup_.settings->run.target_accuracy;
+        if (setup_.book->epoch_done() && target > 0 && result_.summary.test_accuracy >= target) stop_ = true;
+        if (stop_ && !dismissed_) return go_on();
         if (checkpoint_due()) return save([this] { go_on(); });
         go_on();
       };
-      if (setup_.book->epoch_done()) return evaluate(then_save);
-      then_save();
+      if (setup_.book->epoch_done()) return evaluate(true, decide);
+      decide();
     });
   };
   if (last()) return dismiss(look);
@@ -163,6 +166,7 @@ bool CoordinatorBody::last() const {
 
 /// Workers hand in what they still hold before the model is looked at for the last time.
 void CoordinatorBody::dismiss(const Next& next) {
+  dismissed_ = true;
   shares_left_ = company_.workers.size();
   for (std::size_t worker = 0; worker < company_.workers.size(); ++worker) {
     self_->request(company_.workers[worker], kSnapshotDeadline, Dismissal{})
@@ -191,8 +195,6 @@ bool CoordinatorBody::checkpoint_due() const {
 void CoordinatorBody::go_on() {
   if (ended_) return;
   if (setup_.book->epoch_done() && !first_save_) {
-    const auto target = setup_.settings->run.target_accuracy;
-    if (target > 0 && result_.summary.test_accuracy >= target) stop_ = true;
     if (setup_.book->epoch() + 1 >= setup_.started.epochs) {
       // Interrupted when nothing was left to interrupt: the run is complete.
       if (result_.error.code == core::Errc::interrupted) result_.failed = false;
@@ -200,8 +202,16 @@ void CoordinatorBody::go_on() {
     }
     if (!stop_) setup_.book->next_epoch();
   }
-  if (stop_) return end();
-  train();
+  if (!stop_) return train();
+  if (dismissed_ || first_save_) return end();
+  // The reason to stop came while the model was looked at: workers hand in what they hold, and it is looked at again.
+  dismiss([this] {
+    take_model([this] {
+      const Next keep = [this] { save([this] { go_on(); }); };
+      if (setup_.book->epoch_done()) return evaluate(false, keep);
+      keep();
+    });
+  });
 }
 
 void CoordinatorBody::take_model(const Next& next) {
@@ -249,35 +259,37 @@ std::vector<float> CoordinatorBody::canonical() const {
   return canonical;
 }
 
-void CoordinatorBody::evaluate(const Next& next) {
+/// `report`: an epoch ends with it.
+void CoordinatorBody::evaluate(bool report, const Next& next) {
   const auto model = model_;
   self_
       ->request(company_.evaluator, kEvaluateDeadline, EvaluateOrder{++snapshots_}, Lent{core::Span{*model}, model},
                 Lent{core::Span{*statistics_}, statistics_})
       .then(
-          [this, next](const Evaluated& evaluated) {
+          [this, report, next](const Evaluated& evaluated) {
             if (ended_) return;
             if (!evaluated.error.empty()) return fail(evaluated.code, evaluated.error);
-            const auto means = progress_.close_epoch();
             const auto samples = static_cast<double>(std::max<std::int64_t>(evaluated.samples, 1));
             auto& summary = result_.summary;
             summary.test_loss = evaluated.loss;
             summary.test_accuracy = static_cast<double>(evaluated.top1) / samples;
             summary.test_top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples;
+            if (!report) return next();
+            const auto means = progress_.close_epoch();
             const double session_s = train_s_ - setup_.before.train_s;
-            EpochReport report{.epoch = setup_.book->epoch() + 1,
-                               .epochs = setup_.started.epochs,
-                               .steps = progress_.steps(),
-                               .train_loss = means.loss,
-                               .train_accuracy = means.accuracy,
-                               .test_loss = summary.test_loss,
-                               .test_accuracy = summary.test_accuracy,
-                               .test_top5 = summary.test_top5};
-            report.images_per_s = session_s > 0 ? static_cast<double>(progress_.session_samples()) / session_s : 0;
-            report.lr = nn::learning_rate(setup_.settings->train, setup_.book->epoch_position(), setup_.started.epochs,
-                                          static_cast<int>(setup_.started.workers));
-            report.train_s = train_s_;
-            self_->send(company_.recorder, report);
+            EpochReport epoch{.epoch = setup_.book->epoch() + 1,
+                              .epochs = setup_.started.epochs,
+                              .steps = progress_.steps(),
+                              .train_loss = means.loss,
+                              .train_accuracy = means.accuracy,
+                              .test_loss = summary.test_loss,
+                              .test_accuracy = summary.test_accuracy,
+                              .test_top5 = summary.test_top5};
+            epoch.images_per_s = session_s > 0 ? static_cast<double>(progress_.session_samples()) / session_s : 0;
+            epoch.lr = nn::learning_rate(setup_.settings->train, setup_.book->epoch_position(), setup_.started.epochs,
+                                         static_cast<int>(setup_.started.workers));
+            epoch.train_s = train_s_;
+            self_->send(company_.recorder, epoch);
             next();
           },
           [this](const caf::error& error) {
@@ -290,6 +302,8 @@ void CoordinatorBody::save(const Next& next) {
   checkpoint->step = progress_.steps();
   checkpoint->graph = setup_.graph;
   checkpoint->strategy = setup_.settings->strategy;
+  checkpoint->optimizer = setup_.settings->train.optimizer;
+  checkpoint->server_optimizer = setup_.needs.server_state_of;
   checkpoint->vectors.emplace("", *model_);
   checkpoint->statistics = *statistics_;
   checkpoint->leases = setup_.book->state();
@@ -334,7 +348,8 @@ std::vector<std::string> CoordinatorBody::state_prefixes() const {
         prefixes.push_back(optimizer_prefix(worker, k));
     }
   }
-  for (int k = 0; k < setup_.needs.server_states; ++k) prefixes.push_back(server_state_prefix(k));
+  for (int k = 0; k < setup_.needs.server_states && !setup_.needs.server_state_of.empty(); ++k)
+    prefixes.push_back(server_state_prefix(k));
   return prefixes;
 }
 

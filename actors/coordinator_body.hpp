@@ -41,7 +41,7 @@ class CoordinatorBody {
   // The chain that runs while training stands still; each link calls the next.
   void take_model(const Next& next);
   void take_statistics(const Next& next);
-  void evaluate(const Next& next);
+  void evaluate(bool report, const Next& next);
   void save(const Next& next);
   void go_on();
 
@@ -79,6 +79,7 @@ class CoordinatorBody {
   bool busy_ = false;        // the chain is running
   bool first_save_ = false;  // the checkpoint at step 0
   bool stop_ = false;        // target, time or interruption: end at the next quiet moment
+  bool dismissed_ = false;   // workers have handed in what they held: no step will follow
   bool save_failed_ = false;
   bool ended_ = false;
   RunEnd result_;

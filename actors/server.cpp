@@ -33,8 +33,12 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     auto request = message.request;
     request.id = ++last_request_;
     payloads_.emplace(request.id, slice);
-    const auto queued = message.sent_ns > 0 ? now() - core::Duration{message.sent_ns} : core::Duration{0};
+    // While the worker's own requests were worked on it did not wait for others.
+    auto& served = served_[request.worker];
+    const auto since = std::max(core::Duration{message.sent_ns}, served);
+    const auto queued = message.sent_ns > 0 ? now() - since : core::Duration{0};
     host_->request(request, std::max(queued, core::Duration{0}));
+    served = now();
     if (journal_.large()) flush();
   }
 
@@ -92,6 +96,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   std::optional<strategies::ServerHost> host_;
   std::map<RequestId, Lent> payloads_;
   JournalBatch journal_;
+  std::map<strategies::WorkerId, core::Duration> served_;  // when its latest request had been handled
   RequestId last_request_ = 0;
 };
 

@@ -139,6 +139,9 @@ const core::Table<ExchangeConfig>& exchange_table() {
         "what carries parameters between workers"},
        {"algorithm", &ExchangeConfig::algorithm, one_of({"auto", "shm", "ar", "asa", "asa16", "ring", "hierarchical"}),
         "how sums over all workers are formed"},
+       {"deadline_s", &ExchangeConfig::deadline_s, between(1, 1e6),
+        "a run ends when a worker has waited so long for a server or a reduction: longer than the slowest worker "
+        "needs"},
        {"wire", &ExchangeConfig::wire, one_of({"fp32", "fp16", "bf16"}), "number format between processes"}}};
   return table;
 }

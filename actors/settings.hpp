@@ -42,6 +42,7 @@ struct ExchangeConfig {
   std::string endpoint = "auto";
   std::string algorithm = "auto";
   std::string wire = "fp32";
+  double deadline_s = 600;
 };
 
 [[nodiscard]] const core::Table<RunConfig>& run_table();

@@ -34,7 +34,7 @@ struct WorkerSetup {
   double slowdown = 1;                 // times as long as it takes to compute a step: it sleeps for the rest
   core::Duration synthetic_step{0};    // a step takes at least so long, before slowdown
   const core::Clock* clock = nullptr;  // outlives the actor
-  core::Duration exchange_deadline = std::chrono::seconds(60);
+  core::Duration exchange_deadline = std::chrono::seconds(600);
 };
 
 class WorkerBody;

@@ -315,11 +315,13 @@ void WorkerBody::tick() {
   for (const auto& [exchange, asked] : asked_) {
     if (asked.since < late)
       return trouble(core::Errc::timeout,
-                     fmt::format("worker {}: a server has not answered exchange {} in time", setup_.self, exchange));
+                     fmt::format("worker {}: a server has not answered exchange {} within exchange.deadline_s = {:g}",
+                                 setup_.self, exchange, core::seconds(setup_.exchange_deadline)));
   }
   if (const auto oldest = rendezvous_.oldest(); oldest && *oldest < late) {
-    trouble(core::Errc::timeout, fmt::format("worker {}: worker {} has not joined a reduction in time", setup_.self,
-                                             fmt::join(rendezvous_.missing(), ", ")));
+    trouble(core::Errc::timeout,
+            fmt::format("worker {}: worker {} has not joined a reduction within exchange.deadline_s = {:g}",
+                        setup_.self, fmt::join(rendezvous_.missing(), ", "), core::seconds(setup_.exchange_deadline)));
   }
 }
 

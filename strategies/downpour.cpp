@@ -108,13 +108,20 @@ const core::Table<DownpourConfig>& downpour_table() {
 
 class Downpour final : public Strategy {
  public:
-  Downpour(const DownpourRule& rule, std::optional<core::OptimizerStep> optimizer, bool staleness_aware)
-      : rule_(rule), optimizer_(optimizer), staleness_aware_(staleness_aware) {}
+  Downpour(const DownpourRule& rule, std::optional<core::OptimizerStep> optimizer, std::string optimizer_name,
+           bool staleness_aware)
+      : rule_(rule),
+        optimizer_(optimizer),
+        optimizer_name_(std::move(optimizer_name)),
+        staleness_aware_(staleness_aware) {}
   Needs needs() const override {
     Needs needs{.servers = true, .model = ModelHome::center, .worker_state = WorkerState::discarded};
     if (rule_.sum() == kAcc) needs.worker_slots.push_back(kAcc);
     if (rule_.overlap) needs.worker_slots.insert(needs.worker_slots.end(), {staged(0), staged(1)});
-    if (optimizer_) needs.server_states = static_cast<std::uint8_t>(core::state_slots(optimizer_->kind));
+    if (optimizer_ && core::state_slots(optimizer_->kind) > 0) {
+      needs.server_states = static_cast<std::uint8_t>(core::state_slots(optimizer_->kind));
+      needs.server_state_of = optimizer_name_;
+    }
     return needs;
   }
   std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<DownpourWorker>(rule_); }
@@ -125,6 +132,7 @@ class Downpour final : public Strategy {
  private:
   DownpourRule rule_;
   std::optional<core::OptimizerStep> optimizer_;
+  std::string optimizer_name_;
   bool staleness_aware_;
 };
 
@@ -148,7 +156,7 @@ core::Result<std::unique_ptr<Strategy>> make_downpour(const core::Config& config
                           .n_fetch = static_cast<Step>(options.n_fetch),
                           .local_steps = !optimizer,
                           .overlap = options.overlap == "skip"};
-  return std::make_unique<Downpour>(rule, optimizer, options.staleness_aware);
+  return std::make_unique<Downpour>(rule, optimizer, options.server_optimizer, options.staleness_aware);
 }
 
 }  // namespace

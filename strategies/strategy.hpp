@@ -44,6 +44,8 @@ struct Needs {
   WorkerState worker_state = WorkerState::discarded;
   std::vector<Slot> worker_slots{};  ///< beyond params, grads and the optimizer's own
   std::uint8_t server_states = 0;    ///< state vectors per shard
+  std::string
+      server_state_of{};  ///< whose rule understands them ("adam"): only the same takes them up; empty: mere scratch
 };
 
 /// One strategy with its options, for one run. Immutable; makes as many halves as there are members.

@@ -1,6 +1,7 @@
 #include "strategies/sync_easgd.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace troupe::strategies {
 
@@ -79,7 +80,8 @@ core::Result<std::unique_ptr<Strategy>> make_sync_easgd(const core::Config& conf
     return core::fail(core::Errc::config,
                       config.where("strategy.alpha") +
                           ": strategy.alpha * cluster.workers is above 1: the centre would overshoot; at most " +
-                          std::to_string(1.0 / company.workers) + ", or leave it out and set strategy.beta");
+                          std::to_string(std::floor(1e6 / company.workers) / 1e6) +
+                          ", or leave it out and set strategy.beta");
   }
   return std::make_unique<SyncEasgd>(static_cast<float>(alpha), static_cast<Step>(options.tau));
 }

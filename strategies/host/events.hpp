@@ -93,7 +93,7 @@ struct Request {
   ExchangeId exchange = 0;
   Transfer kind = Transfer::push_pull;
   Step clock = 0;       ///< the worker's completed steps
-  Version version = 0;  ///< of this shard when the worker last saw it
+  Version version = 0;  ///< of this shard as the worker had seen it when its latest step began
   double epoch = 0;     ///< the worker's position in the run, in epochs: what schedules read
   float lr = 0;         ///< the worker's learning rate now
   bool operator==(const Request&) const = default;

@@ -64,8 +64,11 @@ bool touches(const KernelCall& call, Slot slot) noexcept {
 void run(const core::Kernels& kernels, const KernelCall& call, const std::function<core::Span(Slot)>& resolve) {
   const auto y = resolve(call.y);
   const auto state = [&]() -> core::OptimizerState {
-    if (core::state_slots(call.optimizer.kind) < 2) return {resolve(call.z)};
-    return {resolve(call.z), resolve(second_state(call))};
+    switch (core::state_slots(call.optimizer.kind)) {
+      case 0: return {};
+      case 1: return {resolve(call.z)};
+      default: return {resolve(call.z), resolve(second_state(call))};
+    }
   };
   const auto clipped = [&](core::Span g) {
     core::clip(kernels, g, call.optimizer.clip_value, call.optimizer.clip_norm);

@@ -54,8 +54,8 @@ struct KernelCall {
 /// Does it read or write it?
 [[nodiscard]] bool touches(const KernelCall& call, Slot slot) noexcept;
 
-/// Runs `call` with `resolve` giving each slot's memory. All resolved spans have equal length; a slot that the optimizer's
-/// rule does not need may resolve to an empty span.
+/// Runs `call` with `resolve` giving each slot's memory. All resolved spans have equal length; state slots that the optimizer's
+/// rule does not have are not resolved.
 void run(const core::Kernels& kernels, const KernelCall& call, const std::function<core::Span(Slot)>& resolve);
 
 }  // namespace troupe::strategies

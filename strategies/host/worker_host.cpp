@@ -25,6 +25,7 @@ WorkerHost::WorkerHost(std::unique_ptr<WorkerHalf> half, WorkerPorts ports, Work
       membership_(options_.membership),
       versions_(options_.versions) {
   versions_.resize(ports_.shards ? ports_.shards->shards() : 0);
+  computed_on_ = versions_;
 }
 
 // ---- what the port says
@@ -55,7 +56,8 @@ void WorkerHost::step_done(double epoch, const core::OptimizerStep& optimizer) {
   computing_ = false;
   blocked_ = true;
   blocked_since_ = ports_.worker.now();
-  longest_ = local_ = Duration{0};
+  waited_.clear();
+  waited_until_ = local_ = Duration{0};
   epoch_ = epoch;
   lr_ = optimizer.lr;
   tell_late();
@@ -115,8 +117,7 @@ void WorkerHost::handle(const ShardReply& reply, Duration at) {
   auto& flight = found->second;
   flight.waiting[reply.shard - flight.first] = false;
   // Only an answer with the centre in it shows the worker a version; replies may overtake each other.
-  auto& version = versions_[reply.shard];
-  if (flight.kind != Transfer::push && !reply.dropped) version = std::max(version, reply.version);
+  if (flight.kind != Transfer::push && !reply.dropped) flight.seen[reply.shard - flight.first] = reply.version;
   const Cause holder = reply.last ? Cause{Cause::Kind::worker, *reply.last} : Cause{Cause::Kind::server, reply.shard};
   const Wait wait{.queued = reply.queued, .server = reply.shard, .held = reply.held, .holder = holder};
   if (wait.total() > flight.wait.total()) flight.wait = wait;
@@ -168,16 +169,20 @@ void WorkerHost::release_mail() {
 void WorkerHost::land(ExchangeId id, Duration at) {
   const auto node = flights_.extract(id);
   const auto& flight = node.mapped();
+  for (std::size_t part = 0; part < flight.seen.size(); ++part) {
+    auto& version = versions_[flight.first + part];
+    version = std::max(version, flight.seen[part]);
+  }
   auto record = flight.record;
   record.transfer = at - flight.began;
   record.delay = step_ - record.step;
   if (blocked_) {
     record.blocked = std::max(at - std::max(blocked_since_, flight.began), Duration{0});
     record.wait = std::min(flight.wait.total(), record.blocked);
-    if (record.wait > longest_) {
-      longest_ = record.wait;
-      longest_wait_ = flight.wait;
-    }
+    // Waits at the same time are one wait, as long as the longest; waits after each other add up.
+    if (waited_.empty() || std::max(blocked_since_, flight.began) >= waited_until_) waited_.emplace_back();
+    waited_until_ = std::max(waited_until_, at);
+    if (record.wait > waited_.back().time) waited_.back() = {record.wait, flight.wait};
   }
   const bool dropped = record.outcome == Outcome::dropped;
   ++(dropped ? totals_.dropped : totals_.exchanges);
@@ -218,13 +223,18 @@ void WorkerHost::execute(const Compute&) {
   }
   if (blocked_) {
     const auto stood = ports_.worker.now() - blocked_since_ - local_;
-    const auto wait = std::min(stood, longest_);
-    totals_.wait += wait;
-    totals_.waits.add(wait, longest_wait_);
-    totals_.exchange += stood - wait;
+    auto left = stood;
+    for (const auto& [time, wait] : waited_) {
+      const auto waited = std::min(left, time);
+      totals_.wait += waited;
+      totals_.waits.add(waited, wait);
+      left -= waited;
+    }
+    totals_.exchange += left;
     blocked_ = false;
   }
   computing_ = true;
+  computed_on_ = versions_;
   ports_.worker.compute(step_);
 }
 
@@ -253,13 +263,14 @@ void WorkerHost::execute(const Exchange& action) {
   flight.kind = action.kind;
   flight.first = action.shards.first;
   flight.waiting.assign(count, true);
+  flight.seen.assign(count, 0);
   flight.parts_left = count;
   for (ShardId shard = action.shards.first; shard < action.shards.first + count; ++shard) {
     const Request request{.worker = options_.self,
                           .exchange = action.id,
                           .kind = action.kind,
                           .clock = step_,
-                          .version = versions_[shard],
+                          .version = computed_on_[shard],
                           .epoch = epoch_,
                           .lr = lr_};
     ports_.shards->send({.shard = shard, .request = request, .slot = action.slot});

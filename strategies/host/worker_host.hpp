@@ -85,7 +85,8 @@ class WorkerHost {
     std::vector<bool> waiting;  // per shard asked: its answer is to come
     ShardId parts_left = 0;
     Duration began{0};
-    Wait wait;  // the longest of its parts
+    Wait wait;                  // the longest of its parts
+    std::vector<Version> seen;  // per shard asked, of an answer with the centre in it
     ExchangeRecord record;
   };
   struct Reduced {
@@ -132,6 +133,7 @@ class WorkerHost {
   WorkerActions actions_;
   std::map<ExchangeId, Flight> flights_;    // ordered: iteration never depends on addresses
   std::vector<Version> versions_;           // per shard, as last seen
+  std::vector<Version> computed_on_;        // per shard, as seen when the latest step began
   std::vector<Late> late_;                  // during the step, told at its end in order of arrival
   std::vector<Late> telling_late_;          // its memory, kept
   std::vector<SendSkipped> skipped_sends_;  // of the actions being executed
@@ -149,9 +151,13 @@ class WorkerHost {
   bool in_bucket_ = false;
   bool blocked_ = false;  // neither computing nor told to
   Duration blocked_since_{0};
-  Duration longest_{0};  // wait, among what came while it stood still
-  Wait longest_wait_;    // the whole wait that this is the last part of
-  Duration local_{0};    // own kernels since blocked_since_: work, not standing still
+  struct Waited {
+    Duration time{0};  // the last part of `wait`
+    Wait wait;
+  };
+  std::vector<Waited> waited_;  // while it stood still: of flights at the same time the longest
+  Duration waited_until_{0};    // when the last of those at the same time landed
+  Duration local_{0};           // own kernels since blocked_since_: work, not standing still
 };
 
 }  // namespace troupe::strategies

@@ -80,6 +80,52 @@ TEST(Strategies, EachOneGoesOnAfterACheckpoint) {
   }
 }
 
+TEST(Strategies, EveryServerOptimizerWorksInActors) {
+  for (const std::string optimizer : {"none", "sgd", "momentum", "rmsprop", "adagrad", "adam"}) {
+    SmallRun run(options_for("downpour", {"strategy.server_optimizer=" + optimizer, "cluster.servers=2",
+                                          optimizer == "sgd" ? "train.lr=0.2" : "train.lr=0.01"}));
+    const auto end = run.train();
+    ASSERT_FALSE(end.failed) << optimizer << ": " << end.error.message;
+    EXPECT_GT(end.summary.test_accuracy, 0.3) << optimizer;
+  }
+}
+
+TEST(Strategies, AnotherRulesStateIsLeftBehind) {
+  const std::vector<std::pair<Options, Options>> changes{
+      {{"strategy.name=downpour", "strategy.server_optimizer=momentum"}, {"strategy.server_optimizer=adagrad"}},
+      {{"strategy.name=downpour", "strategy.server_optimizer=adam", "train.lr=0.003"},
+       {"strategy.server_optimizer=rmsprop"}},
+      {{"train.optimizer=momentum"}, {"train.optimizer=adagrad", "train.lr=0.01"}},
+      {{"train.optimizer=adam", "train.lr=0.003"}, {"train.optimizer=sgd"}},
+      {{"train.optimizer=adam", "train.lr=0.003"}, {"strategy.name=sync_easgd"}},
+      {{"strategy.name=sync_easgd"}, {"strategy.name=ssp", "train.lr=0.03"}},
+  };
+  for (const auto& [first, then] : changes) {
+    auto options = first;
+    options.insert(options.end(), {"run.epochs=1", "run.checkpoint_every=1 epoch"});
+    SmallRun run(options);
+    ASSERT_FALSE(run.train().failed);
+    auto more = then;
+    more.emplace_back("run.epochs=3");
+    const auto end = run.resume(more);
+    ASSERT_FALSE(end.failed) << then[0] << ": " << end.error.message;
+    EXPECT_GT(end.summary.test_accuracy, 0.3) << then[0];
+  }
+}
+
+TEST(Strategies, NoStepIsLostWhenTheTargetEndsTheRun) {
+  // Everything is still in the worker's sum when the first evaluation reaches the target.
+  SmallRun run({"strategy.name=downpour", "strategy.n_push=1000", "strategy.n_fetch=1000", "cluster.workers=1",
+                "run.epochs=3", "run.target_accuracy=0.001", "run.checkpoint_every=never"});
+  const auto end = run.train();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.epochs, 1U);
+  EXPECT_GT(end.summary.test_accuracy, 0.3) << "the sum was not handed in";
+  const auto evaluated = actors::evaluate_checkpoint(*run.settings(), run.run_directory().string(), backend());
+  ASSERT_TRUE(evaluated) << evaluated.error().message;
+  EXPECT_DOUBLE_EQ(evaluated->accuracy, end.summary.test_accuracy) << "what was saved is not what was evaluated";
+}
+
 TEST(Strategies, AdamGoesOnWithItsStateAfterAResume) {
   Options options{"train.optimizer=adam", "train.lr=0.003", "run.checkpoint_every=1 epoch"};
   auto longer = options;

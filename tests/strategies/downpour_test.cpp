@@ -129,6 +129,27 @@ TEST(Downpour, TheCentreIsTheSumOfAllStepsThatWereTaken) {
   }
 }
 
+/// A worker that never fetches ends at its start plus all of its steps; so the centre is the start plus what all have moved.
+TEST(Downpour, EveryStepReachesTheCentreOnce) {
+  for (const std::string options : {"", "n_push = 3", "overlap = \"skip\"", "n_push = 3\noverlap = \"skip\""}) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE(options + ", seed " + std::to_string(seed));
+      Cluster cluster(
+          *made("[strategy]\nname = \"downpour\"\nn_fetch = 1000\n" + options, {.workers = 4, .servers = 2}),
+          {.workers = 4, .servers = 2, .steps = 10, .seed = seed, .delays = Delays::extreme});
+      cluster.run();
+      std::vector<float> start(cluster.options().floats);
+      cluster.bowl().start(start);
+      const auto center = cluster.center();
+      for (std::size_t i = 0; i < start.size(); ++i) {
+        double moved = 0;
+        for (WorkerId w = 0; w < 4; ++w) moved += double{cluster.worker(w).params()[i]} - start[i];
+        ASSERT_NEAR(center[i], start[i] + moved, 2e-5) << i;
+      }
+    }
+  }
+}
+
 TEST(Downpour, OneWorkerFollowsTheRuleStepByStep) {
   // One shard, immediate answers: x and c by hand. n_push = 2, n_fetch = 3, no overlap, plain SGD.
   ClusterOptions options{.workers = 1, .servers = 1, .steps = 11, .optimizer = {.lr = 0.05F}};
@@ -188,6 +209,22 @@ TEST(Downpour, RawGradientsAreClippedByTheWorker) {
   ASSERT_FALSE(ports.kernels.empty());
   EXPECT_EQ(ports.kernels[0].kernel, KernelName::clip);
   EXPECT_EQ(ports.kernels[0].optimizer.clip_norm, 1.0F);
+}
+
+TEST(Downpour, APushSaysWhichCentreItsGradientWasComputedOn) {
+  NotingPorts ports;
+  WorkerHost host(std::make_unique<DownpourWorker>(DownpourRule{.overlap = true}), {ports, &ports},
+                  {.membership = {0, {0}}});
+  host.start(0);
+  host.step_done(0, {});                                    // push 0, fetch 1
+  host.replied({.shard = 0, .exchange = 0, .version = 1});  // both arrive during the second step,
+  host.replied({.shard = 0, .exchange = 1, .version = 1});  // which has begun on version 0
+  host.step_done(0, {});
+  ASSERT_EQ(ports.requests.size(), 4U);
+  EXPECT_EQ(ports.requests[2].request.version, 0U);
+  host.replied({.shard = 0, .exchange = 2, .version = 2});
+  host.step_done(0, {});  // the third was computed on version 1
+  EXPECT_EQ(ports.requests[4].request.version, 1U);
 }
 
 TEST(Downpour, WithOverlapNobodyWaitsForAnAnswer) {

@@ -122,7 +122,7 @@ TEST(WorkerHost, OneDroppedPartMakesTheExchangeDropped) {
   EXPECT_EQ(s.host.totals().staleness_max, 5U) << "what was dropped was not stale: it was not used";
 }
 
-TEST(WorkerHost, RequestsCarryClockEpochRateAndTheVersionLastSeen) {
+TEST(WorkerHost, RequestsCarryClockEpochRateAndTheVersionThatTheStepBeganOn) {
   Stage s(always_compute([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
             if (const auto* done = std::get_if<StepDone>(&event)) then.push_pull(done->step, staged(0));
           }),
@@ -138,9 +138,13 @@ TEST(WorkerHost, RequestsCarryClockEpochRateAndTheVersionLastSeen) {
   s.host.replied({.shard = 0, .exchange = 0, .version = 44});
   s.host.replied({.shard = 1, .exchange = 0, .version = 51});
   s.host.step_done(0.5, {.lr = 0.25F});
-  EXPECT_EQ(s.ports.requests.at(2).request.version, 44U);
-  EXPECT_EQ(s.ports.requests.at(3).request.version, 51U);
   EXPECT_EQ(s.ports.requests.at(3).request.clock, 2U);
+  EXPECT_EQ(s.ports.requests.at(3).request.version, 50U) << "the answer came while the step was under way";
+  s.host.replied({.shard = 0, .exchange = 1, .version = 45});
+  s.host.replied({.shard = 1, .exchange = 1, .version = 52});
+  s.host.step_done(0.75, {});
+  EXPECT_EQ(s.ports.requests.at(4).request.version, 44U);
+  EXPECT_EQ(s.ports.requests.at(5).request.version, 51U);
 }
 
 /// The version that a worker has seen is that of a centre it was given: not of one that it only added to.
@@ -163,6 +167,8 @@ TEST(WorkerHost, APushOrADroppedAnswerShowsNoVersion) {
   EXPECT_EQ(s.ports.requests.back().request.version, 0U) << "after a dropped exchange";
   s.host.replied({.shard = 0, .exchange = 3, .version = 11});
   s.host.step_done(0, {});
+  s.host.replied({.shard = 0, .exchange = 4, .version = 12});
+  s.host.step_done(0, {});
   EXPECT_EQ(s.ports.requests.back().request.version, 11U) << "after a pull";
 }
 
@@ -173,12 +179,15 @@ TEST(WorkerHost, AReplyThatWasOvertakenDoesNotTurnTheVersionBack) {
       then.pull(1, staged(0));
       then.pull(2, staged(1));
     } else if (std::holds_alternative<ExchangeDone>(event) && ++asked == 2) {
+      then.compute();
+    } else if (std::holds_alternative<StepDone>(event)) {
       then.pull(3, staged(0));
     }
   });
   s.host.start(0);
   s.host.replied({.shard = 0, .exchange = 2, .version = 6});
   s.host.replied({.shard = 0, .exchange = 1, .version = 5});
+  s.host.step_done(0, {});
   EXPECT_EQ(s.ports.requests.back().request.version, 6U);
 }
 

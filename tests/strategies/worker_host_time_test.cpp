@@ -158,6 +158,32 @@ TEST(WorkerHostTime, AWaitIsLaidToWhomTheServerWasBusyWithAndToWhomItHeldFor) {
   EXPECT_EQ(host.totals().waits.by_cause(), (std::map<Cause, Duration>{{{worker, 2}, 5ms}, {{server, 1}, 9ms}}));
 }
 
+TEST(WorkerHostTime, WaitsAfterEachOtherAddUpWaitsAtTheSameTimeDoNot) {
+  NotingPorts ports;
+  WorkerHost host(
+      std::make_unique<ScriptedWorker>([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+        if (std::holds_alternative<StepDone>(event)) {
+          then.push(1, kGrads);
+          then.push(2, kAcc);
+        }
+        const auto* done = std::get_if<ExchangeDone>(&event);
+        if (done && done->exchange == 2) then.pull(3, kParams);
+        if (std::holds_alternative<Started>(event) || (done && done->exchange == 3)) then.compute();
+      }),
+      {ports, &ports}, {});
+  host.start(0);
+  host.step_done(0, {});
+  ports.clock.advance(10ms);
+  host.replied({.shard = 0, .exchange = 1, .held = 4ms, .last = 1});
+  host.replied({.shard = 0, .exchange = 2, .held = 6ms, .last = 2});  // at the same time
+  ports.clock.advance(10ms);
+  host.replied({.shard = 0, .exchange = 3, .held = 7ms, .last = 1});  // afterwards
+  EXPECT_EQ(host.totals().wait, 13ms);
+  EXPECT_EQ(host.totals().exchange, 7ms);
+  using enum Cause::Kind;
+  EXPECT_EQ(host.totals().waits.by_cause(), (std::map<Cause, Duration>{{{worker, 1}, 7ms}, {{worker, 2}, 6ms}}));
+}
+
 TEST(WorkerHostTime, APullIsNoUpdateAndHasNoStaleness) {
   NotingPorts ports;
   WorkerHost host(
