@@ -12,16 +12,9 @@
 
 namespace troupe::actors {
 
-using strategies::ModelHome;
-using strategies::Slot;
-using strategies::WorkerState;
-
 namespace {
 
-// A snapshot is taken when nothing else runs; a disk may be slow; an evaluation reads a whole test split.
-constexpr auto kSnapshotDeadline = std::chrono::seconds(60);
-constexpr auto kSaveDeadline = std::chrono::minutes(10);
-constexpr auto kEvaluateDeadline = std::chrono::minutes(360);
+constexpr auto kDismissDeadline = std::chrono::seconds(60);
 
 }  // namespace
 
@@ -169,7 +162,7 @@ void CoordinatorBody::dismiss(const Next& next) {
   dismissed_ = true;
   shares_left_ = company_.workers.size();
   for (std::size_t worker = 0; worker < company_.workers.size(); ++worker) {
-    self_->request(company_.workers[worker], kSnapshotDeadline, Dismissal{})
+    self_->request(company_.workers[worker], kDismissDeadline, Dismissal{})
         .then(
             [this, next](const Dismissed&) {
               if (--shares_left_ == 0 && !ended_) next();
@@ -212,197 +205,6 @@ void CoordinatorBody::go_on() {
       keep();
     });
   });
-}
-
-void CoordinatorBody::take_model(const Next& next) {
-  const auto checked = [this, next] {
-    model_ = std::make_shared<std::vector<float>>(canonical());
-    if (core::host_kernels().all_finite(*model_)) return take_statistics(next);
-    fail(core::Errc::diverged,
-         fmt::format("the model's parameters are not finite any more after {} steps over all workers: training "
-                     "diverged; lower train.lr",
-                     progress_.steps()));
-  };
-  if (setup_.needs.model == ModelHome::center) return snapshot_shards(strategies::kCenter, checked);
-  snapshot_worker(0, strategies::kParams, whole_arena(), checked);
-}
-
-/// The running values that a model evaluates with: the mean over the workers, in rank order.
-void CoordinatorBody::take_statistics(const Next& next) {
-  if (setup_.graph->statistics().empty()) return next();
-  const auto layout = nn::statistics_layout(*setup_.graph);
-  auto arenas = std::make_shared<std::vector<core::Buffer>>();
-  for (std::size_t worker = 0; worker < company_.workers.size(); ++worker) {
-    auto arena = core::Buffer::allocate(*setup_.memory, layout.arena_floats());
-    if (!arena) return fail(arena.error().code, arena.error().message);
-    arenas->push_back(std::move(*arena));
-  }
-  const Next all_here = [this, layout, arenas, next] {
-    std::vector<core::Span> views;
-    for (auto& arena : *arenas) views.push_back(arena.view());
-    core::host_kernels().reduce_all(views, 1 / static_cast<float>(views.size()));
-    statistics_->resize(layout.canonical_floats());
-    layout.to_canonical(views[0], *statistics_);
-    next();
-  };
-  shares_left_ = company_.workers.size();
-  for (std::uint32_t worker = 0; worker < company_.workers.size(); ++worker) {
-    snapshot_worker(worker, strategies::kStatistics, {(*arenas)[worker].view(), arenas}, [this, all_here] {
-      if (--shares_left_ == 0) all_here();
-    });
-  }
-}
-
-std::vector<float> CoordinatorBody::canonical() const {
-  std::vector<float> canonical(setup_.layout->canonical_floats());
-  setup_.layout->to_canonical(arena_->view(), canonical);
-  return canonical;
-}
-
-/// `report`: an epoch ends with it.
-void CoordinatorBody::evaluate(bool report, const Next& next) {
-  const auto model = model_;
-  self_
-      ->request(company_.evaluator, kEvaluateDeadline, EvaluateOrder{++snapshots_}, Lent{core::Span{*model}, model},
-                Lent{core::Span{*statistics_}, statistics_})
-      .then(
-          [this, report, next](const Evaluated& evaluated) {
-            if (ended_) return;
-            if (!evaluated.error.empty()) return fail(evaluated.code, evaluated.error);
-            const auto samples = static_cast<double>(std::max<std::int64_t>(evaluated.samples, 1));
-            auto& summary = result_.summary;
-            summary.test_loss = evaluated.loss;
-            summary.test_accuracy = static_cast<double>(evaluated.top1) / samples;
-            summary.test_top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples;
-            if (!report) return next();
-            const auto means = progress_.close_epoch();
-            const double session_s = train_s_ - setup_.before.train_s;
-            EpochReport epoch{.epoch = setup_.book->epoch() + 1,
-                              .epochs = setup_.started.epochs,
-                              .steps = progress_.steps(),
-                              .train_loss = means.loss,
-                              .train_accuracy = means.accuracy,
-                              .test_loss = summary.test_loss,
-                              .test_accuracy = summary.test_accuracy,
-                              .test_top5 = summary.test_top5};
-            epoch.images_per_s = session_s > 0 ? static_cast<double>(progress_.session_samples()) / session_s : 0;
-            epoch.lr = nn::learning_rate(setup_.settings->train, setup_.book->epoch_position(), setup_.started.epochs,
-                                         static_cast<int>(setup_.started.workers));
-            epoch.train_s = train_s_;
-            self_->send(company_.recorder, epoch);
-            next();
-          },
-          [this](const caf::error& error) {
-            fail(core::Errc::timeout, "evaluation: " + self_->system().render(error));
-          });
-}
-
-void CoordinatorBody::save(const Next& next) {
-  auto checkpoint = std::make_shared<Checkpoint>();
-  checkpoint->step = progress_.steps();
-  checkpoint->graph = setup_.graph;
-  checkpoint->strategy = setup_.settings->strategy;
-  checkpoint->optimizer = setup_.settings->train.optimizer;
-  checkpoint->server_optimizer = setup_.needs.server_state_of;
-  checkpoint->vectors.emplace("", *model_);
-  checkpoint->statistics = *statistics_;
-  checkpoint->leases = setup_.book->state();
-  checkpoint->totals = progress_.totals(train_s_, setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
-  checkpoint->totals.center_version = center_version_;
-  take_state(state_prefixes(), checkpoint, [this, checkpoint, next] {
-    self_->request(company_.recorder, kSaveDeadline, CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint})
-        .then(
-            [this, next](const CheckpointWritten& written) {
-              saved(written);
-              next();
-            },
-            [this](const caf::error& error) {
-              fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error));
-            });
-  });
-}
-
-/// A checkpoint that cannot be written is a warning: the old one is still good and training goes on. At the end it is an error.
-void CoordinatorBody::saved(const CheckpointWritten& written) {
-  save_failed_ = !written.error.empty();
-  if (save_failed_) {
-    self_->send(company_.recorder, Note{Note::Level::warning, "no checkpoint: " + written.error});
-    if (last() || first_save_) {
-      result_.failed = true;
-      result_.error = {written.code, "checkpoint: " + written.error};
-      stop_ = true;
-    }
-  }
-  saved_at_s_ = train_s_;
-  saved_at_step_ = progress_.steps();
-  saved_at_epoch_ = setup_.book->epoch_done() ? setup_.book->epoch() + 1 : setup_.book->epoch();
-}
-
-/// Which vectors beside the model a checkpoint keeps, by the prefix of their tensors.
-std::vector<std::string> CoordinatorBody::state_prefixes() const {
-  std::vector<std::string> prefixes;
-  for (int k = 0; k < core::state_slots(nn::optimizer_kind(setup_.settings->train)); ++k) {
-    if (setup_.needs.worker_state == WorkerState::replicated) prefixes.push_back(optimizer_prefix(-1, k));
-    if (setup_.needs.worker_state == WorkerState::per_worker) {
-      for (int worker = 0; worker < static_cast<int>(setup_.started.workers); ++worker)
-        prefixes.push_back(optimizer_prefix(worker, k));
-    }
-  }
-  for (int k = 0; k < setup_.needs.server_states && !setup_.needs.server_state_of.empty(); ++k)
-    prefixes.push_back(server_state_prefix(k));
-  return prefixes;
-}
-
-void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into,
-                                 const Next& next) {
-  if (prefixes.empty()) return next();
-  const auto prefix = prefixes.back();
-  prefixes.pop_back();
-  const Next kept = [this, prefix, prefixes, into, next] {
-    into->vectors.emplace(prefix, canonical());
-    take_state(prefixes, into, next);
-  };
-  for (std::uint8_t k = 0; k < 2; ++k) {
-    const Slot state{strategies::SlotKind::velocity, k};
-    for (std::uint32_t worker = 0; worker < setup_.started.workers; ++worker) {
-      if (prefix == optimizer_prefix(static_cast<int>(worker), k))
-        return snapshot_worker(worker, state, whole_arena(), kept);
-    }
-    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(0, state, whole_arena(), kept);
-  }
-  for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
-    if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);
-  }
-}
-
-void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
-  shares_left_ = company_.servers.size();
-  const auto whole = arena_->view();
-  for (std::size_t shard = 0; shard < company_.servers.size(); ++shard) {
-    const auto slice = transport::slice_of(whole.size(), shard, company_.servers.size());
-    self_
-        ->request(company_.servers[shard], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot},
-                  Lent{whole.subspan(slice.offset, slice.count), arena_})
-        .then(
-            [this, next](const SnapshotTaken& taken) {
-              center_version_ = std::max(center_version_, taken.version);
-              if (--shares_left_ == 0 && !ended_) next();
-            },
-            [this, shard](const caf::error& error) {
-              fail(core::Errc::timeout, fmt::format("snapshot of server {}: {}", shard, self_->system().render(error)));
-            });
-  }
-}
-
-void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Lent& space, const Next& next) {
-  self_->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot}, space)
-      .then(
-          [this, next](const SnapshotTaken&) {
-            if (!ended_) next();
-          },
-          [this, worker](const caf::error& error) {
-            fail(core::Errc::timeout, fmt::format("snapshot of worker {}: {}", worker, self_->system().render(error)));
-          });
 }
 
 // ---- the end
