@@ -36,7 +36,7 @@ def train(model, epochs, live, journal):
     (run,) = set(glob.glob(runs + '/*')) - before
     return json.load(open(run + '/summary.json'))['train']['images_per_s']
 
-for name, model, epochs, live in (('journal', 'mlp', 12, False), ('recorder', 'lenet', 1, True)):
+for name, model, epochs, live in (('journal', 'mlp', 12, False), ('recorder', 'lenet', 3, True)):
     ratios = []
     for _ in range(int(rounds)):
         without = train(model, epochs, False, 'off')
