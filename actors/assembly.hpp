@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "actors/blueprint.hpp"
 #include "actors/coordinator.hpp"
 #include "actors/recorder.hpp"
+#include "actors/vocabulary.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::actors {

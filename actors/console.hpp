@@ -8,7 +8,7 @@
 #include <memory>
 #include <stop_token>
 
-#include "actors/reports.hpp"
+#include "actors/vocabulary.hpp"
 #include "core/clock.hpp"
 
 namespace troupe::actors {

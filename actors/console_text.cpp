@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "actors/summary.hpp"
+#include "experiment/summary.hpp"
 #include "strategies/host/accounts.hpp"
 
 namespace troupe::actors {
@@ -31,7 +31,7 @@ std::string rate_text(double images_per_s) {
 
 std::string staleness_text(double mean, std::uint64_t most) { return fmt::format("{:.1f} ({})", mean, most); }
 
-StyledLine closing_row(const std::string& label, const TimeShares& time, double images_per_s,
+StyledLine closing_row(const std::string& label, const experiment::TimeShares& time, double images_per_s,
                        const std::string& staleness) {
   StyledLine row(fmt::format("{:>6}", label), Style::bold);
   const double total = time.total_s();

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/reports.hpp"
 #include "actors/terminal.hpp"
+#include "actors/vocabulary.hpp"
 
 namespace troupe::actors {
 

@@ -5,9 +5,8 @@
 
 #include <memory>
 
-#include "actors/checkpoint.hpp"
 #include "actors/handles.hpp"
-#include "actors/settings.hpp"
+#include "actors/vocabulary.hpp"
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
 #include "strategies/strategy.hpp"

@@ -7,7 +7,7 @@
 
 #include "actors/coordinator.hpp"
 #include "actors/journal_batch.hpp"
-#include "actors/progress_book.hpp"
+#include "actors/vocabulary.hpp"
 #include "core/buffer.hpp"
 
 namespace troupe::actors {

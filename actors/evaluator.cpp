@@ -1,7 +1,6 @@
 #include "actors/evaluator.hpp"
 
-#include <algorithm>
-#include <vector>
+#include "experiment/evaluation.hpp"
 
 namespace troupe::actors {
 
@@ -10,29 +9,6 @@ namespace {
 Evaluated failed(const core::Error& error) { return {.error = error.message, .code = error.code}; }
 
 }  // namespace
-
-Evaluated evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters,
-                   core::ConstSpan statistics) {
-  replica.import_canonical(parameters);
-  nn::statistics_layout(replica.graph()).from_canonical(statistics, replica.statistics());
-  const auto batch = replica.batch();
-  std::vector<float> images(static_cast<std::size_t>(batch * builder.image_shape().size()));
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
-  Evaluated total{.top5 = builder.classes() < 5 ? -1 : 0};
-  double loss = 0;
-  for (std::int64_t first = 0; first < builder.size(); first += batch) {
-    const auto count = std::min(batch, builder.size() - first);
-    if (const auto built = builder.build_range(first, count, images, labels); !built) return failed(built.error());
-    const auto result = replica.evaluate({.images = images, .labels = labels, .lease = 0, .count = count});
-    if (!result) return failed(result.error());
-    loss += result->loss * static_cast<double>(result->samples);
-    total.top1 += result->top1;
-    if (total.top5 >= 0) total.top5 += result->top5;
-    total.samples += result->samples;
-  }
-  total.loss = loss / static_cast<double>(std::max<std::int64_t>(total.samples, 1));
-  return total;
-}
 
 EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<EvaluatorState> self, EvaluatorSetup setup) {
   self->state.setup = std::move(setup);
@@ -44,7 +20,9 @@ EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<Evaluat
           if (!compiled) return failed(compiled.error());
           state.replica = std::move(*compiled);
         }
-        return evaluate(*state.replica, *state.setup.builder, parameters.data, statistics.data);
+        const auto score = experiment::evaluate(*state.replica, *state.setup.builder, parameters.data, statistics.data);
+        if (!score) return failed(score.error());
+        return {.loss = score->loss, .top1 = score->top1, .top5 = score->top5, .samples = score->samples};
       },
       [self](const Halt&) {
         self->state.replica.reset();

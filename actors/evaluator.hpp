@@ -18,10 +18,6 @@ struct EvaluatorSetup {
   std::shared_ptr<const data::BatchBuilder> builder;
 };
 
-/// The test split under `parameters` (canonical), on this thread. What the actor does, and `troupe eval`.
-[[nodiscard]] Evaluated evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters,
-                                 core::ConstSpan statistics);
-
 struct EvaluatorState {
   EvaluatorSetup setup;
   std::unique_ptr<nn::Replica> replica;  // compiled at the first order

@@ -42,6 +42,47 @@ typename Inspector::result_type inspect(Inspector& f, ShardReply& x) {
 
 }  // namespace troupe::strategies
 
+namespace troupe::experiment {
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RunStarted& x) {
+  return f(caf::meta::type_name("RunStarted"), x.name, x.directory, x.strategy, x.model, x.dataset, x.workers,
+           x.servers, x.epochs, x.parameters, x.epoch_samples, x.epoch_position);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, WorkerProgress& x) {
+  return f(caf::meta::type_name("WorkerProgress"), x.worker, x.steps, x.samples, x.loss, x.loss_sum, x.top1,
+           x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped, x.bytes,
+           x.staleness_sum, x.staleness_count, x.staleness_max, x.staleness, x.waits, x.done);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, EpochReport& x) {
+  return f(caf::meta::type_name("EpochReport"), x.epoch, x.epochs, x.steps, x.train_loss, x.train_accuracy, x.test_loss,
+           x.test_accuracy, x.test_top5, x.images_per_s, x.lr, x.train_s);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Note& x) {
+  return f(caf::meta::type_name("Note"), x.level, x.text);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Summary& x) {
+  return f(caf::meta::type_name("Summary"), x.run, x.strategy, x.model, x.dataset, x.device, x.precision, x.workers,
+           x.servers, x.epochs, x.steps, x.samples, x.wall_s, x.train_loss, x.images_per_s, x.test_loss,
+           x.test_accuracy, x.test_top5, x.exchange_count, x.exchange_bytes, x.exchange_dropped, x.exchange_skipped,
+           x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RunEnd& x) {
+  return f(caf::meta::type_name("RunEnd"), x.summary, x.failed, x.error);
+}
+
+}  // namespace troupe::experiment
+
 namespace troupe::actors {
 
 template <class Inspector>
@@ -207,43 +248,6 @@ typename Inspector::result_type inspect(Inspector& f, Finish& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Finished& x) {
   return f(caf::meta::type_name("Finished"), x.error);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, RunStarted& x) {
-  return f(caf::meta::type_name("RunStarted"), x.name, x.directory, x.strategy, x.model, x.dataset, x.workers,
-           x.servers, x.epochs, x.parameters, x.epoch_samples, x.epoch_position);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, WorkerProgress& x) {
-  return f(caf::meta::type_name("WorkerProgress"), x.worker, x.steps, x.samples, x.loss, x.loss_sum, x.top1,
-           x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped, x.bytes,
-           x.staleness_sum, x.staleness_count, x.staleness_max, x.staleness, x.waits, x.done);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, EpochReport& x) {
-  return f(caf::meta::type_name("EpochReport"), x.epoch, x.epochs, x.steps, x.train_loss, x.train_accuracy, x.test_loss,
-           x.test_accuracy, x.test_top5, x.images_per_s, x.lr, x.train_s);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Note& x) {
-  return f(caf::meta::type_name("Note"), x.level, x.text);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Summary& x) {
-  return f(caf::meta::type_name("Summary"), x.run, x.strategy, x.model, x.dataset, x.device, x.precision, x.workers,
-           x.servers, x.epochs, x.steps, x.samples, x.wall_s, x.train_loss, x.images_per_s, x.test_loss,
-           x.test_accuracy, x.test_top5, x.exchange_count, x.exchange_bytes, x.exchange_dropped, x.exchange_skipped,
-           x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, RunEnd& x) {
-  return f(caf::meta::type_name("RunEnd"), x.summary, x.failed, x.error);
 }
 
 }  // namespace troupe::actors

@@ -11,8 +11,7 @@
 
 #include <caf/all.hpp>
 
-#include "actors/checkpoint.hpp"
-#include "actors/reports.hpp"
+#include "actors/vocabulary.hpp"
 #include "core/kernels.hpp"
 #include "data/lease.hpp"
 #include "nn/backend.hpp"
@@ -24,11 +23,6 @@ namespace troupe::actors {
 
 // ---- memory on loan, within one process
 
-/// A slice of somebody's arena. `owner` keeps the memory alive for as long as the loan lasts, whatever ends meanwhile.
-struct Lent {
-  core::Span data;
-  std::shared_ptr<const void> owner;
-};
 /// One batch in a loader's staging buffer.
 struct LentBatch {
   std::span<float> images;

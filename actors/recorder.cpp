@@ -3,9 +3,9 @@
 #include <ctime>
 #include <optional>
 
-#include "actors/summary.hpp"
 #include "actors/tensorboard.hpp"
 #include "core/journal.hpp"
+#include "experiment/summary.hpp"
 
 namespace troupe::actors {
 

@@ -6,7 +6,7 @@
 
 #include "actors/console.hpp"
 #include "actors/handles.hpp"
-#include "actors/run_directory.hpp"
+#include "actors/vocabulary.hpp"
 #include "core/clock.hpp"
 
 namespace troupe::actors {

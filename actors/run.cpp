@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "actors/assembly.hpp"
-#include "actors/evaluator.hpp"
+#include "experiment/evaluation.hpp"
 #include "nn/hash.hpp"
 #include "nn/tensors.hpp"
 
@@ -22,7 +22,7 @@ core::Result<std::shared_ptr<const Checkpoint>> newest(nn::CheckpointStore& stor
   if (!found) return tl::unexpected(found.error());
   for (const auto& refused : found->refused)
     notes.push_back({Note::Level::warning, refused + "; going back one generation"});
-  auto checkpoint = load(found->checkpoint.file, plan.graph);
+  auto checkpoint = experiment::load(found->checkpoint.file, plan.graph);
   if (!checkpoint) return tl::unexpected(checkpoint.error());
   if (checkpoint->strategy != plan.settings->strategy) {
     notes.push_back(
@@ -154,13 +154,13 @@ core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std
                                                 .arenas = &memory,
                                                 .training = false});
   if (!replica) return tl::unexpected(replica.error());
-  const auto evaluated = evaluate(**replica, *plan->source.test, parameters, statistics);
-  if (!evaluated.error.empty()) return core::fail(evaluated.code, evaluated.error);
-  const auto samples = static_cast<double>(std::max<std::int64_t>(evaluated.samples, 1));
-  return Evaluation{.loss = evaluated.loss,
-                    .accuracy = static_cast<double>(evaluated.top1) / samples,
-                    .top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples,
-                    .samples = evaluated.samples,
+  const auto score = experiment::evaluate(**replica, *plan->source.test, parameters, statistics);
+  if (!score) return tl::unexpected(score.error());
+  const auto samples = static_cast<double>(std::max<std::int64_t>(score->samples, 1));
+  return Evaluation{.loss = score->loss,
+                    .accuracy = score->accuracy(),
+                    .top5 = score->top5 < 0 ? -1 : static_cast<double>(score->top5) / samples,
+                    .samples = score->samples,
                     .model = plan->graph->name(),
                     .dataset = settings.data.name,
                     .hash = nn::center_hash(parameters)};

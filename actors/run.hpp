@@ -6,8 +6,7 @@
 #include <string>
 
 #include "actors/console.hpp"
-#include "actors/reports.hpp"
-#include "actors/settings.hpp"
+#include "actors/vocabulary.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::actors {

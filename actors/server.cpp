@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "actors/journal_batch.hpp"
-#include "actors/run_records.hpp"
 #include "actors/supervision.hpp"
+#include "actors/vocabulary.hpp"
 #include "nn/hash.hpp"
 #include "strategies/host/server_host.hpp"
 

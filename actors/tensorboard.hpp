@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/reports.hpp"
+#include "actors/vocabulary.hpp"
 #include "core/error.hpp"
 
 namespace troupe::actors {

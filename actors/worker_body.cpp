@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "actors/run_records.hpp"
+#include "actors/vocabulary.hpp"
 #include "nn/hash.hpp"
 #include "transport/reduce.hpp"
 

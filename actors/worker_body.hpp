@@ -8,7 +8,7 @@
 #include "actors/helping.hpp"
 #include "actors/journal_batch.hpp"
 #include "actors/rendezvous.hpp"
-#include "actors/slots.hpp"
+#include "actors/vocabulary.hpp"
 #include "actors/worker.hpp"
 #include "strategies/host/worker_host.hpp"
 

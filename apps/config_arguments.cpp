@@ -10,9 +10,9 @@ void add_set(CLI::App& app, std::vector<std::string>& overrides) {
       ->allow_extra_args(false);
 }
 
-core::Result<actors::Settings> load_settings(const std::string& path, const std::vector<std::string>& overrides) {
-  return core::Config::load(actors::schema(), path, overrides).and_then([](core::Config config) {
-    return actors::resolve(std::move(config));
+core::Result<experiment::Settings> load_settings(const std::string& path, const std::vector<std::string>& overrides) {
+  return core::Config::load(experiment::schema(), path, overrides).and_then([](core::Config config) {
+    return experiment::resolve(std::move(config));
   });
 }
 

@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "actors/settings.hpp"
+#include "experiment/settings.hpp"
 
 namespace troupe::apps {
 
@@ -14,7 +14,7 @@ namespace troupe::apps {
 void add_set(CLI::App& app, std::vector<std::string>& overrides);
 
 /// The configuration file `path` with `overrides` on top, resolved and checked. Errc::config.
-[[nodiscard]] core::Result<actors::Settings> load_settings(const std::string& path,
-                                                           const std::vector<std::string>& overrides);
+[[nodiscard]] core::Result<experiment::Settings> load_settings(const std::string& path,
+                                                               const std::vector<std::string>& overrides);
 
 }  // namespace troupe::apps

@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/run.hpp"
-#include "actors/run_directory.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
+#include "experiment/run_directory.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -34,7 +34,7 @@ std::string sentence(const actors::Evaluation& e) {
 }
 
 core::Result<void> run_eval(const Arguments& arguments) {
-  const auto run = actors::RunDirectory::containing(arguments.path);
+  const auto run = experiment::RunDirectory::containing(arguments.path);
   if (!run) return tl::unexpected(run.error());
   const auto settings = load_settings(run->config_file(), arguments.overrides);
   if (!settings) return tl::unexpected(settings.error());

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "actors/blueprint.hpp"
 #include "actors/run.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
@@ -14,6 +13,7 @@
 #include "apps/interrupt.hpp"
 #include "apps/output.hpp"
 #include "cpu/step_bench.hpp"
+#include "experiment/blueprint.hpp"
 #include "grid/children.hpp"
 #include "grid/forecast.hpp"
 #include "grid/results.hpp"
@@ -43,9 +43,9 @@ class Probe {
   explicit Probe(std::size_t jobs)
       : jobs_(static_cast<double>(jobs)), cores_(std::max(std::thread::hardware_concurrency(), 1u)) {}
 
-  double seconds(const actors::Settings& settings) {
+  double seconds(const experiment::Settings& settings) {
     const auto samples = data::published_samples(settings.data, data::Split::train);
-    const auto plan = samples ? actors::draw(settings, false) : core::fail(core::Errc::data, "size not known");
+    const auto plan = samples ? experiment::draw(settings, false) : core::fail(core::Errc::data, "size not known");
     if (!plan) return 0;
     const auto threads = settings.threads(0);
     const double rate = images_per_s(*plan->graph, settings.batch(0), threads);
@@ -64,7 +64,7 @@ class Probe {
 
  private:
   /// So many workers at full speed do what these do: in step all go at the pace of the slowest.
-  static double unhindered_workers(const actors::Settings& settings, bool in_step) {
+  static double unhindered_workers(const experiment::Settings& settings, bool in_step) {
     const auto workers = static_cast<std::size_t>(settings.cluster.workers);
     double sum = 0, slowest = 1;
     for (std::size_t worker = 0; worker < workers; ++worker) {
@@ -95,15 +95,16 @@ std::string settings_text(const grid::PlannedRun& run, const grid::Outcome& outc
 }
 
 core::Result<grid::Plan> make_plan(const Arguments& arguments) {
-  auto file = grid::load(arguments.file, actors::schema());
+  auto file = grid::load(arguments.file, experiment::schema());
   if (!file) return tl::unexpected(std::move(file.error()));
-  return grid::plan(std::move(*file), arguments.overrides, [](const actors::Settings& settings) -> core::Result<void> {
-    const auto backend = make_backend(settings.cluster.device);
-    if (!backend) return tl::unexpected(backend.error());
-    const auto text = actors::check_run(settings, **backend, false);
-    if (!text) return tl::unexpected(text.error());
-    return {};
-  });
+  return grid::plan(std::move(*file), arguments.overrides,
+                    [](const experiment::Settings& settings) -> core::Result<void> {
+                      const auto backend = make_backend(settings.cluster.device);
+                      if (!backend) return tl::unexpected(backend.error());
+                      const auto text = actors::check_run(settings, **backend, false);
+                      if (!text) return tl::unexpected(text.error());
+                      return {};
+                    });
 }
 
 /// Runs that have a result already.

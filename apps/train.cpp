@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "actors/run.hpp"
-#include "actors/run_directory.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/output.hpp"
+#include "experiment/run_directory.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -22,11 +22,11 @@ struct Arguments {
   bool plain = false;
 };
 
-core::Result<actors::Settings> settings_of(const Arguments& arguments) {
+core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
   if (arguments.config.empty() == arguments.resume.empty())
     return core::fail(core::Errc::usage, "give either a CONFIG or --resume RUN_DIR; see `troupe train --help`");
   if (!arguments.config.empty()) return load_settings(arguments.config, arguments.overrides);
-  return actors::RunDirectory::open(arguments.resume).and_then([&](const actors::RunDirectory& run) {
+  return experiment::RunDirectory::open(arguments.resume).and_then([&](const experiment::RunDirectory& run) {
     return load_settings(run.config_file(), arguments.overrides);
   });
 }
@@ -52,7 +52,7 @@ core::Result<void> run_train(const Arguments& arguments) {
 
   // A run that failed on its way has a summary too; one that never began has not.
   core::Result<void> printed;
-  if (arguments.json && !end.summary.run.empty()) printed = print(actors::to_json(end.summary) + "\n");
+  if (arguments.json && !end.summary.run.empty()) printed = print(experiment::to_json(end.summary) + "\n");
   if (end.failed) return tl::unexpected(end.error);
   return printed;
 }
@@ -72,7 +72,7 @@ Action declare(CLI::App& app) {
 std::string appendix() {
   return "Keys of a configuration and what they are when it does not set them. Each can be set with --set "
          "SECTION.KEY=VALUE.\n\n" +
-         actors::schema().help();
+         experiment::schema().help();
 }
 
 }  // namespace

@@ -137,7 +137,8 @@ void measure(const char* placement, int other_core, int rounds, int trips) {
   const core::SteadyClock clock;
   core::HostAllocator memory;
   const auto config = core::Config::parse(
-      schema(), "[model]\nname = \"mlp\"\n[data]\nname = \"glyphs\"\n[strategy]\nname = \"easgd\"\n", "bench", {});
+      experiment::schema(), "[model]\nname = \"mlp\"\n[data]\nname = \"glyphs\"\n[strategy]\nname = \"easgd\"\n",
+      "bench", {});
   const std::shared_ptr<const strategies::Strategy> strategy = std::move(*strategies::make(*config, {}));
 
   SystemConfig system_config;

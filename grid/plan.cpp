@@ -63,7 +63,7 @@ class Planner {
   Result<std::vector<Combination>> combine() {
     std::vector<std::string> strategies;
     for (const auto& base : plan_.file.bases) {
-      auto config = Config::load(actors::schema(), base, overrides_);
+      auto config = Config::load(experiment::schema(), base, overrides_);
       if (!config) return tl::unexpected(std::move(config.error()));
       strategies.push_back(config->get(strategies::strategy_table()).name);
     }
@@ -73,7 +73,7 @@ class Planner {
   Result<Config> load(const Combination& combination, const std::vector<std::string>& more) const {
     std::vector<std::string> all = overrides_;
     for (const auto& choice : combination.choices) all.push_back(choice.key + "=" + choice.value);
-    return Config::load(actors::schema(), plan_.file.bases[combination.base], with(std::move(all), more));
+    return Config::load(experiment::schema(), plan_.file.bases[combination.base], with(std::move(all), more));
   }
 
   Result<void> add(Combination combination) {
@@ -88,7 +88,7 @@ class Planner {
       ++plan_.merged;
       return {};
     }
-    auto settings = actors::resolve(std::move(*config));
+    auto settings = experiment::resolve(std::move(*config));
     if (!settings) return tl::unexpected(at_the_grid(std::move(settings.error()), described, plan_.file));
     run.settings = std::move(*settings);
     if (check_)
@@ -110,11 +110,11 @@ class Planner {
       auto config = load(run.combination, {"run.name=" + toml_string(run.name)});
       if (!config) return tl::unexpected(std::move(config.error()));
       if (plan_.directory.empty())
-        plan_.directory = (std::filesystem::path(config->get(actors::run_table()).dir) / plan_.file.name).string();
+        plan_.directory = (std::filesystem::path(config->get(experiment::run_table()).dir) / plan_.file.name).string();
       auto settled =
           load(run.combination, {"run.name=" + toml_string(run.name), "run.dir=" + toml_string(plan_.directory)});
       if (!settled) return tl::unexpected(std::move(settled.error()));
-      auto settings = actors::resolve(std::move(*settled));
+      auto settings = experiment::resolve(std::move(*settled));
       if (!settings) return tl::unexpected(std::move(settings.error()));
       run.settings = std::move(*settings);
     }
@@ -135,7 +135,7 @@ Result<Plan> plan(GridFile file, const std::vector<std::string>& overrides, cons
 }
 
 Result<std::string> identity_of(const std::string& config_file) {
-  return Config::load(actors::schema(), config_file, kAnonymous).map([](const Config& config) {
+  return Config::load(experiment::schema(), config_file, kAnonymous).map([](const Config& config) {
     return config.to_toml();
   });
 }

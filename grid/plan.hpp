@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/settings.hpp"
+#include "experiment/settings.hpp"
 #include "grid/expansion.hpp"
 
 namespace troupe::grid {
@@ -14,7 +14,7 @@ namespace troupe::grid {
 struct PlannedRun {
   std::string name;         // run.name
   Combination combination;  // without keys that the run's strategy does not read
-  actors::Settings settings;
+  experiment::Settings settings;
   std::string
       identity;  // equal exactly when two runs have the same settings, wherever they are and whatever they are called
 };
@@ -27,8 +27,8 @@ struct Plan {
   std::size_t merged = 0;           // combinations left out because another has the same settings
 };
 
-/// What a run's settings are checked with beyond core::Config and actors::resolve; may be empty.
-using Check = std::function<core::Result<void>(const actors::Settings&)>;
+/// What a run's settings are checked with beyond core::Config and experiment::resolve; may be empty.
+using Check = std::function<core::Result<void>(const experiment::Settings&)>;
 
 /// Errors: Errc::config, with file:line where a key of the grid is to blame, and the combination; those of `check`.
 [[nodiscard]] core::Result<Plan> plan(GridFile file, const std::vector<std::string>& overrides, const Check& check);

@@ -9,8 +9,8 @@
 #include <fmt/ranges.h>
 
 #include "actors/console_text.hpp"
-#include "actors/reports.hpp"
 #include "actors/terminal.hpp"
+#include "experiment/reports.hpp"
 #include "grid/toml_text.hpp"
 #include "nn/file_system.hpp"
 
@@ -129,10 +129,10 @@ std::vector<std::pair<std::string, Json>> flatten(const Json& summary) {
 }
 
 std::vector<std::string> metric_names() {
-  actors::Summary full;
+  experiment::Summary full;
   full.test_top5 = 0;  // null otherwise
   std::vector<std::string> names;
-  for (const auto& [key, value] : flatten(Json::parse(actors::to_json(full))))
+  for (const auto& [key, value] : flatten(Json::parse(experiment::to_json(full))))
     if (value.is_number()) names.push_back(key);
   return names;
 }

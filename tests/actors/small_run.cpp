@@ -4,9 +4,9 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "actors/run_directory.hpp"
 #include "core/journal.hpp"
 #include "cpu/backend.hpp"
+#include "experiment/run_directory.hpp"
 
 namespace troupe::tests {
 
@@ -32,7 +32,7 @@ name = "bsp"
 workers = 2
 )";
 
-actors::RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
+experiment::RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
 
 }  // namespace
 
@@ -53,26 +53,26 @@ SmallRun::~SmallRun() {
   std::filesystem::remove_all(directory_, ignored);
 }
 
-core::Result<actors::Settings> SmallRun::settings(const std::vector<std::string>& more) const {
+core::Result<experiment::Settings> SmallRun::settings(const std::vector<std::string>& more) const {
   auto all = options_;
   all.insert(all.end(), more.begin(), more.end());
-  auto config = core::Config::parse(actors::schema(), kConfig, "test", all);
+  auto config = core::Config::parse(experiment::schema(), kConfig, "test", all);
   if (!config) return tl::unexpected(config.error());
-  return actors::resolve(std::move(*config));
+  return experiment::resolve(std::move(*config));
 }
 
-actors::RunEnd SmallRun::train(std::stop_token stop) {
+experiment::RunEnd SmallRun::train(std::stop_token stop) {
   auto settings = this->settings();
   if (!settings) return failed(settings.error());
   return actors::run_training({*settings, {}, {.mode = actors::ConsoleOptions::Mode::quiet}}, backend(), stop);
 }
 
-actors::RunEnd SmallRun::resume(const std::vector<std::string>& more, std::stop_token stop) {
-  auto directory = actors::RunDirectory::open(run_directory().string());
+experiment::RunEnd SmallRun::resume(const std::vector<std::string>& more, std::stop_token stop) {
+  auto directory = experiment::RunDirectory::open(run_directory().string());
   if (!directory) return failed(directory.error());
-  auto config = directory->read_config(actors::schema(), more);
+  auto config = directory->read_config(experiment::schema(), more);
   if (!config) return failed(config.error());
-  auto settings = actors::resolve(std::move(*config));
+  auto settings = experiment::resolve(std::move(*config));
   if (!settings) return failed(settings.error());
   return actors::run_training({*settings, run_directory().string(), {.mode = actors::ConsoleOptions::Mode::quiet}},
                               backend(), stop);

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/checkpoint.hpp"
 #include "actors/run.hpp"
 #include "core/journal.hpp"
+#include "experiment/checkpoint.hpp"
 
 namespace troupe::tests {
 
@@ -23,10 +23,10 @@ class SmallRun {
   SmallRun(const SmallRun&) = delete;
   SmallRun& operator=(const SmallRun&) = delete;
 
-  [[nodiscard]] core::Result<actors::Settings> settings(const std::vector<std::string>& more = {}) const;
+  [[nodiscard]] core::Result<experiment::Settings> settings(const std::vector<std::string>& more = {}) const;
   /// Trains; `resume` continues the run that is there, with `more` options on top.
-  [[nodiscard]] actors::RunEnd train(std::stop_token stop = {});
-  [[nodiscard]] actors::RunEnd resume(const std::vector<std::string>& more = {}, std::stop_token stop = {});
+  [[nodiscard]] experiment::RunEnd train(std::stop_token stop = {});
+  [[nodiscard]] experiment::RunEnd resume(const std::vector<std::string>& more = {}, std::stop_token stop = {});
 
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }  ///< of this object
   [[nodiscard]] std::filesystem::path run_directory() const;                           ///< of its one run

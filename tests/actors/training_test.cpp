@@ -5,14 +5,14 @@
 
 #include <gtest/gtest.h>
 
-#include "actors/run_records.hpp"
+#include "experiment/run_records.hpp"
 #include "strategies/host/journal_codec.hpp"
 #include "tests/actors/small_run.hpp"
 
 namespace troupe::tests {
 namespace {
 
-using actors::RunEnd;
+using experiment::RunEnd;
 
 double largest_difference(const std::map<std::string, std::vector<float>>& a,
                           const std::map<std::string, std::vector<float>>& b) {
@@ -31,7 +31,7 @@ void expect_every_sample_once(const std::vector<core::JournalRecord>& journal, s
   std::map<std::uint32_t, std::vector<int>> seen;
   std::set<std::uint64_t> indices;
   for (const auto& record : journal) {
-    const auto granted = actors::decode_lease(record);
+    const auto granted = experiment::decode_lease(record);
     if (!granted) continue;
     EXPECT_TRUE(indices.insert(granted->lease.index).second)
         << "lease " << granted->lease.index << " was granted twice";

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "actors/settings.hpp"
+#include "experiment/settings.hpp"
 #include "tests/apps/program.hpp"
 
 namespace troupe::apps {
@@ -11,7 +11,7 @@ constexpr auto kMnist = "[model]\nname = \"mlp\"\n[data]\nname = \"mnist\"\n";
 TEST(TrainTest, HelpListsEveryKey) {
   const auto outcome = troupe({"train", "--help"});
   ASSERT_EQ(outcome.code, 0);
-  for (const auto& option : actors::schema().options()) {
+  for (const auto& option : experiment::schema().options()) {
     const auto name = option.key.substr(option.key.find('.') + 1);
     EXPECT_NE(outcome.out.find("  " + name + " = "), std::string::npos) << option.key;
   }

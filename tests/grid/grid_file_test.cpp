@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "actors/settings.hpp"
+#include "experiment/settings.hpp"
 
 namespace troupe::grid {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-core::Result<GridFile> parsed(const std::string& text) { return parse(text, "grids/a.toml", actors::schema()); }
+core::Result<GridFile> parsed(const std::string& text) { return parse(text, "grids/a.toml", experiment::schema()); }
 
 TEST(GridFileTest, ReadsEveryPartInTheOrderOfTheFile) {
   const auto file = parsed(
@@ -96,7 +96,7 @@ TEST(GridFileTest, AnOverrideTakesTheKeyOutOfTheGrid) {
 }
 
 TEST(GridFileTest, AMissingFileIsAConfigError) {
-  const auto file = load("none/at/all.toml", actors::schema());
+  const auto file = load("none/at/all.toml", experiment::schema());
   ASSERT_FALSE(file.has_value());
   EXPECT_EQ(file.error().message, "cannot read grid none/at/all.toml: No such file or directory");
 }

@@ -59,7 +59,7 @@ TEST_F(LedgerTest, WithoutACheckpointARunBeginsAnew) {
 
 TEST_F(LedgerTest, MatchesDirectoriesBySettings) {
   const auto base = folder_.write("base.toml", kSmallBase);
-  auto file = parse("base = \"" + base + "\"\n[grid]\nstrategy.tau = [1, 2, 3]\n", "g.toml", actors::schema());
+  auto file = parse("base = \"" + base + "\"\n[grid]\nstrategy.tau = [1, 2, 3]\n", "g.toml", experiment::schema());
   ASSERT_TRUE(file.has_value());
   const auto plan = grid::plan(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr);
   ASSERT_TRUE(plan.has_value()) << plan.error().message;

@@ -15,7 +15,7 @@ class PlanTest : public testing::Test {
  protected:
   core::Result<Plan> planned(const std::string& text, const std::vector<std::string>& overrides = {},
                              const Check& check = nullptr) const {
-    auto file = parse("base = \"" + base_ + "\"\n" + text, "g.toml", actors::schema());
+    auto file = parse("base = \"" + base_ + "\"\n" + text, "g.toml", experiment::schema());
     if (!file) return tl::unexpected(file.error());
     return plan(std::move(*file), overrides, check);
   }
@@ -73,10 +73,11 @@ TEST_F(PlanTest, ValuesThatDoNotFitEachOtherAreFoundToo) {
 }
 
 TEST_F(PlanTest, WhatTheCheckRefusesNamesTheRun) {
-  const auto plan = planned("[grid]\nrun.epochs = [1, 2]\n", {}, [](const actors::Settings& s) -> core::Result<void> {
-    if (s.run.epochs == 1) return {};
-    return core::fail(core::Errc::config, "two are too many");
-  });
+  const auto plan =
+      planned("[grid]\nrun.epochs = [1, 2]\n", {}, [](const experiment::Settings& s) -> core::Result<void> {
+        if (s.run.epochs == 1) return {};
+        return core::fail(core::Errc::config, "two are too many");
+      });
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(plan.error().message, "two are too many (in the run with run.epochs = 2)");
 }

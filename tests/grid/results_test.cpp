@@ -25,7 +25,7 @@ class ResultsTest : public testing::Test {
   ResultsTest() {
     const auto base = folder_.write("base.toml", kSmallBase);
     auto file = parse("base = \"" + base + "\"\nseeds = [1, 2]\n[grid]\nstrategy.tau = [1, 4, 16]\n", "g.toml",
-                      actors::schema());
+                      experiment::schema());
     plan_ = plan(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr).value();
   }
   Folder folder_;

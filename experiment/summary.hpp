@@ -1,14 +1,14 @@
 /// What a run leaves as text: summary.json (docs/formats/summary.md) and the lines of metrics.jsonl (docs/formats/metrics.md).
 /// Every function returns one JSON object on one line, without the line's end; a number that is not finite becomes null, bytes
-/// that are not UTF-8 become U+FFFD. to_json(const Summary&) is declared beside Summary (actors/reports.hpp).
+/// that are not UTF-8 become U+FFFD. to_json(const Summary&) is declared beside Summary (experiment/reports.hpp).
 /// Thread rule: pure functions.
 #pragma once
 
 #include <string>
 
-#include "actors/reports.hpp"
+#include "experiment/reports.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 /// Lines of metrics.jsonl. `at_s`: seconds since the process began this run, on the run's clock.
 [[nodiscard]] std::string to_json(const RunStarted& started, double at_s);       // kind "started"
@@ -30,4 +30,4 @@ struct TimeShares {
 /// Mean staleness over a worker's answers; 0 when there were none.
 [[nodiscard]] double mean_staleness(const WorkerProgress& progress) noexcept;
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

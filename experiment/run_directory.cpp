@@ -1,4 +1,4 @@
-#include "actors/run_directory.hpp"
+#include "experiment/run_directory.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@
 
 #include "nn/file_system.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 namespace {
 
 namespace fs = std::filesystem;
@@ -215,4 +215,4 @@ core::Result<void> MetricsWriter::append(std::string_view line) {
   return failed(error, "write", path_);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -1,4 +1,4 @@
-#include "actors/run_directory.hpp"
+#include "experiment/run_directory.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,9 +12,9 @@
 
 #include <gtest/gtest.h>
 
-#include "actors/settings.hpp"
+#include "experiment/settings.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 namespace {
 
 namespace fs = std::filesystem;
@@ -206,4 +206,4 @@ TEST_F(RunDirectoryTest, AFailingDiskIsReportedOnceAndLinesStayWhole) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

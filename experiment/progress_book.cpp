@@ -1,8 +1,8 @@
-#include "actors/progress_book.hpp"
+#include "experiment/progress_book.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 ProgressBook::ProgressBook(std::uint32_t workers, RunTotals before) : before_(std::move(before)), latest_(workers) {
   before_.worker_steps.resize(workers, 0);
@@ -65,4 +65,4 @@ void ProgressBook::fill(Summary& summary) const {
   summary.staleness_mean = counted ? static_cast<double>(staleness) / static_cast<double>(counted) : 0;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -12,7 +12,7 @@
 #include "nn/checkpoint.hpp"
 #include "nn/graph.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 /// Sums over the run's life, across resumes.
 struct RunTotals {
@@ -46,4 +46,4 @@ struct Checkpoint {
 /// Reads what was saved for `graph`. Errc::config when it is of another model, Errc::corrupt for a field that is missing.
 [[nodiscard]] core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<const nn::Graph> graph);
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -1,4 +1,4 @@
-#include "actors/summary.hpp"
+#include "experiment/summary.hpp"
 
 #include <string_view>
 
@@ -6,7 +6,7 @@
 
 #include "strategies/host/accounts.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -157,4 +157,4 @@ std::string to_json(const RunEnd& end, double at_s) {
   return one_line(json);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

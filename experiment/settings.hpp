@@ -13,7 +13,7 @@
 #include "nn/optimizer.hpp"
 #include "strategies/registry.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 struct RunConfig {
   std::string name = "run";
@@ -91,4 +91,4 @@ struct Settings {
 /// whether model, data and strategy suit each other (check_run in actors/run.hpp). Errc::config with file:line.
 [[nodiscard]] core::Result<Settings> resolve(core::Config config);
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

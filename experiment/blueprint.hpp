@@ -4,13 +4,13 @@
 
 #include <memory>
 
-#include "actors/settings.hpp"
 #include "data/config.hpp"
 #include "data/lease.hpp"
+#include "experiment/settings.hpp"
 #include "nn/graph.hpp"
 #include "strategies/strategy.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 struct Blueprint {
   std::shared_ptr<const Settings> settings;
@@ -26,4 +26,4 @@ struct Blueprint {
 /// Errors: those of the parts, Errc::config or data. Without `open_data` a data set that is not there is no error.
 [[nodiscard]] core::Result<Blueprint> draw(const Settings& settings, bool open_data);
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -1,11 +1,11 @@
-#include "actors/summary.hpp"
+#include "experiment/summary.hpp"
 
 #include <limits>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace troupe::actors {
+namespace troupe::experiment {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -160,4 +160,4 @@ TEST(MetricsTest, EpochNoteAndEnd) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "actors/checkpoint.hpp"
-#include "actors/reports.hpp"
+#include "experiment/checkpoint.hpp"
+#include "experiment/reports.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 class ProgressBook {
  public:
@@ -37,4 +37,4 @@ class ProgressBook {
   double last_epoch_loss_ = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

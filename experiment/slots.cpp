@@ -1,8 +1,8 @@
-#include "actors/slots.hpp"
+#include "experiment/slots.hpp"
 
 #include <stdexcept>
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 using strategies::Slot;
 using strategies::SlotKind;
@@ -36,4 +36,4 @@ Lent Slots::lend(Slot slot, std::size_t offset, std::size_t count) {
   return {whole.subspan(offset, count), replica_};
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -1,4 +1,4 @@
-#include "actors/settings.hpp"
+#include "experiment/settings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace troupe::actors {
+namespace troupe::experiment {
 namespace {
 
 using core::between;
@@ -177,4 +177,4 @@ core::Result<Settings> resolve(core::Config config) {
   return settings;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -1,8 +1,8 @@
-#include "actors/run_records.hpp"
+#include "experiment/run_records.hpp"
 
 #include <bit>
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 namespace {
 
@@ -101,4 +101,4 @@ core::Result<SnapshotRecord> decode_snapshot(const core::JournalRecord& record) 
   return snapshot;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

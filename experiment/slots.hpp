@@ -5,11 +5,17 @@
 #include <map>
 #include <memory>
 
-#include "actors/messages.hpp"
 #include "core/buffer.hpp"
 #include "nn/backend.hpp"
+#include "strategies/host/types.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
+
+/// A slice of somebody's arena. `owner` keeps the memory alive for as long as the loan lasts, whatever ends meanwhile.
+struct Lent {
+  core::Span data;
+  std::shared_ptr<const void> owner;
+};
 
 class Slots {
  public:
@@ -27,4 +33,4 @@ class Slots {
   std::map<strategies::Slot, std::shared_ptr<core::Buffer>> extra_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 /// A run begins or goes on after a resume.
 struct RunStarted {
@@ -96,4 +96,4 @@ struct RunEnd {
 /// One line of JSON with the keys of design §10 (and "per_worker"), keys in that order.
 [[nodiscard]] std::string to_json(const Summary& summary);
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -1,11 +1,11 @@
-#include "actors/checkpoint.hpp"
+#include "experiment/checkpoint.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "nn/layout.hpp"
 #include "nn/tensors.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 namespace {
 
@@ -83,4 +83,4 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
   return checkpoint;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -14,7 +14,7 @@
 #include "core/config.hpp"
 #include "core/error.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 class RunDirectory {
  public:
@@ -75,4 +75,4 @@ class MetricsWriter {
   std::uint64_t dropped_ = 0;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -1,10 +1,10 @@
-#include "actors/blueprint.hpp"
+#include "experiment/blueprint.hpp"
 
 #include "nn/models.hpp"
 #include "nn/optimizer.hpp"
 #include "strategies/registry.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 namespace {
 
@@ -60,4 +60,4 @@ core::Result<Blueprint> draw(const Settings& settings, bool open_data) {
   return plan;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -1,8 +1,8 @@
-#include "actors/settings.hpp"
+#include "experiment/settings.hpp"
 
 #include <gtest/gtest.h>
 
-namespace troupe::actors {
+namespace troupe::experiment {
 namespace {
 
 constexpr auto kSmallest = "[model]\nname = \"lenet\"\n[data]\nname = \"glyphs\"\n";
@@ -113,4 +113,4 @@ TEST(SettingsTest, CheckpointPeriods) {
 }
 
 }  // namespace
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

@@ -6,7 +6,7 @@
 #include "data/lease.hpp"
 #include "strategies/host/types.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 enum class RunRecordKind : std::uint16_t {
   lease_granted = 0x0301,
@@ -44,4 +44,4 @@ struct PlanRecord {
 [[nodiscard]] core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record);
 [[nodiscard]] core::Result<SnapshotRecord> decode_snapshot(const core::JournalRecord& record);
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

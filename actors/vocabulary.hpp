@@ -1,0 +1,36 @@
+/// The words of experiment/ that actors use all the time, by their short names.
+#pragma once
+
+#include "experiment/blueprint.hpp"
+#include "experiment/checkpoint.hpp"
+#include "experiment/progress_book.hpp"
+#include "experiment/reports.hpp"
+#include "experiment/run_directory.hpp"
+#include "experiment/run_records.hpp"
+#include "experiment/settings.hpp"
+#include "experiment/slots.hpp"
+
+namespace troupe::actors {
+
+using experiment::Blueprint;
+using experiment::Checkpoint;
+using experiment::EpochReport;
+using experiment::LeaseGranted;
+using experiment::Lent;
+using experiment::MetricsWriter;
+using experiment::Note;
+using experiment::optimizer_prefix;
+using experiment::PlanRecord;
+using experiment::ProgressBook;
+using experiment::RunDirectory;
+using experiment::RunEnd;
+using experiment::RunStarted;
+using experiment::RunTotals;
+using experiment::server_state_prefix;
+using experiment::Settings;
+using experiment::Slots;
+using experiment::SnapshotRecord;
+using experiment::Summary;
+using experiment::WorkerProgress;
+
+}  // namespace troupe::actors

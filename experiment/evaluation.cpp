@@ -1,0 +1,32 @@
+#include "experiment/evaluation.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace troupe::experiment {
+
+core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters,
+                             core::ConstSpan statistics) {
+  replica.import_canonical(parameters);
+  nn::statistics_layout(replica.graph()).from_canonical(statistics, replica.statistics());
+  const auto batch = replica.batch();
+  std::vector<float> images(static_cast<std::size_t>(batch * builder.image_shape().size()));
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
+  Score total{.top5 = builder.classes() < 5 ? -1 : 0};
+  double loss = 0;
+  for (std::int64_t first = 0; first < builder.size(); first += batch) {
+    const auto count = std::min(batch, builder.size() - first);
+    if (const auto built = builder.build_range(first, count, images, labels); !built)
+      return tl::unexpected(built.error());
+    const auto result = replica.evaluate({.images = images, .labels = labels, .lease = 0, .count = count});
+    if (!result) return tl::unexpected(result.error());
+    loss += result->loss * static_cast<double>(result->samples);
+    total.top1 += result->top1;
+    if (total.top5 >= 0) total.top5 += result->top5;
+    total.samples += result->samples;
+  }
+  total.loss = loss / static_cast<double>(std::max<std::int64_t>(total.samples, 1));
+  return total;
+}
+
+}  // namespace troupe::experiment

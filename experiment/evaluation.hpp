@@ -1,0 +1,25 @@
+/// The model's score on a split, whoever asks. One thread.
+#pragma once
+
+#include "core/kernels.hpp"
+#include "data/batch_builder.hpp"
+#include "nn/backend.hpp"
+
+namespace troupe::experiment {
+
+struct Score {
+  double loss = 0;  // mean over the samples
+  std::int64_t top1 = 0;
+  std::int64_t top5 = -1;  // below 0: fewer than five classes
+  std::int64_t samples = 0;
+  [[nodiscard]] double accuracy() const noexcept {
+    return samples > 0 ? static_cast<double>(top1) / static_cast<double>(samples) : 0;
+  }
+};
+
+/// All of `builder`'s samples in order, batch by batch; parameters and statistics are canonical. Errors: those of the data and
+/// of the backend.
+[[nodiscard]] core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder,
+                                           core::ConstSpan parameters, core::ConstSpan statistics);
+
+}  // namespace troupe::experiment
