@@ -145,13 +145,21 @@ void WorkerBody::step_ended() {
   settle();
 }
 
-void WorkerBody::run(const strategies::KernelCall& call) {
+void WorkerBody::run(const strategies::KernelCall& call, strategies::Shards shards) {
   using strategies::kGrads, strategies::kParams, strategies::kVelocity;
-  if (call.kernel == KernelName::optimize && call.y == kParams && call.x == kGrads && call.z == kVelocity) {
+  const bool fused =
+      call.kernel == KernelName::optimize && call.y == kParams && call.x == kGrads && call.z == kVelocity;
+  if (fused && shards.all()) {
     // The backend's own, fused with what it must do anyway.
     return replica_->apply(call.optimizer, {slots_->view(kVelocity), slots_->view(optimizer_state(1))});
   }
-  strategies::run(setup_.backend->kernels(), call, [this](strategies::Slot slot) { return slots_->view(slot); });
+  strategies::run(setup_.backend->kernels(), call, [&](strategies::Slot slot) {
+    const auto whole = slots_->view(slot);
+    if (shards.all() || whole.empty()) return whole;
+    const auto first = transport::slice_of(whole.size(), shards.first, company_.servers.size());
+    const auto last = transport::slice_of(whole.size(), shards.first + shards.count - 1, company_.servers.size());
+    return whole.subspan(first.offset, last.offset + last.count - first.offset);
+  });
   if (writes(call, kParams)) replica_->parameters_written();
 }
 

@@ -43,7 +43,7 @@ class WorkerBody final : public strategies::WorkerPort,
   // strategies::WorkerPort
   [[nodiscard]] core::Duration now() const override { return setup_.clock->now(); }
   void compute(strategies::Step step) override;
-  void run(const strategies::KernelCall& call) override;
+  void run(const strategies::KernelCall& call, strategies::Shards shards) override;
   void set_deadline(strategies::DeadlineId id, core::Duration after) override;
   // strategies::ShardPort
   [[nodiscard]] strategies::ShardId shards() const override {

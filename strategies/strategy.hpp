@@ -23,8 +23,9 @@ struct Company {
 
 /// Where the model is that is evaluated and saved.
 enum class ModelHome : std::uint8_t {
-  center,      ///< the servers' shards
+  center,      ///< the servers' shards: Needs::model_slot of each
   any_worker,  ///< every worker's parameters are equal between two steps
+  weighted,    ///< Σ a_i x_i / Σ a_i over the workers' parameters, with a_i = WorkerHalf::weight()
 };
 
 /// What a checkpoint keeps of the workers, beside the model.
@@ -41,6 +42,7 @@ struct Needs {
   bool peers = false;
   bool in_step = false;  ///< pace: every worker takes the same number of steps, so leases are equal shares
   ModelHome model = ModelHome::center;
+  Slot model_slot = kCenter;  ///< ModelHome::center: kCenter, or the server_state(k) that holds an average of it
   WorkerState worker_state = WorkerState::discarded;
   std::vector<Slot> worker_slots{};  ///< beyond params, grads and the optimizer's own
   std::uint8_t server_states = 0;    ///< state vectors per shard

@@ -1,6 +1,7 @@
 /// What a half can ask for. Actions run in list order. The builders read like the algorithm: then.apply(…); then.compute();
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -13,16 +14,15 @@ namespace troupe::strategies {
 
 // ---- worker half
 
-/// Begin the next step. A worker computes only when told so: this one rule expresses waiting and overlap.
-struct Compute {};
-/// Run a kernel on the worker's own slots, now.
+/// Begin a step: the next one, or step `to` after passing over those between, whose batches are given up (Needs::in_step
+/// only). A worker computes only when told so: this one rule expresses waiting and overlap.
+struct Compute {
+  std::optional<Step> to{};
+};
+/// Run a kernel on the worker's own slots, now: on the whole vectors, or on the slices that `shards` cut from them.
 struct ApplyLocal {
   KernelCall call;
-};
-/// Shards [first, first + count) of the centre; count 0 means all of them.
-struct Shards {
-  ShardId first = 0;
-  ShardId count = 0;
+  Shards shards{};
 };
 /// Exchange `slot` with shards: it belongs to them until ExchangeDone{id}. In shared memory that is a loan, worked on in
 /// place. So a half that waits names params themselves, and a half that computes meanwhile names a staged copy.
@@ -30,7 +30,7 @@ struct Exchange {
   ExchangeId id = 0;
   Transfer kind = Transfer::push_pull;
   Slot slot = kParams;
-  Shards shards;
+  Shards shards{};
 };
 enum class ReduceOp : std::uint8_t { sum, mean };
 /// Workers that reduce together; empty means every member.
@@ -70,7 +70,8 @@ using WorkerAction = std::variant<Compute, ApplyLocal, Exchange, Reduce, Broadca
 class WorkerActions {
  public:
   void compute() { list_.emplace_back(Compute{}); }
-  void apply(const KernelCall& call) { list_.emplace_back(ApplyLocal{call}); }
+  void compute_at(Step step) { list_.emplace_back(Compute{step}); }
+  void apply(const KernelCall& call, Shards shards = {}) { list_.emplace_back(ApplyLocal{call, shards}); }
   void push(ExchangeId id, Slot slot, Shards shards = {}) {
     list_.emplace_back(Exchange{id, Transfer::push, slot, shards});
   }

@@ -16,7 +16,7 @@ struct WorkerContext {
   WorkerId self = 0;
   const Membership& membership;
   std::uint64_t seed = 0;
-  Step step = 0;  ///< steps completed
+  Step step = 0;  ///< steps completed or passed over
   /// Randomness of this worker at this step: the same in a replay.
   [[nodiscard]] core::Random random() const noexcept {
     return {seed, core::Purpose::strategy, (std::uint64_t{self} << 40) | step};
@@ -42,6 +42,9 @@ class WorkerHalf {
   virtual void on(const SendSkipped&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const MembershipChanged&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const DeadlinePassed&, const WorkerContext&, WorkerActions&) {}
+
+  /// a_i, this worker's share of the model (ModelHome::weighted): asked between two steps, 1 where all are equal.
+  [[nodiscard]] virtual double weight() const noexcept { return 1; }
 
   /// The half's own memory as compact text, for a journal segment's start state and a checkpoint; restore() takes it back.
   /// Both are called between two steps with nothing in flight. Halves without memory say nothing.

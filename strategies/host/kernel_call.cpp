@@ -61,6 +61,10 @@ bool touches(const KernelCall& call, Slot slot) noexcept {
   return call.y == slot || call.x == slot || call.z == slot || is_second_state(call, slot);
 }
 
+bool needs_whole(const KernelCall& call) noexcept {
+  return (optimizes(call) || call.kernel == KernelName::clip) && call.optimizer.clip_norm > 0;
+}
+
 void run(const core::Kernels& kernels, const KernelCall& call, const std::function<core::Span(Slot)>& resolve) {
   const auto y = resolve(call.y);
   const auto state = [&]() -> core::OptimizerState {

@@ -54,6 +54,9 @@ struct KernelCall {
 /// Does it read or write it?
 [[nodiscard]] bool touches(const KernelCall& call, Slot slot) noexcept;
 
+/// Does it read the whole vector at once, so that the result depends on where the vector is cut? Clipping by norm does.
+[[nodiscard]] bool needs_whole(const KernelCall& call) noexcept;
+
 /// Runs `call` with `resolve` giving each slot's memory. All resolved spans have equal length; state slots that the optimizer's
 /// rule does not have are not resolved.
 void run(const core::Kernels& kernels, const KernelCall& call, const std::function<core::Span(Slot)>& resolve);

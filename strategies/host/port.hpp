@@ -18,11 +18,13 @@ class WorkerPort {
  public:
   virtual ~WorkerPort() = default;
   [[nodiscard]] virtual Duration now() const = 0;
-  /// Take the next batch and compute its gradients. Nothing else touches params, grads (but for buckets that are ready) and
-  /// statistics meanwhile. Without a batch, now or ever: WorkerHost::stop().
+  /// Take the batch of `step`, the next one or a later one, and compute its gradients; the batches of the steps between are
+  /// given up. Nothing else touches params, grads (but for buckets that are ready) and statistics meanwhile. Without a batch,
+  /// now or ever: WorkerHost::stop().
   virtual void compute(Step step) = 0;
-  /// Run `call` on this worker's slots before returning. Whoever owns params is told that they changed.
-  virtual void run(const KernelCall& call) = 0;
+  /// Run `call` on this worker's slots before returning: on the whole of them, or on the part that `shards` are cut from (all
+  /// slots of a call have the arena's length then). Whoever owns params is told that they changed.
+  virtual void run(const KernelCall& call, Shards shards) = 0;
   virtual void set_deadline(DeadlineId id, Duration after) = 0;
 };
 

@@ -10,7 +10,7 @@ namespace troupe::strategies {
 
 using WorkerId = std::uint32_t;    ///< rank among the run's workers, from 0
 using ShardId = std::uint32_t;     ///< slice of the centre, from 0
-using Step = std::uint64_t;        ///< steps that one worker has begun, from 0; also SSP's clock
+using Step = std::uint64_t;        ///< steps that one worker has begun or passed over, from 0; also SSP's clock
 using Version = std::uint64_t;     ///< of one shard: updates applied to it since the run began
 using ExchangeId = std::uint64_t;  ///< chosen by a worker half, unique among what it has in flight
 using RequestId = std::uint64_t;   ///< given by a server's port, unique within one shard, from 1
@@ -48,6 +48,19 @@ inline constexpr Slot kCenter{SlotKind::center};
 inline constexpr Slot kPayload{SlotKind::payload};
 [[nodiscard]] constexpr Slot staged(std::uint8_t k) noexcept { return {SlotKind::staged, k}; }
 [[nodiscard]] constexpr Slot server_state(std::uint8_t k) noexcept { return {SlotKind::state, k}; }
+
+/// Shards [first, first + count) of the centre, and what they are cut from in a worker's vectors: from the begin of the first
+/// shard's slice to the end of the last one's. count 0 means all of them: the whole vector.
+struct Shards {
+  ShardId first = 0;
+  ShardId count = 0;
+  [[nodiscard]] constexpr bool all() const noexcept { return count == 0; }
+  /// Have the two a shard in common?
+  [[nodiscard]] constexpr bool meet(Shards other) const noexcept {
+    return all() || other.all() || (first < other.first + other.count && other.first < first + count);
+  }
+  bool operator==(const Shards&) const = default;
+};
 
 /// Who takes part, as the coordinator says. `epoch` grows with every change, so that mail of an older company is recognised.
 struct Membership {

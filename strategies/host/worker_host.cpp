@@ -107,7 +107,8 @@ void WorkerHost::arrive(const Arrival& arrival) {
 void WorkerHost::handle(const ShardReply& reply, Duration at) {
   const auto found = flights_.find(reply.exchange);
   const auto awaited = [&](const Flight& flight) {
-    const std::size_t part = reply.shard - flight.first;  // a shard below the first wraps to a part that is not there
+    const std::size_t part =
+        reply.shard - flight.shards.first;  // a shard below the first wraps to a part that is not there
     return part < flight.waiting.size() && flight.waiting[part];
   };
   if (found == flights_.end() || found->second.collective || !awaited(found->second)) {
@@ -115,9 +116,9 @@ void WorkerHost::handle(const ShardReply& reply, Duration at) {
                            " answered what it was not asked, or twice");
   }
   auto& flight = found->second;
-  flight.waiting[reply.shard - flight.first] = false;
+  flight.waiting[reply.shard - flight.shards.first] = false;
   // Only an answer with the centre in it shows the worker a version; replies may overtake each other.
-  if (flight.kind != Transfer::push && !reply.dropped) flight.seen[reply.shard - flight.first] = reply.version;
+  if (flight.kind != Transfer::push && !reply.dropped) flight.seen[reply.shard - flight.shards.first] = reply.version;
   const Cause holder = reply.last ? Cause{Cause::Kind::worker, *reply.last} : Cause{Cause::Kind::server, reply.shard};
   const Wait wait{.queued = reply.queued, .server = reply.shard, .held = reply.held, .holder = holder};
   if (wait.total() > flight.wait.total()) flight.wait = wait;
@@ -170,7 +171,7 @@ void WorkerHost::land(ExchangeId id, Duration at) {
   const auto node = flights_.extract(id);
   const auto& flight = node.mapped();
   for (std::size_t part = 0; part < flight.seen.size(); ++part) {
-    auto& version = versions_[flight.first + part];
+    auto& version = versions_[flight.shards.first + part];
     version = std::max(version, flight.seen[part]);
   }
   auto record = flight.record;
@@ -214,10 +215,12 @@ void WorkerHost::tell(const Event& event) {
   for (const auto& skipped : std::exchange(skipped_sends_, {})) arrive(skipped);
 }
 
-void WorkerHost::execute(const Compute&) {
+void WorkerHost::execute(const Compute& action) {
   if (computing_) throw std::logic_error("strategy: Compute while a step is under way");
   if (ending_) throw std::logic_error("strategy: Compute before the half was told StepDone");
   if (stopped_) throw std::logic_error("strategy: Compute after Stopped");
+  const Step to = action.to.value_or(step_);
+  if (to < step_) throw std::logic_error("strategy: Compute of a step that is over");
   for (const auto& [id, flight] : flights_) {
     if (computed_with(flight.slot)) require_free(flight.slot, "Compute");
   }
@@ -235,37 +238,41 @@ void WorkerHost::execute(const Compute&) {
   }
   computing_ = true;
   computed_on_ = versions_;
+  totals_.passed += to - std::exchange(step_, to);
   ports_.worker.compute(step_);
 }
 
 void WorkerHost::execute(const ApplyLocal& action) {
+  require_exist(action.shards, "ApplyLocal");
+  if (!action.shards.all() && needs_whole(action.call))
+    throw std::logic_error("strategy: ApplyLocal of a norm over some shards only");
   for (const Slot slot : {action.call.y, action.call.x, action.call.z}) {
-    require_free(slot, "ApplyLocal");
+    if (!action.shards.all() && slot == kStatistics)
+      throw std::logic_error("strategy: statistics are not cut into shards");
+    require_free(slot, "ApplyLocal", -1, action.shards);
     require_still(slot, "ApplyLocal");
   }
   const auto began = ports_.worker.now();
-  ports_.worker.run(action.call);
+  ports_.worker.run(action.call, action.shards);
   const auto took = ports_.worker.now() - began;
   local_ += took;
   totals_.local += took;
 }
 
 void WorkerHost::execute(const Exchange& action) {
-  if (!ports_.shards) throw std::logic_error("strategy: an exchange with servers, but it declared none");
-  const ShardId all = ports_.shards->shards();
-  const ShardId count = action.shards.count == 0 ? all : action.shards.count;
-  if (count == 0 || count > all || action.shards.first > all - count) {
-    throw std::logic_error("strategy: an exchange with shards that do not exist");
-  }
-  require_free(action.slot, "Exchange");
+  if (!ports_.shards || ports_.shards->shards() == 0)
+    throw std::logic_error("strategy: an exchange with servers, but it declared none");
+  const Shards shards = action.shards.all() ? Shards{0, ports_.shards->shards()} : action.shards;
+  require_exist(shards, "Exchange");
+  require_free(action.slot, "Exchange", -1, shards);
   require_still(action.slot, "Exchange");
   auto& flight = take_off(action.id, action.slot, false);
   flight.kind = action.kind;
-  flight.first = action.shards.first;
-  flight.waiting.assign(count, true);
-  flight.seen.assign(count, 0);
-  flight.parts_left = count;
-  for (ShardId shard = action.shards.first; shard < action.shards.first + count; ++shard) {
+  flight.shards = shards;
+  flight.waiting.assign(shards.count, true);
+  flight.seen.assign(shards.count, 0);
+  flight.parts_left = shards.count;
+  for (ShardId shard = shards.first; shard < shards.first + shards.count; ++shard) {
     const Request request{.worker = options_.self,
                           .exchange = action.id,
                           .kind = action.kind,
@@ -328,15 +335,22 @@ WorkerHost::Flight& WorkerHost::take_off(ExchangeId id, Slot slot, bool collecti
   return flight;
 }
 
-/// Throws when an exchange has the slot. Two different buckets of one slot do not meet.
-void WorkerHost::require_free(Slot slot, const char* doing, int bucket) const {
+/// Throws when an exchange has the slot. Two different buckets of one slot do not meet, nor do disjoint shards.
+void WorkerHost::require_free(Slot slot, const char* doing, int bucket, Shards shards) const {
   for (const auto& [id, flight] : flights_) {
-    const bool apart = bucket >= 0 && flight.bucket >= 0 && bucket != flight.bucket;
+    const bool apart = (bucket >= 0 && flight.bucket >= 0 && bucket != flight.bucket) || !shards.meet(flight.shards);
     if (flight.slot == slot && !apart) {
       throw std::logic_error(std::string("strategy: ") + doing + " needs a slot that exchange " + std::to_string(id) +
                              " has borrowed");
     }
   }
+}
+
+void WorkerHost::require_exist(Shards shards, const char* doing) const {
+  if (shards.all()) return;
+  const ShardId there = ports_.shards ? ports_.shards->shards() : 0;
+  if (shards.count > there || shards.first > there - shards.count)
+    throw std::logic_error(std::string("strategy: ") + doing + " with shards that do not exist");
 }
 
 /// Throws when a step is using the slot.

@@ -30,6 +30,7 @@ struct WorkerTotals {
   std::uint64_t exchanges = 0;  ///< with all shards asked, collectives, and messages to peers
   std::uint64_t dropped = 0;
   std::uint64_t skipped = 0;
+  std::uint64_t passed = 0;   ///< steps passed over
   Version staleness_sum = 0;  ///< over `updates`
   Version staleness_max = 0;
   std::uint64_t updates = 0;       ///< applied by shards: answers that were no mere pull
@@ -43,7 +44,7 @@ struct WorkerTotals {
 class WorkerHost {
  public:
   /// Throws std::logic_error when the half asks for a port that is not there, uses a slot that is lent or being computed with,
-  /// says Compute twice, before StepDone or after Stopped, or answers BucketReady with anything but Reduce of a ready bucket;
+  /// says Compute twice, before StepDone, after Stopped or of a step that is over, or answers BucketReady with anything but Reduce of a ready bucket;
   /// and when the port answers what was not asked, out of order, or from inside its own call. Bugs, not conditions of the run.
   WorkerHost(std::unique_ptr<WorkerHalf> half, WorkerPorts ports, WorkerHostOptions options,
              WorkerObserver* observer = nullptr);
@@ -65,7 +66,7 @@ class WorkerHost {
   void deadline_passed(DeadlineId id);
 
   [[nodiscard]] const WorkerTotals& totals() const noexcept { return totals_; }
-  [[nodiscard]] Step steps() const noexcept { return step_; }  ///< completed
+  [[nodiscard]] Step steps() const noexcept { return step_; }  ///< completed or passed over
   [[nodiscard]] bool computing() const noexcept {
     return computing_;
   }  ///< Compute was said; step_done() or stop() is to come
@@ -81,7 +82,7 @@ class WorkerHost {
     int bucket = -1;  // of a Reduce; else negative: all of the slot
     bool collective = false;
     Transfer kind = Transfer::push_pull;
-    ShardId first = 0;          // shard whose answer is waiting[0]
+    Shards shards{};            // of an exchange; else all of the slot
     std::vector<bool> waiting;  // per shard asked: its answer is to come
     ShardId parts_left = 0;
     Duration began{0};
@@ -111,7 +112,7 @@ class WorkerHost {
   void handle(const DeadlinePassed& deadline, Duration at);
   template <class Event>
   void tell(const Event& event);
-  void execute(const Compute&);
+  void execute(const Compute& action);
   void execute(const ApplyLocal& action);
   void execute(const Exchange& action);
   void execute(const Reduce& action);
@@ -121,7 +122,8 @@ class WorkerHost {
   void execute(const Skip&);
   Flight& take_off(ExchangeId id, Slot slot, bool collective);
   void land(ExchangeId id, Duration at);
-  void require_free(Slot slot, const char* doing, int bucket = -1) const;
+  void require_free(Slot slot, const char* doing, int bucket = -1, Shards shards = {}) const;
+  void require_exist(Shards shards, const char* doing) const;
   void require_still(Slot slot, const char* doing) const;
   void release_mail();
 

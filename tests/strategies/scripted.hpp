@@ -64,9 +64,10 @@ struct NotingPorts final : WorkerPort, ShardPort, GroupPort, PeerPort {
   explicit NotingPorts(ShardId shard_count = 1) : shard_count(shard_count) {}
   Duration now() const override { return clock.now(); }
   void compute(Step step) override { calls.push_back("compute " + std::to_string(step)); }
-  void run(const KernelCall& call) override {
+  void run(const KernelCall& call, Shards shards) override {
     kernels.push_back(call);
-    calls.emplace_back("run");
+    calls.push_back(shards.all() ? "run"
+                                 : "run on " + std::to_string(shards.first) + "+" + std::to_string(shards.count));
     clock.advance(kernel_takes);
   }
   void set_deadline(DeadlineId id, Duration) override { calls.push_back("deadline " + std::to_string(id)); }

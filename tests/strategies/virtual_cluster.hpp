@@ -68,6 +68,7 @@ class Cluster {
   [[nodiscard]] Collectives& collectives() noexcept { return collectives_; }
   [[nodiscard]] std::optional<std::uint64_t> take_lease(WorkerId worker, Step step);
   void lease_done(WorkerId worker);
+  [[nodiscard]] bool in_step() const noexcept { return in_step_; }
   [[nodiscard]] double epoch(std::uint64_t lease) const noexcept;
   [[nodiscard]] Duration step_time(WorkerId worker, Step step) const;
   void leave(WorkerId worker);

@@ -63,6 +63,8 @@ Duration Worker::now() const { return cluster_.queue().now(); }
 // ---- steps
 
 void Worker::compute(Step step) {
+  if (step != next_step_ && !cluster_.in_step()) throw Violation("steps are passed over, but leases come on demand");
+  next_step_ = step + 1;
   const auto lease = cluster_.take_lease(self_, step);
   if (!lease) return later(Duration{0}, [this] { host_.stop(); });
   begin(*lease, step);
@@ -105,8 +107,15 @@ void Worker::step_final(std::uint64_t lease) {
   host_.step_done(cluster_.epoch(lease), cluster_.options().optimizer);
 }
 
-void Worker::run(const KernelCall& call) {
-  strategies::run(cluster_.kernels(), call, [this](Slot slot) { return memory_.use(slot); });
+void Worker::run(const KernelCall& call, Shards shards) {
+  const auto range = shards.all() ? memory_.all() : slices(shards);
+  strategies::run(cluster_.kernels(), call, [&](Slot slot) { return memory_.use(slot, range); });
+}
+
+Range Worker::slices(Shards cut_from) const {
+  const auto first = cut(memory_.size(), shards(), cut_from.first);
+  const auto last = cut(memory_.size(), shards(), cut_from.first + cut_from.count - 1);
+  return {first.offset, last.offset + last.count - first.offset};
 }
 
 void Worker::set_deadline(DeadlineId id, Duration after) {

@@ -38,7 +38,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   // WorkerPort
   [[nodiscard]] Duration now() const override;
   void compute(Step step) override;
-  void run(const KernelCall& call) override;
+  void run(const KernelCall& call, Shards shards) override;
   void set_deadline(DeadlineId id, Duration after) override;
   // ShardPort
   [[nodiscard]] ShardId shards() const override;
@@ -66,6 +66,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   void bucket_final(int bucket);
   void step_final(std::uint64_t lease);
   [[nodiscard]] Range bucket_range(int bucket) const;
+  [[nodiscard]] Range slices(Shards cut_from) const;
   void collective(Step step, ExchangeId id, Collectives::Task task);
 
   Cluster& cluster_;
@@ -75,6 +76,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   std::map<std::pair<ExchangeId, ShardId>, Away> away_;
   std::map<WorkerId, bool> credit_taken_;
   std::uint64_t params_checksum_ = 0;  // while computing
+  Step next_step_ = 0;
   bool alive_ = true;
   WorkerHost host_;
 };

@@ -73,6 +73,41 @@ TEST(WorkerHostActions, ALentSlotIsNobodysBusiness) {
                  "two slots at once");
 }
 
+/// The stage has two shards.
+TEST(WorkerHostActions, ShardsOfASlotThatDoNotMeetAreApart) {
+  constexpr Shards kFirst{0, 1};
+  constexpr Shards kSecond{1, 1};
+  expect_allowed([=](auto& then) { then.push(1, kAcc, kFirst), then.push_pull(2, kAcc, kSecond); }, "two fragments");
+  expect_allowed([=](auto& then) { then.push(1, kAcc, kFirst), then.apply(fill(kAcc, 0), kSecond); }, "work beside it");
+  expect_allowed([=](auto& then) { then.push(1, kAcc, kFirst), then.apply(copy(kAcc, kParams), kSecond); },
+                 "the same with two slots");
+  expect_refused([=](auto& then) { then.push(1, kAcc, kFirst), then.pull(2, kAcc, kFirst); }, "a fragment twice");
+  expect_refused([=](auto& then) { then.push(1, kAcc), then.push(2, kAcc, kSecond); }, "a fragment of what is away");
+  expect_refused([=](auto& then) { then.push(1, kAcc, kSecond), then.push(2, kAcc); }, "all with a fragment away");
+  expect_refused([=](auto& then) { then.push(1, kAcc, kFirst), then.apply(fill(kAcc, 0), kFirst); }, "write it");
+  expect_refused([=](auto& then) { then.push(1, kAcc, kFirst), then.apply(copy(kParams, kAcc), kFirst); }, "read it");
+  expect_refused([=](auto& then) { then.push(1, kAcc, kFirst), then.apply(fill(kAcc, 0)); }, "write all of it");
+  expect_refused([=](auto& then) { then.push(1, kAcc, kFirst), then.apply(fill(kAcc, 0), {0, 2}); }, "write around it");
+  expect_refused([=](auto& then) { then.reduce(1, kAcc, ReduceOp::sum), then.apply(fill(kAcc, 0), kFirst); },
+                 "write to what is being reduced");
+  expect_refused([=](auto& then) { then.pull(1, kParams, kFirst), then.compute(); }, "compute with a fragment away");
+  expect_refused([=](auto& then) { then.compute(), then.apply(fill(kParams, 0), kFirst); }, "write to what computes");
+}
+
+TEST(WorkerHostActions, KernelsOverSomeShardsNeedVectorsThatAreCutIntoThem) {
+  expect_allowed([](auto& then) { then.apply(clip(kGrads, {.clip_value = 1}), {0, 1}); }, "element by element");
+  expect_refused([](auto& then) { then.apply(clip(kGrads, {.clip_norm = 1}), {0, 1}); }, "a norm of a part");
+  expect_refused(
+      [](auto& then) {
+        then.apply(optimize(kParams, kGrads, kVelocity, {.clip_norm = 1}), {0, 1});
+      },
+      "a step that clips by it");
+  expect_refused([](auto& then) { then.apply(fill(kStatistics, 0), {0, 1}); }, "statistics are not cut");
+  expect_refused([](auto& then) { then.apply(fill(kAcc, 0), {.first = 1, .count = 2}); }, "a third shard of two");
+  expect_allowed([](auto& then) { then.apply(fill(kAcc, 0), {.first = 1, .count = 1}); }, "the last shard");
+  expect_allowed([](auto& then) { then.apply(clip(kGrads, {.clip_norm = 1})); }, "the whole vector");
+}
+
 TEST(WorkerHostActions, WhatAStepUsesIsNotTouchedMeanwhile) {
   expect_refused([](auto& then) { then.compute(), then.apply(fill(kParams, 0)); }, "write parameters");
   expect_refused([](auto& then) { then.compute(), then.apply(copy(staged(0), kParams)); }, "copy parameters");
@@ -99,6 +134,7 @@ TEST(WorkerHostActions, IdsShardsAndPortsMustExist) {
     host.start(0);
   };
   EXPECT_THROW(lonely([](auto& then) { then.push(1, kAcc); }), std::logic_error);
+  EXPECT_THROW(lonely([](auto& then) { then.apply(fill(kAcc, 0), {0, 1}); }), std::logic_error);
   EXPECT_THROW(lonely([](auto& then) { then.reduce(1, kAcc, ReduceOp::sum); }), std::logic_error);
   EXPECT_THROW(lonely([](auto& then) { then.broadcast(1, kAcc, 0); }), std::logic_error);
   EXPECT_THROW(lonely([](auto& then) { then.send(1, kAcc, 1); }), std::logic_error);
@@ -144,6 +180,10 @@ TEST(WorkerHostActions, ComputeBelongsAfterStepDoneAndBeforeStopped) {
   early.host.replied({.shard = 0, .exchange = 1});
   early.host.replied({.shard = 1, .exchange = 1});
   EXPECT_THROW(early.host.step_done(0, {}), std::logic_error);
+
+  Stage back({.on_step = [](auto& then) { then.compute_at(0); }});
+  back.host.start(0);
+  EXPECT_THROW(back.host.step_done(0, {}), std::logic_error) << "a step that is over";
 
   Stage late({.on_stopped = [](auto& then) { then.compute(); }});
   late.host.start(0);

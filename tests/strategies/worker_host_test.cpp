@@ -92,6 +92,37 @@ TEST(WorkerHost, AFragmentAsksItsShardsOnly) {
   EXPECT_EQ(s.host.in_flight(), 0U);
 }
 
+TEST(WorkerHost, AKernelOverSomeShardsTellsThePortWhich) {
+  Stage s(
+      [](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+        if (!std::holds_alternative<Started>(event)) return;
+        then.apply(fill(kAcc, 0));
+        then.apply(fill(kAcc, 0), {.first = 1, .count = 2});
+      },
+      4);
+  s.host.start(0);
+  EXPECT_EQ(s.ports.calls, (Names{"run", "run on 1+2"}));
+}
+
+TEST(WorkerHost, StepsMayBePassedOver) {
+  Stage s([](const WorkerEvent& event, const WorkerContext& context, WorkerActions& then) {
+    if (std::holds_alternative<Started>(event)) then.compute();
+    if (!std::holds_alternative<StepDone>(event)) return;
+    then.push(context.step, staged(static_cast<std::uint8_t>(context.step)));
+    context.step == 1 ? then.compute_at(4) : then.compute_at(context.step);
+  });
+  s.host.start(0);
+  s.host.step_done(0, {});
+  EXPECT_EQ(s.ports.calls.back(), "compute 4");
+  EXPECT_EQ(s.host.steps(), 4U);
+  s.host.step_done(0, {});
+  EXPECT_EQ(std::get<StepDone>(s.events.events.back()).step, 4U);
+  EXPECT_EQ(std::get<StepDone>(s.events.events.back()).optimizer.t, 5U);
+  EXPECT_EQ(s.ports.requests.back().request.clock, 5U);
+  EXPECT_EQ(s.ports.calls.back(), "compute 5");
+  EXPECT_EQ(s.host.totals().passed, 3U);
+}
+
 TEST(WorkerHost, AShardThatAnswersTwiceOrWasNotAskedIsABug) {
   const auto fragment = [](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<Started>(event)) then.pull(1, kParams, {.first = 1, .count = 2});
