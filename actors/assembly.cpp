@@ -10,8 +10,6 @@
 #include "actors/server.hpp"
 #include "actors/worker.hpp"
 #include "nn/hash.hpp"
-#include "nn/initialise.hpp"
-#include "transport/reduce.hpp"
 
 namespace troupe::actors {
 
@@ -24,63 +22,6 @@ constexpr auto kHaltDeadline = std::chrono::seconds(30);
 
 // Large enough to be efficient, small enough that a workspace for it is no burden.
 constexpr std::int64_t kEvaluationBatch = 100;
-
-std::shared_ptr<const std::vector<float>> find(const Checkpoint* checkpoint, const std::string& prefix) {
-  if (!checkpoint) return nullptr;
-  const auto found = checkpoint->vectors.find(prefix);
-  return found == checkpoint->vectors.end() ? nullptr : std::make_shared<const std::vector<float>>(found->second);
-}
-
-std::shared_ptr<const std::vector<float>> beginning_parameters(const Blueprint& plan, const Checkpoint* checkpoint) {
-  if (auto saved = find(checkpoint, "")) return saved;
-  auto fresh = std::make_shared<std::vector<float>>(static_cast<std::size_t>(plan.graph->parameter_count()));
-  nn::initialise(*plan.graph, static_cast<std::uint64_t>(plan.settings->run.seed), *fresh);
-  return fresh;
-}
-
-/// Do workers, or servers, go on with the state that is saved? Only the rule that wrote it understands it.
-bool workers_go_on(const Blueprint& plan, const Checkpoint* checkpoint) {
-  return checkpoint && plan.needs.worker_state != strategies::WorkerState::discarded &&
-         checkpoint->optimizer == plan.settings->train.optimizer;
-}
-bool servers_go_on(const Blueprint& plan, const Checkpoint* checkpoint) {
-  return checkpoint && !plan.needs.server_state_of.empty() &&
-         checkpoint->server_optimizer == plan.needs.server_state_of;
-}
-
-/// What the user should know of state that is left behind.
-std::vector<Note> left_behind(const Blueprint& plan, const Checkpoint* checkpoint) {
-  std::vector<Note> notes;
-  if (!checkpoint) return notes;
-  if (plan.needs.worker_state != strategies::WorkerState::discarded && !workers_go_on(plan, checkpoint))
-    notes.push_back({Note::Level::warning,
-                     fmt::format("the checkpoint's optimizer state is that of \"{}\": \"{}\" starts with its own",
-                                 checkpoint->optimizer, plan.settings->train.optimizer)});
-  if (!checkpoint->server_optimizer.empty() && !servers_go_on(plan, checkpoint))
-    notes.push_back(
-        {Note::Level::warning, fmt::format("the servers' state in the checkpoint, of \"{}\", is not taken up",
-                                           checkpoint->server_optimizer)});
-  return notes;
-}
-
-/// A worker that continues goes on with its own optimizer state, or with the one that all share; one that joins anew has none.
-std::vector<std::shared_ptr<const std::vector<float>>> beginning_states(const Blueprint& plan,
-                                                                        const Checkpoint* checkpoint, int worker) {
-  if (!workers_go_on(plan, checkpoint)) return {};
-  std::vector<std::shared_ptr<const std::vector<float>>> states;
-  for (int k = 0; k < 2; ++k) {
-    auto state = find(checkpoint, optimizer_prefix(worker, k));
-    if (!state) state = find(checkpoint, optimizer_prefix(-1, k));
-    if (state) states.push_back(std::move(state));
-  }
-  return states;
-}
-
-strategies::Step first_step(const Blueprint& plan, const Checkpoint* checkpoint, std::uint32_t worker) {
-  if (!workers_go_on(plan, checkpoint)) return 0;
-  const auto& steps = checkpoint->totals.worker_steps;
-  return worker < steps.size() ? steps[worker] : steps.empty() ? 0 : *std::min_element(steps.begin(), steps.end());
-}
 
 }  // namespace
 
@@ -96,14 +37,14 @@ Assembly::Assembly(caf::actor_system& system, const Blueprint& plan, nn::Backend
 
 core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const ConsoleOptions& console) {
   const auto* checkpoint = beginning.checkpoint.get();
-  const auto parameters = beginning_parameters(plan_, checkpoint);
+  const auto start = std::make_shared<const StartState>(experiment::start_state(plan_, checkpoint));
   const auto fail_home = [this](const core::Error& error) -> core::Result<CoordinatorActor> {
     halt();
     return tl::unexpected(error);
   };
-  if (auto spawned = spawn_workers(beginning, parameters); !spawned) return fail_home(spawned.error());
+  if (auto spawned = spawn_workers(beginning, start); !spawned) return fail_home(spawned.error());
   if (auto written = beginning.directory->write_plan(made_plan_.json); !written) return fail_home(written.error());
-  if (auto spawned = spawn_servers(beginning, *parameters); !spawned) return fail_home(spawned.error());
+  if (auto spawned = spawn_servers(*start); !spawned) return fail_home(spawned.error());
   spawn_loaders();
 
   const auto& settings = *plan_.settings;
@@ -119,7 +60,7 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
                                  .training = false},
                                 plan_.source.test});
   auto notes = beginning.notes;
-  for (auto& note : left_behind(plan_, checkpoint)) notes.push_back(std::move(note));
+  notes.insert(notes.end(), start->notes.begin(), start->notes.end());
   company_.recorder = system_.spawn<caf::detached>(
       recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes),
                               settings.run.journal != "off", settings.run.tensorboard, &clock_});
@@ -157,38 +98,32 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
   return company_.coordinator;
 }
 
-core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
-                                           const std::shared_ptr<const std::vector<float>>& parameters) {
+core::Result<void> Assembly::spawn_workers(const Beginning& beginning, const std::shared_ptr<const StartState>& start) {
   const auto& settings = *plan_.settings;
-  const auto* checkpoint = beginning.checkpoint.get();
   for (std::uint32_t w = 0; w < plan_.workers; ++w) {
     const nn::CompileOptions compile{.batch = settings.batch(w),
                                      .threads = settings.threads(w),
                                      .seed = static_cast<std::uint64_t>(settings.run.seed),
                                      .arenas = &memory_};
-    WorkerSetup setup{
-        .self = w,
-        .workers = plan_.workers,
-        .seed = compile.seed,
-        .graph = plan_.graph,
-        .backend = &backend_,
-        .compile = compile,
-        .plan = beginning.plan,
-        .strategy = plan_.strategy,
-        .train = settings.train,
-        .total_epochs = static_cast<double>(settings.run.epochs),
-        .parameters = parameters,
-        .optimizer_states = beginning_states(plan_, checkpoint, static_cast<int>(w)),
-        .statistics = checkpoint ? std::make_shared<const std::vector<float>>(checkpoint->statistics) : nullptr,
-        .center_version = servers_go_on(plan_, checkpoint) ? checkpoint->totals.center_version : 0,
-        .first_step = first_step(plan_, checkpoint, w),
-        .journal = settings.run.journal != "off",
-        .slowdown = settings.slowdown(w),
-        .synthetic_step = std::chrono::duration_cast<core::Duration>(
-            std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
-        .clock = &clock_,
-        .exchange_deadline =
-            std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(settings.exchange.deadline_s))};
+    WorkerSetup setup{.self = w,
+                      .workers = plan_.workers,
+                      .seed = compile.seed,
+                      .graph = plan_.graph,
+                      .backend = &backend_,
+                      .compile = compile,
+                      .plan = beginning.plan,
+                      .strategy = plan_.strategy,
+                      .train = settings.train,
+                      .total_epochs = static_cast<double>(settings.run.epochs),
+                      .start = start,
+                      .servers = plan_.servers,
+                      .journal = settings.run.journal != "off",
+                      .slowdown = settings.slowdown(w),
+                      .synthetic_step = std::chrono::duration_cast<core::Duration>(
+                          std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
+                      .clock = &clock_,
+                      .exchange_deadline = std::chrono::duration_cast<core::Duration>(
+                          std::chrono::duration<double>(settings.exchange.deadline_s))};
     company_.workers.push_back(system_.spawn<caf::detached>(worker, std::move(setup)));
   }
   std::vector<decltype(self_->request(company_.workers[0], kPrepareDeadline, Prepare{}))> asked;
@@ -218,49 +153,20 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning,
   return result;
 }
 
-core::Result<void> Assembly::spawn_servers(const Beginning& beginning, const std::vector<float>& parameters) {
-  const auto cut = [&](const std::vector<float>& canonical,
-                       std::vector<std::shared_ptr<core::Buffer>>& shards) -> core::Result<void> {
-    auto arena = core::Buffer::allocate(memory_, layout_->arena_floats());
-    if (!arena) return tl::unexpected(arena.error());
-    layout_->from_canonical(canonical, arena->view());
-    for (std::uint32_t s = 0; s < plan_.servers; ++s) {
-      const auto slice = transport::slice_of(arena->size(), s, plan_.servers);
-      if (slice.count == 0) {
-        return core::fail(core::Errc::config,
-                          fmt::format("cluster.servers = {}: the model's {} parameters are too few for so many shards",
-                                      plan_.servers, parameters.size()));
-      }
-      auto shard = core::Buffer::allocate(memory_, slice.count);
-      if (!shard) return tl::unexpected(shard.error());
-      backend_.kernels().copy(shard->view(), arena->view().subspan(slice.offset, slice.count));
-      shards.push_back(std::make_shared<core::Buffer>(std::move(*shard)));
-    }
-    return {};
-  };
-  std::vector<std::shared_ptr<core::Buffer>> centers;
-  if (auto done = cut(parameters, centers); !done) return done;
-  std::vector<std::vector<std::shared_ptr<core::Buffer>>> states;  // by k, by shard
-  for (int k = 0; k < plan_.needs.server_states; ++k) {
-    const auto* checkpoint = beginning.checkpoint.get();
-    const auto saved = servers_go_on(plan_, checkpoint) ? find(checkpoint, server_state_prefix(k)) : nullptr;
-    states.emplace_back();
-    if (auto done = cut(saved ? *saved : std::vector<float>(parameters.size()), states.back()); !done) return done;
-  }
+core::Result<void> Assembly::spawn_servers(const StartState& start) {
+  auto shards =
+      experiment::cut_shards(start, *layout_, plan_.servers, plan_.needs.server_states, backend_.kernels(), memory_);
+  if (!shards) return tl::unexpected(shards.error());
   for (std::uint32_t s = 0; s < plan_.servers; ++s) {
-    ServerSetup setup{
-        .self = s,
-        .workers = plan_.workers,
-        .strategy = plan_.strategy,
-        .kernels = &backend_.kernels(),
-        .center = centers[s],
-        .states = {},
-        // Versions count the updates since the servers' state began: what Adam's bias correction needs.
-        .version = servers_go_on(plan_, beginning.checkpoint.get()) ? beginning.checkpoint->totals.center_version : 0,
-        .journal = plan_.settings->run.journal != "off",
-        .clock = &clock_};
-    for (const auto& state : states) setup.states.push_back(state[s]);
-    company_.servers.push_back(system_.spawn(server, std::move(setup)));
+    company_.servers.push_back(
+        system_.spawn(server, ServerSetup{.self = s,
+                                          .workers = plan_.workers,
+                                          .strategy = plan_.strategy,
+                                          .kernels = &backend_.kernels(),
+                                          .memory = std::make_shared<ShardMemory>(std::move((*shards)[s])),
+                                          .version = start.center_version,
+                                          .journal = plan_.settings->run.journal != "off",
+                                          .clock = &clock_}));
   }
   return {};
 }

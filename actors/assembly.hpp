@@ -42,8 +42,8 @@ class Assembly {
 
  private:
   [[nodiscard]] core::Result<void> spawn_workers(const Beginning& beginning,
-                                                 const std::shared_ptr<const std::vector<float>>& parameters);
-  [[nodiscard]] core::Result<void> spawn_servers(const Beginning& beginning, const std::vector<float>& parameters);
+                                                 const std::shared_ptr<const StartState>& start);
+  [[nodiscard]] core::Result<void> spawn_servers(const StartState& start);
   void spawn_loaders();
   void halt();
 

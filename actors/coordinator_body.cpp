@@ -83,7 +83,9 @@ void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
     grant.leases.push_back(*lease);
     if (keeps_journal()) journal_.add(encode(LeaseGranted{worker, *lease}));
   }
-  if (!grant.leases.empty()) self_->send(company_.loaders[worker], std::move(grant));
+  if (grant.leases.empty()) return;
+  flush_journal();  // a step's lease stands in the journal before the step
+  self_->send(company_.loaders[worker], std::move(grant));
 }
 
 void CoordinatorBody::progressed(const WorkerProgress& progress) {

@@ -9,6 +9,7 @@
 #include "actors/journal_batch.hpp"
 #include "actors/vocabulary.hpp"
 #include "core/buffer.hpp"
+#include "experiment/weighted_mean.hpp"
 
 namespace troupe::actors {
 
@@ -40,6 +41,7 @@ class CoordinatorBody {
 
   // The chain that runs while training stands still; each link calls the next.
   void take_model(const Next& next);
+  void take_weighted(std::uint32_t worker, const std::shared_ptr<experiment::WeightedMean>& mean, const Next& next);
   void take_statistics(const Next& next);
   void evaluate(bool report, const Next& next);
   void save(const Next& next);
@@ -74,6 +76,7 @@ class CoordinatorBody {
   std::uint32_t saved_at_epoch_ = 0;
   strategies::Version center_version_ = 0;  // newest that a snapshot has seen
   std::uint64_t snapshots_ = 0;
+  double weight_ = 1;              // of the worker whose snapshot was taken last
   std::uint64_t shares_left_ = 0;  // of the snapshot under way
   bool training_ = false;
   bool busy_ = false;        // the chain is running

@@ -10,6 +10,7 @@
 
 namespace troupe::actors {
 
+using experiment::WeightedMean;
 using strategies::ModelHome;
 using strategies::Slot;
 using strategies::WorkerState;
@@ -32,8 +33,21 @@ void CoordinatorBody::take_model(const Next& next) {
                      "diverged; lower train.lr",
                      progress_.steps()));
   };
-  if (setup_.needs.model == ModelHome::center) return snapshot_shards(strategies::kCenter, checked);
+  if (setup_.needs.model == ModelHome::center) return snapshot_shards(setup_.needs.model_slot, checked);
+  if (setup_.needs.model == ModelHome::weighted) return take_weighted(0, std::make_shared<WeightedMean>(), checked);
   snapshot_worker(0, strategies::kParams, whole_arena(), checked);
+}
+
+/// Σ a_i x_i / Σ a_i, in rank order. What is on its way between workers belongs to it as well; at the end of a run nothing is.
+void CoordinatorBody::take_weighted(std::uint32_t worker, const std::shared_ptr<WeightedMean>& mean, const Next& next) {
+  if (worker == company_.workers.size()) {
+    mean->take(arena_->view());
+    return next();
+  }
+  snapshot_worker(worker, strategies::kParams, whole_arena(), [this, worker, mean, next] {
+    mean->add(arena_->view(), weight_);
+    take_weighted(worker + 1, mean, next);
+  });
 }
 
 /// The running values that a model evaluates with: the mean over the workers, in rank order.
@@ -206,7 +220,8 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
 void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Lent& space, const Next& next) {
   self_->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot}, space)
       .then(
-          [this, next](const SnapshotTaken&) {
+          [this, next](const SnapshotTaken& taken) {
+            weight_ = taken.weight;
             if (!ended_) next();
           },
           [this, worker](const caf::error& error) {

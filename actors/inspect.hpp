@@ -210,8 +210,18 @@ typename Inspector::result_type inspect(Inspector& f, SnapshotOrder& x) {
 }
 
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, PeerLetter& x) {
+  return f(caf::meta::type_name("PeerLetter"), x.from, x.weight);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, PeerCredit& x) {
+  return f(caf::meta::type_name("PeerCredit"), x.from);
+}
+
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SnapshotTaken& x) {
-  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash, x.version);
+  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash, x.version, x.weight);
 }
 
 template <class Inspector>
@@ -272,6 +282,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::DecodeOrder))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Decoded))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepOrder))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepEnd))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::PeerLetter))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::PeerCredit))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardMessage))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardAnswer))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveOffer))

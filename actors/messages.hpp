@@ -129,6 +129,16 @@ struct CollectiveDone {
   strategies::ExchangeId exchange = 0;
 };
 
+/// One worker's vector for another, with a Lent copy of it.
+struct PeerLetter {
+  strategies::WorkerId from = 0;
+  double weight = 0;
+};
+/// "I have read your letter": the way to `from` is free again.
+struct PeerCredit {
+  strategies::WorkerId from = 0;
+};
+
 // ---- the model as it is now
 
 /// Copy `slot` into the Lent space, in its place in the order of things. Both in the arena's layout.
@@ -140,6 +150,7 @@ struct SnapshotTaken {
   std::uint64_t id = 0;
   std::uint64_t hash = 0;     // XXH3-64 of the copied bytes, for the journal
   std::uint64_t version = 0;  // a server's: of its shard
+  double weight = 1;          // a worker's: its share of the model (WorkerHalf::weight)
 };
 /// Evaluate the Lent canonical parameters, with the Lent canonical statistics, on the test split.
 struct EvaluateOrder {

@@ -37,6 +37,9 @@ class Rendezvous {
   /// All parts of `key` are here and this member has not done its share yet: then the share is done now.
   [[nodiscard]] bool work(Key key, const core::Kernels& kernels);
 
+  /// Who takes part in `key`; REQUIRES begin(key).
+  [[nodiscard]] const strategies::Group& group(Key key) const { return entries_.at(key).task->group; }
+
   struct Finished {
     strategies::ExchangeId exchange = 0;
     strategies::Slot slot;

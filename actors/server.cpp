@@ -13,7 +13,6 @@
 namespace troupe::actors {
 
 using strategies::RequestId;
-using strategies::SlotKind;
 
 /// The port of one ServerHost, and the shard's memory. Lives where the actor is executed.
 class ServerBody final : public strategies::ServerPort, public strategies::ServerObserver {
@@ -43,7 +42,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   }
 
   SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space) {
-    setup_.kernels->copy(space.data, memory(order.slot, {}));
+    setup_.kernels->copy(space.data, setup_.memory->view(order.slot));
     const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data)),
                               host_ ? host_->version() : setup_.version};
     if (setup_.journal) journal_.add(encode(SnapshotRecord{true, setup_.self, order.slot, taken.hash}));
@@ -63,8 +62,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   // strategies::ServerPort
   core::Duration now() const override { return setup_.clock->now(); }
   void run(const strategies::KernelCall& call, RequestId payload) override {
-    const auto slice = payload == 0 ? core::Span{} : payloads_.at(payload).data;
-    strategies::run(*setup_.kernels, call, [&](strategies::Slot slot) { return memory(slot, slice); });
+    setup_.memory->run(call, payload == 0 ? core::Span{} : payloads_.at(payload).data);
   }
   void reply(const strategies::ShardReply& reply) override {
     payloads_.erase(reply.request);
@@ -81,11 +79,6 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   void dropped(const strategies::Request&, const std::string&) override {}
 
  private:
-  core::Span memory(strategies::Slot slot, core::Span payload) {
-    if (slot.kind == SlotKind::center) return setup_.center->view();
-    if (slot.kind == SlotKind::state) return setup_.states.at(slot.index)->view();
-    return payload;
-  }
   void flush() {
     if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
   }

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "actors/handles.hpp"
-#include "core/buffer.hpp"
 #include "core/clock.hpp"
 #include "core/kernels.hpp"
 #include "strategies/strategy.hpp"
@@ -18,12 +17,11 @@ struct ServerSetup {
   strategies::ShardId self = 0;
   std::uint32_t workers = 1;
   std::shared_ptr<const strategies::Strategy> strategy;
-  const core::Kernels* kernels = nullptr;             // of the arenas' memory space
-  std::shared_ptr<core::Buffer> center;               // the shard, filled
-  std::vector<std::shared_ptr<core::Buffer>> states;  // needs().server_states of them, zero or restored
-  strategies::Version version = 0;                    // of the shard as it is
-  bool journal = true;                                // keep one
-  const core::Clock* clock = nullptr;                 // outlives the actor
+  const core::Kernels* kernels = nullptr;  // of the arenas' memory space
+  std::shared_ptr<ShardMemory> memory;     // the shard, filled, and the server's states, zero or restored
+  strategies::Version version = 0;         // of the shard as it is
+  bool journal = true;                     // keep one
+  const core::Clock* clock = nullptr;      // outlives the actor
 };
 
 class ServerBody;

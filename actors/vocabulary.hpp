@@ -8,7 +8,9 @@
 #include "experiment/run_directory.hpp"
 #include "experiment/run_records.hpp"
 #include "experiment/settings.hpp"
-#include "experiment/slots.hpp"
+#include "experiment/shard_memory.hpp"
+#include "experiment/start_state.hpp"
+#include "experiment/worker_memory.hpp"
 
 namespace troupe::actors {
 
@@ -20,6 +22,7 @@ using experiment::Lent;
 using experiment::MetricsWriter;
 using experiment::Note;
 using experiment::optimizer_prefix;
+using experiment::optimizer_state;
 using experiment::PlanRecord;
 using experiment::ProgressBook;
 using experiment::RunDirectory;
@@ -28,9 +31,11 @@ using experiment::RunStarted;
 using experiment::RunTotals;
 using experiment::server_state_prefix;
 using experiment::Settings;
-using experiment::Slots;
+using experiment::ShardMemory;
 using experiment::SnapshotRecord;
+using experiment::StartState;
 using experiment::Summary;
+using experiment::WorkerMemory;
 using experiment::WorkerProgress;
 
 }  // namespace troupe::actors

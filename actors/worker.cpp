@@ -16,7 +16,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
         auto prepared = self->state.body->prepare();
         if (!prepared)
           return {Prepared{.error = prepared.error().message, .code = prepared.error().code}, ReplicaFacts{}};
-        return {*prepared, ReplicaFacts{self->state.body->layout(), self->state.body->plan()}};
+        return {*prepared, ReplicaFacts{self->state.body->replica().layout(), self->state.body->replica().plan()}};
       },
       [self, name](const Company& company) {
         report_exceptions(self, name, company.coordinator);
@@ -28,6 +28,8 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       [self](const ShardAnswer& answer) { self->state.body->answered(answer.reply); },
       [self](const CollectiveOffer& offer, const Lent& slice) { self->state.body->offered(offer, slice); },
       [self](const CollectiveDone& done) { self->state.body->share_done(done); },
+      [self](const PeerLetter& letter, const Lent& vector) { self->state.body->letter(letter, vector); },
+      [self](const PeerCredit& credit) { self->state.body->credit(credit); },
       [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
       [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
       [self](const Dismissal&) { return self->state.body->dismiss(); },

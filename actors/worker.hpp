@@ -25,11 +25,8 @@ struct WorkerSetup {
   std::shared_ptr<const strategies::Strategy> strategy;
   nn::TrainConfig train;
   double total_epochs = 1;
-  std::shared_ptr<const std::vector<float>> parameters;                     // canonical, to begin with
-  std::vector<std::shared_ptr<const std::vector<float>>> optimizer_states;  // canonical, after a resume; empty: zero
-  std::shared_ptr<const std::vector<float>> statistics;  // canonical, after a resume; null: the backend's
-  strategies::Version center_version = 0;                // of the centre that the parameters are
-  strategies::Step first_step = 0;
+  std::shared_ptr<const StartState> start;
+  std::uint32_t servers = 0;
   bool journal = true;                 // keep one
   double slowdown = 1;                 // times as long as it takes to compute a step: it sleeps for the rest
   core::Duration synthetic_step{0};    // a step takes at least so long, before slowdown

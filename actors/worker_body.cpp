@@ -18,8 +18,6 @@ namespace {
 /// Progress goes out when there is nothing else to do, and at least this often.
 constexpr core::Duration kReportEvery = std::chrono::milliseconds(100);
 
-strategies::Slot optimizer_state(int k) { return {strategies::SlotKind::velocity, static_cast<std::uint8_t>(k)}; }
-
 }  // namespace
 
 WorkerBody::WorkerBody(Self self, WorkerSetup setup)
@@ -28,24 +26,19 @@ WorkerBody::~WorkerBody() = default;
 
 core::Result<Prepared> WorkerBody::prepare() {
   if (setup_.plan) setup_.compile.plan = &*setup_.plan;
-  auto compiled = setup_.backend->compile(*setup_.graph, setup_.compile);
-  if (!compiled) return tl::unexpected(compiled.error());
-  replica_ = std::move(*compiled);
-  auto extra = setup_.strategy->needs().worker_slots;
-  const auto states = core::state_slots(nn::optimizer_kind(setup_.train));
-  for (int k = 0; k < states; ++k) extra.push_back(optimizer_state(k));
-  auto slots = Slots::create(replica_, *setup_.compile.arenas, extra);
-  if (!slots) return tl::unexpected(slots.error());
-  slots_ = std::move(*slots);
-  replica_->import_canonical(*setup_.parameters);
-  if (setup_.statistics)
-    nn::statistics_layout(*setup_.graph).from_canonical(*setup_.statistics, replica_->statistics());
-  for (int k = 0; k < static_cast<int>(setup_.optimizer_states.size()); ++k)
-    replica_->layout()->from_canonical(*setup_.optimizer_states[static_cast<std::size_t>(k)],
-                                       slots_->view(optimizer_state(k)));
-  return Prepared{.fingerprint = replica_->layout_fingerprint(),
-                  .arena_floats = replica_->parameters().size(),
-                  .workspace_bytes = replica_->workspace_bytes(),
+  auto memory = WorkerMemory::create({.backend = setup_.backend,
+                                      .graph = setup_.graph.get(),
+                                      .compile = setup_.compile,
+                                      .extra = setup_.strategy->needs().worker_slots,
+                                      .optimizer = nn::optimizer_kind(setup_.train),
+                                      .shards = setup_.servers});
+  if (!memory) return tl::unexpected(memory.error());
+  memory_ = std::move(*memory);
+  memory_->load(*setup_.start, setup_.self);
+  const auto& replica = memory_->replica();
+  return Prepared{.fingerprint = replica.layout_fingerprint(),
+                  .arena_floats = replica.layout()->arena_floats(),
+                  .workspace_bytes = replica.workspace_bytes(),
                   .error = {}};
 }
 
@@ -53,29 +46,45 @@ void WorkerBody::begin(const Company& company) {
   company_ = company;
   strategies::Membership membership{company.membership_epoch, {}};
   for (WorkerId w = 0; w < company.workers.size(); ++w) membership.workers.push_back(w);
-  host_.emplace(
-      setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, nullptr},
-      strategies::WorkerHostOptions{setup_.self, setup_.seed, membership, static_cast<int>(replica_->buckets().size()),
-                                    std::vector<strategies::Version>(company.servers.size(), setup_.center_version)},
-      this);
+  host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
+                strategies::WorkerHostOptions{
+                    setup_.self, setup_.seed, membership, static_cast<int>(memory_->replica().buckets().size()),
+                    std::vector<strategies::Version>(company.servers.size(), setup_.start->center_version)},
+                this);
   reported_at_ = now();
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
-  host_->start(setup_.first_step);
+  next_step_ = setup_.start->first_steps.at(setup_.self);
+  host_->start(next_step_);
   settle();
 }
 
 // ---- batches and steps
 
 /// The host says: compute. The update that the last lease led to is thereby finished.
-void WorkerBody::compute(strategies::Step) {
+void WorkerBody::compute(strategies::Step step) {
   if (lease_open_) {
     progress_.done.push_back(lease_.index);
     lease_open_ = false;
   }
-  if (!batches_.empty()) return order_step();
   wants_batch_ = true;
+  wants_step_ = step;
   wants_since_ = now();
-  report();
+  take_batch();
+  if (wants_batch_) report();
+}
+
+/// Orders the step that is wanted once its batch is here; batches of steps that are passed over go back unused.
+void WorkerBody::take_batch() {
+  while (next_step_ < wants_step_ && !batches_.empty()) {
+    const auto passed = std::move(batches_.front());
+    batches_.pop_front();
+    ++next_step_;
+    progress_.done.push_back(passed.ready.lease.index);
+    self_->send(company_.loaders[setup_.self], BatchReturn{passed.ready.buffer});
+  }
+  if (batches_.empty()) return;
+  wants_batch_ = false;
+  order_step();
 }
 
 void WorkerBody::order_step() {
@@ -86,23 +95,25 @@ void WorkerBody::order_step() {
 void WorkerBody::batch_ready(const BatchReady& ready, const LentBatch& batch) {
   batches_.push_back({ready, batch});
   if (!wants_batch_) return;
-  wants_batch_ = false;
   const auto since =
       std::max(wants_since_, core::Duration{ready.granted_ns});  // before the grant there was nothing to load
   load_time_ += std::max(now() - since, core::Duration{0});
-  order_step();
+  wants_since_ = now();
+  take_batch();
+  if (wants_batch_) report();  // all passed over: their leases are done
 }
 
 void WorkerBody::compute_now() {
   if (failed_ || batches_.empty()) return;
   const auto next = std::move(batches_.front());
   batches_.pop_front();
+  ++next_step_;
   lease_ = next.ready.lease;
   const nn::Batch batch{
       .images = next.batch.images, .labels = next.batch.labels, .lease = lease_.index, .count = lease_.count};
   const auto began = now();
   buckets_late_ = setup_.slowdown > 1 || setup_.synthetic_step.count() > 0;
-  const auto result = replica_->step(batch, [this](int bucket) {
+  const auto result = memory_->replica().step(batch, [this](int bucket) {
     if (!buckets_late_) host_->bucket_ready(bucket);
   });
   const auto computed = now() - began;
@@ -138,30 +149,14 @@ core::Duration WorkerBody::pretended(core::Duration computed) const {
 
 void WorkerBody::step_ended() {
   if (failed_) return;
-  for (int bucket = 0; buckets_late_ && bucket < static_cast<int>(replica_->buckets().size()); ++bucket)
+  for (int bucket = 0; buckets_late_ && bucket < static_cast<int>(memory_->replica().buckets().size()); ++bucket)
     host_->bucket_ready(bucket);
   host_->step_done(lease_.epoch_position, nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs,
                                                              static_cast<int>(setup_.workers)));
   settle();
 }
 
-void WorkerBody::run(const strategies::KernelCall& call, strategies::Shards shards) {
-  using strategies::kGrads, strategies::kParams, strategies::kVelocity;
-  const bool fused =
-      call.kernel == KernelName::optimize && call.y == kParams && call.x == kGrads && call.z == kVelocity;
-  if (fused && shards.all()) {
-    // The backend's own, fused with what it must do anyway.
-    return replica_->apply(call.optimizer, {slots_->view(kVelocity), slots_->view(optimizer_state(1))});
-  }
-  strategies::run(setup_.backend->kernels(), call, [&](strategies::Slot slot) {
-    const auto whole = slots_->view(slot);
-    if (shards.all() || whole.empty()) return whole;
-    const auto first = transport::slice_of(whole.size(), shards.first, company_.servers.size());
-    const auto last = transport::slice_of(whole.size(), shards.first + shards.count - 1, company_.servers.size());
-    return whole.subspan(first.offset, last.offset + last.count - first.offset);
-  });
-  if (writes(call, kParams)) replica_->parameters_written();
-}
+void WorkerBody::run(const strategies::KernelCall& call, strategies::Shards shards) { memory_->run(call, shards); }
 
 void WorkerBody::set_deadline(strategies::DeadlineId id, core::Duration after) {
   self_->delayed_send(self_, after, DeadlineReached{id});
@@ -176,20 +171,20 @@ void WorkerBody::deadline_reached(strategies::DeadlineId id) {
 // ---- exchanges with shards
 
 void WorkerBody::send(const strategies::ShardRequest& request) {
-  const auto slice = transport::slice_of(slots_->view(request.slot).size(), request.shard, company_.servers.size());
+  const auto slice = transport::slice_of(memory_->view(request.slot).size(), request.shard, company_.servers.size());
   const auto sent = now();
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{sent, request.slot}).first->second;
   ++asked.parts_left;
   progress_.bytes += slice.count * sizeof(float) * (request.request.kind == strategies::Transfer::push_pull ? 2 : 1);
   helping_.send(self_, company_.servers[request.shard], ShardMessage{request.shard, request.request, sent.count()},
-                slots_->lend(request.slot, slice.offset, slice.count));
+                memory_->lend(request.slot, slice.offset, slice.count));
 }
 
 void WorkerBody::answered(const strategies::ShardReply& reply) {
   if (failed_) return;
   const auto asked = asked_.find(reply.exchange);
   if (asked == asked_.end()) return;
-  if (asked->second.slot == strategies::kParams) replica_->parameters_written();
+  if (asked->second.slot == strategies::kParams) memory_->replica().parameters_written();
   if (--asked->second.parts_left == 0) asked_.erase(asked);
   host_->replied(reply);
   settle();
@@ -207,9 +202,9 @@ void WorkerBody::broadcast(strategies::Step step, const strategies::Broadcast& b
 
 void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int bucket) {
   if (task.group.empty()) task.group = host_->membership().workers;
-  const auto whole = nn::Bucket{0, slots_->view(task.slot).size()};
-  const auto part = bucket < 0 ? whole : replica_->buckets()[static_cast<std::size_t>(bucket)];
-  const auto slice = slots_->lend(task.slot, part.offset, part.count);
+  const auto whole = nn::Bucket{0, memory_->view(task.slot).size()};
+  const auto part = bucket < 0 ? whole : memory_->replica().buckets()[static_cast<std::size_t>(bucket)];
+  const auto slice = memory_->lend(task.slot, part.offset, part.count);
   const auto ranks = task.group.size();
   progress_.bytes += part.count * sizeof(float) * 2 * (ranks - 1) / ranks;  // what a ring would put on a wire
   const CollectiveOffer offer{setup_.self, key.first, key.second};
@@ -236,7 +231,7 @@ void WorkerBody::share_done(const CollectiveDone& done) {
 
 void WorkerBody::advance(Rendezvous::Key key) {
   if (rendezvous_.work(key, setup_.backend->kernels())) {
-    for (WorkerId worker : host_->membership().workers) {
+    for (const WorkerId worker : rendezvous_.group(key)) {
       if (worker != setup_.self)
         self_->send(company_.workers[worker], CollectiveDone{setup_.self, key.first, key.second});
     }
@@ -244,12 +239,38 @@ void WorkerBody::advance(Rendezvous::Key key) {
   if (auto finished = rendezvous_.finish(key)) finished_.push_back(*finished);
 }
 
+// ---- mail between workers
+
+bool WorkerBody::send(const strategies::SendPeer& message) {
+  auto copy =
+      postbox_.copy_for(message.to, memory_->view(message.slot), setup_.backend->kernels(), *setup_.compile.arenas);
+  if (!copy.owner) return false;
+  progress_.bytes += copy.data.size_bytes();
+  self_->send(company_.workers[message.to], PeerLetter{setup_.self, message.weight}, std::move(copy));
+  return true;
+}
+
+void WorkerBody::letter(const PeerLetter& letter, const Lent& vector) {
+  if (failed_) return;
+  const auto slot = postbox_.receive(letter.from);
+  memory_->mount(slot, vector);
+  host_->peer_mail({.from = letter.from, .weight = letter.weight, .slot = slot});
+  settle();
+}
+
+void WorkerBody::release(strategies::Slot slot) {
+  memory_->dismount(slot);
+  self_->send(company_.workers[postbox_.released(slot)], PeerCredit{setup_.self});
+}
+
+void WorkerBody::credit(const PeerCredit& credit) { postbox_.credit_returned(credit.from); }
+
 /// Tells the host of what ended while it was in a call: ports never answer from inside one.
 void WorkerBody::settle() {
   while (!finished_.empty() && !failed_) {
     const auto finished = finished_.front();
     finished_.pop_front();
-    if (finished.slot == strategies::kParams) replica_->parameters_written();
+    if (finished.slot == strategies::kParams) memory_->replica().parameters_written();
     host_->reduced(finished.exchange, finished.waited, finished.last);
   }
   if (host_ && !host_->computing())
@@ -276,9 +297,10 @@ caf::result<Dismissed> WorkerBody::dismiss() {
 // ---- the model as it is, accounts, the end
 
 SnapshotTaken WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space) {
-  const auto source = slots_->view(order.slot);
+  const auto source = memory_->view(order.slot);
   setup_.backend->kernels().copy(space.data, source);
-  const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data)), 0};
+  const SnapshotTaken taken{
+      .id = order.id, .hash = nn::hash64(std::as_bytes(space.data)), .version = 0, .weight = host_->half().weight()};
   if (setup_.journal) journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
   return taken;
 }
@@ -343,8 +365,8 @@ void WorkerBody::trouble(core::Errc code, const std::string& text) {
 void WorkerBody::halt() {
   failed_ = true;
   host_.reset();
-  slots_.reset();
-  replica_.reset();
+  postbox_.clear();
+  memory_.reset();
 }
 
 }  // namespace troupe::actors

@@ -7,8 +7,8 @@
 
 #include "actors/helping.hpp"
 #include "actors/journal_batch.hpp"
+#include "actors/peer_mail.hpp"
 #include "actors/rendezvous.hpp"
-#include "actors/vocabulary.hpp"
 #include "actors/worker.hpp"
 #include "strategies/host/worker_host.hpp"
 
@@ -17,6 +17,7 @@ namespace troupe::actors {
 class WorkerBody final : public strategies::WorkerPort,
                          public strategies::ShardPort,
                          public strategies::GroupPort,
+                         public strategies::PeerPort,
                          public strategies::WorkerObserver {
  public:
   using Self = WorkerActor::stateful_pointer<WorkerState>;
@@ -25,8 +26,7 @@ class WorkerBody final : public strategies::WorkerPort,
 
   // What the actor is told.
   [[nodiscard]] core::Result<Prepared> prepare();
-  [[nodiscard]] const std::shared_ptr<const nn::Layout>& layout() const { return replica_->layout(); }
-  [[nodiscard]] const nn::Plan& plan() const { return replica_->plan(); }
+  [[nodiscard]] const nn::Replica& replica() const { return memory_->replica(); }
   void begin(const Company& company);
   void batch_ready(const BatchReady& ready, const LentBatch& batch);
   void compute_now();
@@ -34,6 +34,8 @@ class WorkerBody final : public strategies::WorkerPort,
   void answered(const strategies::ShardReply& reply);
   void offered(const CollectiveOffer& offer, const Lent& slice);
   void share_done(const CollectiveDone& done);
+  void letter(const PeerLetter& letter, const Lent& vector);
+  void credit(const PeerCredit& credit);
   [[nodiscard]] SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space);
   [[nodiscard]] caf::result<Dismissed> dismiss();
   void deadline_reached(strategies::DeadlineId id);
@@ -53,6 +55,9 @@ class WorkerBody final : public strategies::WorkerPort,
   // strategies::GroupPort
   void reduce(strategies::Step step, const strategies::Reduce& reduce) override;
   void broadcast(strategies::Step step, const strategies::Broadcast& broadcast) override;
+  // strategies::PeerPort
+  [[nodiscard]] bool send(const strategies::SendPeer& message) override;
+  void release(strategies::Slot slot) override;
   // strategies::WorkerObserver
   void consumed(const strategies::WorkerEvent& event) override;
   void exchanged(const strategies::ExchangeRecord& record) override;
@@ -67,6 +72,7 @@ class WorkerBody final : public strategies::WorkerPort,
     strategies::Slot slot;
     strategies::ShardId parts_left = 0;
   };
+  void take_batch();
   void order_step();
   [[nodiscard]] core::Duration pretended(core::Duration computed) const;
   void collective(Rendezvous::Key key, Rendezvous::Task task, int bucket);
@@ -77,12 +83,12 @@ class WorkerBody final : public strategies::WorkerPort,
 
   Self self_;
   WorkerSetup setup_;
-  std::shared_ptr<nn::Replica> replica_;
-  std::optional<Slots> slots_;
+  std::optional<WorkerMemory> memory_;
   Company company_;
   std::optional<strategies::WorkerHost> host_;
   HelpingUnit helping_;  // for exchanges with shards that the worker waits for
   Rendezvous rendezvous_;
+  PeerPostbox postbox_;
   JournalBatch journal_;
   std::deque<Ready> batches_;
   std::deque<Rendezvous::Finished> finished_;      // collectives to tell the host of, once it is not in a call
@@ -90,7 +96,9 @@ class WorkerBody final : public strategies::WorkerPort,
   data::Lease lease_;                              // being computed, or computed last
   bool lease_open_ = false;                        // computed, and its update not yet finished
   bool wants_batch_ = false;
-  bool buckets_late_ = false;  // the step under way pretends to take longer: its buckets are ready at its end
+  strategies::Step wants_step_ = 0;  // the step that Compute asked for
+  strategies::Step next_step_ = 0;   // the step that the next batch is of
+  bool buckets_late_ = false;        // the step under way pretends to take longer: its buckets are ready at its end
   core::Duration wants_since_{0};
   core::Duration compute_time_{0};
   core::Duration load_time_{0};

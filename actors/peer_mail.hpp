@@ -1,0 +1,35 @@
+/// Letters between workers of one process, one worker's side: whom it may write to, the copies on their way, and the slots in
+/// which letters lie until they have been read. A worker has one letter on its way to each peer, or unread there. One thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "actors/messages.hpp"
+
+namespace troupe::actors {
+
+class PeerPostbox {
+ public:
+  /// A copy of `vector` for `to`, which takes the credit towards it; without credit, or memory, nothing. Copies that were read
+  /// are used again.
+  [[nodiscard]] Lent copy_for(strategies::WorkerId to, core::ConstSpan vector, const core::Kernels& kernels,
+                              core::Allocator& allocator);
+  void credit_returned(strategies::WorkerId from) { taken_.erase(from); }
+
+  /// The slot in which a letter from `from` lies until it is released: one that no strategy names.
+  [[nodiscard]] strategies::Slot receive(strategies::WorkerId from);
+  /// The letter in `slot` has been read; the answer is who wrote it.
+  [[nodiscard]] strategies::WorkerId released(strategies::Slot slot);
+
+  void clear();
+
+ private:
+  std::set<strategies::WorkerId> taken_;               // credit
+  std::vector<std::shared_ptr<core::Buffer>> copies_;  // nobody but us has those that were read
+  std::map<strategies::Slot, strategies::WorkerId> inbox_;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,92 @@
+#include "experiment/start_state.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "nn/initialise.hpp"
+
+namespace troupe::experiment {
+
+namespace {
+
+CanonicalVector find(const Checkpoint* checkpoint, const std::string& prefix) {
+  if (!checkpoint) return nullptr;
+  const auto found = checkpoint->vectors.find(prefix);
+  return found == checkpoint->vectors.end() ? nullptr : std::make_shared<const std::vector<float>>(found->second);
+}
+
+CanonicalVector fresh_parameters(const Blueprint& plan) {
+  auto fresh = std::make_shared<std::vector<float>>(static_cast<std::size_t>(plan.graph->parameter_count()));
+  nn::initialise(*plan.graph, static_cast<std::uint64_t>(plan.settings->run.seed), *fresh);
+  return fresh;
+}
+
+/// Do workers, or servers, go on with the state that is saved? Only the rule that wrote it understands it.
+bool workers_go_on(const Blueprint& plan, const Checkpoint* checkpoint) {
+  return checkpoint && plan.needs.worker_state != strategies::WorkerState::discarded &&
+         checkpoint->optimizer == plan.settings->train.optimizer;
+}
+bool servers_go_on(const Blueprint& plan, const Checkpoint* checkpoint) {
+  return checkpoint && !plan.needs.server_state_of.empty() &&
+         checkpoint->server_optimizer == plan.needs.server_state_of;
+}
+
+/// What the user should know of state that is left behind.
+std::vector<Note> left_behind(const Blueprint& plan, const Checkpoint* checkpoint) {
+  std::vector<Note> notes;
+  if (!checkpoint) return notes;
+  if (plan.needs.worker_state != strategies::WorkerState::discarded && !workers_go_on(plan, checkpoint))
+    notes.push_back({Note::Level::warning,
+                     fmt::format("the checkpoint's optimizer state is that of \"{}\": \"{}\" starts with its own",
+                                 checkpoint->optimizer, plan.settings->train.optimizer)});
+  if (!checkpoint->server_optimizer.empty() && !servers_go_on(plan, checkpoint))
+    notes.push_back(
+        {Note::Level::warning, fmt::format("the servers' state in the checkpoint, of \"{}\", is not taken up",
+                                           checkpoint->server_optimizer)});
+  return notes;
+}
+
+/// A worker that continues goes on with its own optimizer state, or with the one that all share; one that joins anew has none.
+std::vector<CanonicalVector> worker_states(const Checkpoint& checkpoint, int worker) {
+  std::vector<CanonicalVector> states;
+  for (int k = 0; k < 2; ++k) {
+    auto state = find(&checkpoint, optimizer_prefix(worker, k));
+    if (!state) state = find(&checkpoint, optimizer_prefix(-1, k));
+    if (state) states.push_back(std::move(state));
+  }
+  return states;
+}
+
+strategies::Step first_step(const Checkpoint& checkpoint, std::uint32_t worker) {
+  const auto& steps = checkpoint.totals.worker_steps;
+  return worker < steps.size() ? steps[worker] : steps.empty() ? 0 : *std::min_element(steps.begin(), steps.end());
+}
+
+}  // namespace
+
+StartState start_state(const Blueprint& plan, const Checkpoint* checkpoint) {
+  StartState start{.parameters = find(checkpoint, ""),
+                   .statistics = nullptr,
+                   .optimizer_states = std::vector<std::vector<CanonicalVector>>(plan.workers),
+                   .first_steps = std::vector<strategies::Step>(plan.workers, 0),
+                   .server_states = {},
+                   .center_version = 0,
+                   .notes = left_behind(plan, checkpoint)};
+  if (!start.parameters) start.parameters = fresh_parameters(plan);
+  if (checkpoint) start.statistics = std::make_shared<const std::vector<float>>(checkpoint->statistics);
+  if (workers_go_on(plan, checkpoint)) {
+    for (std::uint32_t worker = 0; worker < plan.workers; ++worker) {
+      start.optimizer_states[worker] = worker_states(*checkpoint, static_cast<int>(worker));
+      start.first_steps[worker] = first_step(*checkpoint, worker);
+    }
+  }
+  if (servers_go_on(plan, checkpoint)) {
+    start.center_version = checkpoint->totals.center_version;
+    for (int k = 0; k < plan.needs.server_states; ++k)
+      start.server_states.push_back(find(checkpoint, server_state_prefix(k)));
+  }
+  return start;
+}
+
+}  // namespace troupe::experiment

@@ -1,0 +1,19 @@
+#include "experiment/weighted_mean.hpp"
+
+#include <stdexcept>
+
+namespace troupe::experiment {
+
+void WeightedMean::add(core::ConstSpan vector, double weight) {
+  if (sum_.empty()) sum_.resize(vector.size());
+  if (vector.size() != sum_.size()) throw std::invalid_argument("weighted mean of vectors of different length");
+  for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += weight * static_cast<double>(vector[i]);
+  weight_ += weight;
+}
+
+void WeightedMean::take(core::Span mean) const {
+  if (!(weight_ > 0)) throw std::logic_error("weighted mean without weight");
+  for (std::size_t i = 0; i < sum_.size(); ++i) mean[i] = static_cast<float>(sum_[i] / weight_);
+}
+
+}  // namespace troupe::experiment
