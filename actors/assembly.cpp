@@ -62,8 +62,9 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
   auto notes = beginning.notes;
   notes.insert(notes.end(), start->notes.begin(), start->notes.end());
   company_.recorder = system_.spawn<caf::detached>(
-      recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes),
-                              settings.run.journal != "off", settings.run.tensorboard, &clock_});
+      recorder,
+      RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes),
+                    settings.run.journal != "off", beginning.checkpoint_file, settings.run.tensorboard, &clock_});
 
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,

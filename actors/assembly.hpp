@@ -21,6 +21,7 @@ class SystemConfig : public caf::actor_system_config {
 /// What a company begins with.
 struct Beginning {
   std::shared_ptr<const Checkpoint> checkpoint;  // null: a new run
+  std::string checkpoint_file;                   // where it was
   std::shared_ptr<const RunDirectory> directory;
   std::shared_ptr<nn::CheckpointStore> checkpoints;
   std::vector<Note> notes;

@@ -63,9 +63,7 @@ void CoordinatorBody::take_statistics(const Next& next) {
   const Next all_here = [this, layout, arenas, next] {
     std::vector<core::Span> views;
     for (auto& arena : *arenas) views.push_back(arena.view());
-    core::host_kernels().reduce_all(views, 1 / static_cast<float>(views.size()));
-    statistics_->resize(layout.canonical_floats());
-    layout.to_canonical(views[0], *statistics_);
+    *statistics_ = experiment::mean_statistics(layout, views);
     next();
   };
   shares_left_ = company_.workers.size();

@@ -1,6 +1,7 @@
 #include "actors/recorder.hpp"
 
 #include <ctime>
+#include <filesystem>
 #include <optional>
 
 #include "actors/tensorboard.hpp"
@@ -74,6 +75,10 @@ class RecorderBody {
 
   Finished finish(const RunEnd& end) {
     line(to_json(end, at()));
+    if (journal_ && (!end.failed || end.error.code == core::Errc::interrupted)) {
+      if (auto closed = journal_->append(static_cast<std::uint16_t>(experiment::RunRecordKind::end), {}); !closed)
+        journal_failed(closed.error());
+    }
     flush();
     journal_.reset();
     auto written = setup_.directory->write_summary(to_json(end.summary));
@@ -102,9 +107,14 @@ class RecorderBody {
   }
 
   void open_journal() {
-    auto path = setup_.directory->next_journal();
-    if (!path) return journal_failed(path.error());
-    auto writer = core::JournalWriter::create(*path);
+    auto segment = setup_.directory->next_journal();
+    if (!segment) return journal_failed(segment.error());
+    if (!setup_.start_file.empty()) {
+      std::error_code failed;
+      std::filesystem::copy_file(setup_.start_file, segment->start, failed);
+      if (failed) return journal_failed(core::from_errno(failed.value(), "write", segment->start));
+    }
+    auto writer = core::JournalWriter::create(segment->path);
     if (!writer) return journal_failed(writer.error());
     journal_.emplace(std::move(*writer));
   }

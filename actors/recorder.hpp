@@ -18,6 +18,7 @@ struct RecorderSetup {
   ConsoleOptions console;
   std::vector<Note> notes;             // what came up before there was a recorder
   bool journal = true;                 // keep one
+  std::string start_file{};            // the checkpoint that the members begin with; empty: a new run
   bool tensorboard = true;             // write event files
   const core::Clock* clock = nullptr;  // outlives the actor
 };

@@ -16,8 +16,8 @@ namespace {
 RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
 
 /// The newest checkpoint that is whole, and a note for each newer one that was not.
-core::Result<std::shared_ptr<const Checkpoint>> newest(nn::CheckpointStore& store, const Blueprint& plan,
-                                                       std::vector<Note>& notes) {
+core::Result<void> find_newest(nn::CheckpointStore& store, const Blueprint& plan, Beginning& beginning) {
+  auto& notes = beginning.notes;
   auto found = store.load_newest();
   if (!found) return tl::unexpected(found.error());
   for (const auto& refused : found->refused)
@@ -30,7 +30,9 @@ core::Result<std::shared_ptr<const Checkpoint>> newest(nn::CheckpointStore& stor
                                            checkpoint->strategy, plan.settings->strategy)});
   }
   notes.push_back({Note::Level::info, fmt::format("resuming from {}", found->path)});
-  return std::make_shared<const Checkpoint>(std::move(*checkpoint));
+  beginning.checkpoint = std::make_shared<const Checkpoint>(std::move(*checkpoint));
+  beginning.checkpoint_file = found->path;
+  return {};
 }
 
 core::Result<Beginning> prepare(const RunRequest& request, const Blueprint& plan) {
@@ -48,9 +50,7 @@ core::Result<Beginning> prepare(const RunRequest& request, const Blueprint& plan
     auto made = beginning.directory->read_plan();
     if (!made) return tl::unexpected(made.error());
     if (*made && request.settings.data.batch.size() == 1) beginning.plan = nn::Plan{**made};
-    auto checkpoint = newest(*beginning.checkpoints, plan, beginning.notes);
-    if (!checkpoint) return tl::unexpected(checkpoint.error());
-    beginning.checkpoint = std::move(*checkpoint);
+    if (auto found = find_newest(*beginning.checkpoints, plan, beginning); !found) return tl::unexpected(found.error());
     if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored)
       return tl::unexpected(restored.error());
     if (plan.book->finished()) {

@@ -301,7 +301,10 @@ SnapshotTaken WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space
   setup_.backend->kernels().copy(space.data, source);
   const SnapshotTaken taken{
       .id = order.id, .hash = nn::hash64(std::as_bytes(space.data)), .version = 0, .weight = host_->half().weight()};
-  if (setup_.journal) journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
+  if (setup_.journal) {
+    journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
+    self_->send(company_.recorder, journal_.take());
+  }
   return taken;
 }
 
@@ -315,21 +318,13 @@ void WorkerBody::report() {
   progress_.worker = setup_.self;
   progress_.loss = progress_.recent_samples ? progress_.loss_sum / static_cast<double>(progress_.recent_samples) : 0;
   progress_.compute_s = core::seconds(compute_time_ + totals.local);
-  progress_.exchange_s = core::seconds(totals.exchange);
-  progress_.wait_s = core::seconds(totals.wait);
+  experiment::take(progress_, totals);
   progress_.load_s = core::seconds(load_time_);
-  progress_.exchanges = totals.exchanges;
-  progress_.dropped = totals.dropped;
-  progress_.skipped = totals.skipped;
-  progress_.staleness_sum = totals.staleness_sum;
-  progress_.staleness_count = totals.updates;
-  progress_.staleness.assign(totals.staleness.counts().begin(), totals.staleness.counts().end());
   progress_.waits.assign(company_.workers.size() + company_.servers.size(), 0);
   for (const auto& [cause, time] : totals.waits.by_cause()) {
     const auto column = cause.kind == strategies::Cause::Kind::worker ? cause.id : company_.workers.size() + cause.id;
     progress_.waits.at(column) = core::seconds(time);
   }
-  progress_.staleness_max = totals.staleness_max;
   self_->send(company_.coordinator, progress_);
   if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
   progress_.done.clear();

@@ -29,6 +29,7 @@ struct Command {
 [[nodiscard]] Command eval();
 [[nodiscard]] Command grid();
 [[nodiscard]] Command plot();
+[[nodiscard]] Command replay();
 [[nodiscard]] Command strategies();
 [[nodiscard]] Command models();
 [[nodiscard]] Command doctor();

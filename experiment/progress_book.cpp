@@ -4,6 +4,18 @@
 
 namespace troupe::experiment {
 
+void take(WorkerProgress& progress, const strategies::WorkerTotals& totals) {
+  progress.exchange_s = core::seconds(totals.exchange);
+  progress.wait_s = core::seconds(totals.wait);
+  progress.exchanges = totals.exchanges;
+  progress.dropped = totals.dropped;
+  progress.skipped = totals.skipped;
+  progress.staleness_sum = totals.staleness_sum;
+  progress.staleness_count = totals.updates;
+  progress.staleness_max = totals.staleness_max;
+  progress.staleness.assign(totals.staleness.counts().begin(), totals.staleness.counts().end());
+}
+
 ProgressBook::ProgressBook(std::uint32_t workers, RunTotals before) : before_(std::move(before)), latest_(workers) {
   before_.worker_steps.resize(workers, 0);
   for (std::uint32_t w = 0; w < workers; ++w) latest_[w].worker = w;

@@ -5,8 +5,12 @@
 
 #include "experiment/checkpoint.hpp"
 #include "experiment/reports.hpp"
+#include "strategies/host/worker_host.hpp"
 
 namespace troupe::experiment {
+
+/// What a worker's host has counted, into its report: everything but times of its own, samples and bytes.
+void take(WorkerProgress& progress, const strategies::WorkerTotals& totals);
 
 class ProgressBook {
  public:

@@ -160,13 +160,30 @@ core::Result<std::optional<std::string>> RunDirectory::read_plan() const {
   return text;
 }
 
-core::Result<std::string> RunDirectory::next_journal() const {
+core::Result<JournalSegment> RunDirectory::next_journal() const {
+  const auto segments = journals();
+  if (!segments) return tl::unexpected(segments.error());
+  return segment(segments->empty() ? 1 : segments->back().number + 1);
+}
+
+core::Result<std::vector<JournalSegment>> RunDirectory::journals() const {
   std::error_code error;
-  int newest = 0;
-  for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error))
-    newest = std::max(newest, journal_number(entry->path().filename().string()));
+  std::vector<JournalSegment> segments;
+  for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {
+    const auto number = journal_number(entry->path().filename().string());
+    if (number == 0) continue;
+    segments.push_back(segment(number));
+    if (!fs::exists(segments.back().start, error)) segments.back().start.clear();
+    if (error) break;
+  }
   if (error) return failed(error.value(), "list", path_);
-  return fmt::format("{}/journal-{:04}.bin", path_, newest + 1);
+  std::sort(segments.begin(), segments.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  return segments;
+}
+
+JournalSegment RunDirectory::segment(int number) const {
+  return {number, fmt::format("{}/journal-{:04}.bin", path_, number),
+          fmt::format("{}/journal-{:04}.start.safetensors", path_, number)};
 }
 
 core::Result<MetricsWriter> MetricsWriter::open(const std::string& path) {

@@ -16,6 +16,13 @@
 
 namespace troupe::experiment {
 
+/// One file of a run's journal, and what its members began with.
+struct JournalSegment {
+  int number = 0;  // from 1
+  std::string path;
+  std::string start;  // a checkpoint file; empty: there is none, as for a new run's first
+};
+
 class RunDirectory {
  public:
   /// Makes `<parent>/<YYYYmmdd-HHMMSS>-<name>` (local time of `now`) with checkpoints/ in it, and `parent` where it is missing.
@@ -44,9 +51,12 @@ class RunDirectory {
   [[nodiscard]] core::Result<void> write_summary(std::string_view json) const;  // as to_json(const Summary&) makes it
 
   /// Path of the segment after the newest: journal-0001.bin in a new run. The file is not created.
-  [[nodiscard]] core::Result<std::string> next_journal() const;
+  [[nodiscard]] core::Result<JournalSegment> next_journal() const;
+  /// Those there are, oldest first.
+  [[nodiscard]] core::Result<std::vector<JournalSegment>> journals() const;
 
  private:
+  [[nodiscard]] JournalSegment segment(int number) const;
   explicit RunDirectory(std::string path) : path_(std::move(path)) {}
   std::string path_;
 };

@@ -41,6 +41,8 @@ bool is(const core::JournalRecord& record, RunRecordKind kind, std::size_t bytes
 
 }  // namespace
 
+core::JournalRecord encode(const EndRecord&) { return Writer(RunRecordKind::end).done(); }
+
 core::JournalRecord encode(const PlanRecord& record) { return Writer(RunRecordKind::plan).put(record.hash, 8).done(); }
 
 core::JournalRecord encode(const LeaseGranted& record) {

@@ -12,6 +12,7 @@ enum class RunRecordKind : std::uint16_t {
   lease_granted = 0x0301,
   snapshot = 0x0302,
   plan = 0x0303,
+  end = 0x0304,
 };
 
 /// `worker` was given `lease`.
@@ -35,6 +36,10 @@ struct PlanRecord {
   bool operator==(const PlanRecord&) const = default;
 };
 
+/// The writer closed the segment: every record of every member is in it.
+struct EndRecord {};
+
+[[nodiscard]] core::JournalRecord encode(const EndRecord& record);
 [[nodiscard]] core::JournalRecord encode(const PlanRecord& record);
 [[nodiscard]] core::JournalRecord encode(const LeaseGranted& record);
 [[nodiscard]] core::JournalRecord encode(const SnapshotRecord& record);

@@ -16,4 +16,14 @@ void WeightedMean::take(core::Span mean) const {
   for (std::size_t i = 0; i < sum_.size(); ++i) mean[i] = static_cast<float>(sum_[i] / weight_);
 }
 
+std::vector<float> mean_statistics(const nn::Layout& layout, std::span<const core::Span> workers) {
+  std::vector<std::vector<float>> copies;  // reduce_all writes to all
+  for (const auto worker : workers) copies.emplace_back(worker.begin(), worker.end());
+  std::vector<core::Span> views(copies.begin(), copies.end());
+  if (layout.arena_floats() > 0) core::host_kernels().reduce_all(views, 1 / static_cast<float>(views.size()));
+  std::vector<float> canonical(layout.canonical_floats());
+  if (!canonical.empty()) layout.to_canonical(views.at(0), canonical);
+  return canonical;
+}
+
 }  // namespace troupe::experiment

@@ -2,9 +2,11 @@
 /// order of add(), so equal calls give equal bits. One thread.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/kernels.hpp"
+#include "nn/layout.hpp"
 
 namespace troupe::experiment {
 
@@ -20,5 +22,9 @@ class WeightedMean {
   std::vector<double> sum_;
   double weight_ = 0;
 };
+
+/// The running values that a model evaluates with: the mean over the workers, in rank order. `workers` in the arenas' layout,
+/// the result canonical.
+[[nodiscard]] std::vector<float> mean_statistics(const nn::Layout& layout, std::span<const core::Span> workers);
 
 }  // namespace troupe::experiment

@@ -134,12 +134,12 @@ TEST_F(RunDirectoryTest, UnwritablePlacesAreIoErrorsWithThePath) {
 
 TEST_F(RunDirectoryTest, JournalSegmentsAreNumberedOn) {
   const auto run = make();
-  EXPECT_EQ(run.next_journal().value(), run.path() + "/journal-0001.bin");
+  EXPECT_EQ(run.next_journal()->path, run.path() + "/journal-0001.bin");
   write(run.path() + "/journal-0001.bin", "");
   write(run.path() + "/journal-0009.bin", "");
   for (const auto* other : {"journal-.bin", "journal-x.bin", "journal-0012.txt", "my-journal-0013.bin"})
     write(run.path() + "/" + other, "");
-  EXPECT_EQ(run.next_journal().value(), run.path() + "/journal-0010.bin");
+  EXPECT_EQ(run.next_journal()->path, run.path() + "/journal-0010.bin");
 }
 
 // ---- metrics.jsonl

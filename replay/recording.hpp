@@ -1,0 +1,36 @@
+/// A journal segment taken apart by member: what each half consumed, in its own order, with the snapshots in their places, and
+/// the leases of each worker. Format: docs/formats/journal.md. Plain values.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/error.hpp"
+#include "data/lease.hpp"
+#include "experiment/run_records.hpp"
+#include "strategies/host/events.hpp"
+
+namespace troupe::replay {
+
+using WorkerItem = std::variant<strategies::WorkerEvent, experiment::SnapshotRecord>;
+using ServerItem = std::variant<strategies::ServerEvent, experiment::SnapshotRecord>;
+
+struct Recording {
+  std::string path;
+  std::vector<std::vector<WorkerItem>> workers;
+  std::vector<std::vector<data::Lease>> leases;  // by worker, in the order in which they were granted
+  std::vector<std::vector<ServerItem>> servers;
+  std::optional<std::uint64_t> plan_hash;
+  bool complete =
+      false;  // the writer closed it; else the process died, or is still running, and members' ends may be missing
+  [[nodiscard]] std::size_t events() const noexcept;
+};
+
+/// Errors: those of core::read_journal; Errc::corrupt with path and byte offset for a record that is none of ours, or of a
+/// member that the run does not have.
+[[nodiscard]] core::Result<Recording> read_recording(const std::string& path, std::uint32_t workers,
+                                                     std::uint32_t servers);
+
+}  // namespace troupe::replay

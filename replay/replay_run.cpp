@@ -1,0 +1,148 @@
+#include "replay/replay_run.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/buffer.hpp"
+#include "core/clock.hpp"
+#include "experiment/evaluation.hpp"
+#include "experiment/progress_book.hpp"
+#include "experiment/run_directory.hpp"
+#include "nn/checkpoint.hpp"
+#include "nn/hash.hpp"
+#include "replay/segment.hpp"
+
+namespace troupe::replay {
+
+using experiment::Checkpoint;
+
+namespace {
+
+constexpr std::int64_t kEvaluationBatch = 100;
+
+core::Error of(const Diverged& diverged) { return {core::Errc::diverged, diverged.what()}; }
+
+/// What the segment's members began with. Null: the run's very beginning.
+core::Result<std::shared_ptr<const Checkpoint>> start_of(const experiment::JournalSegment& segment,
+                                                         const experiment::Blueprint& plan) {
+  if (segment.start.empty()) {
+    if (segment.number == 1) return nullptr;
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("{}: its start state is missing, so it cannot be replayed", segment.path));
+  }
+  auto loaded = nn::load_checkpoint(segment.start);
+  if (!loaded) return tl::unexpected(loaded.error());
+  auto checkpoint = experiment::load(loaded->file, plan.graph);
+  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  return std::make_shared<const Checkpoint>(std::move(*checkpoint));
+}
+
+class Replayer {
+ public:
+  Replayer(const ReplayRequest& request, nn::Backend& backend, experiment::Blueprint plan,
+           experiment::RunDirectory directory)
+      : request_(request), backend_(backend), plan_(std::move(plan)), directory_(std::move(directory)) {}
+
+  core::Result<ReplayReport> run() {
+    const auto segments = directory_.journals();
+    if (!segments) return tl::unexpected(segments.error());
+    if (segments->empty()) {
+      return core::fail(core::Errc::config, fmt::format("{}: no journal; runs keep one with run.journal = \"all\" or a "
+                                                        "size like \"64 MB\"",
+                                                        directory_.path()));
+    }
+    auto saved = directory_.read_plan();
+    if (!saved) return tl::unexpected(saved.error());
+    if (*saved) made_plan_ = nn::Plan{**saved};
+    for (const auto& segment : *segments) {
+      if (auto done = one(segment, segment.path == segments->back().path); !done) return tl::unexpected(done.error());
+    }
+    return std::move(report_);
+  }
+
+ private:
+  core::Result<void> one(const experiment::JournalSegment& file, bool last) {
+    auto recording = read_recording(file.path, plan_.workers, plan_.servers);
+    if (!recording) return tl::unexpected(recording.error());
+    if (recording->plan_hash &&
+        (!made_plan_ || nn::hash64(std::as_bytes(std::span(made_plan_->json))) != *recording->plan_hash)) {
+      return core::fail(core::Errc::corrupt,
+                        fmt::format("{}: plan.json is not the one that the run was made with", directory_.path()));
+    }
+    auto checkpoint = start_of(file, plan_);
+    if (!checkpoint) return tl::unexpected(checkpoint.error());
+    const auto start = experiment::start_state(plan_, checkpoint->get());
+    SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
+    const bool one_batch = request_.settings.data.batch.size() == 1;  // a plan is of one batch size
+    auto segment = Segment::open(plan_, start, std::move(*recording),
+                                 {.backend = &backend_,
+                                  .memory = &memory_,
+                                  .plan = made_plan_ && one_batch ? &*made_plan_ : nullptr,
+                                  .same_numbers = request_.same_numbers});
+    if (!segment) return tl::unexpected(segment.error());
+    try {
+      if (auto ran = (*segment)->run(); !ran) return ran;
+    } catch (const Diverged& diverged) {
+      return tl::unexpected(of(diverged));
+    }
+    done.replayed = (*segment)->consumed();
+    done.hashes = (*segment)->hashes();
+    report_.segments.push_back(done);
+    if (!last) return {};
+    return sum_up(**segment, *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{});
+  }
+
+  core::Result<void> sum_up(Segment& segment, const experiment::RunTotals& before) {
+    const auto& settings = request_.settings;
+    auto& summary = report_.summary;
+    summary.run = directory_.path();
+    summary.strategy = settings.strategy;
+    summary.model = plan_.graph->name();
+    summary.dataset = settings.data.name;
+    summary.device = settings.cluster.device;
+    summary.precision = settings.cluster.precision;
+    summary.workers = plan_.workers;
+    summary.servers = plan_.servers;
+    experiment::ProgressBook book(plan_.workers, before);
+    for (const auto& progress : segment.progress()) book.add(progress);
+    book.fill(summary);
+    const auto per_epoch = static_cast<double>(plan_.source.train->size());
+    summary.epochs = static_cast<std::uint32_t>(static_cast<double>(summary.samples) / per_epoch);
+    const auto model = segment.model();
+    summary.center_hash = nn::center_hash(model);
+    auto replica = backend_.compile(*plan_.graph, {.batch = std::min(kEvaluationBatch, plan_.source.test->size()),
+                                                   .threads = settings.threads(0),
+                                                   .arenas = &memory_,
+                                                   .training = false});
+    if (!replica) return tl::unexpected(replica.error());
+    const auto score = experiment::evaluate(**replica, *plan_.source.test, model, segment.statistics());
+    if (!score) return tl::unexpected(score.error());
+    summary.test_loss = score->loss;
+    summary.test_accuracy = score->accuracy();
+    summary.test_top5 = score->top5 < 0 || score->samples == 0
+                            ? -1
+                            : static_cast<double>(score->top5) / static_cast<double>(score->samples);
+    return {};
+  }
+
+  const ReplayRequest& request_;
+  nn::Backend& backend_;
+  core::HostAllocator memory_;
+  experiment::Blueprint plan_;
+  experiment::RunDirectory directory_;
+  std::optional<nn::Plan> made_plan_;
+  ReplayReport report_;
+};
+
+}  // namespace
+
+core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend) {
+  auto directory = experiment::RunDirectory::open(request.run);
+  if (!directory) return tl::unexpected(directory.error());
+  auto plan = experiment::draw(request.settings, true);
+  if (!plan) return tl::unexpected(plan.error());
+  return Replayer(request, backend, std::move(*plan), std::move(*directory)).run();
+}
+
+}  // namespace troupe::replay

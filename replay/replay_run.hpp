@@ -1,0 +1,36 @@
+/// `troupe replay`: all journal segments of a run directory, one after the other. Reads only. One thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiment/reports.hpp"
+#include "experiment/settings.hpp"
+#include "nn/backend.hpp"
+
+namespace troupe::replay {
+
+struct ReplayRequest {
+  std::string run;                // its directory
+  experiment::Settings settings;  // the run's, with the changes
+  bool same_numbers = true;       // nothing was changed: every hash must be reached
+};
+
+struct SegmentReport {
+  std::string path;
+  std::size_t events = 0;    // in the segment, snapshots included
+  std::size_t replayed = 0;  // fewer when it was cut off
+  std::uint64_t hashes = 0;  // snapshots that were bit for bit the same
+  bool complete = false;
+};
+
+struct ReplayReport {
+  std::vector<SegmentReport> segments;
+  experiment::Summary summary;  // computed anew; times are 0
+};
+
+/// Errors: Errc::diverged with the first event, member and numbers that are not the recording's; Errc::corrupt for a journal that
+/// is damaged or whose start state is missing; Errc::config when there is none.
+[[nodiscard]] core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend);
+
+}  // namespace troupe::replay

@@ -1,0 +1,100 @@
+#include "replay/replay_server.hpp"
+
+#include <fmt/format.h>
+
+#include "replay/describe.hpp"
+#include "replay/replay_worker.hpp"
+
+namespace troupe::replay {
+
+using namespace strategies;
+
+namespace {
+
+Membership everyone(std::uint32_t workers) {
+  Membership membership;
+  for (WorkerId w = 0; w < workers; ++w) membership.workers.push_back(w);
+  return membership;
+}
+
+std::string describe_item(const ServerItem& item) {
+  return std::visit([](const auto& i) { return describe(i); }, item);
+}
+
+}  // namespace
+
+ReplayServer::ReplayServer(Segment& segment, ShardId self, std::vector<ServerItem> items,
+                           experiment::ShardMemory memory, Version version)
+    : segment_(segment),
+      self_(self),
+      items_(std::move(items)),
+      memory_(std::move(memory)),
+      host_(segment.plan().strategy->server(), *this,
+            ServerHostOptions{.self = self, .membership = everyone(segment.plan().workers), .version = version}, this) {
+}
+
+bool ReplayServer::advance() {
+  if (at_end()) return false;
+  const auto& item = items_[next_];
+  if (const auto* snapshot = std::get_if<experiment::SnapshotRecord>(&item)) {
+    segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("shard {}", self_), next_);
+    ++next_;
+    return true;
+  }
+  return std::visit([this](const auto& event) { return feed(event); }, std::get<ServerEvent>(item));
+}
+
+std::string ReplayServer::waits_for() const {
+  return fmt::format("shard {}, event {} of {}: {}", self_, next_, items_.size(), describe_item(items_[next_]));
+}
+
+bool ReplayServer::feed(const Request& event) {
+  const auto found = sent_.find({event.worker, event.exchange});
+  if (found == sent_.end()) return false;
+  auto sent = std::move(found->second.front());
+  found->second.pop_front();
+  if (found->second.empty()) sent_.erase(found);
+  sent.request.id = event.id;
+  payloads_.emplace(event.id, sent.slice.data);
+  host_.request(sent.request);
+  return true;
+}
+
+bool ReplayServer::feed(const MembershipChanged& event) {
+  host_.membership_changed(event.membership);
+  return true;
+}
+
+bool ReplayServer::feed(const DeadlinePassed& event) {
+  host_.deadline_passed(event.id);
+  return true;
+}
+
+void ReplayServer::consumed(const ServerEvent& event) {
+  auto expected = std::get<ServerEvent>(items_[next_]);
+  if (!segment_.options().same_numbers) {
+    const auto* now = std::get_if<Request>(&event);
+    auto* then = std::get_if<Request>(&expected);
+    if (now && then) then->lr = now->lr;
+  }
+  if (!(expected == event)) {
+    throw Diverged(fmt::format("{}: shard {}, event {}: the replay says {}; the recording says {}",
+                               segment_.recording().path, self_, next_, describe(event), describe_item(items_[next_])));
+  }
+  ++next_;
+}
+
+void ReplayServer::sent(const Request& request, experiment::Lent slice) {
+  sent_[{request.worker, request.exchange}].push_back({request, std::move(slice)});
+}
+
+void ReplayServer::run(const KernelCall& call, RequestId payload) {
+  memory_.run(call, payload == 0 ? core::Span{} : payloads_.at(payload));
+}
+
+void ReplayServer::reply(const ShardReply& reply) {
+  payloads_.erase(reply.request);
+  segment_.worker(reply.worker).answered(reply);
+}
+
+}  // namespace troupe::replay

@@ -1,0 +1,274 @@
+#include "replay/replay_worker.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "experiment/progress_book.hpp"
+#include "nn/optimizer.hpp"
+#include "replay/describe.hpp"
+#include "replay/replay_server.hpp"
+
+namespace troupe::replay {
+
+using namespace strategies;
+
+namespace {
+
+Membership everyone(std::uint32_t workers) {
+  Membership membership;
+  for (WorkerId w = 0; w < workers; ++w) membership.workers.push_back(w);
+  return membership;
+}
+
+std::string describe_item(const WorkerItem& item) {
+  return std::visit([](const auto& i) { return describe(i); }, item);
+}
+
+}  // namespace
+
+ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerItem> items,
+                           std::vector<data::Lease> leases, experiment::WorkerMemory memory,
+                           const experiment::StartState& start)
+    : segment_(segment),
+      self_(self),
+      items_(std::move(items)),
+      leases_(std::move(leases)),
+      next_step_(start.first_steps.at(self)),
+      memory_(std::move(memory)),
+      host_(segment.plan().strategy->worker(), WorkerPorts{*this, this, this, this},
+            WorkerHostOptions{.self = self,
+                              .seed = static_cast<std::uint64_t>(segment.plan().settings->run.seed),
+                              .membership = everyone(segment.plan().workers),
+                              .buckets = static_cast<int>(memory_.replica().buckets().size()),
+                              .versions = std::vector<Version>(segment.plan().servers, start.center_version)},
+            this) {
+  const auto& builder = *segment.plan().source.train;
+  const auto batch = memory_.replica().batch();
+  images_.resize(static_cast<std::size_t>(batch * builder.image_shape().size()));
+  labels_.resize(static_cast<std::size_t>(batch));
+  progress_.worker = self;
+}
+
+bool ReplayWorker::advance() {
+  if (fed_ == items_.size()) return false;
+  const auto& item = items_[fed_];
+  if (const auto* snapshot = std::get_if<experiment::SnapshotRecord>(&item)) {
+    if (consumed_ != fed_) return false;
+    segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("worker {}", self_), fed_);
+    ++consumed_;
+    ++fed_;
+    return true;
+  }
+  const bool fed = std::visit([this](const auto& event) { return feed(event); }, std::get<WorkerEvent>(item));
+  fed_ = std::max(fed_ + (fed ? 1 : 0), consumed_);
+  return fed;
+}
+
+std::string ReplayWorker::waits_for() const {
+  return fmt::format("worker {}, event {} of {}: {}", self_, fed_, items_.size(), describe_item(items_[fed_]));
+}
+
+// ---- what it consumed, in order
+
+bool ReplayWorker::feed(const Started& event) {
+  host_.start(event.step);
+  return true;
+}
+
+bool ReplayWorker::feed(const BucketReady& event) {
+  require_computing("a bucket became ready");
+  if (event.bucket != 0) diverge(fed_, "a step has fewer buckets than in the recording");
+  return compute_step(true);
+}
+
+bool ReplayWorker::feed(const StepDone&) {
+  require_computing("a step ended");
+  if (!computed_ && !compute_step(false)) return false;
+  computed_ = false;
+  const auto& plan = segment_.plan();
+  const auto position = lease_.epoch_position;
+  host_.step_done(position,
+                  nn::optimizer_step(plan.settings->train, position, static_cast<double>(plan.settings->run.epochs),
+                                     static_cast<int>(plan.workers)));
+  return true;
+}
+
+bool ReplayWorker::feed(const Stopped&) {
+  require_computing("the worker stopped");
+  host_.stop();
+  return true;
+}
+
+bool ReplayWorker::feed(const Replied& event) {
+  const auto reply = replies_.extract({event.exchange, event.shard});
+  if (reply.empty()) return false;
+  const auto asked = asked_.find(event.exchange);
+  if (asked->second.slot == kParams) memory_.replica().parameters_written();
+  if (--asked->second.parts_left == 0) asked_.erase(asked);
+  host_.replied(reply.mapped());
+  return true;
+}
+
+/// Of an exchange with shards it follows from the last answer; of a collective it is what the port says.
+bool ReplayWorker::feed(const ExchangeDone& event) {
+  const auto joined = joined_.find(event.exchange);
+  if (joined == joined_.end()) return true;
+  if (!segment_.collectives().take_done(self_, event.exchange)) return false;
+  if (joined->second == kParams) memory_.replica().parameters_written();
+  joined_.erase(joined);
+  host_.reduced(event.exchange, core::Duration{0});
+  return true;
+}
+
+bool ReplayWorker::feed(const PeerMail& event) {
+  auto& letters = letters_[event.from];
+  if (letters.empty()) return false;
+  auto letter = std::move(letters.front());
+  letters.pop_front();
+  memory_.mount(event.slot, std::move(letter.vector));
+  host_.peer_mail({.from = event.from, .weight = letter.weight, .slot = event.slot});
+  return true;
+}
+
+/// The host says it by itself: send() has looked ahead.
+bool ReplayWorker::feed(const SendSkipped&) { return true; }
+
+bool ReplayWorker::feed(const MembershipChanged& event) {
+  host_.membership_changed(event.membership);
+  return true;
+}
+
+bool ReplayWorker::feed(const DeadlinePassed& event) {
+  host_.deadline_passed(event.id);
+  return true;
+}
+
+void ReplayWorker::consumed(const WorkerEvent& event) {
+  if (consumed_ >= items_.size()) {
+    if (segment_.recording().complete) diverge(consumed_, describe(event) + " follows, but the recording ends here");
+    return;  // a recording that was cut off has lost it
+  }
+  const auto* recorded = std::get_if<WorkerEvent>(&items_[consumed_]);
+  auto expected = recorded ? *recorded : WorkerEvent{};
+  if (recorded && !segment_.options().same_numbers) {
+    const auto* now = std::get_if<StepDone>(&event);
+    auto* then = std::get_if<StepDone>(&expected);
+    if (now && then) then->optimizer = now->optimizer;
+  }
+  if (!recorded || !(expected == event)) {
+    diverge(consumed_, fmt::format("the replay says {}; the recording says {}", describe(event),
+                                   describe_item(items_[consumed_])));
+  }
+  ++consumed_;
+}
+
+// ---- steps
+
+/// Takes the step's batch and computes its gradients. False: the recording does not say which batch.
+bool ReplayWorker::compute_step(bool tell_buckets) {
+  while (next_step_ < wants_step_ && next_lease_ < leases_.size()) {
+    ++next_step_;
+    ++next_lease_;
+  }
+  if (next_lease_ == leases_.size()) return false;
+  lease_ = leases_[next_lease_++];
+  ++next_step_;
+  if (auto built = segment_.plan().source.train->build(lease_, images_, labels_); !built) {
+    segment_.fail(built.error());
+    return false;
+  }
+  auto result = memory_.replica().step(
+      {.images = images_, .labels = labels_, .lease = lease_.index, .count = lease_.count}, [&](int bucket) {
+        if (tell_buckets) host_.bucket_ready(bucket);
+      });
+  if (!result) {
+    segment_.fail(result.error());
+    return false;
+  }
+  computed_ = true;
+  ++progress_.steps;
+  progress_.samples += static_cast<std::uint64_t>(result->samples);
+  progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
+  progress_.loss_sum += result->loss * static_cast<double>(result->samples);
+  progress_.top1 += static_cast<std::uint64_t>(result->top1);
+  return true;
+}
+
+// ---- exchanges
+
+void ReplayWorker::send(const ShardRequest& request) {
+  auto& asked = asked_.try_emplace(request.request.exchange, Asked{request.slot}).first->second;
+  ++asked.parts_left;
+  auto slice = memory_.lend(request.slot, request.shard);
+  progress_.bytes += slice.data.size_bytes() * (request.request.kind == Transfer::push_pull ? 2 : 1);
+  segment_.server(request.shard).sent(request.request, std::move(slice));
+}
+
+void ReplayWorker::answered(const ShardReply& reply) {
+  replies_.insert_or_assign({reply.exchange, reply.shard}, reply);
+}
+
+void ReplayWorker::reduce(Step step, const Reduce& reduce) {
+  collective(step, reduce.id, {.group = reduce.group, .op = reduce.op}, reduce.slot, reduce.bucket);
+}
+
+void ReplayWorker::broadcast(Step step, const Broadcast& broadcast) {
+  collective(step, broadcast.id, {.group = broadcast.group, .broadcast = true, .root = broadcast.root}, broadcast.slot,
+             -1);
+}
+
+void ReplayWorker::collective(Step step, ExchangeId id, Collectives::Task task, Slot slot, int bucket) {
+  if (task.group.empty()) task.group = host_.membership().workers;
+  auto part = memory_.view(slot);
+  if (bucket >= 0) {
+    const auto& range = memory_.replica().buckets()[static_cast<std::size_t>(bucket)];
+    part = part.subspan(range.offset, range.count);
+  }
+  const auto ranks = task.group.size();
+  progress_.bytes += part.size_bytes() * 2 * (ranks - 1) / ranks;
+  joined_.emplace(id, slot);
+  segment_.collectives().join(self_, step, id, std::move(task), part);
+}
+
+/// Whether there was credit is in the recording: a send that was skipped is told before the next step's end.
+bool ReplayWorker::send(const SendPeer& message) {
+  for (auto i = consumed_; i < items_.size(); ++i) {
+    const auto* event = std::get_if<WorkerEvent>(&items_[i]);
+    if (!event) continue;
+    if (std::holds_alternative<StepDone>(*event) || std::holds_alternative<Stopped>(*event)) break;
+    const auto* skipped = std::get_if<SendSkipped>(event);
+    if (skipped && skipped->to == message.to && skips_told_.insert(i).second) return false;
+  }
+  const auto from = memory_.view(message.slot);
+  auto copy = core::Buffer::allocate(*segment_.options().memory, from.size());
+  if (!copy) throw std::bad_alloc();
+  segment_.kernels().copy(copy->view(), from);
+  progress_.bytes += from.size_bytes();
+  const auto owner = std::make_shared<core::Buffer>(std::move(*copy));
+  segment_.worker(message.to).letter(self_, message.weight, {owner->view(), owner});
+  return true;
+}
+
+void ReplayWorker::letter(WorkerId from, double weight, experiment::Lent vector) {
+  letters_[from].push_back({weight, std::move(vector)});
+}
+
+// ---- accounts
+
+experiment::WorkerProgress ReplayWorker::progress() const {
+  auto progress = progress_;
+  experiment::take(progress, host_.totals());
+  return progress;
+}
+
+void ReplayWorker::diverge(std::size_t item, const std::string& what) const {
+  throw Diverged(fmt::format("{}: worker {}, event {}: {}", segment_.recording().path, self_, item, what));
+}
+
+void ReplayWorker::require_computing(const char* what) const {
+  if (!host_.computing())
+    diverge(fed_, fmt::format("in the recording {} here; in the replay the worker was not told to compute", what));
+}
+
+}  // namespace troupe::replay
