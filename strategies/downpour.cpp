@@ -115,7 +115,10 @@ class Downpour final : public Strategy {
         optimizer_name_(std::move(optimizer_name)),
         staleness_aware_(staleness_aware) {}
   Needs needs() const override {
-    Needs needs{.servers = true, .model = ModelHome::center, .worker_state = WorkerState::discarded};
+    Needs needs{.servers = true,
+                .model = ModelHome::center,
+                .worker_state = WorkerState::discarded,
+                .periods = {{"strategy.n_push", rule_.n_push}, {"strategy.n_fetch", rule_.n_fetch}}};
     if (rule_.sum() == kAcc) needs.worker_slots.push_back(kAcc);
     if (rule_.overlap) needs.worker_slots.insert(needs.worker_slots.end(), {staged(0), staged(1)});
     if (optimizer_ && core::state_slots(optimizer_->kind) > 0) {

@@ -91,7 +91,8 @@ class Easgd final : public Strategy {
     return {.servers = true,
             .model = ModelHome::center,
             .worker_state = WorkerState::discarded,
-            .worker_slots = overlap_ == Overlap::off ? std::vector<Slot>{} : std::vector<Slot>{staged(0)}};
+            .worker_slots = overlap_ == Overlap::off ? std::vector<Slot>{} : std::vector<Slot>{staged(0)},
+            .periods = {{"strategy.tau", tau_}}};
   }
   std::unique_ptr<WorkerHalf> worker() const override {
     return std::make_unique<EasgdWorker>(tau_, overlap_, gradient_);

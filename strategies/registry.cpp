@@ -44,7 +44,25 @@ core::Result<std::unique_ptr<Strategy>> make(const core::Config& config, const C
   const auto* row = find(name);
   if (!row)
     return core::fail(core::Errc::config, config.where("strategy.name") + ": no strategy is called \"" + name + "\"");
-  return row->make(config, company);
+  if (company.workers == 0)
+    return core::fail(core::Errc::config,
+                      config.where("strategy.name") + ": a strategy needs at least one worker: cluster.workers is 0");
+  auto strategy = row->make(config, company);
+  if (strategy && (*strategy)->needs().servers && company.servers == 0)
+    return core::fail(core::Errc::config, config.where("strategy.name") + ": strategy.name = \"" + name +
+                                              "\" keeps its model on servers: cluster.servers is 0");
+  return strategy;
+}
+
+std::vector<std::string> warnings(const core::Config& config, const Needs& needs, Step steps_per_worker) {
+  std::vector<std::string> lines;
+  for (const auto& [key, steps] : needs.periods) {
+    if (steps <= steps_per_worker) continue;
+    lines.push_back(config.where(key) + ": " + key + " = " + std::to_string(steps) +
+                    " is longer than the run: a worker takes " + std::to_string(steps_per_worker) +
+                    " steps, so that it trains alone until the end");
+  }
+  return lines;
 }
 
 }  // namespace troupe::strategies

@@ -20,7 +20,10 @@ struct StrategyConfig {
 /// Adds strategy.name and every strategy's options, scoped by its name.
 void add_options(core::Schema& schema);
 
-/// The strategy that `config` names, checked against the company.
+/// The strategy that `config` names, checked against the company: Errc::config when it lacks workers or servers.
 [[nodiscard]] core::Result<std::unique_ptr<Strategy>> make(const core::Config& config, const Company& company);
+
+/// What the company may do and hardly means, a line each, once the run's length is known: periods longer than the run.
+[[nodiscard]] std::vector<std::string> warnings(const core::Config& config, const Needs& needs, Step steps_per_worker);
 
 }  // namespace troupe::strategies

@@ -129,7 +129,11 @@ class Ssp final : public Strategy {
  public:
   explicit Ssp(const SspRule& rule) : rule_(rule) {}
   Needs needs() const override {
-    Needs needs{.servers = true, .in_step = true, .model = ModelHome::center, .worker_state = WorkerState::discarded};
+    Needs needs{.servers = true,
+                .in_step = true,
+                .model = ModelHome::center,
+                .worker_state = WorkerState::discarded,
+                .periods = {{"strategy.steps_per_clock", rule_.steps_per_clock}}};
     if (rule_.sum() == kAcc) needs.worker_slots.push_back(kAcc);
     if (rule_.overlap) needs.worker_slots.push_back(staged(0));
     return needs;

@@ -35,6 +35,12 @@ enum class WorkerState : std::uint8_t {
   discarded,   ///< on resume workers join anew with the centre's parameters and fresh optimizer state
 };
 
+/// Something that a worker does every so many of its local steps, and the option that says how many.
+struct Period {
+  std::string key;
+  Step steps = 1;
+};
+
 /// Which ports and slots the halves use; asked once, when the company is put together.
 struct Needs {
   bool servers = false;
@@ -48,6 +54,7 @@ struct Needs {
   std::uint8_t server_states = 0;    ///< state vectors per shard
   std::string
       server_state_of{};  ///< whose rule understands them ("adam"): only the same takes them up; empty: mere scratch
+  std::vector<Period> periods{};  ///< of exchanges: one that is longer than the run never comes (warnings())
 };
 
 /// One strategy with its options, for one run. Immutable; makes as many halves as there are members.

@@ -63,7 +63,8 @@ class SyncEasgd final : public Strategy {
             .in_step = true,
             .model = ModelHome::center,
             .worker_state = WorkerState::discarded,
-            .server_states = 1};
+            .server_states = 1,
+            .periods = {{"strategy.tau", tau_}}};
   }
   std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<SyncEasgdWorker>(tau_); }
   std::unique_ptr<ServerHalf> server() const override { return std::make_unique<SyncEasgdServer>(alpha_); }

@@ -43,6 +43,37 @@ TEST(Registry, AnUnknownNameIsRefusedWithTheNamesThereAre) {
       << strategy.error().message;
 }
 
+TEST(Registry, ACompanyWithoutWorkersOrTheServersItNeedsIsRefused) {
+  for (const auto& row : registry()) {
+    const auto text = "[strategy]\nname = \"" + row.name + "\"\n";
+    const core::OptimizerStep optimizer{.kind = core::OptimizerKind::nesterov};
+    const auto nobody = try_make(text, {.workers = 0, .optimizer = optimizer});
+    ASSERT_FALSE(nobody) << row.name;
+    EXPECT_EQ(nobody.error().code, core::Errc::config);
+    EXPECT_NE(nobody.error().message.find("cluster.workers"), std::string::npos) << nobody.error().message;
+    const auto alone = try_make(text, {.workers = 2, .servers = 0, .optimizer = optimizer});
+    if (alone) {
+      EXPECT_FALSE((*alone)->needs().servers) << row.name;
+    } else {
+      EXPECT_EQ(alone.error().code, core::Errc::config);
+      EXPECT_NE(alone.error().message.find("cluster.servers"), std::string::npos) << alone.error().message;
+    }
+  }
+}
+
+TEST(Registry, APeriodLongerThanTheRunIsWarnedOf) {
+  core::Schema schema;
+  add_options(schema);
+  const auto config =
+      core::Config::parse(schema, "[strategy]\nname = \"downpour\"\nn_push = 30\n", "test.toml", {}).value();
+  const auto needs = make(config, {.workers = 2}).value()->needs();
+  EXPECT_EQ(warnings(config, needs, 30), std::vector<std::string>{});
+  EXPECT_EQ(warnings(config, needs, 29),
+            std::vector<std::string>{"test.toml:3: strategy.n_push = 30 is longer than the run: a worker takes 29 "
+                                     "steps, so that it trains alone until the end"});
+  EXPECT_EQ(warnings(config, needs, 0).size(), 2U) << "n_fetch, too";
+}
+
 TEST(Registry, WithoutANameItIsBsp) { EXPECT_TRUE(made("")->needs().group); }
 
 /// Changing strategy.name is all that it takes to change strategy: options of the others stay where they are, checked but unused.
