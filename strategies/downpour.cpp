@@ -66,6 +66,12 @@ void DownpourWorker::on(const Stopped& event, const WorkerContext&, WorkerAction
   if (summed_ > 0 && !pushing_) push(event.step, then);
 }
 
+std::string DownpourWorker::state() const { return write_state({{"summed", summed_}, {"stopped", stopped_}}); }
+
+core::Result<void> DownpourWorker::restore(const std::string& text) {
+  return read_state(text, {{"summed", &summed_}, {"stopped", &stopped_}});
+}
+
 // ---- server half
 
 void DownpourServer::on(const Request& request, const ServerContext& context, ServerActions& then) {

@@ -43,6 +43,8 @@ class DownpourWorker final : public WorkerHalf {
   void on(const StepDone& event, const WorkerContext& context, WorkerActions& then) override;
   void on(const Stopped& event, const WorkerContext& context, WorkerActions& then) override;
   void on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) override;
+  [[nodiscard]] std::string state() const override;
+  [[nodiscard]] core::Result<void> restore(const std::string& text) override;
 
  private:
   void push(Step step, WorkerActions& then);

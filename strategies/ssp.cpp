@@ -80,6 +80,14 @@ void SspWorker::on(const Stopped& event, const WorkerContext&, WorkerActions& th
   if (summed_ > 0 && !pushing_) push(event.step, then);
 }
 
+std::string SspWorker::state() const {
+  return write_state({{"read_clock", read_clock_}, {"summed", summed_}, {"stopped", stopped_}});
+}
+
+core::Result<void> SspWorker::restore(const std::string& text) {
+  return read_state(text, {{"read_clock", &read_clock_}, {"summed", &summed_}, {"stopped", &stopped_}});
+}
+
 // ---- server half
 
 void SspServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
@@ -110,6 +118,10 @@ void SspServer::release(const Membership& membership, ServerActions& then) {
     return true;
   });
 }
+
+std::string SspServer::state() const { return write_state({{"clocks", clocks_}}); }
+
+core::Result<void> SspServer::restore(const std::string& text) { return read_state(text, {{"clocks", &clocks_}}); }
 
 // ---- options
 

@@ -40,6 +40,8 @@ class SspWorker final : public WorkerHalf {
   void on(const Stopped& event, const WorkerContext& context, WorkerActions& then) override;
   void on(const Replied& event, const WorkerContext& context, WorkerActions& then) override;
   void on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) override;
+  [[nodiscard]] std::string state() const override;
+  [[nodiscard]] core::Result<void> restore(const std::string& text) override;
 
  private:
   void end_clock(Step steps, WorkerActions& then);
@@ -60,6 +62,8 @@ class SspServer final : public ServerHalf {
   explicit SspServer(const SspRule& rule) noexcept : rule_(rule) {}
   void on(const Request& request, const ServerContext& context, ServerActions& then) override;
   void on(const MembershipChanged& event, const ServerContext& context, ServerActions& then) override;
+  [[nodiscard]] std::string state() const override;
+  [[nodiscard]] core::Result<void> restore(const std::string& text) override;
 
  private:
   void release(const Membership& membership, ServerActions& then);

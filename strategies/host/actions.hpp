@@ -18,11 +18,13 @@ namespace troupe::strategies {
 /// only). A worker computes only when told so: this one rule expresses waiting and overlap.
 struct Compute {
   std::optional<Step> to{};
+  bool operator==(const Compute&) const = default;
 };
 /// Run a kernel on the worker's own slots, now: on the whole vectors, or on the slices that `shards` cut from them.
 struct ApplyLocal {
   KernelCall call;
   Shards shards{};
+  bool operator==(const ApplyLocal&) const = default;
 };
 /// Exchange `slot` with shards: it belongs to them until ExchangeDone{id}. In shared memory that is a loan, worked on in
 /// place. So a half that waits names params themselves, and a half that computes meanwhile names a staged copy.
@@ -31,6 +33,7 @@ struct Exchange {
   Transfer kind = Transfer::push_pull;
   Slot slot = kParams;
   Shards shards{};
+  bool operator==(const Exchange&) const = default;
 };
 enum class ReduceOp : std::uint8_t { sum, mean };
 /// Workers that reduce together; empty means every member.
@@ -43,6 +46,7 @@ struct Reduce {
   int bucket = -1;
   ReduceOp op = ReduceOp::mean;
   Group group;
+  bool operator==(const Reduce&) const = default;
 };
 /// Replace `slot` in every member of the group by root's.
 struct Broadcast {
@@ -50,19 +54,24 @@ struct Broadcast {
   Slot slot = kParams;
   WorkerId root = 0;
   Group group;
+  bool operator==(const Broadcast&) const = default;
 };
 /// Send a copy of `slot` with `weight`; never waits. Without credit the port says so at once (PeerPort::send).
 struct SendPeer {
   WorkerId to = 0;
   Slot slot = kParams;
   double weight = 0;
+  bool operator==(const SendPeer&) const = default;
 };
 struct SetDeadline {
   DeadlineId id = 0;
   Duration after{0};
+  bool operator==(const SetDeadline&) const = default;
 };
 /// An exchange fell due and was left out, because the one before is still in flight. Counted.
-struct Skip {};
+struct Skip {
+  bool operator==(const Skip&) const = default;
+};
 
 using WorkerAction = std::variant<Compute, ApplyLocal, Exchange, Reduce, Broadcast, SendPeer, SetDeadline, Skip>;
 
@@ -105,20 +114,24 @@ class WorkerActions {
 struct Apply {
   KernelCall call;
   std::vector<RequestId> requests;
+  bool operator==(const Apply&) const = default;
 };
 /// Answer: the payload goes back as it is now.
 struct Reply {
   RequestId request = 0;
   Step min_clock = 0;
+  bool operator==(const Reply&) const = default;
 };
 /// Keep the request for a later Reply or Drop.
 struct Hold {
   RequestId request = 0;
+  bool operator==(const Hold&) const = default;
 };
 /// Give the payload back unused. Counted, with the reason.
 struct Drop {
   RequestId request = 0;
   std::string why;
+  bool operator==(const Drop&) const = default;
 };
 
 using ServerAction = std::variant<Apply, Reply, Hold, Drop, SetDeadline>;

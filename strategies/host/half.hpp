@@ -8,6 +8,7 @@
 #include "core/random.hpp"
 #include "strategies/host/actions.hpp"
 #include "strategies/host/events.hpp"
+#include "strategies/host/state_text.hpp"
 
 namespace troupe::strategies {
 
@@ -46,10 +47,12 @@ class WorkerHalf {
   /// a_i, this worker's share of the model (ModelHome::weighted): asked between two steps, 1 where all are equal.
   [[nodiscard]] virtual double weight() const noexcept { return 1; }
 
-  /// The half's own memory as compact text, for a journal segment's start state and a checkpoint; restore() takes it back.
-  /// Both are called between two steps with nothing in flight. Halves without memory say nothing.
+  /// The half's own memory as compact text, for a journal segment's start state and a checkpoint. Asked when a step has been
+  /// ordered or there are no more, and nothing is in flight: what matters only in between need not be in it. Halves without
+  /// memory say nothing.
   [[nodiscard]] virtual std::string state() const { return {}; }
-  [[nodiscard]] virtual core::Result<void> restore(const std::string&) { return {}; }
+  /// Makes a fresh half go on as the one that said `text` would. Errc::corrupt when no half of this kind ever said it.
+  [[nodiscard]] virtual core::Result<void> restore(const std::string& text) { return read_state(text, {}); }
 };
 
 class ServerHalf {
@@ -59,8 +62,9 @@ class ServerHalf {
   virtual void on(const MembershipChanged&, const ServerContext&, ServerActions&) {}
   virtual void on(const DeadlinePassed&, const ServerContext&, ServerActions&) {}
 
+  /// As a worker half's. Asked when no request is held.
   [[nodiscard]] virtual std::string state() const { return {}; }
-  [[nodiscard]] virtual core::Result<void> restore(const std::string&) { return {}; }
+  [[nodiscard]] virtual core::Result<void> restore(const std::string& text) { return read_state(text, {}); }
 };
 
 }  // namespace troupe::strategies

@@ -33,6 +33,7 @@ struct KernelCall {
   float a = 0;
   float b = 0;
   core::OptimizerStep optimizer{};
+  bool operator==(const KernelCall&) const = default;
 };
 
 [[nodiscard]] KernelCall fill(Slot y, float value);                    ///< y ← value

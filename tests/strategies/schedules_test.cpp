@@ -7,9 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
-#include "tests/strategies/made.hpp"
 #include "tests/strategies/prototypes.hpp"
-#include "tests/strategies/virtual_cluster.hpp"
+#include "tests/strategies/variants.hpp"
 
 namespace troupe::strategies {
 namespace {
@@ -19,52 +18,7 @@ using simulated::Cluster;
 using simulated::ClusterOptions;
 using simulated::Delays;
 
-/// Each registered strategy with the options that change what its halves do. A new strategy adds its lines here.
-const std::multimap<std::string, std::string>& variants() {
-  static const std::multimap<std::string, std::string> all{
-      {"bsp", "combine = \"gradients\""},
-      {"bsp", "combine = \"updates\""},
-      {"bsp", "combine = \"weights\""},
-      {"bsp", "combine = \"weights\"\naverage_momentum = true"},
-      {"easgd", "tau = 1"},
-      {"easgd", "tau = 3\nalpha_worker = 0.9\nalpha_server = 0.1"},
-      {"easgd", "tau = 1\noverlap = \"skip\""},
-      {"easgd", "tau = 2\noverlap = \"wait\"\nbeta = 0.9"},
-      {"eamsgd", "tau = 2"},
-      {"eamsgd", "tau = 1\noverlap = \"wait\""},
-      {"sync_easgd", "tau = 2"},
-      {"downpour", ""},
-      {"downpour", "n_push = 2\nn_fetch = 3\nstaleness_aware = true"},
-      {"downpour", "n_push = 3\noverlap = \"skip\""},
-      {"downpour", "server_optimizer = \"adam\"\nn_push = 2\noverlap = \"skip\""},
-      {"downpour", "server_optimizer = \"adagrad\""},
-      {"ssp", "s = 0"},
-      {"ssp", "s = 2\nsteps_per_clock = 3"},
-      {"ssp", "s = 1\noverlap = \"wait\""},
-  };
-  return all;
-}
-
 constexpr std::uint64_t kSchedules = 50;  // for each variant
-
-core::OptimizerStep optimizer_for(const std::string& strategy, const core::OptimizerStep& other) {
-  if (strategy != "eamsgd") return other;
-  return {.kind = core::OptimizerKind::nesterov, .lr = 0.02F, .momentum = 0.8F};
-}
-
-ClusterOptions random_options(std::uint64_t seed) {
-  core::Random random{seed, core::Purpose::test, 0};
-  ClusterOptions options;
-  options.workers = static_cast<std::uint32_t>(1 + random.below(5));
-  options.servers = static_cast<std::uint32_t>(1 + random.below(4));
-  options.steps = 1 + random.below(12);
-  options.seed = seed;
-  options.delays = random.below(3) == 0 ? Delays::even : Delays::extreme;
-  options.buckets = static_cast<int>(random.below(4));
-  if (random.below(2) == 0) options.optimizer = {.kind = core::OptimizerKind::momentum, .lr = 0.02F, .momentum = 0.9F};
-  for (std::uint32_t w = 0; w < options.workers; ++w) options.slowdown.push_back(random.uniform(0.5, 4));
-  return options;
-}
 
 /// Runs it, checks what any run must keep, and returns its trace's hash.
 std::uint64_t checked_run(const Strategy& strategy, const ClusterOptions& options) {
@@ -109,46 +63,41 @@ void expect_sound(const Strategy& strategy, ClusterOptions options) {
 }
 
 TEST(Schedules, EveryRegisteredStrategyHasVariantsHere) {
-  for (const auto& row : registry()) EXPECT_GT(variants().count(row.name), 0U) << row.name;
+  std::set<std::string> names;
+  for (const auto& variant : variants()) names.insert(variant.name);
+  for (const auto& row : registry()) EXPECT_TRUE(names.contains(row.name)) << row.name;
 }
 
 TEST(Schedules, EveryVariantIsSoundUnderEverySchedule) {
-  for (const auto& [name, options] : variants()) {
+  for (const auto& variant : variants()) {
     for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
-      SCOPED_TRACE(name + ", " + options + ", seed " + std::to_string(seed));
-      auto company = random_options(seed);
-      company.optimizer = optimizer_for(name, company.optimizer);
-      expect_sound(*made("[strategy]\nname = \"" + name + "\"\n" + options,
-                         {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer}),
-                   company);
+      SCOPED_TRACE(variant.text() + ", seed " + std::to_string(seed));
+      const auto company = random_company(variant, seed);
+      expect_sound(*made_for(variant, company), company);
       if (HasFailure()) return;  // one schedule is enough to look at
     }
   }
 }
 
 TEST(Schedules, AnotherSeedIsAnotherRun) {
-  for (const auto& [name, options] : variants()) {
+  for (const auto& variant : variants()) {
     std::set<std::uint64_t> hashes;
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
-      const auto optimizer = optimizer_for(name, {.lr = 0.05F});
-      hashes.insert(
-          checked_run(*made("[strategy]\nname = \"" + name + "\"\n" + options, {.workers = 2, .optimizer = optimizer}),
-                      {.seed = seed, .optimizer = optimizer}));
+      const auto company = fitted(variant, {.workers = 2, .seed = seed});
+      hashes.insert(checked_run(*made_for(variant, company), company));
     }
-    EXPECT_EQ(hashes.size(), 3U) << name;
+    EXPECT_EQ(hashes.size(), 3U) << variant.text();
   }
 }
 
 TEST(Schedules, AsynchronousStrategiesSurviveALossAtAnyMoment) {
-  for (const auto& [name, options] : variants()) {
+  for (const auto& variant : variants()) {
     for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
-      ClusterOptions company{
-          .workers = 4, .servers = 2, .seed = seed, .delays = seed % 2 ? Delays::even : Delays::extreme};
-      company.optimizer = optimizer_for(name, company.optimizer);
-      const auto strategy = made("[strategy]\nname = \"" + name + "\"\n" + options,
-                                 {.workers = 4, .servers = 2, .optimizer = company.optimizer});
+      auto company = fitted(
+          variant, {.workers = 4, .servers = 2, .seed = seed, .delays = seed % 2 ? Delays::even : Delays::extreme});
+      const auto strategy = made_for(variant, company);
       if (strategy->needs().group) continue;
-      SCOPED_TRACE(name + ", " + options + ", seed " + std::to_string(seed));
+      SCOPED_TRACE(variant.text() + ", seed " + std::to_string(seed));
       core::Random random{seed, core::Purpose::test, 1};
       company.losses = {{static_cast<WorkerId>(random.below(4)), std::chrono::microseconds(random.below(30'000))}};
       for (const auto carriage : {Carriage::in_place, Carriage::carried}) {
@@ -167,7 +116,7 @@ TEST(Schedules, StaleSynchronousHoldsPullsAndNeverExceedsItsBound) {
   std::uint64_t held = 0;
   for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
     SCOPED_TRACE(seed);
-    auto company = random_options(seed);
+    auto company = random_company({}, seed);
     const Step bound = seed % 4;
     const prototypes::Ssp strategy(company.workers, bound);
     expect_sound(strategy, company);
@@ -204,7 +153,7 @@ TEST(Schedules, GossipKeepsItsWeightWhateverIsSkippedInFlightOrLost) {
   double lost = 0;
   for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
     SCOPED_TRACE(seed);
-    auto company = random_options(seed);
+    auto company = random_company({}, seed);
     const prototypes::Gossip strategy(company.workers);
     expect_sound(strategy, company);
     const bool with_loss = seed % 2 == 0 && company.workers > 1;

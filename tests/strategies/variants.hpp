@@ -1,0 +1,77 @@
+/// Every strategy in every way of working, and random companies for them: for tests of what all must keep.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/random.hpp"
+#include "tests/strategies/made.hpp"
+#include "tests/strategies/virtual_cluster.hpp"
+
+namespace troupe::strategies {
+
+struct Variant {
+  std::string name;
+  std::string options;
+  std::uint32_t least_workers = 1;
+  std::uint32_t least_servers = 1;
+  [[nodiscard]] std::string text() const { return name + ", " + options; }
+};
+
+/// Each registered strategy with the options that change what its halves do. A new strategy adds its lines here.
+inline const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all{
+      {"bsp", "combine = \"gradients\""},
+      {"bsp", "combine = \"updates\""},
+      {"bsp", "combine = \"weights\""},
+      {"bsp", "combine = \"weights\"\naverage_momentum = true"},
+      {"easgd", "tau = 1"},
+      {"easgd", "tau = 3\nalpha_worker = 0.9\nalpha_server = 0.1"},
+      {"easgd", "tau = 1\noverlap = \"skip\""},
+      {"easgd", "tau = 2\noverlap = \"wait\"\nbeta = 0.9"},
+      {"eamsgd", "tau = 2"},
+      {"eamsgd", "tau = 1\noverlap = \"wait\""},
+      {"sync_easgd", "tau = 2"},
+      {"downpour", ""},
+      {"downpour", "n_push = 2\nn_fetch = 3\nstaleness_aware = true"},
+      {"downpour", "n_push = 3\noverlap = \"skip\""},
+      {"downpour", "server_optimizer = \"adam\"\nn_push = 2\noverlap = \"skip\""},
+      {"downpour", "server_optimizer = \"adagrad\""},
+      {"ssp", "s = 0"},
+      {"ssp", "s = 2\nsteps_per_clock = 3"},
+      {"ssp", "s = 1\noverlap = \"wait\""},
+  };
+  return all;
+}
+
+/// `company` as the variant insists on it: its optimizer, and enough members.
+inline simulated::ClusterOptions fitted(const Variant& variant, simulated::ClusterOptions company) {
+  if (variant.name == "eamsgd")
+    company.optimizer = {.kind = core::OptimizerKind::nesterov, .lr = 0.02F, .momentum = 0.8F};
+  company.workers = std::max(company.workers, variant.least_workers);
+  company.servers = std::max(company.servers, variant.least_servers);
+  return company;
+}
+
+/// 1 to 5 workers of unequal speed, 1 to 4 shards, 1 to 12 steps: a pure function of the seed, but for what the variant needs.
+inline simulated::ClusterOptions random_company(const Variant& variant, std::uint64_t seed) {
+  core::Random random{seed, core::Purpose::test, 0};
+  simulated::ClusterOptions options;
+  options.workers = static_cast<std::uint32_t>(1 + random.below(5));
+  options.servers = static_cast<std::uint32_t>(1 + random.below(4));
+  options.steps = 1 + random.below(12);
+  options.seed = seed;
+  options.delays = random.below(3) == 0 ? simulated::Delays::even : simulated::Delays::extreme;
+  options.buckets = static_cast<int>(random.below(4));
+  if (random.below(2) == 0) options.optimizer = {.kind = core::OptimizerKind::momentum, .lr = 0.02F, .momentum = 0.9F};
+  for (std::uint32_t w = 0; w < options.workers; ++w) options.slowdown.push_back(random.uniform(0.5, 4));
+  return fitted(variant, options);
+}
+
+inline std::unique_ptr<Strategy> made_for(const Variant& variant, const simulated::ClusterOptions& company) {
+  return made("[strategy]\nname = \"" + variant.name + "\"\n" + variant.options,
+              {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer});
+}
+
+}  // namespace troupe::strategies
