@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
-#include "tests/strategies/prototypes.hpp"
 #include "tests/strategies/variants.hpp"
 
 namespace troupe::strategies {
@@ -108,72 +107,6 @@ TEST(Schedules, AsynchronousStrategiesSurviveALossAtAnyMoment) {
       }
     }
   }
-}
-
-// ---- what the registered strategies do not use yet
-
-TEST(Schedules, StaleSynchronousHoldsPullsAndNeverExceedsItsBound) {
-  std::uint64_t held = 0;
-  for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
-    SCOPED_TRACE(seed);
-    auto company = random_company({}, seed);
-    const Step bound = seed % 4;
-    const prototypes::Ssp strategy(company.workers, bound);
-    expect_sound(strategy, company);
-    Cluster cluster(strategy, company);
-    cluster.run();
-    std::map<WorkerId, Step> steps;
-    for (const auto& [worker, event] : cluster.trace().worker_events()) {
-      const auto* replied = std::get_if<Replied>(&event);
-      if (std::holds_alternative<StepDone>(event)) ++steps[worker];
-      if (replied && replied->exchange % 2 == 1 && steps[worker] > replied->min_clock) {
-        EXPECT_LE(steps[worker] - replied->min_clock, bound);
-      }
-    }
-    for (WorkerId w = 0; w < company.workers; ++w) held += cluster.worker(w).host().totals().wait.count() > 0 ? 1 : 0;
-    if (HasFailure()) return;
-  }
-  EXPECT_GT(held, kSchedules) << "hardly anyone ever waited: this tests nothing";
-}
-
-TEST(Schedules, StaleSynchronousGoesOnWithoutALostMember) {
-  for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
-    ClusterOptions company{.workers = 4,
-                           .servers = 2,
-                           .seed = seed,
-                           .delays = Delays::extreme,
-                           .losses = {{2, std::chrono::milliseconds(9)}}};
-    Cluster cluster(prototypes::Ssp(4, 1), company);
-    ASSERT_NO_THROW(cluster.run()) << seed;
-  }
-}
-
-TEST(Schedules, GossipKeepsItsWeightWhateverIsSkippedInFlightOrLost) {
-  std::uint64_t skipped = 0;
-  double lost = 0;
-  for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
-    SCOPED_TRACE(seed);
-    auto company = random_company({}, seed);
-    const prototypes::Gossip strategy(company.workers);
-    expect_sound(strategy, company);
-    const bool with_loss = seed % 2 == 0 && company.workers > 1;
-    if (with_loss) company.losses = {{0, std::chrono::milliseconds(5)}};
-    Cluster cluster(strategy, company);
-    cluster.run();
-    double sum = cluster.lost_weight();
-    for (WorkerId w = 0; w < company.workers; ++w) {
-      const auto& half = dynamic_cast<const prototypes::GossipWorker&>(cluster.worker(w).host().half());
-      sum += half.weight();
-      skipped += cluster.worker(w).host().totals().skipped;
-    }
-    lost += cluster.lost_weight();
-    // A lost worker's half still has what it had, or had not yet been told to be skipped or mixed in.
-    EXPECT_LE(sum, 1 + 1e-12);
-    EXPECT_GE(sum, with_loss ? 0 : 1 - 1e-12);
-    if (HasFailure()) return;
-  }
-  EXPECT_GT(skipped, 0U) << "no send ever lacked credit: this tests nothing";
-  EXPECT_GT(lost, 0.0) << "no mail was ever lost: this tests nothing";
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ inline const std::vector<Variant>& variants() {
       {"ssp", "s = 0"},
       {"ssp", "s = 2\nsteps_per_clock = 3"},
       {"ssp", "s = 1\noverlap = \"wait\""},
+      {"gossip", "p = 0.5"},
+      {"gossip", "p = 1"},
   };
   return all;
 }

@@ -37,6 +37,7 @@ Cluster::Cluster(const Strategy& strategy, ClusterOptions options)
 void Cluster::run() {
   while (queue_.run_next()) {
     if (queue_.performed() > kTooManyEvents) throw Violation("the company does not come to rest");
+    if (options_.after_event) options_.after_event(*this);
   }
   require_rest();
   for (const auto& worker : workers_) trace_.result(worker->params());
@@ -63,6 +64,12 @@ std::vector<float> Cluster::center() const {
   std::vector<float> all;
   for (const auto& server : servers_) all.insert(all.end(), server->center().begin(), server->center().end());
   return all;
+}
+
+double Cluster::weight() const noexcept {
+  double sum = mail_weight_ + lost_weight_;
+  for (const auto& worker : workers_) sum += worker->weight();
+  return sum;
 }
 
 std::optional<std::uint64_t> Cluster::take_lease(WorkerId worker, Step step) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "tests/strategies/virtual_worker.hpp"
 
 namespace troupe::strategies::simulated {
+
+class Cluster;
 
 /// A worker is gone at a moment. For strategies without collectives: those are started anew by a coordinator.
 struct Loss {
@@ -42,7 +45,9 @@ struct ClusterOptions {
   double noise = 0.1;
   std::vector<double> slowdown{};  // of a step, per worker; none: 1
   std::vector<Loss> losses{};
+  double mail_loss = 0;  // probability that a peer's message never arrives
   ServerKernelWatch on_server_kernel{};
+  std::function<void(const Cluster&)> after_event{};
 };
 
 class Cluster {
@@ -55,11 +60,14 @@ class Cluster {
   [[nodiscard]] const ClusterOptions& options() const noexcept { return options_; }
   [[nodiscard]] const Bowl& bowl() const noexcept { return bowl_; }
   [[nodiscard]] Worker& worker(WorkerId id) { return *workers_.at(id); }
+  [[nodiscard]] const Worker& worker(WorkerId id) const { return *workers_.at(id); }
   [[nodiscard]] Server& server(ShardId id) { return *servers_.at(id); }
   [[nodiscard]] Trace& trace() noexcept { return trace_; }
   [[nodiscard]] std::vector<float> center() const;  ///< all shards, one after the other
   [[nodiscard]] std::uint64_t leases_done() const noexcept { return leases_done_; }
-  [[nodiscard]] double lost_weight() const noexcept { return lost_weight_; }  ///< of mail to the dead
+  /// Σ a over the living, the mail on its way and the ledger of what was lost.
+  [[nodiscard]] double weight() const noexcept;
+  [[nodiscard]] double lost_weight() const noexcept { return lost_weight_; }  ///< the ledger: of lost mail and members
   [[nodiscard]] const core::Kernels& kernels() const noexcept { return core::reference_kernels(); }
 
   // For members.
@@ -72,7 +80,9 @@ class Cluster {
   [[nodiscard]] double epoch(std::uint64_t lease) const noexcept;
   [[nodiscard]] Duration step_time(WorkerId worker, Step step) const;
   void leave(WorkerId worker);
-  void lose_mail(double weight) noexcept { lost_weight_ += weight; }
+  void mail_sent(double weight) noexcept { mail_weight_ += weight; }
+  void mail_arrived(double weight) noexcept { mail_weight_ -= weight; }
+  void lose_weight(double weight) noexcept { lost_weight_ += weight; }
 
  private:
   void lose(WorkerId worker);
@@ -92,6 +102,7 @@ class Cluster {
   std::deque<std::uint64_t> returned_leases_;
   std::vector<std::optional<std::uint64_t>> held_leases_;  // per worker
   std::uint64_t leases_done_ = 0;
+  double mail_weight_ = 0;  // on its way
   double lost_weight_ = 0;
 };
 

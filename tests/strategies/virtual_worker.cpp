@@ -9,6 +9,8 @@ namespace {
 
 /// Staged slots from here on are inboxes, one per sender: beyond any that a strategy names.
 constexpr std::uint8_t kFirstInbox = 128;
+/// Streams of luck must not meet those of the network.
+constexpr std::uint64_t kMailLuck = std::uint64_t{1} << 62;
 Slot inbox(WorkerId from) { return staged(static_cast<std::uint8_t>(kFirstInbox + from)); }
 
 WorkerPorts ports(Worker& worker, const Needs& needs) {
@@ -22,6 +24,7 @@ Worker::Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const 
       self_(self),
       memory_(cluster.options().floats),
       gradient_(floats(cluster.options().floats)),
+      mail_luck_(cluster.options().seed, core::Purpose::schedule, kMailLuck | self),
       host_(strategy.worker(), ports(*this, strategy.needs()),
             {.self = self,
              .seed = cluster.options().seed,
@@ -56,7 +59,10 @@ void Worker::membership_changed(const Membership& membership) {
   heard([&] { host_.membership_changed(membership); });
 }
 
-void Worker::die() { alive_ = false; }
+void Worker::die() {
+  cluster_.lose_weight(weight());
+  alive_ = false;
+}
 
 Duration Worker::now() const { return cluster_.queue().now(); }
 
@@ -173,18 +179,27 @@ void Worker::collective(Step step, ExchangeId id, Collectives::Task task) {
 
 bool Worker::send(const SendPeer& message) {
   if (message.to == self_) throw Violation("a worker sends mail to itself");
-  if (!credit_taken_.emplace(message.to, true).second) return false;
+  if (!credit_taken_.emplace(message.to, true).second) {
+    untold_weight_ += message.weight;
+    return false;
+  }
+  cluster_.mail_sent(message.weight);
   auto copy = std::make_shared<core::Buffer>(floats(memory_.size()));
   const auto from = memory_.use(message.slot);
   std::copy(from.begin(), from.end(), copy->view().begin());
-  cluster_.network().send({Traffic::mail, self_, message.to}, Order::any, [this, message, copy] {
-    cluster_.worker(message.to).receive_mail(self_, message.weight, copy);
+  const bool lost = mail_luck_.uniform() < cluster_.options().mail_loss;
+  cluster_.network().send({Traffic::mail, self_, message.to}, Order::any, [this, message, copy, lost] {
+    cluster_.mail_arrived(message.weight);
+    if (!lost) return cluster_.worker(message.to).receive_mail(self_, message.weight, copy);
+    cluster_.lose_weight(message.weight);
+    credit_returned(message.to);
   });
   return true;
 }
 
 void Worker::receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector) {
-  if (!alive_) return cluster_.lose_mail(weight);
+  if (!alive_) return cluster_.lose_weight(weight);
+  untold_weight_ += weight;
   heard([&] {
     std::copy(vector->view().begin(), vector->view().end(), memory_.use(inbox(from)).begin());
     host_.peer_mail({.from = from, .weight = weight, .slot = inbox(from)});
@@ -200,7 +215,11 @@ void Worker::release(Slot slot) {
 
 // ---- who watches
 
-void Worker::consumed(const WorkerEvent& event) { cluster_.trace().consumed(self_, event, now()); }
+void Worker::consumed(const WorkerEvent& event) {
+  if (const auto* mail = std::get_if<PeerMail>(&event)) untold_weight_ -= mail->weight;
+  if (const auto* skipped = std::get_if<SendSkipped>(&event)) untold_weight_ -= skipped->weight;
+  cluster_.trace().consumed(self_, event, now());
+}
 void Worker::exchanged(const ExchangeRecord& record) { cluster_.trace().exchanged(record); }
 
 }  // namespace troupe::strategies::simulated

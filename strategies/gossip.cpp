@@ -1,0 +1,101 @@
+#include "strategies/gossip.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace troupe::strategies {
+
+namespace {
+
+/// Weights are whole multiples of 2⁻⁵²: a double adds and subtracts those without rounding, so Σ a never drifts.
+constexpr int kBits = 52;
+double whole(double weight) { return std::ldexp(std::floor(std::ldexp(weight, kBits)), -kBits); }
+
+}  // namespace
+
+GossipWorker::GossipWorker(std::uint32_t workers, double probability) noexcept
+    : probability_(probability), weight_(whole(1.0 / workers)) {}
+
+void GossipWorker::on(const StepDone& event, const WorkerContext& context, WorkerActions& then) {
+  then.apply(optimize(kParams, kGrads, kVelocity, event.optimizer));
+  drain_inbox(then);
+  perhaps_send(context, then);
+  then.compute();
+}
+
+void GossipWorker::drain_inbox(WorkerActions& then) {
+  for (const auto& mail : std::exchange(inbox_, {})) {
+    const double sum = weight_ + mail.weight;
+    // The larger share is rounded to float and the smaller one is the rest, exactly: together they are 1, and x does not shrink.
+    float mine = static_cast<float>(weight_ / sum);
+    if (weight_ < mail.weight) mine = 1 - static_cast<float>(mail.weight / sum);
+    then.apply(scale_add(kParams, mine, 1 - mine, mail.slot));
+    weight_ = sum;
+  }
+}
+
+void GossipWorker::perhaps_send(const WorkerContext& context, WorkerActions& then) {
+  auto random = context.random();
+  std::vector<WorkerId> peers = context.membership.workers;
+  std::erase(peers, context.self);
+  const double half = whole(weight_ / 2);
+  if (peers.empty() || half == 0 || random.uniform() >= probability_) return;
+  weight_ -= half;
+  then.send(peers[random.below(peers.size())], kParams, half);
+}
+
+void GossipWorker::on(const PeerMail& event, const WorkerContext&, WorkerActions& then) {
+  inbox_.push_back(event);
+  if (stopped_) drain_inbox(then);  // there is no step any more that it could wait for
+}
+
+void GossipWorker::on(const SendSkipped& event, const WorkerContext&, WorkerActions&) { weight_ += event.weight; }
+
+void GossipWorker::on(const Stopped&, const WorkerContext&, WorkerActions& then) {
+  stopped_ = true;
+  drain_inbox(then);
+}
+
+std::string GossipWorker::state() const { return write_state({{"weight", weight_}, {"stopped", stopped_}}); }
+
+core::Result<void> GossipWorker::restore(const std::string& text) {
+  return read_state(text, {{"weight", &weight_}, {"stopped", &stopped_}});
+}
+
+// ---- options
+
+namespace {
+
+const core::Table<GossipConfig>& gossip_table() {
+  static const core::Table<GossipConfig> table{
+      "strategy",
+      {{"p", &GossipConfig::p, core::between(0, 1), "probability that a worker sends its parameters after a step"}}};
+  return table;
+}
+
+class Gossip final : public Strategy {
+ public:
+  Gossip(std::uint32_t workers, double probability) : workers_(workers), probability_(probability) {}
+  Needs needs() const override {
+    return {.peers = true, .model = ModelHome::weighted, .worker_state = WorkerState::discarded};
+  }
+  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<GossipWorker>(workers_, probability_); }
+  std::unique_ptr<ServerHalf> server() const override { return nullptr; }
+
+ private:
+  std::uint32_t workers_;
+  double probability_;
+};
+
+}  // namespace
+
+StrategyInfo gossip() {
+  return {"gossip", "workers train alone and mail their parameters to random peers, which mix them in",
+          [](core::Schema& schema) { schema.add(gossip_table(), "gossip"); },
+          [](const core::Config& config, const Company& company) -> core::Result<std::unique_ptr<Strategy>> {
+            return std::make_unique<Gossip>(company.workers, config.get(gossip_table()).p);
+          }};
+}
+
+}  // namespace troupe::strategies
