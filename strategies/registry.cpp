@@ -7,13 +7,14 @@
 #include "strategies/eamsgd.hpp"
 #include "strategies/easgd.hpp"
 #include "strategies/gossip.hpp"
+#include "strategies/pairs.hpp"
 #include "strategies/ssp.hpp"
 #include "strategies/sync_easgd.hpp"
 
 namespace troupe::strategies {
 
 std::span<const StrategyInfo> registry() {
-  static const std::array rows{bsp(), easgd(), eamsgd(), sync_easgd(), downpour(), ssp(), gossip()};
+  static const std::array rows{bsp(), easgd(), eamsgd(), sync_easgd(), downpour(), ssp(), gossip(), pairs()};
   return rows;
 }
 

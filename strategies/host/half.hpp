@@ -22,6 +22,10 @@ struct WorkerContext {
   [[nodiscard]] core::Random random() const noexcept {
     return {seed, core::Purpose::strategy, (std::uint64_t{self} << 40) | step};
   }
+  /// Randomness of round `round` that every worker draws alike. No worker's own: none has rank 2²⁴ − 1.
+  [[nodiscard]] core::Random shared_random(std::uint64_t round) const noexcept {
+    return {seed, core::Purpose::strategy, (std::uint64_t{0xffffff} << 40) | round};
+  }
 };
 struct ServerContext {
   ShardId self = 0;

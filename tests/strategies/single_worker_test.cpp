@@ -28,6 +28,7 @@ const std::multimap<std::string, std::string>& plain() {
       {"ssp", "s = 3\nsteps_per_clock = 2"},
       {"ssp", "s = 3\noverlap = \"wait\""},
       {"gossip", "p = 1"},
+      {"pairs", "tau = 1"},
   };
   return all;
 }

@@ -43,6 +43,8 @@ inline const std::vector<Variant>& variants() {
       {"ssp", "s = 1\noverlap = \"wait\""},
       {"gossip", "p = 0.5"},
       {"gossip", "p = 1"},
+      {"pairs", "tau = 1"},
+      {"pairs", "tau = 2"},
   };
   return all;
 }
