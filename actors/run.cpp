@@ -61,10 +61,7 @@ core::Result<Beginning> prepare(const RunRequest& request, const Blueprint& plan
   }
   if (auto written = beginning.directory->write_config(request.settings.config); !written)
     return tl::unexpected(written.error());
-  for (const auto& key : request.settings.config.unused()) {
-    beginning.notes.push_back(
-        {Note::Level::info, fmt::format("{} is not used by strategy {}", key, plan.settings->strategy)});
-  }
+  for (auto& note : experiment::notes_on(plan)) beginning.notes.push_back(std::move(note));
   return beginning;
 }
 
@@ -121,8 +118,7 @@ core::Result<std::string> check_run(const Settings& settings, nn::Backend& backe
         fmt::format("{}: {} training and {} test samples, {} steps per epoch over all workers\n", settings.data.name,
                     plan->source.train->size(), plan->source.test->size(), plan->book->leases_per_epoch(plan->workers));
   }
-  for (const auto& key : settings.config.unused())
-    text += fmt::format("{} is not used by strategy {}\n", key, settings.strategy);
+  for (const auto& note : experiment::notes_on(*plan)) text += note.text + "\n";
   return text;
 }
 

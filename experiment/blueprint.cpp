@@ -24,6 +24,18 @@ core::Result<std::shared_ptr<data::LeaseBook>> cut_leases(const Blueprint& plan)
 
 }  // namespace
 
+std::vector<Note> notes_on(const Blueprint& plan) {
+  const auto& settings = *plan.settings;
+  std::vector<Note> notes;
+  for (const auto& key : settings.config.unused())
+    notes.push_back({Note::Level::info, key + " is not used by strategy " + settings.strategy});
+  if (!plan.book) return notes;
+  const auto leases = plan.book->leases_per_epoch(plan.workers) * static_cast<std::uint64_t>(settings.run.epochs);
+  for (auto& line : strategies::warnings(settings.config, plan.needs, leases / plan.workers))
+    notes.push_back({Note::Level::warning, std::move(line)});
+  return notes;
+}
+
 core::Result<Blueprint> draw(const Settings& settings, bool open_data) {
   Blueprint plan;
   plan.settings = std::make_shared<const Settings>(settings);

@@ -6,6 +6,7 @@
 
 #include "data/config.hpp"
 #include "data/lease.hpp"
+#include "experiment/reports.hpp"
 #include "experiment/settings.hpp"
 #include "nn/graph.hpp"
 #include "strategies/strategy.hpp"
@@ -22,6 +23,9 @@ struct Blueprint {
   std::uint32_t servers = 0;              // 0 when the strategy needs none
   std::shared_ptr<data::LeaseBook> book;  // null when the data set was not opened
 };
+
+/// What these settings may do and hardly mean: keys that the strategy does not read, periods longer than the run.
+[[nodiscard]] std::vector<Note> notes_on(const Blueprint& plan);
 
 /// Errors: those of the parts, Errc::config or data. Without `open_data` a data set that is not there is no error.
 [[nodiscard]] core::Result<Blueprint> draw(const Settings& settings, bool open_data);

@@ -21,7 +21,11 @@ namespace {
 
 constexpr std::int64_t kEvaluationBatch = 100;
 
-core::Error of(const Diverged& diverged) { return {core::Errc::diverged, diverged.what()}; }
+core::Error of(const Diverged& diverged, bool same_numbers) {
+  return {core::Errc::diverged,
+          same_numbers ? diverged.what()
+                       : std::string("the recorded schedule does not fit these settings: ") + diverged.what()};
+}
 
 /// What the segment's members began with. Null: the run's very beginning.
 core::Result<std::shared_ptr<const Checkpoint>> start_of(const experiment::JournalSegment& segment,
@@ -84,7 +88,7 @@ class Replayer {
     try {
       if (auto ran = (*segment)->run(); !ran) return ran;
     } catch (const Diverged& diverged) {
-      return tl::unexpected(of(diverged));
+      return tl::unexpected(of(diverged, request_.same_numbers));
     }
     done.replayed = (*segment)->consumed();
     done.hashes = (*segment)->hashes();
