@@ -3,10 +3,12 @@
 #include <array>
 
 #include "strategies/bsp.hpp"
+#include "strategies/diloco.hpp"
 #include "strategies/downpour.hpp"
 #include "strategies/eamsgd.hpp"
 #include "strategies/easgd.hpp"
 #include "strategies/gossip.hpp"
+#include "strategies/local_sgd.hpp"
 #include "strategies/pairs.hpp"
 #include "strategies/ssp.hpp"
 #include "strategies/sync_easgd.hpp"
@@ -14,7 +16,8 @@
 namespace troupe::strategies {
 
 std::span<const StrategyInfo> registry() {
-  static const std::array rows{bsp(), easgd(), eamsgd(), sync_easgd(), downpour(), ssp(), gossip(), pairs()};
+  static const std::array rows{bsp(), easgd(),     eamsgd(), sync_easgd(), downpour(),
+                               ssp(), local_sgd(), diloco(), gossip(),     pairs()};
   return rows;
 }
 

@@ -27,6 +27,9 @@ const std::multimap<std::string, std::string>& plain() {
       {"ssp", "s = 0"},
       {"ssp", "s = 3\nsteps_per_clock = 2"},
       {"ssp", "s = 3\noverlap = \"wait\""},
+      {"local_sgd", "tau = 3"},
+      {"local_sgd", "tau = 6\nfragments = 3\ndelay = 1"},
+      {"diloco", "tau = 5\nouter_lr = 1\nouter_momentum = 0"},
       {"gossip", "p = 1"},
       {"pairs", "tau = 1"},
   };

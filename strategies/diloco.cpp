@@ -1,0 +1,14 @@
+#include "strategies/diloco.hpp"
+
+namespace troupe::strategies {
+
+StrategyInfo diloco() {
+  static const auto table = local_sgd_table({.tau = 64, .outer = "nesterov"});
+  return {"diloco", "local SGD with long local phases and outer Nesterov momentum",
+          [](core::Schema& schema) { schema.add(table, "diloco"); },
+          [](const core::Config& config, const Company& company) {
+            return make_local_sgd(config, config.get(table), company);
+          }};
+}
+
+}  // namespace troupe::strategies

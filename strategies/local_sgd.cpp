@@ -1,0 +1,226 @@
+#include "strategies/local_sgd.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::strategies {
+
+namespace {
+
+constexpr Slot kSum = server_state(0);
+constexpr Slot kVelocityOfCenter = server_state(1);
+
+}  // namespace
+
+Shards LocalSgdRule::shards(std::uint64_t fragment) const noexcept {
+  const auto edge = [this](std::uint64_t f) { return static_cast<ShardId>(f * servers / fragments); };
+  return {edge(fragment), edge(fragment + 1) - edge(fragment)};
+}
+
+// ---- worker half
+
+void LocalSgdWorker::on(const Started&, const WorkerContext&, WorkerActions& then) {
+  then.apply(copy(kAnchor, kParams));
+  then.compute();
+}
+
+void LocalSgdWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
+  then.apply(optimize(kParams, kGrads, kVelocity, event.optimizer));
+  stepped_ = true;
+  const Step steps = event.step + 1;
+  if (steps % rule_.period() == 0) {
+    send(steps, rule_.turn(steps), then);
+    in_flight_ = true;
+    due_ = steps + rule_.delay;
+  }
+  if (steps != due_) return then.compute();
+  if (in_flight_) {
+    waiting_ = true;  // ExchangeDone computes
+    return;
+  }
+  take(rule_.turn(steps - rule_.delay), then);
+  due_ = 0;
+  then.compute();
+}
+
+/// From here until take() the anchor is x as it was sent, before and after it is the centre.
+void LocalSgdWorker::send(Step steps, std::uint64_t fragment, WorkerActions& then) {
+  const auto shards = rule_.shards(fragment);
+  then.apply(difference(staged(0), kAnchor, kParams), shards);
+  then.apply(copy(kAnchor, kParams), shards);
+  then.push_pull(steps * rule_.fragments + fragment, staged(0), shards);
+}
+
+void LocalSgdWorker::take(std::uint64_t fragment, WorkerActions& then) {
+  const auto shards = rule_.shards(fragment);
+  then.apply(axpy(kParams, -1, kAnchor), shards);
+  then.apply(axpy(kParams, 1, staged(0)), shards);
+  then.apply(copy(kAnchor, staged(0)), shards);
+}
+
+void LocalSgdWorker::on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) {
+  const auto fragment = event.exchange % rule_.fragments;
+  const bool regular = std::exchange(in_flight_, false);
+  // Of a fragment with a lost shard nothing is taken; what it did until it sent is not handed in again.
+  if (event.dropped) due_ = 0;
+  const bool now = waiting_ || stopped_;
+  if (now && !event.dropped) take(fragment, then);
+  if (now && regular) due_ = 0;
+  if (std::exchange(waiting_, false)) return then.compute();
+  if (stopped_ && regular) hand_in_the_rest(context.step, then);
+}
+
+void LocalSgdWorker::on(const Stopped& event, const WorkerContext&, WorkerActions& then) {
+  stopped_ = true;
+  if (in_flight_) return;
+  if (due_ > 0) take(rule_.turn(due_ - rule_.delay), then);
+  due_ = 0;
+  hand_in_the_rest(event.step, then);
+}
+
+void LocalSgdWorker::hand_in_the_rest(Step steps, WorkerActions& then) {
+  if (!stepped_) return;
+  const bool round_just_now = steps % rule_.period() == 0;
+  for (std::uint64_t fragment = 0; fragment < rule_.fragments; ++fragment)
+    if (!round_just_now || fragment != rule_.turn(steps)) send(steps, fragment, then);
+}
+
+std::string LocalSgdWorker::state() const {
+  return write_state({{"due", due_}, {"stepped", stepped_}, {"stopped", stopped_}});
+}
+
+core::Result<void> LocalSgdWorker::restore(const std::string& text) {
+  return read_state(text, {{"due", &due_}, {"stepped", &stepped_}, {"stopped", &stopped_}});
+}
+
+// ---- server half
+
+void LocalSgdServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
+  if (request.clock <= closed_) {
+    if (late_++ == 0) then.apply(fill(kSum, 0));
+    then.apply(axpy(kSum, 1, kPayload), request.id);
+    then.apply(copy(kPayload, kCenter), request.id);
+    return then.reply(request.id);
+  }
+  round_.emplace(request.worker, request);
+  then.hold(request.id);
+  close_if_complete(context.membership, then);
+}
+
+void LocalSgdServer::on(const MembershipChanged& event, const ServerContext&, ServerActions& then) {
+  close_if_complete(event.membership, then);
+}
+
+/// Someone who came and was lost since has still contributed.
+bool LocalSgdServer::complete(const Membership& membership) const {
+  const auto& live = membership.workers;
+  const auto came = [this](WorkerId worker) { return round_.contains(worker); };
+  const bool enough = rule_.quorum > 0 && round_.size() >= rule_.quorum;
+  return !round_.empty() && (enough || std::all_of(live.begin(), live.end(), came));
+}
+
+void LocalSgdServer::close_if_complete(const Membership& membership, ServerActions& then) {
+  if (!complete(membership)) return;
+  std::vector<RequestId> requests;
+  for (const auto& [worker, request] : round_) {
+    requests.push_back(request.id);
+    closed_ = std::max(closed_, request.clock);
+  }
+  const auto contributions = static_cast<float>(requests.size() + late_);
+  if (late_ == 0) then.apply(fill(kSum, 0));
+  then.apply(axpy(kSum, 1, kPayload), requests);
+  then.apply(scale(kSum, 1 / contributions));
+  then.apply(optimize(kCenter, kSum, kVelocityOfCenter, rule_.outer));
+  then.apply(copy(kPayload, kCenter), requests);
+  for (const auto request : requests) then.reply(request);
+  round_.clear();
+  late_ = 0;
+}
+
+std::string LocalSgdServer::state() const { return write_state({{"closed", closed_}, {"late", late_}}); }
+
+core::Result<void> LocalSgdServer::restore(const std::string& text) {
+  return read_state(text, {{"closed", &closed_}, {"late", &late_}});
+}
+
+// ---- options
+
+core::Table<LocalSgdConfig> local_sgd_table(const LocalSgdConfig& defaults) {
+  return {
+      "strategy",
+      {{"tau", &LocalSgdConfig::tau, core::at_least(1), "local steps between two rounds (the papers' H)"},
+       {"outer", &LocalSgdConfig::outer, core::one_of({"sgd", "nesterov"}), "the centre's optimizer"},
+       {"outer_lr", &LocalSgdConfig::outer_lr, core::at_least(0), "its learning rate; 0: 1 for sgd, 0.7 for nesterov"},
+       {"outer_momentum", &LocalSgdConfig::outer_momentum, core::between(0, 1), "outer = nesterov: its momentum"},
+       {"fragments", &LocalSgdConfig::fragments, core::at_least(1),
+        "exchange one of so many parts at a time, every tau / fragments steps"},
+       {"delay", &LocalSgdConfig::delay, core::at_least(0), "steps that go on between sending and taking the answer"},
+       {"quorum", &LocalSgdConfig::quorum, core::at_least(0), "contributions that close a round; 0: all members'"}},
+      defaults};
+}
+
+namespace {
+
+class LocalSgd final : public Strategy {
+ public:
+  explicit LocalSgd(const LocalSgdRule& rule) : rule_(rule) {}
+  Needs needs() const override {
+    const int outer_states = core::state_slots(rule_.outer.kind);
+    return {.servers = true,
+            .in_step = true,
+            .model = ModelHome::center,
+            .worker_state = WorkerState::discarded,
+            .worker_slots = {kAnchor, staged(0)},
+            .server_states = static_cast<std::uint8_t>(1 + outer_states),
+            .server_state_of = outer_states > 0 ? "outer nesterov" : "",
+            .periods = {{"strategy.tau", rule_.tau}}};
+  }
+  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<LocalSgdWorker>(rule_); }
+  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<LocalSgdServer>(rule_); }
+
+ private:
+  LocalSgdRule rule_;
+};
+
+}  // namespace
+
+core::Result<std::unique_ptr<Strategy>> make_local_sgd(const core::Config& config, const LocalSgdConfig& options,
+                                                       const Company& company) {
+  const auto refuse = [&](const std::string& key, const std::string& why) {
+    return core::fail(core::Errc::config,
+                      config.where(key) + ": " + key + " = " + core::to_toml(config.value(key)) + " " + why);
+  };
+  const auto period = options.tau / options.fragments;
+  if (options.fragments > company.servers)
+    return refuse("strategy.fragments", "needs as many shards: cluster.servers is " + std::to_string(company.servers));
+  if (options.tau % options.fragments != 0)
+    return refuse("strategy.fragments", "must divide strategy.tau = " + std::to_string(options.tau) +
+                                            ": one fragment every tau / fragments steps");
+  if (options.delay >= period)
+    return refuse("strategy.delay", "must be below strategy.tau / strategy.fragments = " + std::to_string(period) +
+                                        ": an answer is taken before the next fragment is sent");
+  if (options.quorum > company.workers)
+    return refuse("strategy.quorum", "is more than there are: cluster.workers is " + std::to_string(company.workers));
+  const bool nesterov = options.outer == "nesterov";
+  const double lr = options.outer_lr > 0 ? options.outer_lr : nesterov ? 0.7 : 1;
+  return std::make_unique<LocalSgd>(
+      LocalSgdRule{.tau = static_cast<Step>(options.tau),
+                   .fragments = static_cast<std::uint32_t>(options.fragments),
+                   .delay = static_cast<Step>(options.delay),
+                   .servers = company.servers,
+                   .quorum = static_cast<std::size_t>(options.quorum),
+                   .outer = {.kind = nesterov ? core::OptimizerKind::nesterov : core::OptimizerKind::sgd,
+                             .lr = static_cast<float>(lr),
+                             .momentum = static_cast<float>(options.outer_momentum)}});
+}
+
+StrategyInfo local_sgd() {
+  static const auto table = local_sgd_table({});
+  return {"local_sgd", "every tau steps the centre moves to the mean of all workers, and they go on from it",
+          [](core::Schema& schema) { schema.add(table, "local_sgd"); },
+          [](const core::Config& config, const Company& company) {
+            return make_local_sgd(config, config.get(table), company);
+          }};
+}
+
+}  // namespace troupe::strategies
