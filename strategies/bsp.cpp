@@ -1,5 +1,7 @@
 #include "strategies/bsp.hpp"
 
+#include "strategies/bsp_backup.hpp"
+
 namespace troupe::strategies {
 
 void BspWorker::on(const BucketReady& event, const WorkerContext&, WorkerActions& then) {
@@ -52,7 +54,9 @@ const core::Table<BspConfig>& bsp_table() {
       {{"combine", &BspConfig::combine, core::one_of({"gradients", "updates", "weights"}),
         "what is combined over the workers at each step"},
        {"average_momentum", &BspConfig::average_momentum, core::anything(),
-        "combine = weights: average the velocities too"}}};
+        "combine = weights: average the velocities too"},
+       {"backup", &BspConfig::backup, core::at_least(0),
+        "combine = gradients: a step goes on without so many of the slowest workers"}}};
   return table;
 }
 
@@ -86,6 +90,17 @@ core::Result<std::unique_ptr<Strategy>> make_bsp(const core::Config& config, con
                       config.where("strategy.average_momentum") +
                           ": strategy.average_momentum = true needs strategy.combine = \"weights\"");
   }
+  if (options.backup > 0 && options.combine != "gradients") {
+    return core::fail(core::Errc::config, config.where("strategy.backup") +
+                                              ": strategy.backup needs strategy.combine = \"gradients\": only a "
+                                              "gradient can be left out without its worker drifting off");
+  }
+  if (options.backup >= company.workers) {
+    return core::fail(core::Errc::config,
+                      config.where("strategy.backup") + ": strategy.backup = " + std::to_string(options.backup) +
+                          " leaves nobody to wait for: cluster.workers is " + std::to_string(company.workers));
+  }
+  if (options.backup > 0) return make_bsp_with_backup(static_cast<std::size_t>(options.backup), company);
   const auto combine = options.combine == "gradients" ? BspWorker::Combine::gradients
                        : options.combine == "updates" ? BspWorker::Combine::updates
                                                       : BspWorker::Combine::weights;

@@ -6,7 +6,8 @@
 ///           weights:    a local optimizer step, then x = (1/N) Σ x_i (AWAGD), velocity likewise if average_momentum.
 ///
 /// Messages: collectives only, no server. Bytes per step and worker for P parameters: 2 (N−1)/N · 4P on a wire, one pass over
-/// N arenas in shared memory. Staleness: none. A lost member: the others take parameters and optimizer state from one that
+/// N arenas in shared memory. With backup > 0 a step does not wait for so many of the slowest, and servers combine gradients:
+/// bsp_backup.hpp. Staleness: none. A lost member: the others take parameters and optimizer state from one that
 /// completed the newest step and go on with N − 1.
 #pragma once
 
@@ -17,6 +18,7 @@ namespace troupe::strategies {
 struct BspConfig {
   std::string combine = "gradients";
   bool average_momentum = false;
+  std::int64_t backup = 0;
 };
 
 class BspWorker final : public WorkerHalf {

@@ -26,6 +26,8 @@ inline const std::vector<Variant>& variants() {
       {"bsp", "combine = \"updates\""},
       {"bsp", "combine = \"weights\""},
       {"bsp", "combine = \"weights\"\naverage_momentum = true"},
+      {"bsp", "backup = 1", 2},
+      {"bsp", "backup = 3", 4},
       {"easgd", "tau = 1"},
       {"easgd", "tau = 3\nalpha_worker = 0.9\nalpha_server = 0.1"},
       {"easgd", "tau = 1\noverlap = \"skip\""},

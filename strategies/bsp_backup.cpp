@@ -1,0 +1,159 @@
+#include "strategies/bsp_backup.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace troupe::strategies {
+
+namespace {
+
+// An exchange is named by a number of steps and, for a pull, the shard: the low 16 bits are 0 for gradients, else shard + 1.
+constexpr ExchangeId gradient_of(Step steps) { return steps << 16; }
+constexpr ExchangeId pull_of(Step steps, ShardId shard) { return steps << 16 | (shard + 1); }
+constexpr Step steps_of(ExchangeId id) { return id >> 16; }
+constexpr bool is_gradient(ExchangeId id) { return (id & 0xffff) == 0; }
+constexpr ShardId shard_of(ExchangeId id) { return static_cast<ShardId>(id & 0xffff) - 1; }
+
+}  // namespace
+
+// ---- worker half
+
+void BackupWorker::on(const StepDone& event, const WorkerContext& context, WorkerActions& then) {
+  steps_ = context.step;
+  then.apply(clip(kGrads, event.optimizer));
+  then.push_pull(gradient_of(steps_), kGrads);
+  pending_ = 1;
+}
+
+void BackupWorker::on(const Replied& event, const WorkerContext&, WorkerActions&) {
+  has_of_[event.shard] = event.min_clock;  // 0 when it was dropped
+}
+
+void BackupWorker::on(const ExchangeDone& event, const WorkerContext&, WorkerActions& then) {
+  // Only a shard that is gone drops a pull: there is nothing newer of it to be had.
+  if (event.dropped && !is_gradient(event.exchange)) has_of_[shard_of(event.exchange)] = steps_of(event.exchange);
+  if (--pending_ == 0) catch_up(then);
+}
+
+/// Computes when all shards' parameters are of one step. Else asks those that are behind, which may answer with a newer one yet:
+/// the company moves on meanwhile, but not for ever, and who pulls is at most a message behind.
+void BackupWorker::catch_up(WorkerActions& then) {
+  Step newest = steps_;
+  for (const auto& [shard, steps] : has_of_) newest = std::max(newest, steps);
+  for (const auto& [shard, steps] : has_of_) {
+    if (steps == newest) continue;
+    then.pull(pull_of(newest, shard), kGrads, {shard, 1});
+    ++pending_;
+  }
+  if (pending_ > 0) return;
+  then.apply(copy(kParams, kGrads));
+  then.compute_at(newest);
+}
+
+// ---- server half
+
+void BackupServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
+  if (is_gradient(request.exchange) && request.clock <= closed_) {
+    then.drop(request.id, "step " + std::to_string(request.clock - 1) + " was complete without it");
+    return;
+  }
+  then.hold(request.id);
+  if (is_gradient(request.exchange)) {
+    closed_ = request.clock - 1;  // no other than it was, but in a run that was resumed
+    gradients_.emplace(request.worker, request);
+  } else {
+    pulls_.emplace(request.worker, request);
+    answer_pulls(then);
+  }
+  close_steps(context.membership, context.version, then);
+}
+
+void BackupServer::on(const MembershipChanged& event, const ServerContext& context, ServerActions& then) {
+  close_steps(event.membership, context.version, then);
+}
+
+/// Enough gradients; or everyone alive waits here, for this step's end or for its parameters, so that no further gradient can
+/// come: others closed the step with one that was lost on its way to this shard.
+bool BackupServer::complete(const Membership& membership) const {
+  const auto& live = membership.workers;
+  const auto needed = live.size() > backup_ ? live.size() - backup_ : 1;
+  if (gradients_.size() >= needed) return true;
+  return gradients_.size() + pulls_.size() > 0 && std::all_of(live.begin(), live.end(), [this](WorkerId worker) {
+           return gradients_.contains(worker) || pulls_.contains(worker);
+         });
+}
+
+void BackupServer::close_steps(const Membership& membership, Version version, ServerActions& then) {
+  while (complete(membership)) close_step(version, then);
+}
+
+void BackupServer::close_step(Version version, ServerActions& then) {
+  ++closed_;
+  if (!gradients_.empty()) {
+    const Slot sum = server_state(static_cast<std::uint8_t>(core::state_slots(optimizer_.kind)));
+    std::vector<RequestId> requests;  // in rank order
+    for (const auto& [worker, request] : gradients_) requests.push_back(request.id);
+    auto step = optimizer_;
+    step.lr = gradients_.begin()->second.lr;
+    step.t = version + 1;
+    then.apply(fill(sum, 0));
+    then.apply(axpy(sum, 1, kPayload), requests);
+    then.apply(scale(sum, 1 / static_cast<float>(requests.size())));
+    then.apply(optimize(kCenter, sum, server_state(0), step));
+    then.apply(copy(kPayload, kCenter), requests);
+    for (const auto request : requests) then.reply(request, closed_);
+    gradients_.clear();
+  }
+  answer_pulls(then);
+}
+
+void BackupServer::answer_pulls(ServerActions& then) {
+  std::erase_if(pulls_, [&](const auto& waiting) {
+    const auto& pull = waiting.second;
+    if (steps_of(pull.exchange) > closed_) return false;
+    then.apply(copy(kPayload, kCenter), pull.id);
+    then.reply(pull.id, closed_);
+    return true;
+  });
+}
+
+std::string BackupServer::state() const { return write_state({{"closed", closed_}}); }
+
+core::Result<void> BackupServer::restore(const std::string& text) { return read_state(text, {{"closed", &closed_}}); }
+
+// ---- the strategy
+
+namespace {
+
+class BspWithBackup final : public Strategy {
+ public:
+  BspWithBackup(std::size_t backup, const core::OptimizerStep& optimizer) : backup_(backup), optimizer_(optimizer) {
+    optimizer_.clip_value = optimizer_.clip_norm = 0;  // the workers clip
+  }
+  Needs needs() const override {
+    static constexpr std::array<const char*, core::kOptimizerKinds> kNames{"sgd",     "momentum", "nesterov",
+                                                                           "rmsprop", "adagrad",  "adam"};
+    const int states = core::state_slots(optimizer_.kind);
+    return {.servers = true,
+            .in_step = true,
+            .model = ModelHome::center,
+            .worker_state = WorkerState::discarded,
+            .server_states = static_cast<std::uint8_t>(states + 1),  // and the sum
+            .server_state_of = states > 0 ? kNames.at(static_cast<std::size_t>(optimizer_.kind)) : ""};
+  }
+  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<BackupWorker>(); }
+  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<BackupServer>(backup_, optimizer_); }
+
+ private:
+  std::size_t backup_;
+  core::OptimizerStep optimizer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_bsp_with_backup(std::size_t backup, const Company& company) {
+  return std::make_unique<BspWithBackup>(backup, company.optimizer);
+}
+
+}  // namespace troupe::strategies

@@ -1,0 +1,252 @@
+/// Backup workers: a step is the mean of its own gradients alone, nobody computes with a mixture of steps, and nobody waits for
+/// the b slowest.
+#include "strategies/bsp_backup.hpp"
+
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "tests/strategies/variants.hpp"
+
+namespace troupe::strategies {
+namespace {
+
+using simulated::Cluster;
+using simulated::ClusterOptions;
+using simulated::Delays;
+using simulated::ServerKernel;
+using Vector = std::vector<double>;
+
+std::unique_ptr<Strategy> with_backup(std::uint32_t backup, const ClusterOptions& company) {
+  return made("[strategy]\nname = \"bsp\"\nbackup = " + std::to_string(backup),
+              {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer});
+}
+
+ClusterOptions random_options(std::uint64_t seed) {
+  auto options = random_company({}, seed);
+  options.workers = std::max(options.workers, 2U);
+  options.steps = 12;
+  options.slowdown = {1, 3, 0.5, 8, 1};
+  return options;
+}
+
+/// The shards as they were after each step, and who was in it.
+struct History {
+  explicit History(ClusterOptions& options) {
+    options.on_server_kernel = [this](const ServerKernel& kernel) {
+      auto& shard = shards[kernel.shard];
+      if (shard.centers.empty()) shard.centers.push_back(kernel.center_before);
+      if (kernel.call.kernel == KernelName::axpy) shard.open.emplace_back(kernel.request, kernel.payload_before);
+      if (!writes(kernel.call, kCenter)) return;
+      shard.centers.emplace_back(kernel.center.begin(), kernel.center.end());
+      shard.steps.push_back(std::exchange(shard.open, {}));
+    };
+  }
+  struct Shard {
+    using Gradients = std::vector<std::pair<RequestId, std::vector<float>>>;
+    std::vector<std::vector<float>> centers;  // after so many steps
+    std::vector<Gradients> steps;
+    Gradients open;
+  };
+  std::map<ShardId, Shard> shards;
+};
+
+std::map<std::pair<ShardId, RequestId>, Request> requests_of(Cluster& cluster) {
+  std::map<std::pair<ShardId, RequestId>, Request> requests;
+  for (const auto& [shard, event] : cluster.trace().server_events())
+    if (const auto* request = std::get_if<Request>(&event)) requests[{shard, request->id}] = *request;
+  return requests;
+}
+
+TEST(BspBackup, EachStepIsTheMeanOfEnoughGradientsOfThatStepAndOfNoOther) {
+  std::uint64_t dropped = 0;
+  std::uint64_t mixed = 0;  // steps that two shards closed with different members
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    auto options = random_options(seed);
+    options.optimizer = {.kind = core::OptimizerKind::momentum, .lr = 0.02F, .momentum = 0.9F};
+    const std::uint32_t backup = 1 + static_cast<std::uint32_t>(seed) % (options.workers - 1);
+    SCOPED_TRACE(std::to_string(options.workers) + " workers, backup " + std::to_string(backup) + ", seed " +
+                 std::to_string(seed));
+    History history(options);
+    Cluster cluster(*with_backup(backup, options), options);
+    cluster.run();
+    const auto requests = requests_of(cluster);
+    std::map<Step, std::set<std::set<WorkerId>>> members;
+    for (ShardId s = 0; s < options.servers; ++s) {
+      const auto& shard = history.shards[s];
+      ASSERT_EQ(shard.steps.size(), options.steps);
+      EXPECT_EQ(cluster.server(s).host().version(), options.steps);
+      Vector v(shard.centers[0].size());
+      const auto range = simulated::cut(options.floats, options.servers, s);
+      for (Step step = 0; step < options.steps; ++step) {
+        std::vector<float> whole;  // the parameters of this step
+        for (const auto& [other, of] : history.shards)
+          whole.insert(whole.end(), of.centers[step].begin(), of.centers[step].end());
+        Vector mean(v.size());
+        std::set<WorkerId> who;
+        WorkerId last = 0;
+        for (const auto& [id, payload] : shard.steps[step]) {
+          const auto& request = requests.at({s, id});
+          EXPECT_EQ(request.clock, step + 1) << "a gradient of another step";
+          EXPECT_TRUE(who.empty() || last < request.worker) << "in rank order";
+          who.insert(last = request.worker);
+          std::vector<float> g(options.floats);
+          cluster.bowl().gradient(step * options.workers + request.worker, whole, g);
+          for (std::size_t i = 0; i < mean.size(); ++i) {
+            ASSERT_EQ(payload[i], g[range.offset + i]) << "not computed with this step's parameters";
+            mean[i] += payload[i] / static_cast<double>(shard.steps[step].size());
+          }
+        }
+        members[step].insert(who);
+        EXPECT_LE(who.size(), options.workers);
+        for (std::size_t i = 0; i < v.size(); ++i) {
+          v[i] = 0.9 * v[i] - 0.02 * mean[i];
+          ASSERT_NEAR(shard.centers[step + 1][i], shard.centers[step][i] + v[i], 1e-4);
+        }
+      }
+    }
+    for (const auto& [step, sets] : members) mixed += sets.size() > 1 ? 1 : 0;
+    for (WorkerId w = 0; w < options.workers; ++w) {
+      EXPECT_EQ(cluster.worker(w).host().totals().staleness_max, 0U);
+      EXPECT_EQ(cluster.worker(w).host().steps(), options.steps) << "everyone ends where the company does";
+    }
+    dropped += cluster.trace().drops().size();
+    for (const auto& [request, why] : cluster.trace().drops())
+      EXPECT_EQ(why, "step " + std::to_string(request.clock - 1) + " was complete without it");
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(dropped, 500U) << "hardly anyone was ever late: this tests nothing";
+  EXPECT_GT(mixed, 50U) << "shards always agreed: this tests nothing";
+}
+
+/// While nobody has left, N − b gradients close a step, and not one less.
+TEST(BspBackup, AStepWaitsForAllButB) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    auto options = random_options(seed);
+    options.workers = 5;
+    const std::uint32_t backup = 1 + seed % 4;
+    History history(options);
+    Cluster cluster(*with_backup(backup, options), options);
+    cluster.run();
+    for (const auto& [s, shard] : history.shards) {
+      for (Step step = 0; step + 1 < options.steps; ++step)  // in the last one others may have left already
+        EXPECT_EQ(shard.steps[step].size(), 5 - backup) << "step " << step << ", seed " << seed;
+    }
+  }
+}
+
+TEST(BspBackup, EveryStepIsComputedWithTheParametersOfThatStepInAllShards) {
+  std::uint64_t looks = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    auto options = random_options(seed);
+    options.servers = 3;
+    History history(options);
+    std::vector<float> start(options.floats);
+    simulated::Bowl(options.seed, options.floats, options.noise).start(start);
+    options.after_event = [&](const Cluster& cluster) {
+      for (WorkerId w = 0; w < options.workers; ++w) {
+        const auto& worker = cluster.worker(w);
+        if (!worker.host().computing()) continue;
+        ++looks;
+        const Step steps = worker.host().steps();
+        for (ShardId s = 0; s < options.servers; ++s) {
+          const auto range = simulated::cut(options.floats, options.servers, s);
+          const float* expected = steps == 0 ? &start[range.offset] : history.shards[s].centers.at(steps).data();
+          ASSERT_TRUE(std::equal(expected, expected + range.count, &worker.params()[range.offset]))
+              << "worker " << w << ", step " << steps << ", shard " << s << ", seed " << seed;
+        }
+      }
+    };
+    Cluster cluster(*with_backup(1, options), options);
+    cluster.run();
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(looks, 10'000U);
+}
+
+TEST(BspBackup, NobodyWaitsForTheSlowestButB) {
+  const auto run = [](std::uint32_t backup) {
+    const ClusterOptions options{.workers = 3, .servers = 2, .steps = 40, .slowdown = {1, 1, 10}};
+    auto cluster = std::make_unique<Cluster>(*with_backup(backup, options), options);
+    cluster->run();
+    return cluster;
+  };
+  const auto one = run(1);
+  EXPECT_LT(one->worker(0).host().totals().wait, std::chrono::milliseconds(40)) << "the other one's steps";
+  const auto& slow = one->worker(2).host();
+  EXPECT_GT(slow.totals().passed, 30U) << "nearly all steps are over before it has taken one";
+  EXPECT_EQ(slow.steps(), 40U);
+  EXPECT_EQ(slow.totals().dropped, 40 - slow.totals().passed) << "what it computes always comes too late";
+  EXPECT_LT(one->queue().now(), std::chrono::milliseconds(150));
+}
+
+/// Gradients are clipped before they are averaged, by their workers: a norm needs all of it.
+TEST(BspBackup, WorkersClipAndServersDoNot) {
+  ClusterOptions options{.workers = 2, .servers = 2, .optimizer = {.lr = 0.05F, .clip_norm = 0.5F}};
+  double largest = 0;
+  std::map<std::pair<ShardId, RequestId>, double> norms;
+  options.on_server_kernel = [&](const ServerKernel& kernel) {
+    EXPECT_EQ(kernel.call.optimizer.clip_norm, 0);
+    if (kernel.call.kernel != KernelName::axpy) return;
+    for (const float g : kernel.payload_before) norms[{kernel.shard, kernel.request}] += double{g} * double{g};
+    largest = std::max(largest, norms[{kernel.shard, kernel.request}]);
+  };
+  Cluster cluster(*with_backup(1, options), options);
+  cluster.run();
+  EXPECT_LE(largest, 0.25 + 1e-6);
+  EXPECT_GT(largest, 0.05) << "the bowl is steep at the start";
+}
+
+TEST(BspBackup, TheCompanyGoesOnWithoutTheLost) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    for (const std::uint32_t backup : {1U, 2U, 3U}) {
+      SCOPED_TRACE(std::to_string(backup) + ", seed " + std::to_string(seed));
+      ClusterOptions options{.workers = 4,
+                             .servers = 3,
+                             .seed = seed,
+                             .delays = Delays::extreme,
+                             .losses = {{1, std::chrono::milliseconds(6)}, {3, std::chrono::milliseconds(9)}}};
+      if (seed % 3 == 0) options.losses.push_back({0, std::chrono::milliseconds(14)});
+      Cluster cluster(*with_backup(backup, options), options);
+      ASSERT_NO_THROW(cluster.run());
+      EXPECT_EQ(cluster.worker(2).host().steps(), options.steps);
+    }
+  }
+}
+
+/// The last gradient of a step reached one shard and was lost on its way to the other. Who waits there for its end would wait for ever.
+TEST(BspBackup, AStepThatNoGradientCanReachAnyMoreIsClosedWithoutOne) {
+  const Membership both{0, {0, 1}};
+  BackupServer server(1, {.lr = 0.1F});
+  ServerActions then;
+  const Request pull{.id = 7, .worker = 1, .exchange = 3 << 16 | 1, .kind = Transfer::pull, .clock = 2};
+  server.on(Request{.id = 6, .worker = 0, .exchange = 2 << 16, .clock = 2}, {0, both, 0}, then);
+  then.clear();
+  server.on(pull, {0, both, 1}, then);
+  EXPECT_EQ(then.list(), (std::vector<ServerAction>{Hold{7}})) << "worker 0 may still send the gradient of step 2";
+  then.clear();
+  server.on(MembershipChanged{{1, {1}}}, {0, {1, {1}}, 1}, then);
+  EXPECT_EQ(then.list(), (std::vector<ServerAction>{Apply{copy(kPayload, kCenter), {7}}, Reply{7, 3}}));
+}
+
+TEST(BspBackup, WhatMakesNoSenseIsRefused) {
+  const auto refusal = [](const std::string& options, std::uint32_t workers) {
+    const auto result = try_make("[strategy]\nname = \"bsp\"\n" + options, {.workers = workers});
+    EXPECT_FALSE(result) << options;
+    return result ? std::string{} : result.error().message;
+  };
+  EXPECT_EQ(refusal("backup = 2", 2),
+            "test.toml:3: strategy.backup = 2 leaves nobody to wait for: cluster.workers is 2");
+  EXPECT_NE(refusal("backup = 1\ncombine = \"weights\"", 3).find("strategy.combine = \"gradients\""),
+            std::string::npos);
+  const auto needs = with_backup(1, {.optimizer = {.kind = core::OptimizerKind::adam}})->needs();
+  EXPECT_TRUE(needs.servers);
+  EXPECT_TRUE(needs.in_step);
+  EXPECT_FALSE(needs.group);
+  EXPECT_EQ(needs.server_states, 3);
+  EXPECT_EQ(needs.server_state_of, "adam");
+}
+
+}  // namespace
+}  // namespace troupe::strategies
