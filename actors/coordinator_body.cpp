@@ -183,7 +183,7 @@ bool CoordinatorBody::checkpoint_due() const {
     const auto done = setup_.book->epoch() + 1;
     if (done >= saved_at_epoch_ + static_cast<std::uint32_t>(period.epochs)) return true;
   }
-  if (period.steps > 0 && progress_.steps() >= saved_at_step_ + static_cast<std::uint64_t>(period.steps)) return true;
+  if (period.steps > 0 && granted_ >= saved_at_step_ + static_cast<std::uint64_t>(period.steps)) return true;
   return period.seconds > 0 && train_s_ >= saved_at_s_ + period.seconds;
 }
 

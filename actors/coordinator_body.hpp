@@ -72,7 +72,7 @@ class CoordinatorBody {
   double train_s_ = 0;  // of this run, earlier sessions included
   double saved_at_s_ = 0;
   std::uint64_t saved_at_step_ = 0;
-  std::uint64_t granted_ = 0;  // leases, earlier sessions included: steps done or under way
+  std::uint64_t granted_ = 0;  // leases, earlier sessions included: steps done, passed over or under way
   std::uint32_t saved_at_epoch_ = 0;
   strategies::Version center_version_ = 0;  // newest that a snapshot has seen
   std::uint64_t snapshots_ = 0;

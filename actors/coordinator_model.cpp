@@ -155,7 +155,7 @@ void CoordinatorBody::saved(const CheckpointWritten& written) {
     }
   }
   saved_at_s_ = train_s_;
-  saved_at_step_ = progress_.steps();
+  saved_at_step_ = granted_;
   saved_at_epoch_ = setup_.book->epoch_done() ? setup_.book->epoch() + 1 : setup_.book->epoch();
 }
 

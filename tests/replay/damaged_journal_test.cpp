@@ -1,0 +1,145 @@
+// Journals that are cut off, damaged, or tell another story than the run's.
+#include <fstream>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "replay/recording.hpp"
+#include "replay/replay_run.hpp"
+#include "strategies/host/journal_codec.hpp"
+#include "tests/actors/small_run.hpp"
+
+namespace troupe::tests {
+namespace {
+
+namespace fs = std::filesystem;
+using Records = std::vector<core::JournalRecord>;
+
+class DamagedJournal : public testing::Test {
+ protected:
+  DamagedJournal()
+      : run_({"strategy.name=downpour", "data.train_samples=120", "train.lr=0.03", "run.checkpoint_every=2 steps"}) {
+    const auto end = run_.train();
+    if (end.failed) throw std::runtime_error(end.error.message);
+    path_ = run_.run_directory() / "journal-0001.bin";
+  }
+
+  core::Result<replay::ReplayReport> replayed() const {
+    return replay::replay_run({run_.run_directory().string(), *run_.settings(), true}, backend());
+  }
+  core::Result<replay::Recording> read() const { return replay::read_recording(path_.string(), 2, 1); }
+
+  std::string bytes() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes; }
+  /// The journal anew, with other records.
+  void write(const Records& records) const {
+    fs::remove(path_);
+    auto writer = core::JournalWriter::create(path_.string());
+    for (const auto& record : records) ASSERT_TRUE(writer->append(record.kind, record.payload));
+    ASSERT_TRUE(writer->flush());
+  }
+
+  SmallRun run_;
+  fs::path path_;
+};
+
+TEST_F(DamagedJournal, CutAtEveryByteReadsAsFarAsItIsWhole) {
+  const auto whole = bytes();
+  std::size_t events = 0;
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    write(whole.substr(0, size));
+    const auto recording = read();
+    ASSERT_TRUE(recording) << size << ": " << recording.error().message;
+    ASSERT_GE(recording->events(), events) << size;
+    ASSERT_EQ(recording->complete, size == whole.size());
+    events = recording->events();
+  }
+}
+
+TEST_F(DamagedJournal, CutAnywhereReplaysUpToThere) {
+  const auto whole = bytes();
+  std::uint64_t hashes = 0;
+  for (std::size_t size = 12; size < whole.size(); size += whole.size() / 37) {
+    write(whole.substr(0, size));
+    const auto report = replayed();
+    ASSERT_TRUE(report) << size << ": " << report.error().message;
+    EXPECT_FALSE(report->segments.front().complete);
+    EXPECT_GE(report->segments.front().hashes, hashes);
+    hashes = report->segments.front().hashes;
+  }
+  EXPECT_GT(hashes, 2U);
+}
+
+TEST_F(DamagedJournal, EveryFlippedBitIsNamedByItsOffset) {
+  const auto whole = bytes();
+  for (std::size_t at = 0; at < whole.size(); at += 7) {
+    auto damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
+    write(damaged);
+    const auto recording = read();
+    ASSERT_FALSE(recording) << "byte " << at;
+    EXPECT_EQ(recording.error().code, core::Errc::corrupt);
+    EXPECT_NE(recording.error().message.find("byte"), std::string::npos) << recording.error().message;
+  }
+}
+
+TEST_F(DamagedJournal, AnotherHashIsADivergenceWithAName) {
+  auto records = run_.journal();
+  for (auto& record : records) {
+    const auto snapshot = experiment::decode_snapshot(record);
+    if (!snapshot) continue;
+    auto other = *snapshot;
+    other.hash ^= 1;
+    record = encode(other);
+    break;
+  }
+  write(records);
+  const auto report = replayed();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, core::Errc::diverged);
+  EXPECT_NE(report.error().message.find("shard 0, event 0: center has hash"), std::string::npos)
+      << report.error().message;
+}
+
+/// The first record that `wanted` picks is left out, and the replay must notice.
+TEST_F(DamagedJournal, AMissingRecordIsADivergence) {
+  const auto records = run_.journal();
+  using strategies::EventKind;
+  for (const auto kind : {EventKind::step_done, EventKind::replied, EventKind::exchange_done, EventKind::request}) {
+    auto fewer = records;
+    const auto last = std::find_if(fewer.rbegin(), fewer.rend(),
+                                   [&](const auto& r) { return r.kind == static_cast<std::uint16_t>(kind); });
+    ASSERT_NE(last, fewer.rend());
+    fewer.erase(std::next(last).base());
+    write(fewer);
+    const auto report = replayed();
+    ASSERT_FALSE(report) << static_cast<int>(kind);
+    EXPECT_EQ(report.error().code, core::Errc::diverged) << report.error().message;
+    EXPECT_NE(report.error().message.find("event"), std::string::npos) << report.error().message;
+  }
+}
+
+TEST_F(DamagedJournal, AMemberThatTheRunDoesNotHaveIsNamedByItsOffset) {
+  auto records = run_.journal();
+  const auto before = bytes();
+  records.insert(records.begin(), strategies::encode(strategies::WorkerId{7}, strategies::Started{0}));
+  write(records);
+  const auto recording = read();
+  ASSERT_FALSE(recording);
+  EXPECT_NE(recording.error().message.find("byte 12: journal: a record of worker 7, but the run has 2"),
+            std::string::npos)
+      << recording.error().message;
+}
+
+TEST_F(DamagedJournal, AnotherPlanIsRefused) {
+  std::ofstream(run_.run_directory() / "plan.json") << "{\"other\": 1}\n";
+  const auto report = replayed();
+  ASSERT_FALSE(report);
+  EXPECT_NE(report.error().message.find("plan.json"), std::string::npos) << report.error().message;
+}
+
+}  // namespace
+}  // namespace troupe::tests
