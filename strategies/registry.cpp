@@ -9,6 +9,7 @@
 #include "strategies/easgd.hpp"
 #include "strategies/gossip.hpp"
 #include "strategies/local_sgd.hpp"
+#include "strategies/mixed.hpp"
 #include "strategies/pairs.hpp"
 #include "strategies/ssp.hpp"
 #include "strategies/sync_easgd.hpp"
@@ -16,8 +17,8 @@
 namespace troupe::strategies {
 
 std::span<const StrategyInfo> registry() {
-  static const std::array rows{bsp(), easgd(),     eamsgd(), sync_easgd(), downpour(),
-                               ssp(), local_sgd(), diloco(), gossip(),     pairs()};
+  static const std::array rows{bsp(),       easgd(),  eamsgd(), sync_easgd(), downpour(), ssp(),
+                               local_sgd(), diloco(), mixed(),  gossip(),     pairs()};
   return rows;
 }
 

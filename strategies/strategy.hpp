@@ -48,7 +48,9 @@ struct Needs {
   bool peers = false;
   bool in_step = false;  ///< pace: every worker takes the same number of steps, so leases are equal shares
   ModelHome model = ModelHome::center;
-  Slot model_slot = kCenter;  ///< ModelHome::center: kCenter, or the server_state(k) that holds an average of it
+  /// ModelHome::center: kCenter, or the server_state(k) that holds an average of it. That one begins as a copy of the centre where
+  /// no checkpoint has it, so that it is a model at every moment.
+  Slot model_slot = kCenter;
   WorkerState worker_state = WorkerState::discarded;
   std::vector<Slot> worker_slots{};  ///< beyond params, grads and the optimizer's own
   std::uint8_t server_states = 0;    ///< state vectors per shard

@@ -99,6 +99,7 @@ class WorkerActions {
   void send(WorkerId to, Slot slot, double weight) { list_.emplace_back(SendPeer{to, slot, weight}); }
   void set_deadline(DeadlineId id, Duration after) { list_.emplace_back(SetDeadline{id, after}); }
   void skip() { list_.emplace_back(Skip{}); }
+  void add(const WorkerAction& action) { list_.push_back(action); }  ///< what another half said
 
   [[nodiscard]] const std::vector<WorkerAction>& list() const noexcept { return list_; }
   void clear() noexcept { list_.clear(); }
@@ -147,6 +148,7 @@ class ServerActions {
   void hold(RequestId request) { list_.emplace_back(Hold{request}); }
   void drop(RequestId request, std::string why) { list_.emplace_back(Drop{request, std::move(why)}); }
   void set_deadline(DeadlineId id, Duration after) { list_.emplace_back(SetDeadline{id, after}); }
+  void add(const ServerAction& action) { list_.push_back(action); }  ///< what another half said
 
   [[nodiscard]] const std::vector<ServerAction>& list() const noexcept { return list_; }
   void clear() noexcept { list_.clear(); }

@@ -1,6 +1,7 @@
 #include "strategies/host/journal_codec.hpp"
 
 #include <bit>
+#include <charconv>
 #include <concepts>
 #include <span>
 #include <string>
@@ -204,6 +205,44 @@ core::Result<WorkerRecord> decode_worker_event(const core::JournalRecord& record
 core::Result<ServerRecord> decode_server_event(const core::JournalRecord& record) {
   ServerRecord decoded;
   return decode_as(kFirstServer, record, decoded.shard, decoded.event).map([&] { return decoded; });
+}
+
+// Per event: the kind in four hexadecimal digits, the payload in two for each byte, a dot.
+
+std::string to_text(const std::vector<WorkerEvent>& events) {
+  std::string text;
+  for (const auto& event : events) {
+    const auto record = encode(0, event);
+    text += fmt::format("{:04x}", record.kind);
+    for (const auto byte : record.payload) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+    text += '.';
+  }
+  return text;
+}
+
+core::Result<std::vector<WorkerEvent>> events_from_text(std::string_view text) {
+  std::vector<WorkerEvent> events;
+  while (!text.empty()) {
+    const auto word = text.substr(0, text.find('.'));
+    core::JournalRecord record;
+    bool good = word.size() < text.size() && word.size() >= 4 && word.size() % 2 == 0;
+    const auto number = [&](std::size_t at, std::size_t digits, auto& value) {
+      const auto* end = word.data() + at + digits;
+      good = good && std::from_chars(word.data() + at, end, value, 16).ptr == end;
+    };
+    if (good) number(0, 4, record.kind);
+    for (std::size_t at = 4; good && at < word.size(); at += 2) {
+      std::uint8_t byte = 0;
+      number(at, 2, byte);
+      record.payload.push_back(static_cast<std::byte>(byte));
+    }
+    if (!good) return core::fail(core::Errc::corrupt, fmt::format("\"{}\" is no list of events", text));
+    auto decoded = decode_worker_event(record);
+    if (!decoded) return tl::unexpected(decoded.error());
+    events.push_back(std::move(decoded->event));
+    text.remove_prefix(word.size() + 1);
+  }
+  return events;
 }
 
 }  // namespace troupe::strategies

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/journal.hpp"
 #include "strategies/host/events.hpp"
@@ -49,5 +52,9 @@ struct ServerRecord {
 /// writes (an unknown enumerator, a membership that is not ascending).
 [[nodiscard]] core::Result<WorkerRecord> decode_worker_event(const core::JournalRecord& record);
 [[nodiscard]] core::Result<ServerRecord> decode_server_event(const core::JournalRecord& record);
+
+/// Events as one word of text, for the state() of a half that keeps some for later. Not part of any format.
+[[nodiscard]] std::string to_text(const std::vector<WorkerEvent>& events);
+[[nodiscard]] core::Result<std::vector<WorkerEvent>> events_from_text(std::string_view text);
 
 }  // namespace troupe::strategies

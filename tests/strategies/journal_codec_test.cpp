@@ -140,5 +140,21 @@ TEST(JournalCodec, KindsOfTheOtherHalfOrOfNobodyAreCorrupt) {
   }
 }
 
+TEST(JournalCodec, EventsAsTextComeBackAndDamageIsFound) {
+  const std::vector<WorkerEvent> events{Replied{7, 2, 9, 4}, ExchangeDone{7, true}, DeadlinePassed{3},
+                                        MembershipChanged{{5, {0, 3}}}};
+  const auto text = to_text(events);
+  EXPECT_EQ(events_from_text(text).value(), events);
+  EXPECT_EQ(to_text({}), "");
+  EXPECT_EQ(events_from_text("").value(), std::vector<WorkerEvent>{});
+  for (std::size_t cut = 1; cut < to_text({ExchangeDone{7, true}}).size(); ++cut) {
+    const auto damaged = events_from_text(text.substr(0, text.size() - cut));
+    ASSERT_FALSE(damaged) << cut;
+    EXPECT_EQ(damaged.error().code, core::Errc::corrupt);
+  }
+  EXPECT_FALSE(events_from_text("010x00000000.")) << "no digit";
+  EXPECT_FALSE(events_from_text("0201."));
+}
+
 }  // namespace
 }  // namespace troupe::strategies

@@ -30,6 +30,9 @@ const std::multimap<std::string, std::string>& plain() {
       {"local_sgd", "tau = 3"},
       {"local_sgd", "tau = 6\nfragments = 3\ndelay = 1"},
       {"diloco", "tau = 5\nouter_lr = 1\nouter_momentum = 0"},
+      {"mixed", ""},
+      {"mixed", "inner = \"ssp\""},
+      {"mixed", "inner = \"easgd\"\ntau = 1\nalpha_worker = 0\nalpha_server = 1"},
       {"gossip", "p = 1"},
       {"pairs", "tau = 1"},
   };

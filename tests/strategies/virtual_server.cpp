@@ -15,6 +15,7 @@ Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const M
   memory_.add(kCenter);
   for (std::uint8_t k = 0; k < strategy.needs().server_states; ++k) memory_.add(server_state(k));
   std::copy(start.begin(), start.end(), memory_.use(kCenter).begin());
+  std::copy(start.begin(), start.end(), memory_.use(strategy.needs().model_slot).begin());
 }
 
 void Server::receive(Request request, std::shared_ptr<Parcel> payload) {

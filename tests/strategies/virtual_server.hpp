@@ -35,6 +35,7 @@ class Server final : public ServerPort, public ServerObserver {
 
   [[nodiscard]] const ServerHost& host() const noexcept { return host_; }
   [[nodiscard]] core::ConstSpan center() const { return memory_.peek(kCenter); }
+  [[nodiscard]] core::ConstSpan peek(Slot slot) const { return memory_.peek(slot); }
 
   // ServerPort
   [[nodiscard]] Duration now() const override;

@@ -1,0 +1,261 @@
+#include "strategies/mixed.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "strategies/downpour.hpp"
+#include "strategies/easgd.hpp"
+#include "strategies/host/journal_codec.hpp"
+#include "strategies/ssp.hpp"
+
+namespace troupe::strategies {
+
+namespace {
+
+// Of the group's own exchanges: beyond any that an inner strategy counts up to.
+constexpr ExchangeId kAverage = ~ExchangeId{0};
+constexpr ExchangeId kSpread = kAverage - 1;
+
+}  // namespace
+
+Group Grouping::members_of(WorkerId worker, const Membership& members) const {
+  Group group;
+  for (const auto member : members.workers)
+    if (group_of(member) == group_of(worker)) group.push_back(member);
+  return group;
+}
+
+Membership Grouping::groups(const Membership& members) const {
+  Membership groups{members.epoch, {}};
+  for (const auto member : members.workers)
+    if (groups.workers.empty() || groups.workers.back() != group_of(member)) groups.workers.push_back(group_of(member));
+  return groups;
+}
+
+// ---- worker half
+
+void MixedWorker::on(const Started& event, const WorkerContext& context, WorkerActions& then) {
+  if (members_.empty()) members_ = grouping_.members_of(context.self, context.membership);
+  leads(context) ? tell_inner(event, context, then) : begin_step(then);
+}
+
+void MixedWorker::on(const StepDone& event, const WorkerContext& context, WorkerActions& then) {
+  then.apply(clip(kGrads, event.optimizer));
+  step_ = event;
+  step_.optimizer.clip_value = step_.optimizer.clip_norm = 0;
+  if (members_.size() == 1) return end_inner_step(step_, context, then);
+  then.reduce(kAverage, kGrads, ReduceOp::mean, -1, members_);
+}
+
+void MixedWorker::on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) {
+  if (event.exchange == kSpread) return then.compute();
+  if (event.exchange != kAverage) return hear(event, context, then);
+  leads(context) ? end_inner_step(step_, context, then) : begin_step(then);
+}
+
+/// Members are there at once and wait for the leader, who comes when the inner strategy lets it.
+void MixedWorker::begin_step(WorkerActions& then) {
+  if (members_.size() == 1) return then.compute();
+  then.broadcast(kSpread, kParams, members_.front(), members_);
+}
+
+/// While the group averages or spreads, the inner strategy must not touch what is on its way.
+void MixedWorker::hear(const WorkerEvent& event, const WorkerContext& context, WorkerActions& then) {
+  if (inner_computes_) return late_.push_back(event);
+  tell_inner(event, context, then);
+}
+
+void MixedWorker::end_inner_step(const WorkerEvent& event, const WorkerContext& context, WorkerActions& then) {
+  inner_computes_ = false;
+  for (const auto& late : std::exchange(late_, {})) tell_inner(late, context, then);
+  tell_inner(event, context, then);
+}
+
+void MixedWorker::tell_inner(const WorkerEvent& event, const WorkerContext& context, WorkerActions& then) {
+  const auto groups = grouping_.groups(context.membership);
+  const WorkerContext of_group{grouping_.group_of(context.self), groups, context.seed, context.step};
+  WorkerActions said;
+  std::visit([&](const auto& e) { inner_->on(e, of_group, said); }, event);
+  for (const auto& action : said.list()) {
+    if (!std::holds_alternative<Compute>(action)) {
+      then.add(action);
+    } else {
+      inner_computes_ = true;
+      begin_step(then);
+    }
+  }
+}
+
+void MixedWorker::on(const Stopped& event, const WorkerContext& context, WorkerActions& then) {
+  if (leads(context)) end_inner_step(event, context, then);
+}
+
+void MixedWorker::on(const Replied& event, const WorkerContext& context, WorkerActions& then) {
+  hear(event, context, then);
+}
+
+void MixedWorker::on(const MembershipChanged& event, const WorkerContext& context, WorkerActions& then) {
+  if (leads(context)) hear(MembershipChanged{grouping_.groups(event.membership)}, context, then);
+}
+
+void MixedWorker::on(const DeadlinePassed& event, const WorkerContext& context, WorkerActions& then) {
+  hear(event, context, then);
+}
+
+std::string MixedWorker::state() const {
+  return write_state({{"members", members_},
+                      {"inner_computes", inner_computes_},
+                      {"late", to_text(late_)},
+                      {"inner", inner_->state()}});
+}
+
+core::Result<void> MixedWorker::restore(const std::string& text) {
+  std::string late;
+  std::string inner;
+  return read_state(text,
+                    {{"members", &members_}, {"inner_computes", &inner_computes_}, {"late", &late}, {"inner", &inner}})
+      .and_then([&] { return events_from_text(late); })
+      .and_then([&](std::vector<WorkerEvent> events) {
+        late_ = std::move(events);
+        return inner_->restore(inner);
+      });
+}
+
+// ---- server half
+
+void MixedServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
+  auto of_group = request;
+  of_group.worker = grouping_.group_of(request.worker);
+  tell_inner(of_group, context, then);
+}
+
+void MixedServer::on(const MembershipChanged& event, const ServerContext& context, ServerActions& then) {
+  tell_inner(MembershipChanged{grouping_.groups(event.membership)}, context, then);
+}
+
+void MixedServer::on(const DeadlinePassed& event, const ServerContext& context, ServerActions& then) {
+  tell_inner(event, context, then);
+}
+
+template <class Event>
+void MixedServer::tell_inner(const Event& event, const ServerContext& context, ServerActions& then) {
+  const auto groups = grouping_.groups(context.membership);
+  ServerActions said;
+  inner_->on(event, {context.self, groups, context.version}, said);
+  for (const auto& action : said.list()) {
+    then.add(action);
+    const auto* apply = std::get_if<Apply>(&action);
+    if (average_ && apply && writes(apply->call, kCenter))
+      then.apply(scale_add(average_->slot, average_->decay, 1 - average_->decay, kCenter));
+  }
+}
+
+// ---- options
+
+namespace {
+
+std::array<StrategyInfo, 3> inner_strategies() { return {downpour(), easgd(), ssp()}; }
+
+const core::Table<MixedConfig>& mixed_table() {
+  static const core::Table<MixedConfig> table{
+      "strategy",
+      {{"group_size", &MixedConfig::group_size, core::at_least(1),
+        "workers that average their gradients at every step"},
+       {"inner", &MixedConfig::inner, core::one_of({"downpour", "easgd", "ssp"}),
+        "what a group is one worker of; its options stand beside this one"},
+       {"ema", &MixedConfig::ema, core::between(0, 1),
+        "above 0: the model is a moving average of the centre, of which each update leaves so much (0.9999)"},
+       {"placement", &MixedConfig::placement, core::one_of({"colocated", "dedicated"}),
+        "where servers are simulated: on the workers' hosts or on their own"}}};
+  return table;
+}
+
+core::Rule either(const core::Rule& a, const core::Rule& b) {
+  return {a.text + ", or " + b.text, [a, b](const core::Value& value) { return a.allows(value) || b.allows(value); }};
+}
+
+/// The inner strategies' options as options of mixed. What several of them have is checked again once the inner one is known.
+void add_mixed_options(core::Schema& schema) {
+  schema.add(mixed_table(), "mixed");
+  std::vector<core::Option> all;
+  for (const auto& inner : inner_strategies()) {
+    core::Schema own;
+    inner.add_options(own);
+    for (auto option : own.options()) {
+      option.scope = "mixed";
+      const auto same =
+          std::find_if(all.begin(), all.end(), [&](const auto& other) { return other.key == option.key; });
+      if (same == all.end()) {
+        all.push_back(option);
+      } else {
+        same->rule = either(same->rule, option.rule);
+      }
+    }
+  }
+  for (const auto& option : all) schema.add_option(option);
+}
+
+class Mixed final : public Strategy {
+ public:
+  Mixed(Grouping grouping, std::unique_ptr<Strategy> inner, double ema)
+      : grouping_(grouping), inner_(std::move(inner)) {
+    if (ema > 0) average_ = {server_state(inner_->needs().server_states), static_cast<float>(ema)};
+  }
+  Needs needs() const override {
+    auto needs = inner_->needs();
+    needs.group = true;
+    needs.in_step = true;
+    if (!average_) return needs;
+    needs.model_slot = average_->slot;
+    ++needs.server_states;
+    needs.server_state_of += needs.server_state_of.empty() ? "ema" : " and ema";
+    return needs;
+  }
+  std::unique_ptr<WorkerHalf> worker() const override {
+    return std::make_unique<MixedWorker>(grouping_, inner_->worker());
+  }
+  std::unique_ptr<ServerHalf> server() const override {
+    return std::make_unique<MixedServer>(grouping_, inner_->server(), average_);
+  }
+
+ private:
+  Grouping grouping_;
+  std::unique_ptr<Strategy> inner_;
+  std::optional<MixedServer::Average> average_;
+};
+
+core::Result<std::unique_ptr<Strategy>> make_mixed(const core::Config& config, const Company& company) {
+  const auto options = config.get(mixed_table());
+  if (options.ema == 1)
+    return core::fail(core::Errc::config,
+                      config.where("strategy.ema") + ": strategy.ema = 1 never leaves the first parameters; below 1");
+  const auto all = inner_strategies();
+  const auto& inner =
+      *std::find_if(all.begin(), all.end(), [&](const auto& info) { return info.name == options.inner; });
+  core::Schema own;
+  inner.add_options(own);
+  for (const auto& option : own.options()) {
+    const auto& value = config.value(option.key);
+    if (option.rule.allows && !option.rule.allows(value))
+      return core::fail(core::Errc::config, config.where(option.key) + ": " + option.key + " = " +
+                                                core::to_toml(value) + ": must be " + option.rule.text +
+                                                " with strategy.inner = \"" + inner.name + "\"");
+  }
+  const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(options.group_size, company.workers));
+  auto groups = company;
+  groups.workers = (company.workers + size - 1) / size;
+  return inner.make(config, groups).map([&](std::unique_ptr<Strategy> strategy) -> std::unique_ptr<Strategy> {
+    return std::make_unique<Mixed>(Grouping{size}, std::move(strategy), options.ema);
+  });
+}
+
+}  // namespace
+
+StrategyInfo mixed() {
+  return {"mixed", "groups average gradients at every step and act as one worker of an asynchronous strategy",
+          add_mixed_options, make_mixed};
+}
+
+}  // namespace troupe::strategies
