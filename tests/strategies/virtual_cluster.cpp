@@ -31,12 +31,14 @@ Cluster::Cluster(const Strategy& strategy, ClusterOptions options)
     }
   }
   for (const auto& worker : workers_) worker->start();
-  for (const auto& loss : options_.losses) queue_.at(loss.at, [this, loss] { lose(loss.worker); });
+  for (const auto& loss : options_.losses)
+    if (!loss.in_exchange) queue_.at(loss.at, [this, loss] { lose(loss.worker); });
 }
 
 void Cluster::run() {
   while (queue_.run_next()) {
     if (queue_.performed() > kTooManyEvents) throw Violation("the company does not come to rest");
+    lose_who_exchanges();
     if (options_.after_event) options_.after_event(*this);
   }
   require_rest();
@@ -114,6 +116,14 @@ void Cluster::leave(WorkerId worker) {
   for (ShardId s = 0; s < servers_.size(); ++s) {
     network_.send({Traffic::control, 1, s}, Order::fifo,
                   [this, s, now = membership_] { servers_[s]->membership_changed(now); });
+  }
+}
+
+void Cluster::lose_who_exchanges() {
+  for (const auto& loss : options_.losses) {
+    const auto& worker = *workers_[loss.worker];
+    if (loss.in_exchange && worker.alive() && worker.host().in_flight() > 0 && queue_.now() >= loss.at)
+      lose(loss.worker);
   }
 }
 

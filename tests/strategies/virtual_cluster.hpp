@@ -25,10 +25,12 @@ namespace troupe::strategies::simulated {
 
 class Cluster;
 
-/// A worker is gone at a moment. For strategies without collectives: those are started anew by a coordinator.
+/// A worker is gone at a moment, or as soon then as it has an exchange in flight. For strategies without collectives: those are
+/// started anew by a coordinator.
 struct Loss {
   WorkerId worker = 0;
   Duration at{0};
+  bool in_exchange = false;
 };
 
 struct ClusterOptions {
@@ -86,6 +88,7 @@ class Cluster {
 
  private:
   void lose(WorkerId worker);
+  void lose_who_exchanges();
   void require_rest() const;
 
   ClusterOptions options_;
