@@ -62,6 +62,12 @@ TEST(Replay, Variants) {
       {"downpour", {"strategy.n_push=2", "strategy.n_fetch=3", "strategy.overlap=skip"}},
       {"downpour", {"strategy.server_optimizer=adam", "train.lr=0.003", "strategy.staleness_aware=true"}},
       {"ssp", {"strategy.s=1", "strategy.steps_per_clock=2", "strategy.overlap=wait", "cluster.slowdown=[1, 2, 1]"}},
+      {"bsp", {"strategy.backup=1", "train.optimizer=adam", "train.lr=0.003"}},
+      {"local_sgd", {"strategy.tau=4"}},
+      {"diloco", {"strategy.tau=4", "strategy.fragments=2", "strategy.delay=1"}},
+      {"diloco", {"strategy.tau=3", "strategy.quorum=2", "cluster.slowdown=[1, 1, 4]"}},
+      {"mixed", {"strategy.group_size=2", "strategy.ema=0.9"}},
+      {"mixed", {"strategy.group_size=2", "strategy.inner=easgd", "strategy.tau=2"}},
       {"gossip", {"strategy.p=0.8", "cluster.slowdown=[1, 3, 1]"}},
   };
   for (const auto& [strategy, more] : variants) {
@@ -72,9 +78,8 @@ TEST(Replay, Variants) {
 
 TEST(Replay, StatisticsOfBatchNormalisationAreAmongTheHashes) {
   expect_same(options_of(
-      "easgd",
-      {"model.name=custom",
-       R"(model.layers=[{type="conv", outputs=4, kernel=5}, {type="batch_norm"}, {type="relu"}, {type="linear", outputs=10}])"}));
+      "easgd", {"model.name=own", R"(model.layers=[{type="flatten"}, {type="linear", outputs=16}, {type="batch_norm"},)"
+                                  R"( {type="relu"}, {type="linear", outputs=10}])"}));
 }
 
 TEST(Replay, AResumedRunHasASegmentPerSession) {
