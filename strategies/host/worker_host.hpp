@@ -65,6 +65,17 @@ class WorkerHost {
   void membership_changed(const Membership& membership);
   void deadline_passed(DeadlineId id);
 
+  // For the start state of a journal segment: the worker was told to compute, and its step has not begun.
+  /// Tells what has arrived, mail excepted, now instead of at the step's end; the worker's vectors may change by it. The half has
+  /// said Compute and cannot say it again.
+  void settle();
+  /// Neither computing nor waiting for anyone: settled, and nothing in flight. Mail may lie unread.
+  [[nodiscard]] bool settled() const noexcept;
+  /// Everything that a new host needs to go on, as text; but not mail, which is the port's to deliver again. REQUIRES settled().
+  [[nodiscard]] std::string state() const;
+  /// Instead of start(): the worker computes the step that it was told to. Errc::corrupt when `text` is no state().
+  [[nodiscard]] core::Result<void> restore(const std::string& text);
+
   [[nodiscard]] const WorkerTotals& totals() const noexcept { return totals_; }
   [[nodiscard]] Step steps() const noexcept { return step_; }  ///< completed or passed over
   [[nodiscard]] bool computing() const noexcept {

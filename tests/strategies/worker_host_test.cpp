@@ -303,5 +303,64 @@ TEST(WorkerHost, RandomnessDependsOnSeedWorkerAndStepOnly) {
   EXPECT_NE(drawn[0], drawn[3]);
 }
 
+TEST(WorkerHost, SettledItSavesItselfAndAnotherGoesOn) {
+  const auto script = overlapping();
+  Stage s(script, 2);
+  s.host.start(0);
+  s.host.step_done(1.5, {.lr = 0.25F});
+  EXPECT_FALSE(s.host.settled()) << "an exchange is in flight";
+  s.host.replied({.shard = 0, .exchange = 7, .version = 3});
+  s.host.replied({.shard = 1, .exchange = 7, .version = 4});
+  s.events.names.clear();
+  s.host.settle();
+  EXPECT_EQ(s.events.names, (Names{"Replied", "Replied", "ExchangeDone"}));
+  ASSERT_TRUE(s.host.settled());
+  EXPECT_TRUE(s.host.computing());
+
+  Stage t(always_compute([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+            const auto* done = std::get_if<StepDone>(&event);
+            if (done && done->step == 1) then.push_pull(8, staged(0));
+          }),
+          2);
+  ASSERT_TRUE(t.host.restore(s.host.state()));
+  EXPECT_TRUE(t.host.computing());
+  EXPECT_EQ(t.ports.calls, Names{"compute 1"});
+  t.host.step_done(1.75, {.lr = 0.125F});
+  ASSERT_EQ(t.ports.requests.size(), 2U);
+  EXPECT_EQ(t.ports.requests[0].request.clock, 2U);
+  EXPECT_EQ(t.ports.requests[0].request.version, 3U) << "what its step was computed on";
+  EXPECT_EQ(t.ports.requests[1].request.version, 4U);
+}
+
+TEST(WorkerHost, MailStaysUnreadWhenItSettlesAndSkippedSendsAreSaved) {
+  const auto mailing = always_compute([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+    if (std::holds_alternative<StepDone>(event)) then.send(1, kParams, 0.25);
+  });
+  Stage s(mailing);
+  s.ports.credit = false;
+  s.host.start(0);
+  s.host.step_done(0, {});
+  s.host.peer_mail({.from = 2, .weight = 0.125, .slot = staged(9)});
+  s.events.names.clear();
+  s.host.settle();
+  EXPECT_EQ(s.events.names, Names{});
+  ASSERT_TRUE(s.host.settled());
+  Stage t(always_compute());
+  ASSERT_TRUE(t.host.restore(s.host.state()));
+  t.host.step_done(0, {});
+  ASSERT_EQ(t.events.names, (Names{"SendSkipped", "StepDone"}));
+  EXPECT_EQ(std::get<SendSkipped>(t.events.events[0]), (SendSkipped{1, 0.25}));
+  Stage u(always_compute());
+  EXPECT_EQ(u.host.restore("step=x").error().code, core::Errc::corrupt);
+}
+
+TEST(WorkerHost, SettlingElsewhereIsABug) {
+  Stage s(overlapping());
+  EXPECT_THROW(s.host.settle(), std::logic_error) << "not started";
+  s.host.start(0);
+  s.host.step_done(0, {});
+  EXPECT_THROW(static_cast<void>(s.host.state()), std::logic_error) << "in flight";
+}
+
 }  // namespace
 }  // namespace troupe::strategies
