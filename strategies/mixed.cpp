@@ -168,33 +168,24 @@ const core::Table<MixedConfig>& mixed_table() {
        {"ema", &MixedConfig::ema, core::between(0, 1),
         "above 0: the model is a moving average of the centre, of which each update leaves so much (0.9999)"},
        {"placement", &MixedConfig::placement, core::one_of({"colocated", "dedicated"}),
-        "where servers are simulated: on the workers' hosts or on their own"}}};
+        "where servers are simulated: on the workers' hosts or on their own"},
+       {"overlap", &MixedConfig::overlap, core::one_of({"off", "skip", "wait"}),
+        "exchange while computing, as the inner strategy allows it"}}};
   return table;
 }
 
-core::Rule either(const core::Rule& a, const core::Rule& b) {
-  return {a.text + ", or " + b.text, [a, b](const core::Value& value) { return a.allows(value) || b.allows(value); }};
-}
-
-/// The inner strategies' options as options of mixed. What several of them have is checked again once the inner one is known.
+/// The inner strategies' options as options of mixed. One that several of them have (overlap) stands in mixed's own table, and is
+/// checked by the inner strategy's rule once that is known.
 void add_mixed_options(core::Schema& schema) {
   schema.add(mixed_table(), "mixed");
-  std::vector<core::Option> all;
   for (const auto& inner : inner_strategies()) {
     core::Schema own;
     inner.add_options(own);
     for (auto option : own.options()) {
       option.scope = "mixed";
-      const auto same =
-          std::find_if(all.begin(), all.end(), [&](const auto& other) { return other.key == option.key; });
-      if (same == all.end()) {
-        all.push_back(option);
-      } else {
-        same->rule = either(same->rule, option.rule);
-      }
+      if (!schema.find(option.key, "mixed")) schema.add_option(std::move(option));
     }
   }
-  for (const auto& option : all) schema.add_option(option);
 }
 
 class Mixed final : public Strategy {

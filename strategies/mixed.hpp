@@ -26,6 +26,7 @@ struct MixedConfig {
   std::string inner = "downpour";
   double ema = 0;
   std::string placement = "colocated";
+  std::string overlap = "off";  // the inner strategy's: all of them have one
 };
 
 /// Consecutive ranks; the last group may be smaller.
