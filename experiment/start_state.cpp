@@ -86,6 +86,11 @@ StartState start_state(const Blueprint& plan, const Checkpoint* checkpoint) {
     for (int k = 0; k < plan.needs.server_states; ++k)
       start.server_states.push_back(find(checkpoint, server_state_prefix(k)));
   }
+  if (const auto model = plan.needs.model_slot; model.kind == strategies::SlotKind::state) {
+    start.server_states.resize(plan.needs.server_states);
+    auto& average = start.server_states.at(model.index);
+    if (!average) average = start.parameters;  // an average that is a model at every moment begins with what there is
+  }
   return start;
 }
 

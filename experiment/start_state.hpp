@@ -18,7 +18,7 @@ struct StartState {
   CanonicalVector statistics;                                  // null: the backend's own
   std::vector<std::vector<CanonicalVector>> optimizer_states;  // [worker][k]; none: zero
   std::vector<strategies::Step> first_steps;                   // [worker]
-  std::vector<CanonicalVector> server_states;                  // [k]; none: zero
+  std::vector<CanonicalVector> server_states;                  // [k]; none: zero, or parameters for Needs::model_slot
   strategies::Version center_version = 0;  // updates since the servers' state began: what Adam's bias correction needs
   std::vector<Note> notes;                 // state that was left behind
 };
