@@ -1,6 +1,7 @@
 // Every registered strategy in whole runs of real actors: it learns, goes on after an interruption, its server's journal keeps
 // the promises that its page makes, and unequal workers share the work as it says.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -88,6 +89,15 @@ TEST(Strategies, EveryServerOptimizerWorksInActors) {
     ASSERT_FALSE(end.failed) << optimizer << ": " << end.error.message;
     EXPECT_GT(end.summary.test_accuracy, 0.3) << optimizer;
   }
+}
+
+/// It hardly moves in a run this short: what is evaluated is the network that training began with. One of zeros says ln 10 to
+/// the last digit.
+TEST(Strategies, AMovingAverageBeginsAsTheModelAndNotAsZeros) {
+  SmallRun run(options_for("mixed", {"strategy.ema=0.9999", "cluster.workers=3", "cluster.servers=2"}));
+  const auto end = run.train();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_GT(std::abs(end.summary.test_loss - std::log(10.0)), 1e-4);
 }
 
 TEST(Strategies, AnotherRulesStateIsLeftBehind) {
