@@ -25,6 +25,7 @@ struct Command {
 
 // One file each: apps/<name>.cpp.
 [[nodiscard]] Command train();
+[[nodiscard]] Command simulate();
 [[nodiscard]] Command check();
 [[nodiscard]] Command eval();
 [[nodiscard]] Command grid();

@@ -26,7 +26,7 @@ const Command& program() {
           "  troupe strategies easgd\n"
           "  troupe doctor\n",
       .declare = nullptr,
-      .subcommands = {train(), replay(), grid(), plot(), check(), eval(), strategies(), models(), bench(), doctor()}};
+      .subcommands = {train(), simulate(), replay(), grid(), plot(), check(), eval(), strategies(), models(), bench(), doctor()}};
   return root;
 }
 

@@ -1,0 +1,82 @@
+// How fast virtual time passes: events per second and peak memory for EASGD with tau = 1 on one core. Arguments: workers steps shards.
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "sim/cluster_file.hpp"
+#include "sim/simulation.hpp"
+#include "strategies/registry.hpp"
+
+namespace {
+
+using namespace troupe;
+
+constexpr std::string_view kCluster = R"(
+[hosts.node]
+count = 20000
+step_ms = 3.0
+step_sigma = 0.1
+[network]
+latency_us = 20
+per_message_us = 2
+gbit_per_s = 25
+[servers]
+per_request_us = 1
+memory_gb_per_s = 10
+)";
+
+double peak_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+int fail(const std::string& message) {
+  std::fprintf(stderr, "bench_simulator: %s\n", message.c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto argument = [&](int index, std::uint32_t otherwise) {
+    return argc > index ? static_cast<std::uint32_t>(std::atoi(argv[index])) : otherwise;
+  };
+  const auto workers = argument(1, 1000), steps = argument(2, 100), shards = argument(3, 16);
+  const std::string strategy = argc > 4 ? argv[4] : "easgd";
+
+  core::Schema schema;
+  strategies::add_options(schema);
+  const auto config = core::Config::parse(schema, "", "bench", {"strategy.name=" + strategy, "strategy.tau=1"});
+  if (!config) return fail(config.error().message);
+  auto made = strategies::make(*config, {.workers = workers, .servers = shards});
+  if (!made) return fail(made.error().message);
+  sim::Plan plan;
+  plan.strategy = std::move(*made);
+  plan.needs = plan.strategy->needs();
+  plan.workers = workers;
+  plan.servers = plan.needs.servers ? shards : 0;
+  plan.leases = {.epoch_size = std::int64_t{workers} * steps,
+                 .epochs = 1,
+                 .batches = std::vector<std::int64_t>(workers, 1),
+                 .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
+  plan.floats = 431'080;
+  const auto file = sim::parse_cluster(kCluster, "bench");
+  if (!file) return fail(file.error().message);
+  const auto cluster = sim::place(*file, plan.workers, plan.servers);
+  if (!cluster) return fail(cluster.error().message);
+  auto book = data::LeaseBook::create(plan.leases);
+  if (!book) return fail(book.error().message);
+
+  const auto began = std::chrono::steady_clock::now();
+  sim::Simulation simulation(plan, *cluster, std::move(*book));
+  const auto outcome = simulation.run();
+  if (!outcome) return fail(outcome.error().message);
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  std::printf("%-10s %6u workers x %4u steps, %2u shards: %11llu events in %6.2f s, %5.2f M events/s, peak %5.0f MB\n",
+              strategy.c_str(), workers, steps, plan.servers, static_cast<unsigned long long>(outcome->events), took,
+              static_cast<double>(outcome->events) / took / 1e6, peak_mb());
+}

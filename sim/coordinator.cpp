@@ -1,0 +1,76 @@
+#include "sim/coordinator.hpp"
+
+namespace troupe::sim {
+
+using strategies::WorkerId;
+
+namespace {
+
+Duration duration(double seconds) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+Coordinator::Coordinator(World& world, std::vector<std::unique_ptr<Worker>>& workers, data::LeaseBook book,
+                         Duration pause)
+    : world_(world), workers_(workers), book_(std::move(book)), pause_(pause), wants_(world.plan.workers, 0) {}
+
+void Coordinator::train() {
+  training_ = true;
+  since_ = world_.queue.now();
+  if (const double limit = world_.plan.max_seconds; limit > 0) {
+    const auto left = duration(limit) - trained_;
+    world_.queue.plan(since_ + std::max(left, Duration{0}), EventKind::time_is_up, 0);
+  }
+  for (WorkerId worker = 0; worker < wants_.size(); ++worker) serve(worker);
+}
+
+void Coordinator::asked(WorkerId worker, std::int64_t leases) {
+  wants_[worker] += leases;
+  if (training_) serve(worker);
+}
+
+void Coordinator::serve(WorkerId worker) {
+  while (wants_[worker] > 0) {
+    const auto lease = book_.grant(worker);
+    if (!lease) return;
+    --wants_[worker];
+    workers_[worker]->granted(*lease);
+  }
+}
+
+void Coordinator::done(WorkerId worker, std::uint64_t lease, Duration now) {
+  book_.done(worker, lease);
+  if (training_) plan_quiet(now);
+}
+
+/// Not at once: a worker that says so is in its host's call.
+void Coordinator::plan_quiet(Duration now) {
+  if (quiet_planned_ || !book_.quiet()) return;
+  quiet_planned_ = true;
+  world_.queue.plan(now, EventKind::all_quiet, 0);
+}
+
+void Coordinator::quiet() {
+  quiet_planned_ = false;
+  if (!training_ || !book_.quiet()) return;
+  training_ = false;
+  trained_ += world_.queue.now() - since_;
+  if (stop_ || book_.finished()) {
+    dismissed_ = true;
+    for (const auto& worker : workers_) worker->dismiss();
+    return;
+  }
+  book_.next_epoch();
+  world_.queue.plan(world_.queue.now() + pause_, EventKind::training_begins, 0);
+}
+
+void Coordinator::time_is_up() {
+  if (!training_ || trained_ + world_.queue.now() - since_ < duration(world_.plan.max_seconds)) return;
+  stop_ = true;
+  book_.pause();
+  plan_quiet(world_.queue.now());
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,89 @@
+// A place for every member of the company.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/cluster_file.hpp"
+
+namespace troupe::sim {
+namespace {
+
+core::Duration microseconds(double us) {
+  return std::chrono::round<core::Duration>(std::chrono::duration<double, std::micro>(us));
+}
+
+StepTimes step_times(const HostsConfig& config) {
+  StepTimes times{.mean_ns = 1e6 * config.step_ms, .sigma = config.step_sigma};
+  for (const double ms : config.steps_ms) times.measured_ns.push_back(1e6 * ms);
+  return times;
+}
+
+core::Result<void> place_workers(const ClusterFile& file, std::uint32_t workers, Cluster& cluster) {
+  HostId host = 0;
+  for (std::uint32_t k = 0; k < cluster.kinds.size(); ++k) {
+    const auto& kind = cluster.kinds[k];
+    const bool serves = file.servers.placement == "dedicated" && kind.name == file.servers.hosts;
+    std::uint32_t device = 0;
+    for (std::uint32_t h = 0; h < kind.count; ++h, ++host) {
+      for (std::uint32_t d = 0; d < kind.devices && !serves && cluster.workers.size() < workers; ++d)
+        cluster.workers.push_back({.host = host, .kind = k, .device = device++});
+    }
+    if (device > 0 && kind.steps.front().expected_ns() <= 0)
+      return core::fail(core::Errc::config,
+                        fmt::format("{0}: hosts.{1}.step_ms: [hosts.{1}] says nothing of the time that a step takes: "
+                                    "set step_ms or steps_ms",
+                                    file.where(fmt::format("hosts.{}.count", kind.name)), kind.name));
+  }
+  if (cluster.workers.size() == workers) return {};
+  return core::fail(core::Errc::config,
+                    fmt::format("{}: {} workers do not fit on {} devices: raise count or devices of a [hosts.NAME], or "
+                                "lower the number of workers",
+                                file.origin, workers, cluster.workers.size()));
+}
+
+core::Result<void> place_servers(const ClusterFile& file, std::uint32_t servers, Cluster& cluster) {
+  std::vector<HostId> homes;
+  if (file.servers.placement == "dedicated") {
+    for (HostId host = 0; host < cluster.hosts.size(); ++host)
+      if (cluster.kinds[cluster.hosts[host].kind].name == file.servers.hosts) homes.push_back(host);
+    if (homes.empty() && servers > 0)
+      return core::fail(core::Errc::config,
+                        fmt::format("{}: servers.hosts = \"{}\": dedicated servers need the NAME of a [hosts.NAME]",
+                                    file.where("servers.hosts"), file.servers.hosts));
+  } else {
+    for (const auto& worker : cluster.workers) homes.push_back(worker.host);
+    homes.erase(std::unique(homes.begin(), homes.end()), homes.end());
+  }
+  for (std::uint32_t shard = 0; shard < servers; ++shard) cluster.servers.push_back(homes[shard % homes.size()]);
+  return {};
+}
+
+}  // namespace
+
+core::Result<Cluster> place(const ClusterFile& file, std::uint32_t workers, std::uint32_t servers) {
+  Cluster cluster;
+  const auto& network = file.network;
+  for (const auto& [name, config] : file.hosts) {
+    const auto card = gbit_per_s(config.gbit_per_s > 0 ? config.gbit_per_s : network.gbit_per_s);
+    const auto kind = static_cast<std::uint32_t>(cluster.kinds.size());
+    cluster.kinds.push_back({.name = name,
+                             .count = static_cast<std::uint32_t>(config.count),
+                             .devices = static_cast<std::uint32_t>(config.devices),
+                             .steps = {step_times(config)},
+                             .slowdown = config.slowdown,
+                             .memory = gb_per_s(config.memory_gb_per_s),
+                             .card = card});
+    for (std::int64_t h = 0; h < config.count; ++h) cluster.hosts.push_back({kind, card});
+  }
+  cluster.network = {.latency = microseconds(network.latency_us),
+                     .per_message = microseconds(network.per_message_us),
+                     .local_latency = microseconds(network.local_latency_us),
+                     .local = gb_per_s(network.local_gb_per_s)};
+  cluster.server = {.memory = gb_per_s(file.servers.memory_gb_per_s),
+                    .per_request = microseconds(file.servers.per_request_us)};
+  if (auto placed = place_workers(file, workers, cluster); !placed) return tl::unexpected(std::move(placed.error()));
+  if (auto placed = place_servers(file, servers, cluster); !placed) return tl::unexpected(std::move(placed.error()));
+  return cluster;
+}
+
+}  // namespace troupe::sim

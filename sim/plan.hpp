@@ -1,0 +1,32 @@
+/// One run as a simulation sees it: the strategy and the numbers of its configuration that matter in virtual time. A value.
+#pragma once
+
+#include <memory>
+
+#include "data/lease.hpp"
+#include "nn/optimizer.hpp"
+#include "strategies/strategy.hpp"
+
+namespace troupe::sim {
+
+struct Plan {
+  std::shared_ptr<const strategies::Strategy> strategy;
+  strategies::Needs needs;
+  std::uint32_t workers = 1;
+  std::uint32_t servers = 0;  ///< 0 when the strategy needs none
+  std::uint64_t seed = 1;
+  data::LeaseOptions leases;
+  nn::TrainConfig train;
+  std::uint64_t floats = 0;          ///< of the model's parameters
+  std::uint32_t wire_bytes = 4;      ///< of one parameter on its way: 2 for fp16 and bf16
+  std::int64_t prefetch = 4;         ///< leases that a loader holds beside the one being computed
+  std::vector<double> slowdown{1};   ///< as cluster.slowdown: one for all, or one per worker
+  core::Duration synthetic_step{0};  ///< a step takes at least so long, before slowdown
+  double max_seconds = 0;            ///< of training; 0: no limit
+
+  [[nodiscard]] double slowdown_of(std::uint32_t worker) const {
+    return slowdown.size() == 1 ? slowdown.front() : slowdown.at(worker);
+  }
+};
+
+}  // namespace troupe::sim

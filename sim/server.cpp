@@ -1,0 +1,63 @@
+#include "sim/server.hpp"
+
+#include <algorithm>
+
+#include "sim/kernel_costs.hpp"
+
+namespace troupe::sim {
+
+using strategies::RequestId;
+
+namespace {
+
+/// A request's id says where its packet is: ids ascend, and an answer finds its packet without a search.
+constexpr unsigned kPacketBits = 24;
+constexpr RequestId id_of(std::uint64_t number, std::uint32_t packet) { return number << kPacketBits | packet; }
+constexpr std::uint32_t packet_of(RequestId id) { return static_cast<std::uint32_t>(id & ((1U << kPacketBits) - 1)); }
+
+}  // namespace
+
+Server::Server(World& world, strategies::ShardId self)
+    : world_(world),
+      self_(self),
+      floats_(transport::slice_of(world.plan.floats, self, world.plan.servers).count),
+      bytes_(world.shard_bytes(self)),
+      host_(world.plan.strategy->server(), *this, {.self = self, .membership = world.membership}) {}
+
+Duration Server::now() const { return std::max(world_.queue.now(), free_); }
+
+void Server::work(Duration time) {
+  free_ = now() + time;
+  busy_ += time;
+}
+
+void Server::receive(std::uint32_t index) {
+  auto& packet = world_.network[index];
+  const auto stood = now() - world_.queue.now();
+  work(world_.cluster.server.per_request);
+  auto request = std::get<strategies::Request>(packet.content);
+  request.id = id_of(++requests_, index);
+  host_.request(request, stood + packet.line);
+}
+
+void Server::run(const strategies::KernelCall& call, RequestId) {
+  work(Duration{world_.cluster.server.memory.of(bytes_touched(call, floats_))});
+}
+
+void Server::reply(const strategies::ShardReply& reply) {
+  const auto index = packet_of(reply.request);
+  auto& packet = world_.network[index];
+  const auto kind = std::get<strategies::Request>(packet.content).kind;
+  packet.bytes = kind == strategies::Transfer::push ? 0 : bytes_;
+  packet.line = Duration{0};
+  packet.kind = PacketKind::reply;
+  std::swap(packet.from, packet.to);
+  packet.content = reply;
+  world_.network.send(index, now());
+}
+
+void Server::set_deadline(strategies::DeadlineId id, Duration after) {
+  world_.queue.plan(now() + after, EventKind::server_deadline, self_, id);
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,103 @@
+#include "sim/simulation.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace troupe::sim {
+
+using strategies::ShardId;
+using strategies::WorkerId;
+
+Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook book, SimulationOptions options)
+    : world_(plan, cluster), coordinator_(world_, workers_, std::move(book), options.pause) {
+  world_.coordinator = &coordinator_;
+  world_.membership.workers.resize(plan.workers);
+  std::iota(world_.membership.workers.begin(), world_.membership.workers.end(), 0);
+  for (ShardId shard = 0; shard < plan.servers; ++shard) servers_.push_back(std::make_unique<Server>(world_, shard));
+  for (WorkerId worker = 0; worker < plan.workers; ++worker)
+    workers_.push_back(std::make_unique<Worker>(world_, worker));
+}
+
+core::Result<Outcome> Simulation::run() {
+  for (const auto& worker : workers_) worker->begin(0, {});
+  coordinator_.train();
+  Event event;
+  while (!over()) {
+    if (!world_.queue.next(event)) return tl::unexpected(stuck());
+    happen(event);
+  }
+  return outcome();
+}
+
+void Simulation::happen(const Event& event) {
+  switch (event.kind) {
+    case EventKind::worker_begins: return workers_[event.who]->started(event.what);
+    case EventKind::step_ends: return workers_[event.who]->step_ended(event.what);
+    case EventKind::worker_stops: return workers_[event.who]->stop(event.what);
+    case EventKind::worker_deadline:
+      return workers_[event.who]->deadline_passed(static_cast<std::uint32_t>(event.what));
+    case EventKind::server_deadline: return servers_[event.who]->deadline_passed(event.what);
+    case EventKind::packet_leaves: return world_.network.leave(event.who);
+    case EventKind::packet_head:
+      if (world_.network.head(event.who)) deliver(event.who);
+      return;
+    case EventKind::packet_here: return deliver(event.who);
+    case EventKind::all_quiet: return coordinator_.quiet();
+    case EventKind::training_begins: return coordinator_.train();
+    case EventKind::time_is_up: return coordinator_.time_is_up();
+    default: throw std::logic_error("virtual time: an event that nobody knows");
+  }
+}
+
+void Simulation::deliver(std::uint32_t index) {
+  const auto& packet = world_.network[index];
+  if (packet.kind == PacketKind::request) return servers_[packet.shard]->receive(index);
+  workers_[packet.worker]->answered(index);
+}
+
+/// Everyone has stopped, and nothing is on its way any more.
+bool Simulation::over() const {
+  return coordinator_.dismissed() && world_.network.in_flight() == 0 &&
+         std::all_of(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->at_rest(); });
+}
+
+core::Error Simulation::stuck() const {
+  for (WorkerId worker = 0; worker < workers_.size(); ++worker) {
+    if (workers_[worker]->at_rest()) continue;
+    const auto& host = workers_[worker]->host();
+    return {core::Errc::internal,
+            fmt::format("the company does not come to its end: worker {} waits for ever after {} steps, with {} "
+                        "exchanges in flight",
+                        worker, host.steps(), host.in_flight())};
+  }
+  return {core::Errc::internal, "the company does not come to its end: nothing happens any more"};
+}
+
+Outcome Simulation::outcome() const {
+  Outcome outcome;
+  for (const auto& worker : workers_) outcome.workers.push_back(worker->account());
+  outcome.epochs = coordinator_.book().epoch() + (coordinator_.book().epoch_done() ? 1 : 0);
+  outcome.trained = coordinator_.trained();
+  outcome.wall = world_.queue.now();
+  outcome.events = world_.queue.happened();
+  outcome.network_bytes = world_.network.bytes();
+  const auto& batches = world_.plan.leases.batches;
+  for (WorkerId worker = 0; worker < workers_.size(); ++worker) {
+    const double alone = static_cast<double>(batches[worker]) / world_.steps.expected_s(worker);
+    if (worker == 0) outcome.alone_images_per_s = alone;
+    outcome.ideal_images_per_s += alone;
+  }
+  const auto share = [&](Duration busy) {
+    return outcome.trained.count() > 0
+               ? static_cast<double>(busy.count()) / static_cast<double>(outcome.trained.count())
+               : 0;
+  };
+  for (const auto& card : world_.network.use())
+    outcome.busiest_card = std::max(outcome.busiest_card, share(std::max(card.in, card.out)));
+  for (const auto& server : servers_) outcome.busiest_server = std::max(outcome.busiest_server, share(server->busy()));
+  return outcome;
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,42 @@
+/// A whole company in virtual time, in one thread: the hosts and halves that real runs use, over ports whose messages, steps and
+/// kernels take the time that a cluster description says. A pure function of (plan, cluster): the same inputs give the same
+/// outcome, byte for byte.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/coordinator.hpp"
+#include "sim/outcome.hpp"
+#include "sim/server.hpp"
+
+namespace troupe::sim {
+
+struct SimulationOptions {
+  Duration pause{0};  ///< between two epochs: evaluation and checkpoint
+};
+
+class Simulation {
+ public:
+  /// The plan's leases must be good (data::LeaseBook::create), the cluster have a place for every member. `plan` and `cluster`
+  /// outlive the simulation.
+  Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook book, SimulationOptions options = {});
+
+  /// Until the last worker has handed in what it held. Once. Errc::internal when the company does not come to its end: names who
+  /// waits.
+  [[nodiscard]] core::Result<Outcome> run();
+
+ private:
+  void happen(const Event& event);
+  void deliver(std::uint32_t packet);
+  [[nodiscard]] bool over() const;
+  [[nodiscard]] core::Error stuck() const;
+  [[nodiscard]] Outcome outcome() const;
+
+  World world_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  Coordinator coordinator_;
+};
+
+}  // namespace troupe::sim

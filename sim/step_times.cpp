@@ -1,0 +1,37 @@
+#include "sim/step_times.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/random.hpp"
+
+namespace troupe::sim {
+
+const StepTimes& StepClock::times(const Place& place) const {
+  const auto& steps = cluster_.kinds[place.kind].steps;
+  return steps[place.device % steps.size()];
+}
+
+double StepClock::slowed(strategies::WorkerId worker, double ns) const {
+  const auto& place = cluster_.workers[worker];
+  return std::max(ns, static_cast<double>(plan_.synthetic_step.count())) * plan_.slowdown_of(worker) *
+         cluster_.kinds[place.kind].slowdown;
+}
+
+core::Duration StepClock::time(strategies::WorkerId worker, strategies::Step step) const {
+  const auto& times = this->times(cluster_.workers[worker]);
+  double ns = times.mean_ns;
+  if (!times.measured_ns.empty() || times.sigma > 0) {
+    core::Random random(plan_.seed, core::Purpose::schedule, std::uint64_t{worker} << 40 | step);
+    // exp(s z) has the mean exp(s²/2).
+    ns = times.measured_ns.empty() ? ns * std::exp(times.sigma * random.normal() - times.sigma * times.sigma / 2)
+                                   : times.measured_ns[random.below(times.measured_ns.size())];
+  }
+  return core::Duration{std::llround(slowed(worker, ns))};
+}
+
+double StepClock::expected_s(strategies::WorkerId worker) const {
+  return 1e-9 * slowed(worker, times(cluster_.workers[worker]).expected_ns());
+}
+
+}  // namespace troupe::sim

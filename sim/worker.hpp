@@ -1,0 +1,80 @@
+/// A phantom worker: the ports of a WorkerHost in virtual time. It takes leases and time like a real one; its steps and kernels cost
+/// what the cluster says. A worker that is lost and comes back begins a new life with a new host; what was meant for an earlier
+/// life is not delivered.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "sim/world.hpp"
+#include "strategies/host/worker_host.hpp"
+
+namespace troupe::sim {
+
+/// What a worker did in all its lives.
+struct WorkerAccount {
+  std::uint64_t steps = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;  ///< exchanged, both ways
+  Duration compute{0};
+  strategies::WorkerTotals totals;  ///< of lives that are over
+};
+
+class Worker final : public strategies::WorkerPort, public strategies::ShardPort {
+ public:
+  Worker(World& world, strategies::WorkerId self);
+
+  // What happens to it; events of an earlier life are let pass.
+  void begin(strategies::Step first, std::vector<strategies::Version> versions);  ///< a life, from now on
+  void started(std::uint64_t life);
+  void granted(const data::Lease& lease);
+  void step_ended(std::uint64_t life);
+  void stop(std::uint64_t life);
+  void answered(std::uint32_t packet);
+  void deadline_passed(std::uint32_t deadline);
+  /// There will be no leases any more: stops now if it waits for one, else when it asks.
+  void dismiss();
+
+  [[nodiscard]] const strategies::WorkerHost& host() const { return *host_; }
+  [[nodiscard]] bool alive() const noexcept { return host_ != nullptr; }
+  [[nodiscard]] bool at_rest() const noexcept { return !host_ || (host_->stopped() && host_->in_flight() == 0); }
+  [[nodiscard]] WorkerAccount account() const;
+
+  // strategies::WorkerPort
+  [[nodiscard]] Duration now() const override;
+  void compute(strategies::Step step) override;
+  void run(const strategies::KernelCall& call, strategies::Shards shards) override;
+  void set_deadline(strategies::DeadlineId id, Duration after) override;
+  // strategies::ShardPort
+  [[nodiscard]] strategies::ShardId shards() const override { return world_.plan.servers; }
+  void send(const strategies::ShardRequest& request) override;
+
+ private:
+  struct Deadline {
+    strategies::DeadlineId id = 0;
+    std::uint32_t life = 0;
+  };
+  void begin_step();
+  void ask_for_leases();
+  void finish_lease();
+
+  World& world_;
+  strategies::WorkerId self_;
+  const Place& place_;
+  PerByte memory_;
+  std::uint32_t life_ = 0;
+  Duration free_{0};  // when its own kernels are done: it may be ahead of the world's clock
+  std::unique_ptr<strategies::WorkerHost> host_;
+  std::deque<data::Lease> hand_;  // leases, in the order of their steps
+  data::Lease lease_;             // being computed, or computed last
+  bool lease_open_ = false;       // computed, and its update not yet finished
+  bool wants_lease_ = false;
+  bool dismissed_ = false;
+  std::int64_t idle_buffers_ = 0;  // of its loader: what it may ask leases for
+  strategies::Step next_step_ = 0;
+  Pool<Deadline> deadlines_;
+  WorkerAccount account_;
+};
+
+}  // namespace troupe::sim
