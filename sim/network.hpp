@@ -14,8 +14,6 @@
 /// Collectives do not come here: sim/collective_costs.hpp.
 #pragma once
 
-#include <variant>
-
 #include "sim/cluster.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/pool.hpp"
@@ -33,20 +31,26 @@ struct Mail {
 
 enum class PacketKind : std::uint8_t { request, reply, mail };
 
-/// A message, and on its way back the answer to it.
-struct Packet {
+/// A message, and on its way back the answer to it. Two cache lines; the first is all that the network looks at.
+struct alignas(64) Packet {
   std::uint64_t bytes = 0;
   HostId from = 0;
   HostId to = 0;
-  Duration tail{0};  ///< when its last byte may be there at the earliest
-  Duration line{0};  ///< request and reply: stood in line before the card of the server's host, or for a host's memory
-  PacketKind kind = PacketKind::request;
-  strategies::Slot slot{};          ///< request: whose slice travels
+  Duration tail{0};                 ///< when its last byte may be there at the earliest
+  Duration line{0};                 ///< stood in line before the card of the server's host, or for a host's memory
   strategies::ShardId shard = 0;    ///< request and reply
   strategies::WorkerId worker = 0;  ///< the request's, or whom mail is for
   std::uint32_t life = 0;           ///< of that worker: what was meant for an earlier one is not delivered
-  std::variant<strategies::Request, strategies::ShardReply, Mail> content{};
+  PacketKind kind = PacketKind::request;
+  strategies::Slot slot{};  ///< request: whose slice travels
+  union {                   // as kind says
+    strategies::Request request;
+    strategies::ShardReply reply;
+    Mail mail;
+  };
+  Packet() noexcept : mail{} {}
 };
+static_assert(sizeof(Packet) == 128);
 
 /// What went through one host's card.
 struct CardUse {
@@ -61,6 +65,7 @@ class Network {
   [[nodiscard]] std::uint32_t take() { return packets_.take(); }
   void release(std::uint32_t packet) { packets_.release(packet); }
   [[nodiscard]] Packet& operator[](std::uint32_t packet) noexcept { return packets_[packet]; }
+  void fetch(std::uint32_t packet) const noexcept;  ///< into the cache
   [[nodiscard]] std::size_t in_flight() const noexcept { return packets_.used(); }
 
   /// Sends at `at`, which is now or later. Its end: packet_here, or packet_head for which head() is true.

@@ -35,7 +35,7 @@ void Server::receive(std::uint32_t index) {
   auto& packet = world_.network[index];
   const auto stood = now() - world_.queue.now();
   work(world_.cluster.server.per_request);
-  auto request = std::get<strategies::Request>(packet.content);
+  auto request = packet.request;
   request.id = id_of(++requests_, index);
   host_.request(request, stood + packet.line);
 }
@@ -47,12 +47,12 @@ void Server::run(const strategies::KernelCall& call, RequestId) {
 void Server::reply(const strategies::ShardReply& reply) {
   const auto index = packet_of(reply.request);
   auto& packet = world_.network[index];
-  const auto kind = std::get<strategies::Request>(packet.content).kind;
+  const auto kind = packet.request.kind;
   packet.bytes = kind == strategies::Transfer::push ? 0 : bytes_;
   packet.line = Duration{0};
   packet.kind = PacketKind::reply;
   std::swap(packet.from, packet.to);
-  packet.content = reply;
+  packet.reply = reply;
   world_.network.send(index, now());
 }
 

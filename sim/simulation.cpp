@@ -13,6 +13,13 @@ using strategies::WorkerId;
 Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook book, SimulationOptions options)
     : world_(plan, cluster), coordinator_(world_, workers_, std::move(book), options.pause) {
   world_.coordinator = &coordinator_;
+  world_.queue.foresee_with(
+      [](void* network, const Event& event) {
+        const bool packet = event.kind == EventKind::packet_leaves || event.kind == EventKind::packet_head ||
+                            event.kind == EventKind::packet_here;
+        if (packet) static_cast<const Network*>(network)->fetch(event.who);
+      },
+      &world_.network);
   world_.membership.workers.resize(plan.workers);
   std::iota(world_.membership.workers.begin(), world_.membership.workers.end(), 0);
   for (ShardId shard = 0; shard < plan.servers; ++shard) servers_.push_back(std::make_unique<Server>(world_, shard));

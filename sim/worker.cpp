@@ -125,14 +125,14 @@ void Worker::send(const strategies::ShardRequest& request) {
   packet.shard = request.shard;
   packet.worker = self_;
   packet.life = life_;
-  packet.content = request.request;
+  packet.request = request.request;
   account_.bytes += kind == strategies::Transfer::push_pull ? 2 * bytes : bytes;
   world_.network.send(index, now());
 }
 
 void Worker::answered(std::uint32_t index) {
   const auto& packet = world_.network[index];
-  auto reply = std::get<strategies::ShardReply>(packet.content);
+  auto reply = packet.reply;
   reply.queued += packet.line;
   const bool mine = packet.life == life_;
   world_.network.release(index);

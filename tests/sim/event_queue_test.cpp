@@ -1,6 +1,7 @@
 #include "sim/event_queue.hpp"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <vector>
 
@@ -37,20 +38,33 @@ TEST(EventQueue, OrdersByTimeThenByPlanning) {
   EXPECT_EQ(queue.happened(), 5000U);
 }
 
-TEST(EventQueue, TakesEventsThatArePlannedMeanwhile) {
+// Beside an ordered map of (time, number): delays from nothing to minutes, many of them equal, planned while others happen.
+TEST(EventQueue, EqualsAnOrderedMap) {
   EventQueue queue;
+  std::map<std::pair<std::int64_t, std::uint32_t>, std::uint64_t> reference;
   core::Random random(2, core::Purpose::test, 0);
-  for (std::uint32_t i = 0; i < 100; ++i)
-    queue.plan(Duration{static_cast<std::int64_t>(random.below(50))}, EventKind::step_ends, i);
+  std::uint32_t planned = 0;
+  const auto plan = [&] {
+    const auto magnitude = random.below(37);
+    const auto delay = static_cast<std::int64_t>(random.below(4) == 0 ? random.below(3) << magnitude
+                                                                      : random.below(std::uint64_t{1} << magnitude));
+    reference[{queue.now().count() + delay, planned}] = planned ^ 5;
+    queue.plan(queue.now() + Duration{delay}, EventKind::packet_here, planned, planned ^ 5);
+    ++planned;
+  };
+  for (int i = 0; i < 300; ++i) plan();
   Event event;
-  std::int64_t before = 0;
-  for (int happened = 0; happened < 20'000; ++happened) {
+  for (int happened = 0; happened < 100'000; ++happened) {
     ASSERT_TRUE(queue.next(event));
-    ASSERT_GE(event.at, before);
-    before = event.at;
-    queue.plan(queue.now() + Duration{static_cast<std::int64_t>(random.below(50))}, EventKind::step_ends, 0);
+    const auto expected = reference.begin();
+    ASSERT_EQ(event.at, expected->first.first);
+    ASSERT_EQ(event.who, expected->first.second);
+    ASSERT_EQ(event.what, expected->second);
+    reference.erase(expected);
+    for (auto more = random.below(reference.size() < 2000 ? 3 : 2); more > 0; --more) plan();
+    if (reference.empty()) plan();
   }
-  EXPECT_EQ(queue.planned(), 100U);
+  EXPECT_EQ(queue.planned(), reference.size());
 }
 
 TEST(EventQueue, RefusesThePast) {
