@@ -1,14 +1,11 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
-#include "experiment/blueprint.hpp"
-#include "sim/cluster_file.hpp"
-#include "sim/simulation.hpp"
+#include "sim/forecast.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -17,73 +14,52 @@ struct Arguments {
   std::string config;
   std::string cluster;
   std::vector<std::string> overrides;
+  std::vector<std::string> cluster_overrides;
+  std::string model;
   std::int64_t workers = 0;
+  std::int64_t steps = 0;
   std::int64_t seed = -1;
   bool json = false;
 };
 
-core::Result<sim::Plan> plan_of(const experiment::Blueprint& blueprint) {
-  const auto& settings = *blueprint.settings;
-  auto batches = data::batches_per_worker(settings.data, blueprint.workers);
-  if (!batches) return tl::unexpected(std::move(batches.error()));
-  auto samples = data::published_samples(settings.data, data::Split::train);
-  if (!samples) {
-    auto data = data::open_dataset(settings.data, data::Split::train);
-    if (!data) return tl::unexpected(std::move(data.error()));
-    samples = (*data)->size();
-  }
-  return sim::Plan{.strategy = blueprint.strategy,
-                   .needs = blueprint.needs,
-                   .workers = blueprint.workers,
-                   .servers = blueprint.servers,
-                   .seed = static_cast<std::uint64_t>(settings.run.seed),
-                   .leases = {.epoch_size = *samples,
-                              .epochs = static_cast<std::uint32_t>(settings.run.epochs),
-                              .batches = std::move(*batches),
-                              .sharing = blueprint.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand,
-                              .drop_tail = settings.data.drop_tail},
-                   .train = settings.train,
-                   .floats = static_cast<std::uint64_t>(blueprint.graph->parameter_count()),
-                   .prefetch = settings.data.prefetch,
-                   .slowdown = settings.cluster.slowdown,
-                   .synthetic_step = std::chrono::round<core::Duration>(
-                       std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
-                   .max_seconds = settings.run.max_seconds};
-}
-
-core::Result<void> run_simulate(const Arguments& arguments) {
+core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
   auto overrides = arguments.overrides;
   if (arguments.workers > 0) overrides.push_back(fmt::format("cluster.workers={}", arguments.workers));
   if (arguments.seed >= 0) overrides.push_back(fmt::format("run.seed={}", arguments.seed));
-  const auto settings = load_settings(arguments.config, overrides);
-  if (!settings) return tl::unexpected(settings.error());
-  const auto blueprint = experiment::draw(*settings, false);
-  if (!blueprint) return tl::unexpected(blueprint.error());
-  const auto file = sim::load_cluster(arguments.cluster);
-  if (!file) return tl::unexpected(file.error());
-  const auto plan = plan_of(*blueprint);
-  if (!plan) return tl::unexpected(plan.error());
-  const auto cluster = sim::place(*file, plan->workers, plan->servers);
-  if (!cluster) return tl::unexpected(cluster.error());
-  auto book = data::LeaseBook::create(plan->leases);
-  if (!book) return tl::unexpected(book.error());
-  sim::Simulation simulation(*plan, *cluster, std::move(*book));
-  const auto outcome = simulation.run();
-  if (!outcome) return tl::unexpected(outcome.error());
-  return print(fmt::format("{} workers: {:.1f} images/s, {:.2f} times worker 0 alone, {} events, {:.3f} virtual s\n",
-                           plan->workers, outcome->images_per_s(),
-                           outcome->images_per_s() / outcome->alone_images_per_s, outcome->events,
-                           core::seconds(outcome->wall)));
+  return core::Config::load(experiment::schema(), arguments.config, overrides).and_then([](core::Config config) {
+    return experiment::resolve(std::move(config), experiment::Use::forecast);
+  });
+}
+
+core::Result<void> run_simulate(const Arguments& arguments) {
+  auto settings = settings_of(arguments);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  auto cluster = sim::load_cluster(arguments.cluster, arguments.cluster_overrides);
+  if (!cluster) return tl::unexpected(std::move(cluster.error()));
+  const auto forecast = sim::forecast({.settings = std::move(*settings),
+                                       .cluster = std::move(*cluster),
+                                       .model = arguments.model,
+                                       .steps = arguments.steps});
+  if (!forecast) return tl::unexpected(forecast.error());
+  return print(arguments.json ? to_json(*forecast) + "\n" : to_text(*forecast));
 }
 
 Action declare(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
-  app.add_option("CONFIG", arguments->config, "configuration file (TOML)")->required();
-  app.add_option("--cluster", arguments->cluster, "cluster file (TOML): machines, network, failures")->required();
-  add_set(app, arguments->overrides);
-  app.add_option("--workers", arguments->workers, "short for --set cluster.workers=N")->check(CLI::Range(1, 65535));
-  app.add_option("--seed", arguments->seed, "short for --set run.seed=N")->check(CLI::NonNegativeNumber);
-  return [arguments] { return run_simulate(*arguments); };
+  const auto a = std::make_shared<Arguments>();
+  app.add_option("CONFIG", a->config, "configuration file (TOML)")->required();
+  app.add_option("--cluster", a->cluster, "cluster file (TOML): machines, network, failures")->required();
+  add_set(app, a->overrides);
+  app.add_option("--cluster-set", a->cluster_overrides, "set a key of the cluster file")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--workers", a->workers, "short for --set cluster.workers=N")->check(CLI::Range(1, 65'535));
+  app.add_option("--seed", a->seed, "short for --set run.seed=N")->check(CLI::NonNegativeNumber);
+  app.add_option("--steps", a->steps, "so many steps per worker in place of the configuration's epochs")
+      ->check(CLI::Range(1, 1'000'000'000));
+  app.add_option("--model", a->model, "a [models.NAME] of the cluster file, in place of the configuration's model")
+      ->type_name("NAME");
+  app.add_flag("--json", a->json, "one line of JSON: a run's summary, in virtual seconds");
+  return [a] { return run_simulate(*a); };
 }
 
 }  // namespace
@@ -91,10 +67,14 @@ Action declare(CLI::App& app) {
 Command simulate() {
   return {.name = "simulate",
           .summary = "forecast a run in virtual time, on machines that a file describes",
-          .examples = "  troupe simulate configs/mnist-easgd.toml --cluster configs/clusters/lan.toml --workers 64\n",
+          .examples =
+              "  troupe simulate configs/mnist-easgd.toml --cluster configs/clusters/lan.toml --workers 64\n"
+              "  troupe simulate configs/mnist-bsp.toml --cluster configs/clusters/lan.toml --steps 100 --json\n",
           .declare = declare,
           .appendix = [] {
-            return "Keys of a cluster file and what they are when it does not set them.\n\n" + sim::cluster_help();
+            return "Keys of a cluster file and what they are when it does not set them. Each can be set with "
+                   "--cluster-set SECTION.KEY=VALUE.\n\n" +
+                   sim::cluster_help();
           }};
 }
 

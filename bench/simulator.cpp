@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "sim/cluster_file.hpp"
+#include "sim/placement.hpp"
 #include "sim/simulation.hpp"
 #include "strategies/registry.hpp"
 

@@ -36,19 +36,25 @@ std::vector<Note> notes_on(const Blueprint& plan) {
   return notes;
 }
 
+core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Settings& settings) {
+  const auto workers = static_cast<std::uint32_t>(settings.cluster.workers);
+  auto step = nn::optimizer_step(settings.train, 0, static_cast<double>(std::max<std::int64_t>(settings.run.epochs, 1)),
+                                 static_cast<int>(workers));
+  step.momentum = static_cast<float>(settings.train.momentum);  // for a server's optimizer, whatever the workers' is
+  auto strategy = strategies::make(settings.config, {.workers = workers,
+                                                     .servers = static_cast<std::uint32_t>(settings.cluster.servers),
+                                                     .seed = static_cast<std::uint64_t>(settings.run.seed),
+                                                     .optimizer = step});
+  if (!strategy) return tl::unexpected(std::move(strategy.error()));
+  return std::shared_ptr<const strategies::Strategy>(std::move(*strategy));
+}
+
 core::Result<Blueprint> draw(const Settings& settings, bool open_data) {
   Blueprint plan;
   plan.settings = std::make_shared<const Settings>(settings);
   plan.workers = static_cast<std::uint32_t>(settings.cluster.workers);
-
-  auto step = nn::optimizer_step(settings.train, 0, static_cast<double>(std::max<std::int64_t>(settings.run.epochs, 1)),
-                                 static_cast<int>(plan.workers));
-  step.momentum = static_cast<float>(settings.train.momentum);  // for a server's optimizer, whatever the workers' is
-  auto strategy = strategies::make(settings.config, {.workers = plan.workers,
-                                                     .servers = static_cast<std::uint32_t>(settings.cluster.servers),
-                                                     .seed = static_cast<std::uint64_t>(settings.run.seed),
-                                                     .optimizer = step});
-  if (!strategy) return tl::unexpected(strategy.error());
+  auto strategy = make_strategy(settings);
+  if (!strategy) return tl::unexpected(std::move(strategy.error()));
   plan.strategy = std::move(*strategy);
   plan.needs = plan.strategy->needs();
   plan.servers = plan.needs.servers ? static_cast<std::uint32_t>(settings.cluster.servers) : 0;

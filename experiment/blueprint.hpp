@@ -27,6 +27,9 @@ struct Blueprint {
 /// What these settings may do and hardly mean: keys that the strategy does not read, periods longer than the run.
 [[nodiscard]] std::vector<Note> notes_on(const Blueprint& plan);
 
+/// The strategy that the settings name, checked against the company. Errc::config.
+[[nodiscard]] core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Settings& settings);
+
 /// Errors: those of the parts, Errc::config or data. Without `open_data` a data set that is not there is no error.
 [[nodiscard]] core::Result<Blueprint> draw(const Settings& settings, bool open_data);
 

@@ -161,8 +161,8 @@ const core::Schema& schema() {
   return whole;
 }
 
-core::Result<Settings> resolve(core::Config config) {
-  if (auto served = check_build(config); !served) return tl::unexpected(std::move(served.error()));
+core::Result<Settings> resolve(core::Config config, Use use) {
+  if (auto served = check_build(config); use == Use::run && !served) return tl::unexpected(std::move(served.error()));
   Settings settings;
   settings.run = config.get(run_table());
   settings.model = config.get(nn::model_table());

@@ -2,6 +2,7 @@
 /// Values; times in nanoseconds, so that hot paths multiply and add. Read from a file by sim/cluster_file.hpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 
 namespace troupe::sim {
 
+using core::Duration;
 using HostId = std::uint32_t;
 
 /// A speed as the time that a byte takes; 0: no time at all.
@@ -23,6 +25,7 @@ struct PerByte {
 /// How long a worker of a kind of host computes one step, before stragglers: one of the three, times `factor`.
 struct StepTimes {
   double mean_ns = 0;
+  bool per_image = false;             ///< mean_ns is a sample's: a step takes as many times as long as its batch
   double sigma = 0;                   ///< > 0: log-normal with this mean; deviation of the logarithm
   std::vector<double> measured_ns{};  ///< not empty: one of these, drawn with equal chances
   [[nodiscard]] double expected_ns() const noexcept;
@@ -35,7 +38,7 @@ struct HostKind {
   std::vector<StepTimes> steps{};  ///< of device k of the kind's hosts: k mod size
   double slowdown = 1;
   PerByte memory{};  ///< kernels on a worker's own vectors
-  PerByte card{};    ///< network card, each way
+  PerByte device{};  ///< link of one device to the others of its host, each way; 0: over the host's memory
 };
 
 struct Host {
@@ -51,15 +54,26 @@ struct Place {
 };
 
 struct NetworkSpeed {
-  core::Duration latency{0};
-  core::Duration per_message{0};  ///< the sender's card is busy so long for every message, beside its bytes
-  core::Duration local_latency{0};
+  Duration latency{0};
+  Duration per_message{0};  ///< the sender's card is busy so long for every message, beside its bytes
+  Duration local_latency{0};
   PerByte local{};  ///< bytes within a host; 0: lent in place
 };
 
 struct ServerSpeed {
   PerByte memory{};
-  core::Duration per_request{0};
+  Duration per_request{0};
+};
+
+/// How a group's sums are formed.
+enum class Algorithm : std::uint8_t { automatic, ar, asa, asa16, ring, hierarchical, shm };
+inline constexpr std::size_t kAlgorithms = 7;
+
+struct CollectiveSpeed {
+  PerByte rate{};     ///< of an algorithm's bytes between ranks; 0: that of card or device
+  PerByte sum{};      ///< reading what is summed
+  PerByte convert{};  ///< float32 to 16 bits or back, by float32 bytes
+  PerByte memory{};   ///< of a host: shm and hierarchical
 };
 
 struct Cluster {
@@ -69,6 +83,10 @@ struct Cluster {
   std::vector<HostId> servers;  ///< by shard
   NetworkSpeed network{};
   ServerSpeed server{};
+  std::array<CollectiveSpeed, kAlgorithms> collectives{};  ///< by Algorithm
+  int buckets = 1;  ///< that gradients are reduced in while backward goes on; 1: whole, when the step has ended
+  double backward = 2.0 / 3;      ///< share of a step; its buckets become ready evenly over it
+  bool tensor_by_tensor = false;  ///< collectives: a part per tensor of the model
 };
 
 }  // namespace troupe::sim

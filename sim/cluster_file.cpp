@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <system_error>
 
@@ -14,42 +15,62 @@
 namespace troupe::sim {
 namespace {
 
-core::Schema schema_of(const std::vector<std::string>& hosts) {
-  core::Schema schema;
-  for (const auto& name : hosts) schema.add(hosts_table(name));
-  schema.add(network_table());
-  schema.add(servers_table());
-  return schema;
-}
+/// The names of sections that there may be many of, in the order of the file.
+struct Names {
+  std::vector<std::string> hosts, models;
+};
 
-/// The names of [hosts.NAME], in the order of the file. Nothing for a file that is no TOML: the real reader says why.
-std::vector<std::string> host_names(std::string_view text) {
+std::vector<std::string> names_of(const toml::table& document, std::string_view section) {
+  const auto* all = document[section].as_table();
+  if (all == nullptr) return {};
   std::vector<std::pair<toml::source_index, std::string>> found;
-  try {
-    const auto document = toml::parse(text);
-    const auto* hosts = document["hosts"].as_table();
-    if (hosts == nullptr) return {};
-    for (const auto& [name, node] : *hosts)
-      if (node.is_table()) found.emplace_back(name.source().begin.line, std::string(name.str()));
-  } catch (const toml::parse_error&) {
-    return {};
-  }
+  for (const auto& [name, node] : *all)
+    if (node.is_table()) found.emplace_back(name.source().begin.line, std::string(name.str()));
   std::sort(found.begin(), found.end());
   std::vector<std::string> names;
   for (auto& [line, name] : found) names.push_back(std::move(name));
   return names;
 }
 
-core::Result<void> check_hosts(const ClusterFile& file, const ClusterFile::Hosts& hosts) {
-  const auto refuse = [&](const std::string& key, std::string_view message) {
-    return core::fail(core::Errc::config, fmt::format("{}: {}: {}", file.where(key), key, message));
+/// Nothing for a file that is no TOML: the real reader says why.
+std::optional<Names> names_in(std::string_view text) {
+  try {
+    const auto document = toml::parse(text);
+    return Names{names_of(document, "hosts"), names_of(document, "models")};
+  } catch (const toml::parse_error&) {
+    return std::nullopt;
+  }
+}
+
+core::Schema schema_of(const Names& names) {
+  core::Schema schema;
+  for (const auto& name : names.hosts) schema.add(hosts_table(name));
+  schema.add(network_table());
+  schema.add(servers_table());
+  schema.add(steps_table());
+  schema.add(collectives_table());
+  schema.add(collective_speed_table());
+  for (std::size_t i = 1; i < kAlgorithms; ++i) schema.add(algorithm_table(static_cast<Algorithm>(i)));
+  for (const auto& name : names.models) schema.add(models_table(name));
+  return schema;
+}
+
+core::Result<void> check_hosts(const ClusterFile& file, const std::string& name, const HostsConfig& config) {
+  const auto refuse = [&](const char* key, std::string_view message) {
+    const auto full = fmt::format("hosts.{}.{}", name, key);
+    return core::fail(core::Errc::config, fmt::format("{}: {}: {}", file.where(full), full, message));
   };
-  const auto key = [&](const char* name) { return fmt::format("hosts.{}.{}", hosts.name, name); };
-  const auto& c = hosts.config;
-  if (c.step_ms > 0 && !c.steps_ms.empty())
-    return refuse(key("steps_ms"), "give either step_ms or a list of measured times, not both");
-  if (c.step_sigma > 0 && c.step_ms == 0)
-    return refuse(key("step_sigma"), "needs step_ms, the mean of the log-normal times");
+  std::vector<const char*> given;
+  if (config.step_ms > 0) given.push_back("step_ms");
+  if (config.image_ms > 0) given.push_back("image_ms");
+  if (!config.steps_ms.empty()) given.push_back("steps_ms");
+  if (!config.profile.empty()) given.push_back("profile");
+  if (given.size() > 1)
+    return refuse(given[1], fmt::format("{} says how long steps take already: give one of step_ms, image_ms, steps_ms "
+                                        "and profile",
+                                        given[0]));
+  if (config.step_sigma > 0 && config.step_ms == 0 && config.image_ms == 0)
+    return refuse("step_sigma", "needs step_ms or image_ms, the mean that steps vary around");
   return {};
 }
 
@@ -60,24 +81,45 @@ std::string ClusterFile::where(const std::string& key) const {
   return place == "default" ? origin : place;
 }
 
-core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string& origin) {
-  const auto names = host_names(text);
-  auto config = core::Config::parse(schema_of(names), text, origin, {});
-  if (!config) return tl::unexpected(std::move(config.error()));
-  if (names.empty())
+core::Result<ModelSizeConfig> ClusterFile::model(const std::string& name) const {
+  std::string known;
+  for (const auto& [model, config] : models) {
+    if (model == name) return config;
+    known += (known.empty() ? "" : ", ") + model;
+  }
+  return core::fail(core::Errc::config, fmt::format("{}: no [models.{}]: {}", origin, name,
+                                                    known.empty() ? "there are none" : "there are " + known));
+}
+
+core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string& origin,
+                                        const std::vector<std::string>& overrides) {
+  const auto found = names_in(text);
+  const auto names = found.value_or(Names{});
+  if (found && names.hosts.empty())
     return core::fail(core::Errc::config,
                       fmt::format("{}: no hosts: write a section [hosts.NAME] per kind of machine", origin));
-  ClusterFile file{.origin = origin, .source = std::move(*config), .hosts = {}, .network = {}, .servers = {}};
-  for (const auto& name : names) {
+  auto config = core::Config::parse(schema_of(names), text, origin, overrides);
+  if (!config) return tl::unexpected(std::move(config.error()));
+  ClusterFile file;
+  file.origin = origin;
+  file.source = std::move(*config);
+  for (const auto& name : names.hosts) {
     file.hosts.push_back({name, file.source.get(hosts_table(name))});
-    if (auto good = check_hosts(file, file.hosts.back()); !good) return tl::unexpected(std::move(good.error()));
+    if (auto good = check_hosts(file, name, file.hosts.back().config); !good)
+      return tl::unexpected(std::move(good.error()));
   }
+  for (const auto& name : names.models) file.models.push_back({name, file.source.get(models_table(name))});
   file.network = file.source.get(network_table());
   file.servers = file.source.get(servers_table());
+  file.steps = file.source.get(steps_table());
+  file.collectives = file.source.get(collectives_table());
+  file.collectives.speed = file.source.get(collective_speed_table());
+  for (std::size_t i = 1; i < kAlgorithms; ++i)
+    file.algorithms[i] = file.source.get(algorithm_table(static_cast<Algorithm>(i)));
   return file;
 }
 
-core::Result<ClusterFile> load_cluster(const std::string& path) {
+core::Result<ClusterFile> load_cluster(const std::string& path, const std::vector<std::string>& overrides) {
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream text;
   errno = 0;
@@ -86,9 +128,18 @@ core::Result<ClusterFile> load_cluster(const std::string& path) {
     const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);
     return core::fail(core::Errc::config, fmt::format("cannot read cluster file {}: {}", path, why));
   }
-  return parse_cluster(text.str(), path);
+  return parse_cluster(text.str(), path, overrides);
 }
 
-std::string cluster_help() { return schema_of({"NAME"}).help(); }
+std::string cluster_help() {
+  const auto all = schema_of({{"NAME"}, {"NAME"}});
+  core::Schema schema;
+  for (const auto& option : all.options())
+    if (!option.key.starts_with("collectives.") || option.key.find('.', sizeof("collectives.")) == std::string::npos)
+      schema.add_option(option);  // an algorithm's own speeds have the keys of [collectives]
+  return schema.help() +
+         "\nAn algorithm has speeds of its own in [collectives.ar], [collectives.asa] and so on: the keys of "
+         "[collectives].\n";
+}
 
 }  // namespace troupe::sim

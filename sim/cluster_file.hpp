@@ -1,5 +1,6 @@
 /// The cluster file: machines, network and what goes wrong, as TOML (docs/formats/cluster.md). Read with the options machinery of
-/// every configuration: a section [hosts.NAME] per kind of host, so errors name file, line and the nearest known key.
+/// every configuration, so errors name file, line and the nearest known key. Sections that there may be many of have a name:
+/// [hosts.NAME], [models.NAME], [slow.NAME], [loss.NAME].
 #pragma once
 
 #include <string>
@@ -10,16 +11,27 @@
 
 namespace troupe::sim {
 
-/// Section [hosts.NAME].
+/// Section [hosts.NAME]: a kind of host.
 struct HostsConfig {
   std::int64_t count = 1;
   std::int64_t devices = 1;
   double step_ms = 0;
+  double image_ms = 0;
   double step_sigma = 0;
   std::vector<double> steps_ms;
+  std::string profile;
   double slowdown = 1;
   double memory_gb_per_s = 0;
   double gbit_per_s = 0;
+  double device_gb_per_s = 0;
+};
+
+/// Section [models.NAME]: a model by its size alone.
+struct ModelSizeConfig {
+  std::int64_t parameters = 0;
+  std::int64_t tensors = 1;
+  double image_ms = 0;
+  std::int64_t epoch_samples = 0;
 };
 
 /// Section [network].
@@ -39,31 +51,56 @@ struct ServersConfig {
   double memory_gb_per_s = 0;
 };
 
+/// Section [collectives], and [collectives.ALGORITHM] for one alone: there −1 is "as in [collectives]".
+struct CollectiveSpeedConfig {
+  double gb_per_s = 0;
+  double sum_gb_per_s = 0;
+  double convert_gb_per_s = 0;
+  double memory_gb_per_s = 0;
+};
+struct CollectivesConfig {
+  CollectiveSpeedConfig speed;
+  bool tensor_by_tensor = false;
+};
+
+/// Section [steps].
+struct StepsConfig {
+  std::int64_t buckets = 1;
+  double backward = 0.67;
+};
+
 /// What the file says, checked line by line; nobody has a place yet.
 struct ClusterFile {
-  struct Hosts {
+  template <class Config>
+  struct Named {
     std::string name;
-    HostsConfig config;
+    Config config;
   };
-  std::string origin;        // the file's name, for messages
-  core::Config source;       // where a key was set
-  std::vector<Hosts> hosts;  // in the order of the file
+  std::string origin;                     // the file's name, for messages
+  core::Config source;                    // where a key was set
+  std::vector<Named<HostsConfig>> hosts;  // in the order of the file, like all of these
+  std::vector<Named<ModelSizeConfig>> models;
   NetworkConfig network;
   ServersConfig servers;
+  CollectivesConfig collectives;
+  std::array<CollectiveSpeedConfig, kAlgorithms> algorithms;  // −1: as in collectives
+  StepsConfig steps;
+
   /// "cluster.toml:12" where the file set `key`, else the file's name.
   [[nodiscard]] std::string where(const std::string& key) const;
+  /// Errc::config when there is no [models.`name`].
+  [[nodiscard]] core::Result<ModelSizeConfig> model(const std::string& name) const;
 };
 
 /// Reads `path`. Errc::config names file and line: what is no TOML, an unknown section or key (with the nearest), a value that its
-/// rule refuses, no hosts, hosts without step times.
-[[nodiscard]] core::Result<ClusterFile> load_cluster(const std::string& path);
+/// rule refuses, no hosts, more than one source of step times.
+[[nodiscard]] core::Result<ClusterFile> load_cluster(const std::string& path,
+                                                     const std::vector<std::string>& overrides = {});
 /// The same from text; `origin` stands for the file in messages.
-[[nodiscard]] core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string& origin);
+[[nodiscard]] core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string& origin,
+                                                      const std::vector<std::string>& overrides = {});
 
-/// A place for every worker and server. Errc::config when there are more workers than devices, or no hosts for dedicated servers.
-[[nodiscard]] core::Result<Cluster> place(const ClusterFile& file, std::uint32_t workers, std::uint32_t servers);
-
-/// Every section and key with default and rule, for help texts; hosts' keys stand under [hosts.NAME].
+/// Every section and key with default and rule, for help texts.
 [[nodiscard]] std::string cluster_help();
 
 }  // namespace troupe::sim

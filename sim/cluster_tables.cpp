@@ -1,5 +1,7 @@
 #include "sim/cluster_tables.hpp"
 
+#include <stdexcept>
+
 namespace troupe::sim {
 
 using core::at_least;
@@ -8,21 +10,51 @@ using core::between;
 namespace {
 
 constexpr double kMost = 1'000'000;
+constexpr std::array<std::string_view, kAlgorithms> kNames{"auto", "ar", "asa", "asa16", "ring", "hierarchical", "shm"};
+
+core::Table<CollectiveSpeedConfig> speeds(const std::string& section, const CollectiveSpeedConfig& defaults) {
+  const double least = defaults.gb_per_s;
+  return {
+      section,
+      {{"gb_per_s", &CollectiveSpeedConfig::gb_per_s, at_least(least),
+        "bytes between ranks; 0: as fast as card or device"},
+       {"sum_gb_per_s", &CollectiveSpeedConfig::sum_gb_per_s, at_least(least), "reading what is summed; 0: no time"},
+       {"convert_gb_per_s", &CollectiveSpeedConfig::convert_gb_per_s, at_least(least),
+        "float32 to 16 bits and back; 0: no time"},
+       {"memory_gb_per_s", &CollectiveSpeedConfig::memory_gb_per_s, at_least(least),
+        "of a host, for shm and hierarchical; 0: no time"}},
+      defaults};
+}
 
 }  // namespace
 
 core::Table<HostsConfig> hosts_table(const std::string& name) {
-  return {"hosts." + name,
-          {{"count", &HostsConfig::count, between(1, kMost), "hosts of this kind"},
-           {"devices", &HostsConfig::devices, between(0, kMost), "workers that fit on one host"},
-           {"step_ms", &HostsConfig::step_ms, at_least(0), "time of one step; 0: steps_ms, or none"},
-           {"step_sigma", &HostsConfig::step_sigma, between(0, 5),
-            "steps vary: log-normal with mean step_ms; deviation of the logarithm"},
-           {"steps_ms", &HostsConfig::steps_ms, core::above(0), "measured times of steps: each step takes one of them"},
-           {"slowdown", &HostsConfig::slowdown, between(0.001, 1000), "times as long for a step"},
-           {"memory_gb_per_s", &HostsConfig::memory_gb_per_s, at_least(0),
-            "speed of kernels on a worker's own vectors; 0: no time (measured steps contain the optimizer's)"},
-           {"gbit_per_s", &HostsConfig::gbit_per_s, at_least(0), "network card, each way; 0: network.gbit_per_s"}}};
+  return {
+      "hosts." + name,
+      {{"count", &HostsConfig::count, between(1, kMost), "hosts of this kind"},
+       {"devices", &HostsConfig::devices, between(0, kMost), "workers that fit on one host"},
+       {"step_ms", &HostsConfig::step_ms, at_least(0), "time of one step"},
+       {"image_ms", &HostsConfig::image_ms, at_least(0), "or: time per sample; a step takes data.batch times as long"},
+       {"steps_ms", &HostsConfig::steps_ms, core::above(0), "or: measured times of steps; each step takes one of them"},
+       {"profile", &HostsConfig::profile, core::anything(),
+        "or: a file of measured times, from `troupe bench step --profile FILE`"},
+       {"step_sigma", &HostsConfig::step_sigma, between(0, 5),
+        "steps vary around step_ms or image_ms: log-normal, deviation of the logarithm"},
+       {"slowdown", &HostsConfig::slowdown, between(0.001, 1000), "times as long for a step"},
+       {"memory_gb_per_s", &HostsConfig::memory_gb_per_s, at_least(0),
+        "kernels on a worker's own vectors; 0: no time (measured steps contain the optimizer)"},
+       {"gbit_per_s", &HostsConfig::gbit_per_s, at_least(0), "network card, each way; 0: network.gbit_per_s"},
+       {"device_gb_per_s", &HostsConfig::device_gb_per_s, at_least(0),
+        "collectives: from a device to others of its host; 0: network.local_gb_per_s, shared by all"}}};
+}
+
+core::Table<ModelSizeConfig> models_table(const std::string& name) {
+  return {
+      "models." + name,
+      {{"parameters", &ModelSizeConfig::parameters, at_least(1), "of the model"},
+       {"tensors", &ModelSizeConfig::tensors, at_least(1), "that they are in"},
+       {"image_ms", &ModelSizeConfig::image_ms, at_least(0), "time per sample, in place of the hosts' own; 0: theirs"},
+       {"epoch_samples", &ModelSizeConfig::epoch_samples, at_least(0), "of an epoch; 0: as many as the data set has"}}};
 }
 
 const core::Table<NetworkConfig>& network_table() {
@@ -46,8 +78,43 @@ const core::Table<ServersConfig>& servers_table() {
        {"hosts", &ServersConfig::hosts, core::anything(), "dedicated: NAME of the [hosts.NAME] that they sit on"},
        {"per_request_us", &ServersConfig::per_request_us, at_least(0),
         "a server's time per request, beside its kernels"},
-       {"memory_gb_per_s", &ServersConfig::memory_gb_per_s, at_least(0), "speed of a server's kernels; 0: no time"}}};
+       {"memory_gb_per_s", &ServersConfig::memory_gb_per_s, at_least(0), "a server's kernels; 0: no time"}}};
   return table;
+}
+
+const core::Table<StepsConfig>& steps_table() {
+  static const core::Table<StepsConfig> table{
+      "steps",
+      {{"buckets", &StepsConfig::buckets, between(1, 1000),
+        "gradients are reduced in so many parts while backward goes on; 1: whole, after the step"},
+       {"backward", &StepsConfig::backward, between(0, 1), "share of a step; buckets become ready evenly over it"}}};
+  return table;
+}
+
+const core::Table<CollectiveSpeedConfig>& collective_speed_table() {
+  static const auto table = speeds("collectives", {});
+  return table;
+}
+
+const core::Table<CollectivesConfig>& collectives_table() {
+  static const core::Table<CollectivesConfig> table{
+      "collectives",
+      {{"tensor_by_tensor", &CollectivesConfig::tensor_by_tensor, core::anything(),
+        "a collective per tensor, as older systems do, in place of one over all parameters"}}};
+  return table;
+}
+
+core::Table<CollectiveSpeedConfig> algorithm_table(Algorithm algorithm) {
+  return speeds("collectives." + std::string(name(algorithm)),
+                {.gb_per_s = -1, .sum_gb_per_s = -1, .convert_gb_per_s = -1, .memory_gb_per_s = -1});
+}
+
+std::string_view name(Algorithm algorithm) noexcept { return kNames[static_cast<std::size_t>(algorithm)]; }
+
+Algorithm algorithm_of(std::string_view name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (kNames[i] == name) return static_cast<Algorithm>(i);
+  throw std::out_of_range("no exchange algorithm is called " + std::string(name));
 }
 
 }  // namespace troupe::sim

@@ -1,12 +1,22 @@
-/// The sections of a cluster file as option tables: keys, defaults, rules and help in one place.
+/// The sections of a cluster file as option tables: keys, defaults, rules and help in one place. Thread rule: pure functions.
 #pragma once
 
 #include "sim/cluster_file.hpp"
 
 namespace troupe::sim {
 
-[[nodiscard]] core::Table<HostsConfig> hosts_table(const std::string& name);  ///< section "hosts.NAME"
+[[nodiscard]] core::Table<HostsConfig> hosts_table(const std::string& name);       ///< section "hosts.NAME"
+[[nodiscard]] core::Table<ModelSizeConfig> models_table(const std::string& name);  ///< section "models.NAME"
 [[nodiscard]] const core::Table<NetworkConfig>& network_table();
 [[nodiscard]] const core::Table<ServersConfig>& servers_table();
+[[nodiscard]] const core::Table<StepsConfig>& steps_table();
+
+/// Section "collectives", for all algorithms; and "collectives.asa" and the like, whose speeds are −1 by default.
+[[nodiscard]] const core::Table<CollectiveSpeedConfig>& collective_speed_table();
+[[nodiscard]] const core::Table<CollectivesConfig>& collectives_table();
+[[nodiscard]] core::Table<CollectiveSpeedConfig> algorithm_table(Algorithm algorithm);
+
+[[nodiscard]] std::string_view name(Algorithm algorithm) noexcept;  ///< "auto", "ar", …
+[[nodiscard]] Algorithm algorithm_of(std::string_view name);        ///< std::out_of_range for another name
 
 }  // namespace troupe::sim

@@ -1,5 +1,7 @@
 #include "sim/coordinator.hpp"
 
+#include "sim/worker.hpp"
+
 namespace troupe::sim {
 
 using strategies::WorkerId;
@@ -12,9 +14,8 @@ Duration duration(double seconds) {
 
 }  // namespace
 
-Coordinator::Coordinator(World& world, std::vector<std::unique_ptr<Worker>>& workers, data::LeaseBook book,
-                         Duration pause)
-    : world_(world), workers_(workers), book_(std::move(book)), pause_(pause), wants_(world.plan.workers, 0) {}
+Coordinator::Coordinator(World& world, data::LeaseBook book, Duration pause)
+    : world_(world), book_(std::move(book)), pause_(pause), wants_(world.plan.workers, 0) {}
 
 void Coordinator::train() {
   training_ = true;
@@ -36,7 +37,7 @@ void Coordinator::serve(WorkerId worker) {
     const auto lease = book_.grant(worker);
     if (!lease) return;
     --wants_[worker];
-    workers_[worker]->granted(*lease);
+    world_.workers[worker]->granted(*lease);
   }
 }
 
@@ -59,7 +60,7 @@ void Coordinator::quiet() {
   trained_ += world_.queue.now() - since_;
   if (stop_ || book_.finished()) {
     dismissed_ = true;
-    for (const auto& worker : workers_) worker->dismiss();
+    for (const auto& worker : world_.workers) worker->dismiss();
     return;
   }
   book_.next_epoch();

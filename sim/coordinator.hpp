@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "data/lease.hpp"
-#include "sim/worker.hpp"
 #include "sim/world.hpp"
 
 namespace troupe::sim {
 
 class Coordinator {
  public:
-  Coordinator(World& world, std::vector<std::unique_ptr<Worker>>& workers, data::LeaseBook book, Duration pause);
+  Coordinator(World& world, data::LeaseBook book, Duration pause);
 
   void train();  ///< training begins or goes on
   void asked(strategies::WorkerId worker, std::int64_t leases);
@@ -30,7 +29,6 @@ class Coordinator {
   void plan_quiet(Duration now);
 
   World& world_;
-  std::vector<std::unique_ptr<Worker>>& workers_;
   data::LeaseBook book_;
   Duration pause_;
   std::vector<std::int64_t> wants_;  // by worker: leases asked for and not granted yet

@@ -30,7 +30,7 @@ enum class EventKind : std::uint32_t {
   packet_leaves,    ///< packet
   packet_head,      ///< packet: its first byte is at the receiving network card
   packet_here,      ///< packet
-  collective_done,  ///< meeting
+  collective_done,  ///< meeting → its era
   all_quiet,        ///< every lease is done
   training_begins,  ///< after a pause
   time_is_up,       ///< run.max_seconds of training

@@ -21,7 +21,7 @@
 
 namespace troupe::sim {
 
-/// A peer's vector on its way, or the credit that goes back.
+/// A peer's vector on its way, or (from alone) the credit that goes back.
 struct Mail {
   strategies::WorkerId from = 0;
   std::uint32_t from_life = 0;
@@ -29,7 +29,7 @@ struct Mail {
   double weight = 0;
 };
 
-enum class PacketKind : std::uint8_t { request, reply, mail };
+enum class PacketKind : std::uint8_t { request, reply, mail, credit };
 
 /// A message, and on its way back the answer to it. Two cache lines; the first is all that the network looks at.
 struct alignas(64) Packet {

@@ -1,6 +1,13 @@
 #include "sim/outcome.hpp"
 
+#include <algorithm>
+#include <limits>
+
+#include "experiment/progress_book.hpp"
+
 namespace troupe::sim {
+
+using strategies::Cause;
 
 std::uint64_t Outcome::samples() const noexcept {
   std::uint64_t sum = 0;
@@ -10,6 +17,56 @@ std::uint64_t Outcome::samples() const noexcept {
 
 double Outcome::images_per_s() const noexcept {
   return trained.count() > 0 ? static_cast<double>(samples()) / core::seconds(trained) : 0;
+}
+
+experiment::Summary summary_of(const Outcome& outcome, const Plan& plan) {
+  experiment::ProgressBook book(plan.workers, {});
+  for (std::uint32_t worker = 0; worker < plan.workers; ++worker) {
+    const auto& account = outcome.workers[worker];
+    const auto& totals = account.totals;
+    experiment::WorkerProgress progress{.worker = worker, .steps = account.steps, .samples = account.samples};
+    progress.compute_s = core::seconds(account.compute + totals.local);
+    progress.exchange_s = core::seconds(totals.exchange);
+    progress.wait_s = core::seconds(totals.wait);
+    progress.exchanges = totals.exchanges;
+    progress.dropped = totals.dropped;
+    progress.skipped = totals.skipped;
+    progress.bytes = account.bytes;
+    progress.staleness_sum = totals.staleness_sum;
+    progress.staleness_count = totals.updates;
+    progress.staleness_max = totals.staleness_max;
+    progress.staleness.assign(totals.staleness.counts().begin(), totals.staleness.counts().end());
+    if (plan.workers + plan.servers <= kMostInMatrix) {
+      progress.waits.assign(plan.workers + plan.servers, 0);
+      for (const auto& [cause, time] : totals.waits.by_cause())
+        progress.waits[cause.kind == Cause::Kind::worker ? cause.id : plan.workers + cause.id] = core::seconds(time);
+    }
+    book.add(progress);
+  }
+  experiment::Summary summary;
+  book.fill(summary);
+  summary.workers = plan.workers;
+  summary.servers = plan.servers;
+  summary.epochs = outcome.epochs;
+  summary.wall_s = core::seconds(outcome.wall);
+  summary.images_per_s = outcome.images_per_s();
+  summary.train_loss = summary.test_loss = summary.test_accuracy = std::numeric_limits<double>::quiet_NaN();
+  return summary;
+}
+
+std::vector<WaitEntry> longest_waits(const Outcome& outcome, std::size_t most) {
+  std::vector<WaitEntry> entries;
+  for (strategies::WorkerId worker = 0; worker < outcome.workers.size(); ++worker)
+    for (const auto& [cause, time] : outcome.workers[worker].totals.waits.by_cause())
+      entries.push_back({worker, cause, time});
+  // Waits of one length in the order of ranks: the same company gives the same list.
+  const auto longer = [](const WaitEntry& a, const WaitEntry& b) {
+    return std::tie(b.time, a.waiter, a.cause) < std::tie(a.time, b.waiter, b.cause);
+  };
+  const auto end = entries.begin() + static_cast<std::ptrdiff_t>(std::min(most, entries.size()));
+  std::partial_sort(entries.begin(), end, entries.end(), longer);
+  entries.erase(end, entries.end());
+  return entries;
 }
 
 }  // namespace troupe::sim

@@ -1,10 +1,9 @@
 /// What a simulated run came to. Values.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "experiment/reports.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {
@@ -23,6 +22,22 @@ struct Outcome {
 
   [[nodiscard]] std::uint64_t samples() const noexcept;
   [[nodiscard]] double images_per_s() const noexcept;
+  [[nodiscard]] double speedup() const noexcept { return images_per_s() / alone_images_per_s; }
+  [[nodiscard]] double efficiency() const noexcept { return images_per_s() / ideal_images_per_s; }
 };
+
+/// The figures of a real run's summary; its names are the caller's to fill in. A worker's row of waits is left empty in companies of
+/// more than kMostInMatrix members: it would have a column for each of them.
+inline constexpr std::size_t kMostInMatrix = 512;
+[[nodiscard]] experiment::Summary summary_of(const Outcome& outcome, const Plan& plan);
+
+/// One worker's waiting for one cause, over its whole life.
+struct WaitEntry {
+  strategies::WorkerId waiter = 0;
+  strategies::Cause cause{};
+  Duration time{0};
+};
+/// The longest waits of the company, longest first, at most `most`.
+[[nodiscard]] std::vector<WaitEntry> longest_waits(const Outcome& outcome, std::size_t most);
 
 }  // namespace troupe::sim

@@ -1,21 +1,29 @@
-// A place for every member of the company.
+#include "sim/placement.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "sim/cluster_file.hpp"
-
 namespace troupe::sim {
 namespace {
 
-core::Duration microseconds(double us) {
-  return std::chrono::round<core::Duration>(std::chrono::duration<double, std::micro>(us));
-}
+Duration microseconds(double us) { return std::chrono::round<Duration>(std::chrono::duration<double, std::micro>(us)); }
 
-StepTimes step_times(const HostsConfig& config) {
+StepTimes step_times(const HostsConfig& config, double image_ms) {
+  if (image_ms > 0) return {.mean_ns = 1e6 * image_ms, .per_image = true, .sigma = config.step_sigma};
+  if (config.image_ms > 0) return {.mean_ns = 1e6 * config.image_ms, .per_image = true, .sigma = config.step_sigma};
   StepTimes times{.mean_ns = 1e6 * config.step_ms, .sigma = config.step_sigma};
   for (const double ms : config.steps_ms) times.measured_ns.push_back(1e6 * ms);
   return times;
+}
+
+/// An algorithm's own speed where it has one.
+CollectiveSpeed collective_speed(const CollectiveSpeedConfig& all, const CollectiveSpeedConfig& own) {
+  const auto either = [](double own, double all) { return gb_per_s(own >= 0 ? own : all); };
+  return {.rate = either(own.gb_per_s, all.gb_per_s),
+          .sum = either(own.sum_gb_per_s, all.sum_gb_per_s),
+          .convert = either(own.convert_gb_per_s, all.convert_gb_per_s),
+          .memory = either(own.memory_gb_per_s, all.memory_gb_per_s)};
 }
 
 core::Result<void> place_workers(const ClusterFile& file, std::uint32_t workers, Cluster& cluster) {
@@ -30,8 +38,8 @@ core::Result<void> place_workers(const ClusterFile& file, std::uint32_t workers,
     }
     if (device > 0 && kind.steps.front().expected_ns() <= 0)
       return core::fail(core::Errc::config,
-                        fmt::format("{0}: hosts.{1}.step_ms: [hosts.{1}] says nothing of the time that a step takes: "
-                                    "set step_ms or steps_ms",
+                        fmt::format("{}: [hosts.{}] says nothing of the time that a step takes: set step_ms, image_ms, "
+                                    "steps_ms or profile",
                                     file.where(fmt::format("hosts.{}.count", kind.name)), kind.name));
   }
   if (cluster.workers.size() == workers) return {};
@@ -60,7 +68,7 @@ core::Result<void> place_servers(const ClusterFile& file, std::uint32_t servers,
 
 }  // namespace
 
-core::Result<Cluster> place(const ClusterFile& file, std::uint32_t workers, std::uint32_t servers) {
+core::Result<Cluster> place(const ClusterFile& file, std::uint32_t workers, std::uint32_t servers, double image_ms) {
   Cluster cluster;
   const auto& network = file.network;
   for (const auto& [name, config] : file.hosts) {
@@ -69,10 +77,10 @@ core::Result<Cluster> place(const ClusterFile& file, std::uint32_t workers, std:
     cluster.kinds.push_back({.name = name,
                              .count = static_cast<std::uint32_t>(config.count),
                              .devices = static_cast<std::uint32_t>(config.devices),
-                             .steps = {step_times(config)},
+                             .steps = {step_times(config, image_ms)},
                              .slowdown = config.slowdown,
                              .memory = gb_per_s(config.memory_gb_per_s),
-                             .card = card});
+                             .device = gb_per_s(config.device_gb_per_s)});
     for (std::int64_t h = 0; h < config.count; ++h) cluster.hosts.push_back({kind, card});
   }
   cluster.network = {.latency = microseconds(network.latency_us),
@@ -81,6 +89,11 @@ core::Result<Cluster> place(const ClusterFile& file, std::uint32_t workers, std:
                      .local = gb_per_s(network.local_gb_per_s)};
   cluster.server = {.memory = gb_per_s(file.servers.memory_gb_per_s),
                     .per_request = microseconds(file.servers.per_request_us)};
+  for (std::size_t i = 1; i < kAlgorithms; ++i)
+    cluster.collectives[i] = collective_speed(file.collectives.speed, file.algorithms[i]);
+  cluster.tensor_by_tensor = file.collectives.tensor_by_tensor;
+  cluster.buckets = static_cast<int>(file.steps.buckets);
+  cluster.backward = file.steps.backward;
   if (auto placed = place_workers(file, workers, cluster); !placed) return tl::unexpected(std::move(placed.error()));
   if (auto placed = place_servers(file, servers, cluster); !placed) return tl::unexpected(std::move(placed.error()));
   return cluster;

@@ -5,6 +5,7 @@
 
 #include "data/lease.hpp"
 #include "nn/optimizer.hpp"
+#include "sim/cluster.hpp"
 #include "strategies/strategy.hpp"
 
 namespace troupe::sim {
@@ -17,8 +18,10 @@ struct Plan {
   std::uint64_t seed = 1;
   data::LeaseOptions leases;
   nn::TrainConfig train;
-  std::uint64_t floats = 0;          ///< of the model's parameters
-  std::uint32_t wire_bytes = 4;      ///< of one parameter on its way: 2 for fp16 and bf16
+  std::uint64_t floats = 0;      ///< of the model's parameters
+  std::uint32_t tensors = 1;     ///< that they are in
+  std::uint32_t wire_bytes = 4;  ///< of one parameter on its way: 2 for fp16 and bf16
+  Algorithm algorithm = Algorithm::automatic;
   std::int64_t prefetch = 4;         ///< leases that a loader holds beside the one being computed
   std::vector<double> slowdown{1};   ///< as cluster.slowdown: one for all, or one per worker
   core::Duration synthetic_step{0};  ///< a step takes at least so long, before slowdown

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/kernel_costs.hpp"
+#include "transport/reduce.hpp"
 
 namespace troupe::sim {
 

@@ -5,14 +5,17 @@
 
 #include <fmt/format.h>
 
+#include "sim/coordinator.hpp"
+#include "sim/server.hpp"
+
 namespace troupe::sim {
 
 using strategies::ShardId;
 using strategies::WorkerId;
 
 Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook book, SimulationOptions options)
-    : world_(plan, cluster), coordinator_(world_, workers_, std::move(book), options.pause) {
-  world_.coordinator = &coordinator_;
+    : world_(plan, cluster) {
+  world_.coordinator = std::make_unique<Coordinator>(world_, std::move(book), options.pause);
   world_.queue.foresee_with(
       [](void* network, const Event& event) {
         const bool packet = event.kind == EventKind::packet_leaves || event.kind == EventKind::packet_head ||
@@ -22,14 +25,15 @@ Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook
       &world_.network);
   world_.membership.workers.resize(plan.workers);
   std::iota(world_.membership.workers.begin(), world_.membership.workers.end(), 0);
-  for (ShardId shard = 0; shard < plan.servers; ++shard) servers_.push_back(std::make_unique<Server>(world_, shard));
+  for (ShardId shard = 0; shard < plan.servers; ++shard)
+    world_.servers.push_back(std::make_unique<Server>(world_, shard));
   for (WorkerId worker = 0; worker < plan.workers; ++worker)
-    workers_.push_back(std::make_unique<Worker>(world_, worker));
+    world_.workers.push_back(std::make_unique<Worker>(world_, worker));
 }
 
 core::Result<Outcome> Simulation::run() {
-  for (const auto& worker : workers_) worker->begin(0, {});
-  coordinator_.train();
+  for (const auto& worker : world_.workers) worker->begin(0, {});
+  world_.coordinator->train();
   Event event;
   while (!over()) {
     if (!world_.queue.next(event)) return tl::unexpected(stuck());
@@ -40,40 +44,55 @@ core::Result<Outcome> Simulation::run() {
 
 void Simulation::happen(const Event& event) {
   switch (event.kind) {
-    case EventKind::worker_begins: return workers_[event.who]->started(event.what);
-    case EventKind::step_ends: return workers_[event.who]->step_ended(event.what);
-    case EventKind::worker_stops: return workers_[event.who]->stop(event.what);
+    case EventKind::worker_begins: return world_.workers[event.who]->started(event.what);
+    case EventKind::step_ends: return world_.workers[event.who]->step_ended(event.what);
+    case EventKind::worker_stops: return world_.workers[event.who]->stop(event.what);
     case EventKind::worker_deadline:
-      return workers_[event.who]->deadline_passed(static_cast<std::uint32_t>(event.what));
-    case EventKind::server_deadline: return servers_[event.who]->deadline_passed(event.what);
+      return world_.workers[event.who]->deadline_passed(static_cast<std::uint32_t>(event.what));
+    case EventKind::server_deadline: return world_.servers[event.who]->deadline_passed(event.what);
     case EventKind::packet_leaves: return world_.network.leave(event.who);
     case EventKind::packet_head:
       if (world_.network.head(event.who)) deliver(event.who);
       return;
     case EventKind::packet_here: return deliver(event.who);
-    case EventKind::all_quiet: return coordinator_.quiet();
-    case EventKind::training_begins: return coordinator_.train();
-    case EventKind::time_is_up: return coordinator_.time_is_up();
+    case EventKind::all_quiet: return world_.coordinator->quiet();
+    case EventKind::training_begins: return world_.coordinator->train();
+    case EventKind::time_is_up: return world_.coordinator->time_is_up();
+    case EventKind::bucket_ready: return world_.workers[event.who]->bucket_ready(event.what);
+    case EventKind::collective_done: return end_collective(event.who, event.what);
     default: throw std::logic_error("virtual time: an event that nobody knows");
   }
 }
 
 void Simulation::deliver(std::uint32_t index) {
   const auto& packet = world_.network[index];
-  if (packet.kind == PacketKind::request) return servers_[packet.shard]->receive(index);
-  workers_[packet.worker]->answered(index);
+  switch (packet.kind) {
+    case PacketKind::request: return world_.servers[packet.shard]->receive(index);
+    case PacketKind::reply: return world_.workers[packet.worker]->answered(index);
+    case PacketKind::mail: return world_.workers[packet.worker]->letter(index);
+    case PacketKind::credit: return world_.workers[packet.worker]->credit(index);
+  }
+}
+
+void Simulation::end_collective(std::uint32_t index, std::uint64_t era) {
+  const auto* meeting = world_.collectives.done(index, era);
+  if (!meeting) return;
+  for (const auto& part : meeting->parts)
+    world_.workers[part.worker]->reduced(*meeting, meeting->complete - part.asked);
+  world_.collectives.close(index);
 }
 
 /// Everyone has stopped, and nothing is on its way any more.
 bool Simulation::over() const {
-  return coordinator_.dismissed() && world_.network.in_flight() == 0 &&
-         std::all_of(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->at_rest(); });
+  return world_.coordinator->dismissed() && world_.network.in_flight() == 0 &&
+         std::all_of(world_.workers.begin(), world_.workers.end(),
+                     [](const auto& worker) { return worker->at_rest(); });
 }
 
 core::Error Simulation::stuck() const {
-  for (WorkerId worker = 0; worker < workers_.size(); ++worker) {
-    if (workers_[worker]->at_rest()) continue;
-    const auto& host = workers_[worker]->host();
+  for (WorkerId worker = 0; worker < world_.workers.size(); ++worker) {
+    if (world_.workers[worker]->at_rest()) continue;
+    const auto& host = world_.workers[worker]->host();
     return {core::Errc::internal,
             fmt::format("the company does not come to its end: worker {} waits for ever after {} steps, with {} "
                         "exchanges in flight",
@@ -84,14 +103,14 @@ core::Error Simulation::stuck() const {
 
 Outcome Simulation::outcome() const {
   Outcome outcome;
-  for (const auto& worker : workers_) outcome.workers.push_back(worker->account());
-  outcome.epochs = coordinator_.book().epoch() + (coordinator_.book().epoch_done() ? 1 : 0);
-  outcome.trained = coordinator_.trained();
+  for (const auto& worker : world_.workers) outcome.workers.push_back(worker->account());
+  outcome.epochs = world_.coordinator->book().epoch() + (world_.coordinator->book().epoch_done() ? 1 : 0);
+  outcome.trained = world_.coordinator->trained();
   outcome.wall = world_.queue.now();
   outcome.events = world_.queue.happened();
   outcome.network_bytes = world_.network.bytes();
   const auto& batches = world_.plan.leases.batches;
-  for (WorkerId worker = 0; worker < workers_.size(); ++worker) {
+  for (WorkerId worker = 0; worker < world_.workers.size(); ++worker) {
     const double alone = static_cast<double>(batches[worker]) / world_.steps.expected_s(worker);
     if (worker == 0) outcome.alone_images_per_s = alone;
     outcome.ideal_images_per_s += alone;
@@ -103,7 +122,8 @@ Outcome Simulation::outcome() const {
   };
   for (const auto& card : world_.network.use())
     outcome.busiest_card = std::max(outcome.busiest_card, share(std::max(card.in, card.out)));
-  for (const auto& server : servers_) outcome.busiest_server = std::max(outcome.busiest_server, share(server->busy()));
+  for (const auto& server : world_.servers)
+    outcome.busiest_server = std::max(outcome.busiest_server, share(server->busy()));
   return outcome;
 }
 

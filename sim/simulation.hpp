@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "sim/coordinator.hpp"
+#include "data/lease.hpp"
 #include "sim/outcome.hpp"
-#include "sim/server.hpp"
+#include "sim/world.hpp"
 
 namespace troupe::sim {
 
@@ -29,14 +29,12 @@ class Simulation {
  private:
   void happen(const Event& event);
   void deliver(std::uint32_t packet);
+  void end_collective(std::uint32_t meeting, std::uint64_t era);
   [[nodiscard]] bool over() const;
   [[nodiscard]] core::Error stuck() const;
   [[nodiscard]] Outcome outcome() const;
 
   World world_;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<std::unique_ptr<Server>> servers_;
-  Coordinator coordinator_;
 };
 
 }  // namespace troupe::sim

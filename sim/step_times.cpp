@@ -12,6 +12,10 @@ const StepTimes& StepClock::times(const Place& place) const {
   return steps[place.device % steps.size()];
 }
 
+double StepClock::images(strategies::WorkerId worker, const StepTimes& times) const {
+  return times.per_image ? static_cast<double>(plan_.leases.batches[worker]) : 1;
+}
+
 double StepClock::slowed(strategies::WorkerId worker, double ns) const {
   const auto& place = cluster_.workers[worker];
   return std::max(ns, static_cast<double>(plan_.synthetic_step.count())) * plan_.slowdown_of(worker) *
@@ -27,11 +31,12 @@ core::Duration StepClock::time(strategies::WorkerId worker, strategies::Step ste
     ns = times.measured_ns.empty() ? ns * std::exp(times.sigma * random.normal() - times.sigma * times.sigma / 2)
                                    : times.measured_ns[random.below(times.measured_ns.size())];
   }
-  return core::Duration{std::llround(slowed(worker, ns))};
+  return core::Duration{std::llround(slowed(worker, ns * images(worker, times)))};
 }
 
 double StepClock::expected_s(strategies::WorkerId worker) const {
-  return 1e-9 * slowed(worker, times(cluster_.workers[worker]).expected_ns());
+  const auto& times = this->times(cluster_.workers[worker]);
+  return 1e-9 * slowed(worker, times.expected_ns() * images(worker, times));
 }
 
 }  // namespace troupe::sim

@@ -17,6 +17,7 @@ class StepClock {
 
  private:
   [[nodiscard]] const StepTimes& times(const Place& place) const;
+  [[nodiscard]] double images(strategies::WorkerId worker, const StepTimes& times) const;
   [[nodiscard]] double slowed(strategies::WorkerId worker, double ns) const;
   const Plan& plan_;
   const Cluster& cluster_;

@@ -21,12 +21,17 @@ void Worker::begin(strategies::Step first, std::vector<strategies::Version> vers
   lease_open_ = wants_lease_ = false;
   hand_.clear();
   idle_buffers_ = world_.plan.prefetch + 1;
-  next_step_ = first;
+  wants_step_ = next_step_ = first;
+  const auto& needs = world_.plan.needs;
   host_ = std::make_unique<strategies::WorkerHost>(
       world_.plan.strategy->worker(),
-      strategies::WorkerPorts{*this, world_.plan.needs.servers ? this : nullptr, nullptr, nullptr},
-      strategies::WorkerHostOptions{
-          .self = self_, .seed = world_.plan.seed, .membership = world_.membership, .versions = std::move(versions)});
+      strategies::WorkerPorts{*this, needs.servers ? this : nullptr, needs.group ? this : nullptr,
+                              needs.peers ? this : nullptr},
+      strategies::WorkerHostOptions{.self = self_,
+                                    .seed = world_.plan.seed,
+                                    .membership = world_.membership,
+                                    .buckets = world_.cluster.buckets,
+                                    .versions = std::move(versions)});
   ask_for_leases();
   world_.queue.plan(world_.queue.now(), EventKind::worker_begins, self_, life_);
 }
@@ -45,29 +50,48 @@ void Worker::ask_for_leases() {
 
 void Worker::granted(const data::Lease& lease) {
   hand_.push_back(lease);
-  if (wants_lease_) begin_step();
+  if (wants_lease_) take_lease();
 }
 
 /// The update that the last lease led to is finished when the half says Compute.
-void Worker::finish_lease() {
-  if (std::exchange(lease_open_, false)) world_.coordinator->done(self_, lease_.index, now());
-}
-
 void Worker::compute(strategies::Step step) {
-  finish_lease();
-  next_step_ = step;
+  if (std::exchange(lease_open_, false)) world_.coordinator->done(self_, lease_.index, now());
+  wants_step_ = step;
   wants_lease_ = true;
   if (dismissed_) return world_.queue.plan(now(), EventKind::worker_stops, self_, life_);
-  if (!hand_.empty()) begin_step();
+  take_lease();
+}
+
+/// Begins the step that is wanted once its lease is here; leases of steps that are passed over are given up.
+void Worker::take_lease() {
+  for (; next_step_ < wants_step_ && !hand_.empty(); ++next_step_) {
+    world_.coordinator->done(self_, hand_.front().index, now());
+    hand_.pop_front();
+    ++idle_buffers_;
+  }
+  ask_for_leases();  // may be granted at once
+  if (wants_lease_ && !hand_.empty()) begin_step();
 }
 
 void Worker::begin_step() {
   wants_lease_ = false;
   lease_ = hand_.front();
   hand_.pop_front();
-  const auto takes = world_.steps.time(self_, next_step_);
+  ++next_step_;
+  const auto takes = world_.steps.time(self_, wants_step_);
   account_.compute += takes;
+  const auto buckets = world_.cluster.buckets;
+  for (int bucket = 0; buckets > 1 && bucket < buckets; ++bucket) {
+    const double rest = world_.cluster.backward * (1 - static_cast<double>(bucket + 1) / buckets);
+    const Duration ready{static_cast<std::int64_t>(static_cast<double>(takes.count()) * (1 - rest))};
+    world_.queue.plan(now() + std::min(ready, takes), EventKind::bucket_ready, self_,
+                      std::uint64_t{life_} << 32 | static_cast<std::uint32_t>(bucket));
+  }
   world_.queue.plan(now() + takes, EventKind::step_ends, self_, life_);
+}
+
+void Worker::bucket_ready(std::uint64_t life_and_bucket) {
+  if (life_and_bucket >> 32 == life_) host_->bucket_ready(static_cast<int>(life_and_bucket & 0xffffffff));
 }
 
 void Worker::step_ended(std::uint64_t life) {
@@ -84,7 +108,7 @@ void Worker::step_ended(std::uint64_t life) {
 
 void Worker::dismiss() {
   dismissed_ = true;
-  if (wants_lease_) stop(life_);
+  stop(life_);
 }
 
 void Worker::stop(std::uint64_t life) {
@@ -107,36 +131,6 @@ void Worker::deadline_passed(std::uint32_t index) {
   const auto deadline = deadlines_[index];
   deadlines_.release(index);
   if (deadline.life == life_) host_->deadline_passed(deadline.id);
-}
-
-// ---- exchanges with shards
-
-void Worker::send(const strategies::ShardRequest& request) {
-  const auto index = world_.network.take();
-  auto& packet = world_.network[index];
-  const auto bytes = world_.shard_bytes(request.shard);
-  const auto kind = request.request.kind;
-  packet.bytes = kind == strategies::Transfer::pull ? 0 : bytes;
-  packet.from = place_.host;
-  packet.to = world_.cluster.servers[request.shard];
-  packet.line = Duration{0};
-  packet.kind = PacketKind::request;
-  packet.slot = request.slot;
-  packet.shard = request.shard;
-  packet.worker = self_;
-  packet.life = life_;
-  packet.request = request.request;
-  account_.bytes += kind == strategies::Transfer::push_pull ? 2 * bytes : bytes;
-  world_.network.send(index, now());
-}
-
-void Worker::answered(std::uint32_t index) {
-  const auto& packet = world_.network[index];
-  auto reply = packet.reply;
-  reply.queued += packet.line;
-  const bool mine = packet.life == life_;
-  world_.network.release(index);
-  if (mine) host_->replied(reply);
 }
 
 WorkerAccount Worker::account() const {

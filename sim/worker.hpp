@@ -5,8 +5,8 @@
 
 #include <deque>
 #include <memory>
-#include <optional>
 
+#include "sim/mail.hpp"
 #include "sim/world.hpp"
 #include "strategies/host/worker_host.hpp"
 
@@ -18,10 +18,13 @@ struct WorkerAccount {
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;  ///< exchanged, both ways
   Duration compute{0};
-  strategies::WorkerTotals totals;  ///< of lives that are over
+  strategies::WorkerTotals totals;
 };
 
-class Worker final : public strategies::WorkerPort, public strategies::ShardPort {
+class Worker final : public strategies::WorkerPort,
+                     public strategies::ShardPort,
+                     public strategies::GroupPort,
+                     public strategies::PeerPort {
  public:
   Worker(World& world, strategies::WorkerId self);
 
@@ -29,15 +32,18 @@ class Worker final : public strategies::WorkerPort, public strategies::ShardPort
   void begin(strategies::Step first, std::vector<strategies::Version> versions);  ///< a life, from now on
   void started(std::uint64_t life);
   void granted(const data::Lease& lease);
+  void bucket_ready(std::uint64_t life_and_bucket);
   void step_ended(std::uint64_t life);
   void stop(std::uint64_t life);
   void answered(std::uint32_t packet);
+  void reduced(const Meeting& meeting, Duration waited);
+  void letter(std::uint32_t packet);
+  void credit(std::uint32_t packet);
   void deadline_passed(std::uint32_t deadline);
   /// There will be no leases any more: stops now if it waits for one, else when it asks.
   void dismiss();
 
   [[nodiscard]] const strategies::WorkerHost& host() const { return *host_; }
-  [[nodiscard]] bool alive() const noexcept { return host_ != nullptr; }
   [[nodiscard]] bool at_rest() const noexcept { return !host_ || (host_->stopped() && host_->in_flight() == 0); }
   [[nodiscard]] WorkerAccount account() const;
 
@@ -49,15 +55,24 @@ class Worker final : public strategies::WorkerPort, public strategies::ShardPort
   // strategies::ShardPort
   [[nodiscard]] strategies::ShardId shards() const override { return world_.plan.servers; }
   void send(const strategies::ShardRequest& request) override;
+  // strategies::GroupPort
+  void reduce(strategies::Step step, const strategies::Reduce& reduce) override;
+  void broadcast(strategies::Step step, const strategies::Broadcast& broadcast) override;
+  // strategies::PeerPort
+  [[nodiscard]] bool send(const strategies::SendPeer& message) override;
+  void release(strategies::Slot slot) override;
 
  private:
   struct Deadline {
     strategies::DeadlineId id = 0;
     std::uint32_t life = 0;
   };
+  void take_lease();
   void begin_step();
   void ask_for_leases();
-  void finish_lease();
+  void collective(strategies::Step step, strategies::ExchangeId id, std::span<const strategies::WorkerId> group,
+                  const CollectiveTask& task);
+  [[nodiscard]] std::uint32_t packet_to(HostId host, PacketKind kind, std::uint64_t bytes);
 
   World& world_;
   strategies::WorkerId self_;
@@ -71,9 +86,11 @@ class Worker final : public strategies::WorkerPort, public strategies::ShardPort
   bool lease_open_ = false;       // computed, and its update not yet finished
   bool wants_lease_ = false;
   bool dismissed_ = false;
-  std::int64_t idle_buffers_ = 0;  // of its loader: what it may ask leases for
-  strategies::Step next_step_ = 0;
+  std::int64_t idle_buffers_ = 0;    // of its loader: what it may ask leases for
+  strategies::Step wants_step_ = 0;  // that Compute asked for
+  strategies::Step next_step_ = 0;   // that the next lease is of
   Pool<Deadline> deadlines_;
+  Postbox postbox_;
   WorkerAccount account_;
 };
 

@@ -1,36 +1,39 @@
-/// What the members of a simulated company share. Owned by Simulation; one thread.
+/// What the members of a simulated company share, and the members. Owned by Simulation; one thread.
 #pragma once
 
+#include "sim/collectives.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/network.hpp"
 #include "sim/plan.hpp"
 #include "sim/step_times.hpp"
-#include "transport/reduce.hpp"
 
 namespace troupe::sim {
 
 class Coordinator;
+class Server;
+class Worker;
 
 struct World {
-  World(const Plan& plan, const Cluster& cluster)
-      : plan(plan), cluster(cluster), network(queue, cluster), steps(plan, cluster) {}
+  World(const Plan& plan, const Cluster& cluster);
+  ~World();
+
   const Plan& plan;
   const Cluster& cluster;
   EventQueue queue;
   Network network;
+  Collectives collectives;
   StepClock steps;
   strategies::Membership membership;
-  Coordinator* coordinator = nullptr;  // set by Simulation before anything happens
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<std::unique_ptr<Server>> servers;
+  std::unique_ptr<Coordinator> coordinator;
+  double lost_weight = 0;  ///< of mail to the dead
 
-  /// Floats that a call works on: a slice of the parameters.
-  [[nodiscard]] std::uint64_t floats(strategies::Shards shards) const noexcept {
-    if (shards.all()) return plan.floats;
-    const auto last = transport::slice_of(plan.floats, shards.first + shards.count - 1, plan.servers);
-    return last.offset + last.count - transport::slice_of(plan.floats, shards.first, plan.servers).offset;
-  }
-  [[nodiscard]] std::uint64_t shard_bytes(strategies::ShardId shard) const noexcept {
-    return transport::slice_of(plan.floats, shard, plan.servers).count * plan.wire_bytes;
-  }
+  /// Floats of the slice that `shards` are cut from.
+  [[nodiscard]] std::uint64_t floats(strategies::Shards shards) const;
+  /// Floats of bucket `bucket`; all of them when it is negative.
+  [[nodiscard]] std::uint64_t bucket_floats(int bucket) const;
+  [[nodiscard]] std::uint64_t shard_bytes(strategies::ShardId shard) const;
 };
 
 }  // namespace troupe::sim

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster_file.hpp"
+#include "sim/placement.hpp"
 #include "sim/simulation.hpp"
 #include "strategies/registry.hpp"
 

@@ -1,0 +1,112 @@
+#include "sim/forecast.hpp"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "experiment/blueprint.hpp"
+#include "experiment/progress_book.hpp"
+#include "sim/cluster_tables.hpp"
+#include "sim/simulation.hpp"
+
+namespace troupe::sim {
+namespace {
+
+/// A model by its size.
+struct Size {
+  std::string name;
+  std::uint64_t parameters = 0;
+  std::uint32_t tensors = 1;
+  double image_ms = 0;
+  std::int64_t epoch_samples = 0;
+};
+
+core::Result<Size> size_of_model(const ForecastRequest& request) {
+  if (!request.model.empty())
+    return request.cluster.model(request.model).map([&](const ModelSizeConfig& model) {
+      return Size{.name = request.model,
+                  .parameters = static_cast<std::uint64_t>(model.parameters),
+                  .tensors = static_cast<std::uint32_t>(model.tensors),
+                  .image_ms = model.image_ms,
+                  .epoch_samples = model.epoch_samples};
+    });
+  return experiment::draw(request.settings, false).map([](const experiment::Blueprint& blueprint) {
+    return Size{.name = blueprint.graph->name(),
+                .parameters = static_cast<std::uint64_t>(blueprint.graph->parameter_count()),
+                .tensors = static_cast<std::uint32_t>(blueprint.graph->parameters().size())};
+  });
+}
+
+core::Result<std::int64_t> training_samples(const data::DataConfig& data, std::int64_t of_model) {
+  if (of_model > 0) return of_model;
+  if (const auto published = data::published_samples(data, data::Split::train)) return *published;
+  return data::open_dataset(data, data::Split::train).map([](const auto& split) { return split->size(); });
+}
+
+core::Result<Plan> plan_of(const ForecastRequest& request, const Size& size) {
+  const auto& settings = request.settings;
+  const auto workers = static_cast<std::uint32_t>(settings.cluster.workers);
+  auto strategy = experiment::make_strategy(settings);
+  if (!strategy) return tl::unexpected(std::move(strategy.error()));
+  auto batches = data::batches_per_worker(settings.data, workers);
+  if (!batches) return tl::unexpected(std::move(batches.error()));
+  auto samples = training_samples(settings.data, size.epoch_samples);
+  if (!samples) return tl::unexpected(std::move(samples.error()));
+  Plan plan;
+  plan.strategy = std::move(*strategy);
+  plan.needs = plan.strategy->needs();
+  plan.workers = workers;
+  plan.servers = plan.needs.servers ? static_cast<std::uint32_t>(settings.cluster.servers) : 0;
+  plan.seed = static_cast<std::uint64_t>(settings.run.seed);
+  plan.leases = {.epoch_size = *samples,
+                 .epochs = static_cast<std::uint32_t>(settings.run.epochs),
+                 .batches = std::move(*batches),
+                 .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand,
+                 .drop_tail = settings.data.drop_tail};
+  if (request.steps > 0) {
+    plan.leases.epochs = 1;
+    plan.leases.epoch_size = 0;
+    for (const auto batch : plan.leases.batches) plan.leases.epoch_size += batch * request.steps;
+  }
+  plan.train = settings.train;
+  plan.floats = size.parameters;
+  plan.tensors = size.tensors;
+  plan.wire_bytes = settings.exchange.wire == "fp32" ? 4 : 2;
+  plan.algorithm = algorithm_of(settings.exchange.algorithm);
+  plan.prefetch = settings.data.prefetch;
+  plan.slowdown = settings.cluster.slowdown;
+  plan.synthetic_step =
+      std::chrono::round<Duration>(std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms));
+  plan.max_seconds = settings.run.max_seconds;
+  return plan;
+}
+
+}  // namespace
+
+core::Result<Forecast> forecast(const ForecastRequest& request) {
+  const auto size = size_of_model(request);
+  if (!size) return tl::unexpected(size.error());
+  const auto plan = plan_of(request, *size);
+  if (!plan) return tl::unexpected(plan.error());
+  const auto cluster = place(request.cluster, plan->workers, plan->servers, size->image_ms);
+  if (!cluster) return tl::unexpected(cluster.error());
+  auto book = data::LeaseBook::create(plan->leases);
+  if (!book) return tl::unexpected(std::move(book.error()));
+  auto outcome = Simulation(*plan, *cluster, std::move(*book)).run();
+  if (!outcome) return tl::unexpected(std::move(outcome.error()));
+  Forecast forecast{.summary = summary_of(*outcome, *plan),
+                    .outcome = std::move(*outcome),
+                    .cluster = request.cluster.origin,
+                    .seed = plan->seed};
+  auto& summary = forecast.summary;
+  const auto& settings = request.settings;
+  summary.run = settings.run.name;
+  summary.strategy = settings.strategy;
+  summary.model = size->name;
+  summary.dataset = settings.data.name;
+  summary.device = settings.cluster.device;
+  summary.precision = settings.cluster.precision;
+  return forecast;
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,37 @@
+/// A run's forecast: what a configuration and a cluster file say, checked and put together, simulated, and summed up as a real run
+/// is. Everything that can be wrong is found before anything starts.
+#pragma once
+
+#include <string>
+
+#include "experiment/reports.hpp"
+#include "experiment/settings.hpp"
+#include "sim/outcome.hpp"
+#include "sim/placement.hpp"
+#include "sim/plan.hpp"
+
+namespace troupe::sim {
+
+struct ForecastRequest {
+  experiment::Settings settings;  ///< resolved for Use::forecast
+  ClusterFile cluster;
+  std::string model;  ///< a [models.NAME] of the cluster file in place of the configuration's model; empty: that one
+  std::int64_t steps = 0;  ///< per worker, in one epoch of its own; 0: the configuration's epochs
+};
+
+struct Forecast {
+  experiment::Summary summary;  ///< in virtual seconds
+  Outcome outcome;
+  std::string cluster;  ///< file
+  std::uint64_t seed = 0;
+};
+
+/// Errc::config, data or io for what is wrong with the request, internal for a company that does not come to its end.
+[[nodiscard]] core::Result<Forecast> forecast(const ForecastRequest& request);
+
+/// One line: the keys of a real run's summary (docs/formats/summary.md), and "simulated" (docs/formats/simulated.md).
+[[nodiscard]] std::string to_json(const Forecast& forecast);
+/// A few lines for people.
+[[nodiscard]] std::string to_text(const Forecast& forecast);
+
+}  // namespace troupe::sim

@@ -1,0 +1,117 @@
+// A phantom worker's exchanges: with shards, in groups, and letters to peers.
+#include "sim/worker.hpp"
+
+namespace troupe::sim {
+
+std::uint32_t Worker::packet_to(HostId host, PacketKind kind, std::uint64_t bytes) {
+  const auto index = world_.network.take();
+  auto& packet = world_.network[index];
+  packet.bytes = bytes;
+  packet.from = place_.host;
+  packet.to = host;
+  packet.line = Duration{0};
+  packet.kind = kind;
+  return index;
+}
+
+// ---- with shards
+
+void Worker::send(const strategies::ShardRequest& request) {
+  const auto bytes = world_.shard_bytes(request.shard);
+  const auto kind = request.request.kind;
+  const auto index = packet_to(world_.cluster.servers[request.shard], PacketKind::request,
+                               kind == strategies::Transfer::pull ? 0 : bytes);
+  auto& packet = world_.network[index];
+  packet.shard = request.shard;
+  packet.worker = self_;
+  packet.life = life_;
+  packet.slot = request.slot;
+  packet.request = request.request;
+  account_.bytes += kind == strategies::Transfer::push_pull ? 2 * bytes : bytes;
+  world_.network.send(index, now());
+}
+
+void Worker::answered(std::uint32_t index) {
+  const auto& packet = world_.network[index];
+  auto reply = packet.reply;
+  reply.queued += packet.line;
+  const bool mine = packet.life == life_;
+  world_.network.release(index);
+  if (mine) host_->replied(reply);
+}
+
+// ---- in groups
+
+void Worker::reduce(strategies::Step step, const strategies::Reduce& reduce) {
+  collective(step, reduce.id, reduce.group, {.slot = reduce.slot, .bucket = reduce.bucket, .op = reduce.op});
+}
+
+void Worker::broadcast(strategies::Step step, const strategies::Broadcast& broadcast) {
+  collective(step, broadcast.id, broadcast.group, {.slot = broadcast.slot, .broadcast = true, .root = broadcast.root});
+}
+
+void Worker::collective(strategies::Step step, strategies::ExchangeId id, std::span<const strategies::WorkerId> group,
+                        const CollectiveTask& task) {
+  if (group.empty()) group = host_->membership().workers;
+  const auto& plan = world_.plan;
+  Vector vector{.floats = world_.bucket_floats(task.bucket), .wire_bytes = plan.wire_bytes};
+  if (world_.cluster.tensor_by_tensor) {
+    const auto buckets = static_cast<std::uint32_t>(task.bucket < 0 ? 1 : world_.cluster.buckets);
+    vector.parts = (plan.tensors + buckets - 1) / buckets;
+  }
+  account_.bytes += vector.floats * vector.wire_bytes * 2 * (group.size() - 1) / group.size();  // as a ring would
+  world_.collectives.ask(self_, now(), step, id, group, task, vector);
+}
+
+void Worker::reduced(const Meeting& meeting, Duration waited) { host_->reduced(meeting.id, waited, meeting.last); }
+
+// ---- letters
+
+bool Worker::send(const strategies::SendPeer& message) {
+  auto& peer = *world_.workers[message.to];
+  if (!postbox_.take_credit(message.to)) return false;
+  if (!peer.postbox_.expect()) {
+    postbox_.credit_returned(message.to);
+    return false;
+  }
+  const auto bytes = world_.plan.floats * world_.plan.wire_bytes;
+  const auto index = packet_to(peer.place_.host, PacketKind::mail, bytes);
+  auto& packet = world_.network[index];
+  packet.worker = message.to;
+  packet.life = peer.life_;
+  packet.mail = {.from = self_, .from_life = life_, .memory = 0, .weight = message.weight};
+  account_.bytes += bytes;
+  world_.network.send(index, now());
+  return true;
+}
+
+void Worker::letter(std::uint32_t index) {
+  const auto& packet = world_.network[index];
+  const auto mail = packet.mail;
+  const bool mine = packet.life == life_;
+  world_.network.release(index);
+  if (!mine) {
+    world_.lost_weight += mail.weight;
+    return;
+  }
+  const auto slot = postbox_.receive({mail.from, mail.from_life, mail.memory});
+  host_->peer_mail({.from = mail.from, .weight = mail.weight, .slot = slot});
+}
+
+void Worker::release(strategies::Slot slot) {
+  const auto letter = postbox_.release(slot);
+  const auto index = packet_to(world_.workers[letter.from]->place_.host, PacketKind::credit, 0);
+  auto& packet = world_.network[index];
+  packet.worker = letter.from;
+  packet.life = letter.life;
+  packet.mail = {.from = self_};
+  world_.network.send(index, now());
+}
+
+void Worker::credit(std::uint32_t index) {
+  const auto& packet = world_.network[index];
+  if (packet.life == life_) postbox_.credit_returned(packet.mail.from);
+  world_.network.release(index);
+}
+
+}  // namespace troupe::sim

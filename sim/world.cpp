@@ -1,0 +1,36 @@
+#include "sim/world.hpp"
+
+#include "sim/coordinator.hpp"
+#include "sim/server.hpp"
+#include "sim/worker.hpp"
+#include "transport/reduce.hpp"
+
+namespace troupe::sim {
+
+using transport::slice_of;
+
+World::World(const Plan& plan, const Cluster& cluster)
+    : plan(plan),
+      cluster(cluster),
+      network(queue, cluster),
+      collectives(queue, cluster, plan.algorithm),
+      steps(plan, cluster) {}
+World::~World() = default;
+
+std::uint64_t World::floats(strategies::Shards shards) const {
+  if (shards.all()) return plan.floats;
+  const auto last = slice_of(plan.floats, shards.first + shards.count - 1, plan.servers);
+  return last.offset + last.count - slice_of(plan.floats, shards.first, plan.servers).offset;
+}
+
+std::uint64_t World::bucket_floats(int bucket) const {
+  if (bucket < 0) return plan.floats;
+  const auto buckets = static_cast<std::size_t>(cluster.buckets);
+  return slice_of(plan.floats, buckets - 1 - static_cast<std::size_t>(bucket), buckets).count;
+}
+
+std::uint64_t World::shard_bytes(strategies::ShardId shard) const {
+  return slice_of(plan.floats, shard, plan.servers).count * plan.wire_bytes;
+}
+
+}  // namespace troupe::sim
