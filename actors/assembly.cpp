@@ -62,15 +62,15 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
   auto notes = beginning.notes;
   notes.insert(notes.end(), start->notes.begin(), start->notes.end());
   company_.recorder = system_.spawn<caf::detached>(
-      recorder,
-      RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes),
-                    settings.run.journal != "off", beginning.checkpoint_file, settings.run.tensorboard, &clock_});
+      recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes), settings.journal,
+                              beginning.checkpoint_file, settings.run.tensorboard, &clock_});
 
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,
                          .layout = layout_,
                          .plan_hash = nn::hash64(std::as_bytes(std::span(made_plan_.json))),
                          .needs = plan_.needs,
+                         .state_slots = experiment::state_slots(plan_),
                          .book = plan_.book,
                          .started = {},
                          .before = {},
@@ -118,7 +118,7 @@ core::Result<void> Assembly::spawn_workers(const Beginning& beginning, const std
                       .total_epochs = static_cast<double>(settings.run.epochs),
                       .start = start,
                       .servers = plan_.servers,
-                      .journal = settings.run.journal != "off",
+                      .journal = settings.journal.keep,
                       .slowdown = settings.slowdown(w),
                       .synthetic_step = std::chrono::duration_cast<core::Duration>(
                           std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
@@ -166,7 +166,7 @@ core::Result<void> Assembly::spawn_servers(const StartState& start) {
                                           .kernels = &backend_.kernels(),
                                           .memory = std::make_shared<ShardMemory>(std::move((*shards)[s])),
                                           .version = start.center_version,
-                                          .journal = plan_.settings->run.journal != "off",
+                                          .journal = plan_.settings->journal.keep,
                                           .clock = &clock_}));
   }
   return {};

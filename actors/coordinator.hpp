@@ -20,9 +20,10 @@ struct CoordinatorSetup {
   std::shared_ptr<const nn::Layout> layout;  // of every worker's arena
   std::uint64_t plan_hash = 0;               // XXH3-64 of plan.json's text
   strategies::Needs needs;
-  std::shared_ptr<data::LeaseBook> book;  // fresh or restored; the coordinator's from now on
-  RunStarted started;                     // what the recorder shows first
-  RunTotals before;                       // of earlier sessions of this run
+  std::vector<strategies::Slot> state_slots;  // of a worker, that outlive a step
+  std::shared_ptr<data::LeaseBook> book;      // fresh or restored; the coordinator's from now on
+  RunStarted started;                         // what the recorder shows first
+  RunTotals before;                           // of earlier sessions of this run
   bool resumed = false;
   core::Allocator* memory = nullptr;   // of snapshots; outlives the actor
   const core::Clock* clock = nullptr;  // outlives the actor

@@ -117,6 +117,13 @@ void CoordinatorBody::interrupt() {
   if (training_ && setup_.book->quiet()) when_quiet();
 }
 
+void CoordinatorBody::journal_full() {
+  if (ended_) return;
+  rotate_ = true;
+  setup_.book->pause();
+  if (training_ && setup_.book->quiet()) when_quiet();
+}
+
 void CoordinatorBody::tick() {
   if (ended_) return;
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
@@ -151,6 +158,7 @@ void CoordinatorBody::when_quiet() {
     });
   };
   if (last()) return dismiss(look);
+  if (rotate_ && !setup_.book->epoch_done() && !checkpoint_due()) return go_on();
   look();
 }
 
@@ -197,6 +205,7 @@ void CoordinatorBody::go_on() {
     }
     if (!stop_) setup_.book->next_epoch();
   }
+  if (!stop_ && rotate_) return rotate([this] { train(); });
   if (!stop_) return train();
   if (dismissed_ || first_save_) return end();
   // The reason to stop came while the model was looked at: workers hand in what they hold, and it is looked at again.

@@ -23,6 +23,7 @@ class CoordinatorBody {
   void progressed(const WorkerProgress& progress);
   void trouble(const Trouble& trouble);
   void interrupt();
+  void journal_full();
   void tick();
   void down(const caf::down_msg& message);
   [[nodiscard]] caf::result<RunEnd> await_end();
@@ -33,7 +34,7 @@ class CoordinatorBody {
   void train();
   void serve(std::uint32_t worker, bool after_pause);
   void check_limits();
-  [[nodiscard]] bool keeps_journal() const { return setup_.settings->run.journal != "off"; }
+  [[nodiscard]] bool keeps_journal() const { return setup_.settings->journal.keep; }
   void flush_journal();
   void when_quiet();
   [[nodiscard]] bool last() const;
@@ -45,6 +46,13 @@ class CoordinatorBody {
   void take_statistics(const Next& next);
   void evaluate(bool report, const Next& next);
   void save(const Next& next);
+  void rotate(const Next& next);
+  void settle_workers(const Next& next);
+  void take_member(std::uint32_t member, const std::shared_ptr<Checkpoint>& into, const Next& next);
+  void take_slots(std::uint32_t worker, std::vector<strategies::Slot> slots,
+                  const std::shared_ptr<experiment::WorkerStart>& into, const Next& next);
+  void take_own_statistics(std::uint32_t worker, const std::shared_ptr<experiment::WorkerStart>& into,
+                           const Next& next);
   void go_on();
 
   void snapshot_shards(strategies::Slot slot, const Next& next);
@@ -52,6 +60,7 @@ class CoordinatorBody {
   [[nodiscard]] Lent whole_arena() const { return {arena_->view(), arena_}; }
   void take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into, const Next& next);
   [[nodiscard]] std::vector<std::string> state_prefixes() const;
+  [[nodiscard]] std::shared_ptr<Checkpoint> book_keeping() const;
   [[nodiscard]] std::vector<float> canonical() const;
   [[nodiscard]] bool checkpoint_due() const;
   void saved(const CheckpointWritten& written);
@@ -84,6 +93,7 @@ class CoordinatorBody {
   bool stop_ = false;        // target, time or interruption: end at the next quiet moment
   bool dismissed_ = false;   // workers have handed in what they held: no step will follow
   bool save_failed_ = false;
+  bool rotate_ = false;  // the journal wants a new segment at the next quiet moment
   bool ended_ = false;
   RunEnd result_;
   std::optional<caf::typed_response_promise<RunEnd>> promise_;

@@ -118,18 +118,23 @@ void CoordinatorBody::evaluate(bool report, const Next& next) {
           });
 }
 
-void CoordinatorBody::save(const Next& next) {
+std::shared_ptr<Checkpoint> CoordinatorBody::book_keeping() const {
   auto checkpoint = std::make_shared<Checkpoint>();
   checkpoint->step = progress_.steps();
   checkpoint->graph = setup_.graph;
   checkpoint->strategy = setup_.settings->strategy;
   checkpoint->optimizer = setup_.settings->train.optimizer;
   checkpoint->server_optimizer = setup_.needs.server_state_of;
-  checkpoint->vectors.emplace("", *model_);
   checkpoint->statistics = *statistics_;
   checkpoint->leases = setup_.book->state();
   checkpoint->totals = progress_.totals(train_s_, setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
   checkpoint->totals.center_version = center_version_;
+  return checkpoint;
+}
+
+void CoordinatorBody::save(const Next& next) {
+  const auto checkpoint = book_keeping();
+  checkpoint->vectors.emplace("", *model_);
   take_state(state_prefixes(), checkpoint, [this, checkpoint, next] {
     self_->request(company_.recorder, kSaveDeadline, CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint})
         .then(

@@ -10,16 +10,19 @@ using caf::reacts_to;
 using caf::replies_to;
 
 /// Computes; owns a Replica on its own thread; the port of a WorkerHost.
-using WorkerActor = caf::typed_actor<replies_to<Prepare>::with<Prepared, ReplicaFacts>, reacts_to<Company>,
-                                     reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>,
-                                     reacts_to<ShardAnswer>, reacts_to<CollectiveOffer, Lent>,
-                                     reacts_to<CollectiveDone>, reacts_to<PeerLetter, Lent>, reacts_to<PeerCredit>,
-                                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>,
-                                     replies_to<Dismissal>::with<Dismissed>, reacts_to<Tick>, reacts_to<Halt>>;
+using WorkerActor =
+    caf::typed_actor<replies_to<Prepare>::with<Prepared, ReplicaFacts>, reacts_to<Company>,
+                     reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>, reacts_to<ShardAnswer>,
+                     reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>, reacts_to<PeerLetter, Lent>,
+                     reacts_to<PeerCredit>, replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>,
+                     reacts_to<DeadlineReached>, replies_to<Dismissal>::with<Dismissed>,
+                     replies_to<SettleOrder>::with<Settled>, replies_to<StateOrder>::with<MemberState, Letters>,
+                     reacts_to<Tick>, reacts_to<Halt>>;
 /// Owns a shard of the centre; the port of a ServerHost.
 using ServerActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<ShardMessage, Lent>,
-                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>, reacts_to<Halt>>;
+                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>,
+                     replies_to<StateOrder>::with<MemberState, Letters>, reacts_to<DeadlineReached>, reacts_to<Halt>>;
 /// Turns its worker's leases into batches, ahead of time, as far as it has staging buffers.
 using LoaderActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<LeaseGrant>, reacts_to<BatchReturn>, reacts_to<Halt>>;
@@ -30,11 +33,12 @@ using EvaluatorActor = caf::typed_actor<replies_to<EvaluateOrder, Lent, Lent>::w
 /// Membership, leases, epochs, evaluation, checkpoints and stopping; never a strategy's rule.
 using CoordinatorActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<LeaseRequest>, reacts_to<WorkerProgress>, reacts_to<Trouble>,
-                     reacts_to<Interrupt>, reacts_to<Tick>, replies_to<AwaitEnd>::with<RunEnd>>;
+                     reacts_to<Interrupt>, reacts_to<JournalFull>, reacts_to<Tick>, replies_to<AwaitEnd>::with<RunEnd>>;
 /// Metrics, journal, checkpoints on disk, progress on the terminal.
 using RecorderActor =
     caf::typed_actor<reacts_to<RunStarted>, reacts_to<WorkerProgress>, reacts_to<EpochReport>, reacts_to<Note>,
                      reacts_to<JournalRecords>, replies_to<CheckpointOrder, CheckpointCargo>::with<CheckpointWritten>,
+                     replies_to<RotateOrder, CheckpointCargo>::with<Rotated>,
                      replies_to<Finish, RunEnd>::with<Finished>, reacts_to<Tick>>;
 
 /// Everyone's address. Told once to all, before the first lease; workers begin when they hear it.

@@ -220,6 +220,46 @@ typename Inspector::result_type inspect(Inspector& f, PeerCredit& x) {
 }
 
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SettleOrder& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("SettleOrder"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Settled& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("Settled"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, StateOrder& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("StateOrder"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, MemberState& x) {
+  return f(caf::meta::type_name("MemberState"), x.state, x.version, x.letters);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, JournalFull& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("JournalFull"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, RotateOrder& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("RotateOrder"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Rotated& x) {
+  return f(caf::meta::type_name("Rotated"), x.error);
+}
+
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SnapshotTaken& x) {
   return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash, x.version, x.weight);
 }
@@ -290,6 +330,13 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveOffer))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveDone))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotOrder))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotTaken))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SettleOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Settled))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::StateOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::MemberState))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::JournalFull))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::RotateOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Rotated))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluateOrder))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Evaluated))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointOrder))
@@ -310,3 +357,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Lent)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::LentBatch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ReplicaFacts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::CheckpointCargo)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Letters)

@@ -153,6 +153,26 @@ struct SnapshotTaken {
   double weight = 1;          // a worker's: its share of the model (WorkerHalf::weight)
 };
 /// Evaluate the Lent canonical parameters, with the Lent canonical statistics, on the test split.
+/// Tell your half what has arrived; answered when nothing is in flight any more. Only between steps.
+struct SettleOrder {};
+struct Settled {};
+/// What you are besides your vectors: a journal segment is to begin. The answer's letters are Lent with it, in order.
+struct StateOrder {};
+struct MemberState {
+  std::string state;
+  std::uint64_t version = 0;        // a server's: of its shard
+  std::vector<PeerLetter> letters;  // a worker's: unread
+};
+struct Letters {
+  std::vector<Lent> vectors;
+};
+/// The segment has grown to its share of run.journal.
+struct JournalFull {};
+/// Begin a new segment with the start state that comes along.
+struct RotateOrder {};
+struct Rotated {
+  std::string error{};  // not empty: the segment goes on
+};
 struct EvaluateOrder {
   std::uint64_t id = 0;
 };

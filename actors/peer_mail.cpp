@@ -29,15 +29,15 @@ Lent PeerPostbox::copy_for(WorkerId to, core::ConstSpan vector, const core::Kern
   return {(*copy)->view(), *copy};
 }
 
-Slot PeerPostbox::receive(WorkerId from) {
+Slot PeerPostbox::receive(const PeerLetter& letter) {
   for (int k = 0; k < kInboxes; ++k) {
     const auto slot = strategies::staged(static_cast<std::uint8_t>(kFirstInbox + k));
-    if (inbox_.emplace(slot, from).second) return slot;
+    if (inbox_.emplace(slot, letter).second) return slot;
   }
   throw std::logic_error("more unread letters than inboxes");
 }
 
-WorkerId PeerPostbox::released(Slot slot) { return inbox_.extract(slot).mapped(); }
+WorkerId PeerPostbox::released(Slot slot) { return inbox_.extract(slot).mapped().from; }
 
 void PeerPostbox::clear() {
   taken_.clear();

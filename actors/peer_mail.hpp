@@ -19,17 +19,20 @@ class PeerPostbox {
                               core::Allocator& allocator);
   void credit_returned(strategies::WorkerId from) { taken_.erase(from); }
 
-  /// The slot in which a letter from `from` lies until it is released: one that no strategy names.
-  [[nodiscard]] strategies::Slot receive(strategies::WorkerId from);
+  /// The slot in which a letter lies until it is released: one that no strategy names.
+  [[nodiscard]] strategies::Slot receive(const PeerLetter& letter);
   /// The letter in `slot` has been read; the answer is who wrote it.
   [[nodiscard]] strategies::WorkerId released(strategies::Slot slot);
+
+  /// Letters that have not been released, by slot.
+  [[nodiscard]] const std::map<strategies::Slot, PeerLetter>& unread() const noexcept { return inbox_; }
 
   void clear();
 
  private:
   std::set<strategies::WorkerId> taken_;               // credit
   std::vector<std::shared_ptr<core::Buffer>> copies_;  // nobody but us has those that were read
-  std::map<strategies::Slot, strategies::WorkerId> inbox_;
+  std::map<strategies::Slot, PeerLetter> inbox_;
 };
 
 }  // namespace troupe::actors

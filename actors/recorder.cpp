@@ -1,11 +1,10 @@
 #include "actors/recorder.hpp"
 
 #include <ctime>
-#include <filesystem>
 #include <optional>
 
+#include "actors/journal_keeper.hpp"
 #include "actors/tensorboard.hpp"
-#include "core/journal.hpp"
 #include "experiment/summary.hpp"
 
 namespace troupe::actors {
@@ -19,18 +18,23 @@ constexpr auto kTick = std::chrono::milliseconds(100);
 class RecorderBody {
  public:
   RecorderBody(RecorderActor::stateful_pointer<RecorderState> self, RecorderSetup setup)
-      : self_(self), setup_(std::move(setup)), console_(setup_.console, *setup_.clock), began_(setup_.clock->now()) {
+      : self_(self),
+        setup_(std::move(setup)),
+        console_(setup_.console, *setup_.clock),
+        began_(setup_.clock->now()),
+        journal_(setup_.directory, setup_.journal) {
     if (auto metrics = MetricsWriter::open(setup_.directory->metrics_file())) {
       metrics_.emplace(std::move(*metrics));
     } else {
       note({Note::Level::warning, "no metrics: " + metrics.error().message});
     }
     if (setup_.tensorboard) open_events();
-    if (setup_.journal) open_journal();
+    if (setup_.journal.keep) check_journal(journal_.open(setup_.start_file));
     self_->delayed_send(self_, kTick, Tick{});
   }
 
   void started(const RunStarted& run) {
+    coordinator_ = caf::actor_cast<CoordinatorActor>(self_->current_sender());
     console_.started(run);
     if (events_) events_->started(run);
     line(to_json(run, at()));
@@ -52,12 +56,13 @@ class RecorderBody {
   }
 
   void journal(const JournalRecords& records) {
-    std::size_t offset = 0;
-    for (std::size_t i = 0; i < records.kinds.size() && journal_; ++i) {
-      const auto bytes = std::as_bytes(std::span(records.bytes).subspan(offset, records.sizes[i]));
-      offset += records.sizes[i];
-      if (auto appended = journal_->append(records.kinds[i], bytes); !appended) journal_failed(appended.error());
-    }
+    check_journal(journal_.append(records));
+    if (journal_.full() && coordinator_) self_->send(coordinator_, JournalFull{});
+  }
+
+  Rotated rotate(const CheckpointCargo& cargo) {
+    auto rotated = journal_.rotate(*cargo.checkpoint);
+    return {rotated ? std::string{} : rotated.error().message};
   }
 
   CheckpointWritten checkpoint(const CheckpointCargo& cargo) {
@@ -75,12 +80,8 @@ class RecorderBody {
 
   Finished finish(const RunEnd& end) {
     line(to_json(end, at()));
-    if (journal_ && (!end.failed || end.error.code == core::Errc::interrupted)) {
-      if (auto closed = journal_->append(static_cast<std::uint16_t>(experiment::RunRecordKind::end), {}); !closed)
-        journal_failed(closed.error());
-    }
+    if (!end.failed || end.error.code == core::Errc::interrupted) check_journal(journal_.close());
     flush();
-    journal_.reset();
     auto written = setup_.directory->write_summary(to_json(end.summary));
     console_.ended(end);
     return {written ? std::string{} : written.error().message};
@@ -106,27 +107,10 @@ class RecorderBody {
     if (!written) note({Note::Level::warning, "TensorBoard events: " + written.error().message});
   }
 
-  void open_journal() {
-    auto segment = setup_.directory->next_journal();
-    if (!segment) return journal_failed(segment.error());
-    if (!setup_.start_file.empty()) {
-      std::error_code failed;
-      std::filesystem::copy_file(setup_.start_file, segment->start, failed);
-      if (failed) return journal_failed(core::from_errno(failed.value(), "write", segment->start));
-    }
-    auto writer = core::JournalWriter::create(segment->path);
-    if (!writer) return journal_failed(writer.error());
-    journal_.emplace(std::move(*writer));
-  }
+  void flush() { check_journal(journal_.flush()); }
 
-  void flush() {
-    if (!journal_) return;
-    if (auto flushed = journal_->flush(); !flushed) journal_failed(flushed.error());
-  }
-
-  void journal_failed(const core::Error& error) {
-    journal_.reset();
-    note({Note::Level::warning, "no journal from here on: " + error.message});
+  void check_journal(const core::Result<void>& written) {
+    if (!written) note({Note::Level::warning, "no journal from here on: " + written.error().message});
   }
 
   RecorderActor::stateful_pointer<RecorderState> self_;
@@ -135,7 +119,8 @@ class RecorderBody {
   core::Duration began_;
   std::optional<MetricsWriter> metrics_;
   std::optional<TensorBoard> events_;
-  std::optional<core::JournalWriter> journal_;
+  JournalKeeper journal_;
+  CoordinatorActor coordinator_;  // who said that the run begins
 };
 
 RecorderState::RecorderState() = default;
@@ -150,6 +135,7 @@ RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderSt
       [self](const Note& note) { self->state.body->note(note); },
       [self](const JournalRecords& records) { self->state.body->journal(records); },
       [self](const CheckpointOrder&, const CheckpointCargo& cargo) { return self->state.body->checkpoint(cargo); },
+      [self](const RotateOrder&, const CheckpointCargo& cargo) { return self->state.body->rotate(cargo); },
       [self](const Finish&, const RunEnd& end) {
         self->quit();
         return self->state.body->finish(end);

@@ -16,8 +16,8 @@ struct RecorderSetup {
   std::shared_ptr<const RunDirectory> directory;
   std::shared_ptr<nn::CheckpointStore> checkpoints;  // the recorder's from now on
   ConsoleOptions console;
-  std::vector<Note> notes;             // what came up before there was a recorder
-  bool journal = true;                 // keep one
+  std::vector<Note> notes;  // what came up before there was a recorder
+  experiment::JournalPolicy journal;
   std::string start_file{};            // the checkpoint that the members begin with; empty: a new run
   bool tensorboard = true;             // write event files
   const core::Clock* clock = nullptr;  // outlives the actor

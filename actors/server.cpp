@@ -14,6 +14,8 @@ namespace troupe::actors {
 
 using strategies::RequestId;
 
+constexpr core::Duration kFlushEvery = std::chrono::milliseconds(100);
+
 /// The port of one ServerHost, and the shard's memory. Lives where the actor is executed.
 class ServerBody final : public strategies::ServerPort, public strategies::ServerObserver {
  public:
@@ -38,7 +40,8 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     const auto queued = message.sent_ns > 0 ? now() - since : core::Duration{0};
     host_->request(request, std::max(queued, core::Duration{0}));
     served = now();
-    if (journal_.large()) flush();
+    // What a crash may cost is a moment, not a journal that no worker's records can be replayed without.
+    if (journal_.large() || served - flushed_at_ >= kFlushEvery) flush();
   }
 
   SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space) {
@@ -48,6 +51,12 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     if (setup_.journal) journal_.add(encode(SnapshotRecord{true, setup_.self, order.slot, taken.hash}));
     flush();
     return taken;
+  }
+
+  /// Workers have nothing in flight, so no request is open and ids may begin anew.
+  [[nodiscard]] MemberState state() {
+    last_request_ = 0;
+    return {.state = host_->half().state(), .version = host_->version(), .letters = {}};
   }
 
   void deadline_reached(strategies::DeadlineId id) {
@@ -80,6 +89,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
 
  private:
   void flush() {
+    flushed_at_ = now();
     if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
   }
 
@@ -91,6 +101,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   JournalBatch journal_;
   std::map<strategies::WorkerId, core::Duration> served_;  // when its latest request had been handled
   RequestId last_request_ = 0;
+  core::Duration flushed_at_{0};
 };
 
 ServerState::ServerState() = default;
@@ -106,6 +117,9 @@ ServerActor::behavior_type server(ServerActor::stateful_pointer<ServerState> sel
       },
       [self](const ShardMessage& message, const Lent& slice) { self->state.body->request(message, slice); },
       [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
+      [self](const StateOrder&) -> caf::result<MemberState, Letters> {
+        return {self->state.body->state(), Letters{}};
+      },
       [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
       [self](const Halt&) {
         self->state.body->halt();

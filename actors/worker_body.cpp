@@ -252,7 +252,7 @@ bool WorkerBody::send(const strategies::SendPeer& message) {
 
 void WorkerBody::letter(const PeerLetter& letter, const Lent& vector) {
   if (failed_) return;
-  const auto slot = postbox_.receive(letter.from);
+  const auto slot = postbox_.receive(letter);
   memory_->mount(slot, vector);
   host_->peer_mail({.from = letter.from, .weight = letter.weight, .slot = slot});
   settle();
@@ -277,6 +277,13 @@ void WorkerBody::settle() {
     helping_.help();  // nothing to do until the answer is there
   else
     helping_.leave();
+  if (settling_) {
+    host_->settle();
+    if (host_->settled()) {
+      settling_->deliver(Settled{});
+      settling_.reset();
+    }
+  }
   if (dismissal_ && host_ && host_->in_flight() == 0) {
     report();
     dismissal_->deliver(Dismissed{});
@@ -292,6 +299,25 @@ caf::result<Dismissed> WorkerBody::dismiss() {
   const auto answer = *dismissal_;
   settle();
   return answer;
+}
+
+/// A worker that waits for a batch has begun no step: what has arrived may be told now.
+caf::result<Settled> WorkerBody::settle_down() {
+  if (failed_ || !wants_batch_) return caf::sec::runtime_error;
+  settling_ = self_->make_response_promise<Settled>();
+  const auto answer = *settling_;
+  settle();
+  return answer;
+}
+
+std::pair<MemberState, Letters> WorkerBody::state() {
+  MemberState state{.state = host_->state(), .version = 0, .letters = {}};
+  Letters letters;
+  for (const auto& [slot, letter] : postbox_.unread()) {
+    state.letters.push_back(letter);
+    letters.vectors.push_back(memory_->mounted(slot));
+  }
+  return {std::move(state), std::move(letters)};
 }
 
 // ---- the model as it is, accounts, the end

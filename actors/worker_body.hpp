@@ -38,6 +38,8 @@ class WorkerBody final : public strategies::WorkerPort,
   void credit(const PeerCredit& credit);
   [[nodiscard]] SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space);
   [[nodiscard]] caf::result<Dismissed> dismiss();
+  [[nodiscard]] caf::result<Settled> settle_down();
+  [[nodiscard]] std::pair<MemberState, Letters> state();
   void deadline_reached(strategies::DeadlineId id);
   void tick();
   void halt();
@@ -105,6 +107,7 @@ class WorkerBody final : public strategies::WorkerPort,
   core::Duration reported_at_{0};
   bool failed_ = false;
   std::optional<caf::typed_response_promise<Dismissed>> dismissal_;  // to keep when nothing is in flight any more
+  std::optional<caf::typed_response_promise<Settled>> settling_;     // the same, between two steps
   WorkerProgress progress_;                                          // what report() sends next
 };
 

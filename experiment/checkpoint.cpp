@@ -1,5 +1,6 @@
 #include "experiment/checkpoint.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "nn/layout.hpp"
@@ -30,20 +31,51 @@ std::string optimizer_prefix(int worker, int k) {
 
 std::string server_state_prefix(int k) { return "server.state." + std::to_string(k) + "."; }
 
-core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& checkpoint) {
+std::string worker_slot_prefix(std::uint32_t worker, strategies::Slot slot) {
+  return fmt::format("worker.{}.slot.{}.{}.", worker, static_cast<int>(slot.kind), slot.index);
+}
+
+std::string letter_prefix(std::uint32_t worker, std::uint32_t from) {
+  return fmt::format("worker.{}.letter.{}.", worker, from);
+}
+
+namespace {
+
+struct Parts {
   std::vector<nn::TensorView> tensors;
+  nn::Metadata metadata;
+};
+
+Parts parts_of(const Checkpoint& checkpoint) {
+  Parts parts;
   std::string prefixes;
   for (const auto& [prefix, vector] : checkpoint.vectors) {
-    for (auto& tensor : nn::canonical_tensors(*checkpoint.graph, vector, prefix)) tensors.push_back(std::move(tensor));
+    for (auto& tensor : nn::canonical_tensors(*checkpoint.graph, vector, prefix))
+      parts.tensors.push_back(std::move(tensor));
     if (!prefix.empty()) prefixes += (prefixes.empty() ? "" : " ") + prefix;
   }
   for (auto& tensor : nn::statistics_tensors(*checkpoint.graph, checkpoint.statistics))
-    tensors.push_back(std::move(tensor));
-  const nn::Metadata metadata{{"model", checkpoint.graph->name()},   {"strategy", checkpoint.strategy},
-                              {"optimizer", checkpoint.optimizer},   {"server_optimizer", checkpoint.server_optimizer},
-                              {"leases", checkpoint.leases},         {"state", prefixes},
-                              {"totals", to_text(checkpoint.totals)}};
-  return store.save(static_cast<std::int64_t>(checkpoint.step), tensors, metadata);
+    parts.tensors.push_back(std::move(tensor));
+  parts.metadata = {{"model", checkpoint.graph->name()},   {"strategy", checkpoint.strategy},
+                    {"optimizer", checkpoint.optimizer},   {"server_optimizer", checkpoint.server_optimizer},
+                    {"leases", checkpoint.leases},         {"state", prefixes},
+                    {"totals", to_text(checkpoint.totals)}};
+  if (!checkpoint.members.empty()) parts.metadata["members"] = nlohmann::json(checkpoint.members).dump();
+  return parts;
+}
+
+}  // namespace
+
+core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& checkpoint) {
+  const auto parts = parts_of(checkpoint);
+  return store.save(static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
+}
+
+core::Result<void> save_start(const std::string& path, const Checkpoint& checkpoint) {
+  const auto parts = parts_of(checkpoint);
+  const auto slash = path.rfind('/');
+  return nn::write_checkpoint(nn::system_files(), path.substr(0, slash), path.substr(slash + 1),
+                              static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
 }
 
 core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<const nn::Graph> graph) {
@@ -65,6 +97,13 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
     checkpoint.totals = to_totals(nlohmann::json::parse(totals));
   } catch (const nlohmann::json::exception&) {
     return core::fail(core::Errc::corrupt, file.origin() + ": the field \"totals\" is not what a run writes");
+  }
+  if (const auto members = file.text("members")) {
+    try {
+      nlohmann::json::parse(*members).get_to(checkpoint.members);
+    } catch (const nlohmann::json::exception&) {
+      return core::fail(core::Errc::corrupt, file.origin() + ": the field \"members\" is not what a run writes");
+    }
   }
   checkpoint.step = checkpoint.totals.steps;
   std::vector<std::string> all{""};

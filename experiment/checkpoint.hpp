@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "nn/checkpoint.hpp"
 #include "nn/graph.hpp"
+#include "strategies/host/types.hpp"
 
 namespace troupe::experiment {
 
@@ -34,14 +35,23 @@ struct Checkpoint {
   std::string optimizer;                              // of the workers: whose state theirs is
   std::string server_optimizer;                       // whose state the servers' is; empty: none
   RunTotals totals;
+  /// Start state of a journal segment: what each member is besides its vectors, by name ("worker.0", "server.1"). Empty in a
+  /// checkpoint to resume from, whose members join anew.
+  std::map<std::string, std::string> members;
 };
 
 /// Prefix of a worker's k-th optimizer state vector: one for all (worker below 0: "optimizer.velocity."), or its own.
 [[nodiscard]] std::string optimizer_prefix(int worker, int k);
 [[nodiscard]] std::string server_state_prefix(int k);  // "server.state.0."
+/// Prefix of a worker's slot, and of an unread letter, in a start state.
+[[nodiscard]] std::string worker_slot_prefix(std::uint32_t worker, strategies::Slot slot);  // "worker.0.slot.3.1."
+[[nodiscard]] std::string letter_prefix(std::uint32_t worker, std::uint32_t from);          // "worker.0.letter.2."
 
 /// Writes a new generation; the path comes back. Errors: nn::CheckpointStore::save.
 [[nodiscard]] core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& checkpoint);
+
+/// Writes directory/name alone: a segment's start state. Errors: nn::write_checkpoint.
+[[nodiscard]] core::Result<void> save_start(const std::string& path, const Checkpoint& checkpoint);
 
 /// Reads what was saved for `graph`. Errc::config when it is of another model, Errc::corrupt for a field that is missing.
 [[nodiscard]] core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<const nn::Graph> graph);

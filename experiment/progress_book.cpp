@@ -16,6 +16,20 @@ void take(WorkerProgress& progress, const strategies::WorkerTotals& totals) {
   progress.staleness.assign(totals.staleness.counts().begin(), totals.staleness.counts().end());
 }
 
+void add(WorkerProgress& progress, const WorkerProgress& earlier) {
+  progress.steps += earlier.steps;
+  progress.samples += earlier.samples;
+  progress.exchanges += earlier.exchanges;
+  progress.dropped += earlier.dropped;
+  progress.skipped += earlier.skipped;
+  progress.bytes += earlier.bytes;
+  progress.staleness_sum += earlier.staleness_sum;
+  progress.staleness_count += earlier.staleness_count;
+  progress.staleness_max = std::max(progress.staleness_max, earlier.staleness_max);
+  for (std::size_t bin = 0; bin < std::min(progress.staleness.size(), earlier.staleness.size()); ++bin)
+    progress.staleness[bin] += earlier.staleness[bin];
+}
+
 ProgressBook::ProgressBook(std::uint32_t workers, RunTotals before) : before_(std::move(before)), latest_(workers) {
   before_.worker_steps.resize(workers, 0);
   for (std::uint32_t w = 0; w < workers; ++w) latest_[w].worker = w;

@@ -12,6 +12,9 @@ namespace troupe::experiment {
 /// What a worker's host has counted, into its report: everything but times of its own, samples and bytes.
 void take(WorkerProgress& progress, const strategies::WorkerTotals& totals);
 
+/// Adds the counts of an earlier part of the same worker's session; times and recent figures stay as they are.
+void add(WorkerProgress& progress, const WorkerProgress& earlier);
+
 class ProgressBook {
  public:
   ProgressBook(std::uint32_t workers, RunTotals before);

@@ -25,6 +25,13 @@ core::Rule checkpoint_period() {
           }};
 }
 
+core::Rule journal_policy() {
+  return {"\"all\" | \"off\" | \"N KB\" | \"N MB\" | \"N GB\"", [](const core::Value& value) {
+            const auto* text = std::get_if<std::string>(&value);
+            return text != nullptr && parse_journal(*text).has_value();
+          }};
+}
+
 /// The run's name becomes part of a directory's.
 core::Rule file_name() {
   return {"1 to 100 characters, no slash, not beginning with a dot", [](const core::Value& value) {
@@ -93,6 +100,24 @@ std::optional<CheckpointPeriod> parse_checkpoint_period(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<JournalPolicy> parse_journal(std::string_view text) {
+  if (text == "all") return JournalPolicy{};
+  if (text == "off") return JournalPolicy{.keep = false};
+  const auto space = text.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const auto number = text.substr(0, space);
+  const auto unit = text.substr(space + 1);
+  std::uint64_t count = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
+  if (error != std::errc{} || end != number.data() + number.size() || count == 0 || count > 1'000'000)
+    return std::nullopt;
+  for (const auto& [name, bytes] :
+       {std::pair{"KB", std::uint64_t{1000}}, {"MB", std::uint64_t{1'000'000}}, {"GB", std::uint64_t{1'000'000'000}}}) {
+    if (unit == name) return JournalPolicy{.bytes = count * bytes};
+  }
+  return std::nullopt;
+}
+
 const core::Table<RunConfig>& run_table() {
   static const core::Table<RunConfig> table{
       "run",
@@ -102,8 +127,9 @@ const core::Table<RunConfig>& run_table() {
        {"dir", &RunConfig::dir, core::not_empty(), "where run directories are made, relative to the working directory"},
        {"checkpoint_every", &RunConfig::checkpoint_every, checkpoint_period(),
         "how often the model is saved; steps count over all workers"},
-       {"journal", &RunConfig::journal, one_of({"all", "off"}),
-        "the order of every decision, from which a run can be replayed"},
+       {"journal", &RunConfig::journal, journal_policy(),
+        "the order of every decision, from which a run can be replayed: \"all\", \"off\", or the newest \"64 MB\" of "
+        "it"},
        {"tensorboard", &RunConfig::tensorboard, core::anything(),
         "write events.out.tfevents.* into the run's directory"},
        {"keep_checkpoints", &RunConfig::keep_checkpoints, core::at_least(2), "newest checkpoints that are kept"},
@@ -171,6 +197,7 @@ core::Result<Settings> resolve(core::Config config, Use use) {
   settings.strategy = config.get(strategies::strategy_table()).name;
   settings.cluster = config.get(cluster_table());
   settings.exchange = config.get(exchange_table());
+  settings.journal = parse_journal(settings.run.journal).value();
   settings.checkpoint = parse_checkpoint_period(settings.run.checkpoint_every).value();
   settings.config = std::move(config);
   if (auto fits = check_list_lengths(settings); !fits) return tl::unexpected(std::move(fits.error()));

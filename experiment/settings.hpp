@@ -59,6 +59,14 @@ struct CheckpointPeriod {
 /// "N epochs" | "N steps" | "N s" | "N min" | "never"; N > 0, whole for epochs and steps. Null for anything else.
 [[nodiscard]] std::optional<CheckpointPeriod> parse_checkpoint_period(std::string_view text);
 
+/// How much of the order of things is kept.
+struct JournalPolicy {
+  bool keep = true;
+  std::uint64_t bytes = 0;  // segments and their start states together, about; 0: no limit
+};
+/// "off" | "all" | "N KB" | "N MB" | "N GB" (powers of 1000), N > 0. Null for anything else.
+[[nodiscard]] std::optional<JournalPolicy> parse_journal(std::string_view text);
+
 struct Settings {
   core::Config config;  // the resolved source of everything below
   RunConfig run;
@@ -69,6 +77,7 @@ struct Settings {
   ClusterConfig cluster;
   ExchangeConfig exchange;
   CheckpointPeriod checkpoint;
+  JournalPolicy journal;
 
   [[nodiscard]] std::int64_t batch(std::size_t worker) const { return per_worker(data.batch, worker); }
   [[nodiscard]] int threads(std::size_t worker) const {

@@ -2,6 +2,7 @@
 /// shared and read only.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -13,6 +14,23 @@ namespace troupe::experiment {
 
 using CanonicalVector = std::shared_ptr<const std::vector<float>>;
 
+/// A member in the middle of a run, as a journal segment finds it.
+struct WorkerStart {
+  struct Letter {
+    strategies::WorkerId from = 0;
+    double weight = 0;
+    CanonicalVector vector;
+  };
+  std::string state;  // of its host
+  std::map<strategies::Slot, CanonicalVector> slots;
+  std::vector<float> statistics;  // its own, canonical
+  std::vector<Letter> letters;    // unread
+};
+struct ServerStart {
+  std::string state;  // of its half
+  strategies::Version version = 0;
+};
+
 struct StartState {
   CanonicalVector parameters;
   CanonicalVector statistics;                                  // null: the backend's own
@@ -21,6 +39,9 @@ struct StartState {
   std::vector<CanonicalVector> server_states;                  // [k]; none: zero, or parameters for Needs::model_slot
   strategies::Version center_version = 0;  // updates since the servers' state began: what Adam's bias correction needs
   std::vector<Note> notes;                 // state that was left behind
+  /// Not empty: the members go on in the middle of the run, and of what stands above only parameters, steps and server states hold.
+  std::vector<WorkerStart> workers{};
+  std::vector<ServerStart> servers{};
 };
 
 /// Slot of a worker's k-th optimizer state vector.
@@ -30,5 +51,14 @@ struct StartState {
 
 /// `checkpoint` null: a new run. Optimizer state goes on where the strategy keeps it and the rule that made it is still the same.
 [[nodiscard]] StartState start_state(const Blueprint& plan, const Checkpoint* checkpoint);
+
+/// A worker's slots that outlive a step: parameters, optimizer state and the strategy's own.
+[[nodiscard]] std::vector<strategies::Slot> state_slots(const Blueprint& plan);
+
+/// What a worker and a server are in a start state's `members`, and back. Errc::corrupt.
+void put(Checkpoint& checkpoint, std::uint32_t worker, const WorkerStart& start);
+void put(Checkpoint& checkpoint, std::uint32_t server, const ServerStart& start);
+/// The start state of a segment that began in the middle of a run. REQUIRES checkpoint.members not empty.
+[[nodiscard]] core::Result<StartState> members_state(const Blueprint& plan, const Checkpoint& checkpoint);
 
 }  // namespace troupe::experiment

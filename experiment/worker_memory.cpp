@@ -28,6 +28,12 @@ core::Result<WorkerMemory> WorkerMemory::create(const Options& options) {
 }
 
 void WorkerMemory::load(const StartState& start, strategies::WorkerId worker) {
+  if (!start.workers.empty()) {
+    const auto& own = start.workers.at(worker);
+    for (const auto& [slot, vector] : own.slots) replica_->layout()->from_canonical(*vector, view(slot));
+    nn::statistics_layout(replica_->graph()).from_canonical(own.statistics, replica_->statistics());
+    return replica_->parameters_written();
+  }
   replica_->import_canonical(*start.parameters);
   if (start.statistics)
     nn::statistics_layout(replica_->graph()).from_canonical(*start.statistics, replica_->statistics());

@@ -25,7 +25,7 @@ class WorkerMemory {
   struct Options {
     nn::Backend* backend = nullptr;  // outlives the memory
     const nn::Graph* graph = nullptr;
-    nn::CompileOptions compile{};  // compile.arenas outlives the memory and its loans
+    nn::CompileOptions compile{};           // compile.arenas outlives the memory and its loans
     std::vector<strategies::Slot> extra{};  // the strategy's, Needs::worker_slots
     core::OptimizerKind optimizer = core::OptimizerKind::sgd;
     strategies::ShardId shards = 0;  // of the centre; 0: there is none
@@ -53,6 +53,7 @@ class WorkerMemory {
   /// A peer's vector becomes readable as `slot` until dismount(): a slot that nobody else has.
   void mount(strategies::Slot slot, Lent vector);
   void dismount(strategies::Slot slot);
+  [[nodiscard]] const Lent& mounted(strategies::Slot slot) const { return mounted_.at(slot); }
 
  private:
   WorkerMemory() = default;

@@ -47,18 +47,22 @@ core::Result<CheckpointStore> CheckpointStore::open(std::string directory, int k
   return store;
 }
 
-core::Result<std::string> CheckpointStore::save(std::int64_t step, std::span<const TensorView> tensors,
-                                                const Metadata& metadata) {
-  const auto existing = generations();
-  if (!existing) return tl::unexpected(existing.error());
+core::Result<void> write_checkpoint(FileSystem& files, const std::string& directory, const std::string& name,
+                                    std::int64_t step, std::span<const TensorView> tensors, const Metadata& metadata) {
   Metadata all = metadata;
   all[kFormatKey] = kFormatValue;
   all[kStepKey] = std::to_string(step);
   const auto encoded = encode_safetensors(tensors, all);
   if (!encoded) return tl::unexpected(encoded.error());
+  return replace_file(files, directory, name, encoded->parts());
+}
 
+core::Result<std::string> CheckpointStore::save(std::int64_t step, std::span<const TensorView> tensors,
+                                                const Metadata& metadata) {
+  const auto existing = generations();
+  if (!existing) return tl::unexpected(existing.error());
   const std::string name = checkpoint_name(step);
-  if (auto written = replace_file(*files_, directory_, name, encoded->parts()); !written)
+  if (auto written = write_checkpoint(*files_, directory_, name, step, tensors, metadata); !written)
     return tl::unexpected(std::move(written.error()));
   corrupt_.erase(step);  // what stands there now is new
 

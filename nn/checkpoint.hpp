@@ -28,6 +28,11 @@ struct NewestCheckpoint {
   std::vector<std::string> refused;  // one line per newer generation, or manifest, that could not be used, and why
 };
 
+/// Writes directory/name as a checkpoint of `step`, whole or not at all: what load_checkpoint() reads, outside of any store.
+[[nodiscard]] core::Result<void> write_checkpoint(FileSystem& files, const std::string& directory,
+                                                  const std::string& name, std::int64_t step,
+                                                  std::span<const TensorView> tensors, const Metadata& metadata);
+
 class CheckpointStore {
  public:
   static constexpr int kMinGenerations = 2;  // so that a newest one that turns out bad is no disaster

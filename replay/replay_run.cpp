@@ -76,15 +76,19 @@ class Replayer {
     }
     auto checkpoint = start_of(file, plan_);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
-    const auto start = experiment::start_state(plan_, checkpoint->get());
+    const bool goes_on = *checkpoint && !(*checkpoint)->members.empty();
+    auto start = goes_on ? experiment::members_state(plan_, **checkpoint)
+                         : core::Result<experiment::StartState>(experiment::start_state(plan_, checkpoint->get()));
+    if (!start) return core::fail(start.error().code, fmt::format("{}: {}", file.start, start.error().message));
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
     const bool one_batch = request_.settings.data.batch.size() == 1;  // a plan is of one batch size
-    auto segment = Segment::open(plan_, start, std::move(*recording),
+    auto segment = Segment::open(plan_, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
                                   .plan = made_plan_ && one_batch ? &*made_plan_ : nullptr,
                                   .same_numbers = request_.same_numbers});
     if (!segment) return tl::unexpected(segment.error());
+    if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
     try {
       if (auto ran = (*segment)->run(); !ran) return ran;
     } catch (const Diverged& diverged) {
@@ -93,11 +97,20 @@ class Replayer {
     done.replayed = (*segment)->consumed();
     done.hashes = (*segment)->hashes();
     report_.segments.push_back(done);
+    add((*segment)->progress(), goes_on);
     if (!last) return {};
-    return sum_up(**segment, *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{});
+    return sum_up(**segment);
   }
 
-  core::Result<void> sum_up(Segment& segment, const experiment::RunTotals& before) {
+  /// A summary is of a session: of the segments since it began, as far as they are still there.
+  void add(std::vector<experiment::WorkerProgress> progress, bool goes_on) {
+    if (goes_on && !progress_.empty()) {
+      for (std::size_t w = 0; w < progress.size(); ++w) experiment::add(progress[w], progress_[w]);
+    }
+    progress_ = std::move(progress);
+  }
+
+  core::Result<void> sum_up(Segment& segment) {
     const auto& settings = request_.settings;
     auto& summary = report_.summary;
     summary.run = directory_.path();
@@ -108,8 +121,8 @@ class Replayer {
     summary.precision = settings.cluster.precision;
     summary.workers = plan_.workers;
     summary.servers = plan_.servers;
-    experiment::ProgressBook book(plan_.workers, before);
-    for (const auto& progress : segment.progress()) book.add(progress);
+    experiment::ProgressBook book(plan_.workers, before_);
+    for (const auto& progress : progress_) book.add(progress);
     book.fill(summary);
     const auto per_epoch = static_cast<double>(plan_.source.train->size());
     summary.epochs = static_cast<std::uint32_t>(static_cast<double>(summary.samples) / per_epoch);
@@ -136,6 +149,8 @@ class Replayer {
   experiment::Blueprint plan_;
   experiment::RunDirectory directory_;
   std::optional<nn::Plan> made_plan_;
+  std::vector<experiment::WorkerProgress> progress_;  // of the session
+  experiment::RunTotals before_;                      // of earlier ones
   ReplayReport report_;
 };
 

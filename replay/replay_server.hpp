@@ -15,6 +15,8 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
   ReplayServer(Segment& segment, strategies::ShardId self, std::vector<ServerItem> items,
                experiment::ShardMemory memory, strategies::Version version);
 
+  /// Takes up where a segment begins in the middle of a run. Errc::corrupt.
+  [[nodiscard]] core::Result<void> take_up(const std::string& half) { return host_.half().restore(half); }
   [[nodiscard]] bool advance();
   [[nodiscard]] bool at_end() const noexcept { return next_ == items_.size(); }
   [[nodiscard]] std::size_t consumed() const noexcept { return next_; }

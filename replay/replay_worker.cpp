@@ -50,6 +50,19 @@ ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerIt
   progress_.worker = self;
 }
 
+core::Result<void> ReplayWorker::take_up(const experiment::WorkerStart& start) {
+  for (const auto& letter : start.letters) {
+    auto arena = core::Buffer::allocate(*segment_.options().memory, memory_.replica().parameters().size());
+    if (!arena) return tl::unexpected(arena.error());
+    memory_.replica().layout()->from_canonical(*letter.vector, arena->view());
+    const auto owner = std::make_shared<core::Buffer>(std::move(*arena));
+    letters_[letter.from].push_back({letter.weight, {owner->view(), owner}});
+  }
+  if (auto restored = host_.restore(start.state); !restored) return restored;
+  next_step_ = host_.steps();
+  return {};
+}
+
 bool ReplayWorker::advance() {
   if (fed_ == items_.size()) return false;
   const auto& item = items_[fed_];
@@ -60,13 +73,28 @@ bool ReplayWorker::advance() {
     ++fed_;
     return true;
   }
+  const bool settling = settles();
   const bool fed = std::visit([this](const auto& event) { return feed(event); }, std::get<WorkerEvent>(item));
+  if (fed && settling && host_.computing() && !computed_ && consumed_ == fed_) host_.settle();
   fed_ = std::max(fed_ + (fed ? 1 : 0), consumed_);
   return fed;
 }
 
 std::string ReplayWorker::waits_for() const {
   return fmt::format("worker {}, event {} of {}: {}", self_, fed_, items_.size(), describe_item(items_[fed_]));
+}
+
+/// In the recording an arrival before the step's first bucket was told at once: only a worker that settled down does that. At
+/// the end of a segment that goes on elsewhere it has settled, too.
+bool ReplayWorker::settles() const {
+  if (!host_.computing() || computed_) return false;
+  for (auto i = fed_; i < items_.size(); ++i) {
+    const auto* event = std::get_if<WorkerEvent>(&items_[i]);
+    if (!event) return true;  // a snapshot sees what was told
+    if (std::holds_alternative<BucketReady>(*event)) return true;
+    if (std::holds_alternative<StepDone>(*event) || std::holds_alternative<Stopped>(*event)) return false;
+  }
+  return true;
 }
 
 // ---- what it consumed, in order

@@ -20,6 +20,8 @@ class ReplayWorker final : public strategies::WorkerPort,
   ReplayWorker(Segment& segment, strategies::WorkerId self, std::vector<WorkerItem> items,
                std::vector<data::Lease> leases, experiment::WorkerMemory memory, const experiment::StartState& start);
 
+  /// Takes up where a segment begins in the middle of a run; else the recording says Started. Errc::corrupt.
+  [[nodiscard]] core::Result<void> take_up(const experiment::WorkerStart& start);
   /// Goes one item further, if what the item needs is there.
   [[nodiscard]] bool advance();
   [[nodiscard]] bool at_end() const noexcept { return fed_ == items_.size(); }
@@ -78,6 +80,8 @@ class ReplayWorker final : public strategies::WorkerPort,
   void collective(strategies::Step step, strategies::ExchangeId id, Collectives::Task task, strategies::Slot slot,
                   int bucket);
   [[noreturn]] void diverge(std::size_t item, const std::string& what) const;
+  /// Did the recording settle here: is what arrives now told before the step begins?
+  [[nodiscard]] bool settles() const;
   void require_computing(const char* what) const;
 
   Segment& segment_;

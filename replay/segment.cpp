@@ -44,13 +44,18 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
     if (w == 0) layout_ = memory->replica().layout();
     workers_.push_back(std::make_unique<ReplayWorker>(*this, w, std::move(recording_.workers[w]),
                                                       std::move(recording_.leases[w]), std::move(*memory), start));
+    if (start.workers.empty()) continue;
+    if (auto taken = workers_.back()->take_up(start.workers.at(w)); !taken) return taken;
   }
   auto shards =
       experiment::cut_shards(start, *layout_, plan_.servers, plan_.needs.server_states, kernels(), *options_.memory);
   if (!shards) return tl::unexpected(shards.error());
   for (std::uint32_t s = 0; s < plan_.servers; ++s) {
-    servers_.push_back(std::make_unique<ReplayServer>(*this, s, std::move(recording_.servers[s]),
-                                                      std::move((*shards)[s]), start.center_version));
+    servers_.push_back(
+        std::make_unique<ReplayServer>(*this, s, std::move(recording_.servers[s]), std::move((*shards)[s]),
+                                       start.servers.empty() ? start.center_version : start.servers.at(s).version));
+    if (start.servers.empty()) continue;
+    if (auto taken = servers_.back()->take_up(start.servers.at(s).state); !taken) return taken;
   }
   return {};
 }

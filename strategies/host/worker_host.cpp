@@ -98,6 +98,7 @@ void WorkerHost::settle() {
   late_.insert(late_.begin(), kept.begin(), kept.end());
   ending_ = false;
   computing_ = true;
+  computed_on_ = versions_;  // the step begins after this
 }
 
 bool WorkerHost::settled() const noexcept {

@@ -1,6 +1,7 @@
 // Whole runs of real actors, replayed: every recorded hash is reached again, or the first divergence has a name.
 #include <gtest/gtest.h>
 
+#include "experiment/run_directory.hpp"
 #include "replay/replay_run.hpp"
 #include "strategies/registry.hpp"
 #include "tests/actors/small_run.hpp"
@@ -92,6 +93,51 @@ TEST(Replay, AResumedRunHasASegmentPerSession) {
   ASSERT_EQ(report->segments.size(), 2U);
   EXPECT_TRUE(report->segments[0].complete && report->segments[1].complete);
   EXPECT_GT(report->segments[1].hashes, 0U);
+}
+
+/// All segments but the two newest, which stay however large their start states are.
+std::uintmax_t old_journal_bytes(const SmallRun& run) {
+  const auto segments = experiment::RunDirectory::open(run.run_directory().string())->journals().value();
+  std::uintmax_t sum = 0;
+  for (std::size_t k = 0; k + 2 < segments.size(); ++k) {
+    sum += std::filesystem::file_size(segments[k].path);
+    if (!segments[k].start.empty()) sum += std::filesystem::file_size(segments[k].start);
+  }
+  return sum;
+}
+
+/// Segments that begin in the middle of the run, with mail unread and answers on their way, and old ones that are removed.
+TEST(Replay, ABoundedJournalKeepsItsNewestSegments) {
+  const std::vector<std::pair<std::string, Options>> variants{
+      {"easgd", {"strategy.tau=1", "strategy.overlap=skip", "cluster.slowdown=[1, 2, 1]"}},
+      {"easgd", {"strategy.tau=1", "strategy.overlap=wait"}},
+      {"gossip", {"strategy.p=0.9", "cluster.slowdown=[1, 3, 1]"}},
+      {"downpour", {"strategy.n_push=2", "strategy.n_fetch=3", "strategy.overlap=skip"}},
+      {"ssp", {"strategy.s=2", "strategy.steps_per_clock=2"}},
+      {"diloco", {"strategy.tau=4", "strategy.fragments=2", "strategy.delay=1"}},
+      {"bsp", {}},
+  };
+  for (const auto& [strategy, more] : variants) {
+    SCOPED_TRACE(testing::Message() << strategy << " " << testing::PrintToString(more));
+    auto options = options_of(strategy, more);
+    options.insert(options.end(),
+                   {"run.journal=60 KB", "run.epochs=6", "model.widths=[4]", "run.checkpoint_every=1 epoch"});
+    SmallRun run(options);
+    const auto end = run.train();
+    ASSERT_FALSE(end.failed) << end.error.message;
+    const auto report = replayed(run);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_GE(report->segments.size(), 2U);
+    for (const auto& segment : report->segments) {
+      EXPECT_TRUE(segment.complete);
+      EXPECT_EQ(segment.replayed, segment.events);
+      EXPECT_GT(segment.hashes, 0U);
+    }
+    EXPECT_EQ(report->summary.center_hash, end.summary.center_hash);
+    EXPECT_EQ(report->summary.steps, end.summary.steps);
+    EXPECT_LE(old_journal_bytes(run), 60'000U);
+    EXPECT_FALSE(std::filesystem::exists(run.run_directory() / "journal-0001.bin"));
+  }
 }
 
 TEST(Replay, TheSameScheduleUnderOtherNumbers) {

@@ -1,0 +1,132 @@
+// A new journal segment in the middle of a run: everyone settles down, and says what it is.
+#include <fmt/format.h>
+
+#include "actors/coordinator_body.hpp"
+#include "nn/layout.hpp"
+
+namespace troupe::actors {
+
+using experiment::WorkerStart;
+using strategies::Slot;
+
+namespace {
+
+constexpr auto kSettleDeadline = std::chrono::seconds(60);
+constexpr auto kRotateDeadline = std::chrono::minutes(10);
+
+}  // namespace
+
+void CoordinatorBody::rotate(const Next& next) {
+  rotate_ = false;
+  settle_workers([this, next] {
+    const auto start = book_keeping();
+    take_member(0, start, [this, start, next] {
+      flush_journal();
+      self_->request(company_.recorder, kRotateDeadline, RotateOrder{}, CheckpointCargo{start})
+          .then(
+              [this, next](const Rotated& rotated) {
+                if (!rotated.error.empty())
+                  self_->send(company_.recorder,
+                              Note{Note::Level::warning, "no new journal segment: " + rotated.error});
+                journal_.add(encode(PlanRecord{setup_.plan_hash}));
+                if (!ended_) next();
+              },
+              [this](const caf::error& error) {
+                fail(core::Errc::timeout, "journal: " + self_->system().render(error));
+              });
+    });
+  });
+}
+
+/// When all have answered, what they sent each other has arrived.
+void CoordinatorBody::settle_workers(const Next& next) {
+  shares_left_ = company_.workers.size();
+  for (std::size_t worker = 0; worker < company_.workers.size(); ++worker) {
+    self_->request(company_.workers[worker], kSettleDeadline, SettleOrder{})
+        .then(
+            [this, next](const Settled&) {
+              if (--shares_left_ == 0 && !ended_) next();
+            },
+            [this, worker](const caf::error& error) {
+              fail(core::Errc::timeout,
+                   fmt::format("worker {} did not settle down: {}", worker, self_->system().render(error)));
+            });
+  }
+}
+
+/// Members one after the other: workers, then servers, then the shards' vectors.
+void CoordinatorBody::take_member(std::uint32_t member, const std::shared_ptr<Checkpoint>& into, const Next& next) {
+  const auto workers = static_cast<std::uint32_t>(company_.workers.size());
+  const auto refused = [this, member](const caf::error& error) {
+    fail(core::Errc::timeout,
+         fmt::format("member {} did not say what it is: {}", member, self_->system().render(error)));
+  };
+  const Next following = [this, member, into, next] { take_member(member + 1, into, next); };
+  if (member < workers) {
+    self_->request(company_.workers[member], kSettleDeadline, StateOrder{})
+        .then(
+            [this, member, into, following](const MemberState& state, const Letters& letters) {
+              const auto start = std::make_shared<WorkerStart>();
+              start->state = state.state;
+              for (std::size_t k = 0; k < letters.vectors.size(); ++k) {
+                std::vector<float> canonical(setup_.layout->canonical_floats());
+                setup_.layout->to_canonical(letters.vectors[k].data, canonical);
+                start->letters.push_back({state.letters[k].from, state.letters[k].weight,
+                                          std::make_shared<const std::vector<float>>(std::move(canonical))});
+              }
+              take_slots(member, setup_.state_slots, start, [member, into, start, following] {
+                put(*into, member, *start);
+                following();
+              });
+            },
+            refused);
+    return;
+  }
+  if (const auto server = member - workers; server < company_.servers.size()) {
+    self_->request(company_.servers[server], kSettleDeadline, StateOrder{})
+        .then(
+            [server, into, following](const MemberState& state, const Letters&) {
+              put(*into, server, experiment::ServerStart{state.state, state.version});
+              following();
+            },
+            refused);
+    return;
+  }
+  if (company_.servers.empty()) {
+    into->vectors.emplace("", *model_);
+    return next();
+  }
+  std::vector<std::string> prefixes;
+  for (int k = 0; k < setup_.needs.server_states; ++k) prefixes.push_back(server_state_prefix(k));
+  snapshot_shards(strategies::kCenter, [this, into, prefixes, next] {
+    into->vectors.emplace("", canonical());
+    take_state(prefixes, into, next);
+  });
+}
+
+void CoordinatorBody::take_slots(std::uint32_t worker, std::vector<Slot> slots,
+                                 const std::shared_ptr<WorkerStart>& into, const Next& next) {
+  if (slots.empty()) return take_own_statistics(worker, into, next);
+  const auto slot = slots.back();
+  slots.pop_back();
+  snapshot_worker(worker, slot, whole_arena(), [this, worker, slot, slots, into, next] {
+    into->slots.emplace(slot, std::make_shared<const std::vector<float>>(canonical()));
+    take_slots(worker, slots, into, next);
+  });
+}
+
+void CoordinatorBody::take_own_statistics(std::uint32_t worker, const std::shared_ptr<WorkerStart>& into,
+                                          const Next& next) {
+  if (setup_.graph->statistics().empty()) return next();
+  const auto layout = std::make_shared<const nn::Layout>(nn::statistics_layout(*setup_.graph));
+  auto arena = core::Buffer::allocate(*setup_.memory, layout->arena_floats());
+  if (!arena) return fail(arena.error().code, arena.error().message);
+  const auto space = std::make_shared<core::Buffer>(std::move(*arena));
+  snapshot_worker(worker, strategies::kStatistics, {space->view(), space}, [layout, space, into, next] {
+    into->statistics.resize(layout->canonical_floats());
+    layout->to_canonical(space->view(), into->statistics);
+    next();
+  });
+}
+
+}  // namespace troupe::actors

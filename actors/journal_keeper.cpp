@@ -1,0 +1,105 @@
+#include "actors/journal_keeper.hpp"
+
+#include <filesystem>
+
+namespace troupe::actors {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Two whole segments and the one being written are about what the policy allows.
+constexpr std::uint64_t kSegments = 3;
+
+std::uint64_t size_of(const experiment::JournalSegment& segment) {
+  std::uint64_t size = 0;
+  for (const auto& path : {segment.path, segment.start}) {
+    std::error_code missing;
+    const auto bytes = path.empty() ? 0 : fs::file_size(path, missing);
+    if (!missing) size += bytes;
+  }
+  return size;
+}
+
+}  // namespace
+
+JournalKeeper::JournalKeeper(std::shared_ptr<const RunDirectory> directory, experiment::JournalPolicy policy)
+    : directory_(std::move(directory)), policy_(policy) {}
+
+core::Result<void> JournalKeeper::open(const std::string& start) {
+  auto segment = directory_->next_journal();
+  if (!segment) return tl::unexpected(segment.error());
+  if (!start.empty()) {
+    std::error_code failed;
+    fs::copy_file(start, segment->start, failed);
+    if (failed) return tl::unexpected(core::from_errno(failed.value(), "write", segment->start));
+  }
+  auto writer = core::JournalWriter::create(segment->path);
+  if (!writer) return tl::unexpected(writer.error());
+  writer_.emplace(std::move(*writer));
+  return {};
+}
+
+core::Result<void> JournalKeeper::append(const JournalRecords& records) {
+  std::size_t offset = 0;
+  for (std::size_t i = 0; i < records.kinds.size() && writer_; ++i) {
+    const auto bytes = std::as_bytes(std::span(records.bytes).subspan(offset, records.sizes[i]));
+    offset += records.sizes[i];
+    if (auto appended = writer_->append(records.kinds[i], bytes); !appended) {
+      writer_.reset();
+      return appended;
+    }
+  }
+  return {};
+}
+
+core::Result<void> JournalKeeper::flush() {
+  if (!writer_) return {};
+  auto flushed = writer_->flush();
+  if (!flushed) writer_.reset();
+  return flushed;
+}
+
+core::Result<void> JournalKeeper::close() {
+  if (!writer_) return {};
+  auto closed = writer_->append(static_cast<std::uint16_t>(experiment::RunRecordKind::end), {});
+  if (closed) closed = writer_->flush();
+  writer_.reset();
+  return closed;
+}
+
+core::Result<void> JournalKeeper::rotate(const Checkpoint& start) {
+  if (!writer_) return {};
+  const auto segment = directory_->next_journal();
+  if (!segment) return tl::unexpected(segment.error());
+  if (auto saved = experiment::save_start(segment->start, start); !saved) return saved;
+  auto writer = core::JournalWriter::create(segment->path);
+  if (!writer) return tl::unexpected(writer.error());
+  if (auto closed = close(); !closed) return closed;
+  writer_.emplace(std::move(*writer));
+  told_ = false;
+  remove_old();
+  return {};
+}
+
+bool JournalKeeper::full() {
+  if (!writer_ || policy_.bytes == 0 || told_ || writer_->bytes() < policy_.bytes / kSegments) return false;
+  return told_ = true;
+}
+
+/// The newest whole segment stays, however large: with it gone there would be nothing to replay.
+void JournalKeeper::remove_old() const {
+  auto segments = directory_->journals();
+  if (!segments) return;
+  std::uint64_t total = 0;
+  for (const auto& segment : *segments) total += size_of(segment);
+  for (std::size_t k = 0; k + 2 < segments->size() && total > policy_.bytes; ++k) {
+    const auto& old = (*segments)[k];
+    total -= size_of(old);
+    std::error_code ignored;
+    fs::remove(old.path, ignored);
+    if (!old.start.empty()) fs::remove(old.start, ignored);
+  }
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,38 @@
+/// The recorder's hand on the journal: the segment that is being written, new ones in its place, and old ones removed so that
+/// together they stay about as large as the policy says. A journal that cannot be written ends; the run goes on. One thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "actors/messages.hpp"
+#include "core/journal.hpp"
+
+namespace troupe::actors {
+
+class JournalKeeper {
+ public:
+  JournalKeeper(std::shared_ptr<const RunDirectory> directory, experiment::JournalPolicy policy);
+
+  /// The first segment of this session. `start`: a checkpoint file that the members begin with; empty: a new run.
+  [[nodiscard]] core::Result<void> open(const std::string& start);
+  [[nodiscard]] core::Result<void> append(const JournalRecords& records);
+  [[nodiscard]] core::Result<void> flush();
+  /// All members' records are in it.
+  [[nodiscard]] core::Result<void> close();
+  /// Closes the segment and begins another with `start`. After an Error the old one goes on.
+  [[nodiscard]] core::Result<void> rotate(const Checkpoint& start);
+
+  /// The segment has grown to its share; says so once.
+  [[nodiscard]] bool full();
+
+ private:
+  void remove_old() const;
+
+  std::shared_ptr<const RunDirectory> directory_;
+  experiment::JournalPolicy policy_;
+  std::optional<core::JournalWriter> writer_;
+  bool told_ = false;
+};
+
+}  // namespace troupe::actors
