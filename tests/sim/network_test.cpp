@@ -32,17 +32,20 @@ class Wire {
     Event event;
     while (queue_.next(event)) {
       if (event.kind == EventKind::packet_head && !network_.head(event.who)) continue;
-      here[static_cast<std::size_t>(std::find(sent_.begin(), sent_.end(), event.who) - sent_.begin())] = queue_.now();
+      order_.push_back(static_cast<std::size_t>(std::find(sent_.begin(), sent_.end(), event.who) - sent_.begin()));
+      here[order_.back()] = queue_.now();
     }
     return here;
   }
   [[nodiscard]] Duration line(std::size_t number) { return network_[sent_[number]].line; }
   [[nodiscard]] Network& network() { return network_; }
+  [[nodiscard]] const std::vector<std::size_t>& order() const { return order_; }
 
  private:
   EventQueue queue_;
   Network network_;
   std::vector<std::uint32_t> sent_;
+  std::vector<std::size_t> order_;  // in which they were there
 };
 
 // Cards of 8 Gbit/s: 1000 bytes take 1 µs.
@@ -58,6 +61,19 @@ TEST(Network, AnEmptyNetworkTakesLatencyMessageAndBytes) {
   wire.send(0, 1, 10'000);
   EXPECT_EQ(wire.run()[0], microseconds(2 + 5 + 10));
   EXPECT_EQ(wire.network().bytes(), 10'000U);
+}
+
+// The second's head is there with the first's last byte, at 15: a pull behind its push.
+TEST(Network, AMessageWithoutBytesDoesNotOvertake) {
+  auto machines = cluster(2);
+  machines.network.per_message = Duration{0};
+  Wire wire(machines);
+  wire.send(0, 1, 10'000);
+  wire.send(0, 1, 0);
+  const auto here = wire.run();
+  EXPECT_EQ(here.at(0), microseconds(15));
+  EXPECT_EQ(here.at(1), microseconds(15));
+  EXPECT_EQ(wire.order(), (std::vector<std::size_t>{0, 1}));
 }
 
 // The second leaves when the card is free, at 12; the third goes to another host, but over the same card.
