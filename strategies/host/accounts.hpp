@@ -37,6 +37,9 @@ class WaitAccount {
     if (held.count() > 0) by_cause_[wait.holder] += held;
     if (time > held) by_cause_[{Cause::Kind::server, wait.server}] += time - held;
   }
+  void add(const WaitAccount& other) {
+    for (const auto& [cause, time] : other.by_cause_) by_cause_[cause] += time;
+  }
   [[nodiscard]] const std::map<Cause, Duration>& by_cause() const noexcept { return by_cause_; }
 
  private:
@@ -51,6 +54,9 @@ class StalenessHistogram {
   void add(Version staleness) noexcept {
     const auto above = std::upper_bound(kEdges.begin(), kEdges.end(), staleness);
     ++counts_[static_cast<std::size_t>(above - kEdges.begin()) - 1];
+  }
+  void add(const StalenessHistogram& other) noexcept {
+    for (std::size_t bin = 0; bin < counts_.size(); ++bin) counts_[bin] += other.counts_[bin];
   }
   [[nodiscard]] const std::array<std::uint64_t, kEdges.size()>& counts() const noexcept { return counts_; }
 

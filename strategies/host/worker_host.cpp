@@ -18,6 +18,21 @@ bool computed_with(Slot slot) noexcept {
 
 }  // namespace
 
+void WorkerTotals::add(const WorkerTotals& other) {
+  exchanges += other.exchanges;
+  dropped += other.dropped;
+  skipped += other.skipped;
+  passed += other.passed;
+  staleness_sum += other.staleness_sum;
+  staleness_max = std::max(staleness_max, other.staleness_max);
+  updates += other.updates;
+  staleness.add(other.staleness);
+  exchange += other.exchange;
+  wait += other.wait;
+  waits.add(other.waits);
+  local += other.local;
+}
+
 WorkerHost::WorkerHost(std::unique_ptr<WorkerHalf> half, WorkerPorts ports, WorkerHostOptions options,
                        WorkerObserver* observer)
     : half_(std::move(half)),

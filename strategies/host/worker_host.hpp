@@ -39,6 +39,9 @@ struct WorkerTotals {
   Duration wait{0};                ///< blocked, and waiting for others
   WaitAccount waits{};             ///< the same, by cause
   Duration local{0};               ///< kernels on the worker's own slots: the optimizer, copies, what an answer changes
+
+  /// As if `other` had gone on where these end: a worker's former lives.
+  void add(const WorkerTotals& other);
 };
 
 class WorkerHost {

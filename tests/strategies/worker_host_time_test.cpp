@@ -205,6 +205,32 @@ TEST(WorkerHostTime, APullIsNoUpdateAndHasNoStaleness) {
   EXPECT_EQ(host.totals().staleness.counts()[4], 1U);  // 4 ≤ 5 < 6
 }
 
+TEST(WorkerTotals, OfSeveralLivesAddUp) {
+  const Cause server{Cause::Kind::server, 1}, worker{Cause::Kind::worker, 2};
+  WorkerTotals one{.exchanges = 2, .dropped = 1, .skipped = 3, .passed = 4, .staleness_sum = 9, .staleness_max = 7};
+  one.updates = 2;
+  one.exchange = 5ms;
+  one.wait = 4ms;
+  one.local = 1ms;
+  one.staleness.add(7);
+  one.waits.add(4ms, {.server = 1, .held = 3ms, .holder = worker});
+  WorkerTotals other = one;
+  other.staleness_max = 6;
+  other.add(one);
+  EXPECT_EQ(other.exchanges, 4U);
+  EXPECT_EQ(other.dropped, 2U);
+  EXPECT_EQ(other.skipped, 6U);
+  EXPECT_EQ(other.passed, 8U);
+  EXPECT_EQ(other.staleness_sum, 18U);
+  EXPECT_EQ(other.staleness_max, 7U);
+  EXPECT_EQ(other.updates, 4U);
+  EXPECT_EQ(other.exchange, 10ms);
+  EXPECT_EQ(other.wait, 8ms);
+  EXPECT_EQ(other.local, 2ms);
+  EXPECT_EQ(other.staleness.counts()[5], 2U);  // 6 ≤ 7 < 8
+  EXPECT_EQ(other.waits.by_cause(), (std::map<Cause, Duration>{{worker, 6ms}, {server, 2ms}}));
+}
+
 TEST(StalenessHistogram, BinsAreHalfOpenAndTheLastIsOpen) {
   StalenessHistogram histogram;
   for (const Version staleness : {0, 1, 3, 4, 5, 6, 1023, 1024, 1'000'000}) histogram.add(staleness);
