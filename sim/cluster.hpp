@@ -65,6 +65,31 @@ struct ServerSpeed {
   Duration per_request{0};
 };
 
+/// Steps that take longer now and then.
+struct Stragglers {
+  double probability = 0;  ///< of each step
+  double factor = 1;       ///< as long
+};
+/// Steps that begin in [from, to) take `factor` times as long.
+struct SlowSpell {
+  Duration from{0};
+  Duration to{0};
+  double factor = 1;
+  std::vector<std::uint32_t> workers{};  ///< none: all
+};
+
+/// A worker's host dies at a moment.
+struct Loss {
+  std::uint32_t worker = 0;
+  Duration at{0};
+};
+struct FailureModel {
+  Duration mean_time{0};  ///< between two of one host, exponential; 0: hosts do not die by themselves
+  Duration detection{0};  ///< from a host's death until the company knows
+  Duration rejoin{0};     ///< from a host's death until its workers are back; 0: never
+  std::vector<Loss> losses{};
+};
+
 /// How a group's sums are formed.
 enum class Algorithm : std::uint8_t { automatic, ar, asa, asa16, ring, hierarchical, shm };
 inline constexpr std::size_t kAlgorithms = 7;
@@ -83,6 +108,9 @@ struct Cluster {
   std::vector<HostId> servers;  ///< by shard
   NetworkSpeed network{};
   ServerSpeed server{};
+  Stragglers stragglers{};
+  std::vector<SlowSpell> spells{};
+  FailureModel failures{};
   std::array<CollectiveSpeed, kAlgorithms> collectives{};  ///< by Algorithm
   int buckets = 1;  ///< that gradients are reduced in while backward goes on; 1: whole, when the step has ended
   double backward = 2.0 / 3;      ///< share of a step; its buckets become ready evenly over it

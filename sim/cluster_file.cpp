@@ -17,7 +17,7 @@ namespace {
 
 /// The names of sections that there may be many of, in the order of the file.
 struct Names {
-  std::vector<std::string> hosts, models;
+  std::vector<std::string> hosts, models, slow, losses;
 };
 
 std::vector<std::string> names_of(const toml::table& document, std::string_view section) {
@@ -36,7 +36,8 @@ std::vector<std::string> names_of(const toml::table& document, std::string_view 
 std::optional<Names> names_in(std::string_view text) {
   try {
     const auto document = toml::parse(text);
-    return Names{names_of(document, "hosts"), names_of(document, "models")};
+    return Names{names_of(document, "hosts"), names_of(document, "models"), names_of(document, "slow"),
+                 names_of(document, "loss")};
   } catch (const toml::parse_error&) {
     return std::nullopt;
   }
@@ -48,6 +49,10 @@ core::Schema schema_of(const Names& names) {
   schema.add(network_table());
   schema.add(servers_table());
   schema.add(steps_table());
+  schema.add(stragglers_table());
+  for (const auto& name : names.slow) schema.add(slow_table(name));
+  schema.add(failures_table());
+  for (const auto& name : names.losses) schema.add(loss_table(name));
   schema.add(collectives_table());
   schema.add(collective_speed_table());
   for (std::size_t i = 1; i < kAlgorithms; ++i) schema.add(algorithm_table(static_cast<Algorithm>(i)));
@@ -112,6 +117,10 @@ core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string
   file.network = file.source.get(network_table());
   file.servers = file.source.get(servers_table());
   file.steps = file.source.get(steps_table());
+  file.stragglers = file.source.get(stragglers_table());
+  for (const auto& name : names.slow) file.slow.push_back({name, file.source.get(slow_table(name))});
+  file.failures = file.source.get(failures_table());
+  for (const auto& name : names.losses) file.losses.push_back({name, file.source.get(loss_table(name))});
   file.collectives = file.source.get(collectives_table());
   file.collectives.speed = file.source.get(collective_speed_table());
   for (std::size_t i = 1; i < kAlgorithms; ++i)
@@ -132,7 +141,7 @@ core::Result<ClusterFile> load_cluster(const std::string& path, const std::vecto
 }
 
 std::string cluster_help() {
-  const auto all = schema_of({{"NAME"}, {"NAME"}});
+  const auto all = schema_of({{"NAME"}, {"NAME"}, {"NAME"}, {"NAME"}});
   core::Schema schema;
   for (const auto& option : all.options())
     if (!option.key.starts_with("collectives.") || option.key.find('.', sizeof("collectives.")) == std::string::npos)

@@ -69,6 +69,33 @@ struct StepsConfig {
   double backward = 0.67;
 };
 
+/// Section [stragglers].
+struct StragglersConfig {
+  double probability = 0;
+  double factor = 1;
+};
+
+/// Section [slow.NAME]: a time in which steps take longer.
+struct SlowConfig {
+  double factor = 1;
+  double from_s = 0;
+  double to_s = 0;
+  std::vector<std::int64_t> workers;
+};
+
+/// Section [failures].
+struct FailuresConfig {
+  double mean_time_between_s = 0;
+  double detection_s = 2;
+  double rejoin_s = 0;
+};
+
+/// Section [loss.NAME]: the host of a worker dies.
+struct LossConfig {
+  std::int64_t worker = -1;
+  double at_s = 0;
+};
+
 /// What the file says, checked line by line; nobody has a place yet.
 struct ClusterFile {
   template <class Config>
@@ -85,6 +112,10 @@ struct ClusterFile {
   CollectivesConfig collectives;
   std::array<CollectiveSpeedConfig, kAlgorithms> algorithms;  // −1: as in collectives
   StepsConfig steps;
+  StragglersConfig stragglers;
+  std::vector<Named<SlowConfig>> slow;
+  FailuresConfig failures;
+  std::vector<Named<LossConfig>> losses;
 
   /// "cluster.toml:12" where the file set `key`, else the file's name.
   [[nodiscard]] std::string where(const std::string& key) const;

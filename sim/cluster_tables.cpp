@@ -91,6 +91,39 @@ const core::Table<StepsConfig>& steps_table() {
   return table;
 }
 
+const core::Table<StragglersConfig>& stragglers_table() {
+  static const core::Table<StragglersConfig> table{
+      "stragglers",
+      {{"probability", &StragglersConfig::probability, between(0, 1), "of a step to take longer"},
+       {"factor", &StragglersConfig::factor, between(1, 1e6), "as long"}}};
+  return table;
+}
+
+core::Table<SlowConfig> slow_table(const std::string& name) {
+  return {"slow." + name,
+          {{"factor", &SlowConfig::factor, between(0.001, 1e6), "steps take so many times as long"},
+           {"from_s", &SlowConfig::from_s, at_least(0), "steps that begin from here on"},
+           {"to_s", &SlowConfig::to_s, at_least(0), "and before this; 0: to the end"},
+           {"workers", &SlowConfig::workers, at_least(0), "ranks; none: all"}}};
+}
+
+const core::Table<FailuresConfig>& failures_table() {
+  static const core::Table<FailuresConfig> table{
+      "failures",
+      {{"mean_time_between_s", &FailuresConfig::mean_time_between_s, at_least(0),
+        "between two deaths of one host, exponential; 0: none"},
+       {"detection_s", &FailuresConfig::detection_s, at_least(0), "from a host's death until the others know"},
+       {"rejoin_s", &FailuresConfig::rejoin_s, at_least(0),
+        "from a host's death until its workers are back as new members; 0: never"}}};
+  return table;
+}
+
+core::Table<LossConfig> loss_table(const std::string& name) {
+  return {"loss." + name,
+          {{"worker", &LossConfig::worker, at_least(0), "rank of one whose host dies, with all workers on it"},
+           {"at_s", &LossConfig::at_s, at_least(0), "when"}}};
+}
+
 const core::Table<CollectiveSpeedConfig>& collective_speed_table() {
   static const auto table = speeds("collectives", {});
   return table;

@@ -10,6 +10,10 @@ namespace troupe::sim {
 [[nodiscard]] const core::Table<NetworkConfig>& network_table();
 [[nodiscard]] const core::Table<ServersConfig>& servers_table();
 [[nodiscard]] const core::Table<StepsConfig>& steps_table();
+[[nodiscard]] const core::Table<StragglersConfig>& stragglers_table();
+[[nodiscard]] core::Table<SlowConfig> slow_table(const std::string& name);  ///< section "slow.NAME"
+[[nodiscard]] const core::Table<FailuresConfig>& failures_table();
+[[nodiscard]] core::Table<LossConfig> loss_table(const std::string& name);  ///< section "loss.NAME"
 
 /// Section "collectives", for all algorithms; and "collectives.asa" and the like, whose speeds are −1 by default.
 [[nodiscard]] const core::Table<CollectiveSpeedConfig>& collective_speed_table();

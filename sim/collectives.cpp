@@ -50,23 +50,35 @@ void Collectives::begin(std::uint32_t index, const Vector& vector) {
       begins + (meeting.task.broadcast ? costs_.broadcast(vector, hosts_) : costs_.reduce(vector, hosts_));
   for (const auto& part : parts) free_[part.worker] = ends;
   running_.push_back(index);
-  queue_.plan(ends, EventKind::collective_done, index, era_);
+  queue_.plan(ends, EventKind::collective_done, index, meeting.era);
 }
 
-Meeting* Collectives::done(std::uint32_t index, std::uint64_t era) { return era == era_ ? &meetings_[index] : nullptr; }
+const Meeting* Collectives::done(std::uint32_t index, std::uint64_t era) const {
+  return meetings_[index].era == era ? &meetings_[index] : nullptr;
+}
 
 void Collectives::close(std::uint32_t index) {
   std::erase(running_, index);
+  ++meetings_[index].era;
   meetings_.release(index);
 }
 
-void Collectives::abandon() {
-  for (const auto& [key, index] : gathering_) meetings_.release(index);
-  for (const auto index : running_) meetings_.release(index);
-  gathering_.clear();
-  running_.clear();
-  std::fill(free_.begin(), free_.end(), queue_.now());
-  ++era_;
+void Collectives::abandon(std::span<const WorkerId> workers) {
+  const auto concerned = [&](std::uint32_t index) {
+    const auto& parts = meetings_[index].parts;
+    return std::any_of(parts.begin(), parts.end(), [&](const CollectivePart& part) {
+      return std::binary_search(workers.begin(), workers.end(), part.worker);
+    });
+  };
+  std::vector<std::uint32_t> given_up;
+  std::erase_if(gathering_, [&](const auto& entry) {
+    if (!concerned(entry.second)) return false;
+    given_up.push_back(entry.second);
+    return true;
+  });
+  std::copy_if(running_.begin(), running_.end(), std::back_inserter(given_up), concerned);
+  for (const auto index : given_up) close(index);
+  for (const auto worker : workers) free_[worker] = queue_.now();
 }
 
 }  // namespace troupe::sim

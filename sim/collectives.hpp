@@ -2,9 +2,8 @@
 /// ones are over, and takes the time that its algorithm costs (sim/collective_costs.hpp). One thread.
 #pragma once
 
-#include <functional>
 #include <map>
-#include <optional>
+#include <tuple>
 
 #include "sim/collective_costs.hpp"
 #include "sim/event_queue.hpp"
@@ -38,6 +37,7 @@ struct Meeting {
   std::vector<CollectivePart> parts;
   strategies::WorkerId last = 0;  ///< who came last, and when
   Duration complete{0};
+  std::uint64_t era = 0;  ///< meetings that have had this memory
 };
 
 class Collectives {
@@ -50,10 +50,10 @@ class Collectives {
            std::span<const strategies::WorkerId> group, const CollectiveTask& task, const Vector& vector);
 
   /// The meeting that collective_done names; nothing when it was given up meanwhile. close() ends it.
-  [[nodiscard]] Meeting* done(std::uint32_t meeting, std::uint64_t era);
+  [[nodiscard]] const Meeting* done(std::uint32_t meeting, std::uint64_t era) const;
   void close(std::uint32_t meeting);
-  /// Every collective is given up: members that are left begin anew.
-  void abandon();
+  /// Collectives that one of `workers` (ascending) has a part in are given up: they begin anew.
+  void abandon(std::span<const strategies::WorkerId> workers);
 
   [[nodiscard]] std::size_t open() const noexcept { return meetings_.used(); }
 
@@ -70,7 +70,6 @@ class Collectives {
   Pool<Meeting> meetings_;
   std::vector<std::uint32_t> running_;
   std::vector<HostId> hosts_;  // scratch
-  std::uint64_t era_ = 0;      // grows when collectives are given up
 };
 
 }  // namespace troupe::sim

@@ -1,5 +1,6 @@
 #include "sim/coordinator.hpp"
 
+#include "sim/failures.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {
@@ -24,8 +25,21 @@ void Coordinator::train() {
     const auto left = duration(limit) - trained_;
     world_.queue.plan(since_ + std::max(left, Duration{0}), EventKind::time_is_up, 0);
   }
-  for (WorkerId worker = 0; worker < wants_.size(); ++worker) serve(worker);
+  serve_all();
 }
+
+void Coordinator::serve_all() {
+  if (!training_) return;
+  for (WorkerId worker = 0; worker < wants_.size(); ++worker) serve(worker);
+  plan_quiet(world_.queue.now());
+}
+
+void Coordinator::lost(WorkerId worker) {
+  wants_[worker] = 0;
+  book_.lost(worker);
+}
+
+void Coordinator::joined(WorkerId worker) { book_.joined(worker); }
 
 void Coordinator::asked(WorkerId worker, std::int64_t leases) {
   wants_[worker] += leases;
@@ -64,6 +78,7 @@ void Coordinator::quiet() {
     return;
   }
   book_.next_epoch();
+  world_.failures->epoch_begins();
   world_.queue.plan(world_.queue.now() + pause_, EventKind::training_begins, 0);
 }
 

@@ -17,7 +17,10 @@ class Coordinator {
   void train();  ///< training begins or goes on
   void asked(strategies::WorkerId worker, std::int64_t leases);
   void done(strategies::WorkerId worker, std::uint64_t lease, Duration now);
-  void quiet();  ///< event: every lease is done
+  void lost(strategies::WorkerId worker);
+  void joined(strategies::WorkerId worker);
+  void serve_all();  ///< leases have come back
+  void quiet();      ///< event: every lease is done
   void time_is_up();
 
   [[nodiscard]] bool dismissed() const noexcept { return dismissed_; }

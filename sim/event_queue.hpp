@@ -34,7 +34,7 @@ enum class EventKind : std::uint32_t {
   all_quiet,        ///< every lease is done
   training_begins,  ///< after a pause
   time_is_up,       ///< run.max_seconds of training
-  host_dies,        ///< host → 1: planned by mean time between failures
+  host_dies,        ///< host → deaths before, or that the cluster file asks for it
   loss_noticed,     ///< host
   host_returns,     ///< host
 };

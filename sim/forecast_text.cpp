@@ -38,6 +38,8 @@ Json simulated(const Forecast& forecast) {
             {"network_bytes", outcome.network_bytes},
             {"busiest_card", outcome.busiest_card},
             {"busiest_server", outcome.busiest_server},
+            {"lost", outcome.lost},
+            {"returned", outcome.returned},
             {"staleness", staleness(outcome)},
             {"waits", Json::array()}};
   for (const auto& [waiter, cause, time] : longest_waits(outcome, kWaitsInJson))
@@ -71,6 +73,8 @@ std::string to_text(const Forecast& forecast) {
                       share(time.compute_s), share(time.exchange_s), share(time.wait_s));
   if (s.staleness_max > 0)
     text += fmt::format("  staleness: {:.2f} versions on average, {} at most\n", s.staleness_mean, s.staleness_max);
+  if (outcome.lost > 0)
+    text += fmt::format("  {} lost, {} came back\n", plural(outcome.lost, "worker"), outcome.returned);
   text += fmt::format("  busiest network card {:.1f} %", 100 * outcome.busiest_card);
   text += s.servers > 0 ? fmt::format(", busiest server {:.1f} %\n", 100 * outcome.busiest_server) : "\n";
   for (const auto& [waiter, cause, waited] : longest_waits(outcome, kWaitsInText))

@@ -14,15 +14,20 @@ class Postbox {
   /// False: a letter to `to` is still on its way or unread.
   [[nodiscard]] bool take_credit(strategies::WorkerId to);
   void credit_returned(strategies::WorkerId from) { std::erase(taken_, from); }
+  /// Peers that are gone return no credit.
+  template <class Gone>
+  void forget(const Gone& gone) {
+    std::erase_if(taken_, gone);
+  }
 
   /// A place for a letter that is to come; false when every slot has one or waits for one.
   [[nodiscard]] bool expect() noexcept { return expected_ < kInboxes && ++expected_ > 0; }
-  void expect_no_more() noexcept { --expected_; }  ///< an expected letter is lost
 
   struct Letter {
     strategies::WorkerId from = 0;
     std::uint32_t life = 0;    ///< of the sender
     std::uint32_t memory = 0;  ///< of its numbers
+    double weight = 0;
   };
   /// Where an expected letter lies until it is released.
   [[nodiscard]] strategies::Slot receive(const Letter& letter);

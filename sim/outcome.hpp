@@ -15,10 +15,14 @@ struct Outcome {
   Duration wall{0};                    ///< virtual, all of it
   std::uint64_t events = 0;
   std::uint64_t network_bytes = 0;  ///< between hosts
-  double alone_images_per_s = 0;    ///< of worker 0, if it never exchanged anything: steps alone
-  double ideal_images_per_s = 0;    ///< of all workers, if they never exchanged anything
-  double busiest_card = 0;          ///< share of `trained` that the busiest network card was busy one way
-  double busiest_server = 0;        ///< share of `trained` that the busiest server worked
+  std::uint64_t lost = 0;           ///< workers, once for each time
+  std::uint64_t returned = 0;
+  double weight = 0;              ///< shares of the model that are left, where workers hold such
+  double lost_weight = 0;         ///< of lost members of strategies with letters, and of letters to them
+  double alone_images_per_s = 0;  ///< of worker 0, if it never exchanged anything: steps alone
+  double ideal_images_per_s = 0;  ///< of all workers, if they never exchanged anything
+  double busiest_card = 0;        ///< share of `trained` that the busiest network card was busy one way
+  double busiest_server = 0;      ///< share of `trained` that the busiest server worked
 
   [[nodiscard]] std::uint64_t samples() const noexcept;
   [[nodiscard]] double images_per_s() const noexcept;

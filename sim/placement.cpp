@@ -9,6 +9,8 @@ namespace {
 
 Duration microseconds(double us) { return std::chrono::round<Duration>(std::chrono::duration<double, std::micro>(us)); }
 
+Duration seconds(double s) { return std::chrono::round<Duration>(std::chrono::duration<double>(s)); }
+
 StepTimes step_times(const HostsConfig& config, double image_ms) {
   if (image_ms > 0) return {.mean_ns = 1e6 * image_ms, .per_image = true, .sigma = config.step_sigma};
   if (config.image_ms > 0) return {.mean_ns = 1e6 * config.image_ms, .per_image = true, .sigma = config.step_sigma};
@@ -66,6 +68,32 @@ core::Result<void> place_servers(const ClusterFile& file, std::uint32_t servers,
   return {};
 }
 
+core::Result<void> place_faults(const ClusterFile& file, std::uint32_t workers, Cluster& cluster) {
+  const auto unknown = [&](const std::string& key, std::int64_t worker) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: {} = {}: there are {} workers, from 0", file.where(key), key, worker, workers));
+  };
+  cluster.stragglers = {file.stragglers.probability, file.stragglers.factor};
+  for (const auto& [name, config] : file.slow) {
+    SlowSpell spell{.from = seconds(config.from_s),
+                    .to = config.to_s > 0 ? seconds(config.to_s) : Duration::max(),
+                    .factor = config.factor};
+    for (const auto worker : config.workers) {
+      if (worker >= workers) return unknown("slow." + name + ".workers", worker);
+      spell.workers.push_back(static_cast<std::uint32_t>(worker));
+    }
+    cluster.spells.push_back(std::move(spell));
+  }
+  cluster.failures = {.mean_time = seconds(file.failures.mean_time_between_s),
+                      .detection = seconds(file.failures.detection_s),
+                      .rejoin = seconds(file.failures.rejoin_s)};
+  for (const auto& [name, config] : file.losses) {
+    if (config.worker >= workers) return unknown("loss." + name + ".worker", config.worker);
+    cluster.failures.losses.push_back({static_cast<std::uint32_t>(config.worker), seconds(config.at_s)});
+  }
+  return {};
+}
+
 }  // namespace
 
 core::Result<Cluster> place(const ClusterFile& file, std::uint32_t workers, std::uint32_t servers, double image_ms) {
@@ -96,6 +124,7 @@ core::Result<Cluster> place(const ClusterFile& file, std::uint32_t workers, std:
   cluster.backward = file.steps.backward;
   if (auto placed = place_workers(file, workers, cluster); !placed) return tl::unexpected(std::move(placed.error()));
   if (auto placed = place_servers(file, servers, cluster); !placed) return tl::unexpected(std::move(placed.error()));
+  if (auto placed = place_faults(file, workers, cluster); !placed) return tl::unexpected(std::move(placed.error()));
   return cluster;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/coordinator.hpp"
+#include "sim/failures.hpp"
 #include "sim/server.hpp"
 
 namespace troupe::sim {
@@ -29,14 +30,17 @@ Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook
     world_.servers.push_back(std::make_unique<Server>(world_, shard));
   for (WorkerId worker = 0; worker < plan.workers; ++worker)
     world_.workers.push_back(std::make_unique<Worker>(world_, worker));
+  world_.failures = std::make_unique<Failures>(world_);
 }
 
 core::Result<Outcome> Simulation::run() {
-  for (const auto& worker : world_.workers) worker->begin(0, {});
+  for (const auto& worker : world_.workers) worker->begin(0);
   world_.coordinator->train();
+  world_.failures->begin();
   Event event;
   while (!over()) {
-    if (!world_.queue.next(event)) return tl::unexpected(stuck());
+    if (world_.queue.planned() == world_.failures->planned()) return tl::unexpected(stuck());
+    if (!world_.queue.next(event)) break;
     happen(event);
   }
   return outcome();
@@ -60,7 +64,9 @@ void Simulation::happen(const Event& event) {
     case EventKind::time_is_up: return world_.coordinator->time_is_up();
     case EventKind::bucket_ready: return world_.workers[event.who]->bucket_ready(event.what);
     case EventKind::collective_done: return end_collective(event.who, event.what);
-    default: throw std::logic_error("virtual time: an event that nobody knows");
+    case EventKind::host_dies: return world_.failures->host_dies(event.who, event.what);
+    case EventKind::loss_noticed: return world_.failures->loss_noticed(event.who);
+    case EventKind::host_returns: return world_.failures->host_returns(event.who);
   }
 }
 
@@ -90,6 +96,11 @@ bool Simulation::over() const {
 }
 
 core::Error Simulation::stuck() const {
+  if (world_.membership.size() == 0)
+    return {core::Errc::peer_lost,
+            fmt::format("all workers are lost after {:.3f} virtual seconds, and none comes back: raise "
+                        "failures.mean_time_between_s, or set failures.rejoin_s for a strategy that lets them",
+                        core::seconds(world_.queue.now()))};
   for (WorkerId worker = 0; worker < world_.workers.size(); ++worker) {
     if (world_.workers[worker]->at_rest()) continue;
     const auto& host = world_.workers[worker]->host();
@@ -104,11 +115,16 @@ core::Error Simulation::stuck() const {
 Outcome Simulation::outcome() const {
   Outcome outcome;
   for (const auto& worker : world_.workers) outcome.workers.push_back(worker->account());
+  for (const auto& worker : world_.workers)
+    if (worker->alive()) outcome.weight += worker->host().half().weight();
   outcome.epochs = world_.coordinator->book().epoch() + (world_.coordinator->book().epoch_done() ? 1 : 0);
   outcome.trained = world_.coordinator->trained();
   outcome.wall = world_.queue.now();
   outcome.events = world_.queue.happened();
   outcome.network_bytes = world_.network.bytes();
+  outcome.lost = world_.failures->lost();
+  outcome.returned = world_.failures->returned();
+  outcome.lost_weight = world_.lost_weight;
   const auto& batches = world_.plan.leases.batches;
   for (WorkerId worker = 0; worker < world_.workers.size(); ++worker) {
     const double alone = static_cast<double>(batches[worker]) / world_.steps.expected_s(worker);

@@ -22,16 +22,31 @@ double StepClock::slowed(strategies::WorkerId worker, double ns) const {
          cluster_.kinds[place.kind].slowdown;
 }
 
-core::Duration StepClock::time(strategies::WorkerId worker, strategies::Step step) const {
+double StepClock::spell(strategies::WorkerId worker, Duration now) const {
+  double factor = 1;
+  for (const auto& spell : cluster_.spells) {
+    const auto& workers = spell.workers;
+    if (now < spell.from || now >= spell.to) continue;
+    if (workers.empty() || std::find(workers.begin(), workers.end(), worker) != workers.end()) factor *= spell.factor;
+  }
+  return factor;
+}
+
+Duration StepClock::time(strategies::WorkerId worker, strategies::Step step, Duration now) const {
   const auto& times = this->times(cluster_.workers[worker]);
+  const auto& stragglers = cluster_.stragglers;
   double ns = times.mean_ns;
-  if (!times.measured_ns.empty() || times.sigma > 0) {
+  double factor = spell(worker, now);
+  if (!times.measured_ns.empty() || times.sigma > 0 || stragglers.probability > 0) {
     core::Random random(plan_.seed, core::Purpose::schedule, std::uint64_t{worker} << 40 | step);
     // exp(s z) has the mean exp(s²/2).
-    ns = times.measured_ns.empty() ? ns * std::exp(times.sigma * random.normal() - times.sigma * times.sigma / 2)
-                                   : times.measured_ns[random.below(times.measured_ns.size())];
+    if (!times.measured_ns.empty())
+      ns = times.measured_ns[random.below(times.measured_ns.size())];
+    else if (times.sigma > 0)
+      ns *= std::exp(times.sigma * random.normal() - times.sigma * times.sigma / 2);
+    if (random.uniform() < stragglers.probability) factor *= stragglers.factor;
   }
-  return core::Duration{std::llround(slowed(worker, ns * images(worker, times)))};
+  return Duration{std::llround(factor * slowed(worker, ns * images(worker, times)))};
 }
 
 double StepClock::expected_s(strategies::WorkerId worker) const {

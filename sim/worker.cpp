@@ -4,6 +4,7 @@
 
 #include "sim/coordinator.hpp"
 #include "sim/kernel_costs.hpp"
+#include "sim/server.hpp"
 
 namespace troupe::sim {
 
@@ -15,29 +16,75 @@ Worker::Worker(World& world, strategies::WorkerId self)
 
 Duration Worker::now() const { return std::max(world_.queue.now(), free_); }
 
-void Worker::begin(strategies::Step first, std::vector<strategies::Version> versions) {
+// ---- lives
+
+void Worker::begin(strategies::Step first, Duration after) {
   ++life_;
-  free_ = world_.queue.now();
-  lease_open_ = wants_lease_ = false;
-  hand_.clear();
-  idle_buffers_ = world_.plan.prefetch + 1;
   wants_step_ = next_step_ = first;
+  idle_buffers_ = world_.plan.prefetch + 1;
+  make_host();
+  ask_for_leases();
+  world_.queue.plan(now() + after, EventKind::worker_begins, self_, life_);
+}
+
+void Worker::make_host() {
+  free_ = world_.queue.now();
   const auto& needs = world_.plan.needs;
+  strategies::WorkerHostOptions options{
+      .self = self_, .seed = world_.plan.seed, .membership = world_.membership, .buckets = world_.cluster.buckets};
+  for (const auto& server : world_.servers) options.versions.push_back(server->host().version());
   host_ = std::make_unique<strategies::WorkerHost>(
       world_.plan.strategy->worker(),
       strategies::WorkerPorts{*this, needs.servers ? this : nullptr, needs.group ? this : nullptr,
                               needs.peers ? this : nullptr},
-      strategies::WorkerHostOptions{.self = self_,
-                                    .seed = world_.plan.seed,
-                                    .membership = world_.membership,
-                                    .buckets = world_.cluster.buckets,
-                                    .versions = std::move(versions)});
-  ask_for_leases();
-  world_.queue.plan(world_.queue.now(), EventKind::worker_begins, self_, life_);
+      std::move(options));
+}
+
+void Worker::begin_anew(strategies::Step first) {
+  const bool computing = host_->computing() && !wants_lease_;
+  if (computing || lease_open_) {
+    hand_.push_front(lease_);
+    --next_step_;
+    if (lease_open_ && next_step_ >= first) {  // what it led to is given up: it will be computed again
+      --account_.steps;
+      account_.samples -= static_cast<std::uint64_t>(lease_.count);
+    }
+  }
+  end_life();
+  wants_step_ = first;
+  make_host();
+  world_.queue.plan(now(), EventKind::worker_begins, self_, life_);
+}
+
+/// Whatever was meant for this life will not be delivered.
+void Worker::end_life() {
+  if (host_->computing() && !wants_lease_) account_.compute -= step_ends_ - world_.queue.now();
+  account_.totals.add(host_->totals());
+  if (world_.plan.needs.peers) {
+    world_.lost_weight += host_->half().weight();
+    for (const auto& letter : postbox_.inbox()) world_.lost_weight += letter ? letter->weight : 0;
+  }
+  ++life_;
+  lease_open_ = wants_lease_ = false;
+  postbox_ = {};
+  group_.clear();
+  host_.reset();
+}
+
+void Worker::die() {
+  if (!host_) return;
+  end_life();
+  hand_.clear();
+}
+
+void Worker::membership_changed() {
+  const auto& members = world_.membership.workers;
+  postbox_.forget([&](strategies::WorkerId peer) { return !std::binary_search(members.begin(), members.end(), peer); });
+  host_->membership_changed(world_.membership);
 }
 
 void Worker::started(std::uint64_t life) {
-  if (life == life_) host_->start(next_step_);
+  if (life == life_) host_->start(wants_step_);
 }
 
 // ---- leases and steps
@@ -78,7 +125,8 @@ void Worker::begin_step() {
   lease_ = hand_.front();
   hand_.pop_front();
   ++next_step_;
-  const auto takes = world_.steps.time(self_, wants_step_);
+  const auto takes = world_.steps.time(self_, wants_step_, now());
+  step_ends_ = now() + takes;
   account_.compute += takes;
   const auto buckets = world_.cluster.buckets;
   for (int bucket = 0; buckets > 1 && bucket < buckets; ++bucket) {
@@ -87,7 +135,7 @@ void Worker::begin_step() {
     world_.queue.plan(now() + std::min(ready, takes), EventKind::bucket_ready, self_,
                       std::uint64_t{life_} << 32 | static_cast<std::uint32_t>(bucket));
   }
-  world_.queue.plan(now() + takes, EventKind::step_ends, self_, life_);
+  world_.queue.plan(step_ends_, EventKind::step_ends, self_, life_);
 }
 
 void Worker::bucket_ready(std::uint64_t life_and_bucket) {
@@ -108,7 +156,7 @@ void Worker::step_ended(std::uint64_t life) {
 
 void Worker::dismiss() {
   dismissed_ = true;
-  stop(life_);
+  if (host_) stop(life_);
 }
 
 void Worker::stop(std::uint64_t life) {
@@ -135,7 +183,7 @@ void Worker::deadline_passed(std::uint32_t index) {
 
 WorkerAccount Worker::account() const {
   auto account = account_;
-  account.totals = host_->totals();
+  if (host_) account.totals.add(host_->totals());
   return account;
 }
 

@@ -29,7 +29,11 @@ class Worker final : public strategies::WorkerPort,
   Worker(World& world, strategies::WorkerId self);
 
   // What happens to it; events of an earlier life are let pass.
-  void begin(strategies::Step first, std::vector<strategies::Version> versions);  ///< a life, from now on
+  /// A life from now on; its first step is `first`, some time `after` now.
+  void begin(strategies::Step first, Duration after = Duration{0});
+  /// A new life in the same company, at step `first`: the lease under way is done again, unless its step is older.
+  void begin_anew(strategies::Step first);
+  void die();
   void started(std::uint64_t life);
   void granted(const data::Lease& lease);
   void bucket_ready(std::uint64_t life_and_bucket);
@@ -39,11 +43,16 @@ class Worker final : public strategies::WorkerPort,
   void reduced(const Meeting& meeting, Duration waited);
   void letter(std::uint32_t packet);
   void credit(std::uint32_t packet);
+  void membership_changed();
   void deadline_passed(std::uint32_t deadline);
   /// There will be no leases any more: stops now if it waits for one, else when it asks.
   void dismiss();
 
   [[nodiscard]] const strategies::WorkerHost& host() const { return *host_; }
+  [[nodiscard]] bool alive() const noexcept { return host_ != nullptr; }
+  [[nodiscard]] strategies::Step completed() const noexcept { return wants_step_; }  ///< or passed over
+  /// Whom it met in its latest collective, itself included; nobody yet: empty.
+  [[nodiscard]] const strategies::Group& group() const noexcept { return group_; }
   [[nodiscard]] bool at_rest() const noexcept { return !host_ || (host_->stopped() && host_->in_flight() == 0); }
   [[nodiscard]] WorkerAccount account() const;
 
@@ -67,6 +76,8 @@ class Worker final : public strategies::WorkerPort,
     strategies::DeadlineId id = 0;
     std::uint32_t life = 0;
   };
+  void make_host();
+  void end_life();
   void take_lease();
   void begin_step();
   void ask_for_leases();
@@ -86,11 +97,13 @@ class Worker final : public strategies::WorkerPort,
   bool lease_open_ = false;       // computed, and its update not yet finished
   bool wants_lease_ = false;
   bool dismissed_ = false;
+  Duration step_ends_{0};            // of the step under way
   std::int64_t idle_buffers_ = 0;    // of its loader: what it may ask leases for
   strategies::Step wants_step_ = 0;  // that Compute asked for
   strategies::Step next_step_ = 0;   // that the next lease is of
   Pool<Deadline> deadlines_;
   Postbox postbox_;
+  strategies::Group group_;
   WorkerAccount account_;
 };
 

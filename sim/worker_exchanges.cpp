@@ -1,4 +1,6 @@
 // A phantom worker's exchanges: with shards, in groups, and letters to peers.
+#include <algorithm>
+
 #include "sim/worker.hpp"
 
 namespace troupe::sim {
@@ -35,7 +37,7 @@ void Worker::answered(std::uint32_t index) {
   const auto& packet = world_.network[index];
   auto reply = packet.reply;
   reply.queued += packet.line;
-  const bool mine = packet.life == life_;
+  const bool mine = host_ && packet.life == life_;
   world_.network.release(index);
   if (mine) host_->replied(reply);
 }
@@ -53,6 +55,7 @@ void Worker::broadcast(strategies::Step step, const strategies::Broadcast& broad
 void Worker::collective(strategies::Step step, strategies::ExchangeId id, std::span<const strategies::WorkerId> group,
                         const CollectiveTask& task) {
   if (group.empty()) group = host_->membership().workers;
+  if (!std::equal(group.begin(), group.end(), group_.begin(), group_.end())) group_.assign(group.begin(), group.end());
   const auto& plan = world_.plan;
   Vector vector{.floats = world_.bucket_floats(task.bucket), .wire_bytes = plan.wire_bytes};
   if (world_.cluster.tensor_by_tensor) {
@@ -63,7 +66,9 @@ void Worker::collective(strategies::Step step, strategies::ExchangeId id, std::s
   world_.collectives.ask(self_, now(), step, id, group, task, vector);
 }
 
-void Worker::reduced(const Meeting& meeting, Duration waited) { host_->reduced(meeting.id, waited, meeting.last); }
+void Worker::reduced(const Meeting& meeting, Duration waited) {
+  if (host_) host_->reduced(meeting.id, waited, meeting.last);
+}
 
 // ---- letters
 
@@ -88,13 +93,13 @@ bool Worker::send(const strategies::SendPeer& message) {
 void Worker::letter(std::uint32_t index) {
   const auto& packet = world_.network[index];
   const auto mail = packet.mail;
-  const bool mine = packet.life == life_;
+  const bool mine = host_ && packet.life == life_;
   world_.network.release(index);
   if (!mine) {
     world_.lost_weight += mail.weight;
     return;
   }
-  const auto slot = postbox_.receive({mail.from, mail.from_life, mail.memory});
+  const auto slot = postbox_.receive({mail.from, mail.from_life, mail.memory, mail.weight});
   host_->peer_mail({.from = mail.from, .weight = mail.weight, .slot = slot});
 }
 

@@ -1,6 +1,7 @@
 #include "sim/world.hpp"
 
 #include "sim/coordinator.hpp"
+#include "sim/failures.hpp"
 #include "sim/server.hpp"
 #include "sim/worker.hpp"
 #include "transport/reduce.hpp"

@@ -10,6 +10,7 @@
 namespace troupe::sim {
 
 class Coordinator;
+class Failures;
 class Server;
 class Worker;
 
@@ -27,6 +28,7 @@ struct World {
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<std::unique_ptr<Server>> servers;
   std::unique_ptr<Coordinator> coordinator;
+  std::unique_ptr<Failures> failures;
   double lost_weight = 0;  ///< of mail to the dead
 
   /// Floats of the slice that `shards` are cut from.

@@ -13,7 +13,7 @@ namespace troupe::sim {
 
 struct Scenario {
   std::vector<std::string> settings;  // of the strategy: "strategy.name=easgd"
-  std::string cluster;                // a cluster file
+  std::string cluster{};              // a cluster file
   std::uint32_t workers = 2;
   std::uint32_t servers = 1;
   std::uint64_t seed = 1;

@@ -1,0 +1,149 @@
+#include "sim/failures.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/random.hpp"
+#include "sim/coordinator.hpp"
+#include "sim/server.hpp"
+#include "sim/worker.hpp"
+
+namespace troupe::sim {
+
+using strategies::ModelHome;
+using strategies::WorkerId;
+
+namespace {
+
+/// Apart from every worker's steps, which have (worker << 40) | step: ranks end at 65,535.
+constexpr std::uint64_t kDeaths = std::uint64_t{1} << 63;
+/// Of a death that the cluster file asks for; one by chance has the number of those before it, and holds while that is so.
+constexpr std::uint64_t kAsked = ~std::uint64_t{0};
+
+}  // namespace
+
+Failures::Failures(World& world) : world_(world), hosts_(world.cluster.hosts.size()) {
+  for (WorkerId worker = 0; worker < world.cluster.workers.size(); ++worker)
+    hosts_[world.cluster.workers[worker].host].workers.push_back(worker);
+}
+
+bool Failures::can_return() const noexcept {
+  const auto& needs = world_.plan.needs;
+  return world_.cluster.failures.rejoin.count() > 0 && needs.model == ModelHome::center && !needs.group;
+}
+
+void Failures::begin() {
+  for (const auto& loss : world_.cluster.failures.losses) {
+    ++planned_;
+    world_.queue.plan(loss.at, EventKind::host_dies, world_.cluster.workers[loss.worker].host, kAsked);
+  }
+  for (HostId host = 0; host < hosts_.size(); ++host)
+    if (!hosts_[host].workers.empty()) plan_next(host);
+}
+
+void Failures::plan_next(HostId host) {
+  const auto mean = world_.cluster.failures.mean_time;
+  if (mean.count() == 0) return;
+  core::Random random(world_.plan.seed, core::Purpose::schedule,
+                      kDeaths | std::uint64_t{host} << 32 | hosts_[host].deaths);
+  const double factor = -std::log(1 - random.uniform());
+  ++planned_;
+  world_.queue.plan(world_.queue.now() + Duration{std::llround(factor * static_cast<double>(mean.count()))},
+                    EventKind::host_dies, host, hosts_[host].deaths);
+}
+
+void Failures::host_dies(HostId host, std::uint64_t what) {
+  --planned_;
+  auto& state = hosts_[host];
+  if (state.dead || (what != kAsked && what != state.deaths)) return;
+  state.dead = true;
+  ++state.deaths;
+  for (const auto worker : state.workers) {
+    world_.workers[worker]->die();
+    ++lost_;
+  }
+  const auto now = world_.queue.now();
+  const auto& failures = world_.cluster.failures;
+  world_.queue.plan(now + failures.detection, EventKind::loss_noticed, host);
+  if (can_return())
+    world_.queue.plan(now + std::max(failures.rejoin, failures.detection), EventKind::host_returns, host);
+}
+
+void Failures::loss_noticed(HostId host) {
+  const auto& lost = hosts_[host].workers;
+  auto& members = world_.membership;
+  std::erase_if(members.workers, [&](WorkerId w) { return std::find(lost.begin(), lost.end(), w) != lost.end(); });
+  ++members.epoch;
+  for (const auto worker : lost) world_.coordinator->lost(worker);
+  tell_membership();
+  if (world_.plan.needs.group) begin_anew(lost);
+  world_.coordinator->serve_all();
+}
+
+void Failures::tell_membership() {
+  for (const auto& server : world_.servers) server->membership_changed();
+  for (const auto& worker : world_.workers)
+    if (worker->alive()) worker->membership_changed();
+}
+
+/// Who shares a collective with someone lost, or might: with servers (groups apart from each other) those of the same group, else all.
+void Failures::begin_anew(const std::vector<WorkerId>& lost) {
+  std::vector<WorkerId> anew;
+  for (const auto worker : world_.membership.workers) {
+    const auto& group = world_.workers[worker]->group();
+    const bool touched = std::any_of(lost.begin(), lost.end(),
+                                     [&](WorkerId w) { return std::binary_search(group.begin(), group.end(), w); });
+    if (!world_.plan.needs.servers || group.empty() || touched) anew.push_back(worker);
+  }
+  // Groups apart go on each from its own newest step; whoever has not met anyone yet is at its first.
+  while (!anew.empty()) {
+    const auto first = anew.front();
+    const auto group = world_.plan.needs.servers ? world_.workers[first]->group() : anew;
+    const auto end = std::stable_partition(anew.begin(), anew.end(), [&](WorkerId w) {
+      return w == first || std::binary_search(group.begin(), group.end(), w);
+    });
+    const std::span<const WorkerId> members(anew.begin(), end);
+    strategies::Step newest = 0;
+    for (const auto worker : members) newest = std::max(newest, world_.workers[worker]->completed());
+    world_.collectives.abandon(members);
+    for (const auto worker : members) world_.workers[worker]->begin_anew(newest);
+    anew.erase(anew.begin(), end);
+  }
+}
+
+void Failures::host_returns(HostId host) {
+  auto& state = hosts_[host];
+  state.dead = false;
+  for (const auto worker : state.workers) {
+    if (world_.plan.needs.in_step && world_.membership.size() > 0)
+      waiting_.push_back(worker);
+    else
+      rejoin(worker);
+  }
+  plan_next(host);
+}
+
+void Failures::epoch_begins() {
+  for (const auto worker : std::exchange(waiting_, {})) rejoin(worker);
+}
+
+void Failures::rejoin(WorkerId worker) {
+  if (world_.coordinator->dismissed() || world_.workers[worker]->alive()) return;
+  auto& members = world_.membership;
+  // In step: where the others are. On its own: with the least of them, so that nobody waits for it (SSP's minimum clock).
+  strategies::Step first = ~strategies::Step{0};
+  for (const auto other : members.workers) first = std::min(first, world_.workers[other]->completed());
+  if (members.workers.empty()) first = world_.workers[worker]->completed();
+  members.workers.insert(std::lower_bound(members.workers.begin(), members.workers.end(), worker), worker);
+  ++members.epoch;
+  ++returned_;
+  tell_membership();
+  world_.coordinator->joined(worker);
+  // The centre's parameters come over the network first.
+  const auto& cluster = world_.cluster;
+  const auto bytes = world_.plan.floats * world_.plan.wire_bytes;
+  const Duration carried{cluster.hosts[cluster.workers[worker].host].card.of(bytes)};
+  world_.workers[worker]->begin(first, cluster.network.latency + carried);
+}
+
+}  // namespace troupe::sim

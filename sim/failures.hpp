@@ -1,0 +1,51 @@
+/// Hosts that die and come back. A death takes the workers of the host; shards are not lost with it (a real run goes on from its last
+/// checkpoint then, which is not simulated). After the time of detection the company knows: leases return, servers and workers hear
+/// of the new membership, and whoever shares collectives with a lost member begins anew (GroupPort's contract): at the newest step
+/// that one of them completed, with that one's state; batches of older steps are given up. Where workers train on their own and the
+/// model is the centre, lost ones come back as new members with the centre's parameters; those that go in step at the next epoch.
+/// One thread.
+#pragma once
+
+#include <vector>
+
+#include "sim/world.hpp"
+
+namespace troupe::sim {
+
+class Failures {
+ public:
+  explicit Failures(World& world);
+
+  void begin();                                     ///< plans the deaths
+  void host_dies(HostId host, std::uint64_t what);  ///< event
+  void loss_noticed(HostId host);                   ///< event
+  void host_returns(HostId host);                   ///< event
+  /// An epoch begins: those that had to wait for it are back.
+  void epoch_begins();
+
+  [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }  ///< workers
+  [[nodiscard]] std::uint64_t returned() const noexcept { return returned_; }
+  /// Deaths that are planned: a company that waits for nothing else waits for ever.
+  [[nodiscard]] std::size_t planned() const noexcept { return planned_; }
+
+ private:
+  struct HostState {
+    std::vector<strategies::WorkerId> workers;
+    std::uint64_t deaths = 0;
+    bool dead = false;
+  };
+  void plan_next(HostId host);
+  void tell_membership();
+  void begin_anew(const std::vector<strategies::WorkerId>& lost);
+  void rejoin(strategies::WorkerId worker);
+  [[nodiscard]] bool can_return() const noexcept;
+
+  World& world_;
+  std::vector<HostState> hosts_;
+  std::vector<strategies::WorkerId> waiting_;  // for the next epoch
+  std::size_t planned_ = 0;
+  std::uint64_t lost_ = 0;
+  std::uint64_t returned_ = 0;
+};
+
+}  // namespace troupe::sim

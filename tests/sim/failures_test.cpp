@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include "tests/sim/companies.hpp"
+
+namespace troupe::sim {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string with(const std::string& faults) { return std::string(kUnevenCluster) + faults; }
+
+// Hosts die again and again; whoever may, comes back. Rates are such that some of every company are lost.
+TEST(Failures, EveryStrategyComesToItsEnd) {
+  std::uint64_t lost = 0, returned = 0;
+  for (const auto& variant : strategies::variants()) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+      SCOPED_TRACE(variant.text() + ", seed " + std::to_string(seed));
+      auto plan = plan_for(variant, 7, 3);
+      plan.seed = seed;
+      const auto outcome =
+          simulate(plan, with("[failures]\nmean_time_between_s = 0.7\ndetection_s = 0.02\nrejoin_s = 0.05\n"));
+      ASSERT_TRUE(outcome) << outcome.error().message;
+      EXPECT_EQ(outcome->epochs, 2U);
+      lost += outcome->lost;
+      returned += outcome->returned;
+      if (plan.needs.peers) {
+        EXPECT_NEAR(outcome->weight + outcome->lost_weight, 1, 1e-12);
+      }
+      if (plan.needs.model != strategies::ModelHome::center || plan.needs.group) {
+        EXPECT_EQ(outcome->returned, 0U);
+      }
+    }
+  }
+  EXPECT_GT(lost, 100U);
+  EXPECT_GT(returned, 50U);
+}
+
+// Two workers, 10 ms a step, nothing else takes time; EASGD's leases go to whoever asks. Worker 1 dies at 25 ms with its third lease;
+// at 30 ms that is known and goes back. Worker 0 computes 8 of 10: 0-80 ms, worker 1 two of them.
+TEST(Failures, ALostWorkersLeaseGoesToAnother) {
+  const auto outcome = outcome_of({.settings = {"strategy.name=easgd", "strategy.tau=1"},
+                                   .cluster = "[hosts.a]\ncount = 2\nstep_ms = 10\n[failures]\ndetection_s = 0.005\n"
+                                              "[loss.one]\nworker = 1\nat_s = 0.025\n",
+                                   .batches = 10});
+  EXPECT_EQ(outcome.lost, 1U);
+  EXPECT_EQ(outcome.returned, 0U);
+  EXPECT_EQ(outcome.workers[0].steps, 8U);
+  EXPECT_EQ(outcome.workers[1].steps, 2U);
+  EXPECT_EQ(outcome.workers[1].compute, milliseconds(25));
+  EXPECT_EQ(outcome.trained, milliseconds(80));
+}
+
+// The same, but its host is back after 20 ms: it computes from 45 ms on.
+TEST(Failures, AWorkerComesBackAsANewMember) {
+  const auto outcome = outcome_of({.settings = {"strategy.name=easgd", "strategy.tau=1"},
+                                   .cluster = "[hosts.a]\ncount = 2\nstep_ms = 10\n[failures]\ndetection_s = 0.005\n"
+                                              "rejoin_s = 0.02\n[loss.one]\nworker = 1\nat_s = 0.025\n",
+                                   .batches = 10});
+  EXPECT_EQ(outcome.returned, 1U);
+  EXPECT_EQ(outcome.workers[0].steps, 6U);
+  EXPECT_EQ(outcome.workers[1].steps, 4U);  // two before, and those that end at 55 and 65 ms
+  EXPECT_EQ(outcome.trained, milliseconds(65));
+}
+
+// BSP on three workers: worker 2 dies at 25 ms, in its third step; the others end theirs at 30 ms, take their leases of the fourth round,
+// wait until the loss is known at 60, and compute the third step again: 60-70. Four rounds of three take 12 of 15 samples (worker 2's
+// slices of the last two are left out), two rounds of two the others, the last of them around the epoch's end.
+TEST(Failures, SurvivorsOfBspGoOn) {
+  const auto outcome = outcome_of({.settings = {"strategy.name=bsp"},
+                                   .cluster = "[hosts.a]\ncount = 3\nstep_ms = 10\n[failures]\ndetection_s = 0.035\n"
+                                              "[loss.one]\nworker = 2\nat_s = 0.025\n",
+                                   .workers = 3,
+                                   .batches = 15});
+  EXPECT_EQ(outcome.workers[0].steps, 6U);
+  EXPECT_EQ(outcome.workers[1].steps, 6U);
+  EXPECT_EQ(outcome.workers[2].steps, 2U);
+  EXPECT_EQ(outcome.workers[0].samples, 6U);
+  EXPECT_EQ(outcome.trained, milliseconds(20 + 40 + 40));
+  EXPECT_EQ(outcome.workers[0].compute, milliseconds(70));  // one step twice
+  EXPECT_EQ(outcome.workers[2].compute, milliseconds(25));
+}
+
+TEST(Failures, WithoutAnyoneLeftThereIsAnError) {
+  const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10});
+  const auto outcome = simulate(plan,
+                                "[hosts.a]\ncount = 1\ndevices = 2\nstep_ms = 10\n"
+                                "[loss.one]\nworker = 1\nat_s = 0.025\n");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, core::Errc::peer_lost);
+  EXPECT_EQ(outcome.error().message.substr(0, 48), "all workers are lost after 2.025 virtual seconds");
+}
+
+TEST(Failures, NamesAWorkerThatIsNotThere) {
+  const auto outcome = simulate(plan_of({.settings = {"strategy.name=easgd"}}),
+                                "[hosts.a]\ncount = 2\nstep_ms = 10\n[loss.one]\nworker = 2\n");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().message, "cluster.toml:5: loss.one.worker = 2: there are 2 workers, from 0");
+}
+
+}  // namespace
+}  // namespace troupe::sim
