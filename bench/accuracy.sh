@@ -10,7 +10,7 @@ troupe=${TROUPE:-build/bin/troupe}
 data=$1
 shift
 configs=("$@")
-[[ ${#configs[@]} -gt 0 ]] || configs=(mnist-bsp mnist-easgd mnist-eamsgd mnist-sync_easgd mnist-downpour mnist-ssp mnist-mlp)
+[[ ${#configs[@]} -gt 0 ]] || configs=(mnist-bsp mnist-easgd mnist-eamsgd mnist-sync_easgd mnist-downpour mnist-ssp mnist-local_sgd mnist-diloco mnist-mixed mnist-gossip mnist-pairs mnist-mlp)
 runs=$(mktemp -d)
 trap 'rm -rf "$runs"' EXIT
 

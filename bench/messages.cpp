@@ -106,7 +106,7 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
       [self, clock, ask](const ShardAnswer&) {
         if (--self->state.left > 0) return ask();
         const auto took = clock->now() - self->state.began;
-        self->state.done->deliver(SnapshotTaken{0, static_cast<std::uint64_t>(took.count()), 0});
+        self->state.done->deliver(SnapshotTaken{.hash = static_cast<std::uint64_t>(took.count())});
       },
       [](const CollectiveOffer&, const Lent&) {},
       [](const CollectiveDone&) {},
@@ -119,6 +119,12 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
         const auto promise = *self->state.done;
         ask();
         return promise;
+      },
+      [](const PeerLetter&, const Lent&) {},
+      [](const PeerCredit&) {},
+      [](const SettleOrder&) { return Settled{}; },
+      [](const StateOrder&) -> caf::result<MemberState, Letters> {
+        return {MemberState{}, Letters{}};
       },
       [](const DeadlineReached&) {},
       [](const Dismissal&) { return Dismissed{}; },
@@ -144,13 +150,14 @@ void measure(const char* placement, int other_core, int rounds, int trips) {
   SystemConfig system_config;
   pin(other_core);
   caf::actor_system system(system_config);  // the pool's threads stay there
-  ServerSetup setup{.self = 0,
-                    .workers = 1,
-                    .strategy = strategy,
-                    .kernels = &core::host_kernels(),
-                    .center = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory, 16))),
-                    .states = {},
-                    .clock = &clock};
+  ServerSetup setup{
+      .self = 0,
+      .workers = 1,
+      .strategy = strategy,
+      .kernels = &core::host_kernels(),
+      .memory = std::make_shared<ShardMemory>(core::host_kernels(), std::move(*core::Buffer::allocate(memory, 16)),
+                                              std::vector<core::Buffer>{}),
+      .clock = &clock};
   Company company;
   company.servers.push_back(system.spawn(server, std::move(setup)));
   pin(0);
