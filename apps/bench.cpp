@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <memory>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +11,7 @@
 #include "apps/command.hpp"
 #include "apps/output.hpp"
 #include "cpu/step_bench.hpp"
+#include "nn/file_system.hpp"
 #include "nn/models.hpp"
 
 namespace troupe::apps {
@@ -20,8 +24,21 @@ struct Arguments {
   std::string device = "cpu";
   int threads = 1;
   double seconds = 1;
+  std::string profile;
   bool json = false;
 };
+
+/// Step times for a cluster file of `troupe simulate`: docs/formats/step-profile.md.
+core::Result<void> write_profile(const Arguments& arguments, const cpu::StepBench& bench) {
+  const nlohmann::ordered_json json{{"model", arguments.model},         {"batch", arguments.batch},
+                                    {"precision", arguments.precision}, {"device", arguments.device},
+                                    {"threads", arguments.threads},     {"steps_ms", bench.steps_ms}};
+  const auto text = json.dump() + "\n";
+  const std::filesystem::path path(arguments.profile);
+  const auto directory = path.has_parent_path() ? path.parent_path().string() : ".";
+  const std::array parts{std::as_bytes(std::span(text))};
+  return nn::replace_file(nn::system_files(), directory, path.filename().string(), parts);
+}
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
@@ -43,6 +60,8 @@ core::Result<void> run_step(const Arguments& arguments) {
   if (!graph) return tl::unexpected(graph.error());
   const auto bench = cpu::run_step_bench(*graph, arguments.batch, arguments.threads, arguments.seconds);
   if (!bench) return tl::unexpected(bench.error());
+  if (!arguments.profile.empty())
+    if (auto written = write_profile(arguments, *bench); !written) return written;
   if (arguments.json) {
     const nlohmann::ordered_json json{
         {"images_per_s", bench->images_per_s}, {"ms_per_step", bench->ms_per_step}, {"gflops", bench->gflops}};
@@ -69,6 +88,8 @@ Action declare_step(CLI::App& app) {
   app.add_option("--seconds", a->seconds, "length of a window; the best of three counts")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
+  app.add_option("--profile", a->profile, "write the time of every step of that window, for `troupe simulate`")
+      ->type_name("FILE");
   app.add_flag("--json", a->json, "one line of JSON");
   return [a] { return run_step(*a); };
 }
@@ -85,7 +106,7 @@ Command bench() {
       .declare = nullptr,
       .subcommands = {{.name = "step",
                        .summary = "training throughput of one replica on one batch: forward, loss, backward, momentum",
-                       .examples = "  troupe bench step --model lenet --batch 64 --threads 1\n"
+                       .examples = "  troupe bench step --model lenet --batch 64 --threads 1 --profile lenet-64.json\n"
                                    "  troupe bench step --model mlp --batch 64 --json\n",
                        .declare = declare_step},
                       bench_exchange()}};

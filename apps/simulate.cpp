@@ -16,6 +16,7 @@ struct Arguments {
   std::vector<std::string> overrides;
   std::vector<std::string> cluster_overrides;
   std::string model;
+  std::string from;
   std::int64_t workers = 0;
   std::int64_t steps = 0;
   std::int64_t seed = -1;
@@ -39,6 +40,7 @@ core::Result<void> run_simulate(const Arguments& arguments) {
   const auto forecast = sim::forecast({.settings = std::move(*settings),
                                        .cluster = std::move(*cluster),
                                        .model = arguments.model,
+                                       .from = arguments.from,
                                        .steps = arguments.steps});
   if (!forecast) return tl::unexpected(forecast.error());
   return print(arguments.json ? to_json(*forecast) + "\n" : to_text(*forecast));
@@ -58,6 +60,8 @@ Action declare(CLI::App& app) {
       ->check(CLI::Range(1, 1'000'000'000));
   app.add_option("--model", a->model, "a [models.NAME] of the cluster file, in place of the configuration's model")
       ->type_name("NAME");
+  app.add_option("--from", a->from, "step times of a recorded run, in place of the cluster file's")
+      ->type_name("RUN_DIR");
   app.add_flag("--json", a->json, "one line of JSON: a run's summary, in virtual seconds");
   return [a] { return run_simulate(*a); };
 }
@@ -65,17 +69,20 @@ Action declare(CLI::App& app) {
 }  // namespace
 
 Command simulate() {
-  return {.name = "simulate",
-          .summary = "forecast a run in virtual time, on machines that a file describes",
-          .examples =
-              "  troupe simulate configs/mnist-easgd.toml --cluster configs/clusters/lan.toml --workers 64\n"
-              "  troupe simulate configs/mnist-bsp.toml --cluster configs/clusters/lan.toml --steps 100 --json\n",
-          .declare = declare,
-          .appendix = [] {
-            return "Keys of a cluster file and what they are when it does not set them. Each can be set with "
-                   "--cluster-set SECTION.KEY=VALUE.\n\n" +
-                   sim::cluster_help();
-          }};
+  return {
+      .name = "simulate",
+      .summary = "forecast a run in virtual time, on machines that a file describes",
+      .examples =
+          "  troupe simulate configs/mnist-easgd.toml --cluster configs/clusters/lan.toml --workers 64\n"
+          "  troupe simulate configs/mnist-bsp.toml --cluster configs/clusters/lan.toml --steps 100 --json\n"
+          "  troupe simulate runs/20260102-030405-mnist-easgd/config.toml --from runs/20260102-030405-mnist-easgd \\\n"
+          "      --cluster configs/clusters/lan.toml --workers 16\n",
+      .declare = declare,
+      .appendix = [] {
+        return "Keys of a cluster file and what they are when it does not set them. Each can be set with "
+               "--cluster-set SECTION.KEY=VALUE.\n\n" +
+               sim::cluster_help();
+      }};
 }
 
 }  // namespace troupe::apps

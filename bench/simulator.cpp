@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   plan.floats = 431'080;
   const auto file = sim::parse_cluster(kCluster, "bench");
   if (!file) return fail(file.error().message);
-  const auto cluster = sim::place(*file, plan.workers, plan.servers);
+  const auto cluster = sim::place(*file, {.workers = plan.workers, .servers = plan.servers});
   if (!cluster) return fail(cluster.error().message);
   auto book = data::LeaseBook::create(plan.leases);
   if (!book) return fail(book.error().message);

@@ -1,7 +1,7 @@
 #include "cpu/step_bench.hpp"
 
-#include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "core/random.hpp"
 #include "cpu/backend.hpp"
@@ -49,19 +49,24 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batc
   for (int i = 0; i < kWarmUpSteps; ++i)
     if (auto done = step(); !done) return tl::unexpected(std::move(done.error()));
   double best = 0;  // steps per second
+  std::vector<double> steps_ms, window_ms;
   for (int window = 0; window < kWindows; ++window) {
     const auto start = Clock::now();
     double elapsed = 0;
-    std::int64_t steps = 0;
+    window_ms.clear();
     do {
       if (auto done = step(); !done) return tl::unexpected(std::move(done.error()));
-      ++steps;
-      elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+      const double now = std::chrono::duration<double>(Clock::now() - start).count();
+      window_ms.push_back(std::round(1e9 * (now - elapsed)) / 1e6);  // whole nanoseconds
+      elapsed = now;
     } while (elapsed < seconds);
-    best = std::max(best, static_cast<double>(steps) / elapsed);
+    if (const double rate = static_cast<double>(window_ms.size()) / elapsed; rate > best) {
+      best = rate;
+      steps_ms = window_ms;
+    }
   }
   const auto samples = static_cast<double>(batch);
-  return StepBench{best * samples, 1e3 / best, best * samples * graph.training_flops() / 1e9};
+  return StepBench{best * samples, 1e3 / best, best * samples * graph.training_flops() / 1e9, std::move(steps_ms)};
 }
 
 }  // namespace troupe::cpu

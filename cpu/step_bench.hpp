@@ -9,7 +9,8 @@ namespace troupe::cpu {
 struct StepBench {
   double images_per_s = 0;
   double ms_per_step = 0;
-  double gflops = 0;  // arithmetic of the model (Graph::training_flops) per second, padding not counted
+  double gflops = 0;             // arithmetic of the model (Graph::training_flops) per second, padding not counted
+  std::vector<double> steps_ms;  // of the window that counts, step by step
 };
 
 /// The best of three windows of `seconds` each, on the calling thread with `threads` OpenMP threads. Errc as compile and step.

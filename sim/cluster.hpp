@@ -35,7 +35,7 @@ struct HostKind {
   std::string name;
   std::uint32_t count = 0;
   std::uint32_t devices = 0;       ///< workers that fit on one host
-  std::vector<StepTimes> steps{};  ///< of device k of the kind's hosts: k mod size
+  std::vector<StepTimes> steps{};  ///< worker w's: w mod size
   double slowdown = 1;
   PerByte memory{};  ///< kernels on a worker's own vectors
   PerByte device{};  ///< link of one device to the others of its host, each way; 0: over the host's memory
@@ -50,7 +50,6 @@ struct Host {
 struct Place {
   HostId host = 0;
   std::uint32_t kind = 0;
-  std::uint32_t device = 0;  ///< among the kind's, from 0
 };
 
 struct NetworkSpeed {

@@ -90,6 +90,7 @@ void Failures::tell_membership() {
 void Failures::begin_anew(const std::vector<WorkerId>& lost) {
   std::vector<WorkerId> anew;
   for (const auto worker : world_.membership.workers) {
+    if (!world_.workers[worker]->alive()) continue;  // lost too, and not noticed yet
     const auto& group = world_.workers[worker]->group();
     const bool touched = std::any_of(lost.begin(), lost.end(),
                                      [&](WorkerId w) { return std::binary_search(group.begin(), group.end(), w); });

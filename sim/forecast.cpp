@@ -1,12 +1,10 @@
 #include "sim/forecast.hpp"
 
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "experiment/blueprint.hpp"
-#include "experiment/progress_book.hpp"
 #include "sim/cluster_tables.hpp"
+#include "sim/recorded.hpp"
 #include "sim/simulation.hpp"
 
 namespace troupe::sim {
@@ -81,6 +79,27 @@ core::Result<Plan> plan_of(const ForecastRequest& request, const Size& size) {
   return plan;
 }
 
+/// Places, with the step times of a recorded run where one is given.
+core::Result<Cluster> place_all(const ForecastRequest& request, const Plan& plan, const Size& size) {
+  Placing placing{.workers = plan.workers,
+                  .servers = plan.servers,
+                  .model = request.model.empty() ? size.name : std::string{},
+                  .batches = plan.leases.batches,
+                  .image_ms = size.image_ms};
+  if (request.from.empty()) return place(request.cluster, placing);
+  const auto run = load_recorded(request.from);
+  if (!run) return tl::unexpected(run.error());
+  if (run->model != size.name || run->batches != request.settings.data.batch)
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: this run was {} with data.batch = {}, and the forecast is of {} with {}: step times "
+                    "are those of a model and a batch",
+                    request.from, run->model, fmt::join(run->batches, ", "), size.name,
+                    fmt::join(request.settings.data.batch, ", ")));
+  for (const auto& steps_ms : run->steps_ms) placing.recorded.push_back(measured(steps_ms));
+  return place(request.cluster, placing);
+}
+
 }  // namespace
 
 core::Result<Forecast> forecast(const ForecastRequest& request) {
@@ -88,7 +107,7 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
   if (!size) return tl::unexpected(size.error());
   const auto plan = plan_of(request, *size);
   if (!plan) return tl::unexpected(plan.error());
-  const auto cluster = place(request.cluster, plan->workers, plan->servers, size->image_ms);
+  const auto cluster = place_all(request, *plan, *size);
   if (!cluster) return tl::unexpected(cluster.error());
   auto book = data::LeaseBook::create(plan->leases);
   if (!book) return tl::unexpected(std::move(book.error()));

@@ -15,7 +15,8 @@ namespace troupe::sim {
 struct ForecastRequest {
   experiment::Settings settings;  ///< resolved for Use::forecast
   ClusterFile cluster;
-  std::string model;  ///< a [models.NAME] of the cluster file in place of the configuration's model; empty: that one
+  std::string model;   ///< a [models.NAME] of the cluster file in place of the configuration's model; empty: that one
+  std::string from{};  ///< directory of a recorded run, whose step times take the place of the hosts'; empty: theirs
   std::int64_t steps = 0;  ///< per worker, in one epoch of its own; 0: the configuration's epochs
 };
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/recorded.hpp"
+
 namespace troupe::sim {
 namespace {
 
@@ -11,12 +13,36 @@ Duration microseconds(double us) { return std::chrono::round<Duration>(std::chro
 
 Duration seconds(double s) { return std::chrono::round<Duration>(std::chrono::duration<double>(s)); }
 
-StepTimes step_times(const HostsConfig& config, double image_ms) {
-  if (image_ms > 0) return {.mean_ns = 1e6 * image_ms, .per_image = true, .sigma = config.step_sigma};
-  if (config.image_ms > 0) return {.mean_ns = 1e6 * config.image_ms, .per_image = true, .sigma = config.step_sigma};
-  StepTimes times{.mean_ns = 1e6 * config.step_ms, .sigma = config.step_sigma};
-  for (const double ms : config.steps_ms) times.measured_ns.push_back(1e6 * ms);
-  return times;
+StepTimes per_image(double ms, double sigma) { return {.mean_ns = 1e6 * ms, .per_image = true, .sigma = sigma}; }
+
+core::Result<StepTimes> profiled(const ClusterFile& file, const ClusterFile::Named<HostsConfig>& hosts,
+                                 const Placing& placing) {
+  auto profile = load_profile(hosts.config.profile);
+  const auto key = fmt::format("hosts.{}.profile", hosts.name);
+  if (!profile)
+    return core::fail(profile.error().code, fmt::format("{}: {}: {}", file.where(key), key, profile.error().message));
+  const bool other_model = !placing.model.empty() && profile->model != placing.model;
+  const auto other_batch = std::find_if(placing.batches.begin(), placing.batches.end(),
+                                        [&](std::int64_t batch) { return batch != profile->batch; });
+  if (other_model || other_batch != placing.batches.end())
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: {} is of {} with batch {}, and this run has {} with batch {}: measure that with "
+                                  "`troupe bench step --profile FILE`",
+                                  file.where(key), hosts.config.profile, profile->model, profile->batch, placing.model,
+                                  other_batch != placing.batches.end() ? *other_batch : profile->batch));
+  return measured(profile->steps_ms);
+}
+
+core::Result<std::vector<StepTimes>> step_times(const ClusterFile& file, const ClusterFile::Named<HostsConfig>& hosts,
+                                                const Placing& placing) {
+  const auto& config = hosts.config;
+  if (!placing.recorded.empty()) return placing.recorded;
+  if (placing.image_ms > 0) return std::vector{per_image(placing.image_ms, config.step_sigma)};
+  if (config.image_ms > 0) return std::vector{per_image(config.image_ms, config.step_sigma)};
+  if (!config.steps_ms.empty()) return std::vector{measured(config.steps_ms)};
+  if (config.profile.empty())
+    return std::vector{StepTimes{.mean_ns = 1e6 * config.step_ms, .sigma = config.step_sigma}};
+  return profiled(file, hosts, placing).map([](StepTimes&& times) { return std::vector{std::move(times)}; });
 }
 
 /// An algorithm's own speed where it has one.
@@ -33,12 +59,12 @@ core::Result<void> place_workers(const ClusterFile& file, std::uint32_t workers,
   for (std::uint32_t k = 0; k < cluster.kinds.size(); ++k) {
     const auto& kind = cluster.kinds[k];
     const bool serves = file.servers.placement == "dedicated" && kind.name == file.servers.hosts;
-    std::uint32_t device = 0;
+    const auto before = cluster.workers.size();
     for (std::uint32_t h = 0; h < kind.count; ++h, ++host) {
       for (std::uint32_t d = 0; d < kind.devices && !serves && cluster.workers.size() < workers; ++d)
-        cluster.workers.push_back({.host = host, .kind = k, .device = device++});
+        cluster.workers.push_back({.host = host, .kind = k});
     }
-    if (device > 0 && kind.steps.front().expected_ns() <= 0)
+    if (cluster.workers.size() > before && kind.steps.front().expected_ns() <= 0)
       return core::fail(core::Errc::config,
                         fmt::format("{}: [hosts.{}] says nothing of the time that a step takes: set step_ms, image_ms, "
                                     "steps_ms or profile",
@@ -96,16 +122,19 @@ core::Result<void> place_faults(const ClusterFile& file, std::uint32_t workers, 
 
 }  // namespace
 
-core::Result<Cluster> place(const ClusterFile& file, std::uint32_t workers, std::uint32_t servers, double image_ms) {
+core::Result<Cluster> place(const ClusterFile& file, const Placing& placing) {
   Cluster cluster;
   const auto& network = file.network;
-  for (const auto& [name, config] : file.hosts) {
+  for (const auto& hosts : file.hosts) {
+    const auto& [name, config] = hosts;
+    auto steps = step_times(file, hosts, placing);
+    if (!steps) return tl::unexpected(std::move(steps.error()));
     const auto card = gbit_per_s(config.gbit_per_s > 0 ? config.gbit_per_s : network.gbit_per_s);
     const auto kind = static_cast<std::uint32_t>(cluster.kinds.size());
     cluster.kinds.push_back({.name = name,
                              .count = static_cast<std::uint32_t>(config.count),
                              .devices = static_cast<std::uint32_t>(config.devices),
-                             .steps = {step_times(config, image_ms)},
+                             .steps = std::move(*steps),
                              .slowdown = config.slowdown,
                              .memory = gb_per_s(config.memory_gb_per_s),
                              .device = gb_per_s(config.device_gb_per_s)});
@@ -122,9 +151,12 @@ core::Result<Cluster> place(const ClusterFile& file, std::uint32_t workers, std:
   cluster.tensor_by_tensor = file.collectives.tensor_by_tensor;
   cluster.buckets = static_cast<int>(file.steps.buckets);
   cluster.backward = file.steps.backward;
-  if (auto placed = place_workers(file, workers, cluster); !placed) return tl::unexpected(std::move(placed.error()));
-  if (auto placed = place_servers(file, servers, cluster); !placed) return tl::unexpected(std::move(placed.error()));
-  if (auto placed = place_faults(file, workers, cluster); !placed) return tl::unexpected(std::move(placed.error()));
+  if (auto placed = place_workers(file, placing.workers, cluster); !placed)
+    return tl::unexpected(std::move(placed.error()));
+  if (auto placed = place_servers(file, placing.servers, cluster); !placed)
+    return tl::unexpected(std::move(placed.error()));
+  if (auto placed = place_faults(file, placing.workers, cluster); !placed)
+    return tl::unexpected(std::move(placed.error()));
   return cluster;
 }
 

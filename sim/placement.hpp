@@ -5,10 +5,20 @@
 
 namespace troupe::sim {
 
+/// Who is to have a place, and how long their steps take where the file does not say it.
+struct Placing {
+  std::uint32_t workers = 1;
+  std::uint32_t servers = 0;
+  std::string model{};                  ///< that profiles must be of; empty: any
+  std::vector<std::int64_t> batches{};  ///< per worker, that profiles must be of; none: any
+  double image_ms = 0;                  ///< > 0: takes the place of the hosts' step times
+  std::vector<StepTimes> recorded{};    ///< not empty: so do these; worker w has that of w mod size
+};
+
 /// Workers fill hosts one after the other, in the order of the file. Colocated shards sit on the workers' hosts in turn, dedicated
-/// ones on the hosts of [servers] hosts, where no worker is then. `image_ms` > 0 takes the place of the hosts' step times.
-/// Errc::config: more workers than devices, hosts without step times, no hosts for dedicated servers. Errc::io, data: a profile.
-[[nodiscard]] core::Result<Cluster> place(const ClusterFile& file, std::uint32_t workers, std::uint32_t servers,
-                                          double image_ms = 0);
+/// ones on the hosts of [servers] hosts, where no worker is then.
+/// Errc::config: more workers than devices, hosts without step times, a profile that is none or of something else, no hosts for
+/// dedicated servers, faults of workers that are not there.
+[[nodiscard]] core::Result<Cluster> place(const ClusterFile& file, const Placing& placing);
 
 }  // namespace troupe::sim

@@ -7,9 +7,9 @@
 
 namespace troupe::sim {
 
-const StepTimes& StepClock::times(const Place& place) const {
-  const auto& steps = cluster_.kinds[place.kind].steps;
-  return steps[place.device % steps.size()];
+const StepTimes& StepClock::times(strategies::WorkerId worker) const {
+  const auto& steps = cluster_.kinds[cluster_.workers[worker].kind].steps;
+  return steps[worker % steps.size()];
 }
 
 double StepClock::images(strategies::WorkerId worker, const StepTimes& times) const {
@@ -33,7 +33,7 @@ double StepClock::spell(strategies::WorkerId worker, Duration now) const {
 }
 
 Duration StepClock::time(strategies::WorkerId worker, strategies::Step step, Duration now) const {
-  const auto& times = this->times(cluster_.workers[worker]);
+  const auto& times = this->times(worker);
   const auto& stragglers = cluster_.stragglers;
   double ns = times.mean_ns;
   double factor = spell(worker, now);
@@ -50,7 +50,7 @@ Duration StepClock::time(strategies::WorkerId worker, strategies::Step step, Dur
 }
 
 double StepClock::expected_s(strategies::WorkerId worker) const {
-  const auto& times = this->times(cluster_.workers[worker]);
+  const auto& times = this->times(worker);
   return 1e-9 * slowed(worker, times.expected_ns() * images(worker, times));
 }
 

@@ -18,7 +18,7 @@ class StepClock {
   [[nodiscard]] double expected_s(strategies::WorkerId worker) const;
 
  private:
-  [[nodiscard]] const StepTimes& times(const Place& place) const;
+  [[nodiscard]] const StepTimes& times(strategies::WorkerId worker) const;
   [[nodiscard]] double images(strategies::WorkerId worker, const StepTimes& times) const;
   [[nodiscard]] double spell(strategies::WorkerId worker, Duration now) const;
   [[nodiscard]] double slowed(strategies::WorkerId worker, double ns) const;

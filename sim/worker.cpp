@@ -1,6 +1,7 @@
 #include "sim/worker.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/coordinator.hpp"
 #include "sim/kernel_costs.hpp"
@@ -61,7 +62,7 @@ void Worker::end_life() {
   if (host_->computing() && !wants_lease_) account_.compute -= step_ends_ - world_.queue.now();
   account_.totals.add(host_->totals());
   if (world_.plan.needs.peers) {
-    world_.lost_weight += host_->half().weight();
+    world_.lost_weight += host_->half().weight() + std::exchange(skipped_weight_, 0);
     for (const auto& letter : postbox_.inbox()) world_.lost_weight += letter ? letter->weight : 0;
   }
   ++life_;
@@ -149,6 +150,7 @@ void Worker::step_ended(std::uint64_t life) {
   lease_open_ = true;
   ++idle_buffers_;
   ask_for_leases();
+  skipped_weight_ = 0;
   const auto& plan = world_.plan;
   host_->step_done(lease_.epoch_position, nn::optimizer_step(plan.train, lease_.epoch_position, plan.leases.epochs,
                                                              static_cast<int>(plan.workers)));
@@ -162,6 +164,7 @@ void Worker::dismiss() {
 void Worker::stop(std::uint64_t life) {
   if (life != life_ || !wants_lease_) return;
   wants_lease_ = false;
+  skipped_weight_ = 0;
   host_->stop();
 }
 

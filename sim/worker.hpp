@@ -103,6 +103,8 @@ class Worker final : public strategies::WorkerPort,
   strategies::Step next_step_ = 0;   // that the next lease is of
   Pool<Deadline> deadlines_;
   Postbox postbox_;
+  double skipped_weight_ =
+      0;  // of letters that were not sent: its half will hear of them when the step under way has ended
   strategies::Group group_;
   WorkerAccount account_;
 };

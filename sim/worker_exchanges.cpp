@@ -74,9 +74,10 @@ void Worker::reduced(const Meeting& meeting, Duration waited) {
 
 bool Worker::send(const strategies::SendPeer& message) {
   auto& peer = *world_.workers[message.to];
-  if (!postbox_.take_credit(message.to)) return false;
-  if (!peer.postbox_.expect()) {
-    postbox_.credit_returned(message.to);
+  const bool credit = postbox_.take_credit(message.to);
+  if (!credit || !peer.postbox_.expect()) {
+    if (credit) postbox_.credit_returned(message.to);
+    skipped_weight_ += message.weight;
     return false;
   }
   const auto bytes = world_.plan.floats * world_.plan.wire_bytes;

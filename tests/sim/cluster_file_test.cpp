@@ -17,7 +17,7 @@ std::string error_of(const std::string& text) {
 std::string placing_error(const std::string& text, std::uint32_t workers, std::uint32_t servers) {
   const auto file = parse_cluster(text, "c.toml");
   if (!file) return file.error().message;
-  const auto cluster = place(*file, workers, servers);
+  const auto cluster = place(*file, {.workers = workers, .servers = servers});
   if (cluster) return "good";
   EXPECT_EQ(cluster.error().code, core::Errc::config);
   return cluster.error().message;
@@ -64,7 +64,7 @@ TEST(ClusterFile, AnAlgorithmsOwnSpeedWinsOverThatOfAll) {
       "[hosts.a]\nstep_ms = 1\n[collectives]\nsum_gb_per_s = 4\n[collectives.ar]\ngb_per_s = 1\nsum_gb_per_s = 0\n",
       "c");
   ASSERT_TRUE(file);
-  const auto cluster = place(*file, 1, 0);
+  const auto cluster = place(*file, {});
   ASSERT_TRUE(cluster);
   const auto& ring = cluster->collectives[static_cast<std::size_t>(Algorithm::ring)];
   EXPECT_EQ(ring.sum.ns, 0.25);
@@ -78,7 +78,7 @@ constexpr const char* kTwoKinds =
     "[hosts.big]\ncount = 2\ndevices = 4\nstep_ms = 1\n[hosts.small]\ncount = 3\nstep_ms = 2\n";
 
 TEST(Placement, FillsHostsInTheOrderOfTheFile) {
-  const auto cluster = place(parse_cluster(kTwoKinds, "c").value(), 10, 3);
+  const auto cluster = place(parse_cluster(kTwoKinds, "c").value(), {.workers = 10, .servers = 3});
   ASSERT_TRUE(cluster);
   std::vector<HostId> hosts;
   for (const auto& worker : cluster->workers) hosts.push_back(worker.host);
@@ -88,7 +88,7 @@ TEST(Placement, FillsHostsInTheOrderOfTheFile) {
 
 TEST(Placement, DedicatedServersHaveTheirHostsToThemselves) {
   const auto text = std::string("[servers]\nplacement = \"dedicated\"\nhosts = \"big\"\n") + kTwoKinds;
-  const auto cluster = place(parse_cluster(text, "c").value(), 3, 3);
+  const auto cluster = place(parse_cluster(text, "c").value(), {.workers = 3, .servers = 3});
   ASSERT_TRUE(cluster);
   EXPECT_EQ(cluster->workers[0].host, 2U);
   EXPECT_EQ(cluster->servers, (std::vector<HostId>{0, 1, 0}));

@@ -13,12 +13,12 @@ std::string with(const std::string& faults) { return std::string(kUnevenCluster)
 TEST(Failures, EveryStrategyComesToItsEnd) {
   std::uint64_t lost = 0, returned = 0;
   for (const auto& variant : strategies::variants()) {
-    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
       SCOPED_TRACE(variant.text() + ", seed " + std::to_string(seed));
       auto plan = plan_for(variant, 7, 3);
       plan.seed = seed;
       const auto outcome =
-          simulate(plan, with("[failures]\nmean_time_between_s = 0.7\ndetection_s = 0.02\nrejoin_s = 0.05\n"));
+          simulate(plan, with("[failures]\nmean_time_between_s = 0.6\ndetection_s = 0.1\nrejoin_s = 0.15\n"));
       ASSERT_TRUE(outcome) << outcome.error().message;
       EXPECT_EQ(outcome->epochs, 2U);
       lost += outcome->lost;

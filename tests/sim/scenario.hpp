@@ -50,7 +50,7 @@ inline Plan plan_of(const Scenario& scenario) {
 inline core::Result<Outcome> simulate(const Plan& plan, const std::string& cluster_text) {
   const auto file = parse_cluster(cluster_text, "cluster.toml");
   if (!file) return tl::unexpected(file.error());
-  const auto cluster = place(*file, plan.workers, plan.servers);
+  const auto cluster = place(*file, {.workers = plan.workers, .servers = plan.servers});
   if (!cluster) return tl::unexpected(cluster.error());
   auto book = data::LeaseBook::create(plan.leases);
   if (!book) return tl::unexpected(book.error());

@@ -1,0 +1,129 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/program.hpp"
+
+namespace troupe::apps {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kConfig = R"([run]
+epochs = 2
+[model]
+name = "mlp"
+widths = [10]
+[data]
+name = "glyphs"
+batch = 50
+train_samples = 1000
+[strategy]
+name = "easgd"
+tau = 2
+[cluster]
+workers = 4
+)";
+constexpr const char* kCluster =
+    "[hosts.node]\ncount = 8\nstep_ms = 10\n[network]\nlatency_us = 100\ngbit_per_s = 1\n"
+    "[models.big]\nparameters = 1000000\nimage_ms = 2\n";
+
+class Simulate : public ::testing::Test {
+ protected:
+  [[nodiscard]] Outcome run(std::vector<std::string> more) const {
+    std::vector<std::string> arguments{"simulate", config_, "--cluster", cluster_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return troupe(arguments);
+  }
+  TemporaryDirectory folder_;
+  std::string config_ = folder_.write("a.toml", kConfig);
+  std::string cluster_ = folder_.write("c.toml", kCluster);
+};
+
+// 784·10 + 10 + 10·10 + 10 parameters; 20 leases of 50 samples an epoch, an exchange after every second one of a worker.
+TEST_F(Simulate, PrintsARunsSummaryInVirtualSeconds) {
+  const auto outcome = run({"--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1);
+  const auto j = json::parse(outcome.out);
+  EXPECT_EQ(j["strategy"], "easgd");
+  EXPECT_EQ(j["model"], "mlp");
+  EXPECT_EQ(j["steps"], 40);
+  EXPECT_EQ(j["samples"], 2000);
+  EXPECT_EQ(j["epochs"], 2);
+  EXPECT_TRUE(j["test"]["accuracy"].is_null());
+  EXPECT_EQ(j["exchange"]["bytes"], j["exchange"]["count"].get<int>() * 8 * 7960);
+  EXPECT_DOUBLE_EQ(j["simulated"]["alone_images_per_s"], 5000);
+  EXPECT_DOUBLE_EQ(j["simulated"]["ideal_images_per_s"], 20'000);
+  EXPECT_NEAR(j["simulated"]["efficiency"].get<double>(), j["train"]["images_per_s"].get<double>() / 20'000, 1e-12);
+  EXPECT_NEAR(j["simulated"]["train_s"].get<double>(), 2000 / j["train"]["images_per_s"].get<double>(), 1e-12);
+  EXPECT_EQ(j["per_worker"].size(), 4U);
+}
+
+TEST_F(Simulate, IsTheSameByteForByte) {
+  const std::vector<std::string> noisy{"--json", "--cluster-set", "hosts.node.step_sigma=0.3"};
+  const auto once = run(noisy), again = run(noisy);
+  ASSERT_EQ(once.code, 0) << once.err;
+  EXPECT_EQ(once.out, again.out);
+  auto other = noisy;
+  other.insert(other.end(), {"--seed", "2"});
+  EXPECT_NE(run(other).out, once.out);
+}
+
+TEST_F(Simulate, TakesAModelOfTheClusterFileAndAnotherLength) {
+  const auto outcome = run({"--json", "--model", "big", "--steps", "6", "--workers", "8"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto j = json::parse(outcome.out);
+  EXPECT_EQ(j["model"], "big");
+  EXPECT_EQ(j["steps"], 48);
+  EXPECT_EQ(j["exchange"]["bytes"], j["exchange"]["count"].get<int>() * 8'000'000);
+  EXPECT_DOUBLE_EQ(j["simulated"]["alone_images_per_s"], 500);
+}
+
+TEST_F(Simulate, KnowsAlgorithmsWiresAndDevicesThatThisBuildCannotTrainWith) {
+  const auto outcome = run({"--set", "strategy.name=bsp", "--set", "exchange.algorithm=asa16", "--set",
+                            "exchange.wire=fp16", "--set", "cluster.device=cuda", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["device"], "cuda");
+}
+
+TEST_F(Simulate, ForPeopleItSaysHowFastAndWhatHolds) {
+  const auto outcome = run({});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("easgd, mlp: 4 workers, 1 server, on " + cluster_ + "\n")) << outcome.out;
+  EXPECT_NE(outcome.out.find(" times worker 0 alone"), std::string::npos);
+}
+
+TEST_F(Simulate, WhatIsWrongIsOneLineAndItsExitCode) {
+  for (const auto& more : std::vector<std::vector<std::string>>{{"--workers", "9"},
+                                                                {"--model", "small"},
+                                                                {"--cluster-set", "hosts.node.stepms=3"},
+                                                                {"--set", "strategy.tau=0"}}) {
+    const auto outcome = run(more);
+    EXPECT_EQ(outcome.code, 78) << more.back();
+    EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+  }
+  EXPECT_EQ(troupe({"simulate", config_, "--cluster", folder_.file("nowhere.toml")}).code, 78);
+  EXPECT_EQ(run({"--from", folder_.file("nowhere")}).code, 74);
+  EXPECT_EQ(troupe({"simulate", config_}).code, 2);
+  EXPECT_EQ(run({"--workers", "0"}).code, 2);
+}
+
+TEST_F(Simulate, TakesAProfileThatBenchStepWrote) {
+  const auto profile = folder_.file("profile.json");
+  const auto bench =
+      troupe({"bench", "step", "--model", "mlp", "--batch", "4", "--seconds", "0.01", "--profile", profile});
+  ASSERT_EQ(bench.code, 0) << bench.err;
+  const auto steps = json::parse(contents(profile))["steps_ms"].get<std::vector<double>>();
+  ASSERT_FALSE(steps.empty());
+  const auto cluster = folder_.write("p.toml", "[hosts.node]\ncount = 4\nprofile = \"" + profile + "\"\n");
+  const auto outcome = troupe({"simulate", config_, "--cluster", cluster, "--set", "data.batch=4", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  double sum = 0;
+  for (const double ms : steps) sum += ms;
+  EXPECT_NEAR(json::parse(outcome.out)["simulated"]["alone_images_per_s"].get<double>(),
+              4e3 * static_cast<double>(steps.size()) / sum, 1e-3);
+}
+
+}  // namespace
+}  // namespace troupe::apps

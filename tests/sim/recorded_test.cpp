@@ -1,0 +1,108 @@
+#include "sim/recorded.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "sim/placement.hpp"
+
+namespace troupe::sim {
+namespace {
+
+class Recorded : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto pattern = (std::filesystem::temp_directory_path() / "troupe-sim-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string write(const std::string& name, const std::string& text) const {
+    const auto path = directory_ / name;
+    std::ofstream(path) << text;
+    return path.string();
+  }
+  std::string run(const std::string& metrics) const {
+    write(
+        "config.toml",
+        "[model]\nname = \"mlp\"\n[data]\nname = \"glyphs\"\nbatch = 20\n[cluster]\nworkers = 2\nslowdown = [1, 2]\n");
+    write("metrics.jsonl", metrics);
+    return directory_.string();
+  }
+  std::filesystem::path directory_;
+};
+
+constexpr const char* kStarted = R"({"kind":"started","t":0,"model":"mlp"})"
+                                 "\n";
+
+std::string report(int worker, int steps, double compute_s) {
+  return R"({"kind":"worker","t":1,"worker":)" + std::to_string(worker) + R"(,"steps":)" + std::to_string(steps) +
+         R"(,"compute_s":)" + std::to_string(compute_s) + "}\n";
+}
+
+// Worker 0: 2 steps of 3 ms on average, then one of 5; worker 1 slept for half of its time.
+TEST_F(Recorded, StepsBetweenReportsHaveTheirMean) {
+  const auto recorded = load_recorded(run(kStarted + report(0, 2, 0.006) + report(1, 1, 0.008) + report(0, 2, 0.006) +
+                                          R"({"kind":"note","t":1})" + "\n" + report(0, 3, 0.011)));
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  EXPECT_EQ(recorded->model, "mlp");
+  EXPECT_EQ(recorded->batches, std::vector<std::int64_t>{20});
+  ASSERT_EQ(recorded->steps_ms[0].size(), 3U);
+  EXPECT_NEAR(recorded->steps_ms[0][1], 3, 1e-9);
+  EXPECT_NEAR(recorded->steps_ms[0][2], 5, 1e-9);
+  ASSERT_EQ(recorded->steps_ms[1].size(), 1U);
+  EXPECT_NEAR(recorded->steps_ms[1][0], 4, 1e-9);
+}
+
+TEST_F(Recorded, AWorkerThatBeganAnewAfterAResumeBeginsAtNothing) {
+  const auto recorded =
+      load_recorded(run(kStarted + report(0, 2, 0.006) + report(1, 1, 0.008) + kStarted + report(0, 1, 0.004)));
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  ASSERT_EQ(recorded->steps_ms[0].size(), 3U);
+  EXPECT_NEAR(recorded->steps_ms[0][2], 4, 1e-9);
+}
+
+TEST_F(Recorded, SaysWhatIsWrong) {
+  const auto metrics = directory_.string() + "/metrics.jsonl";
+  EXPECT_EQ(load_recorded(directory_.string()).error().code, core::Errc::config);  // no run
+  EXPECT_EQ(load_recorded(run(kStarted + report(0, 2, 0.006))).error().message,
+            metrics + ": worker 1 took no step: nothing to forecast from");
+  EXPECT_EQ(load_recorded(run(kStarted + report(2, 2, 0.006))).error().message, metrics + ":2: worker 2 of 2");
+  const auto torn = load_recorded(run(std::string(kStarted) + "{\"kind\":\n" + report(0, 1, 1)));
+  EXPECT_EQ(torn.error().code, core::Errc::data);
+  EXPECT_EQ(torn.error().message, metrics + ":2: no line of metrics");
+}
+
+TEST_F(Recorded, ALastLineThatWasCutOffIsLeftOut) {
+  EXPECT_TRUE(load_recorded(run(kStarted + report(0, 2, 0.006) + report(1, 1, 0.008) + "{\"kind\":\"wor")));
+}
+
+TEST_F(Recorded, AProfileIsOfAModelAndABatch) {
+  const auto path = write("p.json", R"({"model":"mlp","batch":20,"steps_ms":[3.5,4.5]})");
+  const auto file = parse_cluster("[hosts.a]\ndevices = 2\nprofile = \"" + path + "\"\n", "c.toml").value();
+  const auto cluster = place(file, {.workers = 2, .model = "mlp", .batches = {20, 20}});
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  EXPECT_EQ(cluster->kinds[0].steps[0].measured_ns, (std::vector<double>{3.5e6, 4.5e6}));
+  EXPECT_EQ(place(file, {.workers = 2, .model = "mlp", .batches = {20, 30}}).error().message,
+            "c.toml:3: " + path +
+                " is of mlp with batch 20, and this run has mlp with batch 30: measure that with `troupe bench step "
+                "--profile FILE`");
+  EXPECT_FALSE(place(file, {.workers = 2, .model = "lenet", .batches = {20, 20}}));
+}
+
+TEST_F(Recorded, WhatIsNoProfileNamesTheFile) {
+  for (const std::string text : {"", "{}", R"({"model":"mlp","batch":20,"steps_ms":[]})",
+                                 R"({"model":"mlp","batch":20,"steps_ms":[1,-1]})", R"({"model":3})"}) {
+    const auto path = write("p.json", text);
+    const auto profile = load_profile(path);
+    ASSERT_FALSE(profile) << text;
+    EXPECT_EQ(profile.error().code, core::Errc::config);
+    EXPECT_TRUE(profile.error().message.starts_with(path + ": no step profile: ")) << profile.error().message;
+  }
+  EXPECT_EQ(load_profile("/nowhere/p.json").error().message, "cannot read step profile /nowhere/p.json");
+}
+
+}  // namespace
+}  // namespace troupe::sim
