@@ -12,10 +12,10 @@
 namespace troupe::strategies {
 namespace {
 
-using simulated::Cluster;
-using simulated::ClusterOptions;
-using simulated::Delays;
-using simulated::ServerKernel;
+using explore::Cluster;
+using explore::ClusterOptions;
+using explore::Delays;
+using explore::ServerKernel;
 using Vector = std::vector<double>;
 
 std::unique_ptr<Strategy> with_backup(std::uint32_t backup, const ClusterOptions& company) {
@@ -78,7 +78,7 @@ TEST(BspBackup, EachStepIsTheMeanOfEnoughGradientsOfThatStepAndOfNoOther) {
       ASSERT_EQ(shard.steps.size(), options.steps);
       EXPECT_EQ(cluster.server(s).host().version(), options.steps);
       Vector v(shard.centers[0].size());
-      const auto range = simulated::cut(options.floats, options.servers, s);
+      const auto range = explore::cut(options.floats, options.servers, s);
       for (Step step = 0; step < options.steps; ++step) {
         std::vector<float> whole;  // the parameters of this step
         for (const auto& [other, of] : history.shards)
@@ -143,7 +143,7 @@ TEST(BspBackup, EveryStepIsComputedWithTheParametersOfThatStepInAllShards) {
     options.servers = 3;
     History history(options);
     std::vector<float> start(options.floats);
-    simulated::Bowl(options.seed, options.floats, options.noise).start(start);
+    explore::Bowl(options.seed, options.floats, options.noise).start(start);
     options.after_event = [&](const Cluster& cluster) {
       for (WorkerId w = 0; w < options.workers; ++w) {
         const auto& worker = cluster.worker(w);
@@ -151,7 +151,7 @@ TEST(BspBackup, EveryStepIsComputedWithTheParametersOfThatStepInAllShards) {
         ++looks;
         const Step steps = worker.host().steps();
         for (ShardId s = 0; s < options.servers; ++s) {
-          const auto range = simulated::cut(options.floats, options.servers, s);
+          const auto range = explore::cut(options.floats, options.servers, s);
           const float* expected = steps == 0 ? &start[range.offset] : history.shards[s].centers.at(steps).data();
           ASSERT_TRUE(std::equal(expected, expected + range.count, &worker.params()[range.offset]))
               << "worker " << w << ", step " << steps << ", shard " << s << ", seed " << seed;

@@ -4,16 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include "explore/cluster.hpp"
 #include "tests/strategies/made.hpp"
-#include "tests/strategies/virtual_cluster.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using simulated::Bowl;
-using simulated::checksum;
-using simulated::Cluster;
-using simulated::ClusterOptions;
+using explore::Bowl;
+using explore::checksum;
+using explore::Cluster;
+using explore::ClusterOptions;
 using Vector = std::vector<double>;
 
 const core::OptimizerStep kSgd{.lr = 0.05F, .weight_decay = 0.01F};
@@ -114,7 +114,7 @@ TEST(Bsp, ReplicasAreBitEqualAfterEveryRun) {
   for (const auto& c : cases()) {
     SCOPED_TRACE(described(c));
     Cluster cluster(*strategy_of(c),
-                    {.workers = c.workers, .seed = 3, .delays = simulated::Delays::extreme, .optimizer = c.optimizer});
+                    {.workers = c.workers, .seed = 3, .delays = explore::Delays::extreme, .optimizer = c.optimizer});
     cluster.run();
     for (WorkerId w = 1; w < c.workers; ++w)
       EXPECT_EQ(checksum(cluster.worker(w).params()), checksum(cluster.worker(0).params()));
@@ -126,13 +126,13 @@ TEST(Bsp, ReplicasAreBitEqualAfterEveryRun) {
 TEST(Bsp, TheScheduleChangesNothing) {
   for (const auto& c : cases()) {
     SCOPED_TRACE(described(c));
-    const auto numbers = [&](simulated::Delays delays) {
+    const auto numbers = [&](explore::Delays delays) {
       Cluster cluster(*strategy_of(c),
                       {.workers = c.workers, .seed = 4, .delays = delays, .optimizer = c.optimizer, .slowdown = {5}});
       cluster.run();
       return checksum(cluster.worker(0).params());
     };
-    EXPECT_EQ(numbers(simulated::Delays::even), numbers(simulated::Delays::extreme));
+    EXPECT_EQ(numbers(explore::Delays::even), numbers(explore::Delays::extreme));
   }
 }
 
@@ -142,7 +142,7 @@ TEST(Bsp, BucketsChangeNothingButTheNumberOfReductions) {
   for (const int buckets : {0, 1, 3, 5}) {
     Cluster cluster(
         *strategy_of(c),
-        {.workers = c.workers, .delays = simulated::Delays::extreme, .optimizer = c.optimizer, .buckets = buckets});
+        {.workers = c.workers, .delays = explore::Delays::extreme, .optimizer = c.optimizer, .buckets = buckets});
     cluster.run();
     results.push_back(checksum(cluster.worker(2).params()));
     EXPECT_EQ(cluster.collectives().performed(), cluster.options().steps * static_cast<Step>(std::max(buckets, 1)));

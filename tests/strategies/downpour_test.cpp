@@ -7,19 +7,19 @@
 
 #include <gtest/gtest.h>
 
+#include "explore/cluster.hpp"
 #include "strategies/host/server_host.hpp"
 #include "strategies/host/worker_host.hpp"
 #include "tests/strategies/made.hpp"
 #include "tests/strategies/scripted.hpp"
-#include "tests/strategies/virtual_cluster.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using simulated::Cluster;
-using simulated::ClusterOptions;
-using simulated::Delays;
-using simulated::ServerKernel;
+using explore::Cluster;
+using explore::ClusterOptions;
+using explore::Delays;
+using explore::ServerKernel;
 using Vector = std::vector<double>;
 
 const core::OptimizerStep kRun{.lr = 0.05F, .momentum = 0.9F, .weight_decay = 0.01F, .decay = 0.99F, .epsilon = 1e-3F};

@@ -1,14 +1,14 @@
 /// EAMSGD: what is exchanged is x, never the look-ahead x + μ v.
 #include <gtest/gtest.h>
 
+#include "explore/cluster.hpp"
 #include "tests/strategies/made.hpp"
-#include "tests/strategies/virtual_cluster.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using simulated::Cluster;
-using simulated::Delays;
+using explore::Cluster;
+using explore::Delays;
 using Vector = std::vector<double>;
 
 constexpr core::OptimizerStep kNesterov{.kind = core::OptimizerKind::nesterov, .lr = 0.03F, .momentum = 0.75F};
@@ -50,8 +50,8 @@ TEST(Eamsgd, OverlapSendsXToo) {
   const auto strategy = made("[strategy]\nname = \"eamsgd\"\ntau = 1\nalpha = 0.5\noverlap = \"skip\"",
                              {.workers = 1, .servers = 1, .optimizer = kNesterov});
   std::vector<float> sent;
-  simulated::ClusterOptions options{.workers = 1, .servers = 1, .steps = 3, .optimizer = kNesterov};
-  options.on_server_kernel = [&](const simulated::ServerKernel& kernel) {
+  explore::ClusterOptions options{.workers = 1, .servers = 1, .steps = 3, .optimizer = kNesterov};
+  options.on_server_kernel = [&](const explore::ServerKernel& kernel) {
     if (sent.empty()) sent = kernel.payload_before;
   };
   Cluster cluster(*strategy, options);

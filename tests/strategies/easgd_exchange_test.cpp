@@ -3,17 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include "explore/cluster.hpp"
 #include "tests/strategies/made.hpp"
-#include "tests/strategies/virtual_cluster.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using simulated::Carriage;
-using simulated::Cluster;
-using simulated::ClusterOptions;
-using simulated::Delays;
-using simulated::ServerKernel;
+using explore::Carriage;
+using explore::Cluster;
+using explore::ClusterOptions;
+using explore::Delays;
+using explore::ServerKernel;
 using Vector = std::vector<double>;
 
 std::unique_ptr<Strategy> easgd_with(const std::string& options, std::uint32_t workers) {
@@ -51,7 +51,7 @@ class Serial {
   Vector x, c;
 
  private:
-  void local_step(const simulated::Bowl& bowl, std::uint64_t lease, double lr) {
+  void local_step(const explore::Bowl& bowl, std::uint64_t lease, double lr) {
     const std::vector<float> at(computed_at_.begin(), computed_at_.end());
     std::vector<float> g(x.size());
     bowl.gradient(lease, at, g);

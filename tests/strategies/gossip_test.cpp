@@ -14,9 +14,9 @@
 namespace troupe::strategies {
 namespace {
 
-using simulated::Cluster;
-using simulated::ClusterOptions;
-using simulated::Delays;
+using explore::Cluster;
+using explore::ClusterOptions;
+using explore::Delays;
 using Vector = std::vector<double>;
 
 std::unique_ptr<Strategy> with_p(double p, std::uint32_t workers) {

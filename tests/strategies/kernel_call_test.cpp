@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/strategies/virtual_memory.hpp"
+#include "explore/memory.hpp"
 
 namespace troupe::strategies {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 std::map<Slot, float> after(const KernelCall& call, std::map<Slot, float> values) {
   std::map<Slot, core::Buffer> memory;
   for (const auto& [slot, value] : values) {
-    auto buffer = simulated::floats(1);
+    auto buffer = explore::floats(1);
     buffer.view()[0] = value;
     memory.emplace(slot, std::move(buffer));
   }

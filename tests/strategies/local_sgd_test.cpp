@@ -12,11 +12,11 @@
 namespace troupe::strategies {
 namespace {
 
-using simulated::checksum;
-using simulated::Cluster;
-using simulated::ClusterOptions;
-using simulated::Delays;
-using simulated::ServerKernel;
+using explore::checksum;
+using explore::Cluster;
+using explore::ClusterOptions;
+using explore::Delays;
+using explore::ServerKernel;
 using Vector = std::vector<double>;
 
 struct Case {
@@ -79,7 +79,7 @@ class Serial {
     const auto& o = cluster_.options();
     const auto edge = [&](std::uint32_t k) {
       const std::uint32_t shard = k * o.servers / case_.fragments;
-      return shard == o.servers ? o.floats : simulated::cut(o.floats, o.servers, shard).offset;
+      return shard == o.servers ? o.floats : explore::cut(o.floats, o.servers, shard).offset;
     };
     return {edge(f), edge(f + 1)};
   }
@@ -208,7 +208,7 @@ TEST(LocalSgd, WithAQuorumEveryContributionCountsOnceInItsRoundOrTheNext) {
       cluster.bowl().start(start);
       cluster.run();
       for (ShardId s = 0; s < options.servers; ++s) {
-        const auto range = simulated::cut(options.floats, options.servers, s);
+        const auto range = explore::cut(options.floats, options.servers, s);
         Rounds expected({start.begin() + static_cast<std::ptrdiff_t>(range.offset),
                          start.begin() + static_cast<std::ptrdiff_t>(range.offset + range.count)},
                         quorum, c.lr);

@@ -12,10 +12,10 @@
 namespace troupe::strategies {
 namespace {
 
-using simulated::Cluster;
-using simulated::ClusterOptions;
-using simulated::Delays;
-using simulated::ServerKernel;
+using explore::Cluster;
+using explore::ClusterOptions;
+using explore::Delays;
+using explore::ServerKernel;
 using Vector = std::vector<double>;
 
 std::unique_ptr<Strategy> with(const std::string& options, const ClusterOptions& company) {
@@ -41,7 +41,7 @@ TEST(Mixed, MembersOfAGroupComputeEveryStepWithTheSameParameters) {
       options.after_event = [&](const Cluster& cluster) {
         for (WorkerId w = 0; w < 5; ++w) {
           if (!cluster.worker(w).host().computing()) continue;
-          const auto sum = simulated::checksum(cluster.worker(w).params());
+          const auto sum = explore::checksum(cluster.worker(w).params());
           const auto [place, first] = used.try_emplace({w / 2, cluster.worker(w).host().steps()}, sum);
           ASSERT_EQ(place->second, sum) << "worker " << w;
           compared += first ? 0 : 1;

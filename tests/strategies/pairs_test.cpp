@@ -8,16 +8,16 @@
 
 #include <gtest/gtest.h>
 
+#include "explore/cluster.hpp"
 #include "tests/strategies/made.hpp"
-#include "tests/strategies/virtual_cluster.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using simulated::checksum;
-using simulated::Cluster;
-using simulated::ClusterOptions;
-using simulated::Delays;
+using explore::checksum;
+using explore::Cluster;
+using explore::ClusterOptions;
+using explore::Delays;
 using Vector = std::vector<double>;
 
 std::unique_ptr<Strategy> every(Step tau, std::uint32_t workers) {

@@ -12,10 +12,10 @@
 namespace troupe::strategies {
 namespace {
 
-using simulated::Carriage;
-using simulated::Cluster;
-using simulated::ClusterOptions;
-using simulated::Delays;
+using explore::Carriage;
+using explore::Cluster;
+using explore::ClusterOptions;
+using explore::Delays;
 
 constexpr std::uint64_t kSchedules = 50;  // for each variant
 
@@ -141,7 +141,7 @@ void expect_all_survive(const Losses& losses_for) {
 
 TEST(Schedules, TheOthersSurviveALossAtAnyMoment) {
   expect_all_survive([](core::Random random, const Needs&) {
-    return std::vector<simulated::Loss>{
+    return std::vector<explore::Loss>{
         {static_cast<WorkerId>(random.below(4)), std::chrono::microseconds(random.below(30'000))}};
   });
 }
@@ -149,9 +149,9 @@ TEST(Schedules, TheOthersSurviveALossAtAnyMoment) {
 /// Its request is on its way, being held, or its answer is on the way back; and two at once.
 TEST(Schedules, TheOthersSurviveALossInTheMiddleOfAnExchange) {
   expect_all_survive([](core::Random random, const Needs& needs) {
-    if (!needs.servers) return std::vector<simulated::Loss>{};
+    if (!needs.servers) return std::vector<explore::Loss>{};
     const auto first = static_cast<WorkerId>(random.below(4));
-    std::vector<simulated::Loss> losses{{first, std::chrono::microseconds(random.below(20'000)), true}};
+    std::vector<explore::Loss> losses{{first, std::chrono::microseconds(random.below(20'000)), true}};
     if (random.below(2) == 0)
       losses.push_back({(first + 1) % 4, std::chrono::microseconds(random.below(20'000)), true});
     return losses;

@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "explore/cluster.hpp"
 #include "tests/strategies/made.hpp"
-#include "tests/strategies/virtual_cluster.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using simulated::Cluster;
-using simulated::ClusterOptions;
+using explore::Cluster;
+using explore::ClusterOptions;
 
 /// Strategies and options under which one worker's steps are the centre's. A new strategy adds its lines here.
 const std::multimap<std::string, std::string>& plain() {
@@ -69,7 +69,7 @@ TEST(SingleWorker, EveryStrategyIsPlainSgd) {
         made("[strategy]\nname = \"" + name + "\"\n" + options, {.workers = 1, .servers = 3, .optimizer = optimizer});
     Cluster cluster(
         *strategy,
-        {.workers = 1, .servers = 3, .steps = 24, .delays = simulated::Delays::extreme, .optimizer = optimizer});
+        {.workers = 1, .servers = 3, .steps = 24, .delays = explore::Delays::extreme, .optimizer = optimizer});
     cluster.run();
     const auto expected = serial(cluster);
     const auto center = strategy->needs().servers && name != "sync_easgd" ? cluster.center() : std::vector<float>{};

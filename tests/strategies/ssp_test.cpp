@@ -6,15 +6,15 @@
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
+#include "explore/cluster.hpp"
 #include "tests/strategies/made.hpp"
-#include "tests/strategies/virtual_cluster.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using simulated::Cluster;
-using simulated::ClusterOptions;
-using simulated::Delays;
+using explore::Cluster;
+using explore::ClusterOptions;
+using explore::Delays;
 
 struct Case {
   Step s;
@@ -102,7 +102,7 @@ TEST(Ssp, EveryPushCountsOnceAndNothingIsLeftBehind) {
       SCOPED_TRACE(c.text() + "\nseed " + std::to_string(seed));
       auto options = random_company(seed);
       std::uint64_t applied = 0;
-      options.on_server_kernel = [&](const simulated::ServerKernel& kernel) {
+      options.on_server_kernel = [&](const explore::ServerKernel& kernel) {
         if (!writes(kernel.call, kCenter)) return;
         ++applied;
         for (std::size_t i = 0; i < kernel.center.size(); ++i)

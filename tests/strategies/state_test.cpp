@@ -39,7 +39,7 @@ TEST(State, AHalfRestoredAtAnyMomentGoesOnAsBefore) {
       const auto company = random_company(variant, seed);
       const auto strategy = made_for(variant, company);
       const Recorded recorded(*strategy);
-      simulated::Cluster(recorded, company).run();
+      explore::Cluster(recorded, company).run();
       for (const auto& log : recorded.workers())
         worker_moments += expect_resumable(*log, [&] { return strategy->worker(); });
       for (const auto& log : recorded.servers())

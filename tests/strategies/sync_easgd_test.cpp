@@ -1,15 +1,15 @@
 /// Synchronous elastic averaging: all workers and the centre against the paper's two lines in double precision.
 #include <gtest/gtest.h>
 
+#include "explore/cluster.hpp"
 #include "tests/strategies/made.hpp"
-#include "tests/strategies/virtual_cluster.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using simulated::Cluster;
-using simulated::ClusterOptions;
-using simulated::Delays;
+using explore::Cluster;
+using explore::ClusterOptions;
+using explore::Delays;
 using Vector = std::vector<double>;
 
 std::unique_ptr<Strategy> with(const std::string& options, const Company& company) {

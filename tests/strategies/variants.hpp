@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/random.hpp"
+#include "explore/cluster.hpp"
 #include "tests/strategies/made.hpp"
-#include "tests/strategies/virtual_cluster.hpp"
 
 namespace troupe::strategies {
 
@@ -63,7 +63,7 @@ inline const std::vector<Variant>& variants() {
 }
 
 /// `company` as the variant insists on it: its optimizer, and enough members.
-inline simulated::ClusterOptions fitted(const Variant& variant, simulated::ClusterOptions company) {
+inline explore::ClusterOptions fitted(const Variant& variant, explore::ClusterOptions company) {
   if (variant.name == "eamsgd")
     company.optimizer = {.kind = core::OptimizerKind::nesterov, .lr = 0.02F, .momentum = 0.8F};
   company.workers = std::max(company.workers, variant.least_workers);
@@ -72,21 +72,21 @@ inline simulated::ClusterOptions fitted(const Variant& variant, simulated::Clust
 }
 
 /// 1 to 5 workers of unequal speed, 1 to 4 shards, 1 to 12 steps: a pure function of the seed, but for what the variant needs.
-inline simulated::ClusterOptions random_company(const Variant& variant, std::uint64_t seed) {
+inline explore::ClusterOptions random_company(const Variant& variant, std::uint64_t seed) {
   core::Random random{seed, core::Purpose::test, 0};
-  simulated::ClusterOptions options;
+  explore::ClusterOptions options;
   options.workers = static_cast<std::uint32_t>(1 + random.below(5));
   options.servers = static_cast<std::uint32_t>(1 + random.below(4));
   options.steps = 1 + random.below(12);
   options.seed = seed;
-  options.delays = random.below(3) == 0 ? simulated::Delays::even : simulated::Delays::extreme;
+  options.delays = random.below(3) == 0 ? explore::Delays::even : explore::Delays::extreme;
   options.buckets = static_cast<int>(random.below(4));
   if (random.below(2) == 0) options.optimizer = {.kind = core::OptimizerKind::momentum, .lr = 0.02F, .momentum = 0.9F};
   for (std::uint32_t w = 0; w < options.workers; ++w) options.slowdown.push_back(random.uniform(0.5, 4));
   return fitted(variant, options);
 }
 
-inline std::unique_ptr<Strategy> made_for(const Variant& variant, const simulated::ClusterOptions& company) {
+inline std::unique_ptr<Strategy> made_for(const Variant& variant, const explore::ClusterOptions& company) {
   return made("[strategy]\nname = \"" + variant.name + "\"\n" + variant.options,
               {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer});
 }

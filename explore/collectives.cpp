@@ -1,10 +1,10 @@
-#include "tests/strategies/virtual_collectives.hpp"
+#include "explore/collectives.hpp"
 
 #include <algorithm>
 
-#include "tests/strategies/virtual_memory.hpp"
+#include "explore/memory.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 void Collectives::ask(WorkerId worker, Step step, ExchangeId id, const Task& task, core::Span memory, Done done) {
   const auto key = std::pair{step, id};
@@ -38,4 +38,4 @@ void Collectives::ask(WorkerId worker, Step step, ExchangeId id, const Task& tas
   if (meetings.empty()) meetings_.erase(key);
 }
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

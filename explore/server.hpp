@@ -5,11 +5,11 @@
 #include <map>
 #include <memory>
 
+#include "explore/memory.hpp"
+#include "explore/words.hpp"
 #include "strategies/host/server_host.hpp"
-#include "strategies/strategy.hpp"
-#include "tests/strategies/virtual_memory.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 class Cluster;
 
@@ -56,4 +56,4 @@ class Server final : public ServerPort, public ServerObserver {
   ServerHost host_;
 };
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

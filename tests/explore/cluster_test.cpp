@@ -1,5 +1,5 @@
 /// The virtual cluster must be able to fail: each of its guards, broken on purpose.
-#include "tests/strategies/virtual_cluster.hpp"
+#include "explore/cluster.hpp"
 
 #include <cmath>
 
@@ -7,7 +7,7 @@
 
 #include "tests/strategies/scripted.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 namespace {
 
 using namespace std::chrono_literals;
@@ -217,4 +217,4 @@ TEST(VirtualNetwork, FifoChannelsKeepTheirOrderAndOthersDoNot) {
 }
 
 }  // namespace
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

@@ -9,9 +9,9 @@
 
 #include "core/buffer.hpp"
 #include "core/kernels.hpp"
-#include "strategies/host/events.hpp"
+#include "explore/words.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 /// A rule of the hosts' contract was broken.
 class Violation : public std::logic_error {
@@ -83,4 +83,4 @@ class Parcel {
   std::uint64_t home_checksum_ = 0;
 };
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

@@ -1,6 +1,6 @@
 /// A whole company in virtual time, in one thread: the hosts and halves that real runs use, over ports that keep their
 /// contract to the letter and no further. Requests of one worker to one shard keep their order; everything else may overtake.
-/// Lent memory is guarded (virtual_memory.hpp), what nobody wrote is NaN, and a run that does not come to rest is an exception.
+/// Lent memory is guarded (memory.hpp), what nobody wrote is NaN, and a run that does not come to rest is an exception.
 ///
 /// The cluster plays the coordinator: it hands out leases, and takes a member that has stopped out of the membership.
 /// The whole run is a pure function of (strategy, options).
@@ -12,16 +12,16 @@
 #include <optional>
 #include <vector>
 
-#include "strategies/strategy.hpp"
-#include "tests/strategies/virtual_collectives.hpp"
-#include "tests/strategies/virtual_network.hpp"
-#include "tests/strategies/virtual_problem.hpp"
-#include "tests/strategies/virtual_queue.hpp"
-#include "tests/strategies/virtual_server.hpp"
-#include "tests/strategies/virtual_trace.hpp"
-#include "tests/strategies/virtual_worker.hpp"
+#include "explore/collectives.hpp"
+#include "explore/network.hpp"
+#include "explore/problem.hpp"
+#include "explore/queue.hpp"
+#include "explore/server.hpp"
+#include "explore/trace.hpp"
+#include "explore/words.hpp"
+#include "explore/worker.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 class Cluster;
 
@@ -109,4 +109,4 @@ class Cluster {
   double lost_weight_ = 0;
 };
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

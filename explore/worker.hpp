@@ -5,12 +5,12 @@
 #include <memory>
 #include <utility>
 
+#include "explore/collectives.hpp"
+#include "explore/memory.hpp"
+#include "explore/words.hpp"
 #include "strategies/host/worker_host.hpp"
-#include "strategies/strategy.hpp"
-#include "tests/strategies/virtual_collectives.hpp"
-#include "tests/strategies/virtual_memory.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 class Cluster;
 
@@ -85,4 +85,4 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   WorkerHost host_;
 };
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

@@ -1,10 +1,10 @@
-#include "tests/strategies/virtual_server.hpp"
+#include "explore/server.hpp"
 
 #include <algorithm>
 
-#include "tests/strategies/virtual_cluster.hpp"
+#include "explore/cluster.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const Membership& membership,
                core::ConstSpan start)
@@ -64,4 +64,4 @@ void Server::set_deadline(DeadlineId id, Duration after) {
 void Server::consumed(const ServerEvent& event) { cluster_.trace().consumed(self_, event, now()); }
 void Server::dropped(const Request& request, const std::string& why) { cluster_.trace().dropped(request, why); }
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

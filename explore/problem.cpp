@@ -1,8 +1,8 @@
-#include "tests/strategies/virtual_problem.hpp"
+#include "explore/problem.hpp"
 
 #include "core/random.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 namespace {
 
 constexpr std::uint64_t kShape = ~std::uint64_t{0};  // no lease has this index
@@ -39,4 +39,4 @@ double Bowl::loss(core::ConstSpan x) const {
   return sum / static_cast<double>(x.size());
 }
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

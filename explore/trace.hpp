@@ -6,11 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "explore/memory.hpp"
+#include "explore/words.hpp"
 #include "strategies/host/journal_codec.hpp"
 #include "strategies/host/observer.hpp"
-#include "tests/strategies/virtual_memory.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 class Trace {
  public:
@@ -37,4 +38,4 @@ class Trace {
   std::vector<std::pair<Request, std::string>> drops_;
 };
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

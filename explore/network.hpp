@@ -7,10 +7,10 @@
 #include <tuple>
 
 #include "core/random.hpp"
-#include "strategies/host/types.hpp"
-#include "tests/strategies/virtual_queue.hpp"
+#include "explore/queue.hpp"
+#include "explore/words.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 /// even: 10 to 20 µs a message, 1 to 2 ms a step. extreme: from nothing to forty steps' time, for messages and steps alike.
 enum class Delays : std::uint8_t { even, extreme };
@@ -46,4 +46,4 @@ class Network {
 /// Time that worker `worker` computes at its step `step`, before any slowdown.
 [[nodiscard]] Duration compute_time(std::uint64_t seed, Delays delays, WorkerId worker, Step step) noexcept;
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

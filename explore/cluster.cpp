@@ -1,9 +1,9 @@
-#include "tests/strategies/virtual_cluster.hpp"
+#include "explore/cluster.hpp"
 
 #include <algorithm>
 #include <string>
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 namespace {
 
 /// A run of the tests' sizes takes some ten thousand; beyond this something feeds itself.
@@ -135,4 +135,4 @@ void Cluster::lose(WorkerId worker) {
   leave(worker);
 }
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

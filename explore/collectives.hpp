@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "core/kernels.hpp"
-#include "strategies/host/actions.hpp"
-#include "tests/strategies/virtual_network.hpp"
+#include "explore/network.hpp"
+#include "explore/words.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 class Collectives {
  public:
@@ -49,4 +49,4 @@ class Collectives {
   std::uint64_t performed_ = 0;
 };
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

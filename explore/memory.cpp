@@ -1,11 +1,11 @@
-#include "tests/strategies/virtual_memory.hpp"
+#include "explore/memory.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <string>
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 namespace {
 
 core::HostAllocator& allocator() {
@@ -107,4 +107,4 @@ void Parcel::unpack() {
   std::copy(back.begin(), back.end(), home_.begin());
 }
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

@@ -1,5 +1,5 @@
 /// Virtual time: things happen in the order of their times, and things of one time in the order in which they were planned.
-/// One thread. Part of the test-support library strategies_virtual (see virtual_cluster.hpp).
+/// One thread.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "core/clock.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 using core::Duration;
 
@@ -32,4 +32,4 @@ class EventQueue final : public core::Clock {
   std::uint64_t performed_ = 0;
 };
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

@@ -1,8 +1,8 @@
-#include "tests/strategies/virtual_queue.hpp"
+#include "explore/queue.hpp"
 
 #include <stdexcept>
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 void EventQueue::at(Duration when, Action action) {
   if (when < now_) throw std::logic_error("virtual time: an action in the past");
@@ -18,4 +18,4 @@ bool EventQueue::run_next() {
   return true;
 }
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

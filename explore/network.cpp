@@ -1,8 +1,8 @@
-#include "tests/strategies/virtual_network.hpp"
+#include "explore/network.hpp"
 
 #include <algorithm>
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,4 +40,4 @@ Duration compute_time(std::uint64_t seed, Delays delays, WorkerId worker, Step s
   return kind < 0.2 ? 0us : kind < 0.9 ? between(random, 0us, 3ms) : between(random, 0us, 60ms);
 }
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

@@ -7,7 +7,7 @@
 
 #include "core/kernels.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 class Bowl {
  public:
@@ -23,4 +23,4 @@ class Bowl {
   std::vector<float> target_;     // t
 };
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

@@ -1,6 +1,6 @@
-#include "tests/strategies/virtual_trace.hpp"
+#include "explore/trace.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 
 void Trace::consumed(WorkerId worker, const WorkerEvent& event, Duration now) {
   worker_events_.push_back({worker, event});
@@ -20,4 +20,4 @@ void Trace::mix(const core::JournalRecord& record, Duration now) noexcept {
   for (const auto byte : record.payload) mix(static_cast<std::uint64_t>(byte));
 }
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore

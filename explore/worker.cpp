@@ -1,10 +1,10 @@
-#include "tests/strategies/virtual_worker.hpp"
+#include "explore/worker.hpp"
 
 #include <algorithm>
 
-#include "tests/strategies/virtual_cluster.hpp"
+#include "explore/cluster.hpp"
 
-namespace troupe::strategies::simulated {
+namespace troupe::explore {
 namespace {
 
 /// Staged slots from here on are inboxes, one per sender: beyond any that a strategy names.
@@ -222,4 +222,4 @@ void Worker::consumed(const WorkerEvent& event) {
 }
 void Worker::exchanged(const ExchangeRecord& record) { cluster_.trace().exchanged(record); }
 
-}  // namespace troupe::strategies::simulated
+}  // namespace troupe::explore
