@@ -18,6 +18,12 @@ void SyncEasgdWorker::on(const ExchangeDone&, const WorkerContext&, WorkerAction
 // ---- server half
 
 void SyncEasgdServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
+  const auto& live = context.membership.workers;
+  if (std::find(live.begin(), live.end(), request.worker) == live.end()) {
+    // Its round may be over: it must not be taken for one of the next.
+    then.drop(request.id, "worker " + std::to_string(request.worker) + " was lost while it came");
+    return;
+  }
   round_.emplace(request.worker, request.id);
   then.hold(request.id);
   close_if_complete(context.membership, then);

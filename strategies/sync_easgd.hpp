@@ -7,7 +7,8 @@
 /// so a run is bit-identical from one time to the next. N α = β ≤ 1, or the centre overshoots.
 ///
 /// Messages: one request and one reply per shard every τ steps. Bytes per exchange and worker for P parameters: 2 · 4P on a
-/// wire. Staleness: 0, and everyone waits for the slowest. A lost member: the round closes without it.
+/// wire. Staleness: 0, and everyone waits for the slowest. A lost member: rounds close without it, but what
+/// came before the shard knew of it still counts; what comes afterwards is dropped.
 #pragma once
 
 #include <map>

@@ -54,6 +54,29 @@ TEST(SyncEasgd, EveryoneMovesAsThePaperSays) {
   }
 }
 
+/// Found by `troupe simulate --explore`: what a lost member had sent arrived after its round and was summed up in the next one.
+TEST(SyncEasgd, WhatALostMemberSentIsNotTakenForTheNextRounds) {
+  const auto half = with("tau = 1", {.workers = 2})->server();
+  const Membership both{0, {0, 1}};
+  const Membership one{1, {0}};
+  const auto actions = [&](const ServerEvent& event, const Membership& membership) {
+    ServerActions then;
+    const ServerContext context{0, membership, 0};
+    std::visit([&](const auto& e) { half->on(e, context, then); }, event);
+    return then.list();
+  };
+  actions(Request{.id = 1, .worker = 0, .clock = 1}, both);
+  actions(MembershipChanged{one}, one);  // closes the round without worker 1
+  const auto late = actions(Request{.id = 2, .worker = 1, .clock = 1}, one);
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_EQ(std::get<Drop>(late[0]).request, 2U);
+  for (const auto& action : actions(Request{.id = 3, .worker = 0, .clock = 2}, one)) {
+    const auto* apply = std::get_if<Apply>(&action);
+    if (!apply) continue;
+    for (const auto request : apply->requests) EXPECT_EQ(request, 3U);
+  }
+}
+
 TEST(SyncEasgd, ResultsDoNotDependOnTheSchedule) {
   std::vector<float> first;
   for (const Delays delays : {Delays::even, Delays::extreme}) {
