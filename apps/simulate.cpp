@@ -4,6 +4,7 @@
 
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
+#include "apps/explore.hpp"
 #include "apps/output.hpp"
 #include "sim/forecast.hpp"
 
@@ -20,6 +21,8 @@ struct Arguments {
   std::int64_t workers = 0;
   std::int64_t steps = 0;
   std::int64_t seed = -1;
+  std::int64_t explore = 0;
+  std::string strategy;
   bool json = false;
 };
 
@@ -33,6 +36,12 @@ core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
 }
 
 core::Result<void> run_simulate(const Arguments& arguments) {
+  if (arguments.explore > 0)
+    return run_explore(
+        {.runs = arguments.explore, .seed = arguments.seed, .strategy = arguments.strategy, .json = arguments.json});
+  if (arguments.config.empty() || arguments.cluster.empty())
+    return core::fail(core::Errc::usage,
+                      "CONFIG and --cluster are required, or --explore N; see `troupe simulate --help`");
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   auto cluster = sim::load_cluster(arguments.cluster, arguments.cluster_overrides);
@@ -48,20 +57,28 @@ core::Result<void> run_simulate(const Arguments& arguments) {
 
 Action declare(CLI::App& app) {
   const auto a = std::make_shared<Arguments>();
-  app.add_option("CONFIG", a->config, "configuration file (TOML)")->required();
-  app.add_option("--cluster", a->cluster, "cluster file (TOML): machines, network, failures")->required();
+  app.add_option("CONFIG", a->config, "configuration file (TOML)");
+  app.add_option("--cluster", a->cluster, "cluster file (TOML): machines, network, failures");
   add_set(app, a->overrides);
   app.add_option("--cluster-set", a->cluster_overrides, "set a key of the cluster file")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app.add_option("--workers", a->workers, "short for --set cluster.workers=N")->check(CLI::Range(1, 65'535));
-  app.add_option("--seed", a->seed, "short for --set run.seed=N")->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", a->seed, "short for --set run.seed=N; of the first schedule with --explore")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--steps", a->steps, "so many steps per worker in place of the configuration's epochs")
       ->check(CLI::Range(1, 1'000'000'000));
   app.add_option("--model", a->model, "a [models.NAME] of the cluster file, in place of the configuration's model")
       ->type_name("NAME");
   app.add_option("--from", a->from, "step times of a recorded run, in place of the cluster file's")
       ->type_name("RUN_DIR");
+  const auto explore =
+      app.add_option(
+             "--explore", a->explore,
+             "no forecast: so many random and adversarial schedules with faults, over all strategies, with their "
+             "invariants watched; exit 70 when one is violated")
+          ->check(CLI::Range(1, 1'000'000'000));
+  app.add_option("--strategy", a->strategy, "--explore this one only")->needs(explore);
   app.add_flag("--json", a->json, "one line of JSON: a run's summary, in virtual seconds");
   return [a] { return run_simulate(*a); };
 }
@@ -76,7 +93,8 @@ Command simulate() {
           "  troupe simulate configs/mnist-easgd.toml --cluster configs/clusters/lan.toml --workers 64\n"
           "  troupe simulate configs/mnist-bsp.toml --cluster configs/clusters/lan.toml --steps 100 --json\n"
           "  troupe simulate runs/20260102-030405-mnist-easgd/config.toml --from runs/20260102-030405-mnist-easgd \\\n"
-          "      --cluster configs/clusters/lan.toml --workers 16\n",
+          "      --cluster configs/clusters/lan.toml --workers 16\n"
+          "  troupe simulate --explore 1000\n",
       .declare = declare,
       .appendix = [] {
         return "Keys of a cluster file and what they are when it does not set them. Each can be set with "

@@ -8,11 +8,14 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "explore/collectives.hpp"
+#include "explore/invariant.hpp"
+#include "explore/irregularity.hpp"
 #include "explore/network.hpp"
 #include "explore/problem.hpp"
 #include "explore/queue.hpp"
@@ -22,16 +25,6 @@
 #include "explore/worker.hpp"
 
 namespace troupe::explore {
-
-class Cluster;
-
-/// A worker is gone at a moment, or as soon then as it has an exchange in flight. For strategies without collectives: those are
-/// started anew by a coordinator.
-struct Loss {
-  WorkerId worker = 0;
-  Duration at{0};
-  bool in_exchange = false;
-};
 
 struct ClusterOptions {
   std::uint32_t workers = 2;
@@ -47,13 +40,16 @@ struct ClusterOptions {
   double noise = 0.1;
   std::vector<double> slowdown{};  // of a step, per worker; none: 1
   std::vector<Loss> losses{};
-  double mail_loss = 0;  // probability that a peer's message never arrives
+  double mail_loss = 0;                        // probability that a peer's message never arrives
+  std::vector<Irregularity> irregularities{};  // beside slowdown and losses
+  std::vector<Invariant*> invariants{};        // outlive the cluster
   ServerKernelWatch on_server_kernel{};
   std::function<void(const Cluster&)> after_event{};
 };
 
 class Cluster {
  public:
+  /// `strategy` outlives the cluster where members are replaced.
   Cluster(const Strategy& strategy, ClusterOptions options);
 
   /// Until nothing is left to happen. A Violation when a worker or a request never gets its answer, or nothing ever rests.
@@ -61,36 +57,58 @@ class Cluster {
 
   [[nodiscard]] const ClusterOptions& options() const noexcept { return options_; }
   [[nodiscard]] const Bowl& bowl() const noexcept { return bowl_; }
+  [[nodiscard]] std::uint32_t workers() const noexcept { return next_worker_; }  ///< who came later included
+  [[nodiscard]] bool has(WorkerId id) const { return workers_.contains(id); }    ///< not one that is still expected
+  [[nodiscard]] const Membership& membership() const noexcept { return membership_; }
+  [[nodiscard]] std::uint64_t losses() const noexcept { return lost_; }  ///< members lost so far
   [[nodiscard]] Worker& worker(WorkerId id) { return *workers_.at(id); }
   [[nodiscard]] const Worker& worker(WorkerId id) const { return *workers_.at(id); }
   [[nodiscard]] Server& server(ShardId id) { return *servers_.at(id); }
+  [[nodiscard]] const Server& server(ShardId id) const { return *servers_.at(id); }
   [[nodiscard]] Trace& trace() noexcept { return trace_; }
+  [[nodiscard]] const Trace& trace() const noexcept { return trace_; }
+  [[nodiscard]] ShardId shards() const noexcept { return static_cast<ShardId>(servers_.size()); }
   [[nodiscard]] std::vector<float> center() const;  ///< all shards, one after the other
   [[nodiscard]] std::uint64_t leases_done() const noexcept { return leases_done_; }
   /// Σ a over the living, the mail on its way and the ledger of what was lost.
   [[nodiscard]] double weight() const noexcept;
+  [[nodiscard]] double mail_weight() const noexcept { return mail_weight_; }  ///< of mail that has not arrived
   [[nodiscard]] double lost_weight() const noexcept { return lost_weight_; }  ///< the ledger: of lost mail and members
   [[nodiscard]] const core::Kernels& kernels() const noexcept { return core::reference_kernels(); }
+
+  [[nodiscard]] Duration now() const noexcept { return queue_.now(); }
 
   // For members.
   [[nodiscard]] EventQueue& queue() noexcept { return queue_; }
   [[nodiscard]] Network& network() noexcept { return network_; }
   [[nodiscard]] Collectives& collectives() noexcept { return collectives_; }
   [[nodiscard]] std::optional<std::uint64_t> take_lease(WorkerId worker, Step step);
+  /// Someone who holds a lease may yet be lost.
+  [[nodiscard]] bool leases_may_return() const noexcept;
+  /// `then` is called when the answer to that, or to take_lease(), may be another one.
+  void wait_for_lease(EventQueue::Action then) { waiting_for_lease_.push_back(std::move(then)); }
   void lease_done(WorkerId worker);
   [[nodiscard]] bool in_step() const noexcept { return in_step_; }
   [[nodiscard]] double epoch(std::uint64_t lease) const noexcept;
   [[nodiscard]] Duration step_time(WorkerId worker, Step step) const;
+  /// Until when; nothing when it does not.
+  [[nodiscard]] std::optional<Duration> stands_still(bool shard, std::uint32_t member) const;
+  [[nodiscard]] bool next_letter_is_lost();
   void leave(WorkerId worker);
   void mail_sent(double weight) noexcept { mail_weight_ += weight; }
   void mail_arrived(double weight) noexcept { mail_weight_ -= weight; }
   void lose_weight(double weight) noexcept { lost_weight_ += weight; }
 
  private:
-  void lose(WorkerId worker);
+  void announce(const EventQueue::Action& at_every_shard);
+  void lose(const Loss& loss);
   void lose_who_exchanges();
+  void replace();
+  void enter(WorkerId newcomer);
+  void leases_changed();
   void require_rest() const;
 
+  const Strategy& strategy_;
   ClusterOptions options_;
   bool in_step_;
   Bowl bowl_;
@@ -99,11 +117,16 @@ class Cluster {
   Network network_;
   Collectives collectives_;
   Membership membership_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::map<WorkerId, std::unique_ptr<Worker>> workers_;
+  std::uint32_t next_worker_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::uint64_t next_lease_ = 0;
   std::deque<std::uint64_t> returned_leases_;
-  std::vector<std::optional<std::uint64_t>> held_leases_;  // per worker
+  std::map<WorkerId, std::uint64_t> held_leases_;
+  std::vector<EventQueue::Action> waiting_for_lease_;
+  std::vector<Loss> losses_to_come_;
+  std::uint64_t lost_ = 0;
+  std::uint64_t letters_ = 0;
   std::uint64_t leases_done_ = 0;
   double mail_weight_ = 0;  // on its way
   double lost_weight_ = 0;

@@ -24,12 +24,16 @@ void Collectives::ask(WorkerId worker, Step step, ExchangeId id, const Task& tas
     if (rank == task.root) root = all.size();
     all.push_back(part.memory);
   }
+  std::vector<std::vector<float>> before;
+  if (watch_)
+    for (const auto& part : all) before.emplace_back(part.begin(), part.end());
   if (task.broadcast) {
     kernels_.broadcast_all(all, root);
   } else {
     kernels_.reduce_all(all, task.op == ReduceOp::mean ? 1.0F / static_cast<float>(all.size()) : 1.0F);
   }
   ++performed_;
+  if (watch_) watch_(step, task, before, all);
   for (auto& [rank, part] : meeting->parts) {
     network_.send({Traffic::collective, rank, rank}, Order::any,
                   [done = std::move(part.done), waited = queue_.now() - part.asked, worker] { done(waited, worker); });

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "core/kernels.hpp"
 #include "explore/network.hpp"
@@ -24,9 +25,12 @@ class Collectives {
     bool operator==(const Task&) const = default;
   };
   using Done = std::function<void(Duration waited, WorkerId last)>;
+  /// What came and what became of it, in rank order.
+  using Watch = std::function<void(Step step, const Task& task, const std::vector<std::vector<float>>& before,
+                                   const std::vector<core::Span>& after)>;
 
-  Collectives(EventQueue& queue, Network& network, const core::Kernels& kernels) noexcept
-      : queue_(queue), network_(network), kernels_(kernels) {}
+  Collectives(EventQueue& queue, Network& network, const core::Kernels& kernels, Watch watch = {})
+      : queue_(queue), network_(network), kernels_(kernels), watch_(std::move(watch)) {}
   /// `memory` is worker's part, lent until `done`.
   void ask(WorkerId worker, Step step, ExchangeId id, const Task& task, core::Span memory, Done done);
   [[nodiscard]] std::size_t open() const noexcept { return meetings_.size(); }
@@ -45,6 +49,7 @@ class Collectives {
   EventQueue& queue_;
   Network& network_;
   const core::Kernels& kernels_;
+  Watch watch_;
   std::map<std::pair<Step, ExchangeId>, std::vector<Meeting>> meetings_;  // disjoint groups may use the same numbers
   std::uint64_t performed_ = 0;
 };

@@ -18,10 +18,24 @@ Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const M
   std::copy(start.begin(), start.end(), memory_.use(strategy.needs().model_slot).begin());
 }
 
+void Server::heard(const EventQueue::Action& what) {
+  if (const auto until = cluster_.stands_still(true, self_))
+    return cluster_.queue().at(*until, [this, what] { heard(what); });
+  what();
+}
+
+void Server::membership_changed(const Membership& membership) {
+  heard([this, membership] { host_.membership_changed(membership); });
+}
+
 void Server::receive(Request request, std::shared_ptr<Parcel> payload) {
+  heard([this, request, payload = std::move(payload)] { arrive(request, payload); });
+}
+
+void Server::arrive(Request request, const std::shared_ptr<Parcel>& payload) {
   (void)payload->open();  // unchanged on its way
   request.id = ++last_request_;
-  payloads_.emplace(request.id, std::move(payload));
+  payloads_.emplace(request.id, payload);
   host_.request(request);
   if (host_.version() < seen_version_) throw Violation("the version of a shard went back");
   seen_version_ = host_.version();
@@ -32,7 +46,6 @@ Duration Server::now() const { return cluster_.queue().now(); }
 void Server::run(const KernelCall& call, RequestId payload) {
   Parcel* parcel = payload == 0 ? nullptr : payloads_.at(payload).get();
   const auto contents = parcel ? parcel->open() : core::Span{};
-  const auto& watch = cluster_.options().on_server_kernel;
   ServerKernel seen{.shard = self_,
                     .call = call,
                     .request = payload,
@@ -40,13 +53,17 @@ void Server::run(const KernelCall& call, RequestId payload) {
                     .payload_before = {},
                     .center = memory_.peek(kCenter),
                     .payload = contents};
-  if (watch) {
+  const auto& watch = cluster_.options().on_server_kernel;
+  const auto& invariants = cluster_.options().invariants;
+  const bool watched = watch || !invariants.empty();
+  if (watched) {
     seen.center_before.assign(seen.center.begin(), seen.center.end());
     seen.payload_before.assign(contents.begin(), contents.end());
   }
   strategies::run(cluster_.kernels(), call, [&](Slot slot) { return slot == kPayload ? contents : memory_.use(slot); });
   if (parcel) parcel->seal();
   if (watch) watch(seen);
+  for (auto* invariant : invariants) invariant->ran(cluster_, seen);
 }
 
 void Server::reply(const ShardReply& reply) {
@@ -58,10 +75,16 @@ void Server::reply(const ShardReply& reply) {
 }
 
 void Server::set_deadline(DeadlineId id, Duration after) {
-  cluster_.queue().after(after, [this, id] { host_.deadline_passed(id); });
+  cluster_.queue().after(after, [this, id] { heard([this, id] { host_.deadline_passed(id); }); });
 }
 
-void Server::consumed(const ServerEvent& event) { cluster_.trace().consumed(self_, event, now()); }
-void Server::dropped(const Request& request, const std::string& why) { cluster_.trace().dropped(request, why); }
+void Server::consumed(const ServerEvent& event) {
+  cluster_.trace().consumed(self_, event, now());
+  for (auto* invariant : cluster_.options().invariants) invariant->told(cluster_, self_, event);
+}
+void Server::dropped(const Request& request, const std::string& why) {
+  cluster_.trace().dropped(request, why);
+  for (auto* invariant : cluster_.options().invariants) invariant->dropped(cluster_, self_, request);
+}
 
 }  // namespace troupe::explore

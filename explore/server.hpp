@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 
+#include "explore/invariant.hpp"
 #include "explore/memory.hpp"
+#include "explore/queue.hpp"
 #include "explore/words.hpp"
 #include "strategies/host/server_host.hpp"
 
@@ -13,16 +15,6 @@ namespace troupe::explore {
 
 class Cluster;
 
-/// A kernel that a server ran, with copies of what it read: for tests that check its arithmetic.
-struct ServerKernel {
-  ShardId shard = 0;
-  KernelCall call;
-  RequestId request = 0;  // 0: none
-  std::vector<float> center_before;
-  std::vector<float> payload_before;
-  core::ConstSpan center;
-  core::ConstSpan payload;
-};
 using ServerKernelWatch = std::function<void(const ServerKernel&)>;
 
 class Server final : public ServerPort, public ServerObserver {
@@ -31,9 +23,10 @@ class Server final : public ServerPort, public ServerObserver {
 
   /// A part of an exchange has arrived.
   void receive(Request request, std::shared_ptr<Parcel> payload);
-  void membership_changed(const Membership& membership) { host_.membership_changed(membership); }
+  void membership_changed(const Membership& membership);
 
   [[nodiscard]] const ServerHost& host() const noexcept { return host_; }
+  [[nodiscard]] ServerHost& host() noexcept { return host_; }
   [[nodiscard]] core::ConstSpan center() const { return memory_.peek(kCenter); }
   [[nodiscard]] core::ConstSpan peek(Slot slot) const { return memory_.peek(slot); }
 
@@ -47,6 +40,10 @@ class Server final : public ServerPort, public ServerObserver {
   void dropped(const Request& request, const std::string& why) override;
 
  private:
+  /// Now, or when the shard no longer stands still.
+  void heard(const EventQueue::Action& what);
+  void arrive(Request request, const std::shared_ptr<Parcel>& payload);
+
   Cluster& cluster_;
   ShardId self_;
   Memory memory_;

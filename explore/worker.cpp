@@ -19,7 +19,8 @@ WorkerPorts ports(Worker& worker, const Needs& needs) {
 
 }  // namespace
 
-Worker::Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership)
+Worker::Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership,
+               std::vector<Version> versions)
     : cluster_(cluster),
       self_(self),
       memory_(cluster.options().floats),
@@ -29,7 +30,8 @@ Worker::Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const 
             {.self = self,
              .seed = cluster.options().seed,
              .membership = membership,
-             .buckets = std::max(cluster.options().buckets, 1)},
+             .buckets = std::max(cluster.options().buckets, 1),
+             .versions = std::move(versions)},
             this) {
   const auto needs = strategy.needs();
   for (const Slot slot : {kParams, kGrads}) memory_.add(slot);
@@ -38,11 +40,12 @@ Worker::Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const 
   if (needs.peers) {
     for (const auto peer : membership.workers) memory_.add(inbox(peer));
   }
-  cluster_.bowl().start(memory_.use(kParams));
 }
 
 void Worker::heard(const EventQueue::Action& what) {
   if (!alive_) return;
+  if (const auto until = cluster_.stands_still(false, self_))
+    return cluster_.queue().at(*until, [this, what] { heard(what); });
   what();
   if (at_rest()) cluster_.leave(self_);
 }
@@ -51,16 +54,21 @@ void Worker::later(Duration delay, EventQueue::Action what) {
   cluster_.queue().after(delay, [this, what = std::move(what)] { heard(what); });
 }
 
-void Worker::start() {
+void Worker::start(core::ConstSpan params) {
+  const auto mine = memory_.use(kParams);
+  std::copy(params.begin(), params.end(), mine.begin());
   later(Duration{0}, [this] { host_.start(0); });
 }
 
 void Worker::membership_changed(const Membership& membership) {
-  heard([&] { host_.membership_changed(membership); });
+  heard([this, membership] {
+    if (membership.epoch > host_.membership().epoch) host_.membership_changed(membership);
+  });
 }
 
 void Worker::die() {
   cluster_.lose_weight(weight());
+  cluster_.network().close(self_);
   alive_ = false;
 }
 
@@ -71,14 +79,20 @@ Duration Worker::now() const { return cluster_.queue().now(); }
 void Worker::compute(Step step) {
   if (step != next_step_ && !cluster_.in_step()) throw Violation("steps are passed over, but leases come on demand");
   next_step_ = step + 1;
-  const auto lease = cluster_.take_lease(self_, step);
-  if (!lease) return later(Duration{0}, [this] { host_.stop(); });
-  begin(*lease, step);
+  take_up(step);
+}
+
+void Worker::take_up(Step step) {
+  if (const auto lease = cluster_.take_lease(self_, step)) return begin(*lease, step);
+  if (cluster_.leases_may_return())
+    return cluster_.wait_for_lease([this, step] { later(Duration{0}, [this, step] { take_up(step); }); });
+  later(Duration{0}, [this] { host_.stop(); });
 }
 
 void Worker::begin(std::uint64_t lease, Step step) {
   const core::ConstSpan params = memory_.use(kParams);
   params_checksum_ = checksum(params);
+  for (auto* invariant : cluster_.options().invariants) invariant->step_begins(cluster_, {self_, step, lease, params});
   cluster_.bowl().gradient(lease, params, gradient_.view());
   poison(memory_.use(kGrads));
   const auto takes = cluster_.step_time(self_, step);
@@ -142,7 +156,7 @@ void Worker::send(const ShardRequest& request) {
 }
 
 void Worker::answered(const ShardReply& reply) {
-  heard([&] {
+  heard([this, reply] {
     const auto node = away_.extract({reply.exchange, reply.shard});
     if (node.empty()) throw Violation("a shard answered twice");
     node.mapped().parcel->unpack();
@@ -168,7 +182,7 @@ void Worker::collective(Step step, ExchangeId id, Collectives::Task task) {
   const auto part = memory_.lend(task.slot, range);
   cluster_.collectives().ask(self_, step, id, task, part,
                              [this, id, slot = task.slot, range](Duration waited, WorkerId last) {
-                               heard([&] {
+                               heard([this, id, slot, range, waited, last] {
                                  memory_.give_back(slot, range);
                                  host_.reduced(id, waited, last);
                                });
@@ -187,20 +201,26 @@ bool Worker::send(const SendPeer& message) {
   auto copy = std::make_shared<core::Buffer>(floats(memory_.size()));
   const auto from = memory_.use(message.slot);
   std::copy(from.begin(), from.end(), copy->view().begin());
-  const bool lost = mail_luck_.uniform() < cluster_.options().mail_loss;
-  cluster_.network().send({Traffic::mail, self_, message.to}, Order::any, [this, message, copy, lost] {
+  const bool lost = cluster_.next_letter_is_lost() || mail_luck_.uniform() < cluster_.options().mail_loss;
+  const auto goes_missing = [this, message] {
     cluster_.mail_arrived(message.weight);
-    if (!lost) return cluster_.worker(message.to).receive_mail(self_, message.weight, copy);
     cluster_.lose_weight(message.weight);
-    credit_returned(message.to);
-  });
+  };
+  cluster_.network().send(
+      {Traffic::mail, self_, message.to}, Order::any,
+      [this, message, copy, lost, goes_missing] {
+        if (lost) return goes_missing(), credit_returned(message.to);
+        cluster_.mail_arrived(message.weight);
+        cluster_.worker(message.to).receive_mail(self_, message.weight, copy);
+      },
+      goes_missing);
   return true;
 }
 
 void Worker::receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector) {
   if (!alive_) return cluster_.lose_weight(weight);
   untold_weight_ += weight;
-  heard([&] {
+  heard([this, from, weight, vector = std::move(vector)] {
     std::copy(vector->view().begin(), vector->view().end(), memory_.use(inbox(from)).begin());
     host_.peer_mail({.from = from, .weight = weight, .slot = inbox(from)});
   });
@@ -219,6 +239,7 @@ void Worker::consumed(const WorkerEvent& event) {
   if (const auto* mail = std::get_if<PeerMail>(&event)) untold_weight_ -= mail->weight;
   if (const auto* skipped = std::get_if<SendSkipped>(&event)) untold_weight_ -= skipped->weight;
   cluster_.trace().consumed(self_, event, now());
+  for (auto* invariant : cluster_.options().invariants) invariant->told(cluster_, self_, event);
 }
 void Worker::exchanged(const ExchangeRecord& record) { cluster_.trace().exchanged(record); }
 

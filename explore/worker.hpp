@@ -16,9 +16,10 @@ class Cluster;
 
 class Worker final : public WorkerPort, public ShardPort, public GroupPort, public PeerPort, public WorkerObserver {
  public:
-  Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership);
+  Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership,
+         std::vector<Version> versions = {});
 
-  void start();
+  void start(core::ConstSpan params);
   void answered(const ShardReply& reply);
   /// A peer's vector; the sender has at most one on its way to each peer, or unread there.
   void receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector);
@@ -64,6 +65,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   /// Does `what` after `delay`, if the worker still lives then, and looks whether it has come to rest.
   void later(Duration delay, EventQueue::Action what);
   void heard(const EventQueue::Action& what);
+  void take_up(Step step);
   void begin(std::uint64_t lease, Step step);
   void bucket_final(int bucket);
   void step_final(std::uint64_t lease);

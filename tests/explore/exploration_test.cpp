@@ -1,0 +1,27 @@
+#include "explore/exploration.hpp"
+
+#include <gtest/gtest.h>
+
+#include "strategies/registry.hpp"
+
+namespace troupe::explore {
+namespace {
+
+TEST(Exploration, HundredsOfSchedulesOfEveryStrategyViolateNothing) {
+  const auto all = explore({.runs = 660, .seed = 1});
+  ASSERT_TRUE(all.has_value()) << all.error().message;
+  for (const auto& found : all->violations) ADD_FAILURE() << to_text(found);
+  EXPECT_EQ(all->runs, 660U);
+  EXPECT_EQ(all->runs_of.size(), strategies::registry().size());
+  EXPECT_GT(all->lost, 50U) << "hardly anyone was ever lost: this tests nothing";
+  EXPECT_GT(all->discarded, 100U) << "hardly anything ever came twice: this tests nothing";
+}
+
+TEST(Exploration, TheSameSeedGivesTheSameTraceHash) {
+  const auto hash = [](std::uint64_t seed) { return explore({.runs = 55, .seed = seed})->hash; };
+  EXPECT_EQ(hash(7), hash(7));
+  EXPECT_NE(hash(7), hash(8));
+}
+
+}  // namespace
+}  // namespace troupe::explore
