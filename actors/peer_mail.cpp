@@ -1,6 +1,5 @@
 #include "actors/peer_mail.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 
 namespace troupe::actors {
@@ -17,16 +16,21 @@ constexpr int kInboxes = 256 - kFirstInbox;
 
 Lent PeerPostbox::copy_for(WorkerId to, core::ConstSpan vector, const core::Kernels& kernels,
                            core::Allocator& allocator) {
-  if (taken_.contains(to)) return {};
-  auto copy = std::find_if(copies_.begin(), copies_.end(), [](const auto& buffer) { return buffer.use_count() == 1; });
-  if (copy == copies_.end()) {
+  if (away_.contains(to)) return {};
+  if (free_.empty()) {
     auto fresh = core::Buffer::allocate(allocator, vector.size());
     if (!fresh) return {};
-    copy = copies_.insert(copies_.end(), std::make_shared<core::Buffer>(std::move(*fresh)));
+    free_.push_back(std::make_shared<core::Buffer>(std::move(*fresh)));
   }
-  kernels.copy((*copy)->view(), vector);
-  taken_.insert(to);
-  return {(*copy)->view(), *copy};
+  auto copy = std::move(free_.back());
+  free_.pop_back();
+  kernels.copy(copy->view(), vector);
+  away_.emplace(to, copy);
+  return {copy->view(), copy};
+}
+
+void PeerPostbox::credit_returned(WorkerId from) {
+  if (auto copy = away_.extract(from)) free_.push_back(std::move(copy.mapped()));
 }
 
 Slot PeerPostbox::receive(const PeerLetter& letter) {
@@ -40,8 +44,8 @@ Slot PeerPostbox::receive(const PeerLetter& letter) {
 WorkerId PeerPostbox::released(Slot slot) { return inbox_.extract(slot).mapped().from; }
 
 void PeerPostbox::clear() {
-  taken_.clear();
-  copies_.clear();
+  away_.clear();
+  free_.clear();
   inbox_.clear();
 }
 

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "actors/messages.hpp"
@@ -17,7 +16,8 @@ class PeerPostbox {
   /// are used again.
   [[nodiscard]] Lent copy_for(strategies::WorkerId to, core::ConstSpan vector, const core::Kernels& kernels,
                               core::Allocator& allocator);
-  void credit_returned(strategies::WorkerId from) { taken_.erase(from); }
+  /// `from` has read its letter: the copy is ours again, by the message that says so.
+  void credit_returned(strategies::WorkerId from);
 
   /// The slot in which a letter lies until it is released: one that no strategy names.
   [[nodiscard]] strategies::Slot receive(const PeerLetter& letter);
@@ -30,8 +30,8 @@ class PeerPostbox {
   void clear();
 
  private:
-  std::set<strategies::WorkerId> taken_;               // credit
-  std::vector<std::shared_ptr<core::Buffer>> copies_;  // nobody but us has those that were read
+  std::map<strategies::WorkerId, std::shared_ptr<core::Buffer>> away_;  // copies on their way, or unread there
+  std::vector<std::shared_ptr<core::Buffer>> free_;
   std::map<strategies::Slot, PeerLetter> inbox_;
 };
 
