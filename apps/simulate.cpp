@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/explore.hpp"
@@ -23,6 +24,7 @@ struct Arguments {
   std::int64_t seed = -1;
   std::int64_t explore = 0;
   std::string strategy;
+  bool gradients = false;
   bool json = false;
 };
 
@@ -46,11 +48,18 @@ core::Result<void> run_simulate(const Arguments& arguments) {
   if (!settings) return tl::unexpected(std::move(settings.error()));
   auto cluster = sim::load_cluster(arguments.cluster, arguments.cluster_overrides);
   if (!cluster) return tl::unexpected(std::move(cluster.error()));
+  std::unique_ptr<nn::Backend> backend;
+  if (arguments.gradients) {
+    auto made = make_backend(settings->cluster.device);
+    if (!made) return tl::unexpected(std::move(made.error()));
+    backend = std::move(*made);
+  }
   const auto forecast = sim::forecast({.settings = std::move(*settings),
                                        .cluster = std::move(*cluster),
                                        .model = arguments.model,
                                        .from = arguments.from,
-                                       .steps = arguments.steps});
+                                       .steps = arguments.steps,
+                                       .gradients = backend.get()});
   if (!forecast) return tl::unexpected(forecast.error());
   return print(arguments.json ? to_json(*forecast) + "\n" : to_text(*forecast));
 }
@@ -66,12 +75,16 @@ Action declare(CLI::App& app) {
   app.add_option("--workers", a->workers, "short for --set cluster.workers=N")->check(CLI::Range(1, 65'535));
   app.add_option("--seed", a->seed, "short for --set run.seed=N; of the first schedule with --explore")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--steps", a->steps, "so many steps per worker in place of the configuration's epochs")
-      ->check(CLI::Range(1, 1'000'000'000));
-  app.add_option("--model", a->model, "a [models.NAME] of the cluster file, in place of the configuration's model")
-      ->type_name("NAME");
+  auto* steps = app.add_option("--steps", a->steps, "so many steps per worker in place of the configuration's epochs")
+                    ->check(CLI::Range(1, 1'000'000'000));
+  auto* model =
+      app.add_option("--model", a->model, "a [models.NAME] of the cluster file, in place of the configuration's model")
+          ->type_name("NAME");
   app.add_option("--from", a->from, "step times of a recorded run, in place of the cluster file's")
       ->type_name("RUN_DIR");
+  app.add_flag("--gradients", a->gradients, "compute real gradients: accuracy as well as time")
+      ->excludes(steps)
+      ->excludes(model);
   const auto explore =
       app.add_option(
              "--explore", a->explore,
@@ -92,6 +105,7 @@ Command simulate() {
       .examples =
           "  troupe simulate configs/mnist-easgd.toml --cluster configs/clusters/lan.toml --workers 64\n"
           "  troupe simulate configs/mnist-bsp.toml --cluster configs/clusters/lan.toml --steps 100 --json\n"
+          "  troupe simulate configs/glyphs-easgd.toml --cluster configs/clusters/lan.toml --workers 32 --gradients\n"
           "  troupe simulate runs/20260102-030405-mnist-easgd/config.toml --from runs/20260102-030405-mnist-easgd \\\n"
           "      --cluster configs/clusters/lan.toml --workers 16\n"
           "  troupe simulate --explore 1000\n",

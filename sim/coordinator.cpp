@@ -1,6 +1,7 @@
 #include "sim/coordinator.hpp"
 
 #include "sim/failures.hpp"
+#include "sim/gradients.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {
@@ -72,14 +73,35 @@ void Coordinator::quiet() {
   if (!training_ || !book_.quiet()) return;
   training_ = false;
   trained_ += world_.queue.now() - since_;
+  if (!stop_ && !book_.finished() && world_.gradients) {
+    if (!look_at_model()) return;
+    const double target = world_.plan.target_accuracy;
+    stop_ = target > 0 && world_.gradients->score().accuracy() >= target;
+  }
   if (stop_ || book_.finished()) {
-    dismissed_ = true;
+    dismissed_ = true;  // the model is looked at once more when all have handed in what they hold
     for (const auto& worker : world_.workers) worker->dismiss();
     return;
   }
   book_.next_epoch();
   world_.failures->epoch_begins();
   world_.queue.plan(world_.queue.now() + pause_, EventKind::training_begins, 0);
+}
+
+bool Coordinator::look_at_model() {
+  std::vector<WorkerId> living;
+  std::vector<double> weights;
+  for (WorkerId worker = 0; worker < world_.workers.size(); ++worker) {
+    if (!world_.workers[worker]->alive()) continue;
+    living.push_back(worker);
+    weights.push_back(world_.workers[worker]->weight());
+  }
+  const auto& epochs = world_.gradients->epochs();
+  const auto done = book_.epoch() + (book_.epoch_done() ? 1 : 0);
+  const bool closes = book_.epoch_done() && (epochs.empty() || epochs.back().epoch < done);
+  return world_.good(world_.gradients->evaluate(
+      living, weights, closes,
+      {.epoch = done, .train_s = core::seconds(trained_), .train_loss = 0, .train_accuracy = 0}));
 }
 
 void Coordinator::time_is_up() {

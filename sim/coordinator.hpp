@@ -22,6 +22,8 @@ class Coordinator {
   void serve_all();  ///< leases have come back
   void quiet();      ///< event: every lease is done
   void time_is_up();
+  /// The model as it is now, where numbers are computed; false when it is not finite.
+  bool look_at_model();
 
   [[nodiscard]] bool dismissed() const noexcept { return dismissed_; }
   [[nodiscard]] const data::LeaseBook& book() const noexcept { return book_; }

@@ -5,6 +5,7 @@
 
 #include "core/random.hpp"
 #include "sim/coordinator.hpp"
+#include "sim/gradients.hpp"
 #include "sim/server.hpp"
 #include "sim/worker.hpp"
 
@@ -59,8 +60,9 @@ void Failures::host_dies(HostId host, std::uint64_t what) {
   state.dead = true;
   ++state.deaths;
   for (const auto worker : state.workers) {
+    lost_ += world_.workers[worker]->alive() ? 1 : 0;
     world_.workers[worker]->die();
-    ++lost_;
+    std::erase(waiting_, worker);  // back, but not yet among the others
   }
   const auto now = world_.queue.now();
   const auto& failures = world_.cluster.failures;
@@ -104,10 +106,17 @@ void Failures::begin_anew(const std::vector<WorkerId>& lost) {
       return w == first || std::binary_search(group.begin(), group.end(), w);
     });
     const std::span<const WorkerId> members(anew.begin(), end);
-    strategies::Step newest = 0;
-    for (const auto worker : members) newest = std::max(newest, world_.workers[worker]->completed());
+    const auto donor = *std::max_element(members.begin(), members.end(), [&](WorkerId a, WorkerId b) {
+      return world_.workers[a]->completed() < world_.workers[b]->completed();
+    });
+    const auto newest = world_.workers[donor]->completed();
     world_.collectives.abandon(members);
-    for (const auto worker : members) world_.workers[worker]->begin_anew(newest);
+    for (const auto worker : members) {
+      const bool behind = world_.workers[worker]->completed() < newest;
+      if (behind && world_.gradients && world_.plan.needs.model != ModelHome::weighted)
+        world_.gradients->memory().copy(worker, donor);
+      world_.workers[worker]->begin_anew(newest);
+    }
     anew.erase(anew.begin(), end);
   }
 }
@@ -144,7 +153,7 @@ void Failures::rejoin(WorkerId worker) {
   const auto& cluster = world_.cluster;
   const auto bytes = world_.plan.floats * world_.plan.wire_bytes;
   const Duration carried{cluster.hosts[cluster.workers[worker].host].card.of(bytes)};
-  world_.workers[worker]->begin(first, cluster.network.latency + carried);
+  world_.workers[worker]->join(first, cluster.network.latency + carried);
 }
 
 }  // namespace troupe::sim

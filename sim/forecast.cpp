@@ -4,6 +4,7 @@
 
 #include "experiment/blueprint.hpp"
 #include "sim/cluster_tables.hpp"
+#include "sim/gradients.hpp"
 #include "sim/recorded.hpp"
 #include "sim/simulation.hpp"
 
@@ -76,6 +77,7 @@ core::Result<Plan> plan_of(const ForecastRequest& request, const Size& size) {
   plan.synthetic_step =
       std::chrono::round<Duration>(std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms));
   plan.max_seconds = settings.run.max_seconds;
+  plan.target_accuracy = settings.run.target_accuracy;
   return plan;
 }
 
@@ -103,6 +105,10 @@ core::Result<Cluster> place_all(const ForecastRequest& request, const Plan& plan
 }  // namespace
 
 core::Result<Forecast> forecast(const ForecastRequest& request) {
+  if (request.gradients && (!request.model.empty() || request.steps > 0))
+    return core::fail(core::Errc::config,
+                      "gradients are of the configuration's model on its data: leave --model and "
+                      "--steps out, or --gradients");
   const auto size = size_of_model(request);
   if (!size) return tl::unexpected(size.error());
   const auto plan = plan_of(request, *size);
@@ -111,7 +117,15 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
   if (!cluster) return tl::unexpected(cluster.error());
   auto book = data::LeaseBook::create(plan->leases);
   if (!book) return tl::unexpected(std::move(book.error()));
-  auto outcome = Simulation(*plan, *cluster, std::move(*book)).run();
+  std::unique_ptr<Gradients> gradients;
+  if (request.gradients) {
+    auto made = experiment::draw(request.settings, true).and_then([&](const experiment::Blueprint& blueprint) {
+      return Gradients::create(blueprint, *request.gradients, cluster->buckets);
+    });
+    if (!made) return tl::unexpected(std::move(made.error()));
+    gradients = std::move(*made);
+  }
+  auto outcome = Simulation(*plan, *cluster, std::move(*book), {.gradients = gradients.get()}).run();
   if (!outcome) return tl::unexpected(std::move(outcome.error()));
   Forecast forecast{.summary = summary_of(*outcome, *plan),
                     .outcome = std::move(*outcome),

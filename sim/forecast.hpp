@@ -15,9 +15,10 @@ namespace troupe::sim {
 struct ForecastRequest {
   experiment::Settings settings;  ///< resolved for Use::forecast
   ClusterFile cluster;
-  std::string model;   ///< a [models.NAME] of the cluster file in place of the configuration's model; empty: that one
-  std::string from{};  ///< directory of a recorded run, whose step times take the place of the hosts'; empty: theirs
-  std::int64_t steps = 0;  ///< per worker, in one epoch of its own; 0: the configuration's epochs
+  std::string model{};  ///< a [models.NAME] of the cluster file in place of the configuration's model; empty: that one
+  std::string from{};   ///< directory of a recorded run, whose step times take the place of the hosts'; empty: theirs
+  std::int64_t steps = 0;            ///< per worker, in one epoch of its own; 0: the configuration's epochs
+  nn::Backend* gradients = nullptr;  ///< computes real ones, of the configuration's model on its data; null: none are
 };
 
 struct Forecast {
@@ -27,7 +28,8 @@ struct Forecast {
   std::uint64_t seed = 0;
 };
 
-/// Errc::config, data or io for what is wrong with the request, internal for a company that does not come to its end.
+/// Errc::config, data or io for what is wrong with the request (a model of the cluster file or another length have no gradients),
+/// peer_lost when all workers are lost, internal for a company that does not come to its end; diverged.
 [[nodiscard]] core::Result<Forecast> forecast(const ForecastRequest& request);
 
 /// One line: the keys of a real run's summary (docs/formats/summary.md), and "simulated" (docs/formats/simulated.md).

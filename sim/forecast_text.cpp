@@ -44,6 +44,16 @@ Json simulated(const Forecast& forecast) {
             {"waits", Json::array()}};
   for (const auto& [waiter, cause, time] : longest_waits(outcome, kWaitsInJson))
     json["waits"].push_back({waiter, name(cause.kind), cause.id, core::seconds(time)});
+  if (outcome.learned) {
+    json["epochs"] = Json::array();
+    for (const auto& point : outcome.learned->epochs)
+      json["epochs"].push_back({{"epoch", point.epoch},
+                                {"train_s", point.train_s},
+                                {"train_loss", point.train_loss},
+                                {"train_accuracy", point.train_accuracy},
+                                {"test_loss", point.test.loss},
+                                {"test_accuracy", point.test.accuracy()}});
+  }
   return json;
 }
 
@@ -67,6 +77,8 @@ std::string to_text(const Forecast& forecast) {
                           plural(s.servers, "server"), forecast.cluster);
   text += fmt::format("  {:.1f} images/s, {:.2f} times worker 0 alone, {:.1f} % of what all would do alone\n",
                       s.images_per_s, outcome.speedup(), 100 * outcome.efficiency());
+  if (outcome.learned)
+    text += fmt::format("  test accuracy {:.2f} %, training loss {:.4f}\n", 100 * s.test_accuracy, s.train_loss);
   text += fmt::format("  {} in {:.3f} s of training ({} finished)\n", plural(s.steps, "step"),
                       core::seconds(outcome.trained), plural(s.epochs, "epoch"));
   text += fmt::format("  a worker's time: {:.1f} % computing, {:.1f} % exchanging, {:.1f} % waiting for others\n",

@@ -25,8 +25,7 @@ class Postbox {
 
   struct Letter {
     strategies::WorkerId from = 0;
-    std::uint32_t life = 0;    ///< of the sender
-    std::uint32_t memory = 0;  ///< of its numbers
+    std::uint32_t life = 0;  ///< of the sender
     double weight = 0;
   };
   /// Where an expected letter lies until it is released.

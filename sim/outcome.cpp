@@ -51,6 +51,14 @@ experiment::Summary summary_of(const Outcome& outcome, const Plan& plan) {
   summary.wall_s = core::seconds(outcome.wall);
   summary.images_per_s = outcome.images_per_s();
   summary.train_loss = summary.test_loss = summary.test_accuracy = std::numeric_limits<double>::quiet_NaN();
+  if (outcome.learned) {
+    const auto& test = outcome.learned->test;
+    summary.train_loss = outcome.learned->train_loss;
+    summary.test_loss = test.loss;
+    summary.test_accuracy = test.accuracy();
+    summary.test_top5 = test.top5 < 0 ? -1 : static_cast<double>(test.top5) / static_cast<double>(test.samples);
+    summary.center_hash = outcome.learned->model_hash;
+  }
   return summary;
 }
 

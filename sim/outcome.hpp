@@ -1,14 +1,26 @@
 /// What a simulated run came to. Values.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "experiment/reports.hpp"
+#include "sim/gradients.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {
 
+/// What the company learned, where gradients were computed.
+struct Learned {
+  double train_loss = 0;  ///< mean over the last epoch's steps
+  experiment::Score test{};
+  std::string model_hash;
+  std::vector<EpochPoint> epochs;
+};
+
 struct Outcome {
+  std::optional<Learned> learned;
   std::vector<WorkerAccount> workers;  ///< by rank
   std::uint32_t epochs = 0;            ///< finished
   Duration trained{0};                 ///< virtual; pauses between epochs left out

@@ -26,6 +26,7 @@ struct Plan {
   std::vector<double> slowdown{1};   ///< as cluster.slowdown: one for all, or one per worker
   core::Duration synthetic_step{0};  ///< a step takes at least so long, before slowdown
   double max_seconds = 0;            ///< of training; 0: no limit
+  double target_accuracy = 0;        ///< with gradients: stop when the model reaches it; 0: never
 
   [[nodiscard]] double slowdown_of(std::uint32_t worker) const {
     return slowdown.size() == 1 ? slowdown.front() : slowdown.at(worker);

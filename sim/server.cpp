@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/gradients.hpp"
 #include "sim/kernel_costs.hpp"
 #include "transport/reduce.hpp"
 
@@ -41,8 +42,11 @@ void Server::receive(std::uint32_t index) {
   host_.request(request, stood + packet.line);
 }
 
-void Server::run(const strategies::KernelCall& call, RequestId) {
+void Server::run(const strategies::KernelCall& call, RequestId payload) {
   work(Duration{world_.cluster.server.memory.of(bytes_touched(call, floats_))});
+  if (!world_.gradients) return;
+  const auto packet = packet_of(payload);
+  world_.gradients->memory().run_at_shard(self_, call, payload == 0 ? nullptr : &packet);
 }
 
 void Server::reply(const strategies::ShardReply& reply) {

@@ -7,6 +7,7 @@
 
 #include "sim/coordinator.hpp"
 #include "sim/failures.hpp"
+#include "sim/gradients.hpp"
 #include "sim/server.hpp"
 
 namespace troupe::sim {
@@ -16,6 +17,7 @@ using strategies::WorkerId;
 
 Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook book, SimulationOptions options)
     : world_(plan, cluster) {
+  world_.gradients = options.gradients;
   world_.coordinator = std::make_unique<Coordinator>(world_, std::move(book), options.pause);
   world_.queue.foresee_with(
       [](void* network, const Event& event) {
@@ -34,16 +36,24 @@ Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook
 }
 
 core::Result<Outcome> Simulation::run() {
-  for (const auto& worker : world_.workers) worker->begin(0);
+  for (const auto& worker : world_.workers) worker->begin();
   world_.coordinator->train();
   world_.failures->begin();
   Event event;
-  while (!over()) {
+  while (!world_.error && !over()) {
     if (world_.queue.planned() == world_.failures->planned()) return tl::unexpected(stuck());
     if (!world_.queue.next(event)) break;
     happen(event);
   }
+  const bool model_left = world_.plan.needs.model == strategies::ModelHome::center || !all_lost();
+  if (!world_.error && !model_left) return tl::unexpected(stuck());
+  if (!world_.error && world_.gradients) world_.coordinator->look_at_model();
+  if (world_.error) return tl::unexpected(*world_.error);
   return outcome();
+}
+
+bool Simulation::all_lost() const {
+  return std::none_of(world_.workers.begin(), world_.workers.end(), [](const auto& worker) { return worker->alive(); });
 }
 
 void Simulation::happen(const Event& event) {
@@ -83,6 +93,7 @@ void Simulation::deliver(std::uint32_t index) {
 void Simulation::end_collective(std::uint32_t index, std::uint64_t era) {
   const auto* meeting = world_.collectives.done(index, era);
   if (!meeting) return;
+  if (world_.gradients) world_.gradients->memory().perform(*meeting);
   for (const auto& part : meeting->parts)
     world_.workers[part.worker]->reduced(*meeting, meeting->complete - part.asked);
   world_.collectives.close(index);
@@ -96,7 +107,7 @@ bool Simulation::over() const {
 }
 
 core::Error Simulation::stuck() const {
-  if (world_.membership.size() == 0)
+  if (all_lost())
     return {core::Errc::peer_lost,
             fmt::format("all workers are lost after {:.3f} virtual seconds, and none comes back: raise "
                         "failures.mean_time_between_s, or set failures.rejoin_s for a strategy that lets them",
@@ -114,9 +125,11 @@ core::Error Simulation::stuck() const {
 
 Outcome Simulation::outcome() const {
   Outcome outcome;
+  if (const auto* gradients = world_.gradients)
+    outcome.learned = {gradients->train_loss(), gradients->score(), gradients->model_hash(), gradients->epochs()};
   for (const auto& worker : world_.workers) outcome.workers.push_back(worker->account());
   for (const auto& worker : world_.workers)
-    if (worker->alive()) outcome.weight += worker->host().half().weight();
+    if (worker->alive()) outcome.weight += worker->weight();
   outcome.epochs = world_.coordinator->book().epoch() + (world_.coordinator->book().epoch_done() ? 1 : 0);
   outcome.trained = world_.coordinator->trained();
   outcome.wall = world_.queue.now();

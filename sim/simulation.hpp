@@ -13,7 +13,8 @@
 namespace troupe::sim {
 
 struct SimulationOptions {
-  Duration pause{0};  ///< between two epochs: evaluation and checkpoint
+  Duration pause{0};               ///< between two epochs: evaluation and checkpoint
+  Gradients* gradients = nullptr;  ///< outlives the simulation; null: numbers are not computed
 };
 
 class Simulation {
@@ -22,8 +23,8 @@ class Simulation {
   /// outlive the simulation.
   Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook book, SimulationOptions options = {});
 
-  /// Until the last worker has handed in what it held. Once. Errc::internal when the company does not come to its end: names who
-  /// waits.
+  /// Until the last worker has handed in what it held. Once. Errc::peer_lost when no worker is left, internal when the company does
+  /// not come to its end otherwise: names who waits. With gradients their errors too.
   [[nodiscard]] core::Result<Outcome> run();
 
  private:
@@ -31,6 +32,7 @@ class Simulation {
   void deliver(std::uint32_t packet);
   void end_collective(std::uint32_t meeting, std::uint64_t era);
   [[nodiscard]] bool over() const;
+  [[nodiscard]] bool all_lost() const;
   [[nodiscard]] core::Error stuck() const;
   [[nodiscard]] Outcome outcome() const;
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/coordinator.hpp"
+#include "sim/gradients.hpp"
 #include "sim/kernel_costs.hpp"
 #include "sim/server.hpp"
 
@@ -19,7 +20,15 @@ Duration Worker::now() const { return std::max(world_.queue.now(), free_); }
 
 // ---- lives
 
-void Worker::begin(strategies::Step first, Duration after) {
+void Worker::begin() { begin_at(0, Duration{0}); }
+
+void Worker::join(strategies::Step first, Duration after) {
+  joins_ = true;
+  begin_at(first, after);
+}
+
+void Worker::begin_at(strategies::Step first, Duration after) {
+  if (world_.gradients && !world_.good(world_.gradients->begin(self_))) return;
   ++life_;
   wants_step_ = next_step_ = first;
   idle_buffers_ = world_.plan.prefetch + 1;
@@ -62,7 +71,8 @@ void Worker::end_life() {
   if (host_->computing() && !wants_lease_) account_.compute -= step_ends_ - world_.queue.now();
   account_.totals.add(host_->totals());
   if (world_.plan.needs.peers) {
-    world_.lost_weight += host_->half().weight() + std::exchange(skipped_weight_, 0);
+    world_.lost_weight += weight();
+    skipped_weight_ = 0;
     for (const auto& letter : postbox_.inbox()) world_.lost_weight += letter ? letter->weight : 0;
   }
   ++life_;
@@ -76,6 +86,7 @@ void Worker::die() {
   if (!host_) return;
   end_life();
   hand_.clear();
+  if (world_.gradients) world_.gradients->memory().end(self_);
 }
 
 void Worker::membership_changed() {
@@ -85,7 +96,9 @@ void Worker::membership_changed() {
 }
 
 void Worker::started(std::uint64_t life) {
-  if (life == life_) host_->start(wants_step_);
+  if (life != life_) return;
+  if (std::exchange(joins_, false) && world_.gradients) world_.gradients->fetch_center(self_);
+  host_->start(wants_step_);
 }
 
 // ---- leases and steps
@@ -97,6 +110,7 @@ void Worker::ask_for_leases() {
 }
 
 void Worker::granted(const data::Lease& lease) {
+  if (!host_) return;  // lost, and not noticed yet: the book takes it back then
   hand_.push_back(lease);
   if (wants_lease_) take_lease();
 }
@@ -128,6 +142,7 @@ void Worker::begin_step() {
   ++next_step_;
   const auto takes = world_.steps.time(self_, wants_step_, now());
   step_ends_ = now() + takes;
+  computed_ = false;
   account_.compute += takes;
   const auto buckets = world_.cluster.buckets;
   for (int bucket = 0; buckets > 1 && bucket < buckets; ++bucket) {
@@ -139,12 +154,21 @@ void Worker::begin_step() {
   world_.queue.plan(step_ends_, EventKind::step_ends, self_, life_);
 }
 
+/// When the first bucket is ready, or the step over.
+void Worker::compute_gradients() {
+  if (!world_.gradients || std::exchange(computed_, true)) return;
+  world_.good(world_.gradients->step(self_, wants_step_, lease_));
+}
+
 void Worker::bucket_ready(std::uint64_t life_and_bucket) {
-  if (life_and_bucket >> 32 == life_) host_->bucket_ready(static_cast<int>(life_and_bucket & 0xffffffff));
+  if (life_and_bucket >> 32 != life_) return;
+  compute_gradients();
+  host_->bucket_ready(static_cast<int>(life_and_bucket & 0xffffffff));
 }
 
 void Worker::step_ended(std::uint64_t life) {
   if (life != life_) return;
+  compute_gradients();
   ++account_.steps;
   account_.samples += static_cast<std::uint64_t>(lease_.count);
   lease_open_ = true;
@@ -170,6 +194,7 @@ void Worker::stop(std::uint64_t life) {
 
 void Worker::run(const strategies::KernelCall& call, strategies::Shards shards) {
   free_ = now() + Duration{memory_.of(bytes_touched(call, world_.floats(shards)))};
+  if (world_.gradients) world_.gradients->memory().run(self_, call, shards);
 }
 
 void Worker::set_deadline(strategies::DeadlineId id, Duration after) {

@@ -29,8 +29,10 @@ class Worker final : public strategies::WorkerPort,
   Worker(World& world, strategies::WorkerId self);
 
   // What happens to it; events of an earlier life are let pass.
-  /// A life from now on; its first step is `first`, some time `after` now.
-  void begin(strategies::Step first, Duration after = Duration{0});
+  /// The life of a founding member, from now on.
+  void begin();
+  /// A life as a new member; its first step is `first`, some time `after` now, with the centre's parameters.
+  void join(strategies::Step first, Duration after);
   /// A new life in the same company, at step `first`: the lease under way is done again, unless its step is older.
   void begin_anew(strategies::Step first);
   void die();
@@ -51,6 +53,8 @@ class Worker final : public strategies::WorkerPort,
   [[nodiscard]] const strategies::WorkerHost& host() const { return *host_; }
   [[nodiscard]] bool alive() const noexcept { return host_ != nullptr; }
   [[nodiscard]] strategies::Step completed() const noexcept { return wants_step_; }  ///< or passed over
+  /// Its share of the model.
+  [[nodiscard]] double weight() const noexcept { return host_->half().weight() + skipped_weight_; }
   /// Whom it met in its latest collective, itself included; nobody yet: empty.
   [[nodiscard]] const strategies::Group& group() const noexcept { return group_; }
   [[nodiscard]] bool at_rest() const noexcept { return !host_ || (host_->stopped() && host_->in_flight() == 0); }
@@ -76,7 +80,9 @@ class Worker final : public strategies::WorkerPort,
     strategies::DeadlineId id = 0;
     std::uint32_t life = 0;
   };
+  void begin_at(strategies::Step first, Duration after);
   void make_host();
+  void compute_gradients();
   void end_life();
   void take_lease();
   void begin_step();
@@ -98,6 +104,8 @@ class Worker final : public strategies::WorkerPort,
   bool wants_lease_ = false;
   bool dismissed_ = false;
   Duration step_ends_{0};            // of the step under way
+  bool computed_ = false;            // its gradients are
+  bool joins_ = false;               // its life has not started, and will with the centre's parameters
   std::int64_t idle_buffers_ = 0;    // of its loader: what it may ask leases for
   strategies::Step wants_step_ = 0;  // that Compute asked for
   strategies::Step next_step_ = 0;   // that the next lease is of

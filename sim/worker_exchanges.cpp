@@ -1,6 +1,7 @@
 // A phantom worker's exchanges: with shards, in groups, and letters to peers.
 #include <algorithm>
 
+#include "sim/gradients.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {
@@ -30,6 +31,7 @@ void Worker::send(const strategies::ShardRequest& request) {
   packet.slot = request.slot;
   packet.request = request.request;
   account_.bytes += kind == strategies::Transfer::push_pull ? 2 * bytes : bytes;
+  if (world_.gradients) world_.gradients->memory().lend(index, self_, request.slot);
   world_.network.send(index, now());
 }
 
@@ -38,6 +40,7 @@ void Worker::answered(std::uint32_t index) {
   auto reply = packet.reply;
   reply.queued += packet.line;
   const bool mine = host_ && packet.life == life_;
+  if (world_.gradients) world_.gradients->memory().give_back(index);
   world_.network.release(index);
   if (mine) host_->replied(reply);
 }
@@ -80,12 +83,14 @@ bool Worker::send(const strategies::SendPeer& message) {
     skipped_weight_ += message.weight;
     return false;
   }
+  auto* const memory = world_.gradients ? &world_.gradients->memory() : nullptr;
+  const auto numbers = memory ? memory->write_letter(self_, message.slot) : 0;
   const auto bytes = world_.plan.floats * world_.plan.wire_bytes;
   const auto index = packet_to(peer.place_.host, PacketKind::mail, bytes);
   auto& packet = world_.network[index];
   packet.worker = message.to;
   packet.life = peer.life_;
-  packet.mail = {.from = self_, .from_life = life_, .memory = 0, .weight = message.weight};
+  packet.mail = {.from = self_, .from_life = life_, .memory = numbers, .weight = message.weight};
   account_.bytes += bytes;
   world_.network.send(index, now());
   return true;
@@ -98,14 +103,17 @@ void Worker::letter(std::uint32_t index) {
   world_.network.release(index);
   if (!mine) {
     world_.lost_weight += mail.weight;
+    if (world_.gradients) world_.gradients->memory().throw_away(mail.memory);
     return;
   }
-  const auto slot = postbox_.receive({mail.from, mail.from_life, mail.memory, mail.weight});
+  const auto slot = postbox_.receive({mail.from, mail.from_life, mail.weight});
+  if (world_.gradients) world_.gradients->memory().mount(self_, slot, mail.memory);
   host_->peer_mail({.from = mail.from, .weight = mail.weight, .slot = slot});
 }
 
 void Worker::release(strategies::Slot slot) {
   const auto letter = postbox_.release(slot);
+  if (world_.gradients) world_.gradients->memory().dismount(self_, slot);
   const auto index = packet_to(world_.workers[letter.from]->place_.host, PacketKind::credit, 0);
   auto& packet = world_.network[index];
   packet.worker = letter.from;

@@ -18,6 +18,11 @@ World::World(const Plan& plan, const Cluster& cluster)
       steps(plan, cluster) {}
 World::~World() = default;
 
+bool World::good(core::Result<void> result) {
+  if (!result && !error) error = std::move(result.error());
+  return result.has_value();
+}
+
 std::uint64_t World::floats(strategies::Shards shards) const {
   if (shards.all()) return plan.floats;
   const auto last = slice_of(plan.floats, shards.first + shards.count - 1, plan.servers);

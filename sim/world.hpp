@@ -1,6 +1,8 @@
 /// What the members of a simulated company share, and the members. Owned by Simulation; one thread.
 #pragma once
 
+#include <optional>
+
 #include "sim/collectives.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/network.hpp"
@@ -11,6 +13,7 @@ namespace troupe::sim {
 
 class Coordinator;
 class Failures;
+class Gradients;
 class Server;
 class Worker;
 
@@ -29,8 +32,12 @@ struct World {
   std::vector<std::unique_ptr<Server>> servers;
   std::unique_ptr<Coordinator> coordinator;
   std::unique_ptr<Failures> failures;
-  double lost_weight = 0;  ///< of mail to the dead
+  Gradients* gradients = nullptr;    // none: numbers are not computed
+  std::optional<core::Error> error;  // the first one: the simulation ends with it
+  double lost_weight = 0;            ///< of mail to the dead
 
+  /// Notes the error of a result that has one; false then.
+  bool good(core::Result<void> result);
   /// Floats of the slice that `shards` are cut from.
   [[nodiscard]] std::uint64_t floats(strategies::Shards shards) const;
   /// Floats of bucket `bucket`; all of them when it is negative.

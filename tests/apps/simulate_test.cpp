@@ -107,6 +107,26 @@ TEST_F(Simulate, WhatIsWrongIsOneLineAndItsExitCode) {
   EXPECT_EQ(run({"--from", folder_.file("nowhere")}).code, 74);
   EXPECT_EQ(troupe({"simulate", config_}).code, 2);
   EXPECT_EQ(run({"--workers", "0"}).code, 2);
+  EXPECT_EQ(run({"--gradients", "--steps", "3"}).code, 2);
+}
+
+// A synchronous run gives the same bits whoever executes it.
+TEST_F(Simulate, WithGradientsItEndsWithTheModelThatTrainingEndsWith) {
+  const std::vector<std::string> settings{"--set", "strategy.name=bsp",     "--set", "cluster.workers=2",
+                                          "--set", "data.test_samples=200", "--json"};
+  auto forecast = std::vector<std::string>{"--gradients"};
+  forecast.insert(forecast.end(), settings.begin(), settings.end());
+  const auto simulated = run(forecast);
+  ASSERT_EQ(simulated.code, 0) << simulated.err;
+  std::vector<std::string> training{"train", config_, "--quiet", "--set", "run.dir=" + folder_.file("runs")};
+  training.insert(training.end(), settings.begin(), settings.end());
+  const auto trained = troupe(training);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const auto virtual_run = json::parse(simulated.out), real_run = json::parse(trained.out);
+  EXPECT_EQ(virtual_run["center_hash"], real_run["center_hash"]);
+  EXPECT_EQ(virtual_run["test"], real_run["test"]);
+  EXPECT_EQ(virtual_run["steps"], real_run["steps"]);
+  EXPECT_EQ(virtual_run["simulated"]["epochs"].size(), 2U);
 }
 
 TEST_F(Simulate, TakesAProfileThatBenchStepWrote) {

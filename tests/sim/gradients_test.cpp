@@ -1,0 +1,173 @@
+// Phantom workers that compute real gradients of a small model.
+#include "sim/gradients.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/kernels.hpp"
+#include "cpu/backend.hpp"
+#include "nn/hash.hpp"
+#include "nn/optimizer.hpp"
+#include "sim/forecast.hpp"
+
+namespace troupe::sim {
+namespace {
+
+constexpr const char* kConfig = R"(
+[run]
+epochs = 2
+[model]
+name = "mlp"
+widths = [24]
+activation = "relu"
+[data]
+name = "glyphs"
+batch = 10
+train_samples = 200
+test_samples = 100
+[train]
+optimizer = "momentum"
+lr = 0.1
+momentum = 0.5
+lr_policy = "polynomial"
+[strategy]
+name = "bsp"
+[cluster]
+workers = 3
+)";
+constexpr const char* kCluster =
+    "[hosts.node]\ncount = 8\nstep_ms = 4\nstep_sigma = 0.2\n[network]\nlatency_us = 50\n"
+    "gbit_per_s = 1\n[failures]\ndetection_s = 0.01\nrejoin_s = 0.02\n";
+
+nn::Backend& backend() {
+  static const auto backend = cpu::make_backend();
+  return *backend;
+}
+
+experiment::Settings settings_with(const std::vector<std::string>& overrides) {
+  auto config = core::Config::parse(experiment::schema(), kConfig, "test", overrides);
+  if (!config) throw std::logic_error(config.error().message);
+  return experiment::resolve(std::move(*config)).value();
+}
+
+core::Result<Forecast> simulated(const std::vector<std::string>& overrides, nn::Backend* gradients = &backend(),
+                                 const std::vector<std::string>& cluster = {}) {
+  return forecast({.settings = settings_with(overrides),
+                   .cluster = parse_cluster(kCluster, "c.toml", cluster).value(),
+                   .gradients = gradients});
+}
+
+/// BSP as its page says, in one loop: rounds of 3 · 10 of 200 samples, the last one around the epoch's end; the mean gradient in rank
+/// order; v ← μ v − η ḡ; x ← x + v.
+std::vector<float> serial_bsp() {
+  const auto settings = settings_with({});
+  const auto blueprint = experiment::draw(settings, true).value();
+  core::HostAllocator allocator;
+  const auto replica = backend().compile(*blueprint.graph, {.batch = 10, .seed = 1, .arenas = &allocator}).value();
+  replica->import_canonical(*experiment::start_state(blueprint, nullptr).parameters);
+  const auto x = replica->parameters();
+  std::vector<float> v(x.size(), 0), sum(x.size());
+  std::vector<float> images(10 * 784);
+  std::vector<std::int32_t> labels(10);
+  std::uint64_t index = 0;
+  for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
+    for (std::int64_t begin = 0; begin < 200; begin += 30) {
+      const double position = epoch + static_cast<double>(begin) / 200;
+      for (std::int64_t rank = 0; rank < 3; ++rank) {
+        const data::Lease lease{index++, epoch, (begin + 10 * rank) % 200, 10, position};
+        EXPECT_TRUE(blueprint.source.train->build(lease, images, labels));
+        replica->parameters_written();
+        EXPECT_TRUE(replica->step({images, labels, lease.index, 10}, {}));
+        for (std::size_t i = 0; i < x.size(); ++i)
+          sum[i] = rank == 0 ? replica->gradients()[i] : sum[i] + replica->gradients()[i];
+      }
+      const auto lr = static_cast<float>(0.1 * (1 - position / 2));
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        v[i] = 0.5F * v[i] - lr * (sum[i] / 3);
+        x[i] += v[i];
+      }
+    }
+  }
+  std::vector<float> canonical(replica->layout()->canonical_floats());
+  replica->export_canonical(canonical);
+  return canonical;
+}
+
+TEST(GradientsInVirtualTime, BspEqualsASerialComputation) {
+  const auto settings = settings_with({});
+  const auto blueprint = experiment::draw(settings, true).value();
+  const auto plain = simulated({});
+  ASSERT_TRUE(plain) << plain.error().message;
+  const auto serial = serial_bsp();
+  // The model's score, computed from the serial parameters.
+  core::HostAllocator allocator;
+  const auto evaluator =
+      backend().compile(*blueprint.graph, {.batch = 100, .arenas = &allocator, .training = false}).value();
+  const auto score = experiment::evaluate(*evaluator, *blueprint.source.test, serial, {}).value();
+  EXPECT_NEAR(plain->summary.test_loss, score.loss, 1e-5);
+  EXPECT_EQ(plain->outcome.learned->test.top1, score.top1);
+  ASSERT_EQ(plain->outcome.learned->epochs.size(), 2U);
+  EXPECT_LT(plain->outcome.learned->epochs[1].train_loss, plain->outcome.learned->epochs[0].train_loss);
+}
+
+// Where buckets end and how long steps take changes no bit of a synchronous run.
+TEST(GradientsInVirtualTime, BspDoesNotDependOnTime) {
+  const auto once = simulated({}).value();
+  const auto other = simulated({}, &backend(), {"steps.buckets=3", "hosts.node.step_sigma=0.5"}).value();
+  EXPECT_NE(once.outcome.wall, other.outcome.wall);
+  EXPECT_EQ(once.summary.center_hash, other.summary.center_hash);
+}
+
+TEST(GradientsInVirtualTime, GradientsTakeNoVirtualTime) {
+  for (const std::string strategy : {"easgd", "gossip", "ssp", "bsp", "mixed"}) {
+    SCOPED_TRACE(strategy);
+    const std::vector<std::string> overrides{"strategy.name=" + strategy, "train.lr=0.02"};
+    const auto with = simulated(overrides), without = simulated(overrides, nullptr);
+    ASSERT_TRUE(with) << with.error().message;
+    EXPECT_EQ(with->outcome.wall, without->outcome.wall);
+    EXPECT_EQ(with->outcome.events, without->outcome.events);
+    EXPECT_FALSE(without->outcome.learned);
+    const auto& epochs = with->outcome.learned->epochs;
+    EXPECT_LT(epochs.at(1).train_loss, epochs.at(0).train_loss);
+  }
+}
+
+// Whoever comes back begins with the centre's parameters; survivors of a group go on from one of them.
+TEST(GradientsInVirtualTime, NumbersOutliveLosses) {
+  for (const std::string strategy : {"easgd", "downpour", "ssp", "bsp", "pairs", "gossip", "mixed", "local_sgd"}) {
+    for (const std::string seed : {"1", "2", "3"}) {
+      SCOPED_TRACE(strategy + ", seed " + seed);
+      const auto end = simulated(
+          {"strategy.name=" + strategy, "train.lr=0.02", "cluster.workers=6", "run.seed=" + seed, "run.epochs=6"},
+          &backend(), {"failures.mean_time_between_s=0.3"});
+      ASSERT_TRUE(end) << end.error().message;
+      EXPECT_GT(end->outcome.lost, 0U);
+      EXPECT_LT(end->outcome.learned->epochs.at(5).train_loss, end->outcome.learned->epochs.at(0).train_loss);
+    }
+  }
+}
+
+TEST(GradientsInVirtualTime, ALossThatIsNotFiniteEndsTheRun) {
+  const auto end = simulated({"train.lr=1e30"});
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, core::Errc::diverged);
+  EXPECT_NE(end.error().message.find("training diverged"), std::string::npos);
+}
+
+TEST(GradientsInVirtualTime, ATargetEndsTheRun) {
+  const auto end = simulated({"run.epochs=50", "run.target_accuracy=0.4", "strategy.name=easgd"});
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_LT(end->summary.epochs, 50U);
+  EXPECT_GE(end->outcome.learned->epochs.back().test.accuracy(), 0.4);
+}
+
+TEST(GradientsInVirtualTime, AModelBySizeAloneHasNone) {
+  const auto end = forecast({.settings = settings_with({}),
+                             .cluster = parse_cluster(kCluster, "c.toml").value(),
+                             .steps = 3,
+                             .gradients = &backend()});
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, core::Errc::config);
+}
+
+}  // namespace
+}  // namespace troupe::sim
