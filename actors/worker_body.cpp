@@ -117,8 +117,11 @@ void WorkerBody::compute_now() {
     if (!buckets_late_) host_->bucket_ready(bucket);
   });
   const auto computed = now() - began;
-  const auto sleep = pretended(computed) - computed;
-  compute_time_ += computed + sleep;
+  const auto pretended = this->pretended(computed);
+  // What the last pause took too long, because nobody wakes up on time, this one is shorter.
+  const auto sleep = std::max(pretended - computed - woke_late_, core::Duration{0});
+  compute_time_ += pretended;
+  wakes_at_ = began + computed + sleep;
   self_->send(company_.loaders[setup_.self], BatchReturn{next.ready.buffer});
   if (!result)
     return trouble(result.error().code,
@@ -149,6 +152,7 @@ core::Duration WorkerBody::pretended(core::Duration computed) const {
 
 void WorkerBody::step_ended() {
   if (failed_) return;
+  if (buckets_late_) woke_late_ = now() - wakes_at_;
   for (int bucket = 0; buckets_late_ && bucket < static_cast<int>(memory_->replica().buckets().size()); ++bucket)
     host_->bucket_ready(bucket);
   host_->step_done(lease_.epoch_position, nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs,

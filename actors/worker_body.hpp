@@ -101,6 +101,8 @@ class WorkerBody final : public strategies::WorkerPort,
   strategies::Step wants_step_ = 0;  // the step that Compute asked for
   strategies::Step next_step_ = 0;   // the step that the next batch is of
   bool buckets_late_ = false;        // the step under way pretends to take longer: its buckets are ready at its end
+  core::Duration wakes_at_{0};       // when that step should end
+  core::Duration woke_late_{0};      // how much later the last one did
   core::Duration wants_since_{0};
   core::Duration compute_time_{0};
   core::Duration load_time_{0};

@@ -24,6 +24,7 @@ struct Arguments {
   std::string device = "cpu";
   int threads = 1;
   double seconds = 1;
+  double slowdown = 1;
   std::string profile;
   bool json = false;
 };
@@ -32,7 +33,8 @@ struct Arguments {
 core::Result<void> write_profile(const Arguments& arguments, const cpu::StepBench& bench) {
   const nlohmann::ordered_json json{{"model", arguments.model},         {"batch", arguments.batch},
                                     {"precision", arguments.precision}, {"device", arguments.device},
-                                    {"threads", arguments.threads},     {"steps_ms", bench.steps_ms}};
+                                    {"threads", arguments.threads},     {"slowdown", arguments.slowdown},
+                                    {"steps_ms", bench.steps_ms}};
   const auto text = json.dump() + "\n";
   const std::filesystem::path path(arguments.profile);
   const auto directory = path.has_parent_path() ? path.parent_path().string() : ".";
@@ -58,7 +60,8 @@ core::Result<void> run_step(const Arguments& arguments) {
   config.name = entry.name;
   const auto graph = nn::build_model(config, entry.input, entry.classes);
   if (!graph) return tl::unexpected(graph.error());
-  const auto bench = cpu::run_step_bench(*graph, arguments.batch, arguments.threads, arguments.seconds);
+  const auto bench =
+      cpu::run_step_bench(*graph, arguments.batch, arguments.threads, arguments.seconds, arguments.slowdown);
   if (!bench) return tl::unexpected(bench.error());
   if (!arguments.profile.empty())
     if (auto written = write_profile(arguments, *bench); !written) return written;
@@ -88,8 +91,11 @@ Action declare_step(CLI::App& app) {
   app.add_option("--seconds", a->seconds, "length of a window; the best of three counts")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
-  app.add_option("--profile", a->profile, "write the time of every step of that window, for `troupe simulate`")
-      ->type_name("FILE");
+  app.add_option("--slowdown", a->slowdown,
+                 "pause after every step, as a worker with this cluster.slowdown does; not counted")
+      ->check(CLI::Range(1.0, 1000.0))
+      ->capture_default_str();
+  app.add_option("--profile", a->profile, "write the time of every step, for `troupe simulate`")->type_name("FILE");
   app.add_flag("--json", a->json, "one line of JSON");
   return [a] { return run_step(*a); };
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "core/random.hpp"
 #include "cpu/backend.hpp"
@@ -16,7 +17,8 @@ constexpr float kMomentum = 0.9f;
 
 }  // namespace
 
-core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batch, int threads, double seconds) {
+core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batch, int threads, double seconds,
+                                       double slowdown) {
   using Clock = std::chrono::steady_clock;
   core::HostAllocator allocator;
   const auto backend = make_backend();
@@ -49,21 +51,22 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batc
   for (int i = 0; i < kWarmUpSteps; ++i)
     if (auto done = step(); !done) return tl::unexpected(std::move(done.error()));
   double best = 0;  // steps per second
-  std::vector<double> steps_ms, window_ms;
+  std::vector<double> steps_ms;
   for (int window = 0; window < kWindows; ++window) {
-    const auto start = Clock::now();
-    double elapsed = 0;
-    window_ms.clear();
+    const auto window_began = Clock::now();
+    Clock::duration computed{0};
+    int steps = 0;
+    auto began = window_began;
     do {
       if (auto done = step(); !done) return tl::unexpected(std::move(done.error()));
-      const double now = std::chrono::duration<double>(Clock::now() - start).count();
-      window_ms.push_back(std::round(1e9 * (now - elapsed)) / 1e6);  // whole nanoseconds
-      elapsed = now;
-    } while (elapsed < seconds);
-    if (const double rate = static_cast<double>(window_ms.size()) / elapsed; rate > best) {
-      best = rate;
-      steps_ms = window_ms;
-    }
+      const auto took = Clock::now() - began;
+      steps_ms.push_back(std::round(1e9 * std::chrono::duration<double>(took).count()) / 1e6);  // whole nanoseconds
+      computed += took;
+      ++steps;
+      if (slowdown > 1) std::this_thread::sleep_for((slowdown - 1) * took);
+      began = slowdown > 1 ? Clock::now() : began + took;
+    } while (began - window_began < std::chrono::duration<double>(seconds));
+    best = std::max(best, steps / std::chrono::duration<double>(computed).count());
   }
   const auto samples = static_cast<double>(batch);
   return StepBench{best * samples, 1e3 / best, best * samples * graph.training_flops() / 1e9, std::move(steps_ms)};

@@ -19,7 +19,7 @@ struct HostsConfig {
   double image_ms = 0;
   double step_sigma = 0;
   std::vector<double> steps_ms;
-  std::string profile;
+  std::vector<std::string> profile;
   double slowdown = 1;
   double memory_gb_per_s = 0;
   double gbit_per_s = 0;

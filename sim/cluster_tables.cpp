@@ -37,7 +37,7 @@ core::Table<HostsConfig> hosts_table(const std::string& name) {
        {"image_ms", &HostsConfig::image_ms, at_least(0), "or: time per sample; a step takes data.batch times as long"},
        {"steps_ms", &HostsConfig::steps_ms, core::above(0), "or: measured times of steps; each step takes one of them"},
        {"profile", &HostsConfig::profile, core::anything(),
-        "or: a file of measured times, from `troupe bench step --profile FILE`"},
+        "or: a file of measured times, from `troupe bench step --profile FILE`, or several, for ranks in turn"},
        {"step_sigma", &HostsConfig::step_sigma, between(0, 5),
         "steps vary around step_ms or image_ms: log-normal, deviation of the logarithm"},
        {"slowdown", &HostsConfig::slowdown, between(0.001, 1000), "times as long for a step"},

@@ -15,21 +15,23 @@ Duration seconds(double s) { return std::chrono::round<Duration>(std::chrono::du
 
 StepTimes per_image(double ms, double sigma) { return {.mean_ns = 1e6 * ms, .per_image = true, .sigma = sigma}; }
 
+/// Of the ranks that profile `index` of `hosts` is for.
 core::Result<StepTimes> profiled(const ClusterFile& file, const ClusterFile::Named<HostsConfig>& hosts,
-                                 const Placing& placing) {
-  auto profile = load_profile(hosts.config.profile);
+                                 const Placing& placing, std::size_t index) {
+  const auto& path = hosts.config.profile[index];
+  auto profile = load_profile(path);
   const auto key = fmt::format("hosts.{}.profile", hosts.name);
   if (!profile)
     return core::fail(profile.error().code, fmt::format("{}: {}: {}", file.where(key), key, profile.error().message));
   const bool other_model = !placing.model.empty() && profile->model != placing.model;
-  const auto other_batch = std::find_if(placing.batches.begin(), placing.batches.end(),
-                                        [&](std::int64_t batch) { return batch != profile->batch; });
-  if (other_model || other_batch != placing.batches.end())
+  auto batch = profile->batch;
+  for (auto w = index; w < placing.batches.size() && batch == profile->batch; w += hosts.config.profile.size())
+    batch = placing.batches[w];
+  if (other_model || batch != profile->batch)
     return core::fail(core::Errc::config,
                       fmt::format("{}: {} is of {} with batch {}, and this run has {} with batch {}: measure that with "
                                   "`troupe bench step --profile FILE`",
-                                  file.where(key), hosts.config.profile, profile->model, profile->batch, placing.model,
-                                  other_batch != placing.batches.end() ? *other_batch : profile->batch));
+                                  file.where(key), path, profile->model, profile->batch, placing.model, batch));
   return measured(profile->steps_ms);
 }
 
@@ -42,7 +44,13 @@ core::Result<std::vector<StepTimes>> step_times(const ClusterFile& file, const C
   if (!config.steps_ms.empty()) return std::vector{measured(config.steps_ms)};
   if (config.profile.empty())
     return std::vector{StepTimes{.mean_ns = 1e6 * config.step_ms, .sigma = config.step_sigma}};
-  return profiled(file, hosts, placing).map([](StepTimes&& times) { return std::vector{std::move(times)}; });
+  std::vector<StepTimes> profiles;
+  for (std::size_t i = 0; i < config.profile.size(); ++i) {
+    auto times = profiled(file, hosts, placing, i);
+    if (!times) return tl::unexpected(std::move(times.error()));
+    profiles.push_back(*std::move(times));
+  }
+  return profiles;
 }
 
 /// An algorithm's own speed where it has one.

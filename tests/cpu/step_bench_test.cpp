@@ -1,5 +1,7 @@
 #include "cpu/step_bench.hpp"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "tests/cpu/model.hpp"
@@ -14,6 +16,16 @@ TEST(StepBench, ItsThreeNumbersAgree) {
   EXPECT_GT(result->images_per_s, 0);
   EXPECT_NEAR(result->ms_per_step * result->images_per_s, 8e3, 1e-3);
   EXPECT_NEAR(result->gflops, result->images_per_s * graph.training_flops() / 1e9, 1e-9 * result->gflops);
+}
+
+TEST(StepBench, HasTheTimeOfEveryStepAndOfNoPause) {
+  const nn::Graph graph = small_net();
+  const auto busy = run_step_bench(graph, 8, 1, 0.0);
+  ASSERT_EQ(busy->steps_ms.size(), 3U);  // one per window
+  EXPECT_NEAR(*std::ranges::min_element(busy->steps_ms), busy->ms_per_step, 1e-6);
+  const auto paused = run_step_bench(graph, 8, 1, 0.0, 4);
+  ASSERT_EQ(paused->steps_ms.size(), 3U);
+  EXPECT_NEAR(*std::ranges::min_element(paused->steps_ms), paused->ms_per_step, 1e-6);
 }
 
 TEST(StepBench, PassesErrorsOn) { EXPECT_EQ(run_step_bench(small_net(), 0, 1, 0.0).error().code, core::Errc::config); }

@@ -92,6 +92,21 @@ TEST_F(Recorded, AProfileIsOfAModelAndABatch) {
   EXPECT_FALSE(place(file, {.workers = 2, .model = "lenet", .batches = {20, 20}}));
 }
 
+TEST_F(Recorded, ProfilesInAListAreOfTheRanksInTurn) {
+  const auto fast = write("fast.json", R"({"model":"mlp","batch":20,"steps_ms":[3]})");
+  const auto slow = write("slow.json", R"({"model":"mlp","batch":10,"steps_ms":[4]})");
+  const auto file =
+      parse_cluster("[hosts.a]\ndevices = 3\nprofile = [\"" + fast + "\", \"" + slow + "\"]\n", "c.toml").value();
+  const auto cluster = place(file, {.workers = 3, .model = "mlp", .batches = {20, 10, 20}});
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  ASSERT_EQ(cluster->kinds[0].steps.size(), 2U);
+  EXPECT_EQ(cluster->kinds[0].steps[1].measured_ns, std::vector<double>{4e6});
+  EXPECT_EQ(place(file, {.workers = 3, .model = "mlp", .batches = {20, 20, 20}}).error().message,
+            "c.toml:3: " + slow +
+                " is of mlp with batch 10, and this run has mlp with batch 20: measure that with `troupe bench step "
+                "--profile FILE`");
+}
+
 TEST_F(Recorded, WhatIsNoProfileNamesTheFile) {
   for (const std::string text : {"", "{}", R"({"model":"mlp","batch":20,"steps_ms":[]})",
                                  R"({"model":"mlp","batch":20,"steps_ms":[1,-1]})", R"({"model":3})"}) {
