@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/buffer.hpp"
+#include "core/half.hpp"
 
 namespace troupe::core {
 
@@ -83,6 +84,10 @@ class Kernels {
   virtual void broadcast_all(std::span<const Span> all, std::size_t root) const = 0;
 
   virtual void clamp(Span y, float limit) const = 0;  ///< y ← min(max(y, −limit), limit); NaN stays
+
+  virtual void narrow(HalfSpan y, ConstSpan x, HalfKind kind) const = 0;    ///< y ← x, rounded as to_half does
+  virtual void widen(Span y, ConstHalfSpan x, HalfKind kind) const = 0;     ///< y ← x
+  virtual void add_wide(Span y, ConstHalfSpan x, HalfKind kind) const = 0;  ///< y ← y + x
 
   /// One optimizer step.
   virtual void optimize(Span x, ConstSpan g, OptimizerState state, const OptimizerStep& step) const = 0;

@@ -22,6 +22,32 @@ struct Avx2 {
   friend Avx2 max(Avx2 a, Avx2 b) { return {_mm256_max_ps(a.value, b.value)}; }
   friend Avx2 sqrt(Avx2 a) { return {_mm256_sqrt_ps(a.value)}; }
 
+  template <HalfKind kKind>
+  void store_half(std::uint16_t* to) const {
+    __m128i half;
+    if constexpr (kKind == HalfKind::fp16) {
+      half = _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    } else {
+      const __m256i bits = _mm256_castps_si256(value);
+      const __m256i upper = _mm256_srli_epi32(bits, 16);
+      const __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
+      const __m256i carried = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+      const __m256i quiet = _mm256_or_si256(upper, _mm256_set1_epi32(0x40));
+      const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+      const __m256i wide = _mm256_blendv_epi8(_mm256_srli_epi32(carried, 16), quiet, nan);
+      // Packing works within each half of the register: the two are put side by side.
+      const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(wide, wide), 0b1000);
+      half = _mm256_castsi256_si128(packed);
+    }
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), half);
+  }
+  template <HalfKind kKind>
+  static Avx2 load_half(const std::uint16_t* from) {
+    const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    if constexpr (kKind == HalfKind::fp16) return {_mm256_cvtph_ps(half)};
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16))};
+  }
+
   struct Double {
     static constexpr std::size_t kWidth = 4;
     __m256d value;

@@ -22,6 +22,30 @@ struct Avx512 {
   friend Avx512 max(Avx512 a, Avx512 b) { return {_mm512_maskz_max_ps(0xffff, a.value, b.value)}; }
   friend Avx512 sqrt(Avx512 a) { return {_mm512_maskz_sqrt_ps(0xffff, a.value)}; }
 
+  template <HalfKind kKind>
+  void store_half(std::uint16_t* to) const {
+    __m256i half;
+    if constexpr (kKind == HalfKind::fp16) {
+      half = _mm512_maskz_cvtps_ph(0xffff, value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    } else {
+      const __m512i bits = _mm512_castps_si512(value);
+      const __m512i upper = _mm512_maskz_srli_epi32(0xffff, bits, 16);
+      const __m512i odd = _mm512_and_si512(upper, _mm512_set1_epi32(1));
+      const __m512i carried = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+      const __m512i quiet = _mm512_or_si512(upper, _mm512_set1_epi32(0x40));
+      const __mmask16 nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+      half = _mm512_maskz_cvtepi32_epi16(
+          0xffff, _mm512_mask_mov_epi32(_mm512_maskz_srli_epi32(0xffff, carried, 16), nan, quiet));
+    }
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), half);
+  }
+  template <HalfKind kKind>
+  static Avx512 load_half(const std::uint16_t* from) {
+    const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    if constexpr (kKind == HalfKind::fp16) return {_mm512_maskz_cvtph_ps(0xffff, half)};
+    return {_mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, _mm512_maskz_cvtepu16_epi32(0xffff, half), 16))};
+  }
+
   struct Double {
     static constexpr std::size_t kWidth = 8;
     __m512d value;

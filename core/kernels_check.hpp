@@ -16,6 +16,7 @@ inline constexpr std::size_t kNormLanes = 32;
 
 void check_equal_sizes(ConstSpan a, ConstSpan b);
 void check_equal_sizes(ConstSpan a, ConstSpan b, ConstSpan c);
+void check_equal_sizes(ConstSpan a, ConstHalfSpan b);
 /// Also: at least one vector.
 void check_equal_sizes(std::span<const Span> all);
 void check_root(std::span<const Span> all, std::size_t root);

@@ -53,6 +53,18 @@ class HostKernels final : public Kernels {
     loops_.broadcast_all(all.data(), all.size(), root, all[0].size());
   }
   void clamp(Span y, float limit) const override { loops_.clamp(y.data(), limit, y.size()); }
+  void narrow(HalfSpan y, ConstSpan x, HalfKind kind) const override {
+    check_equal_sizes(x, y);
+    loops_.narrow[static_cast<std::size_t>(kind)](y.data(), x.data(), y.size());
+  }
+  void widen(Span y, ConstHalfSpan x, HalfKind kind) const override {
+    check_equal_sizes(y, x);
+    loops_.widen[static_cast<std::size_t>(kind)](y.data(), x.data(), y.size());
+  }
+  void add_wide(Span y, ConstHalfSpan x, HalfKind kind) const override {
+    check_equal_sizes(y, x);
+    loops_.add_wide[static_cast<std::size_t>(kind)](y.data(), x.data(), y.size());
+  }
   void optimize(Span x, ConstSpan g, OptimizerState state, const OptimizerStep& step) const override {
     check_optimizer(x, g, state, step);
     loops_.optimize[static_cast<std::size_t>(step.kind)](x.data(), g.data(), state.first.data(), state.second.data(),
@@ -82,6 +94,8 @@ void check_equal_sizes(ConstSpan a, ConstSpan b, ConstSpan c) {
   expect_equal(a.size(), b.size());
   expect_equal(a.size(), c.size());
 }
+
+void check_equal_sizes(ConstSpan a, ConstHalfSpan b) { expect_equal(a.size(), b.size()); }
 
 void check_equal_sizes(std::span<const Span> all) {
   if (all.empty()) throw std::invalid_argument("kernel called with no vector");
@@ -123,7 +137,7 @@ std::vector<HostVariant> host_variants() {
   static const HostKernels avx2{kAvx2Loops};
   std::vector<HostVariant> variants;
   if (__builtin_cpu_supports("avx512f")) variants.push_back({"avx512", &avx512});
-  if (__builtin_cpu_supports("avx2")) variants.push_back({"avx2", &avx2});
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) variants.push_back({"avx2", &avx2});
   variants.push_back({"reference", &reference_kernels()});
   return variants;
 }

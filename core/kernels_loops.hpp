@@ -12,6 +12,7 @@
 #include <immintrin.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/kernels_check.hpp"
 
@@ -33,6 +34,9 @@ struct HostLoops {
   void (*reduce_all)(const Span* all, std::size_t vectors, float scale, std::size_t n);
   void (*broadcast_all)(const Span* all, std::size_t vectors, std::size_t root, std::size_t n);
   void (*clamp)(float* y, float limit, std::size_t n);
+  void (*narrow[2])(std::uint16_t* y, const float* x, std::size_t n);  // by HalfKind
+  void (*widen[2])(float* y, const std::uint16_t* x, std::size_t n);
+  void (*add_wide[2])(float* y, const std::uint16_t* x, std::size_t n);
   Optimize optimize[kOptimizerKinds];
   OptimizeDelta optimize_delta[kOptimizerKinds];
   double (*squared_norm)(const float* x, std::size_t n);
@@ -233,6 +237,39 @@ struct Loops {
     });
   }
 
+  /// What is left at the end goes through a vector of its own: the same instruction, the same bits.
+  template <HalfKind kKind>
+  static void narrow(std::uint16_t* y, const float* x, std::size_t n) {
+    std::size_t i = 0;
+    for (; i + kWidth <= n; i += kWidth) V::load(x + i).template store_half<kKind>(y + i);
+    if (i == n) return;
+    alignas(kAlignment) float rest[kWidth] = {};
+    alignas(kAlignment) std::uint16_t halves[kWidth];
+    for (std::size_t k = i; k < n; ++k) rest[k - i] = x[k];
+    V::load(rest).template store_half<kKind>(halves);
+    for (std::size_t k = i; k < n; ++k) y[k] = halves[k - i];
+  }
+
+  template <HalfKind kKind, class Combine>
+  static void widen_each(float* y, const std::uint16_t* x, std::size_t n, Combine combine) {
+    std::size_t i = 0;
+    for (; i + kWidth <= n; i += kWidth) combine(y + i, V::template load_half<kKind>(x + i)).store(y + i);
+    if (i == n) return;
+    alignas(kAlignment) float rest[kWidth] = {};
+    alignas(kAlignment) std::uint16_t halves[kWidth] = {};
+    for (std::size_t k = i; k < n; ++k) rest[k - i] = y[k], halves[k - i] = x[k];
+    combine(rest, V::template load_half<kKind>(halves)).store(rest);
+    for (std::size_t k = i; k < n; ++k) y[k] = rest[k - i];
+  }
+  template <HalfKind kKind>
+  static void widen(float* y, const std::uint16_t* x, std::size_t n) {
+    widen_each<kKind>(y, x, n, [](const float*, V wide) { return wide; });
+  }
+  template <HalfKind kKind>
+  static void add_wide(float* y, const std::uint16_t* x, std::size_t n) {
+    widen_each<kKind>(y, x, n, [](const float* old, V wide) { return V::load(old) + wide; });
+  }
+
   static double squared_norm(const float* x, std::size_t n) {
     using Double = typename V::Double;
     constexpr std::size_t kParts = kNormLanes / Double::kWidth;
@@ -294,6 +331,9 @@ struct Loops {
         reduce_all,
         broadcast_all,
         clamp,
+        {narrow<HalfKind::fp16>, narrow<HalfKind::bf16>},
+        {widen<HalfKind::fp16>, widen<HalfKind::bf16>},
+        {add_wide<HalfKind::fp16>, add_wide<HalfKind::bf16>},
         {optimize<sgd>, optimize<momentum>, optimize<nesterov>, optimize<rmsprop>, optimize<adagrad>, optimize<adam>},
         {optimize_delta<sgd>, optimize_delta<momentum>, optimize_delta<nesterov>, optimize_delta<rmsprop>,
          optimize_delta<adagrad>, optimize_delta<adam>},

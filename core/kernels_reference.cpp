@@ -90,6 +90,18 @@ class ReferenceKernels final : public Kernels {
   void clamp(Span y, float limit) const override {
     for (float& element : y) element = element > limit ? limit : element < -limit ? -limit : element;
   }
+  void narrow(HalfSpan y, ConstSpan x, HalfKind kind) const override {
+    check_equal_sizes(x, y);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = to_half(x[i], kind);
+  }
+  void widen(Span y, ConstHalfSpan x, HalfKind kind) const override {
+    check_equal_sizes(y, x);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = from_half(x[i], kind);
+  }
+  void add_wide(Span y, ConstHalfSpan x, HalfKind kind) const override {
+    check_equal_sizes(y, x);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = y[i] + from_half(x[i], kind);
+  }
   void optimize(Span x, ConstSpan g, OptimizerState state, const OptimizerStep& step) const override {
     check_optimizer(x, g, state, step);
     const auto numbers = step_numbers(step);

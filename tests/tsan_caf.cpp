@@ -6,7 +6,9 @@
 //
 //   sending element e → handling e                        a message happens before its handling
 //   sending to a → cleanup of a                           which drops what was not handled
-//   end of resume(a) → start of resume(a)                 an actor is run by one thread after the other
+//   end of handling by a, end of resume(a) → start of resume(a)
+//                                                         an actor is run by one thread after the other; the next one can begin
+//                                                         as soon as a's mailbox is seen to be empty, before resume returns
 //   launch(a) → start of resume(a)                        what the spawner did, the actor sees
 //   every release of a reference → the one that destroys
 //
@@ -77,7 +79,9 @@ intrusive::task_result blocking_actor::mailbox_visitor::operator()(mailbox_eleme
   static const auto next = replaced<intrusive::task_result(mailbox_visitor*, mailbox_element&)>(
       "_ZN3caf14blocking_actor15mailbox_visitorclERNS_15mailbox_elementE");
   __tsan_acquire(&element);
-  return next(this, element);
+  const activation_result result = next(this, element);
+  __tsan_release(this);
+  return result;
 }
 
 void scheduled_actor::launch(execution_unit* unit, bool lazy, bool hide) {
