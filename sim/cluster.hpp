@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "exchange/algorithm.hpp"
 
 namespace troupe::sim {
 
@@ -90,8 +91,8 @@ struct FailureModel {
 };
 
 /// How a group's sums are formed.
-enum class Algorithm : std::uint8_t { automatic, ar, asa, asa16, ring, hierarchical, shm };
-inline constexpr std::size_t kAlgorithms = 7;
+using exchange::Algorithm;
+using exchange::kAlgorithms;
 
 struct CollectiveSpeed {
   PerByte rate{};     ///< of an algorithm's bytes between ranks; 0: that of card or device

@@ -1,7 +1,5 @@
 #include "sim/cluster_tables.hpp"
 
-#include <stdexcept>
-
 namespace troupe::sim {
 
 using core::at_least;
@@ -10,7 +8,6 @@ using core::between;
 namespace {
 
 constexpr double kMost = 1'000'000;
-constexpr std::array<std::string_view, kAlgorithms> kNames{"auto", "ar", "asa", "asa16", "ring", "hierarchical", "shm"};
 
 core::Table<CollectiveSpeedConfig> speeds(const std::string& section, const CollectiveSpeedConfig& defaults) {
   const double least = defaults.gb_per_s;
@@ -138,16 +135,8 @@ const core::Table<CollectivesConfig>& collectives_table() {
 }
 
 core::Table<CollectiveSpeedConfig> algorithm_table(Algorithm algorithm) {
-  return speeds("collectives." + std::string(name(algorithm)),
+  return speeds("collectives." + std::string(exchange::name(algorithm)),
                 {.gb_per_s = -1, .sum_gb_per_s = -1, .convert_gb_per_s = -1, .memory_gb_per_s = -1});
-}
-
-std::string_view name(Algorithm algorithm) noexcept { return kNames[static_cast<std::size_t>(algorithm)]; }
-
-Algorithm algorithm_of(std::string_view name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i)
-    if (kNames[i] == name) return static_cast<Algorithm>(i);
-  throw std::out_of_range("no exchange algorithm is called " + std::string(name));
 }
 
 }  // namespace troupe::sim

@@ -20,7 +20,4 @@ namespace troupe::sim {
 [[nodiscard]] const core::Table<CollectivesConfig>& collectives_table();
 [[nodiscard]] core::Table<CollectiveSpeedConfig> algorithm_table(Algorithm algorithm);
 
-[[nodiscard]] std::string_view name(Algorithm algorithm) noexcept;  ///< "auto", "ar", …
-[[nodiscard]] Algorithm algorithm_of(std::string_view name);        ///< std::out_of_range for another name
-
 }  // namespace troupe::sim

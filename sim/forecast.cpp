@@ -71,7 +71,7 @@ core::Result<Plan> plan_of(const ForecastRequest& request, const Size& size) {
   plan.floats = size.parameters;
   plan.tensors = size.tensors;
   plan.wire_bytes = settings.exchange.wire == "fp32" ? 4 : 2;
-  plan.algorithm = algorithm_of(settings.exchange.algorithm);
+  plan.algorithm = exchange::algorithm_of(settings.exchange.algorithm);
   plan.prefetch = settings.data.prefetch;
   plan.slowdown = settings.cluster.slowdown;
   plan.synthetic_step =

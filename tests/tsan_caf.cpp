@@ -79,7 +79,7 @@ intrusive::task_result blocking_actor::mailbox_visitor::operator()(mailbox_eleme
   static const auto next = replaced<intrusive::task_result(mailbox_visitor*, mailbox_element&)>(
       "_ZN3caf14blocking_actor15mailbox_visitorclERNS_15mailbox_elementE");
   __tsan_acquire(&element);
-  const activation_result result = next(this, element);
+  const auto result = next(this, element);
   __tsan_release(this);
   return result;
 }

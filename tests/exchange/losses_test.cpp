@@ -1,0 +1,71 @@
+// Exchanges that do not come to their end: a member goes, or gives up. Everyone's ends with an error, exactly once, and nothing is
+// lent any more.
+#include "tests/exchange/company.hpp"
+
+namespace troupe::exchange::testing {
+namespace {
+
+class LossOf : public ::testing::TestWithParam<transport::testing::EndpointKind> {
+ protected:
+  CollectiveTask task(Algorithm algorithm) {
+    return {.algorithm = algorithm,
+            .vector = lengths_,
+            .tag = {.run = 1, .exchange = ++exchange_},
+            .chunks = {.floats = 64, .window = 2}};
+  }
+
+ private:
+  std::vector<float> lengths_ = std::vector<float>(2000);
+  std::uint32_t exchange_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Endpoints, LossOf, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
+                         transport::testing::kind_name);
+
+constexpr Algorithm kAll[] = {Algorithm::asa, Algorithm::asa16, Algorithm::ring, Algorithm::shm};
+
+TEST_P(LossOf, AMemberThatGoesEndsTheExchangeWithItsName) {
+  for (const auto algorithm : kAll) {
+    Company company(GetParam(), 2);
+    auto data = vectors(2, 2000);
+    const auto run = company.start(0, task(algorithm), data);
+    company.endpoint(1).close();
+    company.finish();
+    ASSERT_FALSE(company.ended(run)->has_value());
+    EXPECT_EQ(company.ended(run)->error().code, core::Errc::peer_lost);
+    EXPECT_NE(company.ended(run)->error().message.find("rank 1"), std::string::npos)
+        << company.ended(run)->error().message;
+    EXPECT_EQ(company.courier(0).outstanding(), 0U);
+  }
+}
+
+TEST_P(LossOf, WhoGivesUpGetsItsMemoryBack) {
+  for (const auto algorithm : kAll) {
+    Company company(GetParam(), 3);
+    auto data = vectors(3, 2000);
+    const auto first = company.start(0, task(algorithm), data);
+    company.poll();
+    company.cancel(first);
+    company.finish();
+    ASSERT_FALSE(company.ended(first)->has_value());
+    EXPECT_EQ(company.ended(first)->error().code, core::Errc::interrupted);
+    EXPECT_EQ(company.courier(0).outstanding(), 0U);
+    company.cancel(first);  // too late to matter
+  }
+}
+
+TEST_P(LossOf, AfterALossEverythingIsRefusedAtOnce) {
+  Company company(GetParam(), 2);
+  auto data = vectors(2, 2000);
+  const auto first = company.start(0, task(Algorithm::asa), data);
+  company.endpoint(1).close();
+  company.finish();
+  ASSERT_FALSE(company.ended(first)->has_value());
+  const auto second = company.start(0, task(Algorithm::ring), data);
+  company.finish();
+  ASSERT_FALSE(company.ended(second)->has_value());
+  EXPECT_EQ(company.ended(second)->error().code, core::Errc::peer_lost);
+}
+
+}  // namespace
+}  // namespace troupe::exchange::testing
