@@ -70,6 +70,11 @@ TEST(Replay, Variants) {
       {"mixed", {"strategy.group_size=2", "strategy.ema=0.9"}},
       {"mixed", {"strategy.group_size=2", "strategy.inner=easgd", "strategy.tau=2"}},
       {"gossip", {"strategy.p=0.8", "cluster.slowdown=[1, 3, 1]"}},
+      {"bsp", {"exchange.endpoint=inproc"}},
+      {"easgd", {"exchange.endpoint=inproc", "strategy.tau=1", "strategy.overlap=skip"}},
+      {"ssp", {"exchange.endpoint=inproc", "strategy.s=1"}},
+      {"gossip", {"exchange.endpoint=inproc", "strategy.p=0.8"}},
+      {"mixed", {"exchange.endpoint=inproc", "strategy.group_size=2", "strategy.ema=0.9"}},
   };
   for (const auto& [strategy, more] : variants) {
     SCOPED_TRACE(testing::Message() << strategy << " " << testing::PrintToString(more));
