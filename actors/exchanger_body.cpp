@@ -101,6 +101,7 @@ void ExchangerBody::poll() {
 /// What ended without having been posted, and what may be forgotten now that nobody is in a call.
 void ExchangerBody::settle() {
   courier_->flush();
+  for (auto& [which, running] : running_) note_wait(running);
   for (const auto which : std::exchange(over_, {})) running_.erase(which);
 }
 
@@ -239,6 +240,7 @@ void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) 
   auto& running = running_[which];
   running.order = order;
   running.slice = slice;
+  running.began = setup_.clock->now();
   running.collective =
       exchange::make_collective(*courier_, *setup_.kernels, std::move(group), std::move(task),
                                 [this, which](const core::Result<void>& result) { ended(which, result); });
@@ -246,11 +248,21 @@ void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) 
   settle();
 }
 
+void ExchangerBody::note_wait(Running& running) {
+  const auto last = running.collective->last_heard();
+  if (last && !running.waited) running.waited = {running.order.group[*last], setup_.clock->now() - running.began};
+}
+
 void ExchangerBody::ended(std::uint64_t which, const core::Result<void>& result) {
   over_.push_back(which);
-  const auto& order = running_.at(which).order;
+  auto& running = running_.at(which);
   if (!result) return trouble(result.error());
-  self_->send(company_.workers.at(order.worker), CollectiveEnded{order.step, order.exchange});
+  const auto& order = running.order;
+  CollectiveEnded end{.step = order.step, .exchange = order.exchange, .last = order.worker};
+  if (running.collective) note_wait(running);  // else it had nobody to wait for
+  if (running.waited)
+    std::tie(end.last, end.waited_ns) = std::pair(running.waited->first, running.waited->second.count());
+  self_->send(company_.workers.at(order.worker), end);
 }
 
 void ExchangerBody::halt() {

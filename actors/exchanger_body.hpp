@@ -44,6 +44,8 @@ class ExchangerBody {
     std::unique_ptr<exchange::Collective> collective;
     CollectiveOrder order;
     Lent slice;
+    core::Duration began{0};
+    std::optional<std::pair<strategies::WorkerId, core::Duration>> waited{};  // for whom, how long
   };
 
   void call(std::uint32_t site, std::string header, const Lent& vector, exchange::Lend lend,
@@ -51,6 +53,7 @@ class ExchangerBody {
   void serve(exchange::Calls::Incoming incoming);
   void lost(transport::Peer peer, const core::Error& error);
   void trouble(const core::Error& error);
+  void note_wait(Running& running);
   void ended(std::uint64_t which, const core::Result<void>& result);
   void settle();
   [[nodiscard]] exchange::Group group_of(const CollectiveOrder& order) const;

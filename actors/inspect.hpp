@@ -242,7 +242,7 @@ typename Inspector::result_type inspect(Inspector& f, CollectiveOrder& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, CollectiveEnded& x) {
-  return f(caf::meta::type_name("CollectiveEnded"), x.step, x.exchange);
+  return f(caf::meta::type_name("CollectiveEnded"), x.step, x.exchange, x.last, x.waited_ns);
 }
 
 template <class Inspector>

@@ -165,6 +165,8 @@ struct CollectiveOrder {
 struct CollectiveEnded {
   strategies::Step step = 0;
   strategies::ExchangeId exchange = 0;
+  strategies::WorkerId last = 0;  // whom it waited for,
+  std::int64_t waited_ns = 0;     // so long; 0 where that is not known
 };
 /// A PeerLetter, with a Lent copy, and its PeerCredit, for a worker elsewhere.
 struct OutgoingLetter {

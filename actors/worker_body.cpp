@@ -240,8 +240,7 @@ bool WorkerBody::over_sites(const strategies::Group& group) const {
 void WorkerBody::collective_ended(const CollectiveEnded& ended) {
   const auto node = elsewhere_.extract({ended.step, ended.exchange});
   if (failed_ || node.empty()) return;
-  // Whom the exchange waited for is not known: all of its time is the exchange's.
-  finished_.push_back({ended.exchange, node.mapped().slot, core::Duration{0}, setup_.self});
+  finished_.push_back({ended.exchange, node.mapped().slot, core::Duration{ended.waited_ns}, ended.last});
   settle();
 }
 

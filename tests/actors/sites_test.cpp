@@ -49,6 +49,14 @@ TEST(Sites, EveryStrategyLearns) {
   }
 }
 
+TEST(Sites, WhoWaitsForWhomIsKnown) {
+  const auto end = trained(options_of("bsp", {"exchange.endpoint=inproc", "data.batch=10",
+                                              "cluster.synthetic_step_ms=1", "cluster.slowdown=[1, 1, 4]"}));
+  ASSERT_FALSE(end.failed) << end.error.message;
+  const auto& workers = end.summary.per_worker;
+  for (const int w : {0, 1}) EXPECT_GT(workers[w].waits[2], 0) << w;
+}
+
 TEST(Sites, RingsAndHalvesLearnToo) {
   for (const Options& more : std::vector<Options>{{"exchange.algorithm=ring"},
                                                   {"exchange.algorithm=asa16"},
