@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "strategies/downpour.hpp"
 #include "strategies/easgd.hpp"
 #include "strategies/host/journal_codec.hpp"
@@ -120,6 +122,10 @@ core::Result<void> MixedWorker::restore(const std::string& text) {
       .and_then([&](std::vector<WorkerEvent> events) {
         late_ = std::move(events);
         return inner_->restore(inner);
+      })
+      .and_then([&]() -> core::Result<void> {
+        if (!members_.empty()) return {};  // who has said Compute knows its group
+        return core::fail(core::Errc::corrupt, fmt::format("the state of a group without members: \"{}\"", text));
       });
 }
 
