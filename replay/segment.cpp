@@ -117,8 +117,7 @@ std::vector<float> Segment::model() {
     }
   } else if (plan_.needs.model == ModelHome::weighted) {
     experiment::WeightedMean mean;
-    for (const auto& worker : workers_)
-      mean.add(worker->memory().view(strategies::kParams), worker->host().half().weight());
+    for (const auto& worker : workers_) mean.add(worker->memory().view(strategies::kParams), worker->host().weight());
     mean.take(arena);
   } else {
     const auto params = workers_.front()->memory().view(strategies::kParams);

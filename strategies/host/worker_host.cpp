@@ -177,6 +177,15 @@ core::Result<void> WorkerHost::restore(const std::string& text) {
   return {};
 }
 
+double WorkerHost::weight() const noexcept {
+  double weight = half_->weight();
+  for (const auto& skipped : skipped_sends_) weight += skipped.weight;
+  for (const auto& late : late_) {
+    if (const auto* skipped = std::get_if<SendSkipped>(&late.arrival)) weight += skipped->weight;
+  }
+  return weight;
+}
+
 /// Before StepDone: an answer that is applied now frees the way for the exchange that this step may begin.
 void WorkerHost::tell_late() {
   ending_ = true;

@@ -30,5 +30,29 @@ TEST(WorkerHostState, WhatNoHostSaidIsNotRestored) {
   EXPECT_FALSE(restored("0:3,", "")) << "too few";
 }
 
+/// What a skipped send took comes back to the half at the step's end, to the worker's share of the model at once.
+TEST(WorkerHostState, ASkippedSendTakesNothingFromTheWorkersShare) {
+  constexpr std::uint32_t kWorkers = 2;
+  const auto strategy = made("[strategy]\nname = \"gossip\"\np = 1\n", {.workers = kWorkers});
+  NotingPorts ports;
+  ports.credit = false;
+  std::vector<std::unique_ptr<WorkerHost>> hosts;
+  for (WorkerId w = 0; w < kWorkers; ++w) {
+    const WorkerHostOptions options{.self = w, .membership = {0, {0, 1}}};
+    hosts.push_back(
+        std::make_unique<WorkerHost>(strategy->worker(), WorkerPorts{ports, nullptr, nullptr, &ports}, options));
+    hosts.back()->start(0);
+  }
+  for (int step = 0; step < 3; ++step) {
+    for (const auto& host : hosts) host->step_done(0, {});
+    EXPECT_EQ(hosts[0]->totals().skipped, static_cast<std::uint64_t>(step) + 1);
+    EXPECT_EQ(hosts[0]->half().weight(), 0.25) << "it has not heard of it yet";
+    EXPECT_EQ(hosts[0]->weight() + hosts[1]->weight(), 1) << "a model is weighted in the middle of the run, too";
+  }
+  WorkerHost again(strategy->worker(), {ports, nullptr, nullptr, &ports}, {.self = 0, .membership = {0, {0, 1}}});
+  ASSERT_TRUE(again.restore(hosts[0]->state()));
+  EXPECT_EQ(again.weight(), 0.5) << "what was skipped is saved";
+}
+
 }  // namespace
 }  // namespace troupe::strategies
