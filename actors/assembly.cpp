@@ -64,7 +64,7 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
   notes.insert(notes.end(), start->notes.begin(), start->notes.end());
   company_.recorder = system_.spawn<caf::detached>(
       recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes), settings.journal,
-                              beginning.checkpoint_file, settings.run.tensorboard, &clock_});
+                              beginning.checkpoint_file, settings.run.tensorboard, &clock_, settings.config});
 
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,

@@ -1,6 +1,7 @@
 #include "replay/replay_run.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "nn/checkpoint.hpp"
 #include "nn/hash.hpp"
 #include "replay/segment.hpp"
+#include "replay/session.hpp"
 
 namespace troupe::replay {
 
@@ -44,9 +46,8 @@ core::Result<std::shared_ptr<const Checkpoint>> start_of(const experiment::Journ
 
 class Replayer {
  public:
-  Replayer(const ReplayRequest& request, nn::Backend& backend, experiment::Blueprint plan,
-           experiment::RunDirectory directory)
-      : request_(request), backend_(backend), plan_(std::move(plan)), directory_(std::move(directory)) {}
+  Replayer(const ReplayRequest& request, nn::Backend& backend, experiment::RunDirectory directory)
+      : request_(request), backend_(backend), directory_(std::move(directory)) {}
 
   core::Result<ReplayReport> run() {
     const auto segments = directory_.journals();
@@ -66,40 +67,56 @@ class Replayer {
   }
 
  private:
+  [[nodiscard]] bool same_numbers() const { return request_.overrides.empty(); }
+
+  /// Segments of one session have one configuration: the data is opened once.
+  core::Result<void> enter(const experiment::JournalSegment& segment) {
+    const auto& file = segment.config.empty() ? directory_.config_file() : segment.config;
+    const auto config = core::Config::load(experiment::schema(), file, {});
+    if (!config) return tl::unexpected(config.error());
+    if (session_ && session_->recorded.settings->config == *config) return {};
+    auto session = open_session(file, request_.overrides);
+    if (!session) return tl::unexpected(session.error());
+    session_.emplace(std::move(*session));
+    return {};
+  }
+
   core::Result<void> one(const experiment::JournalSegment& file, bool last) {
-    auto recording = read_recording(file.path, plan_.workers, plan_.servers);
+    if (auto entered = enter(file); !entered) return entered;
+    const auto& plan = session_->plan;
+    auto recording = read_recording(file.path, session_->recorded.workers, session_->recorded.servers);
     if (!recording) return tl::unexpected(recording.error());
     if (recording->plan_hash &&
         (!made_plan_ || nn::hash64(std::as_bytes(std::span(made_plan_->json))) != *recording->plan_hash)) {
       return core::fail(core::Errc::corrupt,
                         fmt::format("{}: plan.json is not the one that the run was made with", directory_.path()));
     }
-    auto checkpoint = start_of(file, plan_);
+    auto checkpoint = start_of(file, plan);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     const bool goes_on = *checkpoint && !(*checkpoint)->members.empty();
-    auto start = goes_on ? experiment::members_state(plan_, **checkpoint)
-                         : core::Result<experiment::StartState>(experiment::start_state(plan_, checkpoint->get()));
+    auto start = goes_on ? experiment::members_state(plan, **checkpoint)
+                         : core::Result<experiment::StartState>(experiment::start_state(plan, checkpoint->get()));
     if (!start) return core::fail(start.error().code, fmt::format("{}: {}", file.start, start.error().message));
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
-    const bool one_batch = request_.settings.data.batch.size() == 1;  // a plan is of one batch size
-    auto segment = Segment::open(plan_, *start, std::move(*recording),
+    const bool one_batch = plan.settings->data.batch.size() == 1;  // a plan is of one batch size
+    auto segment = Segment::open(plan, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
                                   .plan = made_plan_ && one_batch ? &*made_plan_ : nullptr,
-                                  .same_numbers = request_.same_numbers});
+                                  .same_numbers = same_numbers()});
     if (!segment) return tl::unexpected(segment.error());
     if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
     try {
       if (auto ran = (*segment)->run(); !ran) return ran;
     } catch (const Diverged& diverged) {
-      return tl::unexpected(of(diverged, request_.same_numbers));
+      return tl::unexpected(of(diverged, same_numbers()));
     }
     done.replayed = (*segment)->consumed();
     done.hashes = (*segment)->hashes();
     report_.segments.push_back(done);
     add((*segment)->progress(), goes_on);
     if (!last) return {};
-    return sum_up(**segment);
+    return sum_up(plan, **segment);
   }
 
   /// A summary is of a session: of the segments since it began, as far as they are still there.
@@ -110,30 +127,30 @@ class Replayer {
     progress_ = std::move(progress);
   }
 
-  core::Result<void> sum_up(Segment& segment) {
-    const auto& settings = request_.settings;
+  core::Result<void> sum_up(const experiment::Blueprint& plan, Segment& segment) {
+    const auto& settings = *plan.settings;
     auto& summary = report_.summary;
     summary.run = directory_.path();
     summary.strategy = settings.strategy;
-    summary.model = plan_.graph->name();
+    summary.model = plan.graph->name();
     summary.dataset = settings.data.name;
     summary.device = settings.cluster.device;
     summary.precision = settings.cluster.precision;
-    summary.workers = plan_.workers;
-    summary.servers = plan_.servers;
-    experiment::ProgressBook book(plan_.workers, before_);
+    summary.workers = plan.workers;
+    summary.servers = plan.servers;
+    experiment::ProgressBook book(plan.workers, before_);
     for (const auto& progress : progress_) book.add(progress);
     book.fill(summary);
-    const auto per_epoch = static_cast<double>(plan_.source.train->size());
+    const auto per_epoch = static_cast<double>(plan.source.train->size());
     summary.epochs = static_cast<std::uint32_t>(static_cast<double>(summary.samples) / per_epoch);
     const auto model = segment.model();
     summary.center_hash = nn::center_hash(model);
-    auto replica = backend_.compile(*plan_.graph, {.batch = std::min(kEvaluationBatch, plan_.source.test->size()),
-                                                   .threads = settings.threads(0),
-                                                   .arenas = &memory_,
-                                                   .training = false});
+    auto replica = backend_.compile(*plan.graph, {.batch = std::min(kEvaluationBatch, plan.source.test->size()),
+                                                  .threads = settings.threads(0),
+                                                  .arenas = &memory_,
+                                                  .training = false});
     if (!replica) return tl::unexpected(replica.error());
-    const auto score = experiment::evaluate(**replica, *plan_.source.test, model, segment.statistics());
+    const auto score = experiment::evaluate(**replica, *plan.source.test, model, segment.statistics());
     if (!score) return tl::unexpected(score.error());
     summary.test_loss = score->loss;
     summary.test_accuracy = score->accuracy();
@@ -146,8 +163,8 @@ class Replayer {
   const ReplayRequest& request_;
   nn::Backend& backend_;
   core::HostAllocator memory_;
-  experiment::Blueprint plan_;
   experiment::RunDirectory directory_;
+  std::optional<Session> session_;  // of the segment under way
   std::optional<nn::Plan> made_plan_;
   std::vector<experiment::WorkerProgress> progress_;  // of the session
   experiment::RunTotals before_;                      // of earlier ones
@@ -159,9 +176,7 @@ class Replayer {
 core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend) {
   auto directory = experiment::RunDirectory::open(request.run);
   if (!directory) return tl::unexpected(directory.error());
-  auto plan = experiment::draw(request.settings, true);
-  if (!plan) return tl::unexpected(plan.error());
-  return Replayer(request, backend, std::move(*plan), std::move(*directory)).run();
+  return Replayer(request, backend, std::move(*directory)).run();
 }
 
 }  // namespace troupe::replay

@@ -1,19 +1,19 @@
-/// `troupe replay`: all journal segments of a run directory, one after the other. Reads only. One thread.
+/// `troupe replay`: all journal segments of a run directory, one after the other, each with the configuration of its own session.
+/// Reads only. One thread.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "experiment/reports.hpp"
-#include "experiment/settings.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::replay {
 
 struct ReplayRequest {
-  std::string run;                // its directory
-  experiment::Settings settings;  // the run's, with the changes
-  bool same_numbers = true;       // nothing was changed: every hash must be reached
+  std::string run;  // its directory
+  std::vector<std::string>
+      overrides{};  // "key=value", on top of every session's configuration; none: every hash must be reached
 };
 
 struct SegmentReport {

@@ -25,7 +25,7 @@ class DamagedJournal : public testing::Test {
   }
 
   core::Result<replay::ReplayReport> replayed() const {
-    return replay::replay_run({run_.run_directory().string(), *run_.settings(), true}, backend());
+    return replay::replay_run({run_.run_directory().string()}, backend());
   }
   core::Result<replay::Recording> read() const { return replay::read_recording(path_.string(), 2, 1); }
 
