@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
@@ -44,6 +45,22 @@ core::Result<std::shared_ptr<const Checkpoint>> start_of(const experiment::Journ
   return std::make_shared<const Checkpoint>(std::move(*checkpoint));
 }
 
+/// Segments are numbered on without a gap, and only the oldest are ever removed.
+core::Result<void> check_whole(const std::string& directory, const std::vector<experiment::JournalSegment>& segments) {
+  std::vector<int> missing;
+  int next = segments.front().number;
+  for (const auto& segment : segments) {
+    for (; next < segment.number; ++next) missing.push_back(next);
+    ++next;
+  }
+  if (missing.empty()) return {};
+  return core::fail(
+      core::Errc::corrupt,
+      fmt::format("{}: the journal has gaps: segment{} {} {} missing; restore the files, or remove the older segments",
+                  directory, missing.size() == 1 ? "" : "s", fmt::join(missing, ", "),
+                  missing.size() == 1 ? "is" : "are"));
+}
+
 class Replayer {
  public:
   Replayer(const ReplayRequest& request, nn::Backend& backend, experiment::RunDirectory directory)
@@ -57,6 +74,7 @@ class Replayer {
                                                         "size like \"64 MB\"",
                                                         directory_.path()));
     }
+    if (auto whole = check_whole(directory_.path(), *segments); !whole) return tl::unexpected(whole.error());
     auto saved = directory_.read_plan();
     if (!saved) return tl::unexpected(saved.error());
     if (*saved) made_plan_ = nn::Plan{**saved};

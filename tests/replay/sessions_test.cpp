@@ -1,6 +1,7 @@
 // Runs of several sessions: each segment is replayed with the settings that it was recorded under, and none may be missing.
 #include <gtest/gtest.h>
 
+#include "experiment/run_directory.hpp"
 #include "replay/replay_run.hpp"
 #include "tests/actors/small_run.hpp"
 
@@ -64,6 +65,30 @@ TEST(ReplaySessions, WithoutSettingsOfItsOwnASegmentHasTheRuns) {
   const auto end = run.train();
   ASSERT_FALSE(end.failed) << end.error.message;
   ASSERT_TRUE(fs::remove(run.run_directory() / "journal-0001.config.toml"));
+  expect_all_as_recorded(run, 1, end.summary.center_hash);
+}
+
+TEST(ReplaySessions, OnlyTheOldestSegmentsMayBeMissing) {
+  SmallRun run(falling_rate({"data.train_samples=120"}));
+  ASSERT_FALSE(run.train().failed);
+  experiment::RunEnd end;
+  for (const auto* epochs : {"run.epochs=2", "run.epochs=3", "run.epochs=4"}) {
+    end = run.resume({epochs});
+    ASSERT_FALSE(end.failed) << end.error.message;
+  }
+  const auto remove = [&](const std::string& number) {
+    ASSERT_TRUE(fs::remove(run.run_directory() / ("journal-" + number + ".bin")));
+  };
+  remove("0003");
+  const auto one = replayed(run);
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().code, core::Errc::corrupt);
+  EXPECT_NE(one.error().message.find("segment 3 is missing"), std::string::npos) << one.error().message;
+  remove("0002");
+  const auto two = replayed(run);
+  ASSERT_FALSE(two);
+  EXPECT_NE(two.error().message.find("segments 2, 3 are missing"), std::string::npos) << two.error().message;
+  remove("0001");
   expect_all_as_recorded(run, 1, end.summary.center_hash);
 }
 
