@@ -102,7 +102,7 @@ class Replayer {
   core::Result<void> one(const experiment::JournalSegment& file, bool last) {
     if (auto entered = enter(file); !entered) return entered;
     const auto& plan = session_->plan;
-    auto recording = read_recording(file.path, session_->recorded.workers, session_->recorded.servers);
+    auto recording = read_recording(file.path, session_->recorded);
     if (!recording) return tl::unexpected(recording.error());
     if (recording->plan_hash &&
         (!made_plan_ || nn::hash64(std::as_bytes(std::span(made_plan_->json))) != *recording->plan_hash)) {
