@@ -1,6 +1,7 @@
 #include "replay/replay_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -162,6 +163,7 @@ class Replayer {
     const auto per_epoch = static_cast<double>(plan.source.train->size());
     summary.epochs = static_cast<std::uint32_t>(static_cast<double>(summary.samples) / per_epoch);
     const auto model = segment.model();
+    if (!backend_.kernels().all_finite(model)) return diverged("the model's parameters are not finite any more");
     summary.center_hash = nn::center_hash(model);
     auto replica = backend_.compile(*plan.graph, {.batch = std::min(kEvaluationBatch, plan.source.test->size()),
                                                   .threads = settings.threads(0),
@@ -170,12 +172,18 @@ class Replayer {
     if (!replica) return tl::unexpected(replica.error());
     const auto score = experiment::evaluate(**replica, *plan.source.test, model, segment.statistics());
     if (!score) return tl::unexpected(score.error());
+    if (!std::isfinite(score->loss)) return diverged(fmt::format("the model's test loss is {}", score->loss));
     summary.test_loss = score->loss;
     summary.test_accuracy = score->accuracy();
     summary.test_top5 = score->top5 < 0 || score->samples == 0
                             ? -1
                             : static_cast<double>(score->top5) / static_cast<double>(score->samples);
     return {};
+  }
+
+  core::Result<void> diverged(const std::string& what) const {
+    return core::fail(core::Errc::diverged, fmt::format("{}: {}: training diverged{}", directory_.path(), what,
+                                                        same_numbers() ? ", as it was recorded" : "; lower train.lr"));
   }
 
   const ReplayRequest& request_;

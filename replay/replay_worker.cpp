@@ -1,6 +1,7 @@
 #include "replay/replay_worker.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -216,6 +217,11 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
       });
   if (!result) {
     segment_.fail(result.error());
+    return false;
+  }
+  if (!std::isfinite(result->loss)) {
+    segment_.fail({core::Errc::diverged, fmt::format("{}: worker {}, step {}: the loss is {}: training diverged",
+                                                     segment_.recording().path, self_, host_.steps(), result->loss)});
     return false;
   }
   computed_ = true;

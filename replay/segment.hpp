@@ -45,7 +45,7 @@ class Segment {
   ~Segment();
 
   /// Runs to the end of the recording, or to where a recording that was cut off says no more. Throws Diverged; errors are those of
-  /// the data.
+  /// the data, and Errc::diverged when a loss is not finite.
   [[nodiscard]] core::Result<void> run();
 
   [[nodiscard]] const Recording& recording() const noexcept { return recording_; }

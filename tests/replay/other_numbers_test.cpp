@@ -42,5 +42,18 @@ TEST(OtherNumbers, MayHaveFewerVectorsThanTheRecordingHasSnapshotsOf) {
   }
 }
 
+TEST(OtherNumbers, ThatDivergeAreDivergedAsInTraining) {
+  for (const auto* strategy : {"bsp", "easgd", "downpour", "gossip"}) {
+    SCOPED_TRACE(strategy);
+    SmallRun run(options_of(strategy, {}));
+    ASSERT_FALSE(run.train().failed);
+    const auto report = replayed(run, {"train.lr=1e38"});
+    ASSERT_FALSE(report) << report->summary.test_loss;
+    EXPECT_EQ(report.error().code, core::Errc::diverged);
+    EXPECT_NE(report.error().message.find("training diverged"), std::string::npos) << report.error().message;
+    EXPECT_EQ(report.error().message.find("as it was recorded"), std::string::npos) << report.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace troupe::tests
