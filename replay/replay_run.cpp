@@ -113,9 +113,10 @@ class Replayer {
     auto checkpoint = start_of(file, plan);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     const bool goes_on = *checkpoint && !(*checkpoint)->members.empty();
+    if (auto fits = check_fit(*session_, goes_on); !fits) return fits;
     auto start = goes_on ? experiment::members_state(plan, **checkpoint)
                          : core::Result<experiment::StartState>(experiment::start_state(plan, checkpoint->get()));
-    if (!start) return core::fail(start.error().code, fmt::format("{}: {}", file.start, start.error().message));
+    if (!start) return begins_otherwise(file, start.error());
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
     const bool one_batch = plan.settings->data.batch.size() == 1;  // a plan is of one batch size
     auto segment = Segment::open(plan, *start, std::move(*recording),
@@ -123,7 +124,7 @@ class Replayer {
                                   .memory = &memory_,
                                   .plan = made_plan_ && one_batch ? &*made_plan_ : nullptr,
                                   .same_numbers = same_numbers()});
-    if (!segment) return tl::unexpected(segment.error());
+    if (!segment) return begins_otherwise(file, segment.error());
     if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
     try {
       if (auto ran = (*segment)->run(); !ran) return ran;
@@ -136,6 +137,16 @@ class Replayer {
     add((*segment)->progress(), goes_on);
     if (!last) return {};
     return sum_up(plan, **segment);
+  }
+
+  /// What members remember is sealed by the file's checksums: when other settings do not understand it, it is they that are wrong.
+  core::Result<void> begins_otherwise(const experiment::JournalSegment& file, const core::Error& error) const {
+    if (error.code != core::Errc::corrupt) return tl::unexpected(error);
+    if (same_numbers()) return core::fail(error.code, fmt::format("{}: {}", file.start, error.message));
+    return core::fail(core::Errc::config,
+                      fmt::format("--set {}: the recording begins in the middle of the run, and its "
+                                  "members cannot go on with these settings: {}: {}",
+                                  fmt::join(request_.overrides, ", "), file.start, error.message));
   }
 
   /// A summary is of a session: of the segments since it began, as far as they are still there.

@@ -19,4 +19,8 @@ struct Session {
 /// Opens the data. Errors: those of Config::load, resolve() and draw().
 [[nodiscard]] core::Result<Session> open_session(const std::string& file, const std::vector<std::string>& overrides);
 
+/// Can members with the recorded schedule be what the changed settings want? `goes_on`: they begin in the middle of the run, with
+/// the vectors that they had then. Errc::config names the keys that keep them from it.
+[[nodiscard]] core::Result<void> check_fit(const Session& session, bool goes_on);
+
 }  // namespace troupe::replay

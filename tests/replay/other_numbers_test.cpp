@@ -55,5 +55,45 @@ TEST(OtherNumbers, ThatDivergeAreDivergedAsInTraining) {
   }
 }
 
+/// The recording is whole: it is the key that is wrong, and the message names it and no other.
+void expect_refused(const SmallRun& run, const std::string& harmless, const std::string& guilty) {
+  const auto report = replayed(run, {harmless, guilty});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, core::Errc::config) << report.error().message;
+  EXPECT_NE(report.error().message.find("--set " + guilty + ": "), std::string::npos) << report.error().message;
+}
+
+TEST(OtherNumbers, ThatNeedOtherServersNameTheKey) {
+  SmallRun run(options_of("bsp", {"strategy.backup=1"}));
+  ASSERT_FALSE(run.train().failed);
+  expect_refused(run, "train.momentum=0.5", "strategy.backup=0");
+}
+
+TEST(OtherNumbers, ThatNeedVectorsTheMembersDidNotHaveNameTheKey) {
+  const Options bounded{"run.journal=30 KB", "run.epochs=6", "model.widths=[4]"};
+  SmallRun gossip(options_of("gossip", bounded));
+  ASSERT_FALSE(gossip.train().failed);
+  ASSERT_FALSE(std::filesystem::exists(gossip.run_directory() / "journal-0001.bin")) << "nothing was rotated";
+  expect_refused(gossip, "strategy.p=0.25", "train.optimizer=adam");
+  const auto fewer = replayed(gossip, {"train.optimizer=sgd"});
+  EXPECT_TRUE(fewer) << fewer.error().message;
+
+  auto mixed = bounded;
+  mixed.emplace_back("strategy.server_optimizer=momentum");
+  SmallRun average(options_of("mixed", mixed));
+  ASSERT_FALSE(average.train().failed);
+  expect_refused(average, "train.lr=0.001", "strategy.ema=0.9");
+}
+
+/// What a half remembers is text that only its own rule understands.
+TEST(OtherNumbers, ThatCannotTakeUpWhatAHalfRemembersAreRefused) {
+  SmallRun run(options_of("mixed", {"run.journal=30 KB", "run.epochs=6", "model.widths=[4]", "strategy.inner=easgd"}));
+  ASSERT_FALSE(run.train().failed);
+  const auto report = replayed(run, {"strategy.inner=ssp"});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, core::Errc::config) << report.error().message;
+  EXPECT_NE(report.error().message.find("--set strategy.inner=ssp"), std::string::npos) << report.error().message;
+}
+
 }  // namespace
 }  // namespace troupe::tests
