@@ -11,9 +11,8 @@
 namespace troupe::replay {
 
 struct ReplayRequest {
-  std::string run;  // its directory
-  std::vector<std::string>
-      overrides{};  // "key=value", on top of every session's configuration; none: every hash must be reached
+  std::string run;                       // its directory
+  std::vector<std::string> overrides{};  // "key=value", for every session; none: every hash must be reached
 };
 
 struct SegmentReport {
@@ -29,9 +28,9 @@ struct ReplayReport {
   experiment::Summary summary;  // computed anew; times are 0
 };
 
-/// Errors: Errc::diverged with the first event, member and numbers that are not the recording's, or when the training itself
-/// diverges; Errc::corrupt for a journal that is damaged or has gaps, or whose start state is missing; Errc::config when there is
-/// none, and with the key that the recording does not fit.
+/// All sessions compute on `backend`. Errors: Errc::diverged with the first event, member and numbers that are not the recording's,
+/// or when the training itself diverges; Errc::corrupt for a journal that is damaged or has gaps, or whose start state is missing;
+/// Errc::config when there is none, and with the key that the recording does not fit.
 [[nodiscard]] core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend);
 
 }  // namespace troupe::replay
