@@ -15,12 +15,16 @@ constexpr core::Duration kPatience = std::chrono::seconds{60};  // only a hang t
 std::vector<EndpointKind> endpoint_kinds() {
   return {
       {"inproc", [] { return EndpointOptions{.hub = make_inproc_hub("test")}; }},
+      {"shm", [] { return EndpointOptions{}; }, "Reading"},
+      {"shm", [] { return EndpointOptions{.shm_reads_peers = false}; }, "Window"},
   };
 }
 
-void PrintTo(const EndpointKind& kind, std::ostream* out) { *out << kind.name; }
+void PrintTo(const EndpointKind& kind, std::ostream* out) { *out << kind.name << kind.variant; }
 
-std::string kind_name(const ::testing::TestParamInfo<EndpointKind>& info) { return info.param.name; }
+std::string kind_name(const ::testing::TestParamInfo<EndpointKind>& info) {
+  return info.param.name + info.param.variant;
+}
 
 Bytes pattern(std::size_t size, unsigned seed) {
   Bytes bytes(size);
