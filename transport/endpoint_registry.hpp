@@ -21,7 +21,7 @@ struct EndpointOptions {
   std::shared_ptr<CompletionQueue> completions{};  // required
   Credit credit{};                                 // both above 0; peers are expected to agree
   std::shared_ptr<InprocHub> hub{};                // inproc: where the endpoints of this process meet; required there
-  bool shm_reads_peers = true;  // shm: fetch payloads from peers' memory where the kernel allows it
+  bool shm_reads_peers = true;                     // shm: fetch payloads from peers' memory where the kernel allows it
 };
 
 class EndpointRegistry {
