@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "core/error.hpp"
 #include "transport/shm_arenas.hpp"
@@ -35,8 +36,8 @@ class ShmDoor {
   }
   /// Hears what stranger `number` has to say: its introduction (then its id is the answer), a question, or nonsense.
   std::optional<ShmToken> hear(std::uint64_t number);
-  /// Hears all of them: afterwards callers are those that have called so far and still wait.
-  void hear_all();
+  /// All that are here, the oldest first.
+  [[nodiscard]] std::vector<std::uint64_t> numbers() const;
   /// The caller of that name, if it waits: gone from here with that.
   [[nodiscard]] std::optional<Caller> take(const ShmAddress& peer);
   void close() noexcept;

@@ -64,7 +64,7 @@ core::Result<Connection> ShmMember::connect(const Address& remote) {
 
   // Whoever has called and given up meanwhile must not be answered.
   accept();
-  door_.hear_all();
+  for (const std::uint64_t stranger : door_.numbers()) hear(stranger);
   const auto lost = [&](const std::string& why) {
     return core::fail(core::Errc::peer_lost, fmt::format("peer {} is lost: {}", address->label(), why));
   };
