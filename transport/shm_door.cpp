@@ -31,7 +31,11 @@ std::optional<std::uint64_t> ShmDoor::accept_one() {
   int error = 0;
   Descriptor socket = shm_accept(listener_.get(), error);
   if (error == EMFILE || error == ENFILE) {
-    // Who stands there would make the listener readable for ever, so it is turned away.
+    // Who stands there would make the listener readable for ever: somebody has to go, if need be the one that comes.
+    if (const auto silent = oldest_silent()) {
+      turn_away(*silent);
+      return 0;
+    }
     spare_.reset();
     socket = shm_accept(listener_.get(), error);
     const bool somebody = static_cast<bool>(socket);
@@ -46,11 +50,13 @@ std::optional<std::uint64_t> ShmDoor::accept_one() {
   return last_number_;
 }
 
-/// The oldest of those that have said nothing yet, or the oldest at all.
-void ShmDoor::make_room() {
-  if (strangers_.size() < kMaxStrangers) return;
+std::optional<std::uint64_t> ShmDoor::oldest_silent() const {
   const auto silent = std::ranges::find_if(strangers_, [](const auto& s) { return !s.second.introduction; });
-  turn_away(silent == strangers_.end() ? strangers_.begin()->first : silent->first);
+  return silent == strangers_.end() ? std::nullopt : std::optional(silent->first);
+}
+
+void ShmDoor::make_room() {
+  if (strangers_.size() >= kMaxStrangers) turn_away(oldest_silent().value_or(strangers_.begin()->first));
 }
 
 void ShmDoor::turn_away(std::uint64_t number) noexcept {

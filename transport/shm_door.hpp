@@ -48,6 +48,7 @@ class ShmDoor {
     std::optional<ShmIntroduction> introduction{};
   };
   [[nodiscard]] std::optional<std::uint64_t> accept_one();
+  [[nodiscard]] std::optional<std::uint64_t> oldest_silent() const;
   void make_room();
   void turn_away(std::uint64_t number) noexcept;
 

@@ -151,6 +151,7 @@ core::Result<void> ShmReceiver::piece_copied(bool copied) {
 }
 
 void ShmReceiver::end() {
+  source_.process_end.reset();  // it would wake the thread for ever once the process has ended
   matcher_.drain([&](Tag, const Posted& posted) { pair_.ended(posted.operation); }, [](Tag, const Arrived&) {});
   waiting_.clear();
   for (auto transfer = transfers_.begin(); transfer != transfers_.end();) {

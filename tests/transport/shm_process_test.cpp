@@ -1,5 +1,6 @@
 // The shm endpoint between processes, and what is left when they die: faults 1, 6 and 17 of the transport.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -177,11 +178,13 @@ TEST_P(ShmProcess, AnIdlePeerThatIsKilledIsLostByName) {
     (void)line.hear();
   });
   Member self = member("test");
+  const std::size_t descriptors = open_descriptors();
   self.meet(child.line());
   Bytes bytes(10);
   const OperationId receiving = self.receive(tag(1), bytes);
-  child.kill();
+  child.kill();  // closes the test's line to it
   const Completion c = self.finish(receiving);
+  EXPECT_EQ(open_descriptors(), descriptors - 1);
   EXPECT_EQ(c.error.code, core::Errc::peer_lost);
   EXPECT_NE(c.error.message.find("worker-3"), std::string::npos) << c.error.message;
 }
@@ -305,6 +308,31 @@ TEST_P(ShmProcess, AStoppedPeerCostsTheCreditAndGoesOn) {
   child.line().say("receive");
   for (const OperationId operation : operations) self.done(operation);
   EXPECT_EQ(child.line().hear(), "right");
+}
+
+// Row 26: callers that say nothing take all descriptors; the endpoint goes on, and members still meet.
+TEST_P(ShmProcess, AFloodOfSilentCallersDoesNotKeepMembersOut) {
+  Child child([](Line& line) {
+    const rlimit few{64, 64};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    Member self = member("worker-3");
+    self.meet(line);
+    Bytes bytes(100'000);
+    self.done(self.receive(tag(1), bytes));
+    line.say("received");
+    (void)line.hear();
+  });
+  Member self = member("test");
+  const std::string address = child.line().hear();
+  std::vector<Descriptor> flood;
+  for (int i = 0; i < 300; ++i) flood.push_back(shm_dial(ShmAddress::parse(address)->socket_name()).value());
+  child.line().say(self.endpoint->address().text);
+  const Connection connection = self.endpoint->connect({address}).value();
+  self.done(connection.established);
+  self.peer = connection.peer;
+  const Bytes bytes = pattern(100'000, 1);
+  self.done(self.send(tag(1), bytes));
+  EXPECT_EQ(child.line().hear(), "received");
 }
 
 // A send that a stopped peer has not seen is given up with it, at once.
