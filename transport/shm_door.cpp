@@ -11,7 +11,8 @@
 namespace troupe::transport {
 namespace {
 
-constexpr std::size_t kMaxStrangers = 1024;
+constexpr std::size_t kMaxCallers = 1024;  // introduced, waiting for our connect()
+constexpr std::ptrdiff_t kMaxSilent = 16;  // few: peers introduce themselves at once, and each costs a descriptor
 
 Descriptor any_descriptor() noexcept { return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
@@ -50,13 +51,19 @@ std::optional<std::uint64_t> ShmDoor::accept_one() {
   return last_number_;
 }
 
+/// Of those that have not said anything: what waits to be heard counts.
 std::optional<std::uint64_t> ShmDoor::oldest_silent() const {
-  const auto silent = std::ranges::find_if(strangers_, [](const auto& s) { return !s.second.introduction; });
+  const auto silent = std::ranges::find_if(strangers_, [](const auto& s) {
+    return !s.second.introduction && !wait_readable(s.second.socket.get(), core::Duration{0});
+  });
   return silent == strangers_.end() ? std::nullopt : std::optional(silent->first);
 }
 
 void ShmDoor::make_room() {
-  if (strangers_.size() >= kMaxStrangers) turn_away(oldest_silent().value_or(strangers_.begin()->first));
+  const auto unknown = std::ranges::count_if(strangers_, [](const auto& s) { return !s.second.introduction; });
+  if (unknown >= kMaxSilent)
+    if (const auto silent = oldest_silent()) turn_away(*silent);
+  if (strangers_.size() >= kMaxCallers) turn_away(strangers_.begin()->first);
 }
 
 void ShmDoor::turn_away(std::uint64_t number) noexcept {
