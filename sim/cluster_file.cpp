@@ -103,7 +103,7 @@ core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string
   if (found && names.hosts.empty())
     return core::fail(core::Errc::config,
                       fmt::format("{}: no hosts: write a section [hosts.NAME] per kind of machine", origin));
-  auto config = core::Config::parse(schema_of(names), text, origin, overrides);
+  auto config = core::Config::parse(schema_of(names), text, origin, overrides, "--cluster-set");
   if (!config) return tl::unexpected(std::move(config.error()));
   ClusterFile file;
   file.origin = origin;
