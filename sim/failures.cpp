@@ -110,7 +110,7 @@ void Failures::begin_anew(const std::vector<WorkerId>& lost) {
       return world_.workers[a]->completed() < world_.workers[b]->completed();
     });
     const auto newest = world_.workers[donor]->completed();
-    world_.collectives.abandon(members);
+    abandon(members, lost);
     for (const auto worker : members) {
       const bool behind = world_.workers[worker]->completed() < newest;
       if (behind && world_.gradients && world_.plan.needs.model != ModelHome::weighted)
@@ -119,6 +119,17 @@ void Failures::begin_anew(const std::vector<WorkerId>& lost) {
     }
     anew.erase(anew.begin(), end);
   }
+}
+
+/// What the lost have asked for goes with what those who begin anew have: it has the numbers that these will use again. Where groups
+/// change from round to round, so does what someone asked for who is lost and not yet missed.
+void Failures::abandon(std::span<const WorkerId> anew, const std::vector<WorkerId>& lost) {
+  std::vector<WorkerId> concerned(anew.begin(), anew.end());
+  concerned.insert(concerned.end(), lost.begin(), lost.end());
+  for (WorkerId worker = 0; worker < world_.workers.size() && !world_.plan.needs.servers; ++worker)
+    if (!world_.workers[worker]->alive()) concerned.push_back(worker);
+  std::sort(concerned.begin(), concerned.end());
+  world_.collectives.abandon(concerned);
 }
 
 void Failures::host_returns(HostId host) {

@@ -6,6 +6,7 @@
 /// One thread.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "sim/world.hpp"
@@ -37,6 +38,7 @@ class Failures {
   void plan_next(HostId host);
   void tell_membership();
   void begin_anew(const std::vector<strategies::WorkerId>& lost);
+  void abandon(std::span<const strategies::WorkerId> anew, const std::vector<strategies::WorkerId>& lost);
   void rejoin(strategies::WorkerId worker);
   [[nodiscard]] bool can_return() const noexcept;
 
