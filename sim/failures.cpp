@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "core/random.hpp"
 #include "sim/coordinator.hpp"
@@ -20,6 +23,8 @@ namespace {
 constexpr std::uint64_t kDeaths = std::uint64_t{1} << 63;
 /// Of a death that the cluster file asks for; one by chance has the number of those before it, and holds while that is so.
 constexpr std::uint64_t kAsked = ~std::uint64_t{0};
+/// Deaths per host without a finished lease between that are more than bad luck.
+constexpr std::uint64_t kMostFruitless = 1000;
 
 }  // namespace
 
@@ -59,6 +64,7 @@ void Failures::host_dies(HostId host, std::uint64_t what) {
   if (state.dead || (what != kAsked && what != state.deaths)) return;
   state.dead = true;
   ++state.deaths;
+  require_progress();
   for (const auto worker : state.workers) {
     lost_ += world_.workers[worker]->alive() ? 1 : 0;
     world_.workers[worker]->die();
@@ -69,6 +75,19 @@ void Failures::host_dies(HostId host, std::uint64_t what) {
   world_.queue.plan(now + failures.detection, EventKind::loss_noticed, host);
   if (can_return())
     world_.queue.plan(now + std::max(failures.rejoin, failures.detection), EventKind::host_returns, host);
+}
+
+/// Hosts may die and come back so fast that no step ever ends.
+void Failures::require_progress() {
+  if (const auto done = world_.coordinator->book().done_count(); std::exchange(leases_done_, done) != done)
+    fruitless_ = 0;
+  if (++fruitless_ <= kMostFruitless * hosts_.size() || world_.error) return;
+  world_.error =
+      core::Error{core::Errc::peer_lost,
+                  fmt::format("the company makes no progress: {} hosts died without a step finished between, "
+                              "until {:.3f} virtual seconds: raise failures.mean_time_between_s above the "
+                              "time of a step",
+                              fruitless_, core::seconds(world_.queue.now()))};
 }
 
 void Failures::loss_noticed(HostId host) {

@@ -131,6 +131,16 @@ TEST(Failures, WhatSomeoneHadAskedForWhoIsNotMissedYetIsGivenUp) {
   }
 }
 
+TEST(Failures, HostsThatDieFasterThanAnyStepEndsAreAnError) {
+  const auto outcome = simulate(plan_of({.settings = {"strategy.name=easgd"}, .batches = 10}),
+                                "[hosts.a]\ncount = 2\nstep_ms = 5\n[failures]\nmean_time_between_s = 0.0001\n"
+                                "detection_s = 0\nrejoin_s = 0.0001\n");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, core::Errc::peer_lost);
+  EXPECT_TRUE(outcome.error().message.starts_with("the company makes no progress: 2001 hosts died"))
+      << outcome.error().message;
+}
+
 TEST(Failures, WithoutAnyoneLeftThereIsAnError) {
   const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10});
   const auto outcome = simulate(plan,
