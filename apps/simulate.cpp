@@ -66,13 +66,14 @@ core::Result<void> run_simulate(const Arguments& arguments) {
 
 Action declare(CLI::App& app) {
   const auto a = std::make_shared<Arguments>();
-  app.add_option("CONFIG", a->config, "configuration file (TOML)");
-  app.add_option("--cluster", a->cluster, "cluster file (TOML): machines, network, failures");
-  add_set(app, a->overrides);
-  app.add_option("--cluster-set", a->cluster_overrides, "set a key of the cluster file")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  app.add_option("--workers", a->workers, "short for --set cluster.workers=N")->check(CLI::Range(1, 65'535));
+  auto* config = app.add_option("CONFIG", a->config, "configuration file (TOML)");
+  auto* cluster = app.add_option("--cluster", a->cluster, "cluster file (TOML): machines, network, failures");
+  auto* set = add_set(app, a->overrides);
+  auto* cluster_set = app.add_option("--cluster-set", a->cluster_overrides, "set a key of the cluster file")
+                          ->type_name("KEY=VALUE")
+                          ->allow_extra_args(false);
+  auto* workers =
+      app.add_option("--workers", a->workers, "short for --set cluster.workers=N")->check(CLI::Range(1, 65'535));
   app.add_option("--seed", a->seed, "short for --set run.seed=N; of the first schedule with --explore")
       ->check(CLI::NonNegativeNumber);
   auto* steps = app.add_option("--steps", a->steps, "so many steps per worker in place of the configuration's epochs")
@@ -80,11 +81,11 @@ Action declare(CLI::App& app) {
   auto* model =
       app.add_option("--model", a->model, "a [models.NAME] of the cluster file, in place of the configuration's model")
           ->type_name("NAME");
-  app.add_option("--from", a->from, "step times of a recorded run, in place of the cluster file's")
-      ->type_name("RUN_DIR");
-  app.add_flag("--gradients", a->gradients, "compute real gradients: accuracy as well as time")
-      ->excludes(steps)
-      ->excludes(model);
+  auto* from = app.add_option("--from", a->from, "step times of a recorded run, in place of the cluster file's")
+                   ->type_name("RUN_DIR");
+  auto* gradients = app.add_flag("--gradients", a->gradients, "compute real gradients: accuracy as well as time")
+                        ->excludes(steps)
+                        ->excludes(model);
   const auto explore =
       app.add_option(
              "--explore", a->explore,
@@ -93,6 +94,8 @@ Action declare(CLI::App& app) {
           ->check(CLI::Range(1, 1'000'000'000));
   app.add_option("--strategy", a->strategy, "--explore this one only")->needs(explore);
   app.add_flag("--json", a->json, "one line of JSON: a run's summary, in virtual seconds");
+  for (auto* of_a_forecast : {config, cluster, set, cluster_set, workers, steps, model, from, gradients})
+    explore->excludes(of_a_forecast);
   return [a] { return run_simulate(*a); };
 }
 

@@ -110,6 +110,16 @@ TEST_F(Simulate, WhatIsWrongIsOneLineAndItsExitCode) {
   EXPECT_EQ(run({"--gradients", "--steps", "3"}).code, 2);
 }
 
+TEST_F(Simulate, ExploringTakesNoForecastsArguments) {
+  for (const auto& more : std::vector<std::vector<std::string>>{
+           {config_}, {"--cluster", cluster_}, {"--steps", "3"}, {"--set", "strategy.tau=2"}, {"--workers", "3"}}) {
+    std::vector<std::string> arguments{"simulate", "--explore", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    EXPECT_EQ(troupe(arguments).code, 2) << more.front();
+  }
+  EXPECT_EQ(troupe({"simulate", "--explore", "1", "--seed", "3"}).code, 0);
+}
+
 // A synchronous run gives the same bits whoever executes it.
 TEST_F(Simulate, WithGradientsItEndsWithTheModelThatTrainingEndsWith) {
   const std::vector<std::string> settings{"--set", "strategy.name=bsp",     "--set", "cluster.workers=2",
