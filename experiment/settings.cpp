@@ -154,7 +154,7 @@ const core::Table<RunConfig>& run_table() {
        {"keep_checkpoints", &RunConfig::keep_checkpoints, core::at_least(2), "newest checkpoints that are kept"},
        {"target_accuracy", &RunConfig::target_accuracy, between(0, 1),
         "stop when the test accuracy reaches it; 0: never"},
-       {"max_seconds", &RunConfig::max_seconds, core::at_least(0),
+       {"max_seconds", &RunConfig::max_seconds, between(0, 1e9),
         "stop after so many seconds of training; 0: no limit"}}};
   return table;
 }

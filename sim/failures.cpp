@@ -10,6 +10,7 @@
 #include "sim/coordinator.hpp"
 #include "sim/gradients.hpp"
 #include "sim/server.hpp"
+#include "sim/virtual_time.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {
@@ -52,10 +53,11 @@ void Failures::plan_next(HostId host) {
   if (mean.count() == 0) return;
   core::Random random(world_.plan.seed, core::Purpose::schedule,
                       kDeaths | std::uint64_t{host} << 32 | hosts_[host].deaths);
+  const auto when = world_.queue.now() + nanoseconds(factor * static_cast<double>(mean.count()));
+  if (when > kEndOfTime) return;  // it outlives every run
   const double factor = -std::log(1 - random.uniform());
   ++planned_;
-  world_.queue.plan(world_.queue.now() + Duration{std::llround(factor * static_cast<double>(mean.count()))},
-                    EventKind::host_dies, host, hosts_[host].deaths);
+  world_.queue.plan(when, EventKind::host_dies, host, hosts_[host].deaths);
 }
 
 void Failures::host_dies(HostId host, std::uint64_t what) {

@@ -11,6 +11,9 @@
 namespace troupe::sim {
 namespace {
 
+/// Of an epoch: such that counts of leases and bytes fit.
+constexpr std::int64_t kMostSamples = 100'000'000'000'000;
+
 /// A model by its size.
 struct Size {
   std::string name;
@@ -64,8 +67,13 @@ core::Result<Plan> plan_of(const ForecastRequest& request, const Size& size) {
                  .drop_tail = settings.data.drop_tail};
   if (request.steps > 0) {
     plan.leases.epochs = 1;
-    plan.leases.epoch_size = 0;
-    for (const auto batch : plan.leases.batches) plan.leases.epoch_size += batch * request.steps;
+    std::int64_t batch = 0;
+    for (const auto each : plan.leases.batches) batch += each;  // at most 65,535 times 10⁹
+    if (batch > kMostSamples / request.steps)
+      return core::fail(core::Errc::config, fmt::format("{} steps of {} samples, all workers together, are more than a "
+                                                        "forecast counts: lower --steps or data.batch",
+                                                        request.steps, batch));
+    plan.leases.epoch_size = batch * request.steps;
   }
   plan.train = settings.train;
   plan.floats = size.parameters;
@@ -98,7 +106,7 @@ core::Result<Cluster> place_all(const ForecastRequest& request, const Plan& plan
                     "are those of a model and a batch",
                     request.from, run->model, fmt::join(run->batches, ", "), size.name,
                     fmt::join(request.settings.data.batch, ", ")));
-  for (const auto& steps_ms : run->steps_ms) placing.recorded.push_back(measured(steps_ms));
+  for (const auto& steps : run->steps) placing.recorded.push_back(measured(steps));
   return place(request.cluster, placing);
 }
 

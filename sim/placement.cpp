@@ -6,12 +6,11 @@
 
 #include "sim/recorded.hpp"
 
+#include "sim/virtual_time.hpp"
 namespace troupe::sim {
 namespace {
 
-Duration microseconds(double us) { return std::chrono::round<Duration>(std::chrono::duration<double, std::micro>(us)); }
-
-Duration seconds(double s) { return std::chrono::round<Duration>(std::chrono::duration<double>(s)); }
+Duration microseconds(double us) { return nanoseconds(1e3 * us); }
 
 StepTimes per_image(double ms, double sigma) { return {.mean_ns = 1e6 * ms, .per_image = true, .sigma = sigma}; }
 

@@ -7,6 +7,7 @@
 #include "sim/gradients.hpp"
 #include "sim/kernel_costs.hpp"
 #include "sim/server.hpp"
+#include "sim/virtual_time.hpp"
 
 namespace troupe::sim {
 
@@ -190,7 +191,7 @@ void Worker::stop(std::uint64_t life) {
 }
 
 void Worker::run(const strategies::KernelCall& call, strategies::Shards shards) {
-  free_ = now() + Duration{memory_.of(bytes_touched(call, world_.floats(shards)))};
+  free_ = later(now(), Duration{memory_.of(bytes_touched(call, world_.floats(shards)))});
   if (world_.gradients) world_.gradients->memory().run(self_, call, shards);
 }
 

@@ -120,6 +120,18 @@ TEST_F(Simulate, ExploringTakesNoForecastsArguments) {
   EXPECT_EQ(troupe({"simulate", "--explore", "1", "--seed", "3"}).code, 0);
 }
 
+TEST_F(Simulate, CountsThatWouldOverflowAreRefused) {
+  for (const auto& more :
+       std::vector<std::vector<std::string>>{{"--steps", "20", "--set", "data.batch=9223372036854775807"},
+                                             {"--steps", "1000000000", "--set", "data.batch=1000000000"},
+                                             {"--set", "run.max_seconds=1e300"},
+                                             {"--cluster-set", "hosts.node.step_ms=1e12"}}) {
+    const auto outcome = run(more);
+    EXPECT_EQ(outcome.code, 78) << more.back();
+    EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+  }
+}
+
 // A synchronous run gives the same bits whoever executes it.
 TEST_F(Simulate, WithGradientsItEndsWithTheModelThatTrainingEndsWith) {
   const std::vector<std::string> settings{"--set", "strategy.name=bsp",     "--set", "cluster.workers=2",

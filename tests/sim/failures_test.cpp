@@ -141,6 +141,26 @@ TEST(Failures, HostsThatDieFasterThanAnyStepEndsAreAnError) {
       << outcome.error().message;
 }
 
+TEST(Failures, AfterTheEndOfTimeThereIsAnError) {
+  const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10'000});
+  const auto outcome = simulate(plan, "[hosts.a]\ncount = 2\nstep_ms = 1e9\n");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, core::Errc::config);
+  EXPECT_TRUE(outcome.error().message.starts_with("virtual time passes its range of 73 years, after 2305"))
+      << outcome.error().message;
+  const auto rare = simulate(plan, "[hosts.a]\ncount = 2\nstep_ms = 1\n[failures]\nmean_time_between_s = 1e9\n");
+  EXPECT_TRUE(rare) << rare.error().message;
+}
+
+// It was over at once when its nanoseconds did not fit.
+TEST(Failures, ALongTimeLimitIsNoLimit) {
+  auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10});
+  plan.max_seconds = 1e300;
+  const auto outcome = simulate(plan, "[hosts.a]\ncount = 2\nstep_ms = 5\n");
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->epochs, 1U);
+}
+
 TEST(Failures, WithoutAnyoneLeftThereIsAnError) {
   const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10});
   const auto outcome = simulate(plan,
