@@ -89,13 +89,21 @@ core::Result<Plan> plan_of(const ForecastRequest& request, const Size& size) {
   return plan;
 }
 
+/// What the strategy says of its servers' place; empty: it says nothing.
+std::string placement_of(const experiment::Settings& settings) {
+  constexpr const char* kKey = "strategy.placement";
+  if (!experiment::schema().find(kKey, settings.strategy)) return {};
+  return std::get<std::string>(settings.config.value(kKey));
+}
+
 /// Places, with the step times of a recorded run where one is given.
 core::Result<Cluster> place_all(const ForecastRequest& request, const Plan& plan, const Size& size) {
   Placing placing{.workers = plan.workers,
                   .servers = plan.servers,
                   .model = request.model.empty() ? size.name : std::string{},
                   .batches = plan.leases.batches,
-                  .image_ms = size.image_ms};
+                  .image_ms = size.image_ms,
+                  .placement = placement_of(request.settings)};
   if (request.from.empty()) return place(request.cluster, placing);
   const auto run = load_recorded(request.from);
   if (!run) return tl::unexpected(run.error());

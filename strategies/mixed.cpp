@@ -174,7 +174,7 @@ const core::Table<MixedConfig>& mixed_table() {
        {"ema", &MixedConfig::ema, core::between(0, 1),
         "above 0: the model is a moving average of the centre, of which each update leaves so much (0.9999)"},
        {"placement", &MixedConfig::placement, core::one_of({"colocated", "dedicated"}),
-        "where servers are simulated: on the workers' hosts or on their own"},
+        "where servers are simulated unless the cluster file says it: on the workers' hosts or on their own"},
        {"overlap", &MixedConfig::overlap, core::one_of({"off", "skip", "wait"}),
         "exchange while computing, as the inner strategy allows it"}}};
   return table;

@@ -132,6 +132,20 @@ TEST_F(Simulate, CountsThatWouldOverflowAreRefused) {
   }
 }
 
+TEST_F(Simulate, ServersSitWhereMixedSaysUnlessTheClusterFileDoes) {
+  const auto cluster = folder_.write("d.toml", std::string(kCluster) + "[servers]\nhosts = \"none\"\n");
+  const std::vector<std::string> mixed{"simulate",  config_,
+                                       "--cluster", cluster,
+                                       "--set",     "strategy.name=mixed",
+                                       "--set",     "strategy.placement=dedicated"};
+  const auto refused = troupe(mixed);
+  EXPECT_EQ(refused.code, 78);
+  EXPECT_NE(refused.err.find("dedicated servers need the NAME of a [hosts.NAME]"), std::string::npos) << refused.err;
+  auto said = mixed;
+  said.insert(said.end(), {"--cluster-set", "servers.placement=colocated"});
+  EXPECT_EQ(troupe(said).code, 0);
+}
+
 // A synchronous run gives the same bits whoever executes it.
 TEST_F(Simulate, WithGradientsItEndsWithTheModelThatTrainingEndsWith) {
   const std::vector<std::string> settings{"--set", "strategy.name=bsp",     "--set", "cluster.workers=2",

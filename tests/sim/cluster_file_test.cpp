@@ -173,7 +173,21 @@ TEST(Placement, FillsHostsInTheOrderOfTheFile) {
   std::vector<HostId> hosts;
   for (const auto& worker : cluster->workers) hosts.push_back(worker.host);
   EXPECT_EQ(hosts, (std::vector<HostId>{0, 0, 0, 0, 1, 1, 1, 1, 2, 3}));
-  EXPECT_EQ(cluster->servers, (std::vector<HostId>{0, 1, 2}));  // in turn
+  EXPECT_EQ(cluster->servers, (std::vector<HostId>{2, 3, 0}));  // in turn, the least loaded first
+}
+
+TEST(Placement, OfServersIsTheFilesOrElseTheStrategys) {
+  const auto servers = [](const std::string& section, const std::string& strategys) {
+    const auto file = parse_cluster(section + kTwoKinds, "c.toml").value();
+    const auto cluster = place(file, {.workers = 2, .servers = 2, .placement = strategys});
+    return cluster ? cluster->servers : std::vector<HostId>{};
+  };
+  const std::string hosts = "[servers]\nhosts = \"small\"\n";
+  EXPECT_EQ(servers(hosts, ""), (std::vector<HostId>{0, 0}));
+  EXPECT_EQ(servers(hosts, "colocated"), (std::vector<HostId>{0, 0}));
+  EXPECT_EQ(servers(hosts, "dedicated"), (std::vector<HostId>{2, 3}));
+  EXPECT_EQ(servers(hosts + "placement = \"colocated\"\n", "dedicated"), (std::vector<HostId>{0, 0}));
+  EXPECT_EQ(servers("", "dedicated"), std::vector<HostId>{});  // on which?
 }
 
 TEST(Placement, DedicatedServersHaveTheirHostsToThemselves) {
