@@ -61,6 +61,8 @@ core::Result<void> run_simulate(const Arguments& arguments) {
                                        .steps = arguments.steps,
                                        .gradients = backend.get()});
   if (!forecast) return tl::unexpected(forecast.error());
+  for (const auto& note : forecast->notes)
+    fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
   return print(arguments.json ? to_json(*forecast) + "\n" : to_text(*forecast));
 }
 
@@ -92,10 +94,10 @@ Action declare(CLI::App& app) {
              "no forecast: so many random and adversarial schedules with faults, over all strategies, with their "
              "invariants watched; exit 70 when one is violated")
           ->check(CLI::Range(1, 1'000'000'000));
-  app.add_option("--strategy", a->strategy, "--explore this one only")->needs(explore);
-  app.add_flag("--json", a->json, "one line of JSON: a run's summary, in virtual seconds");
   for (auto* of_a_forecast : {config, cluster, set, cluster_set, workers, steps, model, from, gradients})
     explore->excludes(of_a_forecast);
+  app.add_option("--strategy", a->strategy, "--explore this one only")->needs(explore);
+  app.add_flag("--json", a->json, "one line of JSON: a run's summary, in virtual seconds");
   return [a] { return run_simulate(*a); };
 }
 

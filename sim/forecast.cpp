@@ -133,6 +133,8 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
   if (!cluster) return tl::unexpected(cluster.error());
   auto book = data::LeaseBook::create(plan->leases);
   if (!book) return tl::unexpected(std::move(book.error()));
+  const auto leases = book->leases_per_epoch(plan->workers) * plan->leases.epochs;
+  auto notes = experiment::notes_on(request.settings, plan->needs, leases / plan->workers);
   std::unique_ptr<Gradients> gradients;
   if (request.gradients) {
     auto made = experiment::draw(request.settings, true).and_then([&](const experiment::Blueprint& blueprint) {
@@ -146,7 +148,8 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
   Forecast forecast{.summary = summary_of(*outcome, *plan),
                     .outcome = std::move(*outcome),
                     .cluster = request.cluster.origin,
-                    .seed = plan->seed};
+                    .seed = plan->seed,
+                    .notes = std::move(notes)};
   auto& summary = forecast.summary;
   const auto& settings = request.settings;
   summary.run = settings.run.name;

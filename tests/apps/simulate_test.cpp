@@ -110,6 +110,17 @@ TEST_F(Simulate, WhatIsWrongIsOneLineAndItsExitCode) {
   EXPECT_EQ(run({"--gradients", "--steps", "3"}).code, 2);
 }
 
+TEST_F(Simulate, SaysWhatTheSettingsHardlyMean) {
+  const auto outcome =
+      run({"--set", "strategy.tau=11", "--set", "strategy.n_push=3", "--json"});  // 10 steps per worker
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(
+      outcome.err,
+      "strategy.n_push is not used by strategy easgd\nwarning: --set: strategy.tau = 11 is longer than the run: a "
+      "worker takes 10 steps, so that it trains alone until the end\n");
+  EXPECT_EQ(run({"--set", "strategy.tau=11", "--steps", "11"}).err, "");
+}
+
 TEST_F(Simulate, ExploringTakesNoForecastsArguments) {
   for (const auto& more : std::vector<std::vector<std::string>>{
            {config_}, {"--cluster", cluster_}, {"--steps", "3"}, {"--set", "strategy.tau=2"}, {"--workers", "3"}}) {
