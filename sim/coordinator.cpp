@@ -9,14 +9,6 @@ namespace troupe::sim {
 
 using strategies::WorkerId;
 
-namespace {
-
-Duration duration(double seconds) {
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-}
-
-}  // namespace
-
 Coordinator::Coordinator(World& world, data::LeaseBook book, Duration pause)
     : world_(world), book_(std::move(book)), pause_(pause), wants_(world.plan.workers, 0) {}
 
@@ -85,8 +77,19 @@ void Coordinator::quiet() {
     return;
   }
   book_.next_epoch();
-  world_.failures->epoch_begins();
-  world_.queue.plan(world_.queue.now() + pause_, EventKind::training_begins, 0);
+  begin_epoch();
+}
+
+void Coordinator::begin_epoch() {
+  awaits_silence_ = !world_.failures->admit();
+  if (!awaits_silence_) world_.queue.plan(world_.queue.now() + pause_, EventKind::training_begins, 0);
+}
+
+void Coordinator::silent() {
+  if (awaits_silence_)
+    begin_epoch();
+  else if (world_.membership.size() == 0)
+    (void)world_.failures->admit();
 }
 
 bool Coordinator::look_at_model() {
