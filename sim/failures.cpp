@@ -156,12 +156,10 @@ void Failures::abandon(std::span<const WorkerId> anew, const std::vector<WorkerI
 void Failures::host_returns(HostId host) {
   auto& state = hosts_[host];
   state.dead = false;
-  for (const auto worker : state.workers) {
-    if (world_.plan.needs.in_step)
-      waiting_.push_back(worker);
-    else
-      rejoin(worker);
-  }
+  if (world_.plan.needs.in_step)
+    waiting_.insert(waiting_.end(), state.workers.begin(), state.workers.end());
+  else
+    rejoin(state.workers);
   if (world_.membership.size() == 0) (void)admit();
   plan_next(host);
 }
@@ -169,28 +167,34 @@ void Failures::host_returns(HostId host) {
 bool Failures::admit() {
   if (waiting_.empty()) return true;
   if (world_.network.in_flight() > 0) return false;
-  for (const auto worker : std::exchange(waiting_, {})) rejoin(worker);
+  rejoin(std::exchange(waiting_, {}));
   return true;
 }
 
-void Failures::rejoin(WorkerId worker) {
-  if (world_.coordinator->dismissed() || world_.workers[worker]->alive()) return;
+void Failures::rejoin(std::vector<WorkerId> workers) {
+  if (world_.coordinator->dismissed()) return;
   auto& members = world_.membership;
+  std::erase_if(workers, [&](WorkerId worker) { return world_.workers[worker]->alive(); });
   // In step: where the others are, or were. On its own: with the least of them.
   strategies::Step first = 0;
   for (const auto& other : world_.workers) first = std::max(first, other->completed());
   for (const auto other : members.workers)
     if (!world_.plan.needs.in_step) first = std::min(first, world_.workers[other]->completed());
-  members.workers.insert(std::lower_bound(members.workers.begin(), members.workers.end(), worker), worker);
-  ++members.epoch;
-  ++returned_;
+  for (const auto worker : workers) {
+    members.workers.insert(std::lower_bound(members.workers.begin(), members.workers.end(), worker), worker);
+    ++members.epoch;
+    ++returned_;
+    world_.coordinator->joined(worker);
+  }
   tell_membership();
-  world_.coordinator->joined(worker);
-  // The centre's parameters come over the network first.
+  // All of them are members before the first asks for leases: in step each round has a share for everyone. The centre's parameters come
+  // over the network first.
   const auto& cluster = world_.cluster;
-  const auto bytes = world_.plan.floats * world_.plan.wire_bytes;
-  const Duration carried{cluster.hosts[cluster.workers[worker].host].card.of(bytes)};
-  world_.workers[worker]->join(first, cluster.network.latency + carried);
+  for (const auto worker : workers) {
+    const auto bytes = world_.plan.floats * world_.plan.wire_bytes;
+    const Duration carried{cluster.hosts[cluster.workers[worker].host].card.of(bytes)};
+    world_.workers[worker]->join(first, cluster.network.latency + carried);
+  }
 }
 
 }  // namespace troupe::sim

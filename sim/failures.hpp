@@ -41,7 +41,7 @@ class Failures {
   void begin_anew(const std::vector<strategies::WorkerId>& lost);
   void require_progress();
   void abandon(std::span<const strategies::WorkerId> anew, const std::vector<strategies::WorkerId>& lost);
-  void rejoin(strategies::WorkerId worker);
+  void rejoin(std::vector<strategies::WorkerId> workers);
   [[nodiscard]] bool can_return() const noexcept;
 
   World& world_;
