@@ -210,11 +210,10 @@ void Cluster::lose(const Loss& loss) {
   if (loss.replaced_after) queue_.after(*loss.replaced_after, [this] { replace(); });
 }
 
+/// In step nobody comes once the last step has begun: whoever has ended it hands in the rest, and waits for the others to do so.
 void Cluster::replace() {
-  if (in_step_)
-    ++expected_;
-  else
-    admit();
+  if (!in_step_) return admit();
+  if (frontier_ < options_.steps) ++expected_;
 }
 
 /// The shards must know of a newcomer before it says anything, or they would let others run ahead of it.
