@@ -1,5 +1,7 @@
 #include "sim/coordinator.hpp"
 
+#include <fmt/format.h>
+
 #include "sim/failures.hpp"
 #include "sim/gradients.hpp"
 #include "sim/virtual_time.hpp"
@@ -99,6 +101,15 @@ bool Coordinator::look_at_model() {
     if (!world_.workers[worker]->alive()) continue;
     living.push_back(worker);
     weights.push_back(world_.workers[worker]->weight());
+  }
+  if (living.empty() && world_.plan.needs.model != strategies::ModelHome::center) {
+    // They died after the epoch's last step, and nobody has missed them yet.
+    world_.error =
+        core::Error{core::Errc::peer_lost,
+                    fmt::format("all workers are lost after {:.3f} virtual seconds, and the model with them: raise "
+                                "failures.mean_time_between_s",
+                                core::seconds(world_.queue.now()))};
+    return false;
   }
   const auto& epochs = world_.gradients->epochs();
   const auto done = book_.epoch() + (book_.epoch_done() ? 1 : 0);
