@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "transport/inproc.hpp"
+#include "transport/module.hpp"
 
 namespace troupe::transport {
 
@@ -47,7 +48,8 @@ core::Result<std::unique_ptr<Endpoint>> EndpointRegistry::make(std::string_view 
 EndpointRegistry built_in_endpoints() {
   EndpointRegistry registry;
   registry.add("inproc", make_inproc_endpoint);
-  for (const char* planned : {"shm", "tcp", "ucx", "mpi"}) registry.add_absent(planned, "not written yet");
+  for (const char* planned : {"shm", "tcp", "mpi"}) registry.add_absent(planned, "not written yet");
+  add_module(registry, "ucx", "libucx-dev");
   return registry;
 }
 

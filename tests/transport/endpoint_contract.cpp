@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "transport/inproc.hpp"
+#include "transport/module.hpp"
 
 namespace troupe::transport::testing {
 namespace {
@@ -13,9 +14,12 @@ constexpr core::Duration kPatience = std::chrono::seconds{60};  // only a hang t
 }  // namespace
 
 std::vector<EndpointKind> endpoint_kinds() {
-  return {
+  std::vector<EndpointKind> kinds = {
       {"inproc", [] { return EndpointOptions{.hub = make_inproc_hub("test")}; }},
   };
+  if (find_module("ucx"))
+    kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .ucx_transports = "tcp,self"}; }});
+  return kinds;
 }
 
 void PrintTo(const EndpointKind& kind, std::ostream* out) { *out << kind.name; }
