@@ -48,8 +48,9 @@ core::Result<std::unique_ptr<Endpoint>> EndpointRegistry::make(std::string_view 
 EndpointRegistry built_in_endpoints() {
   EndpointRegistry registry;
   registry.add("inproc", make_inproc_endpoint);
-  for (const char* planned : {"shm", "tcp", "mpi"}) registry.add_absent(planned, "not written yet");
+  for (const char* planned : {"shm", "tcp"}) registry.add_absent(planned, "not written yet");
   add_module(registry, "ucx", "libucx-dev");
+  add_module(registry, "mpi", "libopenmpi-dev");
   return registry;
 }
 

@@ -15,11 +15,10 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/kernels.hpp"
 #include "transport/memory_view.hpp"
 
 namespace troupe::transport {
-
-class NativeSum;
 
 /// A way to one remote fabric, as its opener sees it. Never reused.
 enum class WireId : std::uint64_t {};
@@ -39,6 +38,16 @@ class FabricEvents {
 
  protected:
   ~FabricEvents() = default;
+};
+
+/// A library's own reduction (transport/native_reduction.hpp).
+class NativeSum {
+ public:
+  [[nodiscard]] virtual std::size_t members() const noexcept = 0;
+  virtual void sum(core::Span vector, TransferId transfer) = 0;
+
+ protected:
+  ~NativeSum() = default;
 };
 
 struct FabricOptions {

@@ -28,6 +28,7 @@ FabricEndpoint::FabricEndpoint(std::string kind, std::unique_ptr<Fabric> fabric,
       credit_(options.credit),
       secret_(options.secret),
       fabric_(std::move(fabric)),
+      native_sum_(fabric_->native_sum()),
       address_{fmt::format("{}:{}/{}", kind, fabric_->address(), options.name.substr(0, kLongestName))},
       capabilities_{.name = std::move(kind),
                     .spaces = {core::MemorySpace::host, core::MemorySpace::host_shared, core::MemorySpace::host_pinned},
@@ -161,6 +162,19 @@ core::Result<OperationId> FabricEndpoint::receive(Peer peer, Tag tag, MemoryView
     wake_if_asleep();
   }
   return posted.operation;
+}
+
+core::Result<OperationId> FabricEndpoint::sum(core::Span vector) {
+  if (vector.size() > std::numeric_limits<int>::max())
+    throw std::invalid_argument(fmt::format("{}: too many floats for one sum", capabilities_.name));
+  const std::lock_guard lock(mutex_);
+  if (closed_) return core::fail(core::Errc::usage, fmt::format("{} is closed and cannot sum", shown(address_.text)));
+  const OperationId operation = completions_->next_operation();
+  const TransferId transfer{next_transfer_++};
+  moving_.emplace(transfer, Moving{.kind = Moving::Kind::sum, .operation = operation, .bytes = vector.size_bytes()});
+  native_sum_->sum(vector, transfer);
+  wake_if_asleep();
+  return operation;
 }
 
 void FabricEndpoint::cancel(OperationId operation) {

@@ -29,10 +29,11 @@
 #include "transport/fabric.hpp"
 #include "transport/fabric_frame.hpp"
 #include "transport/matcher.hpp"
+#include "transport/native_reduction.hpp"
 
 namespace troupe::transport {
 
-class FabricEndpoint final : public Endpoint, private FabricEvents {
+class FabricEndpoint final : public Endpoint, private FabricEvents, private NativeReduction {
  public:
   /// `kind` is the endpoint's name, that of its addresses. Starts the thread.
   FabricEndpoint(std::string kind, std::unique_ptr<Fabric> fabric, const EndpointOptions& options);
@@ -42,6 +43,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents {
   [[nodiscard]] const Address& address() const noexcept override { return address_; }
   [[nodiscard]] CompletionQueue& completions() const noexcept override { return *completions_; }
   [[nodiscard]] MappedMemory* mapped_memory() noexcept override { return nullptr; }
+  [[nodiscard]] NativeReduction* native_reduction() noexcept override { return native_sum_ ? this : nullptr; }
   [[nodiscard]] core::Result<Connection> connect(const Address& remote) override;
   void disconnect(Peer peer, std::string_view why) override;
   [[nodiscard]] core::Result<std::optional<OperationId>> send(Peer peer, Tag tag, ConstMemoryView memory) override;
@@ -94,12 +96,15 @@ class FabricEndpoint final : public Endpoint, private FabricEvents {
     Tag tag{};
   };
   struct Moving {
-    Peer peer;
+    enum class Kind : std::uint8_t { send, receive, sum } kind;
+    Peer peer{};  // of a sum: nobody
     OperationId operation;
-    bool is_send = false;
     std::size_t bytes = 0;
     OperationId sender{};  // a receive's counterpart
   };
+
+  [[nodiscard]] std::size_t members() const noexcept override { return native_sum_->members(); }
+  [[nodiscard]] core::Result<OperationId> sum(core::Span vector) override;
 
   // All below with mutex_ held, but for drive() and check().
   void drive();
@@ -132,6 +137,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents {
   const Credit credit_;
   const std::string secret_;
   const std::unique_ptr<Fabric> fabric_;
+  NativeSum* const native_sum_;  // the fabric's
   const Address address_;
   const Capabilities capabilities_;
 

@@ -67,8 +67,11 @@ void FabricEndpoint::deliver(Link& link, Tag tag, Offered offered, Posted posted
   }
   if (size > kShortMessage) {
     const TransferId transfer{next_transfer_++};
-    moving_.emplace(
-        transfer, Moving{.peer = link.peer, .operation = posted.operation, .bytes = size, .sender = offered.operation});
+    moving_.emplace(transfer, Moving{.kind = Moving::Kind::receive,
+                                     .peer = link.peer,
+                                     .operation = posted.operation,
+                                     .bytes = size,
+                                     .sender = offered.operation});
     const std::uint64_t channel = fabric_->receive(link.wire, posted.memory, transfer);
     return reply(link, {.kind = FrameKind::accept, .operation = sender, .tag = channel});
   }
@@ -169,8 +172,9 @@ void FabricEndpoint::on_accept(Link& link, const FrameHead& head) {
   Sending& sending = found->second;
   sending.moving = true;
   const TransferId transfer{next_transfer_++};
-  moving_.emplace(transfer,
-                  Moving{.peer = link.peer, .operation = found->first, .is_send = true, .bytes = sending.memory.size});
+  moving_.emplace(
+      transfer,
+      Moving{.kind = Moving::Kind::send, .peer = link.peer, .operation = found->first, .bytes = sending.memory.size});
   fabric_->send(link.wire, head.tag, sending.memory, transfer);
 }
 
@@ -204,16 +208,28 @@ void FabricEndpoint::on_transferred(TransferId transfer, bool whole) {
   const auto node = moving_.extract(transfer);
   if (node.empty()) return;
   const Moving& moved = node.mapped();
+  if (moved.kind == Moving::Kind::sum) {
+    Completion ended{.operation = moved.operation, .outcome = Outcome::cancelled};
+    if (whole) {
+      ended.outcome = Outcome::done;
+      ended.bytes = moved.bytes;
+    } else if (!closed_) {
+      ended.outcome = Outcome::failed;
+      ended.error = {core::Errc::peer_lost, "a member was lost, or left, during a sum over all of them"};
+    }
+    return finish(std::move(ended));
+  }
+  const bool is_send = moved.kind == Moving::Kind::send;
   Link& link = at(moved.peer);
-  if (moved.is_send) link.sends.at(moved.operation).moving = false;
+  if (is_send) link.sends.at(moved.operation).moving = false;
   if (!link.lost && !whole) end(link, Outcome::failed, "a transfer broke off", "a transfer broke off");
   if (link.lost) {
-    if (moved.is_send && link.sends.erase(moved.operation) == 0) return;  // ended just now, with the others
+    if (is_send && link.sends.erase(moved.operation) == 0) return;  // ended just now, with the others
     Completion ended{.operation = moved.operation, .peer = link.peer, .outcome = link.ending};
     if (link.ending == Outcome::failed) ended.error = link.error;
     return finish(std::move(ended));
   }
-  if (moved.is_send) return complete_send(link, moved.operation);
+  if (is_send) return complete_send(link, moved.operation);
   link.traffic.messages_received += 1;
   link.traffic.bytes_received += moved.bytes;
   finish({.operation = moved.operation, .peer = link.peer, .bytes = moved.bytes});

@@ -19,6 +19,7 @@ std::vector<EndpointKind> endpoint_kinds() {
   };
   if (find_module("ucx"))
     kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .ucx_transports = "tcp,self"}; }});
+  if (find_module("mpi")) kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run"}; }});
   return kinds;
 }
 
