@@ -56,6 +56,11 @@ void Task::receive(std::size_t rank, Kind kind, std::size_t chunk, transport::Me
   tickets_.insert(courier_.receive(group_.peers[rank], tag(kind, chunk), memory, continuation(std::move(then))));
 }
 
+void Task::sum(core::Span vector, Then then) {
+  if (error_) return;
+  tickets_.insert(courier_.sum(vector, continuation(std::move(then))));
+}
+
 Courier::Done Task::continuation(Then then) {
   return [this, then = std::move(then)](Courier::Ticket ticket, const Completion& completion) {
     tickets_.erase(ticket);

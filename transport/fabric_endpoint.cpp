@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t kLongestName = 200;
 
+constexpr std::string_view kClosed = "it closed its endpoint";
+
 /// Addresses are long: who it is, for messages.
 std::string shown(const std::string& address) {
   constexpr std::size_t kEnough = 20;
@@ -226,17 +228,19 @@ void FabricEndpoint::close() noexcept {
   }
   thread_.join();
   const std::lock_guard lock(mutex_);
-  constexpr std::string_view kWhy = "it closed its endpoint";
   for (const auto& link : links_)
-    if (!link->lost) end(*link, Outcome::cancelled, "this endpoint was closed", kWhy);
-  for (const auto& [address, caller] : callers_) {  // they wait for a connect() that will not come
-    const auto wire = fabric_->open(std::string_view(address).substr(
-        capabilities_.name.size() + 1, address.find('/') - capabilities_.name.size() - 1));
-    if (!wire) continue;
-    fabric_->send_frame(*wire, encode({.kind = FrameKind::goodbye, .to = caller}, encode(address_.text, kWhy)));
-    fabric_->close(*wire);
-  }
+    if (!link->lost) end(*link, Outcome::cancelled, "this endpoint was closed", kClosed);
+  for (const auto& [address, caller] : callers_) dismiss(address, caller);
   fabric_->shutdown(*this);
+}
+
+void FabricEndpoint::dismiss(const std::string& address, std::uint64_t caller) {
+  const auto begin = capabilities_.name.size() + 1, slash = address.find('/');
+  if (slash == std::string::npos || slash < begin) return;
+  const auto wire = fabric_->open(std::string_view(address).substr(begin, slash - begin));
+  if (!wire) return;
+  fabric_->send_frame(*wire, encode({.kind = FrameKind::goodbye, .to = caller}, encode(address_.text, kClosed)));
+  fabric_->close(*wire);
 }
 
 void FabricEndpoint::finish(Completion completion) {

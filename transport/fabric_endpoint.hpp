@@ -116,6 +116,8 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   void wake_if_asleep();
 
   void greet(Link& link);
+  /// Tells a member that waits for a connect() which will not come.
+  void dismiss(const std::string& address, std::uint64_t caller);
   void offer(Link& link, OperationId operation, Sending& sending);
   void deliver(Link& link, Tag tag, Offered offered, Posted posted);
   void complete_send(Link& link, OperationId operation);

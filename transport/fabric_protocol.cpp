@@ -128,6 +128,7 @@ void FabricEndpoint::on_hello(const Frame& frame) {
     end(*link, Outcome::failed, "it connected anew", {});
     link = nullptr;
   }
+  if (closed_) return dismiss(address, head.from);
   if (!link) {
     if (!callers_.contains(address) && callers_.size() >= kMostCallers) return;
     auto& caller = callers_[address];

@@ -53,7 +53,7 @@ MpiFabric::MpiFabric(std::shared_ptr<MpiHub> hub, int wake_fd)
       wake_fd_(wake_fd) {}
 
 MpiFabric::~MpiFabric() {
-  hub_->leave(self_.slot);
+  if (hub_->is_here(self_.slot)) hub_->leave(self_.slot);
   ::close(wake_fd_);
 }
 

@@ -84,7 +84,14 @@ std::uint32_t MpiHub::join() {
 
 void MpiHub::leave(std::uint32_t slot) {
   const std::lock_guard lock(mutex_);
-  letters_.erase(slot);
+  for (const auto& letter : letters_.extract(slot).mapped())
+    if (!letter.frame.empty()) send_news(letter.from, slot);
+}
+
+void MpiHub::send_news(MpiPlace to, std::uint32_t about) {
+  auto& news = news_.emplace_back(std::make_unique<Outgoing>());
+  news->bytes = wrap({rank_, about}, to, {});
+  news->request = send(to.rank, news->bytes);
 }
 
 bool MpiHub::is_here(std::uint32_t slot) {
@@ -135,9 +142,7 @@ void MpiHub::take_in() {
     if (const auto found = letters_.find(envelope.to); found != letters_.end()) {
       found->second.push_back({from, {frame.begin(), frame.end()}});
     } else if (!frame.empty()) {  // news to nobody is no news
-      auto& news = news_.emplace_back(std::make_unique<Outgoing>());
-      news->bytes = wrap({rank_, envelope.to}, from, {});
-      news->request = send(from.rank, news->bytes);
+      send_news(from, envelope.to);
     }
   }
   std::erase_if(news_, [](auto& news) {

@@ -52,7 +52,7 @@ class MpiHub {
   [[nodiscard]] int next_tag();
 
   [[nodiscard]] std::uint32_t join();
-  void leave(std::uint32_t slot);
+  void leave(std::uint32_t slot);  // once; senders of letters that were not taken hear of it
   [[nodiscard]] bool is_here(std::uint32_t slot);
 
   /// Begins sending; `bytes` is what MPI reads until the request has ended. An empty frame is the news.
@@ -72,6 +72,7 @@ class MpiHub {
   MpiHub() = default;
   [[nodiscard]] core::Result<void> start();
   void take_in();
+  void send_news(MpiPlace to, std::uint32_t about);
 
   bool finalise_ = false;  // MPI was initialised here
   int rank_ = 0, size_ = 1;

@@ -310,6 +310,7 @@ void UcxFabric::shutdown(FabricEvents& events) noexcept {
     if (prepare_to_wait()) ::poll(&watched, 1, 5);
   }
   ucp_worker_destroy(std::exchange(worker_, nullptr));  // with it goes whatever might still touch memory
+  std::erase_if(events_, [](const Event& event) { return event.kind != Event::Kind::transferred; });
   for (const Request& r : requests_)
     if (r.kind == Request::Kind::send || r.kind == Request::Kind::receive)
       events_.push_back({.kind = Event::Kind::transferred, .transfer = r.transfer});
