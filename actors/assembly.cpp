@@ -10,6 +10,7 @@
 #include "actors/server.hpp"
 #include "actors/worker.hpp"
 #include "nn/hash.hpp"
+#include "nn/layout.hpp"
 
 namespace troupe::actors {
 
@@ -63,7 +64,7 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
   notes.insert(notes.end(), start->notes.begin(), start->notes.end());
   company_.recorder = system_.spawn<caf::detached>(
       recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes), settings.journal,
-                              beginning.checkpoint_file, settings.run.tensorboard, &clock_});
+                              beginning.checkpoint_file, settings.run.tensorboard, &clock_, settings.config});
 
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,
@@ -91,11 +92,12 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
   if (checkpoint) setup.before = checkpoint->totals;
   company_.coordinator = system_.spawn(coordinator, std::move(setup));
 
+  if (auto opened = open_sites(); !opened) return fail_home(opened.error());
   // Whoever may be spoken to first hears of the company first; the coordinator, who sets all going, last.
-  for (const auto& server : company_.servers) self_->send(server, company_);
-  for (const auto& worker : company_.workers) self_->send(worker, company_);
-  for (const auto& loader : company_.loaders) self_->send(loader, company_);
-  self_->send(company_.coordinator, company_);
+  for (std::size_t s = 0; s < company_.servers.size(); ++s) self_->send(company_.servers[s], sites_->server_view(s));
+  for (std::size_t w = 0; w < company_.workers.size(); ++w) self_->send(company_.workers[w], sites_->worker_view(w));
+  for (std::size_t w = 0; w < company_.loaders.size(); ++w) self_->send(company_.loaders[w], sites_->worker_view(w));
+  self_->send(company_.coordinator, sites_->coordinator_view());
   return company_.coordinator;
 }
 
@@ -180,6 +182,14 @@ void Assembly::spawn_loaders() {
   }
 }
 
+core::Result<void> Assembly::open_sites() {
+  const auto& exchange = plan_.settings->exchange;
+  sites_ = std::make_unique<Sites>(system_, company_);
+  if (exchange.endpoint == "auto") return {};
+  return sites_->open(exchange, std::max(layout_->arena_floats(), nn::statistics_layout(*plan_.graph).arena_floats()),
+                      backend_.kernels(), memory_, clock_);
+}
+
 core::Result<void> Assembly::finish(const RunEnd& end) {
   core::Result<void> result;
   self_->request(company_.recorder, kFinishDeadline, Finish{}, end)
@@ -206,12 +216,15 @@ void Assembly::halt() {
   for (const auto& worker : company_.workers) dismiss(worker);
   for (const auto& server : company_.servers) dismiss(server);
   dismiss(company_.evaluator);
+  if (sites_)
+    for (const auto& exchanger : sites_->exchangers()) dismiss(exchanger);
   if (company_.coordinator) self_->send_exit(company_.coordinator, caf::exit_reason::user_shutdown);
   if (company_.recorder) self_->send_exit(company_.recorder, caf::exit_reason::user_shutdown);
   bool late = false;
   while (alive > 0 && !late) {
     self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kHaltDeadline) >> [&] { late = true; });
   }
+  sites_.reset();
   company_ = {};
 }
 

@@ -7,6 +7,7 @@
 
 #include "actors/coordinator.hpp"
 #include "actors/recorder.hpp"
+#include "actors/sites.hpp"
 #include "actors/vocabulary.hpp"
 #include "nn/backend.hpp"
 
@@ -46,6 +47,7 @@ class Assembly {
                                                  const std::shared_ptr<const StartState>& start);
   [[nodiscard]] core::Result<void> spawn_servers(const StartState& start);
   void spawn_loaders();
+  [[nodiscard]] core::Result<void> open_sites();
   void halt();
 
   caf::actor_system& system_;
@@ -55,7 +57,8 @@ class Assembly {
   core::Allocator& memory_;
   std::shared_ptr<const nn::Layout> layout_;
   nn::Plan made_plan_;  // worker 0's
-  Company company_;
+  Company company_;     // the members themselves
+  std::unique_ptr<Sites> sites_;
   caf::scoped_actor self_;
 };
 

@@ -13,16 +13,21 @@ using caf::replies_to;
 using WorkerActor =
     caf::typed_actor<replies_to<Prepare>::with<Prepared, ReplicaFacts>, reacts_to<Company>,
                      reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>, reacts_to<ShardAnswer>,
-                     reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>, reacts_to<PeerLetter, Lent>,
-                     reacts_to<PeerCredit>, replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>,
-                     reacts_to<DeadlineReached>, replies_to<Dismissal>::with<Dismissed>,
-                     replies_to<SettleOrder>::with<Settled>, replies_to<StateOrder>::with<MemberState, Letters>,
-                     reacts_to<Tick>, reacts_to<Halt>>;
+                     reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>, reacts_to<CollectiveEnded>,
+                     reacts_to<PeerLetter, Lent>, reacts_to<PeerCredit>,
+                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>,
+                     replies_to<Dismissal>::with<Dismissed>, replies_to<SettleOrder>::with<Settled>,
+                     replies_to<StateOrder>::with<MemberState, Letters>, reacts_to<Tick>, reacts_to<Halt>>;
 /// Owns a shard of the centre; the port of a ServerHost.
 using ServerActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<ShardMessage, Lent>,
                      replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>,
                      replies_to<StateOrder>::with<MemberState, Letters>, reacts_to<DeadlineReached>, reacts_to<Halt>>;
+/// Moves what is lent between members of different sites.
+using ExchangerActor = caf::typed_actor<
+    replies_to<Prepare>::with<SiteAddress>, reacts_to<SiteAddresses>, reacts_to<Company>, reacts_to<Completed>,
+    reacts_to<ShardMessage, Lent>, reacts_to<ShardAnswer>, reacts_to<OutgoingLetter, Lent>, reacts_to<OutgoingCredit>,
+    replies_to<MemberSnapshot, Lent>::with<SnapshotTaken>, reacts_to<CollectiveOrder, Lent>, reacts_to<Halt>>;
 /// Turns its worker's leases into batches, ahead of time, as far as it has staging buffers.
 using LoaderActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<LeaseGrant>, reacts_to<BatchReturn>, reacts_to<Halt>>;
@@ -41,7 +46,8 @@ using RecorderActor =
                      replies_to<RotateOrder, CheckpointCargo>::with<Rotated>,
                      replies_to<Finish, RunEnd>::with<Finished>, reacts_to<Tick>>;
 
-/// Everyone's address. Told once to all, before the first lease; workers begin when they hear it.
+/// Everyone's address, as one site sees them: members of other sites are stand-ins. Told once to all, before the first lease;
+/// workers begin when they hear it.
 struct Company {
   CoordinatorActor coordinator;
   RecorderActor recorder;
@@ -50,11 +56,14 @@ struct Company {
   std::vector<LoaderActor> loaders;  // by rank
   std::vector<ServerActor> servers;  // by shard
   std::uint64_t membership_epoch = 0;
+  std::vector<std::uint32_t> worker_sites{};  // by rank; none: everyone is at one site, and there is no exchanger
+  std::vector<std::uint32_t> server_sites{};  // by shard
+  ExchangerActor exchanger{};                 // of this site
 };
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Company& x) {
   return f(caf::meta::type_name("Company"), x.coordinator, x.recorder, x.evaluator, x.workers, x.loaders, x.servers,
-           x.membership_epoch);
+           x.membership_epoch, x.worker_sites, x.server_sites, x.exchanger);
 }
 
 }  // namespace troupe::actors

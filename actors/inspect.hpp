@@ -220,6 +220,47 @@ typename Inspector::result_type inspect(Inspector& f, PeerCredit& x) {
 }
 
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SiteAddress& x) {
+  return f(caf::meta::type_name("SiteAddress"), x.text, x.error, x.code);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SiteAddresses& x) {
+  return f(caf::meta::type_name("SiteAddresses"), x.texts);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Completed& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("Completed"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CollectiveOrder& x) {
+  return f(caf::meta::type_name("CollectiveOrder"), x.worker, x.step, x.exchange, x.group, x.root, x.mean);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, CollectiveEnded& x) {
+  return f(caf::meta::type_name("CollectiveEnded"), x.step, x.exchange, x.last, x.waited_ns);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, OutgoingLetter& x) {
+  return f(caf::meta::type_name("OutgoingLetter"), x.to, x.letter);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, OutgoingCredit& x) {
+  return f(caf::meta::type_name("OutgoingCredit"), x.to, x.credit);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, MemberSnapshot& x) {
+  return f(caf::meta::type_name("MemberSnapshot"), x.server, x.member, x.order);
+}
+
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SettleOrder& x) {
   static_cast<void>(x);
   return f(caf::meta::type_name("SettleOrder"));
@@ -328,6 +369,14 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardMessage))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardAnswer))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveOffer))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveDone))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteAddress))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteAddresses))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Completed))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveEnded))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::OutgoingLetter))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::OutgoingCredit))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::MemberSnapshot))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotOrder))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotTaken))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SettleOrder))

@@ -13,7 +13,7 @@ constexpr std::uint64_t kSegments = 3;
 
 std::uint64_t size_of(const experiment::JournalSegment& segment) {
   std::uint64_t size = 0;
-  for (const auto& path : {segment.path, segment.start}) {
+  for (const auto& path : {segment.path, segment.start, segment.config}) {
     std::error_code missing;
     const auto bytes = path.empty() ? 0 : fs::file_size(path, missing);
     if (!missing) size += bytes;
@@ -23,8 +23,9 @@ std::uint64_t size_of(const experiment::JournalSegment& segment) {
 
 }  // namespace
 
-JournalKeeper::JournalKeeper(std::shared_ptr<const RunDirectory> directory, experiment::JournalPolicy policy)
-    : directory_(std::move(directory)), policy_(policy) {}
+JournalKeeper::JournalKeeper(std::shared_ptr<const RunDirectory> directory, experiment::JournalPolicy policy,
+                             core::Config config)
+    : directory_(std::move(directory)), policy_(policy), config_(std::move(config)) {}
 
 core::Result<void> JournalKeeper::open(const std::string& start) {
   auto segment = directory_->next_journal();
@@ -34,10 +35,15 @@ core::Result<void> JournalKeeper::open(const std::string& start) {
     fs::copy_file(start, segment->start, failed);
     if (failed) return tl::unexpected(core::from_errno(failed.value(), "write", segment->start));
   }
-  auto writer = core::JournalWriter::create(segment->path);
+  auto writer = create(*segment);
   if (!writer) return tl::unexpected(writer.error());
   writer_.emplace(std::move(*writer));
   return {};
+}
+
+/// The configuration first: no segment is ever without one.
+core::Result<core::JournalWriter> JournalKeeper::create(const experiment::JournalSegment& segment) const {
+  return directory_->write_config(segment, config_).and_then([&] { return core::JournalWriter::create(segment.path); });
 }
 
 core::Result<void> JournalKeeper::append(const JournalRecords& records) {
@@ -73,7 +79,7 @@ core::Result<void> JournalKeeper::rotate(const Checkpoint& start) {
   const auto segment = directory_->next_journal();
   if (!segment) return tl::unexpected(segment.error());
   if (auto saved = experiment::save_start(segment->start, start); !saved) return saved;
-  auto writer = core::JournalWriter::create(segment->path);
+  auto writer = create(*segment);
   if (!writer) return tl::unexpected(writer.error());
   if (auto closed = close(); !closed) return closed;
   writer_.emplace(std::move(*writer));
@@ -98,7 +104,9 @@ void JournalKeeper::remove_old() const {
     total -= size_of(old);
     std::error_code ignored;
     fs::remove(old.path, ignored);
-    if (!old.start.empty()) fs::remove(old.start, ignored);
+    for (const auto& beside : {old.start, old.config}) {
+      if (!beside.empty()) fs::remove(beside, ignored);
+    }
   }
 }
 

@@ -12,7 +12,8 @@ namespace troupe::actors {
 
 class JournalKeeper {
  public:
-  JournalKeeper(std::shared_ptr<const RunDirectory> directory, experiment::JournalPolicy policy);
+  /// `config`: the session's, resolved; each segment has a copy beside it.
+  JournalKeeper(std::shared_ptr<const RunDirectory> directory, experiment::JournalPolicy policy, core::Config config);
 
   /// The first segment of this session. `start`: a checkpoint file that the members begin with; empty: a new run.
   [[nodiscard]] core::Result<void> open(const std::string& start);
@@ -27,10 +28,12 @@ class JournalKeeper {
   [[nodiscard]] bool full();
 
  private:
+  [[nodiscard]] core::Result<core::JournalWriter> create(const experiment::JournalSegment& segment) const;
   void remove_old() const;
 
   std::shared_ptr<const RunDirectory> directory_;
   experiment::JournalPolicy policy_;
+  core::Config config_;
   std::optional<core::JournalWriter> writer_;
   bool told_ = false;
 };

@@ -139,12 +139,57 @@ struct PeerCredit {
   strategies::WorkerId from = 0;
 };
 
+// ---- members of several sites (exchanger.hpp)
+
+/// Where the exchanger of a site can be reached.
+struct SiteAddress {
+  std::string text;
+  std::string error{};  // not empty: there is no endpoint, with `code`
+  core::Errc code = core::Errc::internal;
+};
+/// Everyone's, by site: connect.
+struct SiteAddresses {
+  std::vector<std::string> texts;
+};
+/// The endpoint has completions.
+struct Completed {};
+/// A worker's part of a reduction or broadcast over several sites, with a Lent slice.
+struct CollectiveOrder {
+  strategies::WorkerId worker = 0;
+  strategies::Step step = 0;
+  strategies::ExchangeId exchange = 0;
+  std::vector<strategies::WorkerId> group;  // ascending
+  std::int64_t root = -1;                   // of a broadcast
+  bool mean = true;                         // else the sum
+};
+struct CollectiveEnded {
+  strategies::Step step = 0;
+  strategies::ExchangeId exchange = 0;
+  strategies::WorkerId last = 0;  // whom it waited for,
+  std::int64_t waited_ns = 0;     // so long; 0 where that is not known
+};
+/// A PeerLetter, with a Lent copy, and its PeerCredit, for a worker elsewhere.
+struct OutgoingLetter {
+  strategies::WorkerId to = 0;
+  PeerLetter letter;
+};
+struct OutgoingCredit {
+  strategies::WorkerId to = 0;
+  PeerCredit credit;
+};
+
 // ---- the model as it is now
 
 /// Copy `slot` into the Lent space, in its place in the order of things. Both in the arena's layout.
 struct SnapshotOrder {
   std::uint64_t id = 0;
   strategies::Slot slot;
+};
+/// A SnapshotOrder for a member elsewhere.
+struct MemberSnapshot {
+  bool server = false;  // else a worker
+  std::uint32_t member = 0;
+  SnapshotOrder order;
 };
 struct SnapshotTaken {
   std::uint64_t id = 0;

@@ -21,6 +21,7 @@ struct RecorderSetup {
   std::string start_file{};            // the checkpoint that the members begin with; empty: a new run
   bool tensorboard = true;             // write event files
   const core::Clock* clock = nullptr;  // outlives the actor
+  core::Config config{};               // the session's, resolved: a journal segment has a copy of it
 };
 
 class RecorderBody;

@@ -28,6 +28,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       [self](const ShardAnswer& answer) { self->state.body->answered(answer.reply); },
       [self](const CollectiveOffer& offer, const Lent& slice) { self->state.body->offered(offer, slice); },
       [self](const CollectiveDone& done) { self->state.body->share_done(done); },
+      [self](const CollectiveEnded& ended) { self->state.body->collective_ended(ended); },
       [self](const PeerLetter& letter, const Lent& vector) { self->state.body->letter(letter, vector); },
       [self](const PeerCredit& credit) { self->state.body->credit(credit); },
       [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },

@@ -1,5 +1,6 @@
 #include "actors/worker_body.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -211,12 +212,36 @@ void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int buck
   const auto slice = memory_->lend(task.slot, part.offset, part.count);
   const auto ranks = task.group.size();
   progress_.bytes += part.count * sizeof(float) * 2 * (ranks - 1) / ranks;  // what a ring would put on a wire
+  if (over_sites(task.group)) {
+    elsewhere_[key] = {now(), task.slot};
+    self_->send(company_.exchanger,
+                CollectiveOrder{.worker = setup_.self,
+                                .step = key.first,
+                                .exchange = key.second,
+                                .group = task.group,
+                                .root = task.root ? static_cast<std::int64_t>(*task.root) : -1,
+                                .mean = task.op == strategies::ReduceOp::mean},
+                slice);
+    return;
+  }
   const CollectiveOffer offer{setup_.self, key.first, key.second};
   for (const auto worker : task.group) {
     if (worker != setup_.self) self_->send(company_.workers[worker], offer, slice);
   }
   rendezvous_.begin(key, std::move(task), slice, now());
   if (ranks == 1) advance(key);
+}
+
+bool WorkerBody::over_sites(const strategies::Group& group) const {
+  const auto& sites = company_.worker_sites;
+  return !sites.empty() && std::ranges::any_of(group, [&](WorkerId w) { return sites[w] != sites[setup_.self]; });
+}
+
+void WorkerBody::collective_ended(const CollectiveEnded& ended) {
+  const auto node = elsewhere_.extract({ended.step, ended.exchange});
+  if (failed_ || node.empty()) return;
+  finished_.push_back({ended.exchange, node.mapped().slot, core::Duration{ended.waited_ns}, ended.last});
+  settle();
 }
 
 void WorkerBody::offered(const CollectiveOffer& offer, const Lent& slice) {
@@ -330,7 +355,7 @@ SnapshotTaken WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space
   const auto source = memory_->view(order.slot);
   setup_.backend->kernels().copy(space.data, source);
   const SnapshotTaken taken{
-      .id = order.id, .hash = nn::hash64(std::as_bytes(space.data)), .version = 0, .weight = host_->half().weight()};
+      .id = order.id, .hash = nn::hash64(std::as_bytes(space.data)), .version = 0, .weight = host_->weight()};
   if (setup_.journal) {
     journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
     self_->send(company_.recorder, journal_.take());
@@ -372,6 +397,13 @@ void WorkerBody::tick() {
       return trouble(core::Errc::timeout,
                      fmt::format("worker {}: a server has not answered exchange {} within exchange.deadline_s = {:g}",
                                  setup_.self, exchange, core::seconds(setup_.exchange_deadline)));
+  }
+  for (const auto& [key, collective] : elsewhere_) {
+    if (collective.since < late)
+      return trouble(
+          core::Errc::timeout,
+          fmt::format("worker {}: a reduction with other sites has not ended within exchange.deadline_s = {:g}",
+                      setup_.self, core::seconds(setup_.exchange_deadline)));
   }
   if (const auto oldest = rendezvous_.oldest(); oldest && *oldest < late) {
     trouble(core::Errc::timeout,

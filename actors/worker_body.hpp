@@ -34,6 +34,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void answered(const strategies::ShardReply& reply);
   void offered(const CollectiveOffer& offer, const Lent& slice);
   void share_done(const CollectiveDone& done);
+  void collective_ended(const CollectiveEnded& ended);
   void letter(const PeerLetter& letter, const Lent& vector);
   void credit(const PeerCredit& credit);
   [[nodiscard]] SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space);
@@ -69,6 +70,11 @@ class WorkerBody final : public strategies::WorkerPort,
     BatchReady ready;
     LentBatch batch;
   };
+  /// A collective that the exchanger runs.
+  struct Elsewhere {
+    core::Duration since{0};
+    strategies::Slot slot;
+  };
   struct Asked {
     core::Duration since{0};
     strategies::Slot slot;
@@ -78,6 +84,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void order_step();
   [[nodiscard]] core::Duration pretended(core::Duration computed) const;
   void collective(Rendezvous::Key key, Rendezvous::Task task, int bucket);
+  [[nodiscard]] bool over_sites(const strategies::Group& group) const;
   void advance(Rendezvous::Key key);
   void settle();
   void report();
@@ -93,10 +100,11 @@ class WorkerBody final : public strategies::WorkerPort,
   PeerPostbox postbox_;
   JournalBatch journal_;
   std::deque<Ready> batches_;
-  std::deque<Rendezvous::Finished> finished_;      // collectives to tell the host of, once it is not in a call
-  std::map<strategies::ExchangeId, Asked> asked_;  // exchanges with shards
-  data::Lease lease_;                              // being computed, or computed last
-  bool lease_open_ = false;                        // computed, and its update not yet finished
+  std::deque<Rendezvous::Finished> finished_;       // collectives to tell the host of, once it is not in a call
+  std::map<strategies::ExchangeId, Asked> asked_;   // exchanges with shards
+  std::map<Rendezvous::Key, Elsewhere> elsewhere_;  // collectives over several sites
+  data::Lease lease_;                               // being computed, or computed last
+  bool lease_open_ = false;                         // computed, and its update not yet finished
   bool wants_batch_ = false;
   strategies::Step wants_step_ = 0;  // the step that Compute asked for
   strategies::Step next_step_ = 0;   // the step that the next batch is of

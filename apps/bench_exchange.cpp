@@ -21,12 +21,8 @@ struct Arguments {
 };
 
 core::Result<void> run(const Arguments& arguments) {
-  if (!arguments.threads)
-    return core::fail(
-        core::Errc::config,
-        "bench exchange: ranks are processes, which this build does not exchange between yet: add --threads");
-  const auto bench =
-      transport::run_exchange_bench(core::host_kernels(), arguments.ranks, arguments.parameters, arguments.rounds);
+  const auto bench = (arguments.threads ? transport::run_exchange_bench : transport::run_process_exchange_bench)(
+      core::host_kernels(), arguments.ranks, arguments.parameters, arguments.rounds);
   if (!bench) return tl::unexpected(bench.error());
   if (arguments.json) {
     const nlohmann::ordered_json json{
@@ -34,11 +30,11 @@ core::Result<void> run(const Arguments& arguments) {
     return print(json.dump() + "\n");
   }
   return print(
-      fmt::format("{} among {} threads, {} parameters: {:.3f} ms, {:.1f} GB/s; every rank copying the vector once: "
+      fmt::format("{} among {} {}, {} parameters: {:.3f} ms, {:.1f} GB/s; every rank copying the vector once: "
                   "{:.3f} ms, ratio "
                   "{:.2f}\n",
-                  arguments.algorithm, arguments.ranks, arguments.parameters, bench->ms, bench->gb_per_s,
-                  bench->memcpy_ms, bench->ms / bench->memcpy_ms));
+                  arguments.algorithm, arguments.ranks, arguments.threads ? "threads" : "processes",
+                  arguments.parameters, bench->ms, bench->gb_per_s, bench->memcpy_ms, bench->ms / bench->memcpy_ms));
 }
 
 Action declare(CLI::App& app) {
@@ -53,7 +49,8 @@ Action declare(CLI::App& app) {
   app.add_option("--rounds", a->rounds, "exchanges; the median counts")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  app.add_flag("--threads", a->threads, "ranks are threads of one process");
+  auto* const threads = app.add_flag("--threads", a->threads, "ranks are threads of one process");
+  app.add_flag("--processes", "ranks are processes, which map each other's memory (the default)")->excludes(threads);
   app.add_flag("--json", a->json, "one line of JSON");
   return [a] { return run(*a); };
 }
@@ -63,7 +60,9 @@ Action declare(CLI::App& app) {
 Command bench_exchange() {
   return {.name = "exchange",
           .summary = "one exchange of parameters among the ranks of a host, beside copying them",
-          .examples = "  troupe bench exchange --threads --ranks 2 --parameters 431080\n",
+          .examples =
+              "  troupe bench exchange --processes --ranks 2\n"
+              "  troupe bench exchange --threads --ranks 2 --parameters 431080\n",
           .declare = declare};
 }
 

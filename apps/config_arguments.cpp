@@ -4,8 +4,8 @@
 
 namespace troupe::apps {
 
-void add_set(CLI::App& app, std::vector<std::string>& overrides) {
-  app.add_option("--set", overrides, "set a key of the configuration; the value is TOML or a bare word")
+CLI::Option* add_set(CLI::App& app, std::vector<std::string>& overrides) {
+  return app.add_option("--set", overrides, "set a key of the configuration; the value is TOML or a bare word")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }

@@ -11,7 +11,7 @@
 namespace troupe::apps {
 
 /// Adds --set KEY=VALUE, which may be given many times.
-void add_set(CLI::App& app, std::vector<std::string>& overrides);
+CLI::Option* add_set(CLI::App& app, std::vector<std::string>& overrides);
 
 /// The configuration file `path` with `overrides` on top, resolved and checked. Errc::config.
 [[nodiscard]] core::Result<experiment::Settings> load_settings(const std::string& path,

@@ -56,14 +56,15 @@ core::Result<void> run_replay(const Arguments& arguments) {
   if (auto checked = check_overrides(arguments.overrides); !checked) return checked;
   const auto run = experiment::RunDirectory::open(arguments.run);
   if (!run) return tl::unexpected(run.error());
-  auto settings = load_settings(run->config_file(), arguments.overrides);
+  const auto settings = load_settings(run->config_file(), arguments.overrides);
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(settings->cluster.device);
   if (!backend) return tl::unexpected(backend.error());
-  const replay::ReplayRequest request{arguments.run, std::move(*settings), arguments.overrides.empty()};
+  const replay::ReplayRequest request{arguments.run, arguments.overrides};
   const auto report = replay::replay_run(request, **backend);
   if (!report) return tl::unexpected(report.error());
-  return print(arguments.json ? experiment::to_json(report->summary) + "\n" : sentences(*report, request.same_numbers));
+  return print(arguments.json ? experiment::to_json(report->summary) + "\n"
+                              : sentences(*report, request.overrides.empty()));
 }
 
 Action declare(CLI::App& app) {

@@ -61,18 +61,21 @@ core::Result<void> run_simulate(const Arguments& arguments) {
                                        .steps = arguments.steps,
                                        .gradients = backend.get()});
   if (!forecast) return tl::unexpected(forecast.error());
+  for (const auto& note : forecast->notes)
+    fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
   return print(arguments.json ? to_json(*forecast) + "\n" : to_text(*forecast));
 }
 
 Action declare(CLI::App& app) {
   const auto a = std::make_shared<Arguments>();
-  app.add_option("CONFIG", a->config, "configuration file (TOML)");
-  app.add_option("--cluster", a->cluster, "cluster file (TOML): machines, network, failures");
-  add_set(app, a->overrides);
-  app.add_option("--cluster-set", a->cluster_overrides, "set a key of the cluster file")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  app.add_option("--workers", a->workers, "short for --set cluster.workers=N")->check(CLI::Range(1, 65'535));
+  auto* config = app.add_option("CONFIG", a->config, "configuration file (TOML)");
+  auto* cluster = app.add_option("--cluster", a->cluster, "cluster file (TOML): machines, network, failures");
+  auto* set = add_set(app, a->overrides);
+  auto* cluster_set = app.add_option("--cluster-set", a->cluster_overrides, "set a key of the cluster file")
+                          ->type_name("KEY=VALUE")
+                          ->allow_extra_args(false);
+  auto* workers =
+      app.add_option("--workers", a->workers, "short for --set cluster.workers=N")->check(CLI::Range(1, 65'535));
   app.add_option("--seed", a->seed, "short for --set run.seed=N; of the first schedule with --explore")
       ->check(CLI::NonNegativeNumber);
   auto* steps = app.add_option("--steps", a->steps, "so many steps per worker in place of the configuration's epochs")
@@ -80,17 +83,19 @@ Action declare(CLI::App& app) {
   auto* model =
       app.add_option("--model", a->model, "a [models.NAME] of the cluster file, in place of the configuration's model")
           ->type_name("NAME");
-  app.add_option("--from", a->from, "step times of a recorded run, in place of the cluster file's")
-      ->type_name("RUN_DIR");
-  app.add_flag("--gradients", a->gradients, "compute real gradients: accuracy as well as time")
-      ->excludes(steps)
-      ->excludes(model);
+  auto* from = app.add_option("--from", a->from, "step times of a recorded run, in place of the cluster file's")
+                   ->type_name("RUN_DIR");
+  auto* gradients = app.add_flag("--gradients", a->gradients, "compute real gradients: accuracy as well as time")
+                        ->excludes(steps)
+                        ->excludes(model);
   const auto explore =
       app.add_option(
              "--explore", a->explore,
              "no forecast: so many random and adversarial schedules with faults, over all strategies, with their "
              "invariants watched; exit 70 when one is violated")
           ->check(CLI::Range(1, 1'000'000'000));
+  for (auto* of_a_forecast : {config, cluster, set, cluster_set, workers, steps, model, from, gradients})
+    explore->excludes(of_a_forecast);
   app.add_option("--strategy", a->strategy, "--explore this one only")->needs(explore);
   app.add_flag("--json", a->json, "one line of JSON: a run's summary, in virtual seconds");
   return [a] { return run_simulate(*a); };

@@ -125,9 +125,10 @@ class Config {
   /// the final value of `strategy.name`.
   [[nodiscard]] static Result<Config> load(const Schema& schema, const std::string& path,
                                            const std::vector<std::string>& overrides);
-  /// The same from text; `origin` stands for the file in messages.
+  /// The same from text; `origin` stands for the file in messages, and `flag` for the overrides: what they came from.
   [[nodiscard]] static Result<Config> parse(const Schema& schema, std::string_view text, const std::string& origin,
-                                            const std::vector<std::string>& overrides);
+                                            const std::vector<std::string>& overrides,
+                                            const std::string& flag = "--set");
 
   /// The struct that `table` binds, filled. The table must be part of the Schema.
   template <class T>
@@ -137,7 +138,7 @@ class Config {
     return t;
   }
   [[nodiscard]] const Value& value(std::string_view key) const;  ///< throws std::out_of_range for an unknown key
-  /// "configs/a.toml:12" where the file set `key`, "--set" or "default": for messages of those who check values further.
+  /// "configs/a.toml:12" where the file set `key`, "--set" (or the flag that set it) or "default": for messages of those who check values further.
   [[nodiscard]] std::string where(std::string_view key) const;
   /// Keys that were set but belong to strategies that are not chosen.
   [[nodiscard]] const std::vector<std::string>& unused() const noexcept { return unused_; }

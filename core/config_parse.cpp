@@ -17,7 +17,6 @@ namespace troupe::core {
 namespace {
 
 constexpr std::string_view kScopeKey = "strategy.name";
-constexpr std::string_view kOverrideOrigin = "--set";
 
 /// One key that a file or an override sets, before it is checked. Nodes live as long as the parsed documents.
 struct Setting {
@@ -225,29 +224,29 @@ std::string_view trimmed(std::string_view text) {
 }
 
 /// `text` as a document that sets v: TOML where it is, else a bare string (a word or a path).
-Result<toml::table> parse_override_value(std::string_view whole, std::string_view text) {
-  auto document = parse_document(fmt::format("v = {}\n", text), std::string(kOverrideOrigin));
+Result<toml::table> parse_override_value(std::string_view whole, std::string_view text, const std::string& flag) {
+  auto document = parse_document(fmt::format("v = {}\n", text), flag);
   if (document && document->size() == 1) return document;
   const bool meant_as_toml = !text.empty() && std::string_view("[{\"'").find(text.front()) != std::string_view::npos;
   if (!meant_as_toml) {
-    document = parse_document(fmt::format("v = {}\n", to_toml(std::string(text))), std::string(kOverrideOrigin));
+    document = parse_document(fmt::format("v = {}\n", to_toml(std::string(text))), flag);
     if (document) return document;
   }
-  return refuse(kOverrideOrigin, fmt::format("{}: the value is not valid TOML", whole));
+  return refuse(flag, fmt::format("{}: the value is not valid TOML", whole));
 }
 
 /// Parses one "key=value" into a setting whose node lives in `documents`.
-Result<Setting> parse_override(const Schema& schema, const std::string& text, std::vector<toml::table>& documents) {
+Result<Setting> parse_override(const Schema& schema, const std::string& text, const std::string& flag,
+                               std::vector<toml::table>& documents) {
   const auto equals = text.find('=');
-  if (equals == std::string::npos) return refuse(kOverrideOrigin, fmt::format("\"{}\" is not key=value", text));
+  if (equals == std::string::npos) return refuse(flag, fmt::format("\"{}\" is not key=value", text));
   const std::string key{trimmed(std::string_view(text).substr(0, equals))};
-  if (is_section(schema, key))
-    return refuse(kOverrideOrigin, fmt::format("\"{}\" is a section: set one of its keys", key));
-  if (!is_key(schema, key)) return refuse(kOverrideOrigin, unknown_key(schema, key));
-  auto document = parse_override_value(text, trimmed(std::string_view(text).substr(equals + 1)));
+  if (is_section(schema, key)) return refuse(flag, fmt::format("\"{}\" is a section: set one of its keys", key));
+  if (!is_key(schema, key)) return refuse(flag, unknown_key(schema, key));
+  auto document = parse_override_value(text, trimmed(std::string_view(text).substr(equals + 1)), flag);
   if (!document) return tl::unexpected(std::move(document.error()));
   documents.push_back(std::move(*document));
-  return Setting{key, documents.back().get("v"), std::string(kOverrideOrigin)};
+  return Setting{key, documents.back().get("v"), flag};
 }
 
 /// A setting of strategies that are not chosen must suit at least one of them.
@@ -292,7 +291,7 @@ Result<Config> Config::load(const Schema& schema, const std::string& path, const
 }
 
 Result<Config> Config::parse(const Schema& schema, std::string_view text, const std::string& origin,
-                             const std::vector<std::string>& overrides) {
+                             const std::vector<std::string>& overrides, const std::string& flag) {
   auto document = parse_document(text, origin);
   if (!document) return tl::unexpected(std::move(document.error()));
   std::vector<Setting> settings;
@@ -301,7 +300,7 @@ Result<Config> Config::parse(const Schema& schema, std::string_view text, const 
   std::vector<toml::table> documents;
   documents.reserve(overrides.size());  // settings point into them
   for (const std::string& override_text : overrides) {
-    auto setting = parse_override(schema, override_text, documents);
+    auto setting = parse_override(schema, override_text, flag, documents);
     if (!setting) return tl::unexpected(std::move(setting.error()));
     settings.push_back(std::move(*setting));
   }

@@ -189,7 +189,6 @@ Result<JournalContents> read_journal(const std::string& path) {
   }
   std::size_t offset = kFileHeader;
   for (std::uint64_t sequence = 0; offset < bytes.size(); ++sequence) {
-    contents.valid_bytes = offset;
     contents.cut_off = true;  // until the record turns out to be whole
     const std::size_t left = bytes.size() - offset;
     if (left < kRecordHeader) return contents;
@@ -207,7 +206,6 @@ Result<JournalContents> read_journal(const std::string& path) {
     offset += size;
     contents.cut_off = false;
   }
-  contents.valid_bytes = offset;
   return contents;
 }
 

@@ -42,8 +42,7 @@ class JournalWriter {
 /// Damage before the end (a flipped bit, a wrong magic) is an Error of read_journal, not a short result.
 struct JournalContents {
   std::vector<JournalRecord> records;
-  std::uint64_t valid_bytes = 0;  // offset after the last whole record
-  bool cut_off = false;           // the file ends inside a record
+  bool cut_off = false;  // the file ends inside a record
 };
 
 /// Reads all of `path`. Errc::corrupt names the offset of the first bad byte range; Errc::io a failed read.

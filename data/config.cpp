@@ -92,7 +92,7 @@ const core::Table<DataConfig>& data_table() {
         "directory of its files, relative to the working directory; empty: data/<name>"},
        {"classes", &DataConfig::classes, core::between(2, 256), "idx only: number of classes"},
        {"seed", &DataConfig::seed, at_least(0), "glyphs only: which digits are drawn (run.seed shuffles and augments)"},
-       {"batch", &DataConfig::batch, at_least(1),
+       {"batch", &DataConfig::batch, core::between(1, 1e9),
         "samples per worker and step: one number, or a list with one per worker"},
        {"prefetch", &DataConfig::prefetch, at_least(1), "batches that a loader keeps ready"},
        {"decode_threads", &DataConfig::decode_threads, core::between(1, 256),

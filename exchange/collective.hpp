@@ -65,6 +65,9 @@ class Collective {
   virtual ~Collective() = default;
   /// Posts what can be posted. To be called once; `done` may come from within when there is nobody to wait for.
   virtual void start() = 0;
+  /// The rank whose first word came last, once a word of every rank that this one waits for has come: whom the exchange had to wait
+  /// for. A ring waits for the rank before; hierarchical does not say.
+  [[nodiscard]] virtual std::optional<std::size_t> last_heard() const { return {}; }
   /// Gives it up; done comes when nothing is lent any more.
   virtual void cancel() = 0;
 };

@@ -29,7 +29,8 @@ class Ring final : public Task {
 
   void begin() override {
     if (ranks() == 1) return kernels_.scale(task_.vector, task_.scale);
-    chunks_ = chunks_of(transport::slice_of(task_.vector.size(), 0, ranks()), floats_);  // the first slice is the longest
+    chunks_ =
+        chunks_of(transport::slice_of(task_.vector.size(), 0, ranks()), floats_);  // the first slice is the longest
     lanes_.resize(std::min(task_.chunks.window, chunks_));
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       lanes_[i].received.resize(floats_);

@@ -53,7 +53,18 @@ void Task::send(std::size_t rank, Kind kind, std::size_t chunk, transport::Const
 
 void Task::receive(std::size_t rank, Kind kind, std::size_t chunk, transport::MemoryView memory, Then then) {
   if (error_) return;
-  tickets_.insert(courier_.receive(group_.peers[rank], tag(kind, chunk), memory, continuation(std::move(then))));
+  if (!heard_.contains(rank)) awaited_.insert(rank);
+  auto next = continuation([this, rank, then = std::move(then)] {
+    hear(rank);
+    then();
+  });
+  tickets_.insert(courier_.receive(group_.peers[rank], tag(kind, chunk), memory, std::move(next)));
+}
+
+void Task::hear(std::size_t rank) {
+  if (last_ || !heard_.insert(rank).second) return;
+  awaited_.erase(rank);
+  if (awaited_.empty()) last_ = rank;
 }
 
 void Task::sum(core::Span vector, Then then) {

@@ -27,6 +27,7 @@ class Task : public Collective {
  public:
   Task(Courier& courier, const core::Kernels& kernels, Group group, CollectiveTask task, Done done);
   void start() final;
+  [[nodiscard]] std::optional<std::size_t> last_heard() const final { return last_; }
   void cancel() final { fail({core::Errc::interrupted, "the exchange was given up"}); }
 
  protected:
@@ -56,12 +57,16 @@ class Task : public Collective {
   const CollectiveTask task_;
 
  private:
+  void hear(std::size_t rank);
   [[nodiscard]] transport::Tag tag(Kind kind, std::size_t chunk) const;
   [[nodiscard]] Courier::Done continuation(Then then);
   void settle();
 
   Done done_;
   std::set<Courier::Ticket> tickets_;  // of what is posted
+  std::set<std::size_t> heard_;        // ranks of which a message has come
+  std::set<std::size_t> awaited_;      // ranks of which none has
+  std::optional<std::size_t> last_;
   std::optional<core::Error> error_;
   bool beginning_ = true;
 };

@@ -10,10 +10,10 @@ namespace {
 
 nn::Shape to_nn(const data::ImageShape& shape) { return {shape.channels, shape.height, shape.width}; }
 
-core::Result<std::shared_ptr<data::LeaseBook>> cut_leases(const Blueprint& plan) {
+core::Result<std::shared_ptr<data::LeaseBook>> cut_leases(const Blueprint& plan, std::int64_t samples) {
   auto batches = data::batches_per_worker(plan.settings->data, plan.workers);
   if (!batches) return tl::unexpected(batches.error());
-  auto book = data::LeaseBook::create({.epoch_size = plan.source.train->size(),
+  auto book = data::LeaseBook::create({.epoch_size = samples,
                                        .epochs = static_cast<std::uint32_t>(plan.settings->run.epochs),
                                        .batches = std::move(*batches),
                                        .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand,
@@ -24,16 +24,36 @@ core::Result<std::shared_ptr<data::LeaseBook>> cut_leases(const Blueprint& plan)
 
 }  // namespace
 
-std::vector<Note> notes_on(const Blueprint& plan) {
-  const auto& settings = *plan.settings;
+namespace {
+
+std::vector<Note> unused_keys(const Settings& settings) {
   std::vector<Note> notes;
   for (const auto& key : settings.config.unused())
     notes.push_back({Note::Level::info, key + " is not used by strategy " + settings.strategy});
-  if (!plan.book) return notes;
-  const auto leases = plan.book->leases_per_epoch(plan.workers) * static_cast<std::uint64_t>(settings.run.epochs);
-  for (auto& line : strategies::warnings(settings.config, plan.needs, leases / plan.workers))
+  return notes;
+}
+
+}  // namespace
+
+std::vector<Note> notes_on(const Settings& settings, const strategies::Needs& needs, std::uint64_t steps_per_worker) {
+  auto notes = unused_keys(settings);
+  for (auto& line : strategies::warnings(settings.config, needs, steps_per_worker))
     notes.push_back({Note::Level::warning, std::move(line)});
   return notes;
+}
+
+std::vector<Note> notes_on(const Blueprint& plan) {
+  const auto& settings = *plan.settings;
+  auto book = plan.book;
+  if (!book) {
+    const auto samples = data::published_samples(settings.data, data::Split::train);
+    if (!samples) return unused_keys(settings);
+    const auto cut = cut_leases(plan, *samples);
+    if (!cut) return unused_keys(settings);  // what is wrong with it is said by those who train
+    book = *cut;
+  }
+  const auto leases = book->leases_per_epoch(plan.workers) * static_cast<std::uint64_t>(settings.run.epochs);
+  return notes_on(settings, plan.needs, leases / plan.workers);
 }
 
 core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Settings& settings) {
@@ -71,7 +91,7 @@ core::Result<Blueprint> draw(const Settings& settings, bool open_data) {
   plan.graph = std::make_shared<const nn::Graph>(std::move(*graph));
 
   if (plan.source.train) {
-    auto book = cut_leases(plan);
+    auto book = cut_leases(plan, plan.source.train->size());
     if (!book) return tl::unexpected(book.error());
     plan.book = std::move(*book);
   }

@@ -24,8 +24,12 @@ struct Blueprint {
   std::shared_ptr<data::LeaseBook> book;  // null when the data set was not opened
 };
 
-/// What these settings may do and hardly mean: keys that the strategy does not read, periods longer than the run.
+/// What these settings may do and hardly mean: keys that the strategy does not read, periods longer than the run. Where the data set
+/// was not opened, its length is the published one; where there is none, nothing is said of periods.
 [[nodiscard]] std::vector<Note> notes_on(const Blueprint& plan);
+/// The same of a run whose workers take so many steps each.
+[[nodiscard]] std::vector<Note> notes_on(const Settings& settings, const strategies::Needs& needs,
+                                         std::uint64_t steps_per_worker);
 
 /// The strategy that the settings name, checked against the company. Errc::config.
 [[nodiscard]] core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Settings& settings);

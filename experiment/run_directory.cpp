@@ -137,6 +137,10 @@ core::Result<void> RunDirectory::write_config(const core::Config& config) const 
   return replace(path_, "config.toml", config.to_toml());
 }
 
+core::Result<void> RunDirectory::write_config(const JournalSegment& segment, const core::Config& config) const {
+  return replace(path_, fs::path(segment.config).filename().string(), config.to_toml());
+}
+
 core::Result<core::Config> RunDirectory::read_config(const core::Schema& schema,
                                                      const std::vector<std::string>& overrides) const {
   return core::Config::load(schema, config_file(), overrides);
@@ -173,7 +177,9 @@ core::Result<std::vector<JournalSegment>> RunDirectory::journals() const {
     const auto number = journal_number(entry->path().filename().string());
     if (number == 0) continue;
     segments.push_back(segment(number));
-    if (!fs::exists(segments.back().start, error)) segments.back().start.clear();
+    for (auto* beside : {&segments.back().start, &segments.back().config}) {
+      if (!error && !fs::exists(*beside, error)) beside->clear();
+    }
     if (error) break;
   }
   if (error) return failed(error.value(), "list", path_);
@@ -183,7 +189,8 @@ core::Result<std::vector<JournalSegment>> RunDirectory::journals() const {
 
 JournalSegment RunDirectory::segment(int number) const {
   return {number, fmt::format("{}/journal-{:04}.bin", path_, number),
-          fmt::format("{}/journal-{:04}.start.safetensors", path_, number)};
+          fmt::format("{}/journal-{:04}.start.safetensors", path_, number),
+          fmt::format("{}/journal-{:04}.config.toml", path_, number)};
 }
 
 core::Result<MetricsWriter> MetricsWriter::open(const std::string& path) {

@@ -16,11 +16,12 @@
 
 namespace troupe::experiment {
 
-/// One file of a run's journal, and what its members began with.
+/// One file of a run's journal, what its members began with, and under which configuration.
 struct JournalSegment {
   int number = 0;  // from 1
   std::string path;
-  std::string start;  // a checkpoint file; empty: there is none, as for a new run's first
+  std::string start;   // a checkpoint file; empty: there is none, as for a new run's first
+  std::string config;  // of the session that recorded it; empty: there is none, as in older directories
 };
 
 class RunDirectory {
@@ -50,10 +51,12 @@ class RunDirectory {
   [[nodiscard]] core::Result<std::optional<std::string>> read_plan() const;
   [[nodiscard]] core::Result<void> write_summary(std::string_view json) const;  // as to_json(const Summary&) makes it
 
-  /// Path of the segment after the newest: journal-0001.bin in a new run. The file is not created.
+  /// Paths of the segment after the newest: journal-0001.bin in a new run. No file is created.
   [[nodiscard]] core::Result<JournalSegment> next_journal() const;
   /// Those there are, oldest first.
   [[nodiscard]] core::Result<std::vector<JournalSegment>> journals() const;
+  /// The segment's own copy of the resolved configuration: a resume may overwrite config.toml.
+  [[nodiscard]] core::Result<void> write_config(const JournalSegment& segment, const core::Config& config) const;
 
  private:
   [[nodiscard]] JournalSegment segment(int number) const;

@@ -63,22 +63,41 @@ struct Served {
   std::string_view remedy;
 };
 
+/// Members that lend each other memory sum in place and round nothing; over an endpoint there is no other's memory to sum in.
+core::Result<void> check_exchange(const core::Config& config) {
+  const auto text = [&](std::string_view key) { return std::get<std::string>(config.value(key)); };
+  const auto refuse = [&](std::string_view key, std::string_view remedy) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: {} = \"{}\": {}", config.where(key), key, text(key), remedy));
+  };
+  const auto endpoint = text("exchange.endpoint"), algorithm = text("exchange.algorithm");
+  if (endpoint == "mpi")
+    return refuse("exchange.endpoint", "its ranks are processes, and this build trains within one");
+  if (algorithm == "ar")
+    return refuse("exchange.algorithm", "no endpoint of this build reduces by itself: use \"auto\"");
+  const bool in_place = endpoint == "auto";
+  if (in_place && algorithm != "auto" && algorithm != "shm")
+    return refuse("exchange.algorithm",
+                  "members of one process sum in place: use \"auto\" or \"shm\", or an exchange.endpoint");
+  if (in_place && text("exchange.wire") != "fp32")
+    return refuse("exchange.wire",
+                  "members of one process lend each other memory: use \"fp32\", or an exchange.endpoint");
+  if (!in_place && algorithm == "shm")
+    return refuse("exchange.algorithm", "it sums in place: use \"auto\", or leave exchange.endpoint at \"auto\"");
+  return {};
+}
+
 core::Result<void> check_build(const core::Config& config) {
   static const std::array served{
       Served{"cluster.device", {"cpu"}, "this build computes on the CPU only: use \"cpu\""},
-      Served{"cluster.precision", {"fp32"}, "this build computes in float32 only: use \"fp32\""},
-      Served{"exchange.endpoint",
-             {"auto", "inproc"},
-             "this build trains within one process only: use \"auto\" or \"inproc\""},
-      Served{"exchange.algorithm", {"auto", "shm"}, "this build sums in shared memory only: use \"auto\" or \"shm\""},
-      Served{"exchange.wire", {"fp32"}, "this build exchanges float32 only: use \"fp32\""}};
+      Served{"cluster.precision", {"fp32"}, "this build computes in float32 only: use \"fp32\""}};
   for (const auto& row : served) {
     const auto& value = std::get<std::string>(config.value(row.key));
     if (std::find(row.values.begin(), row.values.end(), value) == row.values.end())
       return core::fail(core::Errc::config,
                         fmt::format("{}: {} = \"{}\": {}", config.where(row.key), row.key, value, row.remedy));
   }
-  return {};
+  return check_exchange(config);
 }
 
 }  // namespace
@@ -135,7 +154,7 @@ const core::Table<RunConfig>& run_table() {
        {"keep_checkpoints", &RunConfig::keep_checkpoints, core::at_least(2), "newest checkpoints that are kept"},
        {"target_accuracy", &RunConfig::target_accuracy, between(0, 1),
         "stop when the test accuracy reaches it; 0: never"},
-       {"max_seconds", &RunConfig::max_seconds, core::at_least(0),
+       {"max_seconds", &RunConfig::max_seconds, between(0, 1e9),
         "stop after so many seconds of training; 0: no limit"}}};
   return table;
 }
@@ -162,7 +181,7 @@ const core::Table<ExchangeConfig>& exchange_table() {
   static const core::Table<ExchangeConfig> table{
       "exchange",
       {{"endpoint", &ExchangeConfig::endpoint, one_of({"auto", "inproc", "shm", "tcp", "ucx", "mpi"}),
-        "what carries parameters between workers"},
+        "what carries parameters between workers; auto: members of one process lend each other memory"},
        {"algorithm", &ExchangeConfig::algorithm, one_of({"auto", "shm", "ar", "asa", "asa16", "ring", "hierarchical"}),
         "how sums over all workers are formed"},
        {"deadline_s", &ExchangeConfig::deadline_s, between(1, 1e6),

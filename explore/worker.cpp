@@ -194,7 +194,6 @@ void Worker::collective(Step step, ExchangeId id, Collectives::Task task) {
 bool Worker::send(const SendPeer& message) {
   if (message.to == self_) throw Violation("a worker sends mail to itself");
   if (!credit_taken_.emplace(message.to, true).second) {
-    untold_weight_ += message.weight;
     return false;
   }
   cluster_.mail_sent(message.weight);
@@ -219,7 +218,7 @@ bool Worker::send(const SendPeer& message) {
 
 void Worker::receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector) {
   if (!alive_) return cluster_.lose_weight(weight);
-  untold_weight_ += weight;
+  untold_mail_ += weight;
   heard([this, from, weight, vector = std::move(vector)] {
     std::copy(vector->view().begin(), vector->view().end(), memory_.use(inbox(from)).begin());
     host_.peer_mail({.from = from, .weight = weight, .slot = inbox(from)});
@@ -236,8 +235,7 @@ void Worker::release(Slot slot) {
 // ---- who watches
 
 void Worker::consumed(const WorkerEvent& event) {
-  if (const auto* mail = std::get_if<PeerMail>(&event)) untold_weight_ -= mail->weight;
-  if (const auto* skipped = std::get_if<SendSkipped>(&event)) untold_weight_ -= skipped->weight;
+  if (const auto* mail = std::get_if<PeerMail>(&event)) untold_mail_ -= mail->weight;
   cluster_.trace().consumed(self_, event, now());
   for (auto* invariant : cluster_.options().invariants) invariant->told(cluster_, self_, event);
 }

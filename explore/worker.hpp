@@ -34,7 +34,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   [[nodiscard]] core::ConstSpan params() const { return peek(kParams); }
   [[nodiscard]] bool alive() const noexcept { return alive_; }
   /// Its share of the model, with mail that has come and is not mixed in yet; none when it is dead.
-  [[nodiscard]] double weight() const noexcept { return alive_ ? host_.half().weight() + untold_weight_ : 0; }
+  [[nodiscard]] double weight() const noexcept { return alive_ ? host_.weight() + untold_mail_ : 0; }
   /// No steps any more and nothing in flight.
   [[nodiscard]] bool at_rest() const noexcept { return !alive_ || (host_.stopped() && host_.in_flight() == 0); }
 
@@ -81,7 +81,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   std::map<WorkerId, bool> credit_taken_;
   std::uint64_t params_checksum_ = 0;  // while computing
   Step next_step_ = 0;
-  double untold_weight_ = 0;  // of mail, and of sends without credit, that the half will be told of
+  double untold_mail_ = 0;  // weight of mail that the half will be told of
   core::Random mail_luck_;
   bool alive_ = true;
   WorkerHost host_;

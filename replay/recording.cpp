@@ -1,12 +1,17 @@
 #include "replay/recording.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/journal.hpp"
+#include "experiment/start_state.hpp"
+#include "replay/describe.hpp"
 #include "strategies/host/journal_codec.hpp"
 
 namespace troupe::replay {
 
+using experiment::Blueprint;
 using experiment::RunRecordKind;
 
 namespace {
@@ -14,21 +19,32 @@ namespace {
 constexpr std::uint64_t kSegmentHeader = 12;
 constexpr std::uint64_t kRecordFrame = 18;  // what a record costs beside its payload
 
-/// Puts one record where it belongs.
+core::Result<void> refuse(const std::string& what) { return core::fail(core::Errc::corrupt, "journal: " + what); }
+
+/// Puts one record where it belongs, if it can be one of the run's: what names something that is not there must not be acted on.
 class Sorter {
  public:
-  explicit Sorter(Recording& recording) : to_(recording) {}
+  Sorter(const Blueprint& plan, Recording& recording)
+      : plan_(plan), worker_slots_(experiment::state_slots(plan)), to_(recording) {
+    worker_slots_.push_back(strategies::kStatistics);
+    server_slots_.push_back(strategies::kCenter);
+    for (std::uint8_t k = 0; k < plan.needs.server_states; ++k) server_slots_.push_back(strategies::server_state(k));
+  }
 
   core::Result<void> add(const core::JournalRecord& record) {
     if (strategies::is_worker_event(record.kind)) {
       auto event = strategies::decode_worker_event(record);
       if (!event) return tl::unexpected(event.error());
-      return put(to_.workers, event->worker, "worker", std::move(event->event));
+      return std::visit([this](const auto& e) { return check(e); }, event->event).and_then([&] {
+        return put(to_.workers, event->worker, "worker", std::move(event->event));
+      });
     }
     if (strategies::is_server_event(record.kind)) {
       auto event = strategies::decode_server_event(record);
       if (!event) return tl::unexpected(event.error());
-      return put(to_.servers, event->shard, "server", std::move(event->event));
+      return std::visit([this](const auto& e) { return check(e); }, event->event).and_then([&] {
+        return put(to_.servers, event->shard, "server", std::move(event->event));
+      });
     }
     switch (static_cast<RunRecordKind>(record.kind)) {
       case RunRecordKind::lease_granted: return add_lease(record);
@@ -36,29 +52,78 @@ class Sorter {
       case RunRecordKind::plan: return add_plan(record);
       case RunRecordKind::end: to_.complete = true; return {};
     }
-    return core::fail(core::Errc::corrupt, fmt::format("journal: a record of unknown kind {:#06x}", record.kind));
+    return refuse(fmt::format("a record of unknown kind {:#06x}", record.kind));
   }
 
  private:
   template <class List, class Item>
   core::Result<void> put(std::vector<List>& lists, std::uint32_t member, const char* what, Item item) {
-    if (member >= lists.size()) {
-      return core::fail(core::Errc::corrupt,
-                        fmt::format("journal: a record of {} {}, but the run has {}", what, member, lists.size()));
-    }
+    if (auto there = check_member(member, lists.size(), what); !there) return there;
     lists[member].push_back(std::move(item));
     return {};
   }
+  static core::Result<void> check_member(std::uint32_t member, std::size_t members, const char* what) {
+    if (member < members) return {};
+    return refuse(fmt::format("a record of {} {}, but the run has {}", what, member, members));
+  }
+
+  template <class Event>
+  static core::Result<void> check(const Event&) {
+    return {};
+  }
+  static core::Result<void> check(const strategies::BucketReady& event) {
+    if (event.bucket >= 0 && event.bucket < event.buckets) return {};
+    return refuse(fmt::format("bucket {} of {}", event.bucket, event.buckets));
+  }
+  core::Result<void> check(const strategies::Replied& event) const {
+    return check_member(event.shard, plan_.servers, "server");
+  }
+  core::Result<void> check(const strategies::PeerMail& event) const {
+    const bool own = event.slot.kind != strategies::SlotKind::staged || has(worker_slots_, event.slot);
+    if (own) return refuse(fmt::format("mail in {}, which is the worker's own", describe(event.slot)));
+    return check_member(event.from, plan_.workers, "worker");
+  }
+  core::Result<void> check(const strategies::SendSkipped& event) const {
+    return check_member(event.to, plan_.workers, "worker");
+  }
+  core::Result<void> check(const strategies::MembershipChanged& event) const {
+    const auto& workers = event.membership.workers;  // ascending
+    if (workers.empty()) return refuse("a company without members");
+    return check_member(workers.back(), plan_.workers, "worker");
+  }
+  core::Result<void> check(const strategies::Request& event) const {
+    return check_member(event.worker, plan_.workers, "worker");
+  }
+
   core::Result<void> add_lease(const core::JournalRecord& record) {
     const auto granted = experiment::decode_lease(record);
     if (!granted) return tl::unexpected(granted.error());
-    return put(to_.leases, granted->worker, "worker", granted->lease);
+    if (auto there = check_member(granted->worker, plan_.workers, "worker"); !there) return there;
+    const auto& lease = granted->lease;
+    const auto batch = plan_.settings->batch(granted->worker);
+    const auto samples = plan_.source.train->size();
+    if (lease.count < 1 || lease.count > batch || lease.first < 0 || lease.first >= samples) {
+      return refuse(fmt::format("a lease of {} samples from {} on; worker {} computes {} of {}", lease.count,
+                                lease.first, granted->worker, batch, samples));
+    }
+    const auto epochs = static_cast<double>(plan_.settings->run.epochs);
+    if (lease.epoch >= epochs || !(lease.epoch_position >= 0 && lease.epoch_position <= epochs)) {
+      return refuse(fmt::format("a lease of epoch {}, position {:g}; the run has {:g}", lease.epoch,
+                                lease.epoch_position, epochs));
+    }
+    return put(to_.leases, granted->worker, "worker", lease);
   }
   core::Result<void> add_snapshot(const core::JournalRecord& record) {
     const auto snapshot = experiment::decode_snapshot(record);
     if (!snapshot) return tl::unexpected(snapshot.error());
-    return snapshot->server ? put(to_.servers, snapshot->member, "server", *snapshot)
-                            : put(to_.workers, snapshot->member, "worker", *snapshot);
+    const auto* what = snapshot->server ? "server" : "worker";
+    if (!has(snapshot->server ? server_slots_ : worker_slots_, snapshot->slot))
+      return refuse(fmt::format("a snapshot of {}, which no {} of the run has", describe(snapshot->slot), what));
+    return snapshot->server ? put(to_.servers, snapshot->member, what, *snapshot)
+                            : put(to_.workers, snapshot->member, what, *snapshot);
+  }
+  static bool has(const std::vector<strategies::Slot>& slots, strategies::Slot slot) {
+    return std::find(slots.begin(), slots.end(), slot) != slots.end();
   }
   core::Result<void> add_plan(const core::JournalRecord& record) {
     const auto plan = experiment::decode_plan(record);
@@ -67,6 +132,9 @@ class Sorter {
     return {};
   }
 
+  const Blueprint& plan_;
+  std::vector<strategies::Slot> worker_slots_;
+  std::vector<strategies::Slot> server_slots_;
   Recording& to_;
 };
 
@@ -79,15 +147,15 @@ std::size_t Recording::events() const noexcept {
   return sum;
 }
 
-core::Result<Recording> read_recording(const std::string& path, std::uint32_t workers, std::uint32_t servers) {
+core::Result<Recording> read_recording(const std::string& path, const Blueprint& plan) {
   const auto contents = core::read_journal(path);
   if (!contents) return tl::unexpected(contents.error());
   Recording recording;
   recording.path = path;
-  recording.workers.resize(workers);
-  recording.leases.resize(workers);
-  recording.servers.resize(servers);
-  Sorter sorter(recording);
+  recording.workers.resize(plan.workers);
+  recording.leases.resize(plan.workers);
+  recording.servers.resize(plan.servers);
+  Sorter sorter(plan, recording);
   auto offset = kSegmentHeader;
   for (const auto& record : contents->records) {
     if (auto added = sorter.add(record); !added) {

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "data/lease.hpp"
+#include "experiment/blueprint.hpp"
 #include "experiment/run_records.hpp"
 #include "strategies/host/events.hpp"
 
@@ -28,9 +29,8 @@ struct Recording {
   [[nodiscard]] std::size_t events() const noexcept;
 };
 
-/// Errors: those of core::read_journal; Errc::corrupt with path and byte offset for a record that is none of ours, or of a
-/// member that the run does not have.
-[[nodiscard]] core::Result<Recording> read_recording(const std::string& path, std::uint32_t workers,
-                                                     std::uint32_t servers);
+/// `plan`: what the run was, its data opened. Errors: those of core::read_journal; Errc::corrupt with path and byte offset for a
+/// record that is none of ours, or of a member, a vector, a batch or a part of the data that the run does not have.
+[[nodiscard]] core::Result<Recording> read_recording(const std::string& path, const experiment::Blueprint& plan);
 
 }  // namespace troupe::replay

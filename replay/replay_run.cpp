@@ -1,8 +1,11 @@
 #include "replay/replay_run.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
@@ -12,6 +15,7 @@
 #include "nn/checkpoint.hpp"
 #include "nn/hash.hpp"
 #include "replay/segment.hpp"
+#include "replay/session.hpp"
 
 namespace troupe::replay {
 
@@ -42,11 +46,26 @@ core::Result<std::shared_ptr<const Checkpoint>> start_of(const experiment::Journ
   return std::make_shared<const Checkpoint>(std::move(*checkpoint));
 }
 
+/// Segments are numbered on without a gap, and only the oldest are ever removed.
+core::Result<void> check_whole(const std::string& directory, const std::vector<experiment::JournalSegment>& segments) {
+  std::vector<int> missing;
+  int next = segments.front().number;
+  for (const auto& segment : segments) {
+    for (; next < segment.number; ++next) missing.push_back(next);
+    ++next;
+  }
+  if (missing.empty()) return {};
+  return core::fail(
+      core::Errc::corrupt,
+      fmt::format("{}: the journal has gaps: segment{} {} {} missing; restore the files, or remove the older segments",
+                  directory, missing.size() == 1 ? "" : "s", fmt::join(missing, ", "),
+                  missing.size() == 1 ? "is" : "are"));
+}
+
 class Replayer {
  public:
-  Replayer(const ReplayRequest& request, nn::Backend& backend, experiment::Blueprint plan,
-           experiment::RunDirectory directory)
-      : request_(request), backend_(backend), plan_(std::move(plan)), directory_(std::move(directory)) {}
+  Replayer(const ReplayRequest& request, nn::Backend& backend, experiment::RunDirectory directory)
+      : request_(request), backend_(backend), directory_(std::move(directory)) {}
 
   core::Result<ReplayReport> run() {
     const auto segments = directory_.journals();
@@ -56,6 +75,7 @@ class Replayer {
                                                         "size like \"64 MB\"",
                                                         directory_.path()));
     }
+    if (auto whole = check_whole(directory_.path(), *segments); !whole) return tl::unexpected(whole.error());
     auto saved = directory_.read_plan();
     if (!saved) return tl::unexpected(saved.error());
     if (*saved) made_plan_ = nn::Plan{**saved};
@@ -66,40 +86,67 @@ class Replayer {
   }
 
  private:
+  [[nodiscard]] bool same_numbers() const { return request_.overrides.empty(); }
+
+  /// Segments of one session have one configuration: the data is opened once.
+  core::Result<void> enter(const experiment::JournalSegment& segment) {
+    const auto& file = segment.config.empty() ? directory_.config_file() : segment.config;
+    const auto config = core::Config::load(experiment::schema(), file, {});
+    if (!config) return tl::unexpected(config.error());
+    if (session_ && session_->recorded.settings->config == *config) return {};
+    auto session = open_session(file, request_.overrides);
+    if (!session) return tl::unexpected(session.error());
+    session_.emplace(std::move(*session));
+    return {};
+  }
+
   core::Result<void> one(const experiment::JournalSegment& file, bool last) {
-    auto recording = read_recording(file.path, plan_.workers, plan_.servers);
+    if (auto entered = enter(file); !entered) return entered;
+    const auto& plan = session_->plan;
+    auto recording = read_recording(file.path, session_->recorded);
     if (!recording) return tl::unexpected(recording.error());
     if (recording->plan_hash &&
         (!made_plan_ || nn::hash64(std::as_bytes(std::span(made_plan_->json))) != *recording->plan_hash)) {
       return core::fail(core::Errc::corrupt,
                         fmt::format("{}: plan.json is not the one that the run was made with", directory_.path()));
     }
-    auto checkpoint = start_of(file, plan_);
+    auto checkpoint = start_of(file, plan);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     const bool goes_on = *checkpoint && !(*checkpoint)->members.empty();
-    auto start = goes_on ? experiment::members_state(plan_, **checkpoint)
-                         : core::Result<experiment::StartState>(experiment::start_state(plan_, checkpoint->get()));
-    if (!start) return core::fail(start.error().code, fmt::format("{}: {}", file.start, start.error().message));
+    if (auto fits = check_fit(*session_, goes_on); !fits) return fits;
+    auto start = goes_on ? experiment::members_state(plan, **checkpoint)
+                         : core::Result<experiment::StartState>(experiment::start_state(plan, checkpoint->get()));
+    if (!start) return begins_otherwise(file, start.error());
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
-    const bool one_batch = request_.settings.data.batch.size() == 1;  // a plan is of one batch size
-    auto segment = Segment::open(plan_, *start, std::move(*recording),
+    const bool one_batch = plan.settings->data.batch.size() == 1;  // a plan is of one batch size
+    auto segment = Segment::open(plan, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
                                   .plan = made_plan_ && one_batch ? &*made_plan_ : nullptr,
-                                  .same_numbers = request_.same_numbers});
-    if (!segment) return tl::unexpected(segment.error());
+                                  .same_numbers = same_numbers()});
+    if (!segment) return begins_otherwise(file, segment.error());
     if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
     try {
       if (auto ran = (*segment)->run(); !ran) return ran;
     } catch (const Diverged& diverged) {
-      return tl::unexpected(of(diverged, request_.same_numbers));
+      return tl::unexpected(of(diverged, same_numbers()));
     }
     done.replayed = (*segment)->consumed();
     done.hashes = (*segment)->hashes();
     report_.segments.push_back(done);
     add((*segment)->progress(), goes_on);
     if (!last) return {};
-    return sum_up(**segment);
+    return sum_up(plan, **segment);
+  }
+
+  /// What members remember is sealed by the file's checksums: when other settings do not understand it, it is they that are wrong.
+  core::Result<void> begins_otherwise(const experiment::JournalSegment& file, const core::Error& error) const {
+    if (error.code != core::Errc::corrupt) return tl::unexpected(error);
+    if (same_numbers()) return core::fail(error.code, fmt::format("{}: {}", file.start, error.message));
+    return core::fail(core::Errc::config,
+                      fmt::format("--set {}: the recording begins in the middle of the run, and its "
+                                  "members cannot go on with these settings: {}: {}",
+                                  fmt::join(request_.overrides, ", "), file.start, error.message));
   }
 
   /// A summary is of a session: of the segments since it began, as far as they are still there.
@@ -110,31 +157,33 @@ class Replayer {
     progress_ = std::move(progress);
   }
 
-  core::Result<void> sum_up(Segment& segment) {
-    const auto& settings = request_.settings;
+  core::Result<void> sum_up(const experiment::Blueprint& plan, Segment& segment) {
+    const auto& settings = *plan.settings;
     auto& summary = report_.summary;
     summary.run = directory_.path();
     summary.strategy = settings.strategy;
-    summary.model = plan_.graph->name();
+    summary.model = plan.graph->name();
     summary.dataset = settings.data.name;
     summary.device = settings.cluster.device;
     summary.precision = settings.cluster.precision;
-    summary.workers = plan_.workers;
-    summary.servers = plan_.servers;
-    experiment::ProgressBook book(plan_.workers, before_);
+    summary.workers = plan.workers;
+    summary.servers = plan.servers;
+    experiment::ProgressBook book(plan.workers, before_);
     for (const auto& progress : progress_) book.add(progress);
     book.fill(summary);
-    const auto per_epoch = static_cast<double>(plan_.source.train->size());
+    const auto per_epoch = static_cast<double>(plan.source.train->size());
     summary.epochs = static_cast<std::uint32_t>(static_cast<double>(summary.samples) / per_epoch);
     const auto model = segment.model();
+    if (!backend_.kernels().all_finite(model)) return diverged("the model's parameters are not finite any more");
     summary.center_hash = nn::center_hash(model);
-    auto replica = backend_.compile(*plan_.graph, {.batch = std::min(kEvaluationBatch, plan_.source.test->size()),
-                                                   .threads = settings.threads(0),
-                                                   .arenas = &memory_,
-                                                   .training = false});
+    auto replica = backend_.compile(*plan.graph, {.batch = std::min(kEvaluationBatch, plan.source.test->size()),
+                                                  .threads = settings.threads(0),
+                                                  .arenas = &memory_,
+                                                  .training = false});
     if (!replica) return tl::unexpected(replica.error());
-    const auto score = experiment::evaluate(**replica, *plan_.source.test, model, segment.statistics());
+    const auto score = experiment::evaluate(**replica, *plan.source.test, model, segment.statistics());
     if (!score) return tl::unexpected(score.error());
+    if (!std::isfinite(score->loss)) return diverged(fmt::format("the model's test loss is {}", score->loss));
     summary.test_loss = score->loss;
     summary.test_accuracy = score->accuracy();
     summary.test_top5 = score->top5 < 0 || score->samples == 0
@@ -143,11 +192,16 @@ class Replayer {
     return {};
   }
 
+  core::Result<void> diverged(const std::string& what) const {
+    return core::fail(core::Errc::diverged, fmt::format("{}: {}: training diverged{}", directory_.path(), what,
+                                                        same_numbers() ? ", as it was recorded" : "; lower train.lr"));
+  }
+
   const ReplayRequest& request_;
   nn::Backend& backend_;
   core::HostAllocator memory_;
-  experiment::Blueprint plan_;
   experiment::RunDirectory directory_;
+  std::optional<Session> session_;  // of the segment under way
   std::optional<nn::Plan> made_plan_;
   std::vector<experiment::WorkerProgress> progress_;  // of the session
   experiment::RunTotals before_;                      // of earlier ones
@@ -159,9 +213,7 @@ class Replayer {
 core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend) {
   auto directory = experiment::RunDirectory::open(request.run);
   if (!directory) return tl::unexpected(directory.error());
-  auto plan = experiment::draw(request.settings, true);
-  if (!plan) return tl::unexpected(plan.error());
-  return Replayer(request, backend, std::move(*plan), std::move(*directory)).run();
+  return Replayer(request, backend, std::move(*directory)).run();
 }
 
 }  // namespace troupe::replay

@@ -1,19 +1,18 @@
-/// `troupe replay`: all journal segments of a run directory, one after the other. Reads only. One thread.
+/// `troupe replay`: all journal segments of a run directory, one after the other, each with the configuration of its own session.
+/// Reads only. One thread.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "experiment/reports.hpp"
-#include "experiment/settings.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::replay {
 
 struct ReplayRequest {
-  std::string run;                // its directory
-  experiment::Settings settings;  // the run's, with the changes
-  bool same_numbers = true;       // nothing was changed: every hash must be reached
+  std::string run;                       // its directory
+  std::vector<std::string> overrides{};  // "key=value", for every session; none: every hash must be reached
 };
 
 struct SegmentReport {
@@ -29,8 +28,9 @@ struct ReplayReport {
   experiment::Summary summary;  // computed anew; times are 0
 };
 
-/// Errors: Errc::diverged with the first event, member and numbers that are not the recording's; Errc::corrupt for a journal that
-/// is damaged or whose start state is missing; Errc::config when there is none.
+/// All sessions compute on `backend`. Errors: Errc::diverged with the first event, member and numbers that are not the recording's,
+/// or when the training itself diverges; Errc::corrupt for a journal that is damaged or has gaps, or whose start state is missing;
+/// Errc::config when there is none, and with the key that the recording does not fit.
 [[nodiscard]] core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend);
 
 }  // namespace troupe::replay

@@ -1,5 +1,7 @@
 #include "replay/replay_server.hpp"
 
+#include <stdexcept>
+
 #include <fmt/format.h>
 
 #include "replay/describe.hpp"
@@ -10,12 +12,6 @@ namespace troupe::replay {
 using namespace strategies;
 
 namespace {
-
-Membership everyone(std::uint32_t workers) {
-  Membership membership;
-  for (WorkerId w = 0; w < workers; ++w) membership.workers.push_back(w);
-  return membership;
-}
 
 std::string describe_item(const ServerItem& item) {
   return std::visit([](const auto& i) { return describe(i); }, item);
@@ -30,14 +26,22 @@ ReplayServer::ReplayServer(Segment& segment, ShardId self, std::vector<ServerIte
       items_(std::move(items)),
       memory_(std::move(memory)),
       host_(segment.plan().strategy->server(), *this,
-            ServerHostOptions{.self = self, .membership = everyone(segment.plan().workers), .version = version}, this) {
-}
+            ServerHostOptions{.self = self, .membership = segment.everyone(), .version = version}, this) {}
 
 bool ReplayServer::advance() {
+  try {
+    return take_item();
+  } catch (const std::logic_error& impossible) {
+    diverge(next_, impossible.what());
+  }
+}
+
+bool ReplayServer::take_item() {
   if (at_end()) return false;
   const auto& item = items_[next_];
   if (const auto* snapshot = std::get_if<experiment::SnapshotRecord>(&item)) {
-    segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("shard {}", self_), next_);
+    if (segment_.options().same_numbers)
+      segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("shard {}", self_), next_);
     ++next_;
     return true;
   }
@@ -78,14 +82,18 @@ void ReplayServer::consumed(const ServerEvent& event) {
     if (now && then) then->lr = now->lr;
   }
   if (!(expected == event)) {
-    throw Diverged(fmt::format("{}: shard {}, event {}: the replay says {}; the recording says {}",
-                               segment_.recording().path, self_, next_, describe(event), describe_item(items_[next_])));
+    diverge(next_,
+            fmt::format("the replay says {}; the recording says {}", describe(event), describe_item(items_[next_])));
   }
   ++next_;
 }
 
 void ReplayServer::sent(const Request& request, experiment::Lent slice) {
   sent_[{request.worker, request.exchange}].push_back({request, std::move(slice)});
+}
+
+void ReplayServer::diverge(std::size_t item, const std::string& what) const {
+  throw Diverged(fmt::format("{}: shard {}, event {}: {}", segment_.recording().path, self_, item, what));
 }
 
 void ReplayServer::run(const KernelCall& call, RequestId payload) {

@@ -17,6 +17,7 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
 
   /// Takes up where a segment begins in the middle of a run. Errc::corrupt.
   [[nodiscard]] core::Result<void> take_up(const std::string& half) { return host_.half().restore(half); }
+  /// Goes one item further, if what the item needs is there. Throws Diverged, also for what no run can have recorded.
   [[nodiscard]] bool advance();
   [[nodiscard]] bool at_end() const noexcept { return next_ == items_.size(); }
   [[nodiscard]] std::size_t consumed() const noexcept { return next_; }
@@ -40,9 +41,11 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
     strategies::Request request;
     experiment::Lent slice;
   };
+  [[nodiscard]] bool take_item();
   [[nodiscard]] bool feed(const strategies::Request& event);
   [[nodiscard]] bool feed(const strategies::MembershipChanged& event);
   [[nodiscard]] bool feed(const strategies::DeadlinePassed& event);
+  [[noreturn]] void diverge(std::size_t item, const std::string& what) const;
 
   Segment& segment_;
   strategies::ShardId self_;

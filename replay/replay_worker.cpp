@@ -1,6 +1,8 @@
 #include "replay/replay_worker.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -14,12 +16,6 @@ namespace troupe::replay {
 using namespace strategies;
 
 namespace {
-
-Membership everyone(std::uint32_t workers) {
-  Membership membership;
-  for (WorkerId w = 0; w < workers; ++w) membership.workers.push_back(w);
-  return membership;
-}
 
 std::string describe_item(const WorkerItem& item) {
   return std::visit([](const auto& i) { return describe(i); }, item);
@@ -39,7 +35,7 @@ ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerIt
       host_(segment.plan().strategy->worker(), WorkerPorts{*this, this, this, this},
             WorkerHostOptions{.self = self,
                               .seed = static_cast<std::uint64_t>(segment.plan().settings->run.seed),
-                              .membership = everyone(segment.plan().workers),
+                              .membership = segment.everyone(),
                               .buckets = static_cast<int>(memory_.replica().buckets().size()),
                               .versions = std::vector<Version>(segment.plan().servers, start.center_version)},
             this) {
@@ -64,11 +60,20 @@ core::Result<void> ReplayWorker::take_up(const experiment::WorkerStart& start) {
 }
 
 bool ReplayWorker::advance() {
+  try {
+    return take_item();
+  } catch (const std::logic_error& impossible) {
+    diverge(fed_, impossible.what());
+  }
+}
+
+bool ReplayWorker::take_item() {
   if (fed_ == items_.size()) return false;
   const auto& item = items_[fed_];
   if (const auto* snapshot = std::get_if<experiment::SnapshotRecord>(&item)) {
     if (consumed_ != fed_) return false;
-    segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("worker {}", self_), fed_);
+    if (segment_.options().same_numbers)
+      segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("worker {}", self_), fed_);
     ++consumed_;
     ++fed_;
     return true;
@@ -212,6 +217,11 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
       });
   if (!result) {
     segment_.fail(result.error());
+    return false;
+  }
+  if (!std::isfinite(result->loss)) {
+    segment_.fail({core::Errc::diverged, fmt::format("{}: worker {}, step {}: the loss is {}: training diverged",
+                                                     segment_.recording().path, self_, host_.steps(), result->loss)});
     return false;
   }
   computed_ = true;

@@ -22,7 +22,7 @@ class ReplayWorker final : public strategies::WorkerPort,
 
   /// Takes up where a segment begins in the middle of a run; else the recording says Started. Errc::corrupt.
   [[nodiscard]] core::Result<void> take_up(const experiment::WorkerStart& start);
-  /// Goes one item further, if what the item needs is there.
+  /// Goes one item further, if what the item needs is there. Throws Diverged, also for what no run can have recorded.
   [[nodiscard]] bool advance();
   [[nodiscard]] bool at_end() const noexcept { return fed_ == items_.size(); }
   [[nodiscard]] std::size_t consumed() const noexcept { return consumed_; }
@@ -64,8 +64,7 @@ class ReplayWorker final : public strategies::WorkerPort,
     experiment::Lent vector;
   };
 
-  template <class Event>
-  [[nodiscard]] bool feed(const Event& event);
+  [[nodiscard]] bool take_item();
   [[nodiscard]] bool feed(const strategies::Started& event);
   [[nodiscard]] bool feed(const strategies::BucketReady& event);
   [[nodiscard]] bool feed(const strategies::StepDone& event);

@@ -88,6 +88,12 @@ void Segment::explain_halt() const {
   }
 }
 
+strategies::Membership Segment::everyone() const {
+  strategies::Membership membership;
+  for (strategies::WorkerId w = 0; w < plan_.workers; ++w) membership.workers.push_back(w);
+  return membership;
+}
+
 std::size_t Segment::consumed() const {
   std::size_t sum = 0;
   for (const auto& worker : workers_) sum += worker->consumed();
@@ -97,7 +103,6 @@ std::size_t Segment::consumed() const {
 
 void Segment::check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& member,
                     std::size_t event) {
-  if (!options_.same_numbers) return;
   const auto hash = nn::hash64(std::as_bytes(vector));
   if (hash != recorded.hash) {
     throw Diverged(fmt::format("{}: {}, event {}: {} has hash {:016x}; the recording says {:016x}", recording_.path,
@@ -117,8 +122,7 @@ std::vector<float> Segment::model() {
     }
   } else if (plan_.needs.model == ModelHome::weighted) {
     experiment::WeightedMean mean;
-    for (const auto& worker : workers_)
-      mean.add(worker->memory().view(strategies::kParams), worker->host().half().weight());
+    for (const auto& worker : workers_) mean.add(worker->memory().view(strategies::kParams), worker->host().weight());
     mean.take(arena);
   } else {
     const auto params = workers_.front()->memory().view(strategies::kParams);

@@ -38,14 +38,14 @@ class ReplayServer;
 
 class Segment {
  public:
-  /// Errors: those of compiling and cutting shards. All references outlive the segment.
+  /// Errors: those of compiling and cutting shards; Errc::corrupt for a start state that no member of `plan` ever said. All references outlive the segment.
   [[nodiscard]] static core::Result<std::unique_ptr<Segment>> open(const experiment::Blueprint& plan,
                                                                    const experiment::StartState& start,
                                                                    Recording recording, const SegmentOptions& options);
   ~Segment();
 
   /// Runs to the end of the recording, or to where a recording that was cut off says no more. Throws Diverged; errors are those of
-  /// the data.
+  /// the data, and Errc::diverged when a loss is not finite.
   [[nodiscard]] core::Result<void> run();
 
   [[nodiscard]] const Recording& recording() const noexcept { return recording_; }
@@ -65,8 +65,11 @@ class Segment {
   [[nodiscard]] Collectives& collectives() noexcept { return collectives_; }
   [[nodiscard]] const experiment::Blueprint& plan() const noexcept { return plan_; }
   [[nodiscard]] const SegmentOptions& options() const noexcept { return options_; }
+  /// Who takes part when the segment begins.
+  [[nodiscard]] strategies::Membership everyone() const;
   [[nodiscard]] const core::Kernels& kernels() const { return options_.backend->kernels(); }
-  /// Throws Diverged when `vector` is not what the recording saw; other numbers have other hashes.
+  /// Throws Diverged when `vector` is not what the recording saw. REQUIRES same_numbers: others have other hashes, and may have
+  /// other vectors.
   void check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& member,
              std::size_t event);
   void fail(core::Error error) { error_ = std::move(error); }

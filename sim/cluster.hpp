@@ -18,7 +18,7 @@ using HostId = std::uint32_t;
 /// A speed as the time that a byte takes; 0: no time at all.
 struct PerByte {
   double ns = 0;
-  [[nodiscard]] std::int64_t of(std::uint64_t bytes) const noexcept;  ///< ns, rounded
+  [[nodiscard]] std::int64_t of(std::uint64_t bytes) const noexcept;  ///< ns, rounded; at most the end of time
 };
 [[nodiscard]] PerByte gbit_per_s(double rate) noexcept;  ///< 0: no limit
 [[nodiscard]] PerByte gb_per_s(double rate) noexcept;
@@ -26,10 +26,14 @@ struct PerByte {
 /// How long a worker of a kind of host computes one step, before stragglers: one of the three, times `factor`.
 struct StepTimes {
   double mean_ns = 0;
-  bool per_image = false;             ///< mean_ns is a sample's: a step takes as many times as long as its batch
-  double sigma = 0;                   ///< > 0: log-normal with this mean; deviation of the logarithm
-  std::vector<double> measured_ns{};  ///< not empty: one of these, drawn with equal chances
+  bool per_image = false;              ///< mean_ns is a sample's: a step takes as many times as long as its batch
+  double sigma = 0;                    ///< > 0: log-normal with this mean; deviation of the logarithm
+  std::vector<double> measured_ns{};   ///< not empty: one of these, drawn with equal chances
+  std::vector<std::uint64_t> up_to{};  ///< not empty: measured_ns[i] and those before it stand for so many steps
   [[nodiscard]] double expected_ns() const noexcept;
+  /// How many steps were measured, and the n-th of them.
+  [[nodiscard]] std::uint64_t measured() const noexcept { return up_to.empty() ? measured_ns.size() : up_to.back(); }
+  [[nodiscard]] double measured(std::uint64_t nth) const noexcept;
 };
 
 struct HostKind {

@@ -1,16 +1,13 @@
 #include "sim/cluster_file.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <optional>
-#include <sstream>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include "sim/cluster_tables.hpp"
+#include "sim/text_file.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -103,7 +100,7 @@ core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string
   if (found && names.hosts.empty())
     return core::fail(core::Errc::config,
                       fmt::format("{}: no hosts: write a section [hosts.NAME] per kind of machine", origin));
-  auto config = core::Config::parse(schema_of(names), text, origin, overrides);
+  auto config = core::Config::parse(schema_of(names), text, origin, overrides, "--cluster-set");
   if (!config) return tl::unexpected(std::move(config.error()));
   ClusterFile file;
   file.origin = origin;
@@ -129,15 +126,9 @@ core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string
 }
 
 core::Result<ClusterFile> load_cluster(const std::string& path, const std::vector<std::string>& overrides) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  errno = 0;
-  if (stream) text << stream.rdbuf();
-  if (!stream || stream.bad()) {
-    const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);
-    return core::fail(core::Errc::config, fmt::format("cannot read cluster file {}: {}", path, why));
-  }
-  return parse_cluster(text.str(), path, overrides);
+  return read_text("cluster file", path).and_then([&](const std::string& text) {
+    return parse_cluster(text, path, overrides);
+  });
 }
 
 std::string cluster_help() {

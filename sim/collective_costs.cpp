@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/virtual_time.hpp"
+
 namespace troupe::sim {
 namespace {
 
@@ -132,8 +134,6 @@ class Formula {
   double parts_;
 };
 
-Duration rounded(double ns) { return Duration{std::llround(ns)}; }
-
 }  // namespace
 
 Algorithm CollectiveCosts::chosen(std::span<const HostId> hosts) const {
@@ -150,13 +150,13 @@ Duration CollectiveCosts::reduce(const Vector& vector, std::span<const HostId> h
   const double wire = halves ? 2 : vector.wire_bytes;
   const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector, wire);
   switch (algorithm) {
-    case Algorithm::ar: return rounded(formula.ar());
-    case Algorithm::asa: return rounded(formula.asa(false));
-    case Algorithm::asa16: return rounded(formula.asa(true));
-    case Algorithm::ring: return rounded(formula.ring());
+    case Algorithm::ar: return nanoseconds(formula.ar());
+    case Algorithm::asa: return nanoseconds(formula.asa(false));
+    case Algorithm::asa16: return nanoseconds(formula.asa(true));
+    case Algorithm::ring: return nanoseconds(formula.ring());
     // shm on several hosts: what hierarchical does.
-    case Algorithm::shm: return rounded(formula.group().hosts == 1 ? formula.shm() : formula.hierarchical());
-    default: return rounded(formula.hierarchical());
+    case Algorithm::shm: return nanoseconds(formula.group().hosts == 1 ? formula.shm() : formula.hierarchical());
+    default: return nanoseconds(formula.hierarchical());
   }
 }
 
@@ -166,8 +166,8 @@ Duration CollectiveCosts::broadcast(const Vector& vector, std::span<const HostId
   const double wire = algorithm == Algorithm::asa16 ? 2 : vector.wire_bytes;
   const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector, wire);
   if (algorithm == Algorithm::hierarchical || algorithm == Algorithm::shm)
-    return rounded(formula.group().hosts == 1 ? formula.broadcast_within() : formula.broadcast_hierarchical());
-  return rounded(formula.broadcast_between(formula.group().n));
+    return nanoseconds(formula.group().hosts == 1 ? formula.broadcast_within() : formula.broadcast_hierarchical());
+  return nanoseconds(formula.broadcast_between(formula.group().n));
 }
 
 }  // namespace troupe::sim

@@ -16,20 +16,20 @@ void Collectives::ask(WorkerId worker, Duration now, strategies::Step step, stra
     meeting.step = step;
     meeting.id = id;
     meeting.task = task;
-    meeting.members = group.size();
+    meeting.group.assign(group.begin(), group.end());
     meeting.parts.clear();
     meeting.complete = Duration{0};
   }
   const auto index = place->second;
   auto& meeting = meetings_[index];
-  if (!(meeting.task == task) || meeting.members != group.size())
+  if (!(meeting.task == task) || meeting.group.size() != group.size() || meeting.group.back() != group.back())
     throw std::logic_error("strategy: members of a group disagree about a collective");
   meeting.parts.push_back({worker, now});
   if (now >= meeting.complete) {
     meeting.complete = now;
     meeting.last = worker;
   }
-  if (meeting.parts.size() < meeting.members) return;
+  if (meeting.parts.size() < meeting.group.size()) return;
   gathering_.erase(place);
   begin(index, vector);
 }
@@ -65,10 +65,9 @@ void Collectives::close(std::uint32_t index) {
 
 void Collectives::abandon(std::span<const WorkerId> workers) {
   const auto concerned = [&](std::uint32_t index) {
-    const auto& parts = meetings_[index].parts;
-    return std::any_of(parts.begin(), parts.end(), [&](const CollectivePart& part) {
-      return std::binary_search(workers.begin(), workers.end(), part.worker);
-    });
+    const auto& group = meetings_[index].group;
+    return std::any_of(group.begin(), group.end(),
+                       [&](WorkerId member) { return std::binary_search(workers.begin(), workers.end(), member); });
   };
   std::vector<std::uint32_t> given_up;
   std::erase_if(gathering_, [&](const auto& entry) {

@@ -33,7 +33,7 @@ struct Meeting {
   strategies::Step step = 0;
   strategies::ExchangeId id = 0;
   CollectiveTask task;
-  std::size_t members = 0;
+  strategies::Group group;  ///< who is to come, ascending
   std::vector<CollectivePart> parts;
   strategies::WorkerId last = 0;  ///< who came last, and when
   Duration complete{0};
@@ -52,7 +52,7 @@ class Collectives {
   /// The meeting that collective_done names; nothing when it was given up meanwhile. close() ends it.
   [[nodiscard]] const Meeting* done(std::uint32_t meeting, std::uint64_t era) const;
   void close(std::uint32_t meeting);
-  /// Collectives that one of `workers` (ascending) has a part in are given up: they begin anew.
+  /// Collectives of groups that one of `workers` (ascending) belongs to are given up, whether it has asked yet or not: nobody is told.
   void abandon(std::span<const strategies::WorkerId> workers);
 
   [[nodiscard]] std::size_t open() const noexcept { return meetings_.used(); }

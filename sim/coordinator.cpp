@@ -2,6 +2,7 @@
 
 #include "sim/failures.hpp"
 #include "sim/gradients.hpp"
+#include "sim/virtual_time.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {
@@ -23,8 +24,8 @@ void Coordinator::train() {
   training_ = true;
   since_ = world_.queue.now();
   if (const double limit = world_.plan.max_seconds; limit > 0) {
-    const auto left = duration(limit) - trained_;
-    world_.queue.plan(since_ + std::max(left, Duration{0}), EventKind::time_is_up, 0);
+    const auto end = since_ + std::max(seconds(limit) - trained_, Duration{0});
+    if (end <= kEndOfTime) world_.queue.plan(end, EventKind::time_is_up, 0);
   }
   serve_all();
 }
@@ -105,7 +106,7 @@ bool Coordinator::look_at_model() {
 }
 
 void Coordinator::time_is_up() {
-  if (!training_ || trained_ + world_.queue.now() - since_ < duration(world_.plan.max_seconds)) return;
+  if (!training_ || trained_ + world_.queue.now() - since_ < seconds(world_.plan.max_seconds)) return;
   stop_ = true;
   book_.pause();
   plan_quiet(world_.queue.now());

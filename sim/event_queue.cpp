@@ -3,6 +3,8 @@
 #include <bit>
 #include <stdexcept>
 
+#include "sim/virtual_time.hpp"
+
 namespace troupe::sim {
 namespace {
 
@@ -26,6 +28,7 @@ std::size_t EventQueue::Level::filled_from(std::size_t slot) const noexcept {
 
 void EventQueue::plan(Duration when, EventKind kind, std::uint32_t who, std::uint64_t what) {
   if (when.count() < now_) throw std::logic_error("virtual time: an event is planned for a time that has passed");
+  if (when > kEndOfTime) throw OutOfTime();
   ++planned_;
   put({when.count(), what, who, kind}, now_);
 }

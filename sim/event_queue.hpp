@@ -55,7 +55,7 @@ class EventQueue final : public core::Clock {
   EventQueue();
   void foresee_with(Foresee foresee, void* context) noexcept { foresee_ = foresee, context_ = context; }
   [[nodiscard]] Duration now() const noexcept override { return Duration{now_}; }
-  /// `at` is not before now(): an earlier time is a bug (std::logic_error).
+  /// `at` is not before now(): an earlier time is a bug (std::logic_error). OutOfTime: after the end of time.
   void plan(Duration at, EventKind kind, std::uint32_t who, std::uint64_t what = 0);
   /// Takes the next event out and moves time to it; false when there is none.
   [[nodiscard]] bool next(Event& event);

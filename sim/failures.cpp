@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "core/random.hpp"
 #include "sim/coordinator.hpp"
 #include "sim/gradients.hpp"
 #include "sim/server.hpp"
+#include "sim/virtual_time.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {
@@ -20,6 +24,8 @@ namespace {
 constexpr std::uint64_t kDeaths = std::uint64_t{1} << 63;
 /// Of a death that the cluster file asks for; one by chance has the number of those before it, and holds while that is so.
 constexpr std::uint64_t kAsked = ~std::uint64_t{0};
+/// Deaths per host without a finished lease between that are more than bad luck.
+constexpr std::uint64_t kMostFruitless = 1000;
 
 }  // namespace
 
@@ -47,10 +53,11 @@ void Failures::plan_next(HostId host) {
   if (mean.count() == 0) return;
   core::Random random(world_.plan.seed, core::Purpose::schedule,
                       kDeaths | std::uint64_t{host} << 32 | hosts_[host].deaths);
+  const auto when = world_.queue.now() + nanoseconds(factor * static_cast<double>(mean.count()));
+  if (when > kEndOfTime) return;  // it outlives every run
   const double factor = -std::log(1 - random.uniform());
   ++planned_;
-  world_.queue.plan(world_.queue.now() + Duration{std::llround(factor * static_cast<double>(mean.count()))},
-                    EventKind::host_dies, host, hosts_[host].deaths);
+  world_.queue.plan(when, EventKind::host_dies, host, hosts_[host].deaths);
 }
 
 void Failures::host_dies(HostId host, std::uint64_t what) {
@@ -59,6 +66,7 @@ void Failures::host_dies(HostId host, std::uint64_t what) {
   if (state.dead || (what != kAsked && what != state.deaths)) return;
   state.dead = true;
   ++state.deaths;
+  require_progress();
   for (const auto worker : state.workers) {
     lost_ += world_.workers[worker]->alive() ? 1 : 0;
     world_.workers[worker]->die();
@@ -69,6 +77,19 @@ void Failures::host_dies(HostId host, std::uint64_t what) {
   world_.queue.plan(now + failures.detection, EventKind::loss_noticed, host);
   if (can_return())
     world_.queue.plan(now + std::max(failures.rejoin, failures.detection), EventKind::host_returns, host);
+}
+
+/// Hosts may die and come back so fast that no step ever ends.
+void Failures::require_progress() {
+  if (const auto done = world_.coordinator->book().done_count(); std::exchange(leases_done_, done) != done)
+    fruitless_ = 0;
+  if (++fruitless_ <= kMostFruitless * hosts_.size() || world_.error) return;
+  world_.error =
+      core::Error{core::Errc::peer_lost,
+                  fmt::format("the company makes no progress: {} hosts died without a step finished between, "
+                              "until {:.3f} virtual seconds: raise failures.mean_time_between_s above the "
+                              "time of a step",
+                              fruitless_, core::seconds(world_.queue.now()))};
 }
 
 void Failures::loss_noticed(HostId host) {
@@ -110,7 +131,7 @@ void Failures::begin_anew(const std::vector<WorkerId>& lost) {
       return world_.workers[a]->completed() < world_.workers[b]->completed();
     });
     const auto newest = world_.workers[donor]->completed();
-    world_.collectives.abandon(members);
+    abandon(members, lost);
     for (const auto worker : members) {
       const bool behind = world_.workers[worker]->completed() < newest;
       if (behind && world_.gradients && world_.plan.needs.model != ModelHome::weighted)
@@ -119,6 +140,17 @@ void Failures::begin_anew(const std::vector<WorkerId>& lost) {
     }
     anew.erase(anew.begin(), end);
   }
+}
+
+/// What the lost have asked for goes with what those who begin anew have: it has the numbers that these will use again. Where groups
+/// change from round to round, so does what someone asked for who is lost and not yet missed.
+void Failures::abandon(std::span<const WorkerId> anew, const std::vector<WorkerId>& lost) {
+  std::vector<WorkerId> concerned(anew.begin(), anew.end());
+  concerned.insert(concerned.end(), lost.begin(), lost.end());
+  for (WorkerId worker = 0; worker < world_.workers.size() && !world_.plan.needs.servers; ++worker)
+    if (!world_.workers[worker]->alive()) concerned.push_back(worker);
+  std::sort(concerned.begin(), concerned.end());
+  world_.collectives.abandon(concerned);
 }
 
 void Failures::host_returns(HostId host) {

@@ -6,6 +6,7 @@
 /// One thread.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "sim/world.hpp"
@@ -37,6 +38,8 @@ class Failures {
   void plan_next(HostId host);
   void tell_membership();
   void begin_anew(const std::vector<strategies::WorkerId>& lost);
+  void require_progress();
+  void abandon(std::span<const strategies::WorkerId> anew, const std::vector<strategies::WorkerId>& lost);
   void rejoin(strategies::WorkerId worker);
   [[nodiscard]] bool can_return() const noexcept;
 
@@ -46,6 +49,8 @@ class Failures {
   std::size_t planned_ = 0;
   std::uint64_t lost_ = 0;
   std::uint64_t returned_ = 0;
+  std::uint64_t fruitless_ = 0;  // deaths since a lease was finished
+  std::uint64_t leases_done_ = 0;
 };
 
 }  // namespace troupe::sim

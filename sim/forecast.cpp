@@ -11,6 +11,9 @@
 namespace troupe::sim {
 namespace {
 
+/// Of an epoch: such that counts of leases and bytes fit.
+constexpr std::int64_t kMostSamples = 100'000'000'000'000;
+
 /// A model by its size.
 struct Size {
   std::string name;
@@ -64,8 +67,13 @@ core::Result<Plan> plan_of(const ForecastRequest& request, const Size& size) {
                  .drop_tail = settings.data.drop_tail};
   if (request.steps > 0) {
     plan.leases.epochs = 1;
-    plan.leases.epoch_size = 0;
-    for (const auto batch : plan.leases.batches) plan.leases.epoch_size += batch * request.steps;
+    std::int64_t batch = 0;
+    for (const auto each : plan.leases.batches) batch += each;  // at most 65,535 times 10⁹
+    if (batch > kMostSamples / request.steps)
+      return core::fail(core::Errc::config, fmt::format("{} steps of {} samples, all workers together, are more than a "
+                                                        "forecast counts: lower --steps or data.batch",
+                                                        request.steps, batch));
+    plan.leases.epoch_size = batch * request.steps;
   }
   plan.train = settings.train;
   plan.floats = size.parameters;
@@ -81,13 +89,21 @@ core::Result<Plan> plan_of(const ForecastRequest& request, const Size& size) {
   return plan;
 }
 
+/// What the strategy says of its servers' place; empty: it says nothing.
+std::string placement_of(const experiment::Settings& settings) {
+  constexpr const char* kKey = "strategy.placement";
+  if (!experiment::schema().find(kKey, settings.strategy)) return {};
+  return std::get<std::string>(settings.config.value(kKey));
+}
+
 /// Places, with the step times of a recorded run where one is given.
 core::Result<Cluster> place_all(const ForecastRequest& request, const Plan& plan, const Size& size) {
   Placing placing{.workers = plan.workers,
                   .servers = plan.servers,
                   .model = request.model.empty() ? size.name : std::string{},
                   .batches = plan.leases.batches,
-                  .image_ms = size.image_ms};
+                  .image_ms = size.image_ms,
+                  .placement = placement_of(request.settings)};
   if (request.from.empty()) return place(request.cluster, placing);
   const auto run = load_recorded(request.from);
   if (!run) return tl::unexpected(run.error());
@@ -98,7 +114,7 @@ core::Result<Cluster> place_all(const ForecastRequest& request, const Plan& plan
                     "are those of a model and a batch",
                     request.from, run->model, fmt::join(run->batches, ", "), size.name,
                     fmt::join(request.settings.data.batch, ", ")));
-  for (const auto& steps_ms : run->steps_ms) placing.recorded.push_back(measured(steps_ms));
+  for (const auto& steps : run->steps) placing.recorded.push_back(measured(steps));
   return place(request.cluster, placing);
 }
 
@@ -117,6 +133,8 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
   if (!cluster) return tl::unexpected(cluster.error());
   auto book = data::LeaseBook::create(plan->leases);
   if (!book) return tl::unexpected(std::move(book.error()));
+  const auto leases = book->leases_per_epoch(plan->workers) * plan->leases.epochs;
+  auto notes = experiment::notes_on(request.settings, plan->needs, leases / plan->workers);
   std::unique_ptr<Gradients> gradients;
   if (request.gradients) {
     auto made = experiment::draw(request.settings, true).and_then([&](const experiment::Blueprint& blueprint) {
@@ -130,7 +148,8 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
   Forecast forecast{.summary = summary_of(*outcome, *plan),
                     .outcome = std::move(*outcome),
                     .cluster = request.cluster.origin,
-                    .seed = plan->seed};
+                    .seed = plan->seed,
+                    .notes = std::move(notes)};
   auto& summary = forecast.summary;
   const auto& settings = request.settings;
   summary.run = settings.run.name;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "experiment/reports.hpp"
 #include "experiment/settings.hpp"
@@ -26,6 +27,7 @@ struct Forecast {
   Outcome outcome;
   std::string cluster;  ///< file
   std::uint64_t seed = 0;
+  std::vector<experiment::Note> notes{};  ///< as a real run's: what these settings may do and hardly mean
 };
 
 /// Errc::config, data or io for what is wrong with the request (a model of the cluster file or another length have no gradients),

@@ -1,17 +1,17 @@
 #include "sim/placement.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "sim/recorded.hpp"
+#include "sim/virtual_time.hpp"
 
 namespace troupe::sim {
 namespace {
 
-Duration microseconds(double us) { return std::chrono::round<Duration>(std::chrono::duration<double, std::micro>(us)); }
-
-Duration seconds(double s) { return std::chrono::round<Duration>(std::chrono::duration<double>(s)); }
+Duration microseconds(double us) { return nanoseconds(1e3 * us); }
 
 StepTimes per_image(double ms, double sigma) { return {.mean_ns = 1e6 * ms, .per_image = true, .sigma = sigma}; }
 
@@ -62,11 +62,17 @@ CollectiveSpeed collective_speed(const CollectiveSpeedConfig& all, const Collect
           .memory = either(own.memory_gb_per_s, all.memory_gb_per_s)};
 }
 
-core::Result<void> place_workers(const ClusterFile& file, std::uint32_t workers, Cluster& cluster) {
+bool dedicated(const ClusterFile& file, const Placing& placing) {
+  const bool said = placing.placement.empty() || file.source.where("servers.placement") != "default";
+  return (said ? file.servers.placement : placing.placement) == "dedicated";
+}
+
+core::Result<void> place_workers(const ClusterFile& file, const Placing& placing, Cluster& cluster) {
+  const auto workers = placing.workers;
   HostId host = 0;
   for (std::uint32_t k = 0; k < cluster.kinds.size(); ++k) {
     const auto& kind = cluster.kinds[k];
-    const bool serves = file.servers.placement == "dedicated" && kind.name == file.servers.hosts;
+    const bool serves = dedicated(file, placing) && kind.name == file.servers.hosts;
     const auto before = cluster.workers.size();
     for (std::uint32_t h = 0; h < kind.count; ++h, ++host) {
       for (std::uint32_t d = 0; d < kind.devices && !serves && cluster.workers.size() < workers; ++d)
@@ -85,9 +91,20 @@ core::Result<void> place_workers(const ClusterFile& file, std::uint32_t workers,
                                 file.origin, workers, cluster.workers.size()));
 }
 
-core::Result<void> place_servers(const ClusterFile& file, std::uint32_t servers, Cluster& cluster) {
+/// Each host that has workers once, the least loaded first.
+std::vector<HostId> homes_of(const std::vector<Place>& workers) {
+  std::map<HostId, std::size_t> load;
+  for (const auto& worker : workers) ++load[worker.host];
   std::vector<HostId> homes;
-  if (file.servers.placement == "dedicated") {
+  for (const auto& [host, count] : load) homes.push_back(host);
+  std::stable_sort(homes.begin(), homes.end(), [&](HostId a, HostId b) { return load[a] < load[b]; });
+  return homes;
+}
+
+core::Result<void> place_servers(const ClusterFile& file, const Placing& placing, Cluster& cluster) {
+  const auto servers = placing.servers;
+  std::vector<HostId> homes;
+  if (dedicated(file, placing)) {
     for (HostId host = 0; host < cluster.hosts.size(); ++host)
       if (cluster.kinds[cluster.hosts[host].kind].name == file.servers.hosts) homes.push_back(host);
     if (homes.empty() && servers > 0)
@@ -95,8 +112,7 @@ core::Result<void> place_servers(const ClusterFile& file, std::uint32_t servers,
                         fmt::format("{}: servers.hosts = \"{}\": dedicated servers need the NAME of a [hosts.NAME]",
                                     file.where("servers.hosts"), file.servers.hosts));
   } else {
-    for (const auto& worker : cluster.workers) homes.push_back(worker.host);
-    homes.erase(std::unique(homes.begin(), homes.end()), homes.end());
+    homes = homes_of(cluster.workers);
   }
   for (std::uint32_t shard = 0; shard < servers; ++shard) cluster.servers.push_back(homes[shard % homes.size()]);
   return {};
@@ -159,10 +175,8 @@ core::Result<Cluster> place(const ClusterFile& file, const Placing& placing) {
   cluster.tensor_by_tensor = file.collectives.tensor_by_tensor;
   cluster.buckets = static_cast<int>(file.steps.buckets);
   cluster.backward = file.steps.backward;
-  if (auto placed = place_workers(file, placing.workers, cluster); !placed)
-    return tl::unexpected(std::move(placed.error()));
-  if (auto placed = place_servers(file, placing.servers, cluster); !placed)
-    return tl::unexpected(std::move(placed.error()));
+  if (auto placed = place_workers(file, placing, cluster); !placed) return tl::unexpected(std::move(placed.error()));
+  if (auto placed = place_servers(file, placing, cluster); !placed) return tl::unexpected(std::move(placed.error()));
   if (auto placed = place_faults(file, placing.workers, cluster); !placed)
     return tl::unexpected(std::move(placed.error()));
   return cluster;

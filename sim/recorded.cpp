@@ -1,7 +1,6 @@
 #include "sim/recorded.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 
 #include "experiment/run_directory.hpp"
 #include "experiment/settings.hpp"
+#include "sim/text_file.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -22,20 +22,31 @@ struct Sums {
   std::uint64_t steps = 0;
 };
 
-/// Adds the steps between two reports of a worker. A worker that begins anew, after a resume, begins at nothing.
-void add_report(const Json& line, Sums& sums, double slowdown, std::vector<double>& steps_ms) {
-  const Sums now{line.at("compute_s").get<double>(), line.at("steps").get<std::uint64_t>()};
+/// A worker whose run had so many steps would have stepped for 30 years at a microsecond each.
+constexpr std::uint64_t kMostSteps = 1'000'000'000'000'000;
+
+/// Adds the steps between two reports of a worker. A worker that begins anew, after a resume, begins at nothing. What is wrong with
+/// the report; empty: nothing.
+std::string add_report(const Json& line, Sums& sums, double slowdown, std::vector<RecordedSteps>& steps) {
+  const auto& count = line.at("steps");
+  const Sums now{line.at("compute_s").get<double>(),
+                 count.is_number_unsigned() ? count.get<std::uint64_t>() : kMostSteps};
+  if (now.steps >= kMostSteps) return fmt::format("steps = {}: no number of steps", count.dump());
+  if (!(now.compute_s >= 0)) return fmt::format("compute_s = {}: no time", now.compute_s);
   if (now.steps < sums.steps || now.compute_s < sums.compute_s) sums = {};
-  const auto steps = now.steps - sums.steps;
-  const double ms = 1e3 * (now.compute_s - sums.compute_s) / static_cast<double>(std::max<std::uint64_t>(steps, 1));
-  if (ms > 0) steps_ms.insert(steps_ms.end(), steps, ms / slowdown);
-  if (steps > 0) sums = now;
+  const auto more = now.steps - sums.steps;
+  if (more == 0) return {};
+  const double ms = 1e3 * (now.compute_s - sums.compute_s) / static_cast<double>(more) / slowdown;
+  if (ms > kMostStepMs) return fmt::format("a step of {} ms", ms);
+  if (ms > 0) steps.push_back({ms, more});
+  sums = now;
+  return {};
 }
 
 core::Result<void> read_metrics(const std::string& path, const experiment::Settings& settings, RecordedRun& run) {
   std::ifstream file(path);
   if (!file) return core::fail(Errc::data, fmt::format("{}: the run has no metrics", path));
-  std::vector<Sums> sums(run.steps_ms.size());
+  std::vector<Sums> sums(run.steps.size());
   std::size_t number = 0;
   for (std::string text; std::getline(file, text);) {
     ++number;
@@ -47,14 +58,16 @@ core::Result<void> read_metrics(const std::string& path, const experiment::Setti
       const auto worker = line.at("worker").get<std::size_t>();
       if (worker >= sums.size())
         return core::fail(Errc::data, fmt::format("{}:{}: worker {} of {}", path, number, worker, sums.size()));
-      add_report(line, sums[worker], settings.slowdown(worker), run.steps_ms[worker]);
+      if (const auto wrong = add_report(line, sums[worker], settings.slowdown(worker), run.steps[worker]);
+          !wrong.empty())
+        return core::fail(Errc::data, fmt::format("{}:{}: {}", path, number, wrong));
     } catch (const Json::exception&) {
       if (file.peek() == std::ifstream::traits_type::eof()) break;  // cut off by a crash
       return core::fail(Errc::data, fmt::format("{}:{}: no line of metrics", path, number));
     }
   }
-  for (std::size_t worker = 0; worker < run.steps_ms.size(); ++worker)
-    if (run.steps_ms[worker].empty())
+  for (std::size_t worker = 0; worker < run.steps.size(); ++worker)
+    if (run.steps[worker].empty())
       return core::fail(Errc::data, fmt::format("{}: worker {} took no step: nothing to forecast from", path, worker));
   return {};
 }
@@ -62,24 +75,28 @@ core::Result<void> read_metrics(const std::string& path, const experiment::Setti
 }  // namespace
 
 core::Result<StepProfile> load_profile(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return core::fail(Errc::config, fmt::format("cannot read step profile {}", path));
+  const auto text = read_text("step profile", path);
+  if (!text) return tl::unexpected(text.error());
   const auto refuse = [&](std::string_view why) {
     return core::fail(
         Errc::config,
         fmt::format("{}: no step profile: {}; write one with `troupe bench step --profile FILE`", path, why));
   };
-  try {
-    const auto json = Json::parse(file);
-    StepProfile profile{.model = json.at("model"), .batch = json.at("batch"), .steps_ms = json.at("steps_ms")};
-    if (profile.steps_ms.empty()) return refuse("steps_ms is empty");
-    if (!std::all_of(profile.steps_ms.begin(), profile.steps_ms.end(),
-                     [](double ms) { return std::isfinite(ms) && ms > 0; }))
-      return refuse("steps_ms has a time that is not above 0");
-    return profile;
-  } catch (const Json::exception& error) {
-    return refuse(error.what());
+  const auto json = Json::parse(*text, nullptr, false);
+  const auto part = [&](const char* key) { return json.is_object() && json.contains(key) ? json[key] : Json{}; };
+  const auto model = part("model"), batch = part("batch"), steps = part("steps_ms");
+  if (json.is_discarded()) return refuse(text->empty() ? "the file is empty" : "it is no JSON, or was cut off");
+  if (!model.is_string()) return refuse("\"model\" is missing or no text");
+  if (!batch.is_number_integer()) return refuse("\"batch\" is missing or no whole number");
+  if (!steps.is_array() || steps.empty()) return refuse("\"steps_ms\" is missing, empty or no list");
+  StepProfile profile{.model = model, .batch = batch, .steps_ms = {}};
+  for (const auto& ms : steps) {
+    const double time = ms.is_number() ? ms.get<double>() : 0;
+    if (!(time > 0 && time <= kMostStepMs))
+      return refuse(fmt::format("steps_ms has {}, which is no time between 0 and {} ms", ms.dump(), kMostStepMs));
+    profile.steps_ms.push_back(time);
   }
+  return profile;
 }
 
 core::Result<RecordedRun> load_recorded(const std::string& directory) {
@@ -91,7 +108,7 @@ core::Result<RecordedRun> load_recorded(const std::string& directory) {
   if (!settings) return tl::unexpected(settings.error());
   RecordedRun run;
   run.batches = settings->data.batch;
-  run.steps_ms.resize(static_cast<std::size_t>(settings->cluster.workers));
+  run.steps.resize(static_cast<std::size_t>(settings->cluster.workers));
   if (auto read = read_metrics(opened->metrics_file(), *settings, run); !read)
     return tl::unexpected(std::move(read.error()));
   return run;
@@ -100,6 +117,16 @@ core::Result<RecordedRun> load_recorded(const std::string& directory) {
 StepTimes measured(const std::vector<double>& steps_ms) {
   StepTimes times;
   for (const double ms : steps_ms) times.measured_ns.push_back(1e6 * ms);
+  return times;
+}
+
+StepTimes measured(const std::vector<RecordedSteps>& steps) {
+  StepTimes times;
+  std::uint64_t so_far = 0;
+  for (const auto& [mean_ms, count] : steps) {
+    times.measured_ns.push_back(1e6 * mean_ms);
+    times.up_to.push_back(so_far += count);
+  }
   return times;
 }
 

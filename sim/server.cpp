@@ -4,6 +4,7 @@
 
 #include "sim/gradients.hpp"
 #include "sim/kernel_costs.hpp"
+#include "sim/virtual_time.hpp"
 #include "transport/reduce.hpp"
 
 namespace troupe::sim {
@@ -29,7 +30,7 @@ Server::Server(World& world, strategies::ShardId self)
 Duration Server::now() const { return std::max(world_.queue.now(), free_); }
 
 void Server::work(Duration time) {
-  free_ = now() + time;
+  free_ = later(now(), time);
   busy_ += time;
 }
 

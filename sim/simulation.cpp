@@ -9,6 +9,7 @@
 #include "sim/failures.hpp"
 #include "sim/gradients.hpp"
 #include "sim/server.hpp"
+#include "sim/virtual_time.hpp"
 
 namespace troupe::sim {
 
@@ -35,7 +36,7 @@ Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook
   world_.failures = std::make_unique<Failures>(world_);
 }
 
-core::Result<Outcome> Simulation::run() {
+core::Result<Outcome> Simulation::run() try {
   for (const auto& worker : world_.workers) worker->begin();
   world_.coordinator->train();
   world_.failures->begin();
@@ -50,6 +51,12 @@ core::Result<Outcome> Simulation::run() {
   if (!world_.error && world_.gradients) world_.coordinator->look_at_model();
   if (world_.error) return tl::unexpected(*world_.error);
   return outcome();
+} catch (const OutOfTime& passed) {
+  return core::fail(
+      core::Errc::config,
+      fmt::format("{}, after {:.3f} virtual seconds: a time or speed of the cluster file, or the length of the "
+                  "run, is out of all proportion",
+                  passed.what(), core::seconds(world_.queue.now())));
 }
 
 bool Simulation::all_lost() const {

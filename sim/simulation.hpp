@@ -23,8 +23,8 @@ class Simulation {
   /// outlive the simulation.
   Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook book, SimulationOptions options = {});
 
-  /// Until the last worker has handed in what it held. Once. Errc::peer_lost when no worker is left, internal when the company does
-  /// not come to its end otherwise: names who waits. With gradients their errors too.
+  /// Until the last worker has handed in what it held. Once. Errc::peer_lost when no worker is left, or when they are lost faster than any
+  /// step ends; config when virtual time passes its range; internal when the company does not come to its end otherwise: names who waits. With gradients their errors too.
   [[nodiscard]] core::Result<Outcome> run();
 
  private:

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/random.hpp"
+#include "sim/virtual_time.hpp"
 
 namespace troupe::sim {
 
@@ -41,12 +42,12 @@ Duration StepClock::time(strategies::WorkerId worker, strategies::Step step, Dur
     core::Random random(plan_.seed, core::Purpose::schedule, std::uint64_t{worker} << 40 | step);
     // exp(s z) has the mean exp(s²/2).
     if (!times.measured_ns.empty())
-      ns = times.measured_ns[random.below(times.measured_ns.size())];
+      ns = times.measured(random.below(times.measured()));
     else if (times.sigma > 0)
       ns *= std::exp(times.sigma * random.normal() - times.sigma * times.sigma / 2);
     if (random.uniform() < stragglers.probability) factor *= stragglers.factor;
   }
-  return Duration{std::llround(factor * slowed(worker, ns * images(worker, times)))};
+  return nanoseconds(factor * slowed(worker, ns * images(worker, times)));
 }
 
 double StepClock::expected_s(strategies::WorkerId worker) const {

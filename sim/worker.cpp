@@ -7,6 +7,7 @@
 #include "sim/gradients.hpp"
 #include "sim/kernel_costs.hpp"
 #include "sim/server.hpp"
+#include "sim/virtual_time.hpp"
 
 namespace troupe::sim {
 
@@ -72,7 +73,6 @@ void Worker::end_life() {
   account_.totals.add(host_->totals());
   if (world_.plan.needs.peers) {
     world_.lost_weight += weight();
-    skipped_weight_ = 0;
     for (const auto& letter : postbox_.inbox()) world_.lost_weight += letter ? letter->weight : 0;
   }
   ++life_;
@@ -174,7 +174,6 @@ void Worker::step_ended(std::uint64_t life) {
   lease_open_ = true;
   ++idle_buffers_;
   ask_for_leases();
-  skipped_weight_ = 0;
   const auto& plan = world_.plan;
   host_->step_done(lease_.epoch_position, nn::optimizer_step(plan.train, lease_.epoch_position, plan.leases.epochs,
                                                              static_cast<int>(plan.workers)));
@@ -188,12 +187,11 @@ void Worker::dismiss() {
 void Worker::stop(std::uint64_t life) {
   if (life != life_ || !wants_lease_) return;
   wants_lease_ = false;
-  skipped_weight_ = 0;
   host_->stop();
 }
 
 void Worker::run(const strategies::KernelCall& call, strategies::Shards shards) {
-  free_ = now() + Duration{memory_.of(bytes_touched(call, world_.floats(shards)))};
+  free_ = later(now(), Duration{memory_.of(bytes_touched(call, world_.floats(shards)))});
   if (world_.gradients) world_.gradients->memory().run(self_, call, shards);
 }
 

@@ -54,7 +54,7 @@ class Worker final : public strategies::WorkerPort,
   [[nodiscard]] bool alive() const noexcept { return host_ != nullptr; }
   [[nodiscard]] strategies::Step completed() const noexcept { return wants_step_; }  ///< or passed over
   /// Its share of the model.
-  [[nodiscard]] double weight() const noexcept { return host_->half().weight() + skipped_weight_; }
+  [[nodiscard]] double weight() const noexcept { return host_->weight(); }
   /// Whom it met in its latest collective, itself included; nobody yet: empty.
   [[nodiscard]] const strategies::Group& group() const noexcept { return group_; }
   [[nodiscard]] bool at_rest() const noexcept { return !host_ || (host_->stopped() && host_->in_flight() == 0); }
@@ -111,8 +111,6 @@ class Worker final : public strategies::WorkerPort,
   strategies::Step next_step_ = 0;   // that the next lease is of
   Pool<Deadline> deadlines_;
   Postbox postbox_;
-  double skipped_weight_ =
-      0;  // of letters that were not sent: its half will hear of them when the step under way has ended
   strategies::Group group_;
   WorkerAccount account_;
 };

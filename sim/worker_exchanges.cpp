@@ -80,7 +80,6 @@ bool Worker::send(const strategies::SendPeer& message) {
   const bool credit = postbox_.take_credit(message.to);
   if (!credit || !peer.postbox_.expect()) {
     if (credit) postbox_.credit_returned(message.to);
-    skipped_weight_ += message.weight;
     return false;
   }
   auto* const memory = world_.gradients ? &world_.gradients->memory() : nullptr;

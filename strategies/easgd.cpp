@@ -1,7 +1,6 @@
 #include "strategies/easgd.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace troupe::strategies {
 

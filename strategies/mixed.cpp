@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "strategies/downpour.hpp"
 #include "strategies/easgd.hpp"
 #include "strategies/host/journal_codec.hpp"
@@ -120,6 +122,10 @@ core::Result<void> MixedWorker::restore(const std::string& text) {
       .and_then([&](std::vector<WorkerEvent> events) {
         late_ = std::move(events);
         return inner_->restore(inner);
+      })
+      .and_then([&]() -> core::Result<void> {
+        if (!members_.empty()) return {};  // who has said Compute knows its group
+        return core::fail(core::Errc::corrupt, fmt::format("the state of a group without members: \"{}\"", text));
       });
 }
 
@@ -168,7 +174,7 @@ const core::Table<MixedConfig>& mixed_table() {
        {"ema", &MixedConfig::ema, core::between(0, 1),
         "above 0: the model is a moving average of the centre, of which each update leaves so much (0.9999)"},
        {"placement", &MixedConfig::placement, core::one_of({"colocated", "dedicated"}),
-        "where servers are simulated: on the workers' hosts or on their own"},
+        "where servers are simulated unless the cluster file says it: on the workers' hosts or on their own"},
        {"overlap", &MixedConfig::overlap, core::one_of({"off", "skip", "wait"}),
         "exchange while computing, as the inner strategy allows it"}}};
   return table;

@@ -25,7 +25,7 @@ struct Company {
 enum class ModelHome : std::uint8_t {
   center,      ///< the servers' shards: Needs::model_slot of each
   any_worker,  ///< every worker's parameters are equal between two steps
-  weighted,    ///< Σ a_i x_i / Σ a_i over the workers' parameters, with a_i = WorkerHalf::weight()
+  weighted,    ///< Σ a_i x_i / Σ a_i over the workers' parameters, with a_i = WorkerHost::weight()
 };
 
 /// What a checkpoint keeps of the workers, beside the model.

@@ -9,6 +9,7 @@
 
 #include "transport/inproc.hpp"
 #include "transport/module.hpp"
+#include "transport/shm.hpp"
 
 namespace troupe::transport {
 
@@ -48,7 +49,8 @@ core::Result<std::unique_ptr<Endpoint>> EndpointRegistry::make(std::string_view 
 EndpointRegistry built_in_endpoints() {
   EndpointRegistry registry;
   registry.add("inproc", make_inproc_endpoint);
-  for (const char* planned : {"shm", "tcp"}) registry.add_absent(planned, "not written yet");
+  registry.add("shm", make_shm_endpoint);
+  registry.add_absent("tcp", "not written yet");
   add_module(registry, "ucx", "libucx-dev");
   add_module(registry, "mpi", "libopenmpi-dev");
   return registry;

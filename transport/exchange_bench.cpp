@@ -39,10 +39,10 @@ core::Result<ExchangeBench> run_exchange_bench(const core::Kernels& kernels, int
   std::vector<core::Duration> exchanges;
   std::vector<core::Duration> memcpys;
   core::Duration began{0};
-  bool copying = false;                  // what comes next
+  bool copying = false;                  // what is under way: each round copies, then exchanges
   const auto between = [&]() noexcept {  // run by one thread while all others wait
     const auto now = clock.now();
-    if (began.count() > 0) (copying ? exchanges : memcpys).push_back(now - began);
+    if (began.count() > 0) (copying ? memcpys : exchanges).push_back(now - began);
     copying = !copying;
     began = clock.now();
   };

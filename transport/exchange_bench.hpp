@@ -20,4 +20,10 @@ struct ExchangeBench {
 [[nodiscard]] core::Result<ExchangeBench> run_exchange_bench(const core::Kernels& kernels, int ranks,
                                                              std::size_t floats, int rounds);
 
+/// The same among forked processes over the shm endpoint: arenas are attached, signals are messages without bytes, and
+/// their time counts, for the copies too. Errc::peer_lost when a process ends early, Errc::timeout when a round takes a
+/// minute; no process is left in any case. REQUIRES, beside the above, that the caller has no other thread.
+[[nodiscard]] core::Result<ExchangeBench> run_process_exchange_bench(const core::Kernels& kernels, int ranks,
+                                                                     std::size_t floats, int rounds);
+
 }  // namespace troupe::transport

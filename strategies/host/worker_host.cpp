@@ -155,13 +155,14 @@ core::Result<void> WorkerHost::restore(const std::string& text) {
                                     {"half", &half}});
       !read)
     return read;
-  if (versions.size() != versions_.size())
+  const bool shards = versions.empty() || versions.rbegin()->first + std::size_t{1} == versions.size();  // 0, 1, …
+  if (versions.size() != versions_.size() || !shards)
     return core::fail(core::Errc::corrupt, "the state of a worker with another number of shards");
   lr_ = static_cast<float>(lr);
-  for (const auto& [shard, version] : versions) versions_.at(shard) = version;
+  for (const auto& [shard, version] : versions) versions_[shard] = version;
   computed_on_ = versions_;
   for (std::size_t begin = 0; begin < skips.size();) {
-    const auto end = skips.find('\n', begin);
+    const auto end = std::min(skips.find('\n', begin), skips.size());
     std::uint64_t to = 0;
     SendSkipped skipped;
     if (auto read = read_state(skips.substr(begin, end - begin), {{"to", &to}, {"weight", &skipped.weight}}); !read)
@@ -174,6 +175,15 @@ core::Result<void> WorkerHost::restore(const std::string& text) {
   started_ = computing_ = true;
   ports_.worker.compute(step_);
   return {};
+}
+
+double WorkerHost::weight() const noexcept {
+  double weight = half_->weight();
+  for (const auto& skipped : skipped_sends_) weight += skipped.weight;
+  for (const auto& late : late_) {
+    if (const auto* skipped = std::get_if<SendSkipped>(&late.arrival)) weight += skipped->weight;
+  }
+  return weight;
 }
 
 /// Before StepDone: an answer that is applied now frees the way for the exchange that this step may begin.

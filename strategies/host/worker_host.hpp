@@ -87,6 +87,9 @@ class WorkerHost {
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
   [[nodiscard]] std::size_t in_flight() const noexcept { return flights_.size(); }
   [[nodiscard]] const Membership& membership() const noexcept { return membership_; }
+  /// The worker's share of the model: its half's, and what skipped sends give back, of which the half is told when the step under
+  /// way ends.
+  [[nodiscard]] double weight() const noexcept;
   [[nodiscard]] const WorkerHalf& half() const noexcept { return *half_; }
   [[nodiscard]] WorkerHalf& half() noexcept { return *half_; }
 

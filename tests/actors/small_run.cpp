@@ -100,7 +100,7 @@ std::vector<core::JournalRecord> SmallRun::journal() const {
   std::filesystem::path newest;
   for (const auto& entry : std::filesystem::directory_iterator(run_directory())) {
     const auto name = entry.path().filename().string();
-    if (name.starts_with("journal-") && entry.path() > newest) newest = entry.path();
+    if (name.starts_with("journal-") && name.ends_with(".bin") && entry.path() > newest) newest = entry.path();
   }
   auto contents = core::read_journal(newest.string());
   if (!contents) throw std::runtime_error(contents.error().message);

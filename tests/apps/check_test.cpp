@@ -33,6 +33,16 @@ TEST(CheckTest, DescribesTheRun) {
   EXPECT_NE(outcome.out.find("89610 parameters"), std::string::npos) << outcome.out;
 }
 
+// As many samples as are published: nothing has to be opened.
+TEST(CheckTest, WarnsOfAPeriodLongerThanTheRun) {
+  const TemporaryDirectory folder;
+  const auto config = folder.write("a.toml", kEasgd);
+  const auto outcome = troupe({"check", config, "--set", "strategy.tau=100000"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("strategy.tau = 100000 is longer than the run"), std::string::npos) << outcome.out;
+  EXPECT_EQ(troupe({"check", config}).out.find("longer than the run"), std::string::npos);
+}
+
 TEST(CheckTest, AMisspeltKeyNamesFileLineAndNearest) {
   const TemporaryDirectory folder;
   const auto path = folder.write("a.toml", std::string(kEasgd) + "alhpa = 0.5\n");

@@ -110,6 +110,53 @@ TEST_F(Simulate, WhatIsWrongIsOneLineAndItsExitCode) {
   EXPECT_EQ(run({"--gradients", "--steps", "3"}).code, 2);
 }
 
+TEST_F(Simulate, SaysWhatTheSettingsHardlyMean) {
+  const auto outcome =
+      run({"--set", "strategy.tau=11", "--set", "strategy.n_push=3", "--json"});  // 10 steps per worker
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(
+      outcome.err,
+      "strategy.n_push is not used by strategy easgd\nwarning: --set: strategy.tau = 11 is longer than the run: a "
+      "worker takes 10 steps, so that it trains alone until the end\n");
+  EXPECT_EQ(run({"--set", "strategy.tau=11", "--steps", "11"}).err, "");
+}
+
+TEST_F(Simulate, ExploringTakesNoForecastsArguments) {
+  for (const auto& more : std::vector<std::vector<std::string>>{
+           {config_}, {"--cluster", cluster_}, {"--steps", "3"}, {"--set", "strategy.tau=2"}, {"--workers", "3"}}) {
+    std::vector<std::string> arguments{"simulate", "--explore", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    EXPECT_EQ(troupe(arguments).code, 2) << more.front();
+  }
+  EXPECT_EQ(troupe({"simulate", "--explore", "1", "--seed", "3"}).code, 0);
+}
+
+TEST_F(Simulate, CountsThatWouldOverflowAreRefused) {
+  for (const auto& more :
+       std::vector<std::vector<std::string>>{{"--steps", "20", "--set", "data.batch=9223372036854775807"},
+                                             {"--steps", "1000000000", "--set", "data.batch=1000000000"},
+                                             {"--set", "run.max_seconds=1e300"},
+                                             {"--cluster-set", "hosts.node.step_ms=1e12"}}) {
+    const auto outcome = run(more);
+    EXPECT_EQ(outcome.code, 78) << more.back();
+    EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+  }
+}
+
+TEST_F(Simulate, ServersSitWhereMixedSaysUnlessTheClusterFileDoes) {
+  const auto cluster = folder_.write("d.toml", std::string(kCluster) + "[servers]\nhosts = \"none\"\n");
+  const std::vector<std::string> mixed{"simulate",  config_,
+                                       "--cluster", cluster,
+                                       "--set",     "strategy.name=mixed",
+                                       "--set",     "strategy.placement=dedicated"};
+  const auto refused = troupe(mixed);
+  EXPECT_EQ(refused.code, 78);
+  EXPECT_NE(refused.err.find("dedicated servers need the NAME of a [hosts.NAME]"), std::string::npos) << refused.err;
+  auto said = mixed;
+  said.insert(said.end(), {"--cluster-set", "servers.placement=colocated"});
+  EXPECT_EQ(troupe(said).code, 0);
+}
+
 // A synchronous run gives the same bits whoever executes it.
 TEST_F(Simulate, WithGradientsItEndsWithTheModelThatTrainingEndsWith) {
   const std::vector<std::string> settings{"--set", "strategy.name=bsp",     "--set", "cluster.workers=2",

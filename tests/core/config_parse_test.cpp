@@ -179,6 +179,8 @@ TEST(Overrides, ErrorsSayTheyAreOverrides) {
   EXPECT_EQ(error_of(kMinimal, {"run.seed"}), "--set: \"run.seed\" is not key=value");
   EXPECT_EQ(error_of(kMinimal, {"run.sed=1"}), "--set: unknown key \"run.sed\" (nearest: \"run.seed\")");
   EXPECT_EQ(error_of(kMinimal, {"=1"}).rfind("--set: unknown key \"\" (nearest: ", 0), 0u);
+  EXPECT_EQ(Config::parse(example::schema(), kMinimal, "a.toml", {"run.sed=1"}, "--other-set").error().message,
+            "--other-set: unknown key \"run.sed\" (nearest: \"run.seed\")");
   EXPECT_EQ(error_of(kMinimal, {"train={lr=1}"}), "--set: \"train\" is a section: set one of its keys");
   EXPECT_EQ(error_of(kMinimal, {"strategy.name=easgd", "strategy.tau=0"}), "--set: strategy.tau = 0: must be ≥ 1");
   EXPECT_EQ(error_of(kMinimal, {"run.seed=4x"}), "--set: run.seed = \"4x\": must be an integer");

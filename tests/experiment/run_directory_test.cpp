@@ -142,6 +142,21 @@ TEST_F(RunDirectoryTest, JournalSegmentsAreNumberedOn) {
   EXPECT_EQ(run.next_journal()->path, run.path() + "/journal-0010.bin");
 }
 
+TEST_F(RunDirectoryTest, ASegmentKeepsTheConfigurationThatItWasRecordedUnder) {
+  const auto run = make();
+  const auto first = run.next_journal().value();
+  ASSERT_TRUE(run.write_config(first, config({"run.epochs=1"})));
+  EXPECT_EQ(first.config, run.path() + "/journal-0001.config.toml");
+  EXPECT_TRUE(run.journals()->empty()) << "a configuration alone is no segment";
+  write(first.path, "");
+  ASSERT_TRUE(run.write_config(config({"run.epochs=2"})));
+  write(run.next_journal()->path, "");
+  const auto segments = run.journals().value();
+  ASSERT_EQ(segments.size(), 2U);
+  EXPECT_EQ(core::Config::load(schema(), segments[0].config, {}).value(), config({"run.epochs=1"}));
+  EXPECT_EQ(segments[1].config, "") << "an older program's";
+}
+
 // ---- metrics.jsonl
 
 TEST_F(RunDirectoryTest, MetricsAreAppendedLineByLine) {

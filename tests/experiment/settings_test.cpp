@@ -87,10 +87,12 @@ TEST(SettingsTest, WhatThisBuildCannotDoNamesWhatItCan) {
   EXPECT_EQ(refusal("cluster.device=cuda"),
             "--set: cluster.device = \"cuda\": this build computes on the CPU only: use \"cpu\"");
   EXPECT_NE(refusal("cluster.precision=bf16").find("use \"fp32\""), std::string::npos);
-  EXPECT_NE(refusal("exchange.endpoint=ucx").find("use \"auto\" or \"inproc\""), std::string::npos);
+  EXPECT_NE(refusal("exchange.endpoint=mpi").find("ranks are processes"), std::string::npos);
   EXPECT_NE(refusal("exchange.algorithm=ring").find("use \"auto\" or \"shm\""), std::string::npos);
   EXPECT_NE(refusal("exchange.wire=fp16").find("use \"fp32\""), std::string::npos);
-  EXPECT_TRUE(settings(kSmallest, {"exchange.endpoint=inproc", "exchange.algorithm=shm"}));
+  EXPECT_TRUE(settings(kSmallest, {"exchange.algorithm=shm"}));
+  EXPECT_TRUE(settings(kSmallest, {"exchange.endpoint=inproc", "exchange.algorithm=ring", "exchange.wire=fp16"}));
+  EXPECT_FALSE(settings(kSmallest, {"exchange.endpoint=inproc", "exchange.algorithm=shm"}));
 }
 
 TEST(SettingsTest, ErrorsInAFileNameTheLine) {

@@ -1,9 +1,12 @@
 // Journals that are cut off, damaged, or tell another story than the run's.
 #include <fstream>
 #include <functional>
+#include <map>
 
 #include <gtest/gtest.h>
 
+#include "core/random.hpp"
+#include "experiment/blueprint.hpp"
 #include "replay/recording.hpp"
 #include "replay/replay_run.hpp"
 #include "strategies/host/journal_codec.hpp"
@@ -22,12 +25,13 @@ class DamagedJournal : public testing::Test {
     const auto end = run_.train();
     if (end.failed) throw std::runtime_error(end.error.message);
     path_ = run_.run_directory() / "journal-0001.bin";
+    plan_ = experiment::draw(*run_.settings(), true).value();
   }
 
   core::Result<replay::ReplayReport> replayed() const {
-    return replay::replay_run({run_.run_directory().string(), *run_.settings(), true}, backend());
+    return replay::replay_run({run_.run_directory().string()}, backend());
   }
-  core::Result<replay::Recording> read() const { return replay::read_recording(path_.string(), 2, 1); }
+  core::Result<replay::Recording> read() const { return replay::read_recording(path_.string(), plan_); }
 
   std::string bytes() const {
     std::ifstream file(path_, std::ios::binary);
@@ -44,6 +48,7 @@ class DamagedJournal : public testing::Test {
 
   SmallRun run_;
   fs::path path_;
+  experiment::Blueprint plan_;
 };
 
 TEST_F(DamagedJournal, CutAtEveryByteReadsAsFarAsItIsWhole) {
@@ -132,6 +137,98 @@ TEST_F(DamagedJournal, AMemberThatTheRunDoesNotHaveIsNamedByItsOffset) {
   EXPECT_NE(recording.error().message.find("byte 12: journal: a record of worker 7, but the run has 2"),
             std::string::npos)
       << recording.error().message;
+}
+
+/// Whole by its checksums, but no run can have written it.
+TEST_F(DamagedJournal, WhatTheRunDoesNotHaveIsNamedByItsOffset) {
+  using experiment::LeaseGranted, experiment::SnapshotRecord;
+  const auto of_worker = [](strategies::WorkerEvent event) {
+    return strategies::encode(strategies::WorkerId{0}, event);
+  };
+  const std::vector<std::pair<core::JournalRecord, std::string>> cases{
+      {encode(LeaseGranted{0, {.count = 67'109'864}}), "a lease of 67109864 samples"},
+      {encode(LeaseGranted{0, {.count = 0}}), "a lease of 0 samples"},
+      {encode(LeaseGranted{0, {.first = -1, .count = 20}}), "from -1 on"},
+      {encode(LeaseGranted{0, {.first = 120, .count = 20}}), "from 120 on"},
+      {encode(LeaseGranted{0, {.count = 20, .epoch_position = 2}}), "position 2"},
+      {encode(LeaseGranted{7, {.count = 20}}), "worker 7"},
+      {encode(SnapshotRecord{true, 0, strategies::server_state(129), 1}), "a snapshot of state[129], which no server"},
+      {encode(SnapshotRecord{true, 0, strategies::kParams, 1}), "a snapshot of params, which no server"},
+      {encode(SnapshotRecord{false, 0, strategies::staged(3), 1}), "a snapshot of staged[3], which no worker"},
+      {encode(SnapshotRecord{true, 9, strategies::kCenter, 1}), "server 9"},
+      {of_worker(strategies::Replied{.shard = 1}), "server 1"},
+      {of_worker(strategies::BucketReady{.bucket = 1, .buckets = 1}), "bucket 1 of 1"},
+      {of_worker(strategies::PeerMail{.from = 2, .weight = 0.5, .slot = strategies::staged(200)}), "worker 2"},
+      {of_worker(strategies::PeerMail{.from = 1, .weight = 0.5, .slot = strategies::kParams}), "mail in params"},
+      {of_worker(strategies::SendSkipped{.to = 2}), "worker 2"},
+      {of_worker(strategies::MembershipChanged{{1, {0, 5}}}), "worker 5"},
+      {of_worker(strategies::MembershipChanged{{1, {}}}), "without members"},
+      {strategies::encode(strategies::ShardId{0}, strategies::Request{.id = 1, .worker = 2}), "worker 2"},
+  };
+  const auto records = run_.journal();
+  for (const auto& [record, text] : cases) {
+    auto wrong = records;
+    wrong.insert(wrong.begin(), record);
+    write(wrong);
+    const auto report = replayed();
+    ASSERT_FALSE(report) << text;
+    EXPECT_EQ(report.error().code, core::Errc::corrupt) << report.error().message;
+    EXPECT_NE(report.error().message.find("byte 12: journal: "), std::string::npos) << report.error().message;
+    EXPECT_NE(report.error().message.find(text), std::string::npos) << report.error().message;
+  }
+}
+
+TEST_F(DamagedJournal, AStepOfAnotherWorkerIsADivergenceWithAName) {
+  auto records = run_.journal();
+  const auto step = std::find_if(records.begin(), records.end(), [](const auto& record) {
+    return record.kind == static_cast<std::uint16_t>(strategies::EventKind::step_done);
+  });
+  ASSERT_NE(step, records.end());
+  auto moved = *strategies::decode_worker_event(*step);
+  moved.worker = 1 - moved.worker;
+  *step = strategies::encode(moved.worker, moved.event);
+  write(records);
+  const auto report = replayed();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, core::Errc::diverged) << report.error().message;
+  EXPECT_NE(report.error().message.find("worker "), std::string::npos) << report.error().message;
+  EXPECT_NE(report.error().message.find("event "), std::string::npos) << report.error().message;
+}
+
+/// One byte of one payload is another, and the checksums are right: the replay goes through, or says where it does not.
+TEST(MutatedJournal, ReplaysOrNamesThePlace) {
+  for (const std::string strategy : {"bsp", "easgd", "downpour", "ssp", "gossip", "pairs", "mixed", "diloco"}) {
+    SCOPED_TRACE(strategy);
+    SmallRun run({"strategy.name=" + strategy, "data.train_samples=80", "train.lr=0.003", "model.widths=[2]",
+                  "run.checkpoint_every=1 steps"});
+    ASSERT_FALSE(run.train().failed);
+    const auto path = run.run_directory() / "journal-0001.bin";
+    const auto records = run.journal();
+    std::map<core::Errc, int> ends;
+    for (std::uint64_t trial = 0; trial < 60; ++trial) {
+      core::Random draw{trial + 1, core::Purpose::strategy, 7};
+      auto mutated = records;
+      auto& payload = mutated[draw.below(mutated.size())].payload;
+      if (payload.empty()) continue;
+      const auto at = draw.below(payload.size());
+      payload[at] ^= static_cast<std::byte>(1 + draw.below(255));
+      fs::remove(path);
+      auto writer = core::JournalWriter::create(path.string());
+      for (const auto& record : mutated) ASSERT_TRUE(writer->append(record.kind, record.payload));
+      ASSERT_TRUE(writer->flush());
+      const auto report = replay::replay_run({run.run_directory().string()}, backend());
+      if (report) continue;
+      const auto& error = report.error();
+      ++ends[error.code];
+      EXPECT_TRUE(error.code == core::Errc::corrupt || error.code == core::Errc::diverged) << error.message;
+      const bool named = error.message.find("byte ") != std::string::npos ||
+                         error.message.find("event ") != std::string::npos ||
+                         error.message.find("plan.json") != std::string::npos;
+      EXPECT_TRUE(named) << error.message;
+    }
+    EXPECT_GT(ends[core::Errc::corrupt], 0);
+    EXPECT_GT(ends[core::Errc::diverged], 0);
+  }
 }
 
 TEST_F(DamagedJournal, AnotherPlanIsRefused) {

@@ -87,6 +87,80 @@ TEST(Failures, SurvivorsOfBspGoOn) {
   EXPECT_EQ(outcome.workers[2].compute, milliseconds(25));
 }
 
+// Worker 2 has asked for the first sum at 5 ms when it dies at 6; the others, at 10 ms a step, hear of it at 7 and begin anew. BSP: the
+// first two rounds had a slice of worker 2's, the other 9 of 15 samples make five rounds of two: 7 ms and seven steps.
+constexpr const char* kOneFast =
+    "[hosts.slow]\ncount = 2\nstep_ms = 10\n[hosts.fast]\nstep_ms = 5\n[failures]\ndetection_s = 0.001\n"
+    "[loss.x]\nworker = 2\nat_s = 0.006\n";
+
+TEST(Failures, WhatALostWorkerHadAskedForIsGivenUp) {
+  const auto outcome =
+      outcome_of({.settings = {"strategy.name=bsp"}, .cluster = kOneFast, .workers = 3, .batches = 15});
+  EXPECT_EQ(outcome.lost, 1U);
+  EXPECT_EQ(outcome.workers[0].steps, 7U);
+  EXPECT_EQ(outcome.workers[1].steps, 7U);
+  EXPECT_EQ(outcome.trained, milliseconds(77));
+  for (const char* const strategy : {"strategy.name=pairs", "strategy.name=mixed"}) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {  // of who meets whom
+      auto plan = plan_of({.settings = {strategy, std::string(strategy).ends_with("pairs") ? "strategy.tau=1"
+                                                                                           : "strategy.group_size=3"},
+                           .workers = 3,
+                           .seed = seed,
+                           .batches = 15});
+      const auto other = simulate(plan, kOneFast);
+      ASSERT_TRUE(other) << strategy << ", seed " << seed << ": " << other.error().message;
+      EXPECT_EQ(other->workers[0].steps, 7U);
+    }
+  }
+}
+
+// Two of three that meet are lost one after the other, the second before the first is missed.
+TEST(Failures, WhatSomeoneHadAskedForWhoIsNotMissedYetIsGivenUp) {
+  const std::string more = "[loss.y]\nworker = 3\nat_s = 0.0065\n";
+  for (const std::vector<std::string>& settings :
+       std::vector<std::vector<std::string>>{{"strategy.name=bsp"},
+                                             {"strategy.name=pairs", "strategy.tau=1"},
+                                             {"strategy.name=mixed", "strategy.group_size=4"}}) {
+    const auto plan = plan_of({.settings = settings, .workers = 4, .batches = 40});
+    const auto outcome = simulate(plan,
+                                  "[hosts.slow]\ncount = 2\nstep_ms = 10\n[hosts.fast]\ncount = 2\nstep_ms = 5\n"
+                                  "[failures]\ndetection_s = 0.001\n[loss.x]\nworker = 2\nat_s = 0.006\n" +
+                                      more);
+    ASSERT_TRUE(outcome) << settings.front() << ": " << outcome.error().message;
+    EXPECT_EQ(outcome->lost, 2U);
+  }
+}
+
+TEST(Failures, HostsThatDieFasterThanAnyStepEndsAreAnError) {
+  const auto outcome = simulate(plan_of({.settings = {"strategy.name=easgd"}, .batches = 10}),
+                                "[hosts.a]\ncount = 2\nstep_ms = 5\n[failures]\nmean_time_between_s = 0.0001\n"
+                                "detection_s = 0\nrejoin_s = 0.0001\n");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, core::Errc::peer_lost);
+  EXPECT_TRUE(outcome.error().message.starts_with("the company makes no progress: 2001 hosts died"))
+      << outcome.error().message;
+}
+
+TEST(Failures, AfterTheEndOfTimeThereIsAnError) {
+  const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10'000});
+  const auto outcome = simulate(plan, "[hosts.a]\ncount = 2\nstep_ms = 1e9\n");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, core::Errc::config);
+  EXPECT_TRUE(outcome.error().message.starts_with("virtual time passes its range of 73 years, after 2305"))
+      << outcome.error().message;
+  const auto rare = simulate(plan, "[hosts.a]\ncount = 2\nstep_ms = 1\n[failures]\nmean_time_between_s = 1e9\n");
+  EXPECT_TRUE(rare) << rare.error().message;
+}
+
+// It was over at once when its nanoseconds did not fit.
+TEST(Failures, ALongTimeLimitIsNoLimit) {
+  auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10});
+  plan.max_seconds = 1e300;
+  const auto outcome = simulate(plan, "[hosts.a]\ncount = 2\nstep_ms = 5\n");
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->epochs, 1U);
+}
+
 TEST(Failures, WithoutAnyoneLeftThereIsAnError) {
   const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10});
   const auto outcome = simulate(plan,

@@ -49,19 +49,28 @@ TEST_F(Recorded, StepsBetweenReportsHaveTheirMean) {
   ASSERT_TRUE(recorded) << recorded.error().message;
   EXPECT_EQ(recorded->model, "mlp");
   EXPECT_EQ(recorded->batches, std::vector<std::int64_t>{20});
-  ASSERT_EQ(recorded->steps_ms[0].size(), 3U);
-  EXPECT_NEAR(recorded->steps_ms[0][1], 3, 1e-9);
-  EXPECT_NEAR(recorded->steps_ms[0][2], 5, 1e-9);
-  ASSERT_EQ(recorded->steps_ms[1].size(), 1U);
-  EXPECT_NEAR(recorded->steps_ms[1][0], 4, 1e-9);
+  ASSERT_EQ(recorded->steps[0].size(), 2U);
+  EXPECT_NEAR(recorded->steps[0][0].mean_ms, 3, 1e-9);
+  EXPECT_EQ(recorded->steps[0][0].count, 2U);
+  EXPECT_NEAR(recorded->steps[0][1].mean_ms, 5, 1e-9);
+  EXPECT_EQ(recorded->steps[0][1].count, 1U);
+  ASSERT_EQ(recorded->steps[1].size(), 1U);
+  EXPECT_NEAR(recorded->steps[1][0].mean_ms, 4, 1e-9);
+  // As if every step stood there by itself.
+  const auto times = measured(recorded->steps[0]);
+  ASSERT_EQ(times.measured(), 3U);
+  EXPECT_NEAR(times.measured(0), 3e6, 1e-3);
+  EXPECT_NEAR(times.measured(1), 3e6, 1e-3);
+  EXPECT_NEAR(times.measured(2), 5e6, 1e-3);
+  EXPECT_NEAR(times.expected_ns(), 11e6 / 3, 1e-3);
 }
 
 TEST_F(Recorded, AWorkerThatBeganAnewAfterAResumeBeginsAtNothing) {
   const auto recorded =
       load_recorded(run(kStarted + report(0, 2, 0.006) + report(1, 1, 0.008) + kStarted + report(0, 1, 0.004)));
   ASSERT_TRUE(recorded) << recorded.error().message;
-  ASSERT_EQ(recorded->steps_ms[0].size(), 3U);
-  EXPECT_NEAR(recorded->steps_ms[0][2], 4, 1e-9);
+  ASSERT_EQ(recorded->steps[0].size(), 2U);
+  EXPECT_NEAR(recorded->steps[0][1].mean_ms, 4, 1e-9);
 }
 
 TEST_F(Recorded, SaysWhatIsWrong) {
@@ -73,6 +82,23 @@ TEST_F(Recorded, SaysWhatIsWrong) {
   const auto torn = load_recorded(run(std::string(kStarted) + "{\"kind\":\n" + report(0, 1, 1)));
   EXPECT_EQ(torn.error().code, core::Errc::data);
   EXPECT_EQ(torn.error().message, metrics + ":2: no line of metrics");
+}
+
+// Neither memory for each step of a count that was damaged, nor a wrapped one.
+TEST_F(Recorded, ImpossibleCountsAndTimesAreRefused) {
+  const auto metrics = directory_.string() + "/metrics.jsonl";
+  const auto with = [&](const std::string& steps, const std::string& compute_s) {
+    return load_recorded(run(kStarted + std::string(R"({"kind":"worker","worker":0,"steps":)") + steps +
+                             ",\"compute_s\":" + compute_s + "}\n" + report(1, 1, 0.008)));
+  };
+  EXPECT_EQ(with("-3", "1").error().message, metrics + ":2: steps = -3: no number of steps");
+  EXPECT_EQ(with("1e300", "1").error().message, metrics + ":2: steps = 1e+300: no number of steps");
+  EXPECT_EQ(with("9223372036854775807", "1").error().code, core::Errc::data);
+  EXPECT_EQ(with("1", "-1").error().message, metrics + ":2: compute_s = -1: no time");
+  EXPECT_EQ(with("1", "1e300").error().message, metrics + ":2: a step of 1e+303 ms");
+  const auto many = with("100000000000", "1e8");
+  ASSERT_TRUE(many) << many.error().message;
+  EXPECT_EQ(measured(many->steps[0]).measured(), 100'000'000'000U);
 }
 
 TEST_F(Recorded, ALastLineThatWasCutOffIsLeftOut) {
@@ -108,15 +134,20 @@ TEST_F(Recorded, ProfilesInAListAreOfTheRanksInTurn) {
 }
 
 TEST_F(Recorded, WhatIsNoProfileNamesTheFile) {
-  for (const std::string text : {"", "{}", R"({"model":"mlp","batch":20,"steps_ms":[]})",
-                                 R"({"model":"mlp","batch":20,"steps_ms":[1,-1]})", R"({"model":3})"}) {
+  for (const std::string text :
+       {"", "{}", R"({"model":"mlp","batch":20,"steps_ms":[]})", R"({"model":"mlp","batch":20,"steps_ms":[1,-1]})",
+        R"({"model":"mlp","batch":20,"steps_ms":[1,1e300]})", R"({"model":"mlp","batch":20,"steps_ms":[1,)",
+        R"({"model":3})", "[]", "3"}) {
     const auto path = write("p.json", text);
     const auto profile = load_profile(path);
     ASSERT_FALSE(profile) << text;
     EXPECT_EQ(profile.error().code, core::Errc::config);
     EXPECT_TRUE(profile.error().message.starts_with(path + ": no step profile: ")) << profile.error().message;
+    EXPECT_EQ(profile.error().message.find("json.exception"), std::string::npos) << profile.error().message;
   }
-  EXPECT_EQ(load_profile("/nowhere/p.json").error().message, "cannot read step profile /nowhere/p.json");
+  EXPECT_EQ(load_profile("/nowhere/p.json").error().message,
+            "cannot read step profile /nowhere/p.json: No such file or directory");
+  EXPECT_EQ(load_profile("/tmp").error().message, "cannot read step profile /tmp: Is a directory");
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ core::OptimizerStep outer_of(const std::string& toml) {
 
 TEST(LocalSgdOptions, TheOuterOptimizersDefaultsAreThoseOfThePapers) {
   EXPECT_EQ(outer_of(text("")), (core::OptimizerStep{.kind = core::OptimizerKind::sgd, .lr = 1, .momentum = 0.9F}));
+  EXPECT_EQ(made(text("", "diloco"))->needs().periods.front().steps, 32U);  // as configs/mnist-diloco.toml
   EXPECT_EQ(outer_of(text("", "diloco")),
             (core::OptimizerStep{.kind = core::OptimizerKind::nesterov, .lr = 0.7F, .momentum = 0.9F}));
   EXPECT_EQ(outer_of(text("outer = \"nesterov\"")).lr, 0.7F);

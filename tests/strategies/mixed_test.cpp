@@ -193,6 +193,21 @@ TEST(Mixed, AGroupsClockGoesOnUnderAnotherLeader) {
   })) << "both groups have completed two clocks";
 }
 
+/// Who has begun a step knows whom with.
+TEST(Mixed, AStateWithoutMembersIsCorrupt) {
+  const auto strategy = with("", {.workers = 2});
+  const auto half = strategy->worker();
+  WorkerActions then;
+  half->on(Started{0}, WorkerContext{0, {0, {0, 1}}, 1, 0}, then);
+  auto text = half->state();
+  ASSERT_TRUE(strategy->worker()->restore(text));
+  const std::string members = "members=0,1,;";
+  ASSERT_EQ(text.find(members), 0U) << text;
+  const auto restored = strategy->worker()->restore(text.replace(0, members.size(), "members=;"));
+  ASSERT_FALSE(restored);
+  EXPECT_EQ(restored.error().code, core::Errc::corrupt);
+}
+
 TEST(Mixed, InnerOptionsKeepTheirRules) {
   const auto refusal = [](const std::string& options) {
     const auto result = try_make("[strategy]\nname = \"mixed\"\n" + options, {.workers = 4});

@@ -16,16 +16,22 @@ constexpr core::Duration kPatience = std::chrono::seconds{60};  // only a hang t
 std::vector<EndpointKind> endpoint_kinds() {
   std::vector<EndpointKind> kinds = {
       {"inproc", [] { return EndpointOptions{.hub = make_inproc_hub("test")}; }},
+      {"shm", [] { return EndpointOptions{}; }, "Reading"},
+      {"shm", [] { return EndpointOptions{.shm_reads_peers = false}; }, "Window"},
   };
-  if (find_module("ucx"))
-    kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .ucx_transports = "tcp,self"}; }});
+  if (find_module("ucx")) {
+    kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run"}; }});
+    kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .ucx_transports = "tcp,self"}; }, "Tcp"});
+  }
   if (find_module("mpi")) kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run"}; }});
   return kinds;
 }
 
-void PrintTo(const EndpointKind& kind, std::ostream* out) { *out << kind.name; }
+void PrintTo(const EndpointKind& kind, std::ostream* out) { *out << kind.name << kind.variant; }
 
-std::string kind_name(const ::testing::TestParamInfo<EndpointKind>& info) { return info.param.name; }
+std::string kind_name(const ::testing::TestParamInfo<EndpointKind>& info) {
+  return info.param.name + info.param.variant;
+}
 
 Bytes pattern(std::size_t size, unsigned seed) {
   Bytes bytes(size);

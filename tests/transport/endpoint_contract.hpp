@@ -25,6 +25,7 @@ namespace troupe::transport::testing {
 struct EndpointKind {
   std::string name;
   std::function<EndpointOptions()> meeting_place;  // once per test: what its endpoints have in common
+  std::string variant{};                           // tells two kinds of one name apart
 };
 void PrintTo(const EndpointKind& kind, std::ostream* out);  // GoogleTest's name, found by it
 [[nodiscard]] std::vector<EndpointKind> endpoint_kinds();

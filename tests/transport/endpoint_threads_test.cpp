@@ -79,6 +79,34 @@ TEST_P(EndpointThreads, MembersPassAMessageAroundARing) {
   EXPECT_EQ(counter, static_cast<int>(kThreads * kRounds));
 }
 
+// Everyone calls everyone, each on its own thread and in its own order: whoever calls first, every pair meets once.
+TEST_P(EndpointThreads, EveryoneConnectsToEveryoneAtOnce) {
+  constexpr unsigned kMembers = 6;
+  for (unsigned round = 0; round < 10; ++round) {
+    std::vector<Party*> members;
+    for (unsigned i = 0; i < kMembers; ++i) members.push_back(&party("member-" + std::to_string(i)));
+    std::latch together(kMembers);
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < kMembers; ++i) {
+      threads.emplace_back([&, i] {
+        Party& me = *members[i];
+        together.arrive_and_wait();
+        std::vector<OperationId> operations;
+        for (unsigned step = 1; step < kMembers; ++step) {
+          const unsigned other = (i + (i % 2 == 0 ? step : kMembers - step)) % kMembers;
+          const Connection connection = me->connect((*members[other])->address()).value();
+          operations.push_back(connection.established);
+          operations.push_back(me.send(connection.peer, tag(round), ConstMemoryView{}));
+          operations.push_back(me.receive(connection.peer, tag(round), MemoryView{}));
+        }
+        for (const OperationId operation : operations) me.expect_done(operation, 0);
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    for (Party* member : members) member->destroy();
+  }
+}
+
 // Senders and receivers in full swing while one side closes: every operation that started ends exactly once, and
 // nothing touches memory after close() has returned (ThreadSanitizer watches the writes below).
 TEST_P(EndpointThreads, CloseRacesWithTransfers) {

@@ -5,10 +5,10 @@
 namespace troupe::transport {
 namespace {
 
-TEST(ExchangeBench, ItsFiguresAgreeForAnyNumberOfRanks) {
+void expect_figures_that_agree(decltype(run_exchange_bench) run) {
   for (const int ranks : {1, 2, 3, 5}) {
     for (const std::size_t floats : {1U, 100U, 10'000U}) {
-      const auto bench = run_exchange_bench(core::host_kernels(), ranks, floats, 3);
+      const auto bench = run(core::host_kernels(), ranks, floats, 3);
       ASSERT_TRUE(bench) << bench.error().message;
       EXPECT_GT(bench->ms, 0);
       EXPECT_GT(bench->memcpy_ms, 0);
@@ -16,6 +16,10 @@ TEST(ExchangeBench, ItsFiguresAgreeForAnyNumberOfRanks) {
     }
   }
 }
+
+TEST(ExchangeBench, ItsFiguresAgreeForAnyNumberOfThreads) { expect_figures_that_agree(run_exchange_bench); }
+
+TEST(ExchangeBench, ItsFiguresAgreeForAnyNumberOfProcesses) { expect_figures_that_agree(run_process_exchange_bench); }
 
 }  // namespace
 }  // namespace troupe::transport

@@ -1,0 +1,35 @@
+#include "actors/exchanger.hpp"
+
+#include "actors/exchanger_body.hpp"
+#include "actors/supervision.hpp"
+
+namespace troupe::actors {
+
+ExchangerState::ExchangerState() = default;
+ExchangerState::~ExchangerState() = default;
+
+ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<ExchangerState> self, ExchangerSetup setup) {
+  const auto name = "exchanger " + std::to_string(setup.site);
+  self->state.body = std::make_unique<ExchangerBody>(self, std::move(setup));
+  return {
+      [self](const Prepare&) { return self->state.body->open(); },
+      [self](const SiteAddresses& addresses) { self->state.body->meet(addresses); },
+      [self, name](const Company& company) {
+        report_exceptions(self, name, company.coordinator);
+        self->state.body->begin(company);
+      },
+      [self](const Completed&) { self->state.body->poll(); },
+      [self](const ShardMessage& message, const Lent& slice) { self->state.body->request(message, slice); },
+      [self](const ShardAnswer& answer) { self->state.body->answer(answer); },
+      [self](const OutgoingLetter& letter, const Lent& vector) { self->state.body->letter(letter, vector); },
+      [self](const OutgoingCredit& credit) { self->state.body->credit(credit); },
+      [self](const MemberSnapshot& snapshot, const Lent& space) { return self->state.body->snapshot(snapshot, space); },
+      [self](const CollectiveOrder& order, const Lent& slice) { self->state.body->collective(order, slice); },
+      [self](const Halt&) {
+        self->state.body->halt();
+        self->quit();
+      },
+  };
+}
+
+}  // namespace troupe::actors

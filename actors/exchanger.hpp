@@ -1,0 +1,43 @@
+/// The exchanger actor, one per site: spawned detached, it moves bytes between members that do not share memory. A site is whoever
+/// can lend memory to each other; in one process that is one, unless exchange.endpoint asks for an endpoint.
+///
+/// Members elsewhere are stand-ins (stand_in.hpp): what is lent to them comes here, travels as a call (exchange/calls.hpp) to the
+/// exchanger of their site, and is lent there. Reductions over several sites are ordered here and run over the endpoint.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "actors/handles.hpp"
+#include "core/clock.hpp"
+#include "core/half.hpp"
+#include "exchange/algorithm.hpp"
+#include "transport/endpoint_registry.hpp"
+
+namespace troupe::actors {
+
+struct ExchangerSetup {
+  std::uint32_t site = 0;
+  std::string endpoint = "inproc";
+  transport::EndpointOptions options{};  // completions: the actor's
+  exchange::Algorithm algorithm = exchange::Algorithm::asa;
+  std::optional<core::HalfKind> wire{};  // of calls; of reductions algorithm says so
+  std::size_t most_floats = 0;           // of any vector that is lent
+  const core::Kernels* kernels = nullptr;
+  core::Allocator* memory = nullptr;   // outlives the actor
+  const core::Clock* clock = nullptr;  // outlives the actor
+};
+
+class ExchangerBody;
+struct ExchangerState {
+  std::unique_ptr<ExchangerBody> body;
+  static inline const char* name = "exchanger";
+  ExchangerState();
+  ~ExchangerState();
+};
+
+[[nodiscard]] ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<ExchangerState> self,
+                                                      ExchangerSetup setup);
+
+}  // namespace troupe::actors

@@ -1,0 +1,279 @@
+#include "actors/exchanger_body.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace troupe::actors {
+
+using exchange::Lend;
+using strategies::Transfer;
+
+namespace {
+
+/// What a call's header begins with.
+enum class What : std::uint8_t { shard, letter, snapshot };
+
+/// A member answers when nothing else runs; see the coordinator's own deadline.
+constexpr auto kSnapshotDeadline = std::chrono::seconds(60);
+
+constexpr std::uint8_t kRun = 1;  // an endpoint lives for one run
+
+Lend lend_of(Transfer kind) {
+  switch (kind) {
+    case Transfer::push: return Lend::read;
+    case Transfer::pull: return Lend::write;
+    case Transfer::push_pull: break;
+  }
+  return Lend::both;
+}
+
+}  // namespace
+
+template <class... Ts>
+std::string ExchangerBody::pack(const Ts&... parts) {
+  std::vector<char> bytes;
+  caf::binary_serializer sink(self_->system(), bytes);
+  if (auto error = sink(parts...)) throw std::logic_error("exchanger: a message cannot be serialised");
+  return {bytes.begin(), bytes.end()};
+}
+
+template <class... Ts>
+bool ExchangerBody::unpack(const std::string& header, Ts&... parts) {
+  const std::vector<char> bytes(header.begin(), header.end());
+  caf::binary_deserializer source(self_->system(), bytes);
+  return !source(parts...);
+}
+
+ExchangerBody::~ExchangerBody() { halt(); }
+
+SiteAddress ExchangerBody::open() {
+  const auto refuse = [](const core::Error& error) {
+    return SiteAddress{.text = {}, .error = error.message, .code = error.code};
+  };
+  const caf::weak_actor_ptr self(self_->ctrl());
+  auto queue = transport::CompletionQueue::create(*setup_.clock, [self] {
+    if (auto actor = self.lock()) caf::anon_send(caf::actor_cast<ExchangerActor>(actor), Completed{});
+  });
+  if (!queue) return refuse(queue.error());
+  completions_ = std::move(*queue);
+  setup_.options.completions = completions_;
+  setup_.options.name = fmt::format("site {}", setup_.site);
+  auto endpoint = transport::make_endpoint(setup_.endpoint, setup_.options);
+  if (!endpoint) return refuse(endpoint.error());
+  endpoint_ = std::move(*endpoint);
+  courier_.emplace(*endpoint_);
+  calls_.emplace(
+      *endpoint_, *courier_, *setup_.kernels, *setup_.memory, setup_.most_floats, kRun,
+      [this](exchange::Calls::Incoming incoming) { serve(std::move(incoming)); },
+      [this](transport::Peer peer, const core::Error& error) { lost(peer, error); });
+  return {.text = endpoint_->address().text, .error = {}};
+}
+
+void ExchangerBody::meet(const SiteAddresses& addresses) {
+  peers_.resize(addresses.texts.size());
+  for (std::uint32_t site = 0; site < peers_.size(); ++site) {
+    if (site == setup_.site) continue;
+    const auto connection = endpoint_->connect({addresses.texts[site]});
+    if (!connection) return trouble(connection.error());
+    peers_[site] = connection->peer;
+    establishing_.push_back(connection->established);
+    calls_->listen(connection->peer);
+  }
+  settle();
+}
+
+void ExchangerBody::poll() {
+  std::vector<transport::Completion> completions;
+  while (!halted_ && completions_->poll(completions) > 0) {
+    for (const auto& completion : completions) {
+      if (std::erase(establishing_, completion.operation) > 0) {
+        if (completion.outcome == transport::Outcome::failed) trouble(completion.error);
+        continue;
+      }
+      courier_->deliver(completion);
+    }
+    completions.clear();
+    settle();
+  }
+}
+
+/// What ended without having been posted, and what may be forgotten now that nobody is in a call.
+void ExchangerBody::settle() {
+  courier_->flush();
+  for (auto& [which, running] : running_) note_wait(running);
+  for (const auto which : std::exchange(over_, {})) running_.erase(which);
+}
+
+void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
+  if (halted_) return;
+  const auto site = std::find(peers_.begin(), peers_.end(), peer) - peers_.begin();
+  trouble({error.code, fmt::format("site {} lost site {}: {}", setup_.site, site, error.message)});
+}
+
+void ExchangerBody::trouble(const core::Error& error) {
+  if (!halted_ && company_.coordinator) self_->send(company_.coordinator, Trouble{error.code, error.message});
+}
+
+// ---- to members elsewhere
+
+void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vector, Lend lend,
+                         std::function<void(core::Result<std::string>)> answered) {
+  // The loan is kept until the answer.
+  calls_->call(
+      peers_.at(site), {.header = std::move(header), .vector = vector.data, .lend = lend, .half = setup_.wire},
+      [vector, answered = std::move(answered)](core::Result<std::string> result) { answered(std::move(result)); });
+  settle();
+}
+
+void ExchangerBody::request(const ShardMessage& message, const Lent& slice) {
+  auto there = message;
+  there.sent_ns = 0;  // clocks of other hosts are other clocks
+  call(company_.server_sites.at(message.shard), pack(What::shard, there), slice, lend_of(message.request.kind),
+       [this, worker = message.request.worker](core::Result<std::string> result) {
+         if (!result) return;  // the line was lost, or what went wrong there was told there
+         ShardAnswer answer;
+         if (!unpack(*result, answer)) return trouble({core::Errc::corrupt, "a server's answer makes no sense"});
+         self_->send(company_.workers.at(worker), answer);
+       });
+}
+
+void ExchangerBody::letter(const OutgoingLetter& letter, const Lent& vector) {
+  call(company_.worker_sites.at(letter.to), pack(What::letter, letter), vector, Lend::read,
+       [this, letter](const core::Result<std::string>& result) {
+         if (result) self_->send(company_.workers.at(letter.letter.from), PeerCredit{letter.to});
+       });
+}
+
+caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapshot, const Lent& space) {
+  auto promise = self_->make_response_promise<SnapshotTaken>();
+  const auto& sites = snapshot.server ? company_.server_sites : company_.worker_sites;
+  // Whole numbers for hashes: a snapshot is never rounded.
+  const auto wire = std::exchange(setup_.wire, std::nullopt);
+  call(sites.at(snapshot.member), pack(What::snapshot, snapshot), space, Lend::write,
+       [this, promise](const core::Result<std::string>& result) mutable {
+         SnapshotTaken taken;
+         if (result && unpack(*result, taken))
+           promise.deliver(taken);
+         else
+           promise.deliver(caf::make_error(caf::sec::runtime_error));
+       });
+  setup_.wire = wire;
+  return promise;
+}
+
+// ---- from members elsewhere
+
+void ExchangerBody::serve(exchange::Calls::Incoming incoming) {
+  // Who works on the vector keeps it: a call that is not answered yet owns it.
+  const Lent vector{incoming.vector, std::make_shared<const Reply>(incoming.reply)};
+  What what{};
+  ShardMessage message;
+  OutgoingLetter letter;
+  MemberSnapshot snapshot;
+  if (unpack(incoming.header, what, message) && what == What::shard && message.shard < company_.servers.size()) {
+    asked_[{message.request.worker, message.shard, message.request.exchange}] = std::move(incoming.reply);
+    return self_->send(company_.servers[message.shard], message, vector);
+  }
+  if (unpack(incoming.header, what, letter) && what == What::letter && letter.to < company_.workers.size()) {
+    unread_[{letter.letter.from, letter.to}] = std::move(incoming.reply);
+    return self_->send(company_.workers[letter.to], letter.letter, vector);
+  }
+  if (!unpack(incoming.header, what, snapshot) || what != What::snapshot)
+    return incoming.reply(core::fail(core::Errc::corrupt, "a call that makes no sense"));
+  const auto answered = [this, reply = incoming.reply](const SnapshotTaken& taken) {
+    reply(pack(taken));
+    settle();
+  };
+  const auto failed = [this, reply = incoming.reply](const caf::error& error) {
+    reply(core::fail(core::Errc::timeout, "snapshot: " + self_->system().render(error)));
+    settle();
+  };
+  if (snapshot.server)
+    self_->request(company_.servers.at(snapshot.member), kSnapshotDeadline, snapshot.order, vector)
+        .then(answered, failed);
+  else
+    self_->request(company_.workers.at(snapshot.member), kSnapshotDeadline, snapshot.order, vector)
+        .then(answered, failed);
+}
+
+void ExchangerBody::answer(const ShardAnswer& answer) {
+  const auto& reply = answer.reply;
+  auto node = asked_.extract({reply.worker, reply.shard, reply.exchange});
+  if (node.empty()) return;
+  node.mapped()(pack(answer));
+  settle();
+}
+
+void ExchangerBody::credit(const OutgoingCredit& credit) {
+  auto node = unread_.extract({credit.to, credit.credit.from});
+  if (node.empty()) return;
+  node.mapped()(std::string());
+  settle();
+}
+
+// ---- reductions
+
+exchange::Group ExchangerBody::group_of(const CollectiveOrder& order) const {
+  exchange::Group group;
+  for (std::size_t i = 0; i < order.group.size(); ++i) {
+    const auto site = company_.worker_sites.at(order.group[i]);
+    if (order.group[i] == order.worker) group.rank = i;
+    group.peers.push_back(peers_.at(site));
+  }
+  return group;
+}
+
+void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) {
+  auto group = group_of(order);
+  exchange::CollectiveTask task{.algorithm = setup_.algorithm,
+                                .half = setup_.wire.value_or(core::HalfKind::fp16),
+                                .scale = order.mean ? 1 / static_cast<float>(group.size()) : 1,
+                                .vector = slice.data,
+                                .tag = {.run = kRun,
+                                        .exchange = static_cast<std::uint32_t>(order.exchange),
+                                        .shard = static_cast<std::uint16_t>(order.step % transport::kMaxShard)}};
+  if (order.root >= 0)
+    task.root = static_cast<std::size_t>(std::ranges::find(order.group, static_cast<strategies::WorkerId>(order.root)) -
+                                         order.group.begin());
+  const auto which = next_running_++;
+  auto& running = running_[which];
+  running.order = order;
+  running.slice = slice;
+  running.began = setup_.clock->now();
+  running.collective =
+      exchange::make_collective(*courier_, *setup_.kernels, std::move(group), std::move(task),
+                                [this, which](const core::Result<void>& result) { ended(which, result); });
+  running.collective->start();
+  settle();
+}
+
+void ExchangerBody::note_wait(Running& running) {
+  const auto last = running.collective->last_heard();
+  if (last && !running.waited) running.waited = {running.order.group[*last], setup_.clock->now() - running.began};
+}
+
+void ExchangerBody::ended(std::uint64_t which, const core::Result<void>& result) {
+  over_.push_back(which);
+  auto& running = running_.at(which);
+  if (!result) return trouble(result.error());
+  const auto& order = running.order;
+  CollectiveEnded end{.step = order.step, .exchange = order.exchange, .last = order.worker};
+  if (running.collective) note_wait(running);  // else it had nobody to wait for
+  if (running.waited)
+    std::tie(end.last, end.waited_ns) = std::pair(running.waited->first, running.waited->second.count());
+  self_->send(company_.workers.at(order.worker), end);
+}
+
+void ExchangerBody::halt() {
+  if (std::exchange(halted_, true) || !endpoint_) return;
+  endpoint_->close();
+  std::vector<transport::Completion> completions;
+  completions_->poll(completions);
+  for (const auto& completion : completions) courier_->deliver(completion);
+  settle();
+  asked_.clear();
+  unread_.clear();
+}
+
+}  // namespace troupe::actors

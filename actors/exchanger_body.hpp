@@ -1,0 +1,84 @@
+/// What an exchanger does, on its actor's thread: endpoint, courier and calls of one site, and who waits for what.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "actors/exchanger.hpp"
+#include "exchange/calls.hpp"
+#include "exchange/collective.hpp"
+
+namespace troupe::actors {
+
+class ExchangerBody {
+ public:
+  using Self = ExchangerActor::stateful_pointer<ExchangerState>;
+  ExchangerBody(Self self, ExchangerSetup setup) : self_(self), setup_(std::move(setup)) {}
+  ~ExchangerBody();
+
+  /// Makes the endpoint.
+  [[nodiscard]] SiteAddress open();
+  void meet(const SiteAddresses& addresses);
+  void begin(const Company& company) { company_ = company; }
+  /// Completions wait.
+  void poll();
+
+  // from members of this site to members elsewhere
+  void request(const ShardMessage& message, const Lent& slice);
+  void answer(const ShardAnswer& answer);
+  void letter(const OutgoingLetter& letter, const Lent& vector);
+  void credit(const OutgoingCredit& credit);
+  [[nodiscard]] caf::result<SnapshotTaken> snapshot(const MemberSnapshot& snapshot, const Lent& space);
+  void collective(const CollectiveOrder& order, const Lent& slice);
+
+  void halt();
+
+ private:
+  using Reply = exchange::Calls::Reply;
+  /// A reduction under way.
+  struct Running {
+    std::unique_ptr<exchange::Collective> collective;
+    CollectiveOrder order;
+    Lent slice;
+    core::Duration began{0};
+    std::optional<std::pair<strategies::WorkerId, core::Duration>> waited{};  // for whom, how long
+  };
+
+  void call(std::uint32_t site, std::string header, const Lent& vector, exchange::Lend lend,
+            std::function<void(core::Result<std::string>)> answered);
+  void serve(exchange::Calls::Incoming incoming);
+  void lost(transport::Peer peer, const core::Error& error);
+  void trouble(const core::Error& error);
+  void note_wait(Running& running);
+  void ended(std::uint64_t which, const core::Result<void>& result);
+  void settle();
+  [[nodiscard]] exchange::Group group_of(const CollectiveOrder& order) const;
+
+  /// Messages as the headers of calls.
+  template <class... Ts>
+  [[nodiscard]] std::string pack(const Ts&... parts);
+  template <class... Ts>
+  [[nodiscard]] bool unpack(const std::string& header, Ts&... parts);
+
+  Self self_;
+  ExchangerSetup setup_;
+  Company company_;
+  std::shared_ptr<transport::CompletionQueue> completions_;
+  std::unique_ptr<transport::Endpoint> endpoint_;
+  std::optional<exchange::Courier> courier_;
+  std::optional<exchange::Calls> calls_;
+  std::vector<transport::Peer> peers_;  // by site
+  std::vector<transport::OperationId> establishing_;
+  std::map<std::tuple<strategies::WorkerId, strategies::ShardId, strategies::ExchangeId>, Reply> asked_;
+  std::map<std::pair<strategies::WorkerId, strategies::WorkerId>, Reply> unread_;  // letters, by sender and reader
+  std::map<std::uint64_t, Running> running_;
+  std::vector<std::uint64_t> over_;  // of running_
+  std::uint64_t next_running_ = 0;
+  bool halted_ = false;
+};
+
+}  // namespace troupe::actors

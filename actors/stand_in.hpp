@@ -1,0 +1,14 @@
+/// Members of other sites, as a site sees them: actors that pass what they are told on, vectors by way of the site's exchanger.
+/// They quit when the member does, for the same reason: who watches a stand-in watches the member.
+#pragma once
+
+#include "actors/handles.hpp"
+
+namespace troupe::actors {
+
+[[nodiscard]] WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies::WorkerId worker,
+                                                         WorkerActor member, ExchangerActor exchanger);
+[[nodiscard]] ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies::ShardId shard,
+                                                         ServerActor member, ExchangerActor exchanger);
+
+}  // namespace troupe::actors

@@ -1,0 +1,281 @@
+#include "exchange/calls.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe::exchange {
+
+using core::Errc;
+using transport::Peer;
+using transport::TagKind;
+
+namespace {
+
+constexpr std::uint32_t kMagic = 0x31435254;  // "TRC1"
+constexpr std::uint8_t kNoHalf = 0xff;
+constexpr std::uint16_t kEnvelopeShard = transport::kMaxShard;  // no collective's
+constexpr std::uint32_t kIds = 1U << 24;                        // as many as a tag tells apart
+
+enum class Type : std::uint8_t { call, answer, trouble };
+
+}  // namespace
+
+/// On the wire as it is in memory; both ends are little-endian (the program runs on nothing else).
+struct Calls::Envelope {
+  std::uint32_t magic = kMagic;
+  Type type = Type::call;
+  Lend lend = Lend::nothing;
+  std::uint8_t half = kNoHalf;
+  std::uint8_t code = 0;  // trouble: core::Errc
+  std::uint32_t id = 0;
+  std::uint32_t header_size = 0;
+  std::uint64_t floats = 0;
+  std::uint64_t reserved[2] = {};
+  char header[kMostHeader] = {};
+
+  [[nodiscard]] std::string text() const { return {header, header_size}; }
+  void set(std::string_view text) {
+    header_size = static_cast<std::uint32_t>(std::min(text.size(), kMostHeader));
+    std::memcpy(header, text.data(), header_size);
+  }
+  [[nodiscard]] std::optional<core::HalfKind> wire() const {
+    return half == kNoHalf ? std::nullopt : std::optional(static_cast<core::HalfKind>(half));
+  }
+  [[nodiscard]] bool reads() const { return lend == Lend::read || lend == Lend::both; }
+  [[nodiscard]] bool writes() const { return lend == Lend::write || lend == Lend::both; }
+  [[nodiscard]] bool plausible(std::size_t most_floats) const {
+    return magic == kMagic && type <= Type::trouble && lend <= Lend::both && header_size <= kMostHeader &&
+           (half == kNoHalf || half <= static_cast<std::uint8_t>(core::HalfKind::bf16)) && floats <= most_floats &&
+           code <= static_cast<std::uint8_t>(Errc::internal);
+  }
+};
+
+/// A vector on its way: floats as they are, or rounded in a buffer of its own.
+struct OnWire {
+  core::Span vector;
+  std::optional<core::HalfKind> half;
+  std::vector<std::uint16_t> rounded{};
+
+  [[nodiscard]] transport::MemoryView memory() {
+    if (!half) return transport::view_of(vector);
+    rounded.resize(vector.size());
+    return {reinterpret_cast<std::byte*>(rounded.data()), rounded.size() * sizeof(std::uint16_t),
+            core::MemorySpace::host};
+  }
+  [[nodiscard]] transport::ConstMemoryView outgoing(const core::Kernels& kernels) {
+    const auto view = memory();
+    if (half) kernels.narrow(rounded, vector, *half);
+    return view;
+  }
+  void arrived(const core::Kernels& kernels) {
+    if (half) kernels.widen(vector, rounded, *half);
+  }
+};
+
+struct Calls::Outgoing {
+  Envelope envelope;
+  OnWire wire;
+  Answered answered;
+  std::size_t moves_left = 0;                         // of the vector, to the callee and back
+  std::size_t posted = 0;                             // operations that have not ended: they have the caller's memory
+  std::optional<core::Result<std::string>> answer{};  // or what the line was lost by
+};
+
+struct Calls::Serving {
+  Envelope envelope;
+  core::Buffer buffer;
+  OnWire wire;
+  bool replied = false;
+};
+
+/// One peer.
+struct Calls::Line {
+  Peer peer{};
+  std::optional<core::Error> lost{};
+  std::uint32_t next_id = 0;
+  Envelope heard{};
+  std::map<std::uint32_t, std::shared_ptr<Outgoing>> calls{};
+};
+
+Calls::Calls(transport::Endpoint& endpoint, Courier& courier, const core::Kernels& kernels, core::Allocator& memory,
+             std::size_t most_floats, std::uint8_t run, Handler handler, Lost lost)
+    : endpoint_(endpoint),
+      courier_(courier),
+      kernels_(kernels),
+      memory_(memory),
+      most_floats_(most_floats),
+      run_(run),
+      handler_(std::move(handler)),
+      lost_(std::move(lost)) {
+  static_assert(sizeof(Envelope) == 256);
+}
+Calls::~Calls() = default;
+
+transport::Tag Calls::tag(TagKind kind, std::uint32_t id) const {
+  return transport::make_tag({.run = run_, .exchange = id, .kind = kind, .shard = kEnvelopeShard, .chunk = 0});
+}
+
+Courier::Done Calls::then(Line& line, std::function<void()> next) {
+  return [this, &line, next = std::move(next)](Courier::Ticket, const transport::Completion& completion) {
+    if (completion.outcome == transport::Outcome::failed) drop(line, completion.error);
+    if (completion.outcome == transport::Outcome::cancelled) drop(line, {Errc::peer_lost, "the connection was closed"});
+    next();  // looks whether the line is lost: what it has in hand has ended in any case
+  };
+}
+
+void Calls::listen(Peer peer) {
+  auto& line = lines_[peer];
+  if (line) throw std::invalid_argument("calls: this peer is listened to already");
+  line = std::make_unique<Line>(Line{.peer = peer});
+  hear(*line);
+}
+
+void Calls::hear(Line& line) {
+  const transport::MemoryView view{reinterpret_cast<std::byte*>(&line.heard), sizeof(Envelope),
+                                   core::MemorySpace::host};
+  courier_.receive(line.peer, tag(TagKind::signal, 0), view, then(line, [this, &line] {
+                     if (line.lost) return;
+                     const Envelope envelope = line.heard;
+                     hear(line);
+                     handle(line, envelope);
+                   }));
+}
+
+void Calls::send_envelope(Line& line, const Envelope& envelope, std::function<void()> next) {
+  const auto copy = std::make_shared<const Envelope>(envelope);
+  courier_.send(line.peer, tag(TagKind::signal, 0), {reinterpret_cast<const std::byte*>(copy.get()), sizeof(Envelope)},
+                then(line, [copy, next = std::move(next)] { next(); }));
+}
+
+void Calls::handle(Line& line, const Envelope& envelope) {
+  if (!envelope.plausible(most_floats_)) return drop(line, {Errc::corrupt, "it sent an envelope that makes no sense"});
+  envelope.type == Type::call ? serve(line, envelope) : answered(line, envelope);
+}
+
+// ---- the caller's side
+
+void Calls::call(Peer peer, Call call, Answered answered) {
+  const auto found = lines_.find(peer);
+  if (found == lines_.end() || call.header.size() > kMostHeader)
+    throw std::invalid_argument("calls: nobody listens to this peer, or the header is too long");
+  Line& line = *found->second;
+  auto outgoing = std::make_shared<Outgoing>();
+  outgoing->envelope.lend = call.lend;
+  outgoing->envelope.half = call.half ? static_cast<std::uint8_t>(*call.half) : kNoHalf;
+  outgoing->envelope.floats = call.lend == Lend::nothing ? 0 : call.vector.size();
+  outgoing->envelope.set(call.header);
+  outgoing->wire = {.vector = call.vector, .half = call.half};
+  outgoing->answered = std::move(answered);
+  outgoing->envelope.id = line.next_id++ % kIds;
+  outgoing->moves_left = (outgoing->envelope.reads() ? 1U : 0U) + (outgoing->envelope.writes() ? 1U : 0U);
+  if (line.lost) outgoing->answer = tl::unexpected(*line.lost);
+  line.calls[outgoing->envelope.id] = outgoing;
+  ++outgoing->posted;
+  send_envelope(line, outgoing->envelope, [this, &line, outgoing] { moved(line, *outgoing, 0); });
+  if (outgoing->envelope.reads())
+    give(line, outgoing);
+  else if (outgoing->envelope.writes())
+    take(line, outgoing);
+}
+
+void Calls::give(Line& line, const std::shared_ptr<Outgoing>& outgoing) {
+  ++outgoing->posted;
+  courier_.send(line.peer, tag(TagKind::push, outgoing->envelope.id), outgoing->wire.outgoing(kernels_),
+                then(line, [this, &line, outgoing] {
+                  // The same memory goes and comes: what comes is asked for when what goes has gone.
+                  if (!line.lost && outgoing->envelope.writes()) take(line, outgoing);
+                  moved(line, *outgoing, 1);
+                }));
+}
+
+void Calls::take(Line& line, const std::shared_ptr<Outgoing>& outgoing) {
+  ++outgoing->posted;
+  courier_.receive(line.peer, tag(TagKind::pull, outgoing->envelope.id), outgoing->wire.memory(),
+                   then(line, [this, &line, outgoing] {
+                     if (!line.lost) outgoing->wire.arrived(kernels_);
+                     moved(line, *outgoing, 1);
+                   }));
+}
+
+/// An operation of the call has ended.
+void Calls::moved(Line& line, Outgoing& outgoing, std::size_t moves) {
+  --outgoing.posted;
+  outgoing.moves_left -= moves;
+  settle(line, outgoing.envelope.id);
+}
+void Calls::answered(Line& line, const Envelope& envelope) {
+  const auto found = line.calls.find(envelope.id);
+  if (found == line.calls.end() || found->second->answer) return;
+  auto& outgoing = *found->second;
+  if (envelope.type == Type::trouble) {
+    outgoing.answer = core::fail(static_cast<Errc>(envelope.code), envelope.text());
+  } else {
+    outgoing.answer = envelope.text();
+  }
+  settle(line, envelope.id);
+}
+
+/// Ends the call when all has come, or the line was lost; not while an operation has the caller's memory.
+void Calls::settle(Line& line, std::uint32_t id) {
+  const auto found = line.calls.find(id);
+  if (found == line.calls.end() || !found->second->answer || found->second->posted > 0) return;
+  if (!line.lost && found->second->moves_left > 0) return;
+  const auto outgoing = std::move(line.calls.extract(found).mapped());
+  outgoing->answered(*std::move(outgoing->answer));
+}
+
+// ---- the callee's side
+
+void Calls::serve(Line& line, const Envelope& envelope) {
+  const auto serving = std::make_shared<Serving>();
+  serving->envelope = envelope;
+  if (envelope.floats > 0) {
+    auto buffer = core::Buffer::allocate(memory_, envelope.floats);
+    if (!buffer) return drop(line, buffer.error());
+    serving->buffer = std::move(*buffer);
+  }
+  serving->wire = {.vector = serving->buffer.view(), .half = envelope.wire()};
+  const auto begin = [this, &line, serving] {
+    if (line.lost) return;
+    serving->wire.arrived(kernels_);
+    handler_({line.peer, serving->envelope.text(), serving->buffer.view(),
+              [this, &line, serving](core::Result<std::string> result) { answer(line, serving, std::move(result)); }});
+  };
+  if (!envelope.reads()) {
+    serving->wire.rounded.assign(serving->wire.half ? envelope.floats : 0, 0);
+    return begin();
+  }
+  courier_.receive(line.peer, tag(TagKind::push, envelope.id), serving->wire.memory(), then(line, begin));
+}
+
+void Calls::answer(Line& line, const std::shared_ptr<Serving>& serving, core::Result<std::string> result) {
+  if (std::exchange(serving->replied, true)) throw std::invalid_argument("calls: answered twice");
+  if (line.lost) return;
+  // The caller waits for its vector also where something went wrong.
+  if (serving->envelope.writes())
+    courier_.send(line.peer, tag(TagKind::pull, serving->envelope.id), serving->wire.outgoing(kernels_),
+                  then(line, [serving] {}));
+  Envelope envelope{.type = result ? Type::answer : Type::trouble, .id = serving->envelope.id};
+  if (!result) envelope.code = static_cast<std::uint8_t>(result.error().code);
+  envelope.set(result ? *result : result.error().message);
+  send_envelope(line, envelope, [] {});
+}
+
+void Calls::drop(Line& line, const core::Error& error) {
+  if (line.lost) return;
+  line.lost = error;
+  endpoint_.disconnect(line.peer, error.message);  // the rest of its operations ends too
+  std::vector<std::uint32_t> open;
+  for (auto& [id, outgoing] : line.calls) {
+    outgoing->answer = tl::unexpected(error);
+    open.push_back(id);
+  }
+  for (const auto id : open) settle(line, id);
+  lost_(line.peer, error);
+}
+
+}  // namespace troupe::exchange

@@ -1,0 +1,77 @@
+// Companies whose members do not share memory: every vector goes through an endpoint. What does not depend on the order of things
+// comes to the same bits as in one site.
+#include <gtest/gtest.h>
+
+#include "strategies/registry.hpp"
+#include "tests/actors/small_run.hpp"
+
+namespace troupe::tests {
+namespace {
+
+using Options = std::vector<std::string>;
+
+Options options_of(const std::string& strategy, const Options& more = {}) {
+  Options options{"strategy.name=" + strategy, "cluster.workers=3", "cluster.servers=2", "train.lr=0.03"};
+  if (strategy == "eamsgd") options.emplace_back("train.optimizer=nesterov");
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+experiment::RunEnd trained(const Options& options) {
+  SmallRun run(options);
+  return run.train();
+}
+
+TEST(Sites, SumsAreTheSameBitsAsInPlace) {
+  for (const std::string strategy : {"bsp", "local_sgd", "sync_easgd", "pairs"}) {
+    SCOPED_TRACE(strategy);
+    const auto in_place = trained(options_of(strategy));
+    ASSERT_FALSE(in_place.failed) << in_place.error.message;
+    const auto apart = trained(options_of(strategy, {"exchange.endpoint=inproc"}));
+    ASSERT_FALSE(apart.failed) << apart.error.message;
+    EXPECT_EQ(apart.summary.center_hash, in_place.summary.center_hash);
+    EXPECT_EQ(apart.summary.test_accuracy, in_place.summary.test_accuracy);
+    EXPECT_EQ(apart.summary.exchange_count, in_place.summary.exchange_count);
+    EXPECT_EQ(apart.summary.exchange_bytes, in_place.summary.exchange_bytes);
+  }
+}
+
+TEST(Sites, EveryStrategyLearns) {
+  for (const auto& row : strategies::registry()) {
+    SCOPED_TRACE(row.name);
+    SmallRun run(options_of(row.name, {"exchange.endpoint=inproc", "run.epochs=3", "run.checkpoint_every=1 epoch"}));
+    const auto end = run.train();
+    ASSERT_FALSE(end.failed) << end.error.message;
+    EXPECT_GT(end.summary.test_accuracy, 0.3);  // chance is 0.1
+    EXPECT_GT(end.summary.exchange_count, 0U);
+    const auto longer = run.resume({"run.epochs=4"});
+    EXPECT_FALSE(longer.failed) << longer.error.message;
+  }
+}
+
+TEST(Sites, WhoWaitsForWhomIsKnown) {
+  const auto end = trained(options_of("bsp", {"exchange.endpoint=inproc", "data.batch=10",
+                                              "cluster.synthetic_step_ms=1", "cluster.slowdown=[1, 1, 4]"}));
+  ASSERT_FALSE(end.failed) << end.error.message;
+  const auto& workers = end.summary.per_worker;
+  for (const int w : {0, 1}) EXPECT_GT(workers[w].waits[2], 0) << w;
+}
+
+TEST(Sites, RingsAndHalvesLearnToo) {
+  for (const Options& more : std::vector<Options>{{"exchange.algorithm=ring"},
+                                                  {"exchange.algorithm=asa16"},
+                                                  {"exchange.wire=bf16"},
+                                                  {"strategy.name=easgd", "exchange.wire=bf16"},
+                                                  {"strategy.name=downpour", "exchange.wire=fp16"},
+                                                  {"strategy.name=gossip", "exchange.wire=bf16"}}) {
+    SCOPED_TRACE(testing::PrintToString(more));
+    Options options = options_of("bsp", {"exchange.endpoint=inproc", "run.epochs=3"});
+    options.insert(options.end(), more.begin(), more.end());
+    const auto end = trained(options);
+    ASSERT_FALSE(end.failed) << end.error.message;
+    EXPECT_GT(end.summary.test_accuracy, 0.3);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::tests

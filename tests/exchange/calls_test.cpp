@@ -1,0 +1,191 @@
+#include "exchange/calls.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/exchange/company.hpp"
+
+namespace troupe::exchange::testing {
+namespace {
+
+using transport::Peer;
+using transport::testing::Bytes;
+
+constexpr std::size_t kMost = 10'000;
+
+/// Two members with calls; what comes in to the second is answered by `serve`.
+class CallsOf : public ::testing::TestWithParam<transport::testing::EndpointKind> {
+ protected:
+  void SetUp() override {
+    company_.emplace(GetParam(), 2);
+    for (std::size_t r = 0; r < 2; ++r) {
+      calls_[r] = std::make_unique<Calls>(
+          company_->endpoint(r), company_->courier(r), core::host_kernels(), allocator_, kMost, 1,
+          [this](Calls::Incoming incoming) { serve(std::move(incoming)); },
+          [this, r](Peer, const core::Error& error) { lost_[r].push_back(error); });
+      calls_[r]->listen(company_->group(r).peers[1 - r]);
+    }
+  }
+  void TearDown() override { company_.reset(); }
+
+  void call(std::size_t from, Call call, std::function<void(core::Result<std::string>)> answered) {
+    ++open_;
+    calls_[from]->call(company_->group(from).peers[1 - from], std::move(call), [this, answered](auto result) {
+      --open_;
+      answered(std::move(result));
+    });
+  }
+  void finish() {
+    company_->drive([this] { return open_ == 0; });
+  }
+
+  core::HostAllocator allocator_;
+  std::optional<Company> company_;
+  std::unique_ptr<Calls> calls_[2];
+  std::vector<core::Error> lost_[2];
+  std::size_t open_ = 0;
+  std::function<void(Calls::Incoming)> serve = [](auto) { ADD_FAILURE() << "nobody called"; };
+};
+
+INSTANTIATE_TEST_SUITE_P(Endpoints, CallsOf, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
+                         transport::testing::kind_name);
+
+core::Buffer vector(std::size_t floats, float first) {
+  static core::HostAllocator allocator;
+  auto buffer = core::Buffer::allocate(allocator, floats).value();
+  for (std::size_t i = 0; i < floats; ++i) buffer.data()[i] = first + static_cast<float>(i) / 1000;
+  return buffer;
+}
+
+TEST_P(CallsOf, TheCalleeWorksOnTheVectorAndItComesBack) {
+  serve = [](Calls::Incoming incoming) {
+    EXPECT_EQ(incoming.header, "add one");
+    for (float& x : incoming.vector) x += 1;
+    incoming.reply("done");
+  };
+  auto mine = vector(4099, 2);
+  call(0, {.header = "add one", .vector = mine.view(), .lend = Lend::both},
+       [](core::Result<std::string> answer) { EXPECT_EQ(answer, "done"); });
+  finish();
+  const auto wanted = vector(4099, 2);
+  for (std::size_t i = 0; i < mine.size(); ++i) ASSERT_EQ(mine.data()[i], wanted.data()[i] + 1);
+}
+
+TEST_P(CallsOf, LendsInOneDirectionOnly) {
+  auto mine = vector(100, 5);
+  serve = [](Calls::Incoming incoming) {
+    EXPECT_EQ(incoming.vector.size(), 100U);
+    EXPECT_EQ(incoming.vector[0], incoming.header == "read" ? 5 : 0);
+    for (float& x : incoming.vector) x = 7;
+    incoming.reply("");
+  };
+  call(0, {.header = "read", .vector = mine.view(), .lend = Lend::read}, [&](auto answer) {
+    EXPECT_TRUE(answer);
+    EXPECT_EQ(mine.data()[0], 5);
+  });
+  finish();
+  call(0, {.header = "write", .vector = mine.view(), .lend = Lend::write}, [&](auto answer) {
+    EXPECT_TRUE(answer);
+    EXPECT_EQ(mine.data()[99], 7);
+  });
+  finish();
+}
+
+TEST_P(CallsOf, AHeaderAloneIsACallToo) {
+  serve = [](Calls::Incoming incoming) {
+    EXPECT_TRUE(incoming.vector.empty());
+    incoming.reply(incoming.header + "!");
+  };
+  call(1, {.header = std::string(kMostHeader - 1, 'x')},
+       [](auto answer) { EXPECT_EQ(answer, std::string(kMostHeader - 1, 'x') + "!"); });
+  finish();
+}
+
+TEST_P(CallsOf, RoundsOncePerDirection) {
+  serve = [](Calls::Incoming incoming) { incoming.reply(""); };
+  for (const auto half : {core::HalfKind::fp16, core::HalfKind::bf16}) {
+    auto mine = vector(777, 1.2345f);
+    const auto before = vector(777, 1.2345f);
+    const auto sent = company_->bytes_sent(0);
+    call(0, {.header = "", .vector = mine.view(), .lend = Lend::both, .half = half},
+         [&](auto answer) { EXPECT_TRUE(answer); });
+    finish();
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      ASSERT_EQ(mine.data()[i], core::from_half(core::to_half(before.data()[i], half), half));
+    EXPECT_EQ(company_->bytes_sent(0) - sent, 777 * 2 + 256U);
+  }
+}
+
+/// Many at once, both ways, answered in another order, some later.
+TEST_P(CallsOf, ManyAtOnceFindTheirAnswers) {
+  constexpr std::size_t kCalls = 60;
+  std::vector<std::pair<std::string, Calls::Reply>> held;
+  serve = [&](Calls::Incoming incoming) {
+    for (float& x : incoming.vector) x *= 2;
+    if (incoming.header.back() % 2 == 0) return incoming.reply(incoming.header);
+    held.emplace_back(incoming.header, incoming.reply);
+  };
+  std::vector<core::Buffer> data;
+  for (std::size_t k = 0; k < kCalls; ++k) data.push_back(vector(10 + 13 * k, static_cast<float>(k)));
+  for (std::size_t k = 0; k < kCalls; ++k)
+    call(k % 2, {.header = std::to_string(k), .vector = data[k].view(), .lend = Lend::both},
+         [k](auto answer) { EXPECT_EQ(answer, std::to_string(k)); });
+  company_->drive([&] { return held.size() == kCalls / 2; });
+  for (auto& [header, reply] : held) reply(header);
+  finish();
+  for (std::size_t k = 0; k < kCalls; ++k) EXPECT_EQ(data[k].data()[0], 2 * static_cast<float>(k));
+}
+
+TEST_P(CallsOf, WhatWentWrongIsAnAnswer) {
+  serve = [](Calls::Incoming incoming) { incoming.reply(core::fail(core::Errc::diverged, "shard 3 is not finite")); };
+  auto mine = vector(10, 1);
+  call(0, {.header = "", .vector = mine.view(), .lend = Lend::both}, [](core::Result<std::string> answer) {
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, core::Errc::diverged);
+    EXPECT_EQ(answer.error().message, "shard 3 is not finite");
+  });
+  finish();
+}
+
+TEST_P(CallsOf, AllCallsToAPeerThatGoesEnd) {
+  serve = [](auto) {};  // never answers
+  auto mine = vector(1000, 1), more = vector(1000, 1);
+  std::size_t failed = 0;
+  for (auto* data : {&mine, &more})
+    call(0, {.header = "", .vector = data->view(), .lend = Lend::both}, [&](auto answer) {
+      ASSERT_FALSE(answer);
+      EXPECT_EQ(answer.error().code, core::Errc::peer_lost);
+      EXPECT_NE(answer.error().message.find("rank 1"), std::string::npos) << answer.error().message;
+      ++failed;
+    });
+  company_->poll();
+  company_->endpoint(1).close();
+  finish();
+  EXPECT_EQ(failed, 2U);
+  company_->drive([this] { return lost_[0].size() == 1; });
+  call(0, {.header = "too late"}, [&](auto answer) { EXPECT_FALSE(answer); });
+  finish();
+  EXPECT_EQ(lost_[0].size(), 1U);
+}
+
+/// A peer that sends what is no envelope, or asks for more than there may be, is dropped and nobody else.
+TEST_P(CallsOf, NonsenseEndsTheConnection) {
+  const auto envelope = transport::make_tag(
+      {.run = 1, .exchange = 0, .kind = transport::TagKind::signal, .shard = transport::kMaxShard, .chunk = 0});
+  Bytes nonsense = transport::testing::pattern(256, 1);
+  company_->courier(1).send(company_->group(1).peers[0], envelope, transport::testing::view(nonsense),
+                            [](auto, const auto&) {});
+  company_->drive([this] { return !lost_[0].empty(); });
+  EXPECT_EQ(lost_[0][0].code, core::Errc::corrupt);
+}
+
+TEST_P(CallsOf, AVectorLongerThanAllowedEndsTheConnection) {
+  auto mine = vector(kMost + 1, 0);
+  call(0, {.header = "", .vector = mine.view(), .lend = Lend::read}, [](auto answer) { EXPECT_FALSE(answer); });
+  finish();
+  company_->drive([this] { return !lost_[1].empty(); });
+  EXPECT_EQ(lost_[1][0].code, core::Errc::corrupt);
+}
+
+}  // namespace
+}  // namespace troupe::exchange::testing

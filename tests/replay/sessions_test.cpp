@@ -1,0 +1,96 @@
+// Runs of several sessions: each segment is replayed with the settings that it was recorded under, and none may be missing.
+#include <gtest/gtest.h>
+
+#include "experiment/run_directory.hpp"
+#include "replay/replay_run.hpp"
+#include "tests/actors/small_run.hpp"
+
+namespace troupe::tests {
+namespace {
+
+namespace fs = std::filesystem;
+using Options = std::vector<std::string>;
+
+core::Result<replay::ReplayReport> replayed(const SmallRun& run, const Options& changes = {}) {
+  return replay::replay_run({run.run_directory().string(), changes}, backend());
+}
+
+/// A learning rate that depends on the length of the run, as most example configurations have it.
+Options falling_rate(const Options& more = {}) {
+  Options options{"strategy.name=easgd", "strategy.tau=2", "train.lr_policy=polynomial", "train.lr=0.03"};
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+void expect_all_as_recorded(const SmallRun& run, std::size_t segments, const std::string& center_hash) {
+  const auto report = replayed(run);
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_EQ(report->segments.size(), segments);
+  for (const auto& segment : report->segments) {
+    EXPECT_TRUE(segment.complete) << segment.path;
+    EXPECT_EQ(segment.replayed, segment.events) << segment.path;
+    EXPECT_GT(segment.hashes, 0U) << segment.path;
+  }
+  EXPECT_EQ(report->summary.center_hash, center_hash);
+}
+
+TEST(ReplaySessions, EachIsReplayedWithItsOwnSettings) {
+  SmallRun run(falling_rate());
+  ASSERT_FALSE(run.train().failed);
+  std::size_t segments = 1;
+  for (const Options& changes : {Options{"run.epochs=2"}, Options{"run.epochs=3", "cluster.workers=1"},
+                                 Options{"run.epochs=4", "data.batch=[10, 40]", "cluster.workers=2"},
+                                 Options{"run.epochs=5", "data.batch=20", "strategy.name=downpour"}}) {
+    SCOPED_TRACE(testing::PrintToString(changes));
+    const auto end = run.resume(changes);
+    ASSERT_FALSE(end.failed) << end.error.message;
+    expect_all_as_recorded(run, ++segments, end.summary.center_hash);
+  }
+}
+
+TEST(ReplaySessions, ChangesAreMadeToEachSessionsSettings) {
+  SmallRun run(falling_rate());
+  ASSERT_FALSE(run.train().failed);
+  const auto end = run.resume({"run.epochs=2"});
+  ASSERT_FALSE(end.failed) << end.error.message;
+  const auto report = replayed(run, {"strategy.alpha=0.1"});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->segments.size(), 2U);
+  EXPECT_EQ(report->summary.steps, end.summary.steps);
+  EXPECT_NE(report->summary.center_hash, end.summary.center_hash);
+}
+
+TEST(ReplaySessions, WithoutSettingsOfItsOwnASegmentHasTheRuns) {
+  SmallRun run(falling_rate());
+  const auto end = run.train();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  ASSERT_TRUE(fs::remove(run.run_directory() / "journal-0001.config.toml"));
+  expect_all_as_recorded(run, 1, end.summary.center_hash);
+}
+
+TEST(ReplaySessions, OnlyTheOldestSegmentsMayBeMissing) {
+  SmallRun run(falling_rate({"data.train_samples=120"}));
+  ASSERT_FALSE(run.train().failed);
+  experiment::RunEnd end;
+  for (const auto* epochs : {"run.epochs=2", "run.epochs=3", "run.epochs=4"}) {
+    end = run.resume({epochs});
+    ASSERT_FALSE(end.failed) << end.error.message;
+  }
+  const auto remove = [&](const std::string& number) {
+    ASSERT_TRUE(fs::remove(run.run_directory() / ("journal-" + number + ".bin")));
+  };
+  remove("0003");
+  const auto one = replayed(run);
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().code, core::Errc::corrupt);
+  EXPECT_NE(one.error().message.find("segment 3 is missing"), std::string::npos) << one.error().message;
+  remove("0002");
+  const auto two = replayed(run);
+  ASSERT_FALSE(two);
+  EXPECT_NE(two.error().message.find("segments 2, 3 are missing"), std::string::npos) << two.error().message;
+  remove("0001");
+  expect_all_as_recorded(run, 1, end.summary.center_hash);
+}
+
+}  // namespace
+}  // namespace troupe::tests
