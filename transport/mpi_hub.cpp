@@ -84,7 +84,8 @@ std::uint32_t MpiHub::join() {
 
 void MpiHub::leave(std::uint32_t slot) {
   const std::lock_guard lock(mutex_);
-  for (const auto& letter : letters_.extract(slot).mapped())
+  const auto unread = letters_.extract(slot);
+  for (const auto& letter : unread.mapped())
     if (!letter.frame.empty()) send_news(letter.from, slot);
 }
 

@@ -298,17 +298,31 @@ void UcxFabric::wait() noexcept {
 
 void UcxFabric::wake() noexcept { ::eventfd_write(wake_fd_, 1); }
 
+void UcxFabric::flush_worker() {
+  Request& request = begin(Request::Kind::flush, WireId{});
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = on_sent;
+  param.user_data = &request;
+  began(request, ucp_worker_flush_nbx(worker_, &param));
+}
+
 void UcxFabric::shutdown(FabricEvents& events) noexcept {
   std::vector<WireId> all;
   for (const auto& [id, wire] : wires_) all.push_back(id);
   for (const WireId id : all) close(id);
-  const auto give_up = Clock::now() + kPatience;
-  const auto moving = [this] { return closing_ > 0 || !requests_.empty(); };
-  while (moving() && Clock::now() < give_up) {
-    if (progress(events)) continue;
-    pollfd watched{worker_fd_, POLLIN, 0};
-    if (prepare_to_wait()) ::poll(&watched, 1, 5);
-  }
+  const auto settle = [&](std::chrono::milliseconds patience) {
+    const auto give_up = Clock::now() + patience;
+    while ((closing_ > 0 || !requests_.empty()) && Clock::now() < give_up) {
+      if (progress(events)) continue;
+      pollfd watched{worker_fd_, POLLIN, 0};
+      if (prepare_to_wait()) ::poll(&watched, 1, 5);
+    }
+  };
+  settle(kPatience);
+  // UCX 1.13 aborts the process when a worker goes with the answer to a peer's first message still in it.
+  flush_worker();
+  settle(kGrace);
   ucp_worker_destroy(std::exchange(worker_, nullptr));  // with it goes whatever might still touch memory
   std::erase_if(events_, [](const Event& event) { return event.kind != Event::Kind::transferred; });
   for (const Request& r : requests_)

@@ -80,6 +80,7 @@ class UcxFabric final : public Fabric {
   void began(Request& request, void* handle);
   void ended(Request& request, ucs_status_t status);
   void release(Wire& wire);
+  void flush_worker();
   bool advance_closing();
   bool dispatch(FabricEvents& events);
 
