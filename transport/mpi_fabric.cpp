@@ -20,8 +20,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kGrace{250};
 constexpr std::chrono::seconds kPatience{10};  // for peers to take what they have accepted
-constexpr unsigned kEager = 50, kBusy = 200;   // waits without a sleep, then short ones
-constexpr long kShortNs = 50'000, kLongNs = 1'000'000;
+// So many waits without a sleep, then short ones, then long ones; after a second of silence the longest.
+constexpr unsigned kEager = 50, kBusy = 200, kQuiet = 1200;
+constexpr long kShortNs = 50'000, kLongNs = 1'000'000, kLongestNs = 5'000'000;
 
 /// "12.3": rank and slot.
 std::optional<MpiPlace> place_of(std::string_view text) {
@@ -205,11 +206,10 @@ void MpiFabric::wait() noexcept {
     ::sched_yield();
     return;
   }
-  const timespec nap{0, idle < kBusy ? kShortNs : kLongNs};
+  const timespec nap{0, idle < kBusy ? kShortNs : idle < kQuiet ? kLongNs : kLongestNs};
   pollfd watched{wake_fd_, POLLIN, 0};
-  ::ppoll(&watched, 1, &nap, nullptr);
   eventfd_t ignored = 0;
-  ::eventfd_read(wake_fd_, &ignored);
+  if (::ppoll(&watched, 1, &nap, nullptr) > 0) ::eventfd_read(wake_fd_, &ignored);
 }
 
 void MpiFabric::wake() noexcept { ::eventfd_write(wake_fd_, 1); }

@@ -2,7 +2,7 @@
 /// duplicated communicators; a bulk transfer has an MPI tag of its own and goes straight into the posted memory. Only
 /// the module troupe_mpi.so holds this.
 ///
-/// Open MPI has no completion descriptor: wait() sleeps for 0, then 50 µs, then 1 ms while nothing comes. MPI cannot take
+/// Open MPI has no completion descriptor: wait() sleeps for 0, 50 µs, 1 ms and at last 5 ms while nothing comes. MPI cannot take
 /// back a send; one whose peer has stopped keeps its memory, and a rank that is lost ends the whole job.
 #pragma once
 
