@@ -17,6 +17,7 @@ struct Arguments {
   std::size_t parameters = 60'965'224;
   int rounds = 21;
   bool threads = false;
+  bool processes = false;  // said aloud; the default
   bool json = false;
 };
 
@@ -50,7 +51,8 @@ Action declare(CLI::App& app) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   auto* const threads = app.add_flag("--threads", a->threads, "ranks are threads of one process");
-  app.add_flag("--processes", "ranks are processes, which map each other's memory (the default)")->excludes(threads);
+  app.add_flag("--processes", a->processes, "ranks are processes, which map each other's memory (the default)")
+      ->excludes(threads);
   app.add_flag("--json", a->json, "one line of JSON");
   return [a] { return run(*a); };
 }

@@ -53,13 +53,9 @@ std::string to_json(const explore::Exploration& all) {
                           {"irregularities", irregularities},
                           {"repeat", explore::command(found.drawn)}});
   }
-  return Json{{"runs", all.runs},
-              {"events", all.events},
-              {"lost", all.lost},
-              {"discarded", all.discarded},
-              {"hash", fmt::format("{:016x}", all.hash)},
-              {"strategies", all.runs_of},
-              {"violations", violations}}
+  return Json{{"runs", all.runs},           {"events", all.events},       {"lost", all.lost},
+              {"newcomers", all.newcomers}, {"discarded", all.discarded}, {"hash", fmt::format("{:016x}", all.hash)},
+              {"strategies", all.runs_of},  {"violations", violations}}
       .dump();
 }
 

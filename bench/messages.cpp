@@ -110,6 +110,7 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
       },
       [](const CollectiveOffer&, const Lent&) {},
       [](const CollectiveDone&) {},
+      [](const CollectiveEnded&) {},
       [self, clock, ask](const SnapshotOrder& order, const Lent&) -> caf::result<SnapshotTaken> {
         self->state.left = static_cast<int>(order.id);
         self->state.helping.reset();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace troupe::explore {
 namespace {
@@ -60,6 +61,7 @@ void Cluster::run() {
   while (queue_.run_next()) {
     if (queue_.performed() > kTooManyEvents) throw Violation("the company does not come to rest");
     lose_who_exchanges();
+    admit_at_boundary();
     if (options_.after_event) options_.after_event(*this);
     for (auto* invariant : options_.invariants) invariant->happened(*this);
   }
@@ -100,7 +102,9 @@ double Cluster::weight() const noexcept {
 std::optional<std::uint64_t> Cluster::take_lease(WorkerId worker, Step step) {
   std::optional<std::uint64_t> lease;
   if (in_step_) {
-    if (step < options_.steps) lease = step * options_.workers + worker;
+    if (step >= options_.steps || (expected_ > 0 && step >= frontier_)) return std::nullopt;
+    frontier_ = std::max(frontier_, step + 1);
+    lease = step * options_.workers + worker;
   } else if (!returned_leases_.empty()) {
     lease = returned_leases_.front();
     returned_leases_.pop_front();
@@ -112,7 +116,8 @@ std::optional<std::uint64_t> Cluster::take_lease(WorkerId worker, Step step) {
 }
 
 bool Cluster::leases_may_return() const noexcept {
-  return !in_step_ && !losses_to_come_.empty() && !held_leases_.empty();
+  if (in_step_) return expected_ > 0;
+  return !losses_to_come_.empty() && !held_leases_.empty();
 }
 
 void Cluster::leases_changed() {
@@ -205,11 +210,26 @@ void Cluster::lose(const Loss& loss) {
   if (loss.replaced_after) queue_.after(*loss.replaced_after, [this] { replace(); });
 }
 
-/// The shards must know of a newcomer before it says anything, or they would let others run ahead of it.
+/// In step nobody comes once the last step has begun: whoever has ended it hands in the rest, and waits for the others to do so.
 void Cluster::replace() {
+  if (!in_step_) return admit();
+  if (frontier_ < options_.steps) ++expected_;
+}
+
+/// The shards must know of a newcomer before it says anything, or they would let others run ahead of it.
+void Cluster::admit() {
   const WorkerId newcomer = next_worker_++;
   membership_.workers.push_back(newcomer);
   announce([this, newcomer] { enter(newcomer); });
+}
+
+/// In step a newcomer comes when all the others stand before the same step, as between two epochs: nobody is in a round without it.
+void Cluster::admit_at_boundary() {
+  if (expected_ == 0 || admitting_) return;
+  for (const auto& [id, worker] : workers_)
+    if (!worker->at_rest() && !worker->stands()) return;
+  admitting_ = true;
+  admit();
 }
 
 /// A new member begins with x = c.
@@ -217,8 +237,13 @@ void Cluster::enter(WorkerId newcomer) {
   std::vector<Version> versions;
   for (const auto& server : servers_) versions.push_back(server->host().version());
   auto worker = std::make_unique<Worker>(*this, newcomer, strategy_, membership_, versions);
-  worker->start(center());
+  const Step first = in_step_ ? frontier_ : 0;
+  worker->start(center(), first);
   workers_.emplace(newcomer, std::move(worker));
+  for (auto* invariant : options_.invariants) invariant->entered(*this, newcomer, first, versions);
+  if (!std::exchange(admitting_, false)) return;
+  --expected_;
+  leases_changed();
 }
 
 }  // namespace troupe::explore

@@ -2,7 +2,8 @@
 /// contract to the letter and no further. Requests of one worker to one shard keep their order; everything else may overtake.
 /// Lent memory is guarded (memory.hpp), what nobody wrote is NaN, and a run that does not come to rest is an exception.
 ///
-/// The cluster plays the coordinator: it hands out leases, and takes a member that has stopped out of the membership.
+/// The cluster plays the coordinator: it hands out leases, takes a member that has stopped out of the membership, and lets newcomers
+/// in as Needs::takes_newcomers says.
 /// The whole run is a pure function of (strategy, options).
 #pragma once
 
@@ -104,6 +105,8 @@ class Cluster {
   void lose(const Loss& loss);
   void lose_who_exchanges();
   void replace();
+  void admit();
+  void admit_at_boundary();
   void enter(WorkerId newcomer);
   void leases_changed();
   void require_rest() const;
@@ -121,6 +124,9 @@ class Cluster {
   std::uint32_t next_worker_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::uint64_t next_lease_ = 0;
+  Step frontier_ = 0;           // in step: the first step that nobody has a lease of
+  std::uint64_t expected_ = 0;  // in step: newcomers that wait until everyone has come to the frontier
+  bool admitting_ = false;      // the first of them is announced
   std::deque<std::uint64_t> returned_leases_;
   std::map<WorkerId, std::uint64_t> held_leases_;
   std::vector<EventQueue::Action> waiting_for_lease_;

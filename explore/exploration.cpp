@@ -35,6 +35,7 @@ core::Result<Exploration> explore(const ExplorationOptions& options) {
     ++all.runs_of[name];
     all.events += outcome->events;
     all.lost += outcome->lost;
+    all.newcomers += outcome->newcomers;
     all.discarded += outcome->discarded;
     all.hash = (all.hash ^ outcome->hash) * 0x100000001b3U;
     if (outcome->violation) all.violations.push_back({schedule, shrink(schedule, *outcome->violation, make)});

@@ -28,6 +28,7 @@ struct Exploration {
   std::uint64_t runs = 0;
   std::uint64_t events = 0;
   std::uint64_t lost = 0;                        ///< members
+  std::uint64_t newcomers = 0;                   ///< that took their places
   std::uint64_t discarded = 0;                   ///< transmissions that had arrived before
   std::uint64_t hash = 0;                        ///< of all runs' hashes in order
   std::map<std::string, std::uint64_t> runs_of;  ///< by strategy

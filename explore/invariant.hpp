@@ -34,6 +34,8 @@ struct StepBegins {
 class Invariant {
  public:
   virtual ~Invariant() = default;
+  /// A newcomer begins, at step `first` and with the centre as it is: of these versions, by shard.
+  virtual void entered(const Cluster&, WorkerId, Step /*first*/, const std::vector<Version>& /*read*/) {}
   virtual void step_begins(const Cluster&, const StepBegins&) {}
   virtual void told(const Cluster&, WorkerId, const WorkerEvent&) {}  ///< before the half answers
   virtual void told(const Cluster&, ShardId, const ServerEvent&) {}   ///< before the half answers

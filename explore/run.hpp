@@ -16,6 +16,7 @@ struct Outcome {
   std::uint64_t hash = 0;                  ///< of all events, their times, and the numbers at the end
   std::uint64_t events = 0;
   std::uint64_t lost = 0;       ///< members
+  std::uint64_t newcomers = 0;  ///< that took their places
   std::uint64_t discarded = 0;  ///< transmissions of what had been received
   std::vector<std::string> chronicle{};
 };

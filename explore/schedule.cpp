@@ -51,7 +51,7 @@ void draw_losses(Schedule& schedule, const Needs& needs, core::Random& random) {
     Loss loss{.worker = static_cast<WorkerId>(random.below(schedule.workers)),
               .at = up_to(random, kRun),
               .in_exchange = needs.servers && random.below(2) == 0};
-    if (takes_newcomers(schedule.strategy) && random.below(3) > 0) loss.replaced_after = up_to(random, kRun);
+    if (needs.takes_newcomers() && random.below(3) > 0) loss.replaced_after = up_to(random, kRun);
     schedule.irregularities.emplace_back(loss);
   }
 }

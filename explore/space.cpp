@@ -122,9 +122,4 @@ core::OptimizerStep draw_optimizer(std::string_view strategy, core::Random& rand
   }
 }
 
-bool takes_newcomers(std::string_view strategy) noexcept {
-  static constexpr std::array<std::string_view, 3> kThese{"easgd", "eamsgd", "downpour"};
-  return std::find(kThese.begin(), kThese.end(), strategy) != kThese.end();
-}
-
 }  // namespace troupe::explore

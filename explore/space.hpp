@@ -30,10 +30,4 @@ namespace troupe::explore {
 /// What the strategy's local steps must be for it to be that strategy at all; else any.
 [[nodiscard]] core::OptimizerStep draw_optimizer(std::string_view strategy, core::Random& random);
 
-/// Whether someone can begin in the middle of a run, from x = c and nothing else: the asynchronous strategies with a centre. In the
-/// others a lost member is not replaced: rounds and clocks are counted together, and a newcomer would have to be told by the shards
-/// how far each of them is, which no half says (ssp: a shard may have let others go on before it heard of the newcomer); gossip has
-/// no centre to begin from; with collectives a coordinator begins anew, so that there nobody is lost at all.
-[[nodiscard]] bool takes_newcomers(std::string_view strategy) noexcept;
-
 }  // namespace troupe::explore

@@ -54,10 +54,11 @@ void Worker::later(Duration delay, EventQueue::Action what) {
   cluster_.queue().after(delay, [this, what = std::move(what)] { heard(what); });
 }
 
-void Worker::start(core::ConstSpan params) {
+void Worker::start(core::ConstSpan params, Step first) {
   const auto mine = memory_.use(kParams);
   std::copy(params.begin(), params.end(), mine.begin());
-  later(Duration{0}, [this] { host_.start(0); });
+  next_step_ = first;
+  later(Duration{0}, [this, first] { host_.start(first); });
 }
 
 void Worker::membership_changed(const Membership& membership) {
@@ -83,9 +84,12 @@ void Worker::compute(Step step) {
 }
 
 void Worker::take_up(Step step) {
+  waits_for_lease_ = false;
   if (const auto lease = cluster_.take_lease(self_, step)) return begin(*lease, step);
-  if (cluster_.leases_may_return())
+  if (cluster_.leases_may_return()) {
+    waits_for_lease_ = true;
     return cluster_.wait_for_lease([this, step] { later(Duration{0}, [this, step] { take_up(step); }); });
+  }
   later(Duration{0}, [this] { host_.stop(); });
 }
 

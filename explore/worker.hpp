@@ -19,7 +19,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership,
          std::vector<Version> versions = {});
 
-  void start(core::ConstSpan params);
+  void start(core::ConstSpan params, Step first = 0);
   void answered(const ShardReply& reply);
   /// A peer's vector; the sender has at most one on its way to each peer, or unread there.
   void receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector);
@@ -33,6 +33,8 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   [[nodiscard]] core::ConstSpan peek(Slot slot) const { return memory_.peek(slot); }
   [[nodiscard]] core::ConstSpan params() const { return peek(kParams); }
   [[nodiscard]] bool alive() const noexcept { return alive_; }
+  /// Between two steps: it has asked for a lease and got none yet, and has no request open.
+  [[nodiscard]] bool stands() const noexcept { return waits_for_lease_ && away_.empty(); }
   /// Its share of the model, with mail that has come and is not mixed in yet; none when it is dead.
   [[nodiscard]] double weight() const noexcept { return alive_ ? host_.weight() + untold_mail_ : 0; }
   /// No steps any more and nothing in flight.
@@ -82,6 +84,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   std::uint64_t params_checksum_ = 0;  // while computing
   Step next_step_ = 0;
   double untold_mail_ = 0;  // weight of mail that the half will be told of
+  bool waits_for_lease_ = false;
   core::Random mail_luck_;
   bool alive_ = true;
   WorkerHost host_;

@@ -62,6 +62,18 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
                   missing.size() == 1 ? "is" : "are"));
 }
 
+/// What a wire rounds, or a ring adds in another order, is not in the journal.
+core::Result<void> check_exchange(const experiment::Settings& settings) {
+  const auto& exchange = settings.exchange;
+  const bool exact = exchange.wire == "fp32" && (exchange.algorithm == "auto" || exchange.algorithm == "asa");
+  if (exchange.endpoint == "auto" || exact) return {};
+  return core::fail(
+      core::Errc::config,
+      fmt::format("the run exchanged with exchange.algorithm = \"{}\" and exchange.wire = \"{}\": only \"asa\" and "
+                  "\"fp32\" can be replayed",
+                  exchange.algorithm, exchange.wire));
+}
+
 class Replayer {
  public:
   Replayer(const ReplayRequest& request, nn::Backend& backend, experiment::RunDirectory directory)
@@ -97,7 +109,7 @@ class Replayer {
     auto session = open_session(file, request_.overrides);
     if (!session) return tl::unexpected(session.error());
     session_.emplace(std::move(*session));
-    return {};
+    return same_numbers() ? check_exchange(*session_->recorded.settings) : core::Result<void>();
   }
 
   core::Result<void> one(const experiment::JournalSegment& file, bool last) {

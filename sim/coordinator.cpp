@@ -1,5 +1,7 @@
 #include "sim/coordinator.hpp"
 
+#include <fmt/format.h>
+
 #include "sim/failures.hpp"
 #include "sim/gradients.hpp"
 #include "sim/virtual_time.hpp"
@@ -8,14 +10,6 @@
 namespace troupe::sim {
 
 using strategies::WorkerId;
-
-namespace {
-
-Duration duration(double seconds) {
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-}
-
-}  // namespace
 
 Coordinator::Coordinator(World& world, data::LeaseBook book, Duration pause)
     : world_(world), book_(std::move(book)), pause_(pause), wants_(world.plan.workers, 0) {}
@@ -85,8 +79,19 @@ void Coordinator::quiet() {
     return;
   }
   book_.next_epoch();
-  world_.failures->epoch_begins();
-  world_.queue.plan(world_.queue.now() + pause_, EventKind::training_begins, 0);
+  begin_epoch();
+}
+
+void Coordinator::begin_epoch() {
+  awaits_silence_ = !world_.failures->admit();
+  if (!awaits_silence_) world_.queue.plan(world_.queue.now() + pause_, EventKind::training_begins, 0);
+}
+
+void Coordinator::silent() {
+  if (awaits_silence_)
+    begin_epoch();
+  else if (world_.membership.size() == 0)
+    (void)world_.failures->admit();
 }
 
 bool Coordinator::look_at_model() {
@@ -96,6 +101,15 @@ bool Coordinator::look_at_model() {
     if (!world_.workers[worker]->alive()) continue;
     living.push_back(worker);
     weights.push_back(world_.workers[worker]->weight());
+  }
+  if (living.empty() && world_.plan.needs.model != strategies::ModelHome::center) {
+    // They died after the epoch's last step, and nobody has missed them yet.
+    world_.error =
+        core::Error{core::Errc::peer_lost,
+                    fmt::format("all workers are lost after {:.3f} virtual seconds, and the model with them: raise "
+                                "failures.mean_time_between_s",
+                                core::seconds(world_.queue.now()))};
+    return false;
   }
   const auto& epochs = world_.gradients->epochs();
   const auto done = book_.epoch() + (book_.epoch_done() ? 1 : 0);

@@ -21,6 +21,7 @@ class Coordinator {
   void joined(strategies::WorkerId worker);
   void serve_all();  ///< leases have come back
   void quiet();      ///< event: every lease is done
+  void silent();     ///< nothing is on its way any more
   void time_is_up();
   /// The model as it is now, where numbers are computed; false when it is not finite.
   bool look_at_model();
@@ -32,6 +33,7 @@ class Coordinator {
  private:
   void serve(strategies::WorkerId worker);
   void plan_quiet(Duration now);
+  void begin_epoch();
 
   World& world_;
   data::LeaseBook book_;
@@ -41,6 +43,7 @@ class Coordinator {
   Duration trained_{0};
   bool training_ = false;
   bool quiet_planned_ = false;
+  bool awaits_silence_ = false;  // the next epoch does, for newcomers' sake
   bool stop_ = false;
   bool dismissed_ = false;
 };

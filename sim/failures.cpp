@@ -35,8 +35,7 @@ Failures::Failures(World& world) : world_(world), hosts_(world.cluster.hosts.siz
 }
 
 bool Failures::can_return() const noexcept {
-  const auto& needs = world_.plan.needs;
-  return world_.cluster.failures.rejoin.count() > 0 && needs.model == ModelHome::center && !needs.group;
+  return world_.cluster.failures.rejoin.count() > 0 && world_.plan.needs.takes_newcomers();
 }
 
 void Failures::begin() {
@@ -53,9 +52,9 @@ void Failures::plan_next(HostId host) {
   if (mean.count() == 0) return;
   core::Random random(world_.plan.seed, core::Purpose::schedule,
                       kDeaths | std::uint64_t{host} << 32 | hosts_[host].deaths);
+  const double factor = -std::log(1 - random.uniform());
   const auto when = world_.queue.now() + nanoseconds(factor * static_cast<double>(mean.count()));
   if (when > kEndOfTime) return;  // it outlives every run
-  const double factor = -std::log(1 - random.uniform());
   ++planned_;
   world_.queue.plan(when, EventKind::host_dies, host, hosts_[host].deaths);
 }
@@ -101,6 +100,7 @@ void Failures::loss_noticed(HostId host) {
   tell_membership();
   if (world_.plan.needs.group) begin_anew(lost);
   world_.coordinator->serve_all();
+  if (members.size() == 0) (void)admit();  // nobody is left who could end the epoch that they wait for
 }
 
 void Failures::tell_membership() {
@@ -156,36 +156,45 @@ void Failures::abandon(std::span<const WorkerId> anew, const std::vector<WorkerI
 void Failures::host_returns(HostId host) {
   auto& state = hosts_[host];
   state.dead = false;
-  for (const auto worker : state.workers) {
-    if (world_.plan.needs.in_step && world_.membership.size() > 0)
-      waiting_.push_back(worker);
-    else
-      rejoin(worker);
-  }
+  if (world_.plan.needs.in_step)
+    waiting_.insert(waiting_.end(), state.workers.begin(), state.workers.end());
+  else
+    rejoin(state.workers);
+  if (world_.membership.size() == 0) (void)admit();
   plan_next(host);
 }
 
-void Failures::epoch_begins() {
-  for (const auto worker : std::exchange(waiting_, {})) rejoin(worker);
+bool Failures::admit() {
+  if (waiting_.empty()) return true;
+  if (world_.network.in_flight() > 0) return false;
+  rejoin(std::exchange(waiting_, {}));
+  return true;
 }
 
-void Failures::rejoin(WorkerId worker) {
-  if (world_.coordinator->dismissed() || world_.workers[worker]->alive()) return;
+void Failures::rejoin(std::vector<WorkerId> workers) {
+  if (world_.coordinator->dismissed()) return;
   auto& members = world_.membership;
-  // In step: where the others are. On its own: with the least of them, so that nobody waits for it (SSP's minimum clock).
-  strategies::Step first = ~strategies::Step{0};
-  for (const auto other : members.workers) first = std::min(first, world_.workers[other]->completed());
-  if (members.workers.empty()) first = world_.workers[worker]->completed();
-  members.workers.insert(std::lower_bound(members.workers.begin(), members.workers.end(), worker), worker);
-  ++members.epoch;
-  ++returned_;
+  std::erase_if(workers, [&](WorkerId worker) { return world_.workers[worker]->alive(); });
+  // In step: where the others are, or were. On its own: with the least of them.
+  strategies::Step first = 0;
+  for (const auto& other : world_.workers) first = std::max(first, other->completed());
+  for (const auto other : members.workers)
+    if (!world_.plan.needs.in_step) first = std::min(first, world_.workers[other]->completed());
+  for (const auto worker : workers) {
+    members.workers.insert(std::lower_bound(members.workers.begin(), members.workers.end(), worker), worker);
+    ++members.epoch;
+    ++returned_;
+    world_.coordinator->joined(worker);
+  }
   tell_membership();
-  world_.coordinator->joined(worker);
-  // The centre's parameters come over the network first.
+  // All of them are members before the first asks for leases: in step each round has a share for everyone. The centre's parameters come
+  // over the network first.
   const auto& cluster = world_.cluster;
-  const auto bytes = world_.plan.floats * world_.plan.wire_bytes;
-  const Duration carried{cluster.hosts[cluster.workers[worker].host].card.of(bytes)};
-  world_.workers[worker]->join(first, cluster.network.latency + carried);
+  for (const auto worker : workers) {
+    const auto bytes = world_.plan.floats * world_.plan.wire_bytes;
+    const Duration carried{cluster.hosts[cluster.workers[worker].host].card.of(bytes)};
+    world_.workers[worker]->join(first, cluster.network.latency + carried);
+  }
 }
 
 }  // namespace troupe::sim

@@ -1,9 +1,9 @@
 /// Hosts that die and come back. A death takes the workers of the host; shards are not lost with it (a real run goes on from its last
 /// checkpoint then, which is not simulated). After the time of detection the company knows: leases return, servers and workers hear
 /// of the new membership, and whoever shares collectives with a lost member begins anew (GroupPort's contract): at the newest step
-/// that one of them completed, with that one's state; batches of older steps are given up. Where workers train on their own and the
-/// model is the centre, lost ones come back as new members with the centre's parameters; those that go in step at the next epoch.
-/// One thread.
+/// that one of them completed, with that one's state; batches of older steps are given up. Where a strategy
+/// takes newcomers (Needs::takes_newcomers) lost ones come back as such with the centre's parameters: at once where leases come on
+/// demand, in step when an epoch begins and nothing is on its way. One thread.
 #pragma once
 
 #include <span>
@@ -21,8 +21,9 @@ class Failures {
   void host_dies(HostId host, std::uint64_t what);  ///< event
   void loss_noticed(HostId host);                   ///< event
   void host_returns(HostId host);                   ///< event
-  /// An epoch begins: those that had to wait for it are back.
-  void epoch_begins();
+  /// An epoch is over, or nobody is left: those that had to wait for that are back. False: something is on its way still, so that
+  /// they are not; to be called again when nothing is.
+  [[nodiscard]] bool admit();
 
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }  ///< workers
   [[nodiscard]] std::uint64_t returned() const noexcept { return returned_; }
@@ -40,7 +41,7 @@ class Failures {
   void begin_anew(const std::vector<strategies::WorkerId>& lost);
   void require_progress();
   void abandon(std::span<const strategies::WorkerId> anew, const std::vector<strategies::WorkerId>& lost);
-  void rejoin(strategies::WorkerId worker);
+  void rejoin(std::vector<strategies::WorkerId> workers);
   [[nodiscard]] bool can_return() const noexcept;
 
   World& world_;

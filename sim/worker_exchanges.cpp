@@ -1,6 +1,7 @@
 // A phantom worker's exchanges: with shards, in groups, and letters to peers.
 #include <algorithm>
 
+#include "sim/coordinator.hpp"
 #include "sim/gradients.hpp"
 #include "sim/worker.hpp"
 
@@ -43,6 +44,7 @@ void Worker::answered(std::uint32_t index) {
   if (world_.gradients) world_.gradients->memory().give_back(index);
   world_.network.release(index);
   if (mine) host_->replied(reply);
+  if (world_.network.in_flight() == 0) world_.coordinator->silent();
 }
 
 // ---- in groups

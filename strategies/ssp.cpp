@@ -91,6 +91,7 @@ core::Result<void> SspWorker::restore(const std::string& text) {
 // ---- server half
 
 void SspServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
+  welcome(context.membership);
   if (request.kind == Transfer::push) {
     then.apply(axpy(kCenter, 1, kPayload), request.id);
     then.reply(request.id);
@@ -103,7 +104,20 @@ void SspServer::on(const Request& request, const ServerContext& context, ServerA
 }
 
 void SspServer::on(const MembershipChanged& event, const ServerContext&, ServerActions& then) {
+  welcome(event.membership);
   release(event.membership, then);
+}
+
+/// A newcomer has completed what the slowest of the others has, whatever it pushed in an earlier life.
+void SspServer::welcome(const Membership& membership) {
+  if (members_ == membership.workers) return;
+  const auto known = [this](WorkerId worker) { return std::binary_search(members_.begin(), members_.end(), worker); };
+  auto minimum = std::numeric_limits<Step>::max();
+  for (const auto worker : membership.workers)
+    if (known(worker)) minimum = std::min(minimum, clocks_[worker]);
+  for (const auto worker : membership.workers)
+    if (!known(worker) && minimum != std::numeric_limits<Step>::max()) clocks_[worker] = minimum;
+  members_ = membership.workers;
 }
 
 /// Answers the pulls that the slowest member's clock allows.
@@ -119,9 +133,11 @@ void SspServer::release(const Membership& membership, ServerActions& then) {
   });
 }
 
-std::string SspServer::state() const { return write_state({{"clocks", clocks_}}); }
+std::string SspServer::state() const { return write_state({{"clocks", clocks_}, {"members", members_}}); }
 
-core::Result<void> SspServer::restore(const std::string& text) { return read_state(text, {{"clocks", &clocks_}}); }
+core::Result<void> SspServer::restore(const std::string& text) {
+  return read_state(text, {{"clocks", &clocks_}, {"members", &members_}});
+}
 
 // ---- options
 

@@ -12,6 +12,7 @@
 /// Messages: a request and a reply per shard and clock to push, and the same for every pull: with equal speeds every s + 1
 /// clocks. Bytes per clock and worker for P parameters: 4P, and 4P per pull. Staleness: at most (N − 1)(2 s + 2) + s + 1 versions of a
 /// shard with N workers between two looks at it. A lost member leaves the minimum at once; what it pushed stays.
+/// A newcomer (Needs::takes_newcomers) begins with x = c at the clock that all have completed, and counts as having completed the same.
 #pragma once
 
 #include <map>
@@ -66,10 +67,12 @@ class SspServer final : public ServerHalf {
   [[nodiscard]] core::Result<void> restore(const std::string& text) override;
 
  private:
+  void welcome(const Membership& membership);
   void release(const Membership& membership, ServerActions& then);
 
   SspRule rule_;
   std::map<WorkerId, Step> clocks_;  // completed
+  Group members_;                    // as it knew them at the latest event; none: it has heard nothing yet
   std::vector<Request> held_;        // pulls, in order of arrival
 };
 

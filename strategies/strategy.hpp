@@ -57,6 +57,11 @@ struct Needs {
   std::string
       server_state_of{};  ///< whose rule understands them ("adam"): only the same takes them up; empty: mere scratch
   std::vector<Period> periods{};  ///< of exchanges: one that is longer than the run never comes (warnings())
+
+  /// Whether someone may become a member in the middle of a run, with x = c and a fresh half: where the model is the centre and nobody
+  /// shares a collective. At any moment on leases on demand. In step, between two steps that everyone has ended, with no request open
+  /// or on its way: else it would be counted in rounds that it has no part in. A coordinator sees to that.
+  [[nodiscard]] bool takes_newcomers() const noexcept { return model == ModelHome::center && !group; }
 };
 
 /// One strategy with its options, for one run. Immutable; makes as many halves as there are members.

@@ -15,6 +15,12 @@ class SspClocks final : public Invariant {
   SspClocks(Step s, Step steps_per_clock, std::uint32_t group_size)
       : s_(s), steps_per_clock_(steps_per_clock), group_size_(group_size) {}
 
+  /// It owes nothing of the clocks before its first, and has read what the centre held.
+  void entered(const Cluster&, WorkerId worker, Step first, const std::vector<Version>& read) override {
+    first_[group_of(worker)] = first / steps_per_clock_;
+    for (ShardId shard = 0; shard < read.size(); ++shard) read_[worker][shard] = read[shard];
+  }
+
   void told(const Cluster& cluster, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
     if (!request || request->kind != Transfer::push) return;
@@ -40,7 +46,7 @@ class SspClocks final : public Invariant {
     const Step clock = begins.step / steps_per_clock_;
     for (const auto other : cluster.membership().workers) {
       if (!counts(cluster, other) || other == begins.worker) continue;
-      const Step theirs = cluster.worker(other).host().steps() / steps_per_clock_;
+      const Step theirs = std::max(cluster.worker(other).host().steps() / steps_per_clock_, first_[group_of(other)]);
       if (clock > theirs + s_)
         throw Violation("worker " + std::to_string(begins.worker) + " begins clock " + std::to_string(clock) +
                         " with worker " + std::to_string(other) + " in clock " + std::to_string(theirs));
@@ -54,16 +60,17 @@ class SspClocks final : public Invariant {
 
   /// Only leaders push, and only the living are waited for.
   [[nodiscard]] bool counts(const Cluster& cluster, WorkerId worker) const {
-    return worker % group_size_ == 0 && cluster.worker(worker).alive();
+    return worker % group_size_ == 0 && cluster.has(worker) && cluster.worker(worker).alive();
   }
 
   void check_read(WorkerId reader, Step clock, WorkerId other, ShardId shard) {
     const auto version = read_[reader][shard];
     const auto held = holds_.find({shard, version});
     const auto group = group_of(other);
-    Step theirs = 0;
+    Step theirs = first_[group];
     if (held != holds_.end())
-      if (const auto found = held->second.find(group); found != held->second.end()) theirs = found->second;
+      if (const auto found = held->second.find(group); found != held->second.end())
+        theirs = std::max(theirs, found->second);
     if (theirs + s_ < clock)
       throw Violation("worker " + std::to_string(reader) + " begins clock " + std::to_string(clock) +
                       " on parameters of shard " + std::to_string(shard) + " that hold " + std::to_string(theirs) +
@@ -73,6 +80,7 @@ class SspClocks final : public Invariant {
   Step s_;
   Step steps_per_clock_;
   std::uint32_t group_size_;
+  std::map<WorkerId, Step> first_;                                         // clock of each group that came later
   std::map<ShardId, std::map<WorkerId, Step>> clocks_;                     // pushed, by shard and group
   std::map<std::pair<ShardId, Version>, std::map<WorkerId, Step>> holds_;  // the same at each version
   std::map<WorkerId, std::map<ShardId, Version>> read_;                    // of the parameters that a worker has

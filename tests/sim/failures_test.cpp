@@ -19,7 +19,7 @@ TEST(Failures, EveryStrategyComesToItsEnd) {
       plan.seed = seed;
       const auto outcome =
           simulate(plan, with("[failures]\nmean_time_between_s = 0.6\ndetection_s = 0.1\nrejoin_s = 0.15\n"));
-      const bool may_return = plan.needs.model == strategies::ModelHome::center && !plan.needs.group;
+      const bool may_return = plan.needs.takes_newcomers();
       if (!outcome && !may_return) {
         EXPECT_EQ(outcome.error().code, core::Errc::peer_lost) << outcome.error().message;
         ++without_anyone;
@@ -128,6 +128,45 @@ TEST(Failures, WhatSomeoneHadAskedForWhoIsNotMissedYetIsGivenUp) {
                                       more);
     ASSERT_TRUE(outcome) << settings.front() << ": " << outcome.error().message;
     EXPECT_EQ(outcome->lost, 2U);
+  }
+}
+
+// With a delay an epoch's leases are done while a round is still open: nobody may come in before it is closed.
+TEST(Failures, ANewcomerInStepComesWhenNothingIsOnItsWay) {
+  for (const std::string fragments : {"1", "2"}) {
+    auto scenario = Scenario{.settings = {"strategy.name=local_sgd", "strategy.tau=4", "strategy.delay=1",
+                                          "strategy.fragments=" + fragments},
+                             .workers = 5,
+                             .servers = 2,
+                             .floats = 100'000,
+                             .batches = 5 * 7,
+                             .epochs = 40};
+    std::uint64_t returned = 0;
+    for (scenario.seed = 1; scenario.seed <= 6; ++scenario.seed) {
+      const auto outcome =
+          simulate(plan_of(scenario),
+                   "[hosts.a]\ncount = 5\nstep_ms = 5\nstep_sigma = 0.3\n[network]\nlatency_us = 4000\n"
+                   "gbit_per_s = 1\n[failures]\nmean_time_between_s = 1\ndetection_s = 0.02\n"
+                   "rejoin_s = 0.03\n");
+      ASSERT_TRUE(outcome) << "fragments " << fragments << ", seed " << scenario.seed << ": "
+                           << outcome.error().message;
+      EXPECT_EQ(outcome->epochs, 40U);
+      returned += outcome->returned;
+    }
+    EXPECT_GT(returned, 10U);
+  }
+}
+
+// One that asked for leases before the others were members again had rounds of its own, and waited at the end for steps that they never take.
+TEST(Failures, AWholeCompanyInStepComesBackTogether) {
+  for (const char* const strategy : {"strategy.name=sync_easgd", "strategy.name=local_sgd", "strategy.name=ssp"}) {
+    const auto plan = plan_of({.settings = {strategy}, .workers = 3, .batches = 36, .epochs = 2, .prefetch = 4});
+    const auto outcome = simulate(plan,
+                                  "[hosts.a]\ndevices = 3\nstep_ms = 5\n[failures]\ndetection_s = 0.01\n"
+                                  "rejoin_s = 0.1\n[loss.x]\nworker = 1\nat_s = 0.018\n");
+    ASSERT_TRUE(outcome) << strategy << ": " << outcome.error().message;
+    EXPECT_EQ(outcome->returned, 3U);
+    EXPECT_EQ(outcome->workers[0].steps, outcome->workers[2].steps) << strategy;
   }
 }
 

@@ -146,6 +146,17 @@ TEST(GradientsInVirtualTime, NumbersOutliveLosses) {
   }
 }
 
+// The only worker dies while its optimizer works off the epoch's last step: there is no model left to look at.
+TEST(GradientsInVirtualTime, WithoutAnyoneLeftThereIsNoModel) {
+  const auto text = std::string(kCluster) + "[loss.x]\nworker = 0\nat_s = 0.1\n";
+  const auto forecasted =
+      forecast({.settings = settings_with({"strategy.name=gossip", "cluster.workers=1", "data.train_samples=10"}),
+                .cluster = parse_cluster(text, "c.toml", {"hosts.node.memory_gb_per_s=0.001"}).value(),
+                .gradients = &backend()});
+  ASSERT_FALSE(forecasted);
+  EXPECT_EQ(forecasted.error().code, core::Errc::peer_lost) << forecasted.error().message;
+}
+
 TEST(GradientsInVirtualTime, ALossThatIsNotFiniteEndsTheRun) {
   const auto end = simulated({"train.lr=1e30"});
   ASSERT_FALSE(end);

@@ -135,5 +135,29 @@ TEST(Ssp, ALostMemberLeavesTheMinimum) {
   }
 }
 
+// Worker 2 comes back under its old number, with which it had completed one clock. The others have completed 5 and 4.
+TEST(Ssp, ANewcomerHasCompletedWhatTheSlowestOfTheOthersHas) {
+  const auto strategy = made("[strategy]\nname = \"ssp\"\ns = 2\n", {.workers = 3});
+  const Membership all{1, {0, 1, 2}}, two{2, {0, 1}}, again{3, {0, 1, 2}};
+  auto server = strategy->server();
+  ServerActions then;
+  RequestId id = 0;
+  for (const auto& [worker, clock] : {std::pair{0U, Step{5}}, {1U, Step{4}}, {2U, Step{1}}})
+    server->on(Request{.id = ++id, .worker = worker, .kind = Transfer::push, .clock = clock}, {0, all, 0}, then);
+  server->on(MembershipChanged{two}, {0, two, 0}, then);
+  auto restored = strategy->server();
+  ASSERT_TRUE(restored->restore(server->state()));
+  for (auto* half : {server.get(), restored.get()}) {
+    half->on(MembershipChanged{again}, {0, again, 0}, then);
+    then.clear();
+    half->on(Request{.id = ++id, .worker = 0, .kind = Transfer::pull, .clock = 6}, {0, again, 0}, then);
+    ASSERT_TRUE(std::holds_alternative<Reply>(then.list().back()));
+    EXPECT_EQ(std::get<Reply>(then.list().back()).min_clock, 4U);
+    then.clear();
+    half->on(Request{.id = ++id, .worker = 0, .kind = Transfer::pull, .clock = 7}, {0, again, 0}, then);
+    EXPECT_TRUE(std::holds_alternative<Hold>(then.list().back()));
+  }
+}
+
 }  // namespace
 }  // namespace troupe::strategies
