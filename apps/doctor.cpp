@@ -52,7 +52,8 @@ std::string cpu_model() {
 
 /// An endpoint whose library is loaded when it is used.
 Json module(std::string_view kind) {
-  for (const auto& entry : transport::built_in_endpoints().entries())
+  const auto registry = transport::built_in_endpoints();
+  for (const auto& entry : registry.entries())
     if (entry.name == kind && !entry.make) return {{"built", false}, {"absent", entry.absent}};
   return {{"built", true}};
 }
