@@ -12,6 +12,7 @@
 
 #include "apps/command.hpp"
 #include "apps/output.hpp"
+#include "transport/endpoint_registry.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -49,6 +50,14 @@ std::string cpu_model() {
   return "unknown";
 }
 
+/// An endpoint whose library is loaded when it is used.
+Json module(std::string_view kind) {
+  const auto registry = transport::built_in_endpoints();
+  for (const auto& entry : registry.entries())
+    if (entry.name == kind && !entry.make) return {{"built", false}, {"absent", entry.absent}};
+  return {{"built", true}};
+}
+
 Json findings() {
   // CAF_VERSION is MMmmpp in decimal.
   const auto caf = fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100);
@@ -59,8 +68,8 @@ Json findings() {
           {"threads", std::thread::hardware_concurrency()},
           {"memory_bytes", memory},
           {"cuda", {{"built", false}, {"devices", 0}}},
-          {"mpi", {{"built", false}}},
-          {"ucx", {{"built", false}}},
+          {"mpi", module("mpi")},
+          {"ucx", module("ucx")},
           {"onednn", {{"built", true}, {"version", onednn_version()}, {"isa", onednn_isa()}}},
           {"caf", {{"version", caf}}}};
 }
@@ -74,8 +83,13 @@ std::string report(const Json& found) {
   lines += fmt::format("oneDNN   {}, using {}\n", found["onednn"]["version"].get<std::string>(),
                        found["onednn"]["isa"].get<std::string>());
   lines += fmt::format("CAF      {}\n", found["caf"]["version"].get<std::string>());
-  for (const auto& [key, name] : {std::pair{"cuda", "CUDA"}, {"mpi", "MPI"}, {"ucx", "UCX"}})
-    if (!found[key]["built"].get<bool>()) lines += fmt::format("{:<8} not in this build\n", name);
+  if (!found["cuda"]["built"].get<bool>()) lines += fmt::format("{:<8} not in this build\n", "CUDA");
+  for (const auto& [key, name] : {std::pair{"mpi", "MPI"}, {"ucx", "UCX"}}) {
+    const auto& module = found[key];
+    lines += module["built"].get<bool>()
+                 ? fmt::format("{:<8} endpoint {} is loaded when it is used\n", name, key)
+                 : fmt::format("{:<8} not in this build: {}\n", name, module["absent"].get<std::string>());
+  }
   return lines;
 }
 

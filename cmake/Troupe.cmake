@@ -65,6 +65,28 @@ function(troupe_module name)
   set_property(GLOBAL APPEND PROPERTY TROUPE_MODULES ${name})
 endfunction()
 
+# troupe_loadable(KIND SOURCES a.cpp … LIBRARIES …): lib/troupe_KIND.so, which transport/module.cpp loads when it is asked to.
+function(troupe_loadable kind)
+  cmake_parse_arguments(L "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_library(troupe_${kind} MODULE ${L_SOURCES})
+  set_target_properties(troupe_${kind} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  target_include_directories(troupe_${kind} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(troupe_${kind} PRIVATE ${TROUPE_WARNINGS})
+  target_link_libraries(troupe_${kind} PRIVATE ${L_LIBRARIES} tl::expected fmt::fmt)
+  add_dependencies(troupe_transport troupe_${kind})  # whoever builds the endpoints wants them all
+endfunction()
+
+# troupe_optional(KIND PACKAGE [COMPONENTS …]): finds what option TROUPE_KIND asks for: AUTO takes what there is, ON insists.
+macro(troupe_optional kind package)
+  set(TROUPE_${kind} AUTO CACHE STRING "Build the ${kind} endpoint: AUTO, ON or OFF")
+  set_property(CACHE TROUPE_${kind} PROPERTY STRINGS AUTO ON OFF)
+  if(TROUPE_${kind} STREQUAL "AUTO")
+    find_package(${package} QUIET ${ARGN})
+  elseif(TROUPE_${kind})
+    find_package(${package} REQUIRED ${ARGN})
+  endif()
+endmacro()
+
 # troupe_tests(FOLDER SOURCES a_test.cpp … [USES core …] [LIBRARIES …]): one test program per folder, found by CTest case by case.
 function(troupe_tests name)
   cmake_parse_arguments(T "" "" "SOURCES;USES;LIBRARIES" ${ARGN})

@@ -5,19 +5,22 @@
 #include <string>
 
 #include "exchange/task.hpp"
+#include "transport/native_reduction.hpp"
 #include "transport/reduce.hpp"
 
 namespace troupe::exchange {
 namespace {
 
-void check(const Group& group, const CollectiveTask& task) {
+void check(const Courier& courier, const Group& group, const CollectiveTask& task) {
   const auto refuse = [](const char* why) { throw std::invalid_argument(std::string("collective: ") + why); };
   if (group.rank >= group.size()) refuse("the rank is not one of the group's");
   if (!group.hosts.empty() && group.hosts.size() != group.size()) refuse("not every rank has a host");
   if (task.root && *task.root >= group.size()) refuse("the root is not one of the group's");
   if (task.chunks.floats == 0 || task.chunks.floats % core::kAlignmentFloats != 0 || task.chunks.window == 0)
     refuse("chunks are not a multiple of the alignment, or no chunk may be under way");
-  if (task.algorithm == Algorithm::automatic || task.algorithm == Algorithm::ar) refuse("no algorithm of this kind");
+  if (task.algorithm == Algorithm::automatic) refuse("no algorithm of this kind");
+  if (task.algorithm == Algorithm::ar && !task.root && !has_library(courier, group.size()))
+    refuse("ar: the endpoint has no reduction of its own over this group");
   if (task.algorithm != Algorithm::shm) return;
   if (task.arenas.size() != group.size()) refuse("shm: not every rank's vector is mapped");
   for (const auto& arena : task.arenas)
@@ -39,12 +42,18 @@ std::uint64_t asa_floats(std::size_t floats, std::size_t rank, std::size_t ranks
 
 }  // namespace
 
+bool has_library(const Courier& courier, std::size_t members) {
+  const auto* native = courier.native_reduction();
+  return native && native->members() == members;
+}
+
 std::unique_ptr<Collective> make_collective(Courier& courier, const core::Kernels& kernels, Group group,
                                             CollectiveTask task, Collective::Done done) {
-  check(group, task);
+  check(courier, group, task);
   if (task.algorithm == Algorithm::hierarchical && flat(group)) task.algorithm = Algorithm::asa;
   const auto make = task.algorithm == Algorithm::shm            ? make_shared_memory
                     : task.root                                 ? make_broadcast
+                    : task.algorithm == Algorithm::ar           ? make_library
                     : task.algorithm == Algorithm::ring         ? make_ring
                     : task.algorithm == Algorithm::hierarchical ? make_hierarchical
                                                                 : make_asa;
@@ -56,6 +65,7 @@ std::uint64_t collective_bytes(const CollectiveTask& task, const Group& group, s
   const auto slice = [&](std::size_t of) { return transport::slice_of(floats, of % n, n).count; };
   if (n == 1 || task.algorithm == Algorithm::shm) return 0;
   if (task.root) return rank == *task.root ? (n - 1) * floats * sizeof(float) : 0;
+  if (task.algorithm == Algorithm::ar) return 0;
   if (task.algorithm == Algorithm::asa16) return asa_floats(floats, rank, n) * sizeof(std::uint16_t);
   if (task.algorithm == Algorithm::ring) return (2 * floats - slice(rank + 1) - slice(rank + 2)) * sizeof(float);
   if (task.algorithm != Algorithm::hierarchical || flat(group)) return asa_floats(floats, rank, n) * sizeof(float);

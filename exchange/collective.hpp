@@ -9,6 +9,8 @@
 ///   ring           each slice is summed around the ring, beginning with the rank that has its number: (x_s + x_s+1) + …
 ///   hierarchical   the sums of the hosts' members, in rank order, and of these sums in the order of the hosts' first members
 ///   shm            as asa, in place over arenas that are mapped (transport/reduce.hpp)
+///   ar             by the library under the endpoint, in the order that it chooses; the group must be all of the job, and
+///                  members must start these in the same order. It cannot be given up half-way.
 ///
 /// Bytes that a member puts on the wire: collective_bytes(). Memory beside the vector: a few chunks per peer.
 #pragma once
@@ -44,7 +46,7 @@ struct Chunking {
 };
 
 struct CollectiveTask {
-  Algorithm algorithm = Algorithm::asa;        ///< not automatic, and not ar
+  Algorithm algorithm = Algorithm::asa;        ///< not automatic
   core::HalfKind half = core::HalfKind::fp16;  ///< asa16
   std::optional<std::size_t> root{};           ///< a broadcast of this rank's vector; none: a reduction
   float scale = 1;                             ///< of the sum
@@ -70,12 +72,16 @@ class Collective {
   virtual void cancel() = 0;
 };
 
+/// Whether the endpoint under `courier` can sum by itself over a group of so many: what `ar` needs.
+[[nodiscard]] bool has_library(const Courier& courier, std::size_t members);
+
 /// `courier` and `kernels` must outlive it, and it must live until done has been called. Broken preconditions (an algorithm that is none,
-/// a rank outside the group, arenas that do not fit) are bugs: std::invalid_argument.
+/// ar without has_library(), a rank outside the group, arenas that do not fit) are bugs: std::invalid_argument.
 [[nodiscard]] std::unique_ptr<Collective> make_collective(Courier& courier, const core::Kernels& kernels, Group group,
                                                           CollectiveTask task, Collective::Done done);
 
-/// Payload that member `rank` of `group` sends for a reduction of so many floats; for a broadcast from `root`.
+/// Payload that member `rank` of `group` sends for a reduction of so many floats; for a broadcast from `root`. None for ar: what
+/// the library sends is not known here.
 [[nodiscard]] std::uint64_t collective_bytes(const CollectiveTask& task, const Group& group, std::size_t floats);
 
 }  // namespace troupe::exchange

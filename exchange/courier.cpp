@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "transport/native_reduction.hpp"
+
 namespace troupe::exchange {
 
 using transport::Completion;
@@ -24,10 +26,7 @@ Courier::Ticket Courier::send(Peer peer, Tag tag, transport::ConstMemoryView mem
 Courier::Attempt Courier::attempt(Peer peer, Waiting& send) {
   auto operation = endpoint_.send(peer, send.tag, send.memory);
   if (!operation) {
-    ended_.push_back(
-        {send.ticket,
-         std::move(send.done),
-         {.operation = {}, .peer = peer, .outcome = Outcome::failed, .error = std::move(operation.error())}});
+    end(send.ticket, peer, std::move(send.done), std::move(operation.error()));
     return Attempt::over;
   }
   if (!*operation) return Attempt::no_credit;
@@ -40,15 +39,30 @@ Courier::Ticket Courier::receive(Peer peer, Tag tag, transport::MemoryView memor
   const Ticket ticket{next_ticket_++};
   auto operation = endpoint_.receive(peer, tag, memory);
   if (!operation) {
-    ended_.push_back(
-        {ticket,
-         std::move(done),
-         {.operation = {}, .peer = peer, .outcome = Outcome::failed, .error = std::move(operation.error())}});
+    end(ticket, peer, std::move(done), std::move(operation.error()));
     return ticket;
   }
   operations_[ticket] = *operation;
   posted_.emplace(*operation, Posted{ticket, std::move(done), false});
   return ticket;
+}
+
+Courier::Ticket Courier::sum(core::Span vector, Done done) {
+  const Ticket ticket{next_ticket_++};
+  auto operation = endpoint_.native_reduction()->sum(vector);
+  if (!operation) {
+    end(ticket, {}, std::move(done), std::move(operation.error()));
+    return ticket;
+  }
+  operations_[ticket] = *operation;
+  posted_.emplace(*operation, Posted{ticket, std::move(done), false});
+  return ticket;
+}
+
+void Courier::end(Ticket ticket, Peer peer, Done done, core::Error error) {
+  ended_.push_back({ticket,
+                    std::move(done),
+                    {.operation = {}, .peer = peer, .outcome = Outcome::failed, .error = std::move(error)}});
 }
 
 void Courier::cancel(Ticket ticket) {

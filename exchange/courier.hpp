@@ -28,6 +28,8 @@ class Courier {
 
   Ticket send(transport::Peer peer, transport::Tag tag, transport::ConstMemoryView memory, Done done);
   Ticket receive(transport::Peer peer, transport::Tag tag, transport::MemoryView memory, Done done);
+  /// A sum over all members of the job, by the endpoint's native_reduction(), which must be there. It cannot be cancelled.
+  Ticket sum(core::Span vector, Done done);
   /// The callback comes all the same, with what it came to. No effect on what has ended.
   void cancel(Ticket ticket);
 
@@ -35,6 +37,7 @@ class Courier {
   bool deliver(const transport::Completion& completion);
   void flush();
 
+  [[nodiscard]] transport::NativeReduction* native_reduction() const noexcept { return endpoint_.native_reduction(); }
   [[nodiscard]] std::size_t outstanding() const noexcept { return posted_.size() + waiting_count_ + ended_.size(); }
 
  private:
@@ -56,6 +59,7 @@ class Courier {
   };
   /// What came of posting a send: posted, no credit, or over with an error.
   enum class Attempt : std::uint8_t { posted, no_credit, over };
+  void end(Ticket ticket, transport::Peer peer, Done done, core::Error error);
   Attempt attempt(transport::Peer peer, Waiting& send);
   void retry(transport::Peer peer);
 

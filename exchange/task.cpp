@@ -67,6 +67,11 @@ void Task::hear(std::size_t rank) {
   if (awaited_.empty()) last_ = rank;
 }
 
+void Task::sum(core::Span vector, Then then) {
+  if (error_) return;
+  tickets_.insert(courier_.sum(vector, continuation(std::move(then))));
+}
+
 Courier::Done Task::continuation(Then then) {
   return [this, then = std::move(then)](Courier::Ticket ticket, const Completion& completion) {
     tickets_.erase(ticket);

@@ -40,6 +40,7 @@ class Task : public Collective {
   /// `then` runs when the operation is done, and not after a failure.
   void send(std::size_t rank, Kind kind, std::size_t chunk, transport::ConstMemoryView memory, Then then);
   void receive(std::size_t rank, Kind kind, std::size_t chunk, transport::MemoryView memory, Then then);
+  void sum(core::Span vector, Then then);  // over all members, by the library
   void fail(core::Error error);
 
   [[nodiscard]] core::Span at(const transport::Slice& part) const {
@@ -78,6 +79,8 @@ class Task : public Collective {
                                                              Collective::Done);
 [[nodiscard]] std::unique_ptr<Collective> make_hierarchical(Courier&, const core::Kernels&, Group, CollectiveTask,
                                                             Collective::Done);
+[[nodiscard]] std::unique_ptr<Collective> make_library(Courier&, const core::Kernels&, Group, CollectiveTask,
+                                                       Collective::Done);
 [[nodiscard]] std::unique_ptr<Collective> make_broadcast(Courier&, const core::Kernels&, Group, CollectiveTask,
                                                          Collective::Done);
 

@@ -46,6 +46,7 @@
 namespace troupe::transport {
 
 class MappedMemory;
+class NativeReduction;
 
 /// Where an endpoint can be reached: "<endpoint name>:<rest>", printable ASCII, at most a few KiB. What follows the
 /// colon is the endpoint's own business (binary addresses are encoded), and ends in the member's name so that
@@ -110,6 +111,9 @@ class Endpoint {
   [[nodiscard]] virtual CompletionQueue& completions() const noexcept = 0;
   /// Null unless capabilities().maps_peer_memory. Lives as long as the endpoint.
   [[nodiscard]] virtual MappedMemory* mapped_memory() noexcept = 0;
+
+  /// Null where the library underneath has no reduction of its own. Lives as long as the endpoint.
+  [[nodiscard]] virtual NativeReduction* native_reduction() noexcept { return nullptr; }
 
   /// Errc::usage for this endpoint's own address, one of another kind of endpoint or a peer that is connected already;
   /// Errc::peer_lost when it is known at once that nobody is there.

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "transport/inproc.hpp"
+#include "transport/module.hpp"
 #include "transport/shm.hpp"
 
 namespace troupe::transport {
@@ -49,7 +50,9 @@ EndpointRegistry built_in_endpoints() {
   EndpointRegistry registry;
   registry.add("inproc", make_inproc_endpoint);
   registry.add("shm", make_shm_endpoint);
-  for (const char* planned : {"tcp", "ucx", "mpi"}) registry.add_absent(planned, "not written yet");
+  registry.add_absent("tcp", "not written yet");
+  add_module(registry, "ucx", "libucx-dev");
+  add_module(registry, "mpi", "libopenmpi-dev");
   return registry;
 }
 

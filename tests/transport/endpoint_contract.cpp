@@ -4,20 +4,34 @@
 #include <utility>
 
 #include "transport/inproc.hpp"
+#include "transport/module.hpp"
 
 namespace troupe::transport::testing {
 namespace {
 
 constexpr core::Duration kPatience = std::chrono::seconds{60};  // only a hang takes so long
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
 }  // namespace
 
 std::vector<EndpointKind> endpoint_kinds() {
-  return {
+  std::vector<EndpointKind> kinds = {
       {"inproc", [] { return EndpointOptions{.hub = make_inproc_hub("test")}; }},
       {"shm", [] { return EndpointOptions{}; }, "Reading"},
       {"shm", [] { return EndpointOptions{.shm_reads_peers = false}; }, "Window"},
   };
+  if (find_module("ucx")) {
+    kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run"}; }});
+    kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .ucx_transports = "tcp,self"}; }, "Tcp"});
+  }
+  // Open MPI leaks, from plug-ins that are gone when the sanitizer looks: there is nothing to name in a suppression.
+  if (find_module("mpi") && !kSanitized) kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run"}; }});
+  return kinds;
 }
 
 void PrintTo(const EndpointKind& kind, std::ostream* out) { *out << kind.name << kind.variant; }

@@ -1,0 +1,229 @@
+#include "transport/mpi_fabric.hpp"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <ctime>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe::transport {
+namespace {
+
+constexpr std::chrono::milliseconds kGrace{250};
+constexpr std::chrono::seconds kPatience{10};  // for peers to take what they have accepted
+// So many waits without a sleep, then short ones, then long ones; after a second of silence the longest.
+constexpr unsigned kEager = 50, kBusy = 200, kQuiet = 1200;
+constexpr long kShortNs = 50'000, kLongNs = 1'000'000, kLongestNs = 5'000'000;
+
+/// "12.3": rank and slot.
+std::optional<MpiPlace> place_of(std::string_view text) {
+  MpiPlace place;
+  const char* const end = text.data() + text.size();
+  const auto rank = std::from_chars(text.data(), end, place.rank);
+  if (rank.ec != std::errc{} || rank.ptr == end || *rank.ptr != '.') return std::nullopt;
+  const auto slot = std::from_chars(rank.ptr + 1, end, place.slot);
+  if (slot.ec != std::errc{} || slot.ptr != end) return std::nullopt;
+  return place;
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<Fabric>> MpiFabric::make(const FabricOptions&) {
+  auto hub = MpiHub::get();
+  if (!hub) return tl::unexpected(hub.error());
+  const int wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd < 0)
+    return core::fail(core::Errc::io, fmt::format("cannot create the event descriptor of an mpi endpoint: {}",
+                                                  std::generic_category().message(errno)));
+  return std::unique_ptr<Fabric>(new MpiFabric(std::move(*hub), wake_fd));
+}
+
+MpiFabric::MpiFabric(std::shared_ptr<MpiHub> hub, int wake_fd)
+    : hub_(std::move(hub)),
+      self_{hub_->rank(), hub_->join()},
+      address_(fmt::format("{}.{}.{}", hub_->job(), self_.rank, self_.slot)),
+      wake_fd_(wake_fd) {}
+
+MpiFabric::~MpiFabric() {
+  if (hub_->is_here(self_.slot)) hub_->leave(self_.slot);
+  ::close(wake_fd_);
+}
+
+core::Result<WireId> MpiFabric::open(std::string_view address) {
+  const std::string& job = hub_->job();
+  if (!address.starts_with(job + ".")) return core::fail(core::Errc::usage, "its address is not one of this MPI job");
+  const auto to = place_of(address.substr(job.size() + 1));
+  if (!to || to->rank < 0 || to->rank >= hub_->size())
+    return core::fail(core::Errc::usage, "its address names no rank of this MPI job");
+  if (to->rank == self_.rank && !hub_->is_here(to->slot))
+    return core::fail(core::Errc::peer_lost, "it is not in this process (any more)");
+  const WireId id{next_wire_++};
+  wires_.emplace(id, Wire{.to = *to});
+  return id;
+}
+
+void MpiFabric::begin(Task task, MPI_Request request) {
+  tasks_.push_back(std::move(task));
+  requests_.push_back(request);
+  idle_ = 0;
+}
+
+void MpiFabric::send_frame(WireId wire, std::span<const std::byte> frame) {
+  const auto found = wires_.find(wire);
+  if (found == wires_.end() || found->second.gone) return;
+  Task task{.kind = Task::Kind::frame, .wire = wire};
+  task.frame = std::make_unique<std::vector<std::byte>>(MpiHub::wrap(self_, found->second.to, frame));
+  const MPI_Request request = hub_->send(found->second.to.rank, *task.frame);
+  begin(std::move(task), request);
+}
+
+std::uint64_t MpiFabric::receive(WireId wire, MemoryView memory, TransferId transfer) {
+  const int tag = hub_->next_tag();
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(memory.data, static_cast<int>(memory.size), MPI_BYTE, wires_.at(wire).to.rank, tag, hub_->bulk(), &request);
+  begin({.kind = Task::Kind::receive, .wire = wire, .transfer = transfer, .size = memory.size, .tag = tag}, request);
+  return static_cast<std::uint64_t>(tag);
+}
+
+void MpiFabric::send(WireId wire, std::uint64_t channel, ConstMemoryView memory, TransferId transfer) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Isend(memory.data, static_cast<int>(memory.size), MPI_BYTE, wires_.at(wire).to.rank, static_cast<int>(channel),
+            hub_->bulk(), &request);
+  begin({.kind = Task::Kind::send, .wire = wire, .transfer = transfer}, request);
+}
+
+void MpiFabric::sum(core::Span vector, TransferId transfer) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallreduce(MPI_IN_PLACE, vector.data(), static_cast<int>(vector.size()), MPI_FLOAT, MPI_SUM, hub_->sums(),
+                 &request);
+  begin({.kind = Task::Kind::sum, .transfer = transfer}, request);
+}
+
+void MpiFabric::close(WireId wire) {
+  const auto found = wires_.find(wire);
+  if (found == wires_.end()) return;
+  found->second.closing = true;
+  // What was accepted comes, as a rule: its sender lets go of it that way, and only that way.
+  found->second.give_up = found->second.gone ? Clock::now() : Clock::now() + kGrace;
+}
+
+void MpiFabric::give_up_receives() {
+  const auto now = Clock::now();
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    Task& task = tasks_[i];
+    if (task.kind != Task::Kind::receive || task.given_up) continue;
+    const Wire& wire = wires_.at(task.wire);
+    if (!wire.closing || now < wire.give_up) continue;
+    task.given_up = true;
+    MPI_Cancel(&requests_[i]);
+  }
+  std::erase_if(wires_, [&](const auto& entry) {
+    return entry.second.closing && now >= entry.second.give_up &&
+           std::ranges::none_of(tasks_, [&](const Task& task) { return task.wire == entry.first; });
+  });
+}
+
+bool MpiFabric::end_tasks(FabricEvents& events) {
+  if (requests_.empty()) return false;
+  int count = 0;
+  finished_.resize(requests_.size());
+  statuses_.resize(requests_.size());
+  const int result =
+      MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(), statuses_.data());
+  if (count == MPI_UNDEFINED || count == 0) return false;
+  std::vector<std::pair<TransferId, bool>> ended;
+  for (int i = 0; i < count; ++i) {
+    const Task& task = tasks_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(i)])];
+    MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+    if (task.kind == Task::Kind::frame) continue;
+    bool whole = result == MPI_SUCCESS || (result == MPI_ERR_IN_STATUS && status.MPI_ERROR == MPI_SUCCESS);
+    if (task.kind == Task::Kind::receive) {
+      int cancelled = 0, length = 0;
+      MPI_Test_cancelled(&status, &cancelled);
+      MPI_Get_count(&status, MPI_BYTE, &length);
+      if (cancelled) hub_->throw_away(wires_.at(task.wire).to.rank, task.tag);
+      whole = whole && !cancelled && static_cast<std::size_t>(length) == task.size;
+    }
+    ended.emplace_back(task.transfer, whole);
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    if (kept != i) {
+      requests_[kept] = requests_[i];
+      tasks_[kept] = std::move(tasks_[i]);
+    }
+    ++kept;
+  }
+  requests_.resize(kept);
+  tasks_.resize(kept);
+  for (const auto& [transfer, whole] : ended) events.on_transferred(transfer, whole);
+  return true;
+}
+
+bool MpiFabric::read_letters(FabricEvents& events) {
+  hub_->take(self_.slot, letters_);
+  if (letters_.empty()) return false;
+  while (!letters_.empty()) {
+    const MpiHub::Letter letter = std::move(letters_.front());
+    letters_.pop_front();
+    if (!letter.frame.empty()) {
+      events.on_frame(letter.frame);
+      continue;
+    }
+    std::vector<WireId> lost;
+    for (auto& [id, wire] : wires_) {
+      if (wire.to != letter.from) continue;
+      wire.gone = true;
+      wire.give_up = Clock::now();
+      if (!wire.closing) lost.push_back(id);
+    }
+    for (const WireId id : lost) events.on_wire_lost(id, "it closed its endpoint");
+  }
+  return true;
+}
+
+bool MpiFabric::progress(FabricEvents& events) {
+  const bool read = read_letters(events);
+  const bool ended = end_tasks(events);
+  give_up_receives();
+  if (read || ended) idle_ = 0;
+  return read || ended;
+}
+
+void MpiFabric::wait() noexcept {
+  const unsigned idle = idle_.fetch_add(1, std::memory_order_relaxed);
+  if (idle < kEager) {
+    ::sched_yield();
+    return;
+  }
+  const timespec nap{0, idle < kBusy ? kShortNs : idle < kQuiet ? kLongNs : kLongestNs};
+  pollfd watched{wake_fd_, POLLIN, 0};
+  eventfd_t ignored = 0;
+  if (::ppoll(&watched, 1, &nap, nullptr) > 0) ::eventfd_read(wake_fd_, &ignored);
+}
+
+void MpiFabric::wake() noexcept { ::eventfd_write(wake_fd_, 1); }
+
+void MpiFabric::shutdown(FabricEvents& events) noexcept {
+  for (auto& [id, wire] : wires_)
+    if (!wire.closing) close(id);
+  const auto give_up = Clock::now() + kPatience;
+  while (!tasks_.empty() && Clock::now() < give_up)
+    if (!progress(events)) ::sched_yield();
+  hub_->leave(self_.slot);
+  for (const Task& task : std::exchange(tasks_, {}))
+    if (task.kind != Task::Kind::frame) events.on_transferred(task.transfer, false);
+  requests_.clear();
+}
+
+}  // namespace troupe::transport

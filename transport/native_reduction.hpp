@@ -1,0 +1,25 @@
+/// For endpoints whose library sums vectors itself (mpi): the algorithm `ar`. Every member of the job takes part.
+///
+/// Thread-safe. Members must begin their sums in the same order, with equal lengths: nothing tells sums apart but their
+/// order. A sum that was begun cannot be cancelled; it ends when every member has begun it, and not if one is lost.
+#pragma once
+
+#include <cstddef>
+
+#include "core/error.hpp"
+#include "core/kernels.hpp"
+#include "transport/completion_queue.hpp"
+
+namespace troupe::transport {
+
+class NativeReduction {
+ public:
+  virtual ~NativeReduction() = default;
+  /// All members of the job, this one included.
+  [[nodiscard]] virtual std::size_t members() const noexcept = 0;
+  /// vector ← Σ of all members' vectors, in an order that the library chooses. The memory is lent until the completion,
+  /// which names no peer. At most 2^31 - 1 floats: std::invalid_argument. Errc::usage after close().
+  [[nodiscard]] virtual core::Result<OperationId> sum(core::Span vector) = 0;
+};
+
+}  // namespace troupe::transport
