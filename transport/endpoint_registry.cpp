@@ -9,6 +9,7 @@
 
 #include "transport/inproc.hpp"
 #include "transport/shm.hpp"
+#include "transport/tcp.hpp"
 
 namespace troupe::transport {
 
@@ -49,7 +50,8 @@ EndpointRegistry built_in_endpoints() {
   EndpointRegistry registry;
   registry.add("inproc", make_inproc_endpoint);
   registry.add("shm", make_shm_endpoint);
-  for (const char* planned : {"tcp", "ucx", "mpi"}) registry.add_absent(planned, "not written yet");
+  registry.add("tcp", make_tcp_endpoint);
+  for (const char* planned : {"ucx", "mpi"}) registry.add_absent(planned, "not written yet");
   return registry;
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "transport/endpoint.hpp"
+#include "transport/tcp_options.hpp"
 
 namespace troupe::transport {
 
@@ -22,6 +23,7 @@ struct EndpointOptions {
   Credit credit{};                                 // both above 0; peers are expected to agree
   std::shared_ptr<InprocHub> hub{};                // inproc: where the endpoints of this process meet; required there
   bool shm_reads_peers = true;                     // shm: fetch payloads from peers' memory where the kernel allows it
+  TcpOptions tcp{};                                // tcp: where it listens, and with which certificate
 };
 
 class EndpointRegistry {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "tcp_certificates.hpp"
 #include "transport/inproc.hpp"
 
 namespace troupe::transport::testing {
@@ -17,6 +18,8 @@ std::vector<EndpointKind> endpoint_kinds() {
       {"inproc", [] { return EndpointOptions{.hub = make_inproc_hub("test")}; }},
       {"shm", [] { return EndpointOptions{}; }, "Reading"},
       {"shm", [] { return EndpointOptions{.shm_reads_peers = false}; }, "Window"},
+      {"tcp", [] { return EndpointOptions{}; }},
+      {"tcp", [] { return EndpointOptions{.tcp = {.tls = good_certificate()}}; }, "Tls"},
   };
 }
 
