@@ -198,6 +198,8 @@ core::Result<TlsFiles> create_node(const std::string& directory, const std::stri
                                    const std::vector<std::string>& hosts, std::time_t now, bool force) {
   const auto authority = read_authority(directory);
   if (!authority) return tl::unexpected(authority.error());
+  if (const auto current = check_in_force(files_of(directory, name).ca, authority->certificate.get(), now); !current)
+    return tl::unexpected(current.error());
   const auto made = make_node(*authority, name, hosts, node_validity(now));
   if (!made) return tl::unexpected(made.error());
   const TlsFiles files = files_of(directory, name);
@@ -205,7 +207,7 @@ core::Result<TlsFiles> create_node(const std::string& directory, const std::stri
     if (auto none = refuse_existing({files.certificate, files.key}); !none) return tl::unexpected(none.error());
   if (auto written = write_identity(*made, files.certificate, files.key); !written)
     return tl::unexpected(written.error());
-  if (auto good = check(files, now); !good) return tl::unexpected(good.error());  // an authority that has expired, say
+  if (auto good = check(files, now); !good) return tl::unexpected(good.error());  // as a node will check them
   return files;
 }
 

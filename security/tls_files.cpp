@@ -42,18 +42,6 @@ std::string date(const ASN1_TIME* time) {
   return {text, static_cast<std::size_t>(size)};
 }
 
-core::Result<void> in_force(const std::string& path, X509* certificate, std::time_t now) {
-  const ASN1_TIME* from = X509_get0_notBefore(certificate);
-  const ASN1_TIME* until = X509_get0_notAfter(certificate);
-  if (X509_cmp_time(from, &now) > 0)
-    return core::fail(core::Errc::config,
-                      fmt::format("TLS: {} is not valid before {}: look at this host's clock", path, date(from)));
-  if (X509_cmp_time(until, &now) < 0)
-    return core::fail(core::Errc::config,
-                      fmt::format("TLS: {} expired on {}: make a new one with `troupe certs`", path, date(until)));
-  return {};
-}
-
 core::Result<void> signed_by(const TlsFiles& files, X509* authority, X509* certificate, std::time_t now) {
   const Store store(X509_STORE_new());
   const StoreContext context(X509_STORE_CTX_new());
@@ -113,6 +101,18 @@ core::Result<Key> read_key(const std::string& path) {
   return key;
 }
 
+core::Result<void> check_in_force(const std::string& path, X509* certificate, std::time_t now) {
+  const ASN1_TIME* from = X509_get0_notBefore(certificate);
+  const ASN1_TIME* until = X509_get0_notAfter(certificate);
+  if (X509_cmp_time(from, &now) > 0)
+    return core::fail(core::Errc::config,
+                      fmt::format("TLS: {} is not valid before {}: look at this host's clock", path, date(from)));
+  if (X509_cmp_time(until, &now) < 0)
+    return core::fail(core::Errc::config,
+                      fmt::format("TLS: {} expired on {}: make a new one with `troupe certs`", path, date(until)));
+  return {};
+}
+
 core::Result<void> check(const TlsFiles& files, std::time_t now) {
   if (files.empty()) return core::fail(core::Errc::config, "TLS: no files are given");
   if (auto complete = check_complete(files); !complete) return complete;
@@ -128,8 +128,8 @@ core::Result<void> check(const TlsFiles& files, std::time_t now) {
                                                       "both from one `troupe certs node`",
                                                       files.key, files.certificate));
   }
-  if (auto current = in_force(files.ca, authority->get(), now); !current) return current;
-  if (auto current = in_force(files.certificate, certificate->get(), now); !current) return current;
+  if (auto current = check_in_force(files.ca, authority->get(), now); !current) return current;
+  if (auto current = check_in_force(files.certificate, certificate->get(), now); !current) return current;
   return signed_by(files, authority->get(), certificate->get(), now);
 }
 

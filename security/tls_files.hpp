@@ -26,6 +26,9 @@ struct TlsFiles {
 /// signed by the authority. Errc::config with one line: which file, what is wrong, what to do.
 [[nodiscard]] core::Result<void> check(const TlsFiles& files, std::time_t now);
 
+/// Whether `certificate`, which was read from `path`, is in force at `now`. Errc::config as above.
+[[nodiscard]] core::Result<void> check_in_force(const std::string& path, X509* certificate, std::time_t now);
+
 /// The first certificate or key in a PEM file. Errc::config as above.
 [[nodiscard]] core::Result<Certificate> read_certificate(const std::string& path);
 [[nodiscard]] core::Result<Key> read_key(const std::string& path);

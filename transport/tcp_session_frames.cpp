@@ -91,6 +91,7 @@ core::Result<std::byte*> TcpSession::begin_offer(const Frame& frame) {
 }
 
 core::Result<void> TcpSession::finish(const Frame& frame, bool intact) {
+  if (!intact) lose(core::Errc::peer_lost, "bytes from it were damaged on the way");
   if (!intact && frame.type == FrameType::offer && landing_.posted) {
     fail(std::exchange(landing_.posted, {})->operation, damaged(Tag{frame.tag}));
   } else if (!intact && frame.type == FrameType::chunk) {
