@@ -1,4 +1,5 @@
 // What a member does in its I/O thread, and how it begins to listen.
+#include <fcntl.h>
 #include <pthread.h>
 
 #include <chrono>
@@ -75,6 +76,8 @@ core::Result<void> TcpMember::listen(const HostPort& at) {
   if (!error) acceptor_.bind(endpoint, error);
   if (!error) acceptor_.listen(kBacklog, error);
   if (error) return tl::unexpected(cannot_listen(at, error));
+  (void)::fcntl(acceptor_.native_handle(), F_SETFD,
+                FD_CLOEXEC);  // a program that this one starts must not keep the port
   self_.at.port = acceptor_.local_endpoint(error).port();
   address_ = {to_text(self_)};
   if (!parse_tcp_address(address_.text))
