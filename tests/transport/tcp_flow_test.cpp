@@ -1,12 +1,10 @@
 // What only tcp says about the way of bytes: what is held back, who takes turns, and that processes are no matter.
-#include <poll.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <map>
 #include <utility>
 
+#include "child.hpp"
 #include "tcp_peers.hpp"
 
 namespace troupe::transport::testing {
@@ -84,39 +82,25 @@ TEST(TcpFlow, TheReasonOfALossTravels) {
   b.expect_failed(receiving, core::Errc::peer_lost, "no lease since step 7");
 }
 
-/// In the child: connects to the address in the pipe, answers one message, and leaves.
-int child(int from_parent, int to_parent, const TcpOptions& options) {
+/// In the child: sends back one message, and then stays until it is killed.
+void echo(Line& line, const TcpOptions& options) {
   Party b = tcp_party("child", options);
-  const std::string mine = b->address().text + "\n";
-  if (::write(to_parent, mine.data(), mine.size()) != static_cast<ssize_t>(mine.size())) return 2;
-  std::string theirs;
-  for (char c = 0; ::read(from_parent, &c, 1) == 1 && c != '\n';) theirs += c;
-  const Connection connection = b->connect({theirs}).value();
+  line.say(b->address().text);
+  const Connection connection = b->connect({line.hear()}).value();
   Bytes received(kLong);
-  const OperationId receiving = b.receive(connection.peer, tag(1), view(received));
-  if (b.finish(receiving).outcome != Outcome::done) return 3;
-  if (b.finish(b.send(connection.peer, tag(2), view(std::as_const(received)))).outcome != Outcome::done) return 4;
-  // Stays until it is killed.
+  b.expect_done(b.receive(connection.peer, tag(1), view(received)), kLong);
+  b.expect_done(b.send(connection.peer, tag(2), view(std::as_const(received))), kLong);
   (void)b.finish(b.receive(connection.peer, tag(3), MemoryView{}));
-  return 5;
 }
 
 TEST(TcpFlow, TwoProcesses) {
   for (const bool tls : {false, true}) {
     TcpOptions options;
     if (tls) options.tls = good_certificate();
-    int to_child[2], from_child[2];
-    ASSERT_EQ(::pipe(to_child), 0);
-    ASSERT_EQ(::pipe(from_child), 0);
-    const pid_t pid = ::fork();
-    ASSERT_GE(pid, 0);
-    if (pid == 0) ::_exit(child(to_child[0], from_child[1], options));
+    Child child([&](Line& line) { echo(line, options); });
     Party a = tcp_party("parent", options);
-    std::string theirs;
-    for (char c = 0; ::read(from_child[0], &c, 1) == 1 && c != '\n';) theirs += c;
-    const std::string mine = a->address().text + "\n";
-    ASSERT_EQ(::write(to_child[1], mine.data(), mine.size()), static_cast<ssize_t>(mine.size()));
-    const Connection connection = a->connect({theirs}).value();
+    const Connection connection = a->connect({child.line().hear()}).value();
+    child.line().say(a->address().text);
     const Bytes sent = pattern(kLong, 1);
     Bytes received(kLong);
     const OperationId receiving = a.receive(connection.peer, tag(2), view(received));
@@ -125,13 +109,28 @@ TEST(TcpFlow, TwoProcesses) {
     a.expect_done(receiving, kLong);
     EXPECT_EQ(received, sent);
     EXPECT_EQ(a->traffic(connection.peer), (Traffic{1, kLong, 1, kLong}));
-    ::kill(pid, SIGKILL);
+    child.kill();
     a.expect_failed(sentinel, core::Errc::peer_lost, "/child");
-    int status = 0;
-    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
-    EXPECT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
-    for (const int descriptor : {to_child[0], to_child[1], from_child[0], from_child[1]}) ::close(descriptor);
   }
+}
+
+// A process that stands still is not lost before its time, and goes on where it was.
+TEST(TcpFlow, AStoppedProcessGoesOn) {
+  Child child([](Line& line) { echo(line, {}); });
+  Party a = tcp_party("parent");
+  const Connection connection = a->connect({child.line().hear()}).value();
+  child.line().say(a->address().text);
+  a.expect_done(connection.established, 0);
+  const Bytes sent = pattern(kLong, 1);
+  Bytes received(kLong);
+  const OperationId receiving = a.receive(connection.peer, tag(2), view(received));
+  child.signal(SIGSTOP);
+  const OperationId sending = a.send(connection.peer, tag(1), view(sent));
+  EXPECT_EQ(a.untaken(), 0u);
+  child.signal(SIGCONT);
+  a.expect_done(sending, kLong);
+  a.expect_done(receiving, kLong);
+  EXPECT_EQ(received, sent);
 }
 
 }  // namespace
