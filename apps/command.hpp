@@ -33,6 +33,7 @@ struct Command {
 [[nodiscard]] Command replay();
 [[nodiscard]] Command strategies();
 [[nodiscard]] Command models();
+[[nodiscard]] Command certs();
 [[nodiscard]] Command doctor();
 [[nodiscard]] Command bench();
 [[nodiscard]] Command bench_exchange();  // of bench

@@ -10,6 +10,7 @@
 #include "transport/inproc.hpp"
 #include "transport/module.hpp"
 #include "transport/shm.hpp"
+#include "transport/tcp.hpp"
 
 namespace troupe::transport {
 
@@ -50,7 +51,7 @@ EndpointRegistry built_in_endpoints() {
   EndpointRegistry registry;
   registry.add("inproc", make_inproc_endpoint);
   registry.add("shm", make_shm_endpoint);
-  registry.add_absent("tcp", "not written yet");
+  registry.add("tcp", make_tcp_endpoint);
   add_module(registry, "ucx", "libucx-dev");
   add_module(registry, "mpi", "libopenmpi-dev");
   return registry;

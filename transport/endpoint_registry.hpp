@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "transport/endpoint.hpp"
+#include "transport/tcp_options.hpp"
 
 namespace troupe::transport {
 
@@ -22,8 +23,9 @@ struct EndpointOptions {
   Credit credit{};                                 // both above 0; peers are expected to agree
   std::shared_ptr<InprocHub> hub{};                // inproc: where the endpoints of this process meet; required there
   bool shm_reads_peers = true;                     // shm: fetch payloads from peers' memory where the kernel allows it
-  std::string secret{};          // ucx, mpi: the run's; who greets with another one is refused. It travels in clear text
+  std::string secret{};  // ucx, mpi: the run's; who greets with another one is refused. It travels in clear text
   std::string ucx_transports{};  // ucx: its UCX_TLS, "tcp,self" between hosts; empty: what the environment says
+  TcpOptions tcp{};              // tcp: where it listens, and with which certificate
 };
 
 class EndpointRegistry {

@@ -24,6 +24,12 @@ class Matcher {
   [[nodiscard]] std::optional<Message> post(Tag tag, Receive receive) {
     return match(tag, messages_, receives_, std::move(receive));
   }
+  /// The oldest receive that waits for this tag, taken; nothing: none does. For whoever will not keep the message.
+  [[nodiscard]] std::optional<Receive> take_receive(Tag tag) {
+    const auto oldest = receives_.lower_bound(tag);
+    if (oldest == receives_.end() || oldest->first != tag) return std::nullopt;
+    return std::move(receives_.extract(oldest).mapped());
+  }
   /// Takes back what waits, for cancel; nothing when it does not wait (any more).
   std::optional<Message> remove_message(Tag tag, OperationId operation) { return remove(messages_, tag, operation); }
   std::optional<Receive> remove_receive(Tag tag, OperationId operation) { return remove(receives_, tag, operation); }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "tcp_certificates.hpp"
 #include "transport/inproc.hpp"
 #include "transport/module.hpp"
 
@@ -24,6 +25,8 @@ std::vector<EndpointKind> endpoint_kinds() {
       {"inproc", [] { return EndpointOptions{.hub = make_inproc_hub("test")}; }},
       {"shm", [] { return EndpointOptions{}; }, "Reading"},
       {"shm", [] { return EndpointOptions{.shm_reads_peers = false}; }, "Window"},
+      {"tcp", [] { return EndpointOptions{}; }},
+      {"tcp", [] { return EndpointOptions{.tcp = {.tls = good_certificate()}}; }, "Tls"},
   };
   if (find_module("ucx")) {
     kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run"}; }});

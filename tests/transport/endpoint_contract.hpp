@@ -23,7 +23,7 @@
 namespace troupe::transport::testing {
 
 struct EndpointKind {
-  std::string name;
+  std::string name;                                // as in make_endpoint
   std::function<EndpointOptions()> meeting_place;  // once per test: what its endpoints have in common
   std::string variant{};                           // tells two kinds of one name apart
 };

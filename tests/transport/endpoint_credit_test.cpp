@@ -38,6 +38,7 @@ TEST_P(EndpointCredit, BytesAreBounded) {
   a.expect_done(first, 400);
   EXPECT_EQ(received, part);
   EXPECT_TRUE(a.try_send(pair.b_at_a, tag(5), view(part)));
+  a->close();  // the buffers end before the endpoints do
 }
 
 TEST_P(EndpointCredit, AMessageAboveTheWindowGoesAlone) {
@@ -56,6 +57,7 @@ TEST_P(EndpointCredit, AMessageAboveTheWindowGoesAlone) {
   a.expect_done(alone, 5000);
   EXPECT_EQ(received_large, large);
   EXPECT_TRUE(a.try_send(pair.b_at_a, tag(1), view(one)));
+  a->close();  // the buffers end before the endpoints do
 }
 
 TEST_P(EndpointCredit, EachPeerHasItsOwn) {
@@ -83,6 +85,7 @@ TEST_P(EndpointCredit, CancelAndCorruptGiveItBack) {
   b.expect_failed(b.receive(pair.a_at_b, tag(2), view(wrong)), core::Errc::corrupt, "99");
   a.expect_failed(corrupt, core::Errc::corrupt, "99");
   EXPECT_TRUE(a.try_send(pair.b_at_a, tag(3), view(sent)));
+  a->close();  // the buffers end before the endpoints do
 }
 
 TEST_P(EndpointCredit, ARefusedSendLeavesNoTrace) {
@@ -126,6 +129,7 @@ TEST_P(EndpointCredit, WaitingForACompletionIsEnoughToGoOn) {
     under_way.pop_front();
   }
   EXPECT_EQ(received + under_way.size(), kMessages);
+  a->close();  // the buffers end before the endpoints do
 }
 
 }  // namespace

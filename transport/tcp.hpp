@@ -1,0 +1,27 @@
+/// The endpoint between hosts: TCP with mutual TLS, and plain TCP on loopback. One listening socket and one I/O thread
+/// per endpoint; one connection per pair of members. See tcp_meeting.hpp for how they meet and tcp_frame.hpp for what is
+/// said.
+///
+/// Bytes go from the sender's memory to the socket and from the socket to the receiver's memory; only messages of at most
+/// 16 KiB that come before their receive are held, at most Credit and 1 MiB of them per peer. A long message is moved in
+/// chunks of 256 KiB that take turns with those of other tags, and small frames go between them.
+/// Cost: a header of 48 bytes per chunk of 256 KiB and three frames per long message, two per small one.
+///
+/// What was damaged on the way is never delivered: frames and payload carry hashes on plain connections, and TLS checks
+/// every byte on the others. The receive it belonged to fails with Errc::corrupt, and the connection is given up.
+/// A connection that broke is not mended: the peer is lost, and both connect again.
+#pragma once
+
+#include <memory>
+
+#include "core/error.hpp"
+#include "transport/endpoint.hpp"
+#include "transport/endpoint_registry.hpp"
+
+namespace troupe::transport {
+
+/// The factory behind "tcp"; reads `options.tcp`. Errc::config when that makes no sense, when TLS files are missing,
+/// broken or half set, when it would listen off loopback without them, and when the port is in use.
+[[nodiscard]] core::Result<std::unique_ptr<Endpoint>> make_tcp_endpoint(const EndpointOptions& options);
+
+}  // namespace troupe::transport

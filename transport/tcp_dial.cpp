@@ -1,0 +1,160 @@
+// The calling side of a meeting.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "transport/tcp_meeting_parts.hpp"
+#include "transport/tcp_socket_options.hpp"
+
+namespace troupe::transport {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr core::Duration kFirstPause = 10ms;
+constexpr core::Duration kLongestPause = 1s;
+constexpr unsigned kBrokenCalls = 12;  // in a row: about 6 s
+
+}  // namespace
+
+/// What came of one call.
+struct TcpMeeting::Answer {
+  enum class Kind : std::uint8_t { welcome, later, broken, hopeless } kind = Kind::broken;
+  Window window{};
+  core::Error error{};
+};
+
+void TcpMeeting::start_dialling(const WantedPtr& wanted) {
+  wanted->pausing = false;
+  wanted->dialling = std::make_shared<TcpCall>(tcp::socket(io_));  // now: the coroutine begins later
+  asio::co_spawn(io_, dial(wanted, wanted->dialling), asio::detached);
+}
+
+asio::awaitable<void> TcpMeeting::dial(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
+  core::Duration pause = kFirstPause;
+  for (unsigned broken = 0; wanted->dialling == call;) {
+    const Answer answer = co_await ask(wanted, call);
+    if (wanted->dialling != call) co_return;  // given up, or the other's call was taken
+    switch (answer.kind) {
+      case Answer::Kind::welcome: met(wanted, *call, answer.window); co_return;
+      case Answer::Kind::later: broken = 0; break;
+      case Answer::Kind::broken: broken += 1; break;
+      case Answer::Kind::hopeless: broken = kBrokenCalls; break;
+    }
+    call->close();
+    if (const auto waiting = parked_.find(wanted->text); waiting != parked_.end()) {
+      wanted->dialling.reset();
+      adopt(wanted, waiting->second);
+      co_return;
+    }
+    if (broken >= kBrokenCalls) {
+      wanted->dialling.reset();
+      wanted_.erase(wanted->text);
+      setup_.failed(wanted->peer, answer.error);
+      co_return;
+    }
+    wanted->pausing = true;
+    pause = std::min(pause * 2, kLongestPause);
+    call->timer.expires_after(pause);
+    SystemError ignored;
+    co_await call->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    if (wanted->dialling != call) co_return;
+    wanted->pausing = false;
+    call = std::make_shared<TcpCall>(tcp::socket(io_));
+    wanted->dialling = call;
+  }
+}
+
+/// Makes a connection: of all addresses that the host has, the first that answers.
+asio::awaitable<core::Result<void>> TcpMeeting::reach(const WantedPtr& wanted, TcpCall& call) {
+  const HostPort& at = wanted->remote.at;
+  SystemError error;
+  tcp::resolver resolver(io_);
+  const auto found = co_await resolver.async_resolve(at.host, std::to_string(at.port), tcp::resolver::numeric_service,
+                                                     asio::redirect_error(asio::use_awaitable, error));
+  if (error)
+    co_return core::fail(core::Errc::config, fmt::format("host {} cannot be found: {}", at.host, error.message()));
+  for (const auto& entry : found) {
+    if (wanted->dialling.get() != &call) break;
+    const tcp::endpoint endpoint = entry.endpoint();
+    if (!setup_.tls && !endpoint.address().is_loopback())
+      co_return core::fail(core::Errc::config,
+                           "it is not on this host, and off loopback this endpoint needs TLS: give "
+                           "an authority, a certificate and a key (`troupe certs`)");
+    SystemError ignored;
+    call.stream.socket().close(ignored);
+    co_await call.stream.socket().async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+    if (!error) {
+      set_options(call.stream.socket(), setup_.options);
+      co_return core::Result<void>{};
+    }
+  }
+  co_return core::fail(core::Errc::peer_lost, call.timed_out ? "it does not answer" : error.message());
+}
+
+asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
+  Answer answer;
+  limit(call, setup_.options.lost_after);
+  core::Result<void> step = co_await reach(wanted, *call);
+  if (!step) {
+    answer.kind = Answer::Kind::hopeless;
+    answer.error = step.error();
+    co_return answer;
+  }
+  if (setup_.tls) {
+    step = call->stream.secure(setup_.tls.get(), wanted->remote.at.host);
+    if (step) step = co_await shake_hands(call->stream);
+  }
+  Hello hello;
+  hello.version = kTcpVersion;
+  hello.attempt = ++attempts_;
+  hello.window = setup_.window;
+  hello.from = self_;
+  hello.to = wanted->text;
+  if (step) {
+    Frame frame;
+    frame.type = FrameType::hello;
+    step = co_await write_frame(call->stream, frame, encode(hello));
+  }
+  core::Result<GreetingFrame> reply = tl::unexpected(core::Error{});
+  if (step) {
+    unlimit(*call);  // the other may take its time until it connects; keep-alive notices when it is gone
+    reply = co_await read_frame(call->stream);
+    if (!reply) step = tl::unexpected(reply.error());
+  }
+  if (!step) {
+    const bool refused = step.error().code == core::Errc::corrupt && setup_.tls;
+    answer.kind = refused || call->timed_out ? Answer::Kind::hopeless : Answer::Kind::broken;
+    answer.error = step.error();
+    answer.error.code = refused ? core::Errc::config : core::Errc::peer_lost;
+    if (call->timed_out) answer.error.message = "it does not answer";
+    co_return answer;
+  }
+  const auto welcomed = decode_hello(reply->payload);
+  if (reply->frame.type == FrameType::welcome && welcomed) {
+    answer.kind = Answer::Kind::welcome;
+    answer.window = welcomed->window;
+    Frame frame;
+    frame.type = FrameType::ready;
+    limit(call, setup_.options.lost_after);
+    step = co_await write_frame(call->stream, frame, {});
+    if (!step) {
+      answer.kind = Answer::Kind::broken;
+      answer.error = {core::Errc::peer_lost, step.error().message};
+    }
+    co_return answer;
+  }
+  const bool later =
+      reply->frame.type == FrameType::refuse && reply->frame.message == static_cast<std::uint64_t>(RefuseCode::later);
+  const bool refused = reply->frame.type == FrameType::refuse || reply->frame.type == FrameType::bye;
+  answer.kind = later ? Answer::Kind::later : Answer::Kind::hopeless;
+  answer.error = {core::Errc::peer_lost,
+                  refused ? printable_text(reply->payload) : std::string("it answers what makes no sense")};
+  co_return answer;
+}
+
+}  // namespace troupe::transport

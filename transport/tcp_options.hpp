@@ -1,0 +1,31 @@
+/// What the tcp endpoint is told beside what every endpoint is told. Thread rule: plain values.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "core/clock.hpp"
+#include "security/tls_files.hpp"
+
+namespace troupe::transport {
+
+/// A connection that was turned away before it reached any operation.
+struct Refusal {
+  std::string from;  // "192.0.2.7:51234"
+  std::string why;   // "it sent no certificate"
+};
+
+struct TcpOptions {
+  std::string listen = "127.0.0.1:0";                   // host:port; port 0: any free one. Off loopback only with `tls`
+  std::string advertise{};                              // the host that address() names; empty: the one in `listen`
+  security::TlsFiles tls{};                             // all or none; none: plain TCP, on loopback
+  core::Duration heartbeat = std::chrono::seconds{1};   // a peer hears something at least so often; peers agree
+  core::Duration lost_after = std::chrono::seconds{5};  // a peer that is silent so long is lost; a dialogue that does
+                                                        // not get ahead for so long while connecting is given up
+  std::size_t max_strangers = 64;  // connections that have not said who they are; then the oldest goes
+  std::function<void(const Refusal&)> on_refused{};  // for a log; from the I/O thread: must not block or throw
+};
+
+}  // namespace troupe::transport

@@ -1,0 +1,203 @@
+// The called side of a meeting.
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "security/tls_context.hpp"
+#include "transport/tcp_meeting_parts.hpp"
+#include "transport/tcp_socket_options.hpp"
+
+namespace troupe::transport {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr core::Duration kParkedFor = 30s;
+constexpr core::Duration kLingers = 1s;
+constexpr std::size_t kMostParked = 256;
+
+}  // namespace
+
+void TcpMeeting::visit(tcp::socket socket) {
+  const auto visitor = std::make_shared<Visitor>();
+  SystemError error;
+  const tcp::endpoint from = socket.remote_endpoint(error);
+  if (error) return;  // gone already
+  visitor->from = fmt::format("{}:{}", from.address().to_string(), from.port());
+  set_options(socket, setup_.options);
+  visitor->call = std::make_shared<TcpCall>(std::move(socket));
+  strangers_.push_back(visitor);
+  if (strangers_.size() > setup_.options.max_strangers) {
+    const VisitorPtr oldest = strangers_.front();
+    oldest->crowded_out = true;
+    oldest->call->close();
+    strangers_.pop_front();
+  }
+  asio::co_spawn(io_, receive(visitor), asio::detached);
+}
+
+void TcpMeeting::refused(const Visitor& visitor, const std::string& why) const {
+  if (!closed_ && setup_.options.on_refused) setup_.options.on_refused({visitor.from, why});
+}
+
+asio::awaitable<void> TcpMeeting::receive(VisitorPtr visitor) {
+  TcpCall& call = *visitor->call;
+  limit(visitor->call, setup_.options.lost_after);
+  const core::Result<Hello> hello = co_await introduce(visitor);
+  if (!hello) {
+    if (visitor->crowded_out)
+      refused(*visitor, "too many that do not say who they are");
+    else if (call.timed_out)
+      refused(*visitor, "it did not say who it is in time");
+    else if (hello.error().code != core::Errc::peer_lost)  // one that went by itself was not turned away
+      refused(*visitor, hello.error().message);
+    if (call.stream.socket().is_open()) {
+      limit(visitor->call, kLingers);
+      co_await linger(call.stream);
+    }
+    strangers_.remove(visitor);
+    call.close();
+    co_return;
+  }
+  strangers_.remove(visitor);
+  visitor->hello = *hello;
+  place(visitor);
+  const core::Result<GreetingFrame> next = co_await read_frame(call.stream);  // its end, too
+  const WantedPtr wanted = visitor->wanted;
+  if (next && next->frame.type == FrameType::ready && wanted && wanted->adopted == visitor) {
+    met(wanted, call, visitor->hello.window);
+    co_return;
+  }
+  leave(visitor);
+}
+
+/// Until the visitor has said who it is, and it is true as far as can be known.
+asio::awaitable<core::Result<Hello>> TcpMeeting::introduce(VisitorPtr visitor) {
+  TcpStream& stream = visitor->call->stream;
+  if (setup_.tls) {
+    core::Result<void> secured = stream.secure(setup_.tls.get(), "");
+    if (secured) secured = co_await shake_hands(stream);
+    if (!secured) co_return tl::unexpected(secured.error());
+  }
+  const core::Result<GreetingFrame> first = co_await read_frame(stream);
+  if (!first) co_return tl::unexpected(first.error());
+  if (first->frame.type != FrameType::hello) co_return core::fail(core::Errc::corrupt, "it did not say hello");
+  const core::Result<Hello> hello = decode_hello(first->payload);
+  if (!hello) co_return hello;
+  const core::Result<void> good = check_hello(*visitor, *hello);
+  if (good) co_return hello;
+  Frame frame;
+  frame.type = FrameType::refuse;
+  frame.message = static_cast<std::uint64_t>(RefuseCode::stranger);
+  const std::string why = good.error().message;
+  const auto* bytes = reinterpret_cast<const std::byte*>(why.data());
+  (void)co_await write_frame(stream, frame, std::vector<std::byte>(bytes, bytes + why.size()));
+  co_return tl::unexpected(good.error());
+}
+
+core::Result<void> TcpMeeting::check_hello(const Visitor& visitor, const Hello& hello) const {
+  if (hello.version != kTcpVersion)
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("it speaks version {} of the tcp protocol, this member {}: run the "
+                                  "same version of troupe on all hosts",
+                                  hello.version, kTcpVersion));
+  if (hello.to != self_)
+    return core::fail(core::Errc::corrupt, fmt::format("{} looked for {} and found {}", hello.from, hello.to, self_));
+  const auto from = parse_tcp_address(hello.from);
+  if (!from || hello.from == self_) return core::fail(core::Errc::corrupt, "it claims an address that is none");
+  if (setup_.tls && !security::names_host(visitor.call->stream.peer_certificate().get(), from->at.host))
+    return core::fail(
+        core::Errc::corrupt,
+        fmt::format("its certificate does not name {}, where it claims to be (`troupe certs node … --host "
+                    "{}` makes one that does)",
+                    from->at.host, from->at.host));
+  return {};
+}
+
+/// Decides what becomes of a visitor that said who it is.
+void TcpMeeting::place(const VisitorPtr& visitor) {
+  const std::string& from = visitor->hello.from;
+  const auto found = wanted_.find(from);
+  if (found == wanted_.end()) return park(visitor);
+  const WantedPtr wanted = found->second;
+  if (wanted->adopted) {  // a newer attempt: the older one is over, whatever the network still says
+    if (visitor->hello.attempt < wanted->adopted->hello.attempt) return leave(visitor);
+    std::exchange(wanted->adopted, nullptr)->call->close();
+  } else if (wanted->dialling && !wanted->pausing && from > self_) {
+    return park(visitor);  // this member's own call goes before
+  }
+  if (const auto call = std::exchange(wanted->dialling, nullptr)) call->close();
+  adopt(wanted, visitor);
+}
+
+void TcpMeeting::park(const VisitorPtr& visitor) {
+  const auto [place, added] = parked_.emplace(visitor->hello.from, visitor);
+  if (!added) {
+    if (visitor->hello.attempt < place->second->hello.attempt) return leave(visitor);
+    std::exchange(place->second, visitor)->call->close();
+  }
+  const auto away = [this](VisitorPtr who) {
+    asio::co_spawn(io_, turn_away(std::move(who), RefuseCode::later, "it has not connected to this one yet"),
+                   asio::detached);
+  };
+  if (parked_.size() > kMostParked) {
+    parked_.erase(visitor->hello.from);
+    return away(visitor);
+  }
+  const std::shared_ptr<TcpCall> call = visitor->call;
+  call->timer.expires_after(kParkedFor);
+  call->timer.async_wait([this, visitor, away](const SystemError& error) {
+    const auto waiting = parked_.find(visitor->hello.from);
+    if (error || waiting == parked_.end() || waiting->second != visitor) return;
+    parked_.erase(waiting);
+    away(visitor);
+  });
+}
+
+asio::awaitable<void> TcpMeeting::turn_away(VisitorPtr visitor, RefuseCode code, std::string why) {
+  limit(visitor->call, kLingers);
+  Frame frame;
+  frame.type = FrameType::refuse;
+  frame.message = static_cast<std::uint64_t>(code);
+  const auto* bytes = reinterpret_cast<const std::byte*>(why.data());
+  (void)co_await write_frame(visitor->call->stream, frame, std::vector<std::byte>(bytes, bytes + why.size()));
+  SystemError ignored;
+  visitor->call->stream.socket().shutdown(tcp::socket::shutdown_send, ignored);  // receive() reads on until the end
+}
+
+void TcpMeeting::adopt(const WantedPtr& wanted, VisitorPtr visitor) {  // by value: parked_ may hold the last one
+  if (const auto waiting = parked_.find(wanted->text); waiting != parked_.end() && waiting->second == visitor)
+    parked_.erase(waiting);
+  wanted->adopted = visitor;
+  visitor->wanted = wanted;
+  limit(visitor->call, setup_.options.lost_after);
+  asio::co_spawn(io_, welcome(visitor), asio::detached);
+}
+
+asio::awaitable<void> TcpMeeting::welcome(VisitorPtr visitor) {
+  Hello hello;
+  hello.version = kTcpVersion;
+  hello.attempt = visitor->hello.attempt;
+  hello.window = setup_.window;
+  hello.from = self_;
+  hello.to = visitor->hello.from;
+  Frame frame;
+  frame.type = FrameType::welcome;
+  const core::Result<void> written = co_await write_frame(visitor->call->stream, frame, encode(hello));
+  if (!written) visitor->call->close();  // receive() notices
+}
+
+/// The visitor is gone, or is to go. Whoever was going to take its call makes one.
+void TcpMeeting::leave(const VisitorPtr& visitor) {
+  visitor->call->close();
+  if (const auto waiting = parked_.find(visitor->hello.from); waiting != parked_.end() && waiting->second == visitor)
+    parked_.erase(waiting);
+  const WantedPtr wanted = visitor->wanted;
+  if (!wanted || wanted->adopted != visitor) return;
+  wanted->adopted.reset();
+  start_dialling(wanted);
+}
+
+}  // namespace troupe::transport
