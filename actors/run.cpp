@@ -99,7 +99,7 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   return end;
 }
 
-core::Result<std::string> check_run(const Settings& settings, nn::Backend& backend, bool open_data) {
+core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backend, bool open_data) {
   auto plan = draw(settings, open_data);
   if (!plan) return tl::unexpected(plan.error());
   core::HostAllocator memory;
@@ -118,8 +118,7 @@ core::Result<std::string> check_run(const Settings& settings, nn::Backend& backe
         fmt::format("{}: {} training and {} test samples, {} steps per epoch over all workers\n", settings.data.name,
                     plan->source.train->size(), plan->source.test->size(), plan->book->leases_per_epoch(plan->workers));
   }
-  for (const auto& note : experiment::notes_on(*plan)) text += note.text + "\n";
-  return text;
+  return CheckedRun{std::move(text), experiment::notes_on(*plan)};
 }
 
 core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint,

@@ -7,6 +7,7 @@
 
 #include "actors/console.hpp"
 #include "actors/vocabulary.hpp"
+#include "experiment/reports.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::actors {
@@ -22,9 +23,13 @@ struct RunRequest {
 /// to go wrong comes back as RunEnd::error; the run directory then holds what was reached. Call from one thread at a time.
 [[nodiscard]] RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_token stop);
 
+struct CheckedRun {
+  std::string text;                       // describes the run in a few lines
+  std::vector<experiment::Note> notes{};  // what the settings may do and hardly mean
+};
 /// `troupe check`: everything that can be known without training: options, model shapes, strategy against company, and the
-/// data set if `open_data`. The text describes the run in a few lines.
-[[nodiscard]] core::Result<std::string> check_run(const Settings& settings, nn::Backend& backend, bool open_data);
+/// data set if `open_data`.
+[[nodiscard]] core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backend, bool open_data);
 
 struct Evaluation {
   double loss = 0;

@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
@@ -22,9 +23,11 @@ core::Result<void> run_check(const Arguments& arguments) {
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(settings->cluster.device);
   if (!backend) return tl::unexpected(backend.error());
-  const auto text = actors::check_run(*settings, **backend, arguments.open_data);
-  if (!text) return tl::unexpected(text.error());
-  return print(fmt::format("{}{}: good\n", *text, arguments.config));
+  const auto checked = actors::check_run(*settings, **backend, arguments.open_data);
+  if (!checked) return tl::unexpected(checked.error());
+  for (const auto& note : checked->notes)
+    fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+  return print(fmt::format("{}{}: good\n", checked->text, arguments.config));
 }
 
 Action declare(CLI::App& app) {
