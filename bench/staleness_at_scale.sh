@@ -156,7 +156,7 @@ def figure(name, panels, label, settings, extra=()):
 def together_and_apart(value):
     return [('they meet at every step or period', TOGETHER, value), ('each at its own pace', APART, value)]
 
-figure('scale-error', together_and_apart(error), 'test error [%]', ['set logscale y', 'set yrange [0.5:100]', 'set ytics (0.5, 1, 2, 5, 10, 20, 50, 100)'])
+figure('scale-error', together_and_apart(error), 'test error [%]', ['set logscale y', 'set yrange [0.5:20]', 'set ytics (0.5, 1, 2, 5, 10, 20)'])
 figure('scale-efficiency', together_and_apart(lambda s: s['simulated']['efficiency']), 'share of the ideal speed', ['set yrange [0:1]'])
 figure('scale-staleness', [(f'{word} staleness of an update', STALE, lambda s, key=key: s['exchange'][key]) for word, key in
                            (('mean', 'staleness_mean'), ('greatest', 'staleness_max'))], 'versions of the centre', ['set logscale y', 'set yrange [2:5000]'],
