@@ -1,14 +1,13 @@
 #include "actors/assembly.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "actors/evaluator.hpp"
-#include "actors/loader.hpp"
-#include "actors/server.hpp"
-#include "actors/worker.hpp"
+#include "data/fingerprint.hpp"
 #include "nn/hash.hpp"
 #include "nn/layout.hpp"
 
@@ -16,55 +15,188 @@ namespace troupe::actors {
 
 namespace {
 
-// Compiling a large model takes a while; ending takes at most the step that is under way.
+// A node opens its data set first, and compiling a large model takes a while; ending takes at most the step that is under way.
+constexpr auto kOpenDeadline = std::chrono::minutes(5);
 constexpr auto kPrepareDeadline = std::chrono::minutes(10);
 constexpr auto kFinishDeadline = std::chrono::minutes(10);
-constexpr auto kHaltDeadline = std::chrono::seconds(30);
+constexpr auto kHaltDeadline = std::chrono::seconds(40);
 
 // Large enough to be efficient, small enough that a workspace for it is no burden.
 constexpr std::int64_t kEvaluationBatch = 100;
 
-}  // namespace
-
-SystemConfig::SystemConfig() {
-  add_message_types<caf::id_block::troupe>();
-  set("scheduler.policy", caf::atom("sharing"));
-  set("scheduler.max-threads", std::max<std::size_t>(2, std::thread::hardware_concurrency() / 2));
+core::Result<StartCargo> read_start(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file || text.empty()) return core::fail(core::Errc::io, path + ": cannot be read");
+  const auto bytes = std::as_bytes(std::span(text));
+  return StartCargo{std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end())};
 }
 
-Assembly::Assembly(caf::actor_system& system, const Blueprint& plan, nn::Backend& backend, core::Allocator& memory,
-                   const core::Clock& clock)
-    : system_(system), plan_(plan), backend_(backend), clock_(clock), memory_(memory), self_(system) {}
+}  // namespace
+
+Assembly::Assembly(const SiteGround& ground, Launch launch)
+    : ground_(ground), plan_(*ground.plan), launch_(std::move(launch)), self_(*ground.system) {}
+
+Assembly::~Assembly() { halt(); }
 
 core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const ConsoleOptions& console) {
-  const auto* checkpoint = beginning.checkpoint.get();
-  const auto start = std::make_shared<const StartState>(experiment::start_state(plan_, checkpoint));
-  const auto fail_home = [this](const core::Error& error) -> core::Result<CoordinatorActor> {
+  const auto start = std::make_shared<const StartState>(experiment::start_state(plan_, beginning.checkpoint.get()));
+  auto made = make_sites(beginning, start);
+  if (made) made = beginning.directory->write_plan(made_plan_.json);
+  if (!made) {
     halt();
-    return tl::unexpected(error);
-  };
-  if (auto spawned = spawn_workers(beginning, start); !spawned) return fail_home(spawned.error());
-  if (auto written = beginning.directory->write_plan(made_plan_.json); !written) return fail_home(written.error());
-  if (auto spawned = spawn_servers(*start); !spawned) return fail_home(spawned.error());
-  spawn_loaders();
+    return tl::unexpected(made.error());
+  }
+  spawn_supervisors(beginning, *start, console);
+  begin_sites();
+  return coordinator_;
+}
 
+core::Result<void> Assembly::make_sites(const Beginning& beginning, const std::shared_ptr<const StartState>& start) {
+  if (launch_.placement.sites() > 1) {
+    auto facts = probe(ground_, beginning.plan);
+    if (!facts) return tl::unexpected(facts.error());
+    layout_ = facts->layout;
+    made_plan_ = facts->plan;
+  }
+  if (!launch_.nodes.empty()) {
+    auto data = data::fingerprint(plan_.source);
+    if (!data) return tl::unexpected(data.error());
+    data_ = *data;
+  }
+  if (auto opened = open_sites(beginning); !opened) return opened;
+  return prepare_sites(start);
+}
+
+/// What went wrong at a node says which.
+core::Error Assembly::at(const Place& place, core::Error error) const {
+  if (place.node)
+    error.message = fmt::format("node {} ({}): {}", place.node->name, place.node->facts.host, error.message);
+  return error;
+}
+
+SiteOrder Assembly::order_for(const Place& place, bool resumed) const {
+  const bool one_plan = plan_.settings->data.batch.size() == 1;
+  return {.version = launch_.version,
+          .run = plan_.settings->run.name,
+          .config = launch_.config,
+          .site = place.number,
+          .workers = launch_.placement.workers_at(place.number),
+          .servers = launch_.placement.servers_at(place.number),
+          .plan = one_plan ? made_plan_.json : std::string(),
+          .layout = layout_->fingerprint(),
+          .most_floats = most_floats(plan_, *layout_),
+          .data = data_,
+          .secret = launch_.secret,
+          .between_hosts = launch_.between_hosts,
+          .resumed = resumed};
+}
+
+core::Result<void> Assembly::open_sites(const Beginning& beginning) {
+  const auto& placement = launch_.placement;
+  const bool resumed = beginning.checkpoint != nullptr;
+  using Opening = decltype(self_->request(launch_.nodes[0].actor, kOpenDeadline, SiteOrder{}));
+  std::vector<std::pair<std::uint32_t, Opening>> asked;
+  SiteAddresses addresses;
+  addresses.texts.resize(placement.sites());
+  for (std::uint32_t site = 0; site < placement.sites(); ++site) {
+    auto& place = places_.emplace_back(Place{.number = site});
+    if (placement.processes[site] == Placement::kHere) continue;
+    place.node = &launch_.nodes[placement.processes[site] - 1];
+    asked.emplace_back(site, self_->request(place.node->actor, kOpenDeadline, order_for(place, resumed)));
+  }
+  core::Result<void> result;
+  for (auto& place : places_) {
+    if (place.node || !result) continue;
+    SiteSetup setup{.site = place.number,
+                    .workers = placement.workers_at(place.number),
+                    .servers = placement.servers_at(place.number),
+                    .endpoint = placement.sites() > 1,
+                    .options = launch_.options,
+                    .plan = beginning.plan};
+    if (placement.sites() == 1) {
+      for (std::uint32_t w = 0; w < plan_.workers; ++w) setup.workers.push_back(w);
+      for (std::uint32_t s = 0; s < plan_.servers; ++s) setup.servers.push_back(s);
+    } else {
+      setup.most_floats = most_floats(plan_, *layout_);
+      setup.fingerprint = layout_->fingerprint();
+    }
+    if (place.number == 0 && resumed && !launch_.nodes.empty()) {
+      auto file = read_start(beginning.checkpoint_file);
+      if (!file) return tl::unexpected(file.error());
+      setup.start = *file;
+    }
+    place.here = std::make_unique<Site>(ground_, std::move(setup));
+    result = place.here->open();
+    addresses.texts[place.number] = place.here->address();
+  }
+  for (auto& [site, opening] : asked) {
+    auto& place = places_[site];
+    opening.receive(
+        [&](const SiteOpened& opened, const OpenedSite& there) {
+          place.there = there.site;
+          addresses.texts[place.number] = opened.address;
+          if (!opened.error.empty() && result) result = tl::unexpected(at(place, {opened.code, opened.error}));
+        },
+        [&](const caf::error& error) {
+          if (result)
+            result =
+                tl::unexpected(at(place, {core::Errc::peer_lost, "made no site: " + ground_.system->render(error)}));
+        });
+  }
+  if (!result || placement.sites() == 1) return result;
+  for (auto& place : places_)
+    if (place.here) place.here->meet(addresses);
+  addresses_ = std::move(addresses);
+  return {};
+}
+
+core::Result<void> Assembly::prepare_sites(const std::shared_ptr<const StartState>& start) {
+  using Preparing = decltype(self_->request(SiteActor{}, kPrepareDeadline, SiteAddresses{}));
+  std::vector<std::pair<Place*, Preparing>> asked;
+  for (auto& place : places_)
+    if (place.there) asked.emplace_back(&place, self_->request(place.there, kPrepareDeadline, addresses_));
+  core::Result<void> result;
+  for (auto& place : places_) {
+    if (!place.here || !result) continue;
+    result = place.here->prepare(start);
+    place.members = place.here->members();
+    if (place.here->layout()) layout_ = place.here->layout();
+    if (place.here->plan() && made_plan_.json.empty()) made_plan_ = *place.here->plan();
+  }
+  for (auto& [place, preparing] : asked) {
+    preparing.receive(
+        [&](const SiteReady& ready, const SiteMembers& members) {
+          place->members = members;
+          if (!ready.error.empty() && result) result = tl::unexpected(at(*place, {ready.code, ready.error}));
+        },
+        [&](const caf::error& error) {
+          if (result)
+            result = tl::unexpected(
+                at(*place, {core::Errc::peer_lost, "did not get ready: " + ground_.system->render(error)}));
+        });
+  }
+  return result;
+}
+
+void Assembly::spawn_supervisors(const Beginning& beginning, const StartState& start, const ConsoleOptions& console) {
   const auto& settings = *plan_.settings;
   int threads = 0;
   for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) threads += settings.threads(worker);
   threads = std::clamp(threads, 1, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
-  company_.evaluator = system_.spawn<caf::detached>(
+  evaluator_ = ground_.system->spawn<caf::detached>(
       evaluator, EvaluatorSetup{plan_.graph,
-                                &backend_,
+                                ground_.backend,
                                 {.batch = std::min(kEvaluationBatch, plan_.source.test->size()),
                                  .threads = threads,
-                                 .arenas = &memory_,
+                                 .arenas = ground_.memory,
                                  .training = false},
                                 plan_.source.test});
   auto notes = beginning.notes;
-  notes.insert(notes.end(), start->notes.begin(), start->notes.end());
-  company_.recorder = system_.spawn<caf::detached>(
+  notes.insert(notes.end(), start.notes.begin(), start.notes.end());
+  recorder_ = ground_.system->spawn<caf::detached>(
       recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes), settings.journal,
-                              beginning.checkpoint_file, settings.run.tensorboard, &clock_, settings.config});
+                              beginning.checkpoint_file, settings.run.tensorboard, ground_.clock, settings.config});
 
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,
@@ -75,9 +207,9 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
                          .book = plan_.book,
                          .started = {},
                          .before = {},
-                         .resumed = checkpoint != nullptr,
-                         .memory = &memory_,
-                         .clock = &clock_};
+                         .resumed = beginning.checkpoint != nullptr,
+                         .memory = ground_.memory,
+                         .clock = ground_.clock};
   setup.started = {.name = settings.run.name,
                    .directory = beginning.directory->path(),
                    .strategy = settings.strategy,
@@ -89,116 +221,51 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
                    .parameters = static_cast<std::uint64_t>(plan_.graph->parameter_count()),
                    .epoch_samples = static_cast<std::uint64_t>(plan_.source.train->size()),
                    .epoch_position = plan_.book->epoch_position()};
-  if (checkpoint) setup.before = checkpoint->totals;
-  company_.coordinator = system_.spawn(coordinator, std::move(setup));
-
-  if (auto opened = open_sites(); !opened) return fail_home(opened.error());
-  // Whoever may be spoken to first hears of the company first; the coordinator, who sets all going, last.
-  for (std::size_t s = 0; s < company_.servers.size(); ++s) self_->send(company_.servers[s], sites_->server_view(s));
-  for (std::size_t w = 0; w < company_.workers.size(); ++w) self_->send(company_.workers[w], sites_->worker_view(w));
-  for (std::size_t w = 0; w < company_.loaders.size(); ++w) self_->send(company_.loaders[w], sites_->worker_view(w));
-  self_->send(company_.coordinator, sites_->coordinator_view());
-  return company_.coordinator;
+  if (beginning.checkpoint) setup.before = beginning.checkpoint->totals;
+  coordinator_ = ground_.system->spawn(coordinator, std::move(setup));
 }
 
-core::Result<void> Assembly::spawn_workers(const Beginning& beginning, const std::shared_ptr<const StartState>& start) {
-  const auto& settings = *plan_.settings;
-  for (std::uint32_t w = 0; w < plan_.workers; ++w) {
-    const nn::CompileOptions compile{.batch = settings.batch(w),
-                                     .threads = settings.threads(w),
-                                     .seed = static_cast<std::uint64_t>(settings.run.seed),
-                                     .arenas = &memory_};
-    WorkerSetup setup{.self = w,
-                      .workers = plan_.workers,
-                      .seed = compile.seed,
-                      .graph = plan_.graph,
-                      .backend = &backend_,
-                      .compile = compile,
-                      .plan = beginning.plan,
-                      .strategy = plan_.strategy,
-                      .train = settings.train,
-                      .total_epochs = static_cast<double>(settings.run.epochs),
-                      .start = start,
-                      .servers = plan_.servers,
-                      .journal = settings.journal.keep,
-                      .slowdown = settings.slowdown(w),
-                      .synthetic_step = std::chrono::duration_cast<core::Duration>(
-                          std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
-                      .clock = &clock_,
-                      .exchange_deadline = std::chrono::duration_cast<core::Duration>(
-                          std::chrono::duration<double>(settings.exchange.deadline_s))};
-    company_.workers.push_back(system_.spawn<caf::detached>(worker, std::move(setup)));
+void Assembly::begin_sites() {
+  const auto& placement = launch_.placement;
+  Company company{.coordinator = coordinator_,
+                  .recorder = recorder_,
+                  .evaluator = evaluator_,
+                  .workers = std::vector<WorkerActor>(plan_.workers),
+                  .loaders = std::vector<LoaderActor>(plan_.workers),
+                  .servers = std::vector<ServerActor>(plan_.servers),
+                  .membership_epoch = 0,
+                  .worker_sites = placement.worker_sites,
+                  .server_sites = placement.server_sites,
+                  .exchanger = {}};
+  for (const auto& place : places_) {
+    const auto workers = placement.workers_at(place.number);
+    const auto servers = placement.servers_at(place.number);
+    for (std::size_t k = 0; k < workers.size(); ++k) {
+      company.workers[workers[k]] = place.members.workers[k];
+      company.loaders[workers[k]] = place.members.loaders[k];
+    }
+    for (std::size_t k = 0; k < servers.size(); ++k) company.servers[servers[k]] = place.members.servers[k];
   }
-  std::vector<decltype(self_->request(company_.workers[0], kPrepareDeadline, Prepare{}))> asked;
-  for (const auto& worker : company_.workers) asked.push_back(self_->request(worker, kPrepareDeadline, Prepare{}));
-  core::Result<void> result;
-  for (std::size_t w = 0; w < asked.size(); ++w) {
-    asked[w].receive(
-        [&](const Prepared& prepared, const ReplicaFacts& facts) {
-          if (!prepared.error.empty()) {
-            result = core::fail(prepared.code, prepared.error);
-          } else if (w > 0 && layout_ && facts.layout->fingerprint() != layout_->fingerprint()) {
-            result =
-                core::fail(core::Errc::config,
-                           fmt::format("worker {} lays its parameters out otherwise than worker 0 and cannot exchange "
-                                       "them in place: use one batch size for all workers",
-                                       w));
-          } else {
-            layout_ = facts.layout;
-            if (w == 0) made_plan_ = facts.plan;
-          }
-        },
-        [&](const caf::error& error) {
-          result =
-              core::fail(core::Errc::timeout, fmt::format("worker {} did not get ready: {}", w, system_.render(error)));
-        });
+  for (const auto& place : places_) {
+    if (place.there)
+      self_->send(place.there, SiteCompany{coordinator_, recorder_, company.membership_epoch, company.worker_sites,
+                                           company.server_sites});
+    else if (place.number > 0)
+      place.here->begin(company);
   }
-  return result;
-}
-
-core::Result<void> Assembly::spawn_servers(const StartState& start) {
-  auto shards =
-      experiment::cut_shards(start, *layout_, plan_.servers, plan_.needs.server_states, backend_.kernels(), memory_);
-  if (!shards) return tl::unexpected(shards.error());
-  for (std::uint32_t s = 0; s < plan_.servers; ++s) {
-    company_.servers.push_back(
-        system_.spawn(server, ServerSetup{.self = s,
-                                          .workers = plan_.workers,
-                                          .strategy = plan_.strategy,
-                                          .kernels = &backend_.kernels(),
-                                          .memory = std::make_shared<ShardMemory>(std::move((*shards)[s])),
-                                          .version = start.center_version,
-                                          .journal = plan_.settings->journal.keep,
-                                          .clock = &clock_}));
-  }
-  return {};
-}
-
-void Assembly::spawn_loaders() {
-  const auto& data = plan_.settings->data;
-  for (std::uint32_t w = 0; w < plan_.workers; ++w) {
-    company_.loaders.push_back(system_.spawn(loader, LoaderSetup{w, plan_.source.train, plan_.settings->batch(w),
-                                                                 data.prefetch, data.decode_threads, &clock_}));
-  }
-}
-
-core::Result<void> Assembly::open_sites() {
-  const auto& exchange = plan_.settings->exchange;
-  sites_ = std::make_unique<Sites>(system_, company_);
-  if (exchange.endpoint == "auto") return {};
-  return sites_->open(exchange, std::max(layout_->arena_floats(), nn::statistics_layout(*plan_.graph).arena_floats()),
-                      backend_.kernels(), memory_, clock_);
+  // The coordinator, who sets all going, hears of the company last.
+  self_->send(coordinator_, places_[0].here->begin(company));
 }
 
 core::Result<void> Assembly::finish(const RunEnd& end) {
   core::Result<void> result;
-  self_->request(company_.recorder, kFinishDeadline, Finish{}, end)
+  self_->request(recorder_, kFinishDeadline, Finish{}, end)
       .receive(
           [&](const Finished& finished) {
             if (!finished.error.empty()) result = core::fail(core::Errc::io, finished.error);
           },
           [&](const caf::error& error) {
-            result = core::fail(core::Errc::timeout, "recorder: " + system_.render(error));
+            result = core::fail(core::Errc::timeout, "recorder: " + ground_.system->render(error));
           });
   halt();
   return result;
@@ -212,20 +279,20 @@ void Assembly::halt() {
     self_->send(actor, Halt{});
     ++alive;
   };
-  for (const auto& loader : company_.loaders) dismiss(loader);
-  for (const auto& worker : company_.workers) dismiss(worker);
-  for (const auto& server : company_.servers) dismiss(server);
-  dismiss(company_.evaluator);
-  if (sites_)
-    for (const auto& exchanger : sites_->exchangers()) dismiss(exchanger);
-  if (company_.coordinator) self_->send_exit(company_.coordinator, caf::exit_reason::user_shutdown);
-  if (company_.recorder) self_->send_exit(company_.recorder, caf::exit_reason::user_shutdown);
+  dismiss(evaluator_);
+  for (const auto& place : places_) dismiss(place.there);
+  for (const auto& place : places_)
+    if (place.here) place.here->halt();
+  if (coordinator_) self_->send_exit(coordinator_, caf::exit_reason::user_shutdown);
+  if (recorder_) self_->send_exit(recorder_, caf::exit_reason::user_shutdown);
   bool late = false;
   while (alive > 0 && !late) {
     self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kHaltDeadline) >> [&] { late = true; });
   }
-  sites_.reset();
-  company_ = {};
+  places_.clear();
+  evaluator_ = EvaluatorActor{};
+  coordinator_ = CoordinatorActor{};
+  recorder_ = RecorderActor{};
 }
 
 }  // namespace troupe::actors

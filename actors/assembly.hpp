@@ -1,23 +1,19 @@
-/// Spawns a company in one process and takes it apart: who is created when, on which thread, with which memory. Used by
-/// run.cpp; knows nothing of epochs or files.
+/// Spawns a company and takes it apart: who is created when, where, on which thread, with which memory. Used by run.cpp; knows
+/// nothing of epochs or files.
 #pragma once
 
 #include <memory>
 #include <optional>
 
 #include "actors/coordinator.hpp"
+#include "actors/launch.hpp"
 #include "actors/recorder.hpp"
-#include "actors/sites.hpp"
+#include "actors/site.hpp"
+#include "actors/system.hpp"
 #include "actors/vocabulary.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::actors {
-
-/// The actor system's settings: message types, and a scheduler that costs nothing when idle.
-class SystemConfig : public caf::actor_system_config {
- public:
-  SystemConfig();
-};
 
 /// What a company begins with.
 struct Beginning {
@@ -29,12 +25,14 @@ struct Beginning {
   std::optional<nn::Plan> plan;  // of the run that is resumed
 };
 
-/// A company in one process. One thread. Its actors may end after it: what they were given (plan, backend, memory, clock)
-/// outlives the actor system, whose destructor waits for them.
+/// A company: its sites here, and those that nodes make for it. One thread. Its actors may end after it: what they were given (plan,
+/// backend, memory, clock) outlives the actor system, whose destructor waits for them.
 class Assembly {
  public:
-  Assembly(caf::actor_system& system, const Blueprint& plan, nn::Backend& backend, core::Allocator& memory,
-           const core::Clock& clock);
+  Assembly(const SiteGround& ground, Launch launch);
+  ~Assembly();
+  Assembly(const Assembly&) = delete;
+  Assembly& operator=(const Assembly&) = delete;
 
   /// Spawns everyone, compiles the replicas (each on its worker's thread), and lets the run begin. After an Error whoever was
   /// spawned has been sent home.
@@ -43,22 +41,35 @@ class Assembly {
   [[nodiscard]] core::Result<void> finish(const RunEnd& end);
 
  private:
-  [[nodiscard]] core::Result<void> spawn_workers(const Beginning& beginning,
-                                                 const std::shared_ptr<const StartState>& start);
-  [[nodiscard]] core::Result<void> spawn_servers(const StartState& start);
-  void spawn_loaders();
-  [[nodiscard]] core::Result<void> open_sites();
+  /// A site, here or at a node.
+  struct Place {
+    std::uint32_t number = 0;
+    std::unique_ptr<Site> here{};
+    const Node* node = nullptr;
+    SiteActor there{};
+    SiteMembers members{};
+  };
+  [[nodiscard]] core::Result<void> make_sites(const Beginning& beginning,
+                                              const std::shared_ptr<const StartState>& start);
+  [[nodiscard]] core::Result<void> open_sites(const Beginning& beginning);
+  [[nodiscard]] core::Result<void> prepare_sites(const std::shared_ptr<const StartState>& start);
+  [[nodiscard]] SiteOrder order_for(const Place& place, bool resumed) const;
+  [[nodiscard]] core::Error at(const Place& place, core::Error error) const;
+  void spawn_supervisors(const Beginning& beginning, const StartState& start, const ConsoleOptions& console);
+  void begin_sites();
   void halt();
 
-  caf::actor_system& system_;
+  SiteGround ground_;
   const Blueprint& plan_;
-  nn::Backend& backend_;
-  const core::Clock& clock_;
-  core::Allocator& memory_;
+  Launch launch_;
   std::shared_ptr<const nn::Layout> layout_;
-  nn::Plan made_plan_;  // worker 0's
-  Company company_;     // the members themselves
-  std::unique_ptr<Sites> sites_;
+  nn::Plan made_plan_;         // worker 0's
+  std::uint64_t data_ = 0;     // fingerprint; of a run with nodes
+  std::vector<Place> places_;  // by site
+  SiteAddresses addresses_;
+  CoordinatorActor coordinator_;
+  RecorderActor recorder_;
+  EvaluatorActor evaluator_;
   caf::scoped_actor self_;
 };
 

@@ -49,6 +49,8 @@ class CoordinatorBody {
   void rotate(const Next& next);
   void settle_workers(const Next& next);
   void take_member(std::uint32_t member, const std::shared_ptr<Checkpoint>& into, const Next& next);
+  void take_letters(std::uint32_t worker, const MemberState& state,
+                    const std::shared_ptr<experiment::WorkerStart>& into, const Next& next);
   void take_slots(std::uint32_t worker, std::vector<strategies::Slot> slots,
                   const std::shared_ptr<experiment::WorkerStart>& into, const Next& next);
   void take_own_statistics(std::uint32_t worker, const std::shared_ptr<experiment::WorkerStart>& into,
@@ -56,7 +58,8 @@ class CoordinatorBody {
   void go_on();
 
   void snapshot_shards(strategies::Slot slot, const Next& next);
-  void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const Lent& space, const Next& next);
+  void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const Lent& space, const Next& next,
+                       bool journalled = true);
   [[nodiscard]] Lent whole_arena() const { return {arena_->view(), arena_}; }
   void take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into, const Next& next);
   [[nodiscard]] std::vector<std::string> state_prefixes() const;

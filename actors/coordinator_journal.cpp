@@ -65,18 +65,14 @@ void CoordinatorBody::take_member(std::uint32_t member, const std::shared_ptr<Ch
   if (member < workers) {
     self_->request(company_.workers[member], kSettleDeadline, StateOrder{})
         .then(
-            [this, member, into, following](const MemberState& state, const Letters& letters) {
+            [this, member, into, following](const MemberState& state) {
               const auto start = std::make_shared<WorkerStart>();
               start->state = state.state;
-              for (std::size_t k = 0; k < letters.vectors.size(); ++k) {
-                std::vector<float> canonical(setup_.layout->canonical_floats());
-                setup_.layout->to_canonical(letters.vectors[k].data, canonical);
-                start->letters.push_back({state.letters[k].from, state.letters[k].weight,
-                                          std::make_shared<const std::vector<float>>(std::move(canonical))});
-              }
-              take_slots(member, setup_.state_slots, start, [member, into, start, following] {
-                put(*into, member, *start);
-                following();
+              take_letters(member, state, start, [this, member, into, start, following] {
+                take_slots(member, setup_.state_slots, start, [member, into, start, following] {
+                  put(*into, member, *start);
+                  following();
+                });
               });
             },
             refused);
@@ -85,7 +81,7 @@ void CoordinatorBody::take_member(std::uint32_t member, const std::shared_ptr<Ch
   if (const auto server = member - workers; server < company_.servers.size()) {
     self_->request(company_.servers[server], kSettleDeadline, StateOrder{})
         .then(
-            [server, into, following](const MemberState& state, const Letters&) {
+            [server, into, following](const MemberState& state) {
               put(*into, server, experiment::ServerStart{state.state, state.version});
               following();
             },
@@ -102,6 +98,21 @@ void CoordinatorBody::take_member(std::uint32_t member, const std::shared_ptr<Ch
     into->vectors.emplace("", canonical());
     take_state(prefixes, into, next);
   });
+}
+
+/// Mail that the worker has and has not read, one letter after the other. It is no state that a replay comes to.
+void CoordinatorBody::take_letters(std::uint32_t worker, const MemberState& state,
+                                   const std::shared_ptr<WorkerStart>& into, const Next& next) {
+  const auto k = into->letters.size();
+  if (k == state.letters.size()) return next();
+  snapshot_worker(
+      worker, state.letter_slots[k], whole_arena(),
+      [this, worker, state, k, into, next] {
+        into->letters.push_back(
+            {state.letters[k].from, state.letters[k].weight, std::make_shared<const std::vector<float>>(canonical())});
+        take_letters(worker, state, into, next);
+      },
+      false);
 }
 
 void CoordinatorBody::take_slots(std::uint32_t worker, std::vector<Slot> slots,

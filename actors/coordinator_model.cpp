@@ -220,8 +220,9 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
   }
 }
 
-void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Lent& space, const Next& next) {
-  self_->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot}, space)
+void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Lent& space, const Next& next,
+                                      bool journalled) {
+  self_->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot, journalled}, space)
       .then(
           [this, next](const SnapshotTaken& taken) {
             weight_ = taken.weight;

@@ -14,10 +14,12 @@ ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<Exchang
   return {
       [self](const Prepare&) { return self->state.body->open(); },
       [self](const SiteAddresses& addresses) { self->state.body->meet(addresses); },
+      [self](const StartOrder&) { return self->state.body->fetch_start(); },
       [self, name](const Company& company) {
         report_exceptions(self, name, company.coordinator);
         self->state.body->begin(company);
       },
+      [self](const SiteBegun&) { self->state.body->serve_all(); },
       [self](const Completed&) { self->state.body->poll(); },
       [self](const ShardMessage& message, const Lent& slice) { self->state.body->request(message, slice); },
       [self](const ShardAnswer& answer) { self->state.body->answer(answer); },

@@ -24,6 +24,7 @@ struct ExchangerSetup {
   exchange::Algorithm algorithm = exchange::Algorithm::asa;
   std::optional<core::HalfKind> wire{};  // of calls; of reductions algorithm says so
   std::size_t most_floats = 0;           // of any vector that is lent
+  StartCargo start{};                    // site 0: what members elsewhere begin with; none: they know it
   const core::Kernels* kernels = nullptr;
   core::Allocator* memory = nullptr;   // outlives the actor
   const core::Clock* clock = nullptr;  // outlives the actor

@@ -12,10 +12,13 @@ using strategies::Transfer;
 namespace {
 
 /// What a call's header begins with.
-enum class What : std::uint8_t { shard, letter, snapshot };
+enum class What : std::uint8_t { shard, letter, snapshot, start };
 
 /// A member answers when nothing else runs; see the coordinator's own deadline.
 constexpr auto kSnapshotDeadline = std::chrono::seconds(60);
+
+/// A start state travels in pieces: bytes of each.
+constexpr std::size_t kMostPiece = std::size_t{4} << 20;
 
 constexpr std::uint8_t kRun = 1;  // an endpoint lives for one run
 
@@ -83,6 +86,17 @@ void ExchangerBody::meet(const SiteAddresses& addresses) {
   settle();
 }
 
+void ExchangerBody::begin(const Company& company) {
+  company_ = company;
+  if (early_) trouble(*early_);
+}
+
+void ExchangerBody::serve_all() {
+  serving_ = true;
+  for (auto& incoming : std::exchange(held_, {})) serve(std::move(incoming));
+  settle();
+}
+
 void ExchangerBody::poll() {
   std::vector<transport::Completion> completions;
   while (!halted_ && completions_->poll(completions) > 0) {
@@ -112,7 +126,9 @@ void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
 }
 
 void ExchangerBody::trouble(const core::Error& error) {
-  if (!halted_ && company_.coordinator) self_->send(company_.coordinator, Trouble{error.code, error.message});
+  if (halted_) return;
+  if (!company_.coordinator) early_ = error;
+  if (company_.coordinator) self_->send(company_.coordinator, Trouble{error.code, error.message});
 }
 
 // ---- to members elsewhere
@@ -168,6 +184,8 @@ void ExchangerBody::serve(exchange::Calls::Incoming incoming) {
   // Who works on the vector keeps it: a call that is not answered yet owns it.
   const Lent vector{incoming.vector, std::make_shared<const Reply>(incoming.reply)};
   What what{};
+  if (unpack(incoming.header, what) && what == What::start) return give_piece(incoming);
+  if (!serving_) return held_.push_back(std::move(incoming));
   ShardMessage message;
   OutgoingLetter letter;
   MemberSnapshot snapshot;
@@ -210,6 +228,53 @@ void ExchangerBody::credit(const OutgoingCredit& credit) {
   if (node.empty()) return;
   node.mapped()(std::string());
   settle();
+}
+
+// ---- what members elsewhere begin with
+
+caf::result<StartCargo> ExchangerBody::fetch_start() {
+  const auto floats = std::min(kMostPiece / sizeof(float), setup_.most_floats);
+  auto piece = core::Buffer::allocate(*setup_.memory, floats);
+  if (!piece) return caf::make_error(caf::sec::runtime_error, piece.error().message);
+  const auto fetching = std::make_shared<Fetching>();
+  fetching->promise = self_->make_response_promise<StartCargo>();
+  fetching->piece = std::move(*piece);
+  fetch_piece(fetching);
+  return fetching->promise;
+}
+
+void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
+  const std::uint64_t offset = fetching->file->size();
+  const Lent room{fetching->piece.view(), fetching};
+  const auto wire = std::exchange(setup_.wire, std::nullopt);  // bytes, not numbers
+  call(0, pack(What::start, offset), room, Lend::write,
+       [this, fetching, offset](const core::Result<std::string>& result) {
+         std::uint64_t whole = 0;
+         if (!result || !unpack(*result, whole)) {
+           const auto why = result ? std::string("an answer that makes no sense") : result.error().message;
+           fetching->promise.deliver(caf::make_error(caf::sec::runtime_error, why));
+           return;
+         }
+         const auto bytes = std::as_bytes(fetching->piece.view());
+         const auto count = std::min<std::uint64_t>(bytes.size(), whole - std::min(whole, offset));
+         fetching->file->insert(fetching->file->end(), bytes.begin(),
+                                bytes.begin() + static_cast<std::ptrdiff_t>(count));
+         if (fetching->file->size() < whole && count > 0) return fetch_piece(fetching);
+         fetching->promise.deliver(StartCargo{fetching->file});
+       });
+  setup_.wire = wire;
+}
+
+void ExchangerBody::give_piece(const exchange::Calls::Incoming& incoming) {
+  What what{};
+  std::uint64_t offset = 0;
+  if (!setup_.start.file || !unpack(incoming.header, what, offset) || offset >= setup_.start.file->size())
+    return incoming.reply(core::fail(core::Errc::corrupt, "there is no such start state"));
+  const auto& file = *setup_.start.file;
+  const auto room = std::as_writable_bytes(incoming.vector);
+  const auto count = std::min<std::uint64_t>(room.size(), file.size() - offset);
+  std::copy_n(file.begin() + static_cast<std::ptrdiff_t>(offset), count, room.begin());
+  incoming.reply(pack(static_cast<std::uint64_t>(file.size())));
 }
 
 // ---- reductions
@@ -274,6 +339,7 @@ void ExchangerBody::halt() {
   settle();
   asked_.clear();
   unread_.clear();
+  held_.clear();
 }
 
 }  // namespace troupe::actors

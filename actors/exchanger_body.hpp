@@ -23,7 +23,11 @@ class ExchangerBody {
   /// Makes the endpoint.
   [[nodiscard]] SiteAddress open();
   void meet(const SiteAddresses& addresses);
-  void begin(const Company& company) { company_ = company; }
+  /// What site 0 begins with, piece by piece.
+  [[nodiscard]] caf::result<StartCargo> fetch_start();
+  void begin(const Company& company);
+  /// Calls of other sites, who may have begun before, wait until the members here have.
+  void serve_all();
   /// Completions wait.
   void poll();
 
@@ -48,6 +52,14 @@ class ExchangerBody {
     std::optional<std::pair<strategies::WorkerId, core::Duration>> waited{};  // for whom, how long
   };
 
+  /// A start state on its way here.
+  struct Fetching {
+    caf::typed_response_promise<StartCargo> promise;
+    std::shared_ptr<std::vector<std::byte>> file = std::make_shared<std::vector<std::byte>>();
+    core::Buffer piece;
+  };
+  void fetch_piece(const std::shared_ptr<Fetching>& fetching);
+  void give_piece(const exchange::Calls::Incoming& incoming);
   void call(std::uint32_t site, std::string header, const Lent& vector, exchange::Lend lend,
             std::function<void(core::Result<std::string>)> answered);
   void serve(exchange::Calls::Incoming incoming);
@@ -78,6 +90,9 @@ class ExchangerBody {
   std::map<std::uint64_t, Running> running_;
   std::vector<std::uint64_t> over_;  // of running_
   std::uint64_t next_running_ = 0;
+  std::vector<exchange::Calls::Incoming> held_;  // calls that came before this site had begun
+  std::optional<core::Error> early_;             // what went wrong before there was anyone to tell
+  bool serving_ = false;
   bool halted_ = false;
 };
 

@@ -17,16 +17,17 @@ using WorkerActor =
                      reacts_to<PeerLetter, Lent>, reacts_to<PeerCredit>,
                      replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>,
                      replies_to<Dismissal>::with<Dismissed>, replies_to<SettleOrder>::with<Settled>,
-                     replies_to<StateOrder>::with<MemberState, Letters>, reacts_to<Tick>, reacts_to<Halt>>;
+                     replies_to<StateOrder>::with<MemberState>, reacts_to<Tick>, reacts_to<Halt>>;
 /// Owns a shard of the centre; the port of a ServerHost.
 using ServerActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<ShardMessage, Lent>,
-                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>,
-                     replies_to<StateOrder>::with<MemberState, Letters>, reacts_to<DeadlineReached>, reacts_to<Halt>>;
+                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, replies_to<StateOrder>::with<MemberState>,
+                     reacts_to<DeadlineReached>, reacts_to<Halt>>;
 /// Moves what is lent between members of different sites.
 using ExchangerActor = caf::typed_actor<
-    replies_to<Prepare>::with<SiteAddress>, reacts_to<SiteAddresses>, reacts_to<Company>, reacts_to<Completed>,
-    reacts_to<ShardMessage, Lent>, reacts_to<ShardAnswer>, reacts_to<OutgoingLetter, Lent>, reacts_to<OutgoingCredit>,
+    replies_to<Prepare>::with<SiteAddress>, reacts_to<SiteAddresses>, replies_to<StartOrder>::with<StartCargo>,
+    reacts_to<Company>, reacts_to<SiteBegun>, reacts_to<Completed>, reacts_to<ShardMessage, Lent>,
+    reacts_to<ShardAnswer>, reacts_to<OutgoingLetter, Lent>, reacts_to<OutgoingCredit>,
     replies_to<MemberSnapshot, Lent>::with<SnapshotTaken>, reacts_to<CollectiveOrder, Lent>, reacts_to<Halt>>;
 /// Turns its worker's leases into batches, ahead of time, as far as it has staging buffers.
 using LoaderActor =
@@ -46,6 +47,14 @@ using RecorderActor =
                      replies_to<RotateOrder, CheckpointCargo>::with<Rotated>,
                      replies_to<Finish, RunEnd>::with<Finished>, reacts_to<Tick>>;
 
+/// A site in a node's process, until it is halted or its coordinator is gone.
+using SiteActor =
+    caf::typed_actor<replies_to<SiteOrder>::with<SiteOpened>, replies_to<SiteAddresses>::with<SiteReady, SiteMembers>,
+                     reacts_to<SiteCompany>, reacts_to<Halt>>;
+/// One per process that waits for runs (`troupe node`).
+using NodeActor =
+    caf::typed_actor<replies_to<NodeQuery>::with<NodeFacts>, replies_to<SiteOrder>::with<SiteOpened, OpenedSite>>;
+
 /// Everyone's address, as one site sees them: members of other sites are stand-ins. Told once to all, before the first lease;
 /// workers begin when they hear it.
 struct Company {
@@ -64,6 +73,40 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Company& x) {
   return f(caf::meta::type_name("Company"), x.coordinator, x.recorder, x.evaluator, x.workers, x.loaders, x.servers,
            x.membership_epoch, x.worker_sites, x.server_sites, x.exchanger);
+}
+
+/// A site that a node has made.
+struct OpenedSite {
+  SiteActor site;
+};
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, OpenedSite& x) {
+  return f(caf::meta::type_name("OpenedSite"), x.site);
+}
+
+/// Who is at a site, in the order of SiteOrder.
+struct SiteMembers {
+  std::vector<WorkerActor> workers;
+  std::vector<LoaderActor> loaders;
+  std::vector<ServerActor> servers;
+};
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SiteMembers& x) {
+  return f(caf::meta::type_name("SiteMembers"), x.workers, x.loaders, x.servers);
+}
+
+/// What a site in another process must know of the company; members of further sites it reaches through its exchanger alone.
+struct SiteCompany {
+  CoordinatorActor coordinator;
+  RecorderActor recorder;
+  std::uint64_t membership_epoch = 0;
+  std::vector<std::uint32_t> worker_sites;  // by rank
+  std::vector<std::uint32_t> server_sites;  // by shard
+};
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SiteCompany& x) {
+  return f(caf::meta::type_name("SiteCompany"), x.coordinator, x.recorder, x.membership_epoch, x.worker_sites,
+           x.server_sites);
 }
 
 }  // namespace troupe::actors

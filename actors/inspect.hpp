@@ -206,7 +206,7 @@ typename Inspector::result_type inspect(Inspector& f, CollectiveDone& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SnapshotOrder& x) {
-  return f(caf::meta::type_name("SnapshotOrder"), x.id, x.slot);
+  return f(caf::meta::type_name("SnapshotOrder"), x.id, x.slot, x.journalled);
 }
 
 template <class Inspector>
@@ -227,6 +227,46 @@ typename Inspector::result_type inspect(Inspector& f, SiteAddress& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SiteAddresses& x) {
   return f(caf::meta::type_name("SiteAddresses"), x.texts);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SiteBegun& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("SiteBegun"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, StartOrder& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("StartOrder"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, NodeQuery& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("NodeQuery"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, NodeFacts& x) {
+  return f(caf::meta::type_name("NodeFacts"), x.version, x.host, x.place, x.data_host, x.cores, x.load, x.cpu,
+           x.memory_bytes, x.memory_free_bytes, x.resident_bytes, x.gpus, x.up_s, x.endpoints, x.members);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SiteOrder& x) {
+  return f(caf::meta::type_name("SiteOrder"), x.version, x.run, x.config, x.site, x.workers, x.servers, x.plan,
+           x.layout, x.most_floats, x.data, x.secret, x.between_hosts, x.resumed);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SiteOpened& x) {
+  return f(caf::meta::type_name("SiteOpened"), x.address, x.error, x.code);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SiteReady& x) {
+  return f(caf::meta::type_name("SiteReady"), x.error, x.code);
 }
 
 template <class Inspector>
@@ -280,7 +320,7 @@ typename Inspector::result_type inspect(Inspector& f, StateOrder& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, MemberState& x) {
-  return f(caf::meta::type_name("MemberState"), x.state, x.version, x.letters);
+  return f(caf::meta::type_name("MemberState"), x.state, x.version, x.letters, x.letter_slots);
 }
 
 template <class Inspector>
@@ -371,6 +411,16 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveOffer))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveDone))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteAddress))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteAddresses))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteBegun))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::StartOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeQuery))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeFacts))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteOpened))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteReady))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::OpenedSite))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteMembers))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteCompany))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Completed))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveOrder))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveEnded))
@@ -406,4 +456,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Lent)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::LentBatch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ReplicaFacts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::CheckpointCargo)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::Letters)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StartCargo)

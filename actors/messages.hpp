@@ -50,7 +50,10 @@ struct Prepared {
   std::string error{};  // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
 };
-struct Company;  // handles.hpp: everyone's address
+struct Company;      // handles.hpp: everyone's address
+struct SiteCompany;  // there too: what other processes know of it,
+struct SiteMembers;  // who is at a site,
+struct OpenedSite;   // and the site itself
 /// Stop now; lent memory outlives you by its owners.
 struct Halt {};
 /// Something that ends the run. `worker` and `step` where they apply.
@@ -151,6 +154,14 @@ struct SiteAddress {
 struct SiteAddresses {
   std::vector<std::string> texts;
 };
+/// All members of this site have heard of the company: what others ask of them may be told.
+struct SiteBegun {};
+/// Fetch what the members begin with from site 0.
+struct StartOrder {};
+/// A checkpoint file's bytes.
+struct StartCargo {
+  std::shared_ptr<const std::vector<std::byte>> file;
+};
 /// The endpoint has completions.
 struct Completed {};
 /// A worker's part of a reduction or broadcast over several sites, with a Lent slice.
@@ -178,12 +189,58 @@ struct OutgoingCredit {
   PeerCredit credit;
 };
 
+// ---- nodes (node.hpp)
+
+/// Who are you, and how are you doing?
+struct NodeQuery {};
+struct NodeFacts {
+  std::string version;    // of the program; all nodes of a run have the same
+  std::string host;       // its name
+  std::string place;      // equal where members can map each other's memory: a host's boot, and its network namespace
+  std::string data_host;  // where its endpoints listen
+  std::uint32_t cores = 0;
+  double load = 0;  // of the last minute, cores
+  double cpu = 0;   // this process, cores, since the last query
+  std::uint64_t memory_bytes = 0, memory_free_bytes = 0, resident_bytes = 0;
+  std::uint32_t gpus = 0;
+  double up_s = 0;
+  std::vector<std::string> endpoints;  // that this build has
+  std::vector<std::string> members;    // of runs: "worker 3 of mnist-easgd"
+};
+/// Be a site of a run: draw the plan, open the data set and an endpoint.
+struct SiteOrder {
+  std::string version;  // of whom asks
+  std::string run;      // its name
+  std::string config;   // TOML, resolved
+  std::uint32_t site = 0;
+  std::vector<std::uint32_t> workers;  // by rank: who is here
+  std::vector<std::uint32_t> servers;  // by shard
+  std::string plan;                    // plan.json of the run
+  std::uint64_t layout = 0;            // fingerprint of its arenas
+  std::uint64_t most_floats = 0;       // of any vector that members lend
+  std::uint64_t data = 0;              // fingerprint of its data set
+  std::string secret;                  // of the run
+  bool between_hosts = false;          // ucx: by network only
+  bool resumed = false;                // site 0 has a checkpoint to begin with
+};
+struct SiteOpened {
+  std::string address;
+  std::string error{};  // not empty: refused, with `code`
+  core::Errc code = core::Errc::internal;
+};
+/// The site is connected, its replicas compiled, its shards cut.
+struct SiteReady {
+  std::string error{};  // not empty: it failed, with `code`
+  core::Errc code = core::Errc::internal;
+};
+
 // ---- the model as it is now
 
 /// Copy `slot` into the Lent space, in its place in the order of things. Both in the arena's layout.
 struct SnapshotOrder {
   std::uint64_t id = 0;
   strategies::Slot slot;
+  bool journalled = true;  // a replay is to reach the same bits
 };
 /// A SnapshotOrder for a member elsewhere.
 struct MemberSnapshot {
@@ -201,15 +258,13 @@ struct SnapshotTaken {
 /// Tell your half what has arrived; answered when nothing is in flight any more. Only between steps.
 struct SettleOrder {};
 struct Settled {};
-/// What you are besides your vectors: a journal segment is to begin. The answer's letters are Lent with it, in order.
+/// What you are besides your vectors: a journal segment is to begin.
 struct StateOrder {};
 struct MemberState {
   std::string state;
-  std::uint64_t version = 0;        // a server's: of its shard
-  std::vector<PeerLetter> letters;  // a worker's: unread
-};
-struct Letters {
-  std::vector<Lent> vectors;
+  std::uint64_t version = 0;                   // a server's: of its shard
+  std::vector<PeerLetter> letters;             // a worker's: unread
+  std::vector<strategies::Slot> letter_slots;  // where a snapshot finds them
 };
 /// The segment has grown to its share of run.journal.
 struct JournalFull {};

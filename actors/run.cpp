@@ -65,19 +65,38 @@ core::Result<Beginning> prepare(const RunRequest& request, const Blueprint& plan
   return beginning;
 }
 
+/// Nodes are asked before there is a run directory: without them there is no run.
+core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest& request, Blueprint& plan) {
+  auto network = Network::create(system, request.network);
+  if (!network) return tl::unexpected(network.error());
+  auto nodes = connect_nodes(system, **network, request.nodes, request.version);
+  if (!nodes) return tl::unexpected(nodes.error());
+  auto settings = *plan.settings;
+  auto launch = launch_on(std::move(*nodes), settings, plan.servers, request.network.tls, request.version);
+  plan.settings = std::make_shared<const Settings>(std::move(settings));
+  return launch;
+}
+
 }  // namespace
 
 RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_token stop) {
   auto plan = draw(request.settings, true);
   if (!plan) return failed(plan.error());
-  auto beginning = prepare(request, *plan);
-  if (!beginning) return failed(beginning.error());
 
   const core::SteadyClock clock;
   core::HostAllocator memory;
-  SystemConfig config;
-  caf::actor_system system(config);
-  Assembly assembly(system, *plan, backend, memory, clock);
+  const bool alone = request.nodes.empty();
+  std::unique_ptr<SystemConfig> config;
+  if (alone)
+    config = std::make_unique<SystemConfig>();
+  else
+    config = std::make_unique<NetworkConfig>(request.network);
+  caf::actor_system system(*config);
+  auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan);
+  if (!launch) return failed(launch.error());
+  auto beginning = prepare(request, *plan);
+  if (!beginning) return failed(beginning.error());
+  Assembly assembly({&system, &*plan, &backend, &memory, &clock}, std::move(*launch));
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());
 

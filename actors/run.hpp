@@ -4,8 +4,10 @@
 #include <iosfwd>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "actors/console.hpp"
+#include "actors/network.hpp"
 #include "actors/vocabulary.hpp"
 #include "experiment/reports.hpp"
 #include "nn/backend.hpp"
@@ -17,6 +19,10 @@ struct RunRequest {
   /// An existing run directory to go on in; empty: a new one under settings.run.dir.
   std::string resume;
   ConsoleOptions console;
+  /// Where the members are to be, "host:port" each; none: all in this process.
+  std::vector<std::string> nodes{};
+  NetworkOptions network{};
+  std::string version{};  // of this program; nodes must have the same
 };
 
 /// Blocks until the run is over. `stop` asks it to take a checkpoint and end (Errc::interrupted). Everything that is expected

@@ -56,7 +56,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   /// Workers have nothing in flight, so no request is open and ids may begin anew.
   [[nodiscard]] MemberState state() {
     last_request_ = 0;
-    return {.state = host_->half().state(), .version = host_->version(), .letters = {}};
+    return {.state = host_->half().state(), .version = host_->version(), .letters = {}, .letter_slots = {}};
   }
 
   void deadline_reached(strategies::DeadlineId id) {
@@ -117,9 +117,7 @@ ServerActor::behavior_type server(ServerActor::stateful_pointer<ServerState> sel
       },
       [self](const ShardMessage& message, const Lent& slice) { self->state.body->request(message, slice); },
       [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
-      [self](const StateOrder&) -> caf::result<MemberState, Letters> {
-        return {self->state.body->state(), Letters{}};
-      },
+      [self](const StateOrder&) { return self->state.body->state(); },
       [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
       [self](const Halt&) {
         self->state.body->halt();

@@ -6,6 +6,7 @@ namespace {
 
 template <class Self, class Member>
 void end_with(Self self, const Member& member) {
+  if (!member) return;
   self->set_down_handler([self](const caf::down_msg& down) { self->quit(down.reason); });
   self->monitor(member);
 }

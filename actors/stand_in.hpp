@@ -1,5 +1,6 @@
 /// Members of other sites, as a site sees them: actors that pass what they are told on, vectors by way of the site's exchanger.
-/// They quit when the member does, for the same reason: who watches a stand-in watches the member.
+/// They quit when the member does, for the same reason: who watches a stand-in watches the member. Without a `member`, where the
+/// member itself need not be known, they pass on vectors alone, and quit when they are told to.
 #pragma once
 
 #include "actors/handles.hpp"

@@ -34,10 +34,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
       [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
       [self](const SettleOrder&) { return self->state.body->settle_down(); },
-      [self](const StateOrder&) -> caf::result<MemberState, Letters> {
-        auto [state, letters] = self->state.body->state();
-        return {std::move(state), std::move(letters)};
-      },
+      [self](const StateOrder&) { return self->state.body->state(); },
       [self](const Dismissal&) { return self->state.body->dismiss(); },
       [self](const Tick&) { self->state.body->tick(); },
       [self](const Halt&) {

@@ -339,14 +339,13 @@ caf::result<Settled> WorkerBody::settle_down() {
   return answer;
 }
 
-std::pair<MemberState, Letters> WorkerBody::state() {
-  MemberState state{.state = host_->state(), .version = 0, .letters = {}};
-  Letters letters;
+MemberState WorkerBody::state() const {
+  MemberState state{.state = host_->state(), .version = 0, .letters = {}, .letter_slots = {}};
   for (const auto& [slot, letter] : postbox_.unread()) {
     state.letters.push_back(letter);
-    letters.vectors.push_back(memory_->mounted(slot));
+    state.letter_slots.push_back(slot);
   }
-  return {std::move(state), std::move(letters)};
+  return state;
 }
 
 // ---- the model as it is, accounts, the end
@@ -356,7 +355,7 @@ SnapshotTaken WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space
   setup_.backend->kernels().copy(space.data, source);
   const SnapshotTaken taken{
       .id = order.id, .hash = nn::hash64(std::as_bytes(space.data)), .version = 0, .weight = host_->weight()};
-  if (setup_.journal) {
+  if (setup_.journal && order.journalled) {
     journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
     self_->send(company_.recorder, journal_.take());
   }

@@ -40,7 +40,7 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space);
   [[nodiscard]] caf::result<Dismissed> dismiss();
   [[nodiscard]] caf::result<Settled> settle_down();
-  [[nodiscard]] std::pair<MemberState, Letters> state();
+  [[nodiscard]] MemberState state() const;
   void deadline_reached(strategies::DeadlineId id);
   void tick();
   void halt();

@@ -46,7 +46,7 @@ std::shared_ptr<Arguments> common(CLI::App& app, const char* replaced) {
   return arguments;
 }
 
-Command init() {
+Command init_command() {
   return {.name = "init",
           .summary = "make a cluster's authority: a key, and the certificate that every node trusts",
           .examples =
@@ -58,7 +58,7 @@ Command init() {
           }};
 }
 
-Command node() {
+Command node_command() {
   return {.name = "node",
           .summary = "make a node's key and certificate, signed by the authority",
           .examples =
@@ -86,7 +86,7 @@ Command certs() {
               "  troupe certs init\n"
               "  troupe certs node node1 --host 10.0.0.11\n",
           .declare = nullptr,
-          .subcommands = {init(), node()}};
+          .subcommands = {init_command(), node_command()}};
 }
 
 }  // namespace troupe::apps

@@ -33,6 +33,8 @@ struct Command {
 [[nodiscard]] Command replay();
 [[nodiscard]] Command strategies();
 [[nodiscard]] Command models();
+[[nodiscard]] Command node();
+[[nodiscard]] Command nodes();
 [[nodiscard]] Command certs();
 [[nodiscard]] Command doctor();
 [[nodiscard]] Command bench();

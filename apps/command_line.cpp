@@ -26,7 +26,7 @@ const Command& program() {
                                 "  troupe doctor\n",
                             .declare = nullptr,
                             .subcommands = {train(), simulate(), replay(), grid(), plot(), check(), eval(),
-                                            strategies(), models(), bench(), certs(), doctor()}};
+                                            strategies(), models(), bench(), node(), nodes(), certs(), doctor()}};
   return root;
 }
 

@@ -10,9 +10,10 @@ CLI::Option* add_set(CLI::App& app, std::vector<std::string>& overrides) {
       ->allow_extra_args(false);
 }
 
-core::Result<experiment::Settings> load_settings(const std::string& path, const std::vector<std::string>& overrides) {
-  return core::Config::load(experiment::schema(), path, overrides).and_then([](core::Config config) {
-    return experiment::resolve(std::move(config));
+core::Result<experiment::Settings> load_settings(const std::string& path, const std::vector<std::string>& overrides,
+                                                 experiment::Use use) {
+  return core::Config::load(experiment::schema(), path, overrides).and_then([use](core::Config config) {
+    return experiment::resolve(std::move(config), use);
   });
 }
 

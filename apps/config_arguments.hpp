@@ -15,6 +15,7 @@ CLI::Option* add_set(CLI::App& app, std::vector<std::string>& overrides);
 
 /// The configuration file `path` with `overrides` on top, resolved and checked. Errc::config.
 [[nodiscard]] core::Result<experiment::Settings> load_settings(const std::string& path,
-                                                               const std::vector<std::string>& overrides);
+                                                               const std::vector<std::string>& overrides,
+                                                               experiment::Use use = experiment::Use::run);
 
 }  // namespace troupe::apps

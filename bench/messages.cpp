@@ -124,8 +124,8 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
       [](const PeerLetter&, const Lent&) {},
       [](const PeerCredit&) {},
       [](const SettleOrder&) { return Settled{}; },
-      [](const StateOrder&) -> caf::result<MemberState, Letters> {
-        return {MemberState{}, Letters{}};
+      [](const StateOrder&) {
+        return MemberState{};
       },
       [](const DeadlineReached&) {},
       [](const Dismissal&) { return Dismissed{}; },

@@ -64,18 +64,20 @@ struct Served {
 };
 
 /// Members that lend each other memory sum in place and round nothing; over an endpoint there is no other's memory to sum in.
-core::Result<void> check_exchange(const core::Config& config) {
+core::Result<void> check_exchange(const core::Config& config, Use use) {
   const auto text = [&](std::string_view key) { return std::get<std::string>(config.value(key)); };
   const auto refuse = [&](std::string_view key, std::string_view remedy) {
     return core::fail(core::Errc::config,
                       fmt::format("{}: {} = \"{}\": {}", config.where(key), key, text(key), remedy));
   };
   const auto endpoint = text("exchange.endpoint"), algorithm = text("exchange.algorithm");
-  if (endpoint == "mpi")
-    return refuse("exchange.endpoint", "its ranks are processes, and this build trains within one");
-  if (algorithm == "ar")
-    return refuse("exchange.algorithm", "no endpoint of this build reduces by itself: use \"auto\"");
-  const bool in_place = endpoint == "auto";
+  const bool processes = use == Use::processes;
+  if (endpoint == "mpi" && !processes)
+    return refuse("exchange.endpoint", "its ranks are processes: start the run with mpirun");
+  if (algorithm == "ar" && (!processes || endpoint != "mpi"))
+    return refuse("exchange.algorithm",
+                  "only MPI reduces by itself: use \"auto\", or exchange.endpoint = \"mpi\" under mpirun");
+  const bool in_place = endpoint == "auto" && !processes;
   if (in_place && algorithm != "auto" && algorithm != "shm")
     return refuse("exchange.algorithm",
                   "members of one process sum in place: use \"auto\" or \"shm\", or an exchange.endpoint");
@@ -87,7 +89,7 @@ core::Result<void> check_exchange(const core::Config& config) {
   return {};
 }
 
-core::Result<void> check_build(const core::Config& config) {
+core::Result<void> check_build(const core::Config& config, Use use) {
   static const std::array served{
       Served{"cluster.device", {"cpu"}, "this build computes on the CPU only: use \"cpu\""},
       Served{"cluster.precision", {"fp32"}, "this build computes in float32 only: use \"fp32\""}};
@@ -97,7 +99,7 @@ core::Result<void> check_build(const core::Config& config) {
       return core::fail(core::Errc::config,
                         fmt::format("{}: {} = \"{}\": {}", config.where(row.key), row.key, value, row.remedy));
   }
-  return check_exchange(config);
+  return check_exchange(config, use);
 }
 
 }  // namespace
@@ -207,7 +209,9 @@ const core::Schema& schema() {
 }
 
 core::Result<Settings> resolve(core::Config config, Use use) {
-  if (auto served = check_build(config); use == Use::run && !served) return tl::unexpected(std::move(served.error()));
+  if (use != Use::forecast) {
+    if (auto served = check_build(config, use); !served) return tl::unexpected(std::move(served.error()));
+  }
   Settings settings;
   settings.run = config.get(run_table());
   settings.model = config.get(nn::model_table());

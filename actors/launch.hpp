@@ -1,0 +1,33 @@
+/// Where a company is spawned, and what its sites in other processes must be told. Values; one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actors/nodes.hpp"
+#include "actors/placement.hpp"
+#include "actors/vocabulary.hpp"
+#include "transport/endpoint_registry.hpp"
+
+namespace troupe::actors {
+
+struct Launch {
+  Placement placement = one_site();
+  std::vector<Node> nodes{};             // processes 1, 2, … of the placement
+  transport::EndpointOptions options{};  // of sites in this process
+  std::string version{};                 // of this program
+  std::string config{};                  // TOML, resolved, with the endpoint that was chosen
+  std::string secret{};
+  bool between_hosts = false;
+};
+
+/// A company in one process: one site, or, where exchange.endpoint names an endpoint, one for each worker.
+[[nodiscard]] Launch launch_here(const Blueprint& plan);
+
+/// Workers over nodes. Sets settings.exchange.endpoint to what carries vectors between these nodes. `tls`: of endpoints here.
+/// Errc::config when the endpoint that is asked for cannot.
+[[nodiscard]] core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std::uint32_t servers,
+                                             const security::TlsFiles& tls, const std::string& version);
+
+}  // namespace troupe::actors

@@ -1,0 +1,108 @@
+#include "actors/node.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "actors/nodes.hpp"
+#include "actors/site_actor.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+/// Opening a data set and an endpoint.
+constexpr auto kOpenDeadline = std::chrono::minutes(5);
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+}  // namespace
+
+class NodeBody {
+ public:
+  NodeBody(NodeActor::stateful_pointer<NodeState> self, NodeSetup setup)
+      : self_(self), setup_(std::make_shared<const NodeSetup>(std::move(setup))) {}
+  /// A node that stops ends its sites.
+  ~NodeBody() {
+    for (const auto& site : sites_) caf::anon_send(site.actor, Halt{});
+  }
+  NodeBody(const NodeBody&) = delete;
+  NodeBody& operator=(const NodeBody&) = delete;
+
+  [[nodiscard]] NodeFacts facts() {
+    auto facts = own_facts(setup_->version, setup_->data_host);
+    const auto now = clock_.now();
+    const auto used = cpu_seconds();
+    facts.up_s = core::seconds(now - began_);
+    facts.cpu = (used - asked_cpu_) / std::max(core::seconds(now - asked_), 1e-3);
+    asked_ = now;
+    asked_cpu_ = used;
+    for (const auto& site : sites_) facts.members.push_back(site.name);
+    return facts;
+  }
+
+  [[nodiscard]] caf::result<SiteOpened, OpenedSite> open(const SiteOrder& order) {
+    if (order.version != setup_->version) {
+      const auto why =
+          fmt::format("the coordinator runs troupe {}, this node troupe {}: a run needs one version everywhere",
+                      order.version, setup_->version);
+      setup_->log(fmt::format("{}: {}", describe(order), why));
+      return {SiteOpened{.address = {}, .error = why, .code = core::Errc::config}, OpenedSite{}};
+    }
+    const auto site = self_->system().spawn<caf::detached>(site_actor, setup_);
+    self_->monitor(site);
+    // Whoever asks for a site and vanishes takes it with it.
+    const auto asker = self_->current_sender();
+    if (asker) self_->monitor(caf::actor_cast<caf::actor>(asker));
+    sites_.push_back({describe(order), site, asker ? asker->address() : caf::actor_addr{}});
+    auto promise = self_->make_response_promise<SiteOpened, OpenedSite>();
+    self_->request(site, kOpenDeadline, order)
+        .then(
+            [promise, site](const SiteOpened& opened) mutable {
+              if (!opened.error.empty()) caf::anon_send(site, Halt{});
+              promise.deliver(opened, OpenedSite{site});
+            },
+            [promise, site](const caf::error& error) mutable {
+              caf::anon_send(site, Halt{});
+              promise.deliver(error);
+            });
+    return promise;
+  }
+
+  void down(const caf::down_msg& message) {
+    std::erase_if(sites_, [&](const auto& site) { return site.actor.address() == message.source; });
+    for (const auto& site : sites_)
+      if (site.asker == message.source) self_->send(site.actor, Halt{});
+  }
+
+ private:
+  struct Running {
+    std::string name;
+    SiteActor actor;
+    caf::actor_addr asker;
+  };
+  NodeActor::stateful_pointer<NodeState> self_;
+  std::shared_ptr<const NodeSetup> setup_;
+  std::vector<Running> sites_;
+  core::SteadyClock clock_;
+  core::Duration began_ = clock_.now();
+  core::Duration asked_ = began_;
+  double asked_cpu_ = cpu_seconds();
+};
+
+NodeState::NodeState() = default;
+NodeState::~NodeState() = default;
+
+NodeActor::behavior_type node(NodeActor::stateful_pointer<NodeState> self, NodeSetup setup) {
+  self->state.body = std::make_unique<NodeBody>(self, std::move(setup));
+  self->set_down_handler([self](const caf::down_msg& message) { self->state.body->down(message); });
+  return {
+      [self](const NodeQuery&) { return self->state.body->facts(); },
+      [self](const SiteOrder& order) { return self->state.body->open(order); },
+  };
+}
+
+}  // namespace troupe::actors

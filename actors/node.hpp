@@ -1,0 +1,35 @@
+/// The node actor, one per process that waits for runs (`troupe node`, and every rank but the first under mpirun): says what the host
+/// has and how it is doing, and makes the sites of runs here (site.hpp), each on a thread of its own. A site ends with its run: when
+/// it is halted, or when the coordinator is gone.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/handles.hpp"
+#include "core/clock.hpp"
+#include "security/tls_files.hpp"
+
+namespace troupe::actors {
+
+struct NodeSetup {
+  std::string version;       // of the program: runs of another one are refused
+  std::string data_host;     // where endpoints listen
+  security::TlsFiles tls{};  // of endpoints
+  /// By the name of a device. Errc::config when this build has none.
+  std::function<core::Result<std::unique_ptr<nn::Backend>>(const std::string&)> make_backend;
+  std::function<void(const std::string&)> log;  // one line, from any thread
+};
+
+class NodeBody;
+struct NodeState {
+  std::unique_ptr<NodeBody> body;
+  static inline const char* name = "node";
+  NodeState();
+  ~NodeState();
+};
+
+[[nodiscard]] NodeActor::behavior_type node(NodeActor::stateful_pointer<NodeState> self, NodeSetup setup);
+
+}  // namespace troupe::actors

@@ -1,0 +1,38 @@
+/// The nodes that a run goes to, seen from the process that begins it: connected, asked who they are, and found to be of one kind.
+/// One thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "actors/handles.hpp"
+#include "actors/network.hpp"
+
+namespace troupe::actors {
+
+struct Node {
+  std::string name;  // "node2:4242", as the user wrote it
+  HostPort at;
+  NodeActor actor;
+  NodeFacts facts;
+};
+
+/// What a node says of itself. Errc::peer_lost, timeout: names it.
+[[nodiscard]] core::Result<NodeFacts> facts_of(caf::actor_system& system, const NodeActor& node,
+                                               const std::string& name);
+
+/// "h1:4242,h2:4242". Errc::config for what is no address, a node that stands there twice, and nothing at all.
+[[nodiscard]] core::Result<std::vector<std::string>> parse_nodes(const std::string& list);
+
+/// All of them. Errors: Network::connect's; Errc::config when a node runs another version than this program or another node.
+[[nodiscard]] core::Result<std::vector<Node>> connect_nodes(caf::actor_system& system, Network& network,
+                                                            const std::vector<std::string>& names,
+                                                            const std::string& version);
+
+/// What this process would say of itself as a node, members apart. `data_host`: where endpoints listen.
+[[nodiscard]] NodeFacts own_facts(const std::string& version, const std::string& data_host);
+
+/// The address of this host that packets to `there` leave from: where nodes reach it. Errc::config when there is no way.
+[[nodiscard]] core::Result<std::string> host_towards(const HostPort& there);
+
+}  // namespace troupe::actors

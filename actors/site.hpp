@@ -1,0 +1,97 @@
+/// The members of a run that are at one site: they share memory and lend it to each other. A site is spawned in steps, because others
+/// take theirs at the same time; between the steps its owner tells sites of each other.
+///
+///     open        the endpoint, where there are other sites           → address()
+///     meet        the others' addresses
+///     fetch_start what members begin with, when site 0 has a checkpoint and this one has not
+///     prepare     replicas are compiled, shards cut                   → members()
+///     begin       who is where; everyone is told, and workers ask for their first batches
+///     halt
+///
+/// One thread. Its actors may end after it: what it was given outlives the actor system.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/exchanger.hpp"
+#include "actors/handles.hpp"
+#include "actors/vocabulary.hpp"
+#include "actors/worker.hpp"
+#include "nn/backend.hpp"
+
+namespace troupe::actors {
+
+/// What every site of a process works with.
+struct SiteGround {
+  caf::actor_system* system = nullptr;
+  const Blueprint* plan = nullptr;
+  nn::Backend* backend = nullptr;
+  core::Allocator* memory = nullptr;
+  const core::Clock* clock = nullptr;
+};
+
+struct SiteSetup {
+  std::uint32_t site = 0;
+  std::vector<std::uint32_t> workers{};        // by rank: who is here
+  std::vector<std::uint32_t> servers{};        // by shard
+  bool endpoint = false;                       // there are other sites
+  transport::EndpointOptions options{};        // of the endpoint; completions and name are the exchanger's
+  StartCargo start{};                          // site 0: see ExchangerSetup
+  std::size_t most_floats = 0;                 // of any vector that members lend; read where there is an endpoint
+  std::optional<std::uint64_t> fingerprint{};  // of the run's layout; none: the first worker's is it
+  std::optional<nn::Plan> plan{};              // of the run; none: the first worker's backend decides
+};
+
+class Site {
+ public:
+  Site(const SiteGround& ground, SiteSetup setup);
+  ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  /// What transport::make_endpoint says; Errc::timeout.
+  [[nodiscard]] core::Result<void> open();
+  [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  void meet(const SiteAddresses& addresses);
+  /// A checkpoint file. Errc::peer_lost, timeout.
+  [[nodiscard]] core::Result<StartCargo> fetch_start();
+  /// What a replica says; Errc::config when a worker lays its parameters out otherwise than the others, timeout.
+  [[nodiscard]] core::Result<void> prepare(const std::shared_ptr<const StartState>& start);
+
+  /// After prepare(), where anyone is here.
+  [[nodiscard]] const std::shared_ptr<const nn::Layout>& layout() const noexcept { return layout_; }
+  [[nodiscard]] const std::optional<nn::Plan>& plan() const noexcept { return setup_.plan; }
+  [[nodiscard]] const SiteMembers& members() const noexcept { return members_; }
+
+  /// `company`: the members themselves as far as they are known here; who is at another site becomes a stand-in.
+  /// Returns the company as this site sees it.
+  Company begin(Company company);
+  /// Tells everybody, and waits half a minute at most until they are gone. Idempotent. False: somebody is not.
+  bool halt();
+
+ private:
+  [[nodiscard]] core::Result<void> prepare_workers(const std::shared_ptr<const StartState>& start);
+  [[nodiscard]] core::Result<void> cut_shards(const StartState& start);
+  [[nodiscard]] WorkerSetup worker_setup(std::uint32_t worker, const std::shared_ptr<const StartState>& start) const;
+
+  SiteGround ground_;
+  SiteSetup setup_;
+  std::shared_ptr<const nn::Layout> layout_;
+  std::string address_;
+  ExchangerActor exchanger_;
+  SiteMembers members_;
+  std::vector<WorkerActor> workers_elsewhere_;  // stand-ins
+  std::vector<ServerActor> servers_elsewhere_;
+  caf::scoped_actor self_;
+};
+
+/// Layout and choices of a run that has no worker in this process: a replica is compiled for them and thrown away.
+[[nodiscard]] core::Result<ReplicaFacts> probe(const SiteGround& ground, const std::optional<nn::Plan>& plan);
+
+/// The longest vector that members of a run lend each other: floats.
+[[nodiscard]] std::size_t most_floats(const Blueprint& plan, const nn::Layout& layout);
+
+}  // namespace troupe::actors

@@ -1,0 +1,12 @@
+/// --ca, --cert and --key, as every command takes them that talks to other processes. Thread rule: the main thread.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "security/tls_files.hpp"
+
+namespace troupe::apps {
+
+void add_tls(CLI::App& app, security::TlsFiles& files);
+
+}  // namespace troupe::apps

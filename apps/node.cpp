@@ -1,0 +1,83 @@
+#include "actors/node.hpp"
+
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <mutex>
+#include <semaphore>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "actors/network.hpp"
+#include "apps/backends.hpp"
+#include "apps/command.hpp"
+#include "apps/interrupt.hpp"
+#include "apps/network_arguments.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Arguments {
+  std::string listen;
+  security::TlsFiles tls;
+};
+
+void log(const std::string& line) {
+  static std::mutex one_at_a_time;
+  const std::scoped_lock lock(one_at_a_time);
+  fmt::print(stderr, "{:%H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), line);
+}
+
+core::Result<void> run_node(const Arguments& arguments) {
+  const auto at = actors::parse_host_port(arguments.listen);
+  if (!at) return core::fail(core::Errc::config, "--listen: " + at.error().message);
+  const actors::NetworkOptions options{.tls = arguments.tls};
+  const Interrupt interrupt;  // before anything starts threads
+  actors::NetworkConfig config(options);
+  caf::actor_system system(config);
+  auto network = actors::Network::create(system, options);
+  if (!network) return tl::unexpected(network.error());
+  const auto node = system.spawn<caf::detached>(
+      actors::node, actors::NodeSetup{.version = TROUPE_VERSION,
+                                      .data_host = at->host,
+                                      .tls = arguments.tls,
+                                      .make_backend = [](const std::string& device) { return make_backend(device); },
+                                      .log = log});
+  const auto port = (*network)->publish(node, *at);
+  if (port) {
+    log(fmt::format("listens on {}:{}{}", at->host, *port, arguments.tls.empty() ? "" : ", with TLS"));
+    std::binary_semaphore stopped(0);
+    const std::stop_callback on_stop(interrupt.token(), [&] { stopped.release(); });
+    stopped.acquire();
+    log("stops");
+  }
+  caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
+  if (!port) return tl::unexpected(port.error());
+  return {};
+}
+
+Action declare(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("--listen", arguments->listen,
+                 "where others reach this node; off loopback with certificates only; port 0: any that is free")
+      ->type_name("HOST:PORT")
+      ->required();
+  add_tls(app, arguments->tls);
+  return [arguments] { return run_node(*arguments); };
+}
+
+}  // namespace
+
+Command node() {
+  return {.name = "node",
+          .summary = "wait for runs of other hosts, and be a part of them",
+          .examples =
+              "  troupe node --listen 127.0.0.1:4242\n"
+              "  troupe node --listen 10.0.0.11:4242 --ca certs/ca.pem --cert certs/node1.pem --key certs/node1.key\n"
+              "Paths in the configuration of a run (data.path) are relative to the directory that the node was started "
+              "in.\n",
+          .declare = declare};
+}
+
+}  // namespace troupe::apps
