@@ -27,6 +27,7 @@ CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<C
       [self](const LeaseRequest& request) { self->state.body->asked(request); },
       [self](const WorkerProgress& progress) { self->state.body->progressed(progress); },
       [self](const Trouble& trouble) { self->state.body->trouble(trouble); },
+      [self](const SiteLost& lost) { self->state.body->site_lost(lost); },
       [self](const JournalFull&) { self->state.body->journal_full(); },
       [self](const Interrupt&) { self->state.body->interrupt(); },
       [self](const Tick&) { self->state.body->tick(); },

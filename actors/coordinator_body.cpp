@@ -22,6 +22,7 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
     : self_(self),
       setup_(std::move(setup)),
       wants_(setup_.started.workers, 0),
+      alive_(setup_.started.workers, true),
       progress_(setup_.started.workers, setup_.before),
       train_s_(setup_.before.train_s) {
   result_.summary.test_loss = result_.summary.test_accuracy = std::numeric_limits<double>::quiet_NaN();
@@ -66,6 +67,7 @@ void CoordinatorBody::train() {
 
 void CoordinatorBody::asked(const LeaseRequest& request) {
   if (ended_) return;
+  if (!is_member(request.worker)) return;
   wants_.at(request.worker) += request.count;
   if (training_) serve(request.worker, false);
 }
@@ -89,7 +91,7 @@ void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
 }
 
 void CoordinatorBody::progressed(const WorkerProgress& progress) {
-  if (ended_) return;
+  if (ended_ || !is_member(progress.worker)) return;
   self_->send(company_.recorder, progress);
   progress_.add(progress);
   for (const auto lease : progress.done) setup_.book->done(progress.worker, lease);
@@ -170,17 +172,15 @@ bool CoordinatorBody::last() const {
 /// Workers hand in what they still hold before the model is looked at for the last time.
 void CoordinatorBody::dismiss(const Next& next) {
   dismissed_ = true;
-  shares_left_ = company_.workers.size();
-  for (std::size_t worker = 0; worker < company_.workers.size(); ++worker) {
+  shares_left_ = members();
+  const Next finished = [this, next] {
+    if (--shares_left_ == 0 && !ended_) next();
+  };
+  for (std::uint32_t worker = 0; worker < company_.workers.size(); ++worker) {
+    if (!is_member(worker)) continue;
     self_->request(company_.workers[worker], kDismissDeadline, Dismissal{})
-        .then(
-            [this, next](const Dismissed&) {
-              if (--shares_left_ == 0 && !ended_) next();
-            },
-            [this, worker](const caf::error& error) {
-              fail(core::Errc::timeout,
-                   fmt::format("worker {} did not finish: {}", worker, self_->system().render(error)));
-            });
+        .then([finished](const Dismissed&) { finished(); },
+              [this, worker, finished](const caf::error& error) { missed(worker, error, finished); });
   }
 }
 
@@ -223,7 +223,15 @@ void CoordinatorBody::go_on() {
 void CoordinatorBody::trouble(const Trouble& trouble) { fail(trouble.code, trouble.text); }
 
 void CoordinatorBody::down(const caf::down_msg& message) {
-  fail(core::Errc::peer_lost, "a member of the run is gone: " + self_->system().render(message.reason));
+  const auto why = self_->system().render(message.reason);
+  for (std::uint32_t w = 0; w < company_.workers.size(); ++w) {
+    if (company_.workers[w].address() == message.source || company_.loaders[w].address() == message.source)
+      return lose(w, why);
+  }
+  for (std::uint32_t s = 0; s < company_.servers.size(); ++s)
+    if (company_.servers[s].address() == message.source)
+      return fail(core::Errc::peer_lost, fmt::format("server {}, and its part of the centre, is gone: {}", s, why));
+  fail(core::Errc::peer_lost, "a member of the run is gone: " + why);
 }
 
 void CoordinatorBody::fail(core::Errc code, const std::string& text) {

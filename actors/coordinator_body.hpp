@@ -22,6 +22,7 @@ class CoordinatorBody {
   void asked(const LeaseRequest& request);
   void progressed(const WorkerProgress& progress);
   void trouble(const Trouble& trouble);
+  void site_lost(const SiteLost& news);
   void interrupt();
   void journal_full();
   void tick();
@@ -40,6 +41,15 @@ class CoordinatorBody {
   [[nodiscard]] bool last() const;
   void dismiss(const Next& next);
 
+  // Members that go (coordinator_members.cpp).
+  [[nodiscard]] bool is_member(std::uint32_t worker) const { return alive_[worker]; }
+  [[nodiscard]] std::uint32_t members() const;
+  void lose(std::uint32_t worker, const std::string& why);
+  void lose_site(std::uint32_t site, const std::string& why);
+  void tell_membership();
+  /// A worker did not answer: it is lost; the chain that asked it goes on without, if the run does.
+  void missed(std::uint32_t worker, const caf::error& error, const Next& next);
+
   // The chain that runs while training stands still; each link calls the next.
   void take_model(const Next& next);
   void take_weighted(std::uint32_t worker, const std::shared_ptr<experiment::WeightedMean>& mean, const Next& next);
@@ -48,6 +58,7 @@ class CoordinatorBody {
   void save(const Next& next);
   void rotate(const Next& next);
   void settle_workers(const Next& next);
+  void keep_segment();
   void take_member(std::uint32_t member, const std::shared_ptr<Checkpoint>& into, const Next& next);
   void take_letters(std::uint32_t worker, const MemberState& state,
                     const std::shared_ptr<experiment::WorkerStart>& into, const Next& next);
@@ -59,7 +70,7 @@ class CoordinatorBody {
 
   void snapshot_shards(strategies::Slot slot, const Next& next);
   void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const Lent& space, const Next& next,
-                       bool journalled = true);
+                       const Next& absent, bool journalled = true);
   [[nodiscard]] Lent whole_arena() const { return {arena_->view(), arena_}; }
   void take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into, const Next& next);
   [[nodiscard]] std::vector<std::string> state_prefixes() const;
@@ -74,6 +85,8 @@ class CoordinatorBody {
   CoordinatorSetup setup_;
   Company company_;
   std::vector<std::uint32_t> wants_;  // by worker: leases asked for and not granted yet
+  std::vector<bool> alive_;           // by worker: members
+  std::uint64_t epoch_ = 0;           // of the membership
   ProgressBook progress_;
   JournalBatch journal_;                       // of leases
   std::shared_ptr<core::Buffer> arena_;        // snapshots, in the workers' layout
@@ -97,6 +110,7 @@ class CoordinatorBody {
   bool dismissed_ = false;   // workers have handed in what they held: no step will follow
   bool save_failed_ = false;
   bool rotate_ = false;  // the journal wants a new segment at the next quiet moment
+  bool rotating_ = false;
   bool ended_ = false;
   RunEnd result_;
   std::optional<caf::typed_response_promise<RunEnd>> promise_;

@@ -1,4 +1,6 @@
 // A new journal segment in the middle of a run: everyone settles down, and says what it is.
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "actors/coordinator_body.hpp"
@@ -18,6 +20,9 @@ constexpr auto kRotateDeadline = std::chrono::minutes(10);
 
 void CoordinatorBody::rotate(const Next& next) {
   rotate_ = false;
+  // A start state has a place for every worker: this segment is the last one.
+  if (members() < setup_.started.workers) return next();
+  rotating_ = true;
   settle_workers([this, next] {
     const auto start = book_keeping();
     take_member(0, start, [this, start, next] {
@@ -25,6 +30,7 @@ void CoordinatorBody::rotate(const Next& next) {
       self_->request(company_.recorder, kRotateDeadline, RotateOrder{}, CheckpointCargo{start})
           .then(
               [this, next](const Rotated& rotated) {
+                rotating_ = false;
                 if (!rotated.error.empty())
                   self_->send(company_.recorder,
                               Note{Note::Level::warning, "no new journal segment: " + rotated.error});
@@ -38,6 +44,12 @@ void CoordinatorBody::rotate(const Next& next) {
   });
 }
 
+/// Somebody was lost meanwhile: the segment that there is goes on, and so does training.
+void CoordinatorBody::keep_segment() {
+  if (ended_ || !std::exchange(rotating_, false)) return;
+  train();
+}
+
 /// When all have answered, what they sent each other has arrived.
 void CoordinatorBody::settle_workers(const Next& next) {
   shares_left_ = company_.workers.size();
@@ -45,11 +57,10 @@ void CoordinatorBody::settle_workers(const Next& next) {
     self_->request(company_.workers[worker], kSettleDeadline, SettleOrder{})
         .then(
             [this, next](const Settled&) {
-              if (--shares_left_ == 0 && !ended_) next();
+              if (--shares_left_ == 0 && !ended_ && rotating_) next();
             },
             [this, worker](const caf::error& error) {
-              fail(core::Errc::timeout,
-                   fmt::format("worker {} did not settle down: {}", worker, self_->system().render(error)));
+              missed(static_cast<std::uint32_t>(worker), error, [this] { keep_segment(); });
             });
   }
 }
@@ -57,7 +68,8 @@ void CoordinatorBody::settle_workers(const Next& next) {
 /// Members one after the other: workers, then servers, then the shards' vectors.
 void CoordinatorBody::take_member(std::uint32_t member, const std::shared_ptr<Checkpoint>& into, const Next& next) {
   const auto workers = static_cast<std::uint32_t>(company_.workers.size());
-  const auto refused = [this, member](const caf::error& error) {
+  const auto refused = [this, member, workers](const caf::error& error) {
+    if (member < workers) return missed(member, error, [this] { keep_segment(); });
     fail(core::Errc::timeout,
          fmt::format("member {} did not say what it is: {}", member, self_->system().render(error)));
   };
@@ -112,7 +124,7 @@ void CoordinatorBody::take_letters(std::uint32_t worker, const MemberState& stat
             {state.letters[k].from, state.letters[k].weight, std::make_shared<const std::vector<float>>(canonical())});
         take_letters(worker, state, into, next);
       },
-      false);
+      [this] { keep_segment(); }, false);
 }
 
 void CoordinatorBody::take_slots(std::uint32_t worker, std::vector<Slot> slots,
@@ -120,10 +132,13 @@ void CoordinatorBody::take_slots(std::uint32_t worker, std::vector<Slot> slots,
   if (slots.empty()) return take_own_statistics(worker, into, next);
   const auto slot = slots.back();
   slots.pop_back();
-  snapshot_worker(worker, slot, whole_arena(), [this, worker, slot, slots, into, next] {
-    into->slots.emplace(slot, std::make_shared<const std::vector<float>>(canonical()));
-    take_slots(worker, slots, into, next);
-  });
+  snapshot_worker(
+      worker, slot, whole_arena(),
+      [this, worker, slot, slots, into, next] {
+        into->slots.emplace(slot, std::make_shared<const std::vector<float>>(canonical()));
+        take_slots(worker, slots, into, next);
+      },
+      [this] { keep_segment(); });
 }
 
 void CoordinatorBody::take_own_statistics(std::uint32_t worker, const std::shared_ptr<WorkerStart>& into,
@@ -133,11 +148,14 @@ void CoordinatorBody::take_own_statistics(std::uint32_t worker, const std::share
   auto arena = core::Buffer::allocate(*setup_.memory, layout->arena_floats());
   if (!arena) return fail(arena.error().code, arena.error().message);
   const auto space = std::make_shared<core::Buffer>(std::move(*arena));
-  snapshot_worker(worker, strategies::kStatistics, {space->view(), space}, [layout, space, into, next] {
-    into->statistics.resize(layout->canonical_floats());
-    layout->to_canonical(space->view(), into->statistics);
-    next();
-  });
+  snapshot_worker(
+      worker, strategies::kStatistics, {space->view(), space},
+      [layout, space, into, next] {
+        into->statistics.resize(layout->canonical_floats());
+        layout->to_canonical(space->view(), into->statistics);
+        next();
+      },
+      [this] { keep_segment(); });
 }
 
 }  // namespace troupe::actors

@@ -35,7 +35,7 @@ void CoordinatorBody::take_model(const Next& next) {
   };
   if (setup_.needs.model == ModelHome::center) return snapshot_shards(setup_.needs.model_slot, checked);
   if (setup_.needs.model == ModelHome::weighted) return take_weighted(0, std::make_shared<WeightedMean>(), checked);
-  snapshot_worker(0, strategies::kParams, whole_arena(), checked);
+  snapshot_worker(0, strategies::kParams, whole_arena(), checked, checked);
 }
 
 /// Σ a_i x_i / Σ a_i, in rank order. What is on its way between workers belongs to it as well; at the end of a run nothing is.
@@ -44,10 +44,12 @@ void CoordinatorBody::take_weighted(std::uint32_t worker, const std::shared_ptr<
     mean->take(arena_->view());
     return next();
   }
-  snapshot_worker(worker, strategies::kParams, whole_arena(), [this, worker, mean, next] {
+  const Next following = [this, worker, mean, next] { take_weighted(worker + 1, mean, next); };
+  const Next taken = [this, mean, following] {
     mean->add(arena_->view(), weight_);
-    take_weighted(worker + 1, mean, next);
-  });
+    following();
+  };
+  snapshot_worker(worker, strategies::kParams, whole_arena(), taken, following);
 }
 
 /// The running values that a model evaluates with: the mean over the workers, in rank order.
@@ -62,15 +64,17 @@ void CoordinatorBody::take_statistics(const Next& next) {
   }
   const Next all_here = [this, layout, arenas, next] {
     std::vector<core::Span> views;
-    for (auto& arena : *arenas) views.push_back(arena.view());
+    for (std::uint32_t worker = 0; worker < arenas->size(); ++worker)
+      if (is_member(worker)) views.push_back((*arenas)[worker].view());
     *statistics_ = experiment::mean_statistics(layout, views);
     next();
   };
   shares_left_ = company_.workers.size();
   for (std::uint32_t worker = 0; worker < company_.workers.size(); ++worker) {
-    snapshot_worker(worker, strategies::kStatistics, {(*arenas)[worker].view(), arenas}, [this, all_here] {
+    const Next here = [this, all_here] {
       if (--shares_left_ == 0) all_here();
-    });
+    };
+    snapshot_worker(worker, strategies::kStatistics, {(*arenas)[worker].view(), arenas}, here, here);
   }
 }
 
@@ -188,13 +192,15 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
     into->vectors.emplace(prefix, canonical());
     take_state(prefixes, into, next);
   };
+  // What a lost worker knew is lost: it begins anew when the run is resumed.
+  const Next without = [this, prefixes, into, next] { take_state(prefixes, into, next); };
   for (std::uint8_t k = 0; k < 2; ++k) {
     const Slot state{strategies::SlotKind::velocity, k};
     for (std::uint32_t worker = 0; worker < setup_.started.workers; ++worker) {
       if (prefix == optimizer_prefix(static_cast<int>(worker), k))
-        return snapshot_worker(worker, state, whole_arena(), kept);
+        return snapshot_worker(worker, state, whole_arena(), kept, without);
     }
-    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(0, state, whole_arena(), kept);
+    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(0, state, whole_arena(), kept, without);
   }
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
     if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);
@@ -220,17 +226,17 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
   }
 }
 
+/// `absent`: it is no member, or was none any more.
 void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Lent& space, const Next& next,
-                                      bool journalled) {
+                                      const Next& absent, bool journalled) {
+  if (!is_member(worker)) return absent();
   self_->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot, journalled}, space)
       .then(
           [this, next](const SnapshotTaken& taken) {
             weight_ = taken.weight;
             if (!ended_) next();
           },
-          [this, worker](const caf::error& error) {
-            fail(core::Errc::timeout, fmt::format("snapshot of worker {}: {}", worker, self_->system().render(error)));
-          });
+          [this, worker, absent](const caf::error& error) { missed(worker, error, absent); });
 }
 
 }  // namespace troupe::actors

@@ -121,8 +121,23 @@ void ExchangerBody::settle() {
 
 void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
   if (halted_) return;
-  const auto site = std::find(peers_.begin(), peers_.end(), peer) - peers_.begin();
-  trouble({error.code, fmt::format("site {} lost site {}: {}", setup_.site, site, error.message)});
+  const auto site = static_cast<std::uint32_t>(std::find(peers_.begin(), peers_.end(), peer) - peers_.begin());
+  if (company_.coordinator)
+    self_->send(company_.coordinator, SiteLost{setup_.site, site, error.message});
+  else
+    trouble({error.code, fmt::format("site {} lost site {}: {}", setup_.site, site, error.message)});
+}
+
+void ExchangerBody::membership(const MembershipNews& news) {
+  const auto gone = [&](strategies::WorkerId w) { return !std::ranges::binary_search(news.workers, w); };
+  for (strategies::WorkerId w = 0; w < company_.worker_sites.size() && !halted_; ++w) {
+    const auto site = company_.worker_sites[w];
+    if (gone(w) && site != setup_.site && site < peers_.size())
+      endpoint_->disconnect(peers_[site], "it is no member any more");
+  }
+  std::erase_if(asked_, [&](const auto& entry) { return gone(std::get<0>(entry.first)); });
+  std::erase_if(unread_, [&](const auto& entry) { return gone(entry.first.first); });
+  settle();
 }
 
 void ExchangerBody::trouble(const core::Error& error) {

@@ -39,6 +39,8 @@ class ExchangerBody {
   [[nodiscard]] caf::result<SnapshotTaken> snapshot(const MemberSnapshot& snapshot, const Lent& space);
   void collective(const CollectiveOrder& order, const Lent& slice);
 
+  /// Whoever is no member any more is not spoken to, and not heard.
+  void membership(const MembershipNews& news);
   void halt();
 
  private:

@@ -242,6 +242,16 @@ typename Inspector::result_type inspect(Inspector& f, StartOrder& x) {
 }
 
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, MembershipNews& x) {
+  return f(caf::meta::type_name("MembershipNews"), x.epoch, x.workers);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SiteLost& x) {
+  return f(caf::meta::type_name("SiteLost"), x.site, x.lost, x.why);
+}
+
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, NodeQuery& x) {
   static_cast<void>(x);
   return f(caf::meta::type_name("NodeQuery"));
@@ -413,6 +423,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteAddress))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteAddresses))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteBegun))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::StartOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::MembershipNews))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteLost))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeQuery))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeFacts))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteOrder))

@@ -234,6 +234,20 @@ struct SiteReady {
   core::Errc code = core::Errc::internal;
 };
 
+// ---- members that go
+
+/// Who is a member from now on.
+struct MembershipNews {
+  std::uint64_t epoch = 0;
+  std::vector<strategies::WorkerId> workers;  // ascending
+};
+/// The exchanger of `site` has lost the one of `lost`.
+struct SiteLost {
+  std::uint32_t site = 0;
+  std::uint32_t lost = 0;
+  std::string why;
+};
+
 // ---- the model as it is now
 
 /// Copy `slot` into the Lent space, in its place in the order of things. Both in the arena's layout.

@@ -26,11 +26,20 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     company_ = company;
     strategies::Membership membership{company.membership_epoch, {}};
     for (strategies::WorkerId w = 0; w < company.workers.size(); ++w) membership.workers.push_back(w);
+    members_ = membership.workers;
     host_.emplace(setup_.strategy->server(), *this,
                   strategies::ServerHostOptions{setup_.self, membership, setup_.version}, this);
   }
 
+  /// What someone says who is no member any more is not heard.
+  void membership(const MembershipNews& news) {
+    members_ = news.workers;
+    if (host_) host_->membership_changed({news.epoch, news.workers});
+    flush();
+  }
+
   void request(const ShardMessage& message, const Lent& slice) {
+    if (!std::ranges::binary_search(members_, message.request.worker)) return;
     auto request = message.request;
     request.id = ++last_request_;
     payloads_.emplace(request.id, slice);
@@ -97,6 +106,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   ServerSetup setup_;
   Company company_;
   std::optional<strategies::ServerHost> host_;
+  std::vector<strategies::WorkerId> members_;  // ascending
   std::map<RequestId, Lent> payloads_;
   JournalBatch journal_;
   std::map<strategies::WorkerId, core::Duration> served_;  // when its latest request had been handled
@@ -117,6 +127,7 @@ ServerActor::behavior_type server(ServerActor::stateful_pointer<ServerState> sel
       },
       [self](const ShardMessage& message, const Lent& slice) { self->state.body->request(message, slice); },
       [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
+      [self](const MembershipNews& news) { self->state.body->membership(news); },
       [self](const StateOrder&) { return self->state.body->state(); },
       [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
       [self](const Halt&) {

@@ -35,6 +35,7 @@ WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies
       [self, exchanger, worker](const SnapshotOrder& order, const Lent& space) {
         return self->delegate(exchanger, MemberSnapshot{false, worker, order}, space);
       },
+      [self, member](const MembershipNews& m) { self->send(member, m); },
       [](const DeadlineReached&) {},
       [self, member](const Dismissal& m) { return self->delegate(member, m); },
       [self, member](const SettleOrder& m) { return self->delegate(member, m); },
@@ -54,6 +55,7 @@ ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies
         return self->delegate(exchanger, MemberSnapshot{true, shard, order}, space);
       },
       [self, member](const StateOrder& m) { return self->delegate(member, m); },
+      [self, member](const MembershipNews& m) { self->send(member, m); },
       [](const DeadlineReached&) {},
       [self, member](const Halt& m) { self->send(member, m); },
   };

@@ -173,6 +173,13 @@ void WorkerBody::deadline_reached(strategies::DeadlineId id) {
   settle();
 }
 
+void WorkerBody::membership(const MembershipNews& news) {
+  if (company_.exchanger) self_->send(company_.exchanger, news);
+  if (failed_ || !host_) return;
+  host_->membership_changed({news.epoch, news.workers});
+  settle();
+}
+
 // ---- exchanges with shards
 
 void WorkerBody::send(const strategies::ShardRequest& request) {

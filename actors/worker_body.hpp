@@ -41,6 +41,7 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] caf::result<Dismissed> dismiss();
   [[nodiscard]] caf::result<Settled> settle_down();
   [[nodiscard]] MemberState state() const;
+  void membership(const MembershipNews& news);
   void deadline_reached(strategies::DeadlineId id);
   void tick();
   void halt();

@@ -127,6 +127,7 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
       [](const StateOrder&) {
         return MemberState{};
       },
+      [](const MembershipNews&) {},
       [](const DeadlineReached&) {},
       [](const Dismissal&) { return Dismissed{}; },
       [](const Tick&) {},
