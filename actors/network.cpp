@@ -26,9 +26,9 @@ constexpr auto kNameDeadline = 10s;  // for the name of an address to listen at
 /// Why CAF's I/O thread gave a connection up, for the thread that waits for it.
 struct Verdict {
   std::mutex mutex;
-  std::string why;
+  core::Error why{core::Errc::peer_lost, ""};
 
-  [[nodiscard]] std::string read() {
+  [[nodiscard]] core::Error read() {
     const std::lock_guard lock(mutex);
     return why;
   }
@@ -95,7 +95,7 @@ core::Result<caf::strong_actor_ptr> Network::connect(const Interface& wanted, co
     auto wire = dial(where, parts_->tls.get(), until);
     if (!wire) return tl::unexpected(wire.error());
     const auto verdict = std::make_shared<Verdict>();
-    auto scribe = make_scribe(*parts_->multiplexer, std::move(*wire), [verdict](const std::string& why) {
+    auto scribe = make_scribe(*parts_->multiplexer, std::move(*wire), [verdict](const core::Error& why) {
       const std::lock_guard lock(verdict->mutex);
       verdict->why = why;
     });
@@ -127,12 +127,9 @@ core::Result<caf::strong_actor_ptr> Network::connect(const Interface& wanted, co
           core::Errc::timeout,
           fmt::format("{}: it took the connection and says nothing: is it overloaded, or no process of ours?",
                       to_text(where)));
-    const std::string why = verdict->read();
-    const auto code = parts_->tls || why == "it speaks TLS" ? core::Errc::config : core::Errc::peer_lost;
-    return core::fail(
-        code,
-        fmt::format("{}: it was no use: {}: {}", to_text(where), why.empty() ? system_.render(error) : why,
-                    parts_->tls ? "do both ends have certificates of one authority?" : "does that end want TLS?"));
+    core::Error why = verdict->read();
+    if (why.message.empty()) why.message = system_.render(error);
+    return core::fail(why.code, refused(where, parts_->tls != nullptr, why));
   }
 }
 

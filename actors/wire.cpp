@@ -16,8 +16,6 @@
 namespace troupe::actors {
 namespace {
 
-constexpr const char* kClosed = "the other end closed the connection";
-
 bool again(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINTR; }
 
 // OpenSSL's own socket BIO writes without MSG_NOSIGNAL, and a peer that is gone would end the process.
@@ -88,21 +86,25 @@ core::Result<Wire> Wire::create(Descriptor socket, SSL_CTX* tls, WireSide side) 
   return wire;
 }
 
+WireState Wire::hung_up(int error_number) {
+  error_ = {core::Errc::peer_lost,
+            error_number == 0 ? "the other end closed the connection" : std::strerror(error_number)};
+  return WireState::ended;
+}
+
 WireState Wire::judge(int result) {
   switch (SSL_get_error(tls_.get(), result)) {
     case SSL_ERROR_WANT_READ: return WireState::wants_read;
     case SSL_ERROR_WANT_WRITE: return WireState::wants_write;
-    case SSL_ERROR_ZERO_RETURN: why_ = kClosed; break;
-    case SSL_ERROR_SYSCALL: why_ = errno == 0 ? kClosed : std::strerror(errno); break;
-    default: {
-      const long verified = SSL_get_verify_result(tls_.get());
-      const bool cut = ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
-      why_ = security::openssl_reason();
-      if (cut) why_ = kClosed;
-      if (verified != X509_V_OK) why_ = X509_verify_cert_error_string(verified);
-    }
+    case SSL_ERROR_ZERO_RETURN: return hung_up(0);
+    case SSL_ERROR_SYSCALL: return hung_up(errno);
+    default: break;
   }
-  ERR_clear_error();
+  const long verified = SSL_get_verify_result(tls_.get());
+  const bool cut = ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+  std::string reason = security::openssl_reason();
+  if (cut) return hung_up(0);
+  error_ = {core::Errc::config, verified == X509_V_OK ? std::move(reason) : X509_verify_cert_error_string(verified)};
   return WireState::ended;
 }
 
@@ -125,8 +127,7 @@ WireMove Wire::read(void* to, std::size_t size) {
   const ssize_t got = ::recv(fd_, to, size, MSG_DONTWAIT);
   if (got > 0) return {WireState::ready, static_cast<std::size_t>(got)};
   if (got < 0 && again(errno)) return {WireState::wants_read, 0};
-  why_ = got == 0 ? kClosed : std::strerror(errno);
-  return {};
+  return {hung_up(got == 0 ? 0 : errno), 0};
 }
 
 WireMove Wire::write(const void* from, std::size_t size) {
@@ -141,8 +142,7 @@ WireMove Wire::write(const void* from, std::size_t size) {
   const ssize_t sent = ::send(fd_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent >= 0) return {WireState::ready, static_cast<std::size_t>(sent)};
   if (again(errno)) return {WireState::wants_write, 0};
-  why_ = std::strerror(errno);
-  return {};
+  return {hung_up(errno), 0};
 }
 
 std::size_t Wire::pending() const noexcept { return tls_ ? static_cast<std::size_t>(SSL_pending(tls_.get())) : 0; }

@@ -46,8 +46,8 @@ class Wire {
   /// Bytes that are read from the socket already, so that no event will announce them.
   [[nodiscard]] std::size_t pending() const noexcept;
 
-  /// Why it ended, for a message: "its end was closed", "certificate has expired".
-  [[nodiscard]] const std::string& why() const noexcept { return why_; }
+  /// Why it ended: peer_lost, "the other end closed the connection", or config, "certificate has expired".
+  [[nodiscard]] const core::Error& error() const noexcept { return error_; }
   /// Whether the certificate that the other end showed names `host`. After the handshake; plain: yes.
   [[nodiscard]] bool names(const std::string& host) const;
   [[nodiscard]] WireSide side() const noexcept { return side_; }
@@ -58,12 +58,13 @@ class Wire {
  private:
   using Tls = std::unique_ptr<SSL, security::Freed<SSL_free>>;
   WireState judge(int result);
+  WireState hung_up(int error_number);
 
   Descriptor socket_;
   int fd_ = -1;
   WireSide side_ = WireSide::dialled;
   Tls tls_;
-  std::string why_;
+  core::Error error_{};
 };
 
 }  // namespace troupe::actors

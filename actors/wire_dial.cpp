@@ -147,6 +147,14 @@ core::Result<std::vector<SocketAddress>> find_addresses(const HostPort& where, b
   return std::move(found.addresses);
 }
 
+std::string refused(const HostPort& where, bool tls, const core::Error& why) {
+  const char* advice = !tls ? "does that end want TLS, or is it no process of ours?"
+                       : why.code == core::Errc::peer_lost
+                           ? "is it a process of ours? Its log says whom it turned away, and why"
+                           : "do both ends speak TLS, with certificates of one authority?";
+  return fmt::format("{}: no connection came about: {}: {}", to_text(where), why.message, advice);
+}
+
 core::Result<Wire> dial(const HostPort& where, SSL_CTX* tls, WireClock::time_point deadline) {
   const auto addresses = find_addresses(where, tls != nullptr, deadline);
   if (!addresses) return tl::unexpected(addresses.error());
@@ -157,12 +165,7 @@ core::Result<Wire> dial(const HostPort& where, SSL_CTX* tls, WireClock::time_poi
   for (;;) {
     const WireState state = wire->shake_hands();
     if (state == WireState::ready) break;
-    if (state == WireState::ended)
-      return core::fail(
-          core::Errc::config,
-          fmt::format("{}: TLS was refused: {}: do both ends have certificates of one authority, and does "
-                      "that end speak TLS?",
-                      to_text(where), wire->why()));
+    if (state == WireState::ended) return core::fail(wire->error().code, refused(where, tls != nullptr, wire->error()));
     if (!await(wire->descriptor(), state == WireState::wants_read ? POLLIN : POLLOUT, deadline))
       return core::fail(
           core::Errc::timeout,

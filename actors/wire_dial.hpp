@@ -30,8 +30,11 @@ struct SocketAddress {
 [[nodiscard]] core::Result<std::vector<SocketAddress>> find_addresses(const transport::HostPort& where, bool tls,
                                                                       WireClock::time_point deadline);
 
+/// One line for a connection that ended before both ends knew who the other is.
+[[nodiscard]] std::string refused(const transport::HostPort& where, bool tls, const core::Error& why);
+
 /// A connection to the first address that answers, with the TLS handshake done and the certificate's names checked.
-/// Errc::peer_lost: nobody is there; Errc::timeout; Errc::config: TLS was refused, here or there.
+/// Errc::peer_lost: nobody is there, or it hung up; Errc::timeout; Errc::config: TLS was refused, here or there.
 [[nodiscard]] core::Result<Wire> dial(const transport::HostPort& where, SSL_CTX* tls, WireClock::time_point deadline);
 
 }  // namespace troupe::actors

@@ -120,8 +120,8 @@ void WireDoor::accept(const std::shared_ptr<const Port>& port) {
 }
 
 void WireDoor::admit(Stranger& stranger) {
-  auto on_refused = [tell = setup_.on_refused, from = stranger.from](const std::string& why) {
-    if (tell) tell({from, why});
+  auto on_refused = [tell = setup_.on_refused, from = stranger.from](const core::Error& why) {
+    if (tell) tell({from, why.message});
   };
   // CAF takes a connection that it has not accepted itself together with what is published.
   caf::anon_send(setup_.broker, caf::publish_atom_v,
@@ -142,7 +142,7 @@ bool WireDoor::advance(Stranger& stranger) {
     return false;
   }
   if (stranger.wants != WireState::ended) return true;
-  refuse(stranger.from, stranger.wire.why());
+  refuse(stranger.from, stranger.wire.error().message);
   // Closing with bytes unread would reset the connection, and the alert that says why would be lost.
   ::shutdown(stranger.wire.descriptor(), SHUT_WR);
   stranger.leaving = true;

@@ -17,20 +17,21 @@ using network::rw_state;
 // What CAF's stream asks of a transport; the names are CAF's.
 class WirePolicy {
  public:
-  WirePolicy(Wire wire, std::function<void(const std::string&)> on_refused)
+  WirePolicy(Wire wire, std::function<void(const core::Error&)> on_refused)
       : wire_(std::move(wire)), guard_(wire_.side()), on_refused_(std::move(on_refused)) {}
 
   rw_state read_some(std::size_t& result, network::native_socket, void* buffer, std::size_t size) {
     const WireMove move = wire_.read(buffer, size);
     result = move.bytes;
-    if (move.state == WireState::ended) return refuse(wire_.why());
-    if (const auto wrong = guard_.watch({static_cast<const char*>(buffer), move.bytes})) return refuse(*wrong);
+    if (move.state == WireState::ended) return refuse(wire_.error());
+    if (const auto wrong = guard_.watch({static_cast<const char*>(buffer), move.bytes}))
+      return refuse({core::Errc::config, std::string(*wrong)});
     return rw_state::success;
   }
   rw_state write_some(std::size_t& result, network::native_socket, const void* buffer, std::size_t size) {
     const WireMove move = wire_.write(buffer, size);
     result = move.bytes;
-    return move.state == WireState::ended ? refuse(wire_.why()) : rw_state::success;
+    return move.state == WireState::ended ? refuse(wire_.error()) : rw_state::success;
   }
   // What TLS has decrypted ahead will not wake anyone.
   [[nodiscard]] bool must_read_more(network::native_socket, std::size_t threshold) const {
@@ -38,14 +39,14 @@ class WirePolicy {
   }
 
  private:
-  rw_state refuse(std::string_view why) {
-    if (!guard_.greeted() && on_refused_) std::exchange(on_refused_, nullptr)(std::string(why));
+  rw_state refuse(const core::Error& why) {
+    if (!guard_.greeted() && on_refused_) std::exchange(on_refused_, nullptr)(why);
     return rw_state::failure;
   }
 
   Wire wire_;
   WireGuard guard_;
-  std::function<void(const std::string&)> on_refused_;
+  std::function<void(const core::Error&)> on_refused_;
 };
 
 // Not the socket's number, as CAF's own have it: that is used again while CAF still clears away after the one before.
@@ -56,7 +57,7 @@ caf::io::connection_handle next_handle() {
 
 class WireScribe final : public caf::io::scribe {
  public:
-  WireScribe(network::default_multiplexer& multiplexer, Wire wire, std::function<void(const std::string&)> on_refused)
+  WireScribe(network::default_multiplexer& multiplexer, Wire wire, std::function<void(const core::Error&)> on_refused)
       : scribe(next_handle()), stream_(multiplexer, wire.release(), std::move(wire), std::move(on_refused)) {}
 
   void configure_read(caf::io::receive_policy::config config) override {
@@ -90,7 +91,7 @@ class WireScribe final : public caf::io::scribe {
 }  // namespace
 
 caf::io::scribe_ptr make_scribe(network::default_multiplexer& multiplexer, Wire wire,
-                                std::function<void(const std::string& why)> on_refused) {
+                                std::function<void(const core::Error& why)> on_refused) {
   return caf::make_counted<WireScribe>(multiplexer, std::move(wire), std::move(on_refused));
 }
 

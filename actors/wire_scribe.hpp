@@ -17,6 +17,6 @@ namespace troupe::actors {
 /// `on_refused` is told why, on the I/O thread, when the connection ends before the other end's handshake has arrived;
 /// it must not block or throw.
 [[nodiscard]] caf::io::scribe_ptr make_scribe(caf::io::network::default_multiplexer& multiplexer, Wire wire,
-                                              std::function<void(const std::string& why)> on_refused);
+                                              std::function<void(const core::Error& why)> on_refused);
 
 }  // namespace troupe::actors

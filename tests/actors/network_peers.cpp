@@ -33,16 +33,6 @@ sockaddr_in local(std::uint16_t port) {
   return address;
 }
 
-Descriptor connected(std::uint16_t port) {
-  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval limit{10, 0};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  const sockaddr_in address = local(port);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    throw std::runtime_error("cannot connect");
-  return socket;
-}
-
 std::uint16_t bind_any(const Descriptor& socket) {
   sockaddr_in address = local(0);
   socklen_t size = sizeof address;
@@ -117,6 +107,16 @@ std::string Node::refusal() {
 bool Node::refused_nobody() {
   const std::lock_guard lock(mutex_);
   return refusals_.empty();
+}
+
+Descriptor connected(std::uint16_t port) {
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval limit{10, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  const sockaddr_in address = local(port);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    throw std::runtime_error("cannot connect");
+  return socket;
 }
 
 std::string say(std::uint16_t port, std::string_view bytes) {

@@ -55,6 +55,8 @@ class Node {
   std::vector<Greeter> greeters_;
 };
 
+/// A connection to 127.0.0.1:`port`; reads give up after 10 s.
+[[nodiscard]] Descriptor connected(std::uint16_t port);
 /// Says `bytes` to 127.0.0.1:`port` and returns what comes back until the other hangs up; what it says first, when `bytes`
 /// is empty.
 std::string say(std::uint16_t port, std::string_view bytes);

@@ -270,8 +270,8 @@ TEST(NetworkTls, AnotherClusterStaysOutside) {
   Node ours(good_certificate());
   Node theirs(other_cluster());
   const auto port = ours.serve();
-  EXPECT_ERROR(error_of(theirs, {"127.0.0.1", port}), core::Errc::config, "TLS was refused");
-  EXPECT_ERROR(error_of(ours, {"127.0.0.1", theirs.serve()}), core::Errc::config, "TLS was refused");
+  EXPECT_ERROR(error_of(theirs, {"127.0.0.1", port}), core::Errc::config, "certificates of one authority");
+  EXPECT_ERROR(error_of(ours, {"127.0.0.1", theirs.serve()}), core::Errc::config, "certificates of one authority");
   Node client(good_certificate());
   EXPECT_EQ(client.ask(port), "a greeter");
 }
@@ -292,11 +292,21 @@ TEST(NetworkTls, PlainAndTlsDoNotMix) {
   const auto tls_port = encrypted.serve("encrypted");
   const auto plain_port = plain.serve("plain");
   EXPECT_ERROR(error_of(plain, {"127.0.0.1", tls_port}), core::Errc::peer_lost, "does that end want TLS");
-  EXPECT_ERROR(error_of(encrypted, {"127.0.0.1", plain_port}), core::Errc::config, "does that end speak TLS");
+  EXPECT_ERROR(error_of(encrypted, {"127.0.0.1", plain_port}), core::Errc::config, "do both ends speak TLS");
   Node encrypted_client(good_certificate());
   Node plain_client;
   EXPECT_EQ(encrypted_client.ask(tls_port), "encrypted");
   EXPECT_EQ(plain_client.ask(plain_port), "plain");
+}
+
+TEST(NetworkTls, SilentStrangersKeepNobodyOut) {
+  Node server(good_certificate());
+  Node client(good_certificate());
+  const auto port = server.serve();
+  std::vector<Descriptor> silent;
+  for (int i = 0; i < 80; ++i) silent.push_back(testing::connected(port));
+  EXPECT_EQ(client.ask(port), "a greeter");
+  EXPECT_NE(server.refusal().find("too many others came after it"), std::string::npos);
 }
 
 TEST(NetworkTls, CafsOwnClientIsTurnedAway) {
