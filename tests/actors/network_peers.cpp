@@ -21,7 +21,7 @@
 namespace troupe::actors::testing {
 namespace {
 
-Greeter::behavior_type greet(const std::string& name, Greeter::pointer self) {
+Greeter::behavior_type greet(Greeter::pointer self, const std::string& name) {
   return {[name](const Prepare&) { return SiteAddress{name, "", {}}; }, [self](const Halt&) { self->quit(); }};
 }
 
@@ -76,7 +76,7 @@ Node::~Node() {
 }
 
 std::uint16_t Node::serve(const std::string& name) {
-  greeters_.push_back(system_.spawn([name](Greeter::pointer self) { return greet(name, self); }));
+  greeters_.push_back(system_.spawn(greet, name));
   const auto port = network_->publish(greeters_.back(), {"127.0.0.1", 0});
   if (!port) throw std::runtime_error(port.error().message);
   return *port;
