@@ -40,7 +40,7 @@ class NetworkConfig : public SystemConfig {
   explicit NetworkConfig(const NetworkOptions& options);
 };
 
-/// Thread-safe. Ends before its actor system; its ports are closed then, connections stay. Others can talk to actors that
+/// Thread-safe. Ends before its actor system; its ports are closed then, connections stay. A message has 64 MiB at most. Others can talk to actors that
 /// are published here, or whose handle they were sent; nobody can spawn here or change the configuration.
 class Network {
  public:

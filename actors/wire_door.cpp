@@ -62,7 +62,7 @@ void WireDoor::wake() const {
 
 core::Result<std::uint16_t> WireDoor::open(const transport::HostPort& where,
                                            const std::vector<SocketAddress>& addresses, Host host) {
-  const SocketAddress& address = addresses.front();
+  auto port = std::make_shared<Port>();
   const auto failed = [&](int error) {
     const char* advice = error == EADDRINUSE      ? ": choose another port, or end who has it"
                          : error == EADDRNOTAVAIL ? ": give an address of this host"
@@ -70,13 +70,19 @@ core::Result<std::uint16_t> WireDoor::open(const transport::HostPort& where,
     return core::fail(core::Errc::config,
                       fmt::format("{}: cannot listen there: {}{}", to_text(where), std::strerror(error), advice));
   };
-  auto port = std::make_shared<Port>();
-  port->socket = Descriptor(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const int on = 1;  // a port whose last owner has just ended
-  if (port->socket.get() < 0 || wake_.get() < 0 ||
-      ::setsockopt(port->socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      ::bind(port->socket.get(), address.get(), address.size) != 0 || ::listen(port->socket.get(), kBacklog) != 0)
-    return failed(errno);
+  int error = wake_.get() < 0 ? EMFILE : EADDRNOTAVAIL;
+  for (const SocketAddress& address : addresses) {
+    if (error != EADDRNOTAVAIL && error != EAFNOSUPPORT) break;  // a name may stand for IPv6, too, where there is none
+    port->socket = Descriptor(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const int on = 1;  // a port whose last owner has just ended
+    error = port->socket.get() < 0 || ::setsockopt(port->socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+                    ::bind(port->socket.get(), address.get(), address.size) != 0 ||
+                    ::listen(port->socket.get(), kBacklog) != 0
+                ? errno
+                : 0;
+    if (error == 0) break;
+  }
+  if (error != 0) return failed(error);
   SocketAddress bound;
   bound.size = sizeof bound.storage;
   if (::getsockname(port->socket.get(), reinterpret_cast<sockaddr*>(&bound.storage), &bound.size) != 0)

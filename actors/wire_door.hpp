@@ -40,7 +40,7 @@ class WireDoor {
   WireDoor(const WireDoor&) = delete;
   WireDoor& operator=(const WireDoor&) = delete;
 
-  /// Listens at the first of `addresses` (Errc::config: in use, not this host's, not allowed) and returns the port.
+  /// Listens at the first of `addresses` that this host has (Errc::config: in use, not this host's, not allowed) and returns the port.
   [[nodiscard]] core::Result<std::uint16_t> open(const transport::HostPort& where,
                                                  const std::vector<SocketAddress>& addresses, Host host);
 

@@ -10,7 +10,6 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -56,8 +55,10 @@ std::string read_all(bool once, const Read& read) {
 
 }  // namespace
 
-Node::Node(const security::TlsFiles& tls)
+Node::Node(const security::TlsFiles& tls, core::Duration heartbeat, core::Duration lost_after)
     : options_{.tls = tls,
+               .heartbeat = heartbeat,
+               .lost_after = lost_after,
                .on_refused =
                    [this](const transport::Refusal& refusal) {
                      const std::lock_guard lock(mutex_);
@@ -194,17 +195,6 @@ OtherProcess::~OtherProcess() {
 }
 
 void OtherProcess::signal(int number) const { ::kill(pid_, number); }
-
-double OtherProcess::cpu_seconds() const {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid_));
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  long user = 0;
-  long kernel = 0;
-  // Fields 14 and 15; the name in field 2 may contain spaces, but ends with the last bracket.
-  std::sscanf(text.c_str() + text.rfind(')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user,
-              &kernel);
-  return static_cast<double>(user + kernel) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-}
 
 /// Not a test: the other process, see OtherProcess.
 TEST(NetworkOtherProcess, DISABLED_Serves) {

@@ -25,7 +25,8 @@ inline constexpr core::Duration kSoon = std::chrono::seconds{30};
 /// One actor system with its network. One thread.
 class Node {
  public:
-  explicit Node(const security::TlsFiles& tls = {});
+  explicit Node(const security::TlsFiles& tls = {}, core::Duration heartbeat = std::chrono::seconds{1},
+                core::Duration lost_after = std::chrono::seconds{5});
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -99,7 +100,6 @@ class OtherProcess {
   OtherProcess& operator=(const OtherProcess&) = delete;
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   void signal(int number) const;
-  [[nodiscard]] double cpu_seconds() const;
 
  private:
   pid_t pid_ = -1;

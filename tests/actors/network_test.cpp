@@ -120,13 +120,13 @@ TEST_P(NetworkBoth, APortInUse) {
 }
 
 TEST_P(NetworkBoth, OneThatAcceptsAndSaysNothingMeetsTheDeadline) {
-  Node client(tls);
+  Node client(tls, 200ms);
   const testing::SilentPort silent;
   const auto begun = std::chrono::steady_clock::now();
   EXPECT_ERROR(error_of(client, {"127.0.0.1", silent.port()}, 300ms), core::Errc::timeout,
                "127.0.0.1:" + std::to_string(silent.port()));
   EXPECT_LT(std::chrono::steady_clock::now() - begun, kSoon);
-  EXPECT_ERROR(error_of(client, {"127.0.0.1", silent.port()}, 2500ms), core::Errc::timeout,
+  EXPECT_ERROR(error_of(client, {"127.0.0.1", silent.port()}, 700ms), core::Errc::timeout,
                "127.0.0.1:" + std::to_string(silent.port()));  // longer than a heartbeat
 }
 
@@ -179,13 +179,22 @@ TEST_P(NetworkBoth, AProcessThatIsKilledIsMissed) {
   EXPECT_TRUE(watch.down());
 }
 
-TEST_P(NetworkBoth, AProcessThatIsStoppedIsMissed) {
+TEST_P(NetworkBoth, AProcessThatIsStoppedIsMissedAndMayComeBack) {
   OtherProcess other(tls);
-  Node client(tls);
+  Node client(tls, 250ms, 3s);
   testing::Watch watch(client, other.port());
   EXPECT_EQ(watch.answer(), "another process");
   other.signal(SIGSTOP);
   EXPECT_TRUE(watch.down());  // after lost_after: its heartbeats are missing
+  other.signal(SIGCONT);
+  EXPECT_EQ(client.ask(other.port()), "another process");
+}
+
+TEST_P(NetworkBoth, LongMessages) {
+  Node server(tls);
+  Node client(tls);
+  const std::string name(std::size_t{20} << 20, 'x');
+  EXPECT_TRUE(client.ask(server.serve(name)) == name);
 }
 
 TEST(Network, AllThreeFilesOrNone) {
