@@ -1,47 +1,86 @@
+/// The control plane between processes: publishing an actor at a port, and connecting to one elsewhere. Plain on loopback
+/// without TLS files, mutual TLS 1.2 or later with them; off loopback never without (docs/security.md).
+///
+/// CAF's own ways (middleman().publish, caf_openssl) are not used: they fall back to anonymous ciphers, check no names,
+/// block without a deadline and believe any header. Here a connection is made, and checked, before CAF gets it.
 #pragma once
-#include <caf/io/all.hpp>
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "actors/system.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "security/tls_files.hpp"
 #include "transport/tcp_address.hpp"
+#include "transport/tcp_options.hpp"
 
 namespace troupe::actors {
+
 using transport::HostPort;
+/// "10.0.0.1:4242", "[::1]:4242", "node2:4242". Errc::config.
 using transport::parse_host_port;
-[[nodiscard]] inline bool is_loopback(const HostPort& where) { return transport::is_loopback(where.host); }
+/// By its form: 127.0.0.0/8, ::1 and "localhost". What a name stands for is looked at when it is used.
+[[nodiscard]] bool is_loopback(const HostPort& where);
+
 struct NetworkOptions {
-  security::TlsFiles tls{};
+  security::TlsFiles tls{};                            // all or none; none: loopback only
+  core::Duration heartbeat = std::chrono::seconds{1};  // a peer hears something at least so often; peers agree
+  core::Duration lost_after =
+      std::chrono::seconds{5};  // a peer that is silent so long is lost, give or take a heartbeat
+  std::function<void(const transport::Refusal&)> on_refused{};  // for a log; from I/O threads: must not block or throw
 };
+
+/// The settings of an actor system that talks to others: middleman, heartbeats, a random node id.
 class NetworkConfig : public SystemConfig {
  public:
-  explicit NetworkConfig(const NetworkOptions&) {
-    load<caf::io::middleman>();
-    set("middleman.heartbeat-interval", 1000);
-    set("middleman.connection-timeout", 5000);
-  }
+  explicit NetworkConfig(const NetworkOptions& options);
 };
+
+/// Thread-safe. Ends before its actor system; its ports are closed then, connections stay. A message has 64 MiB at most. Others can talk to actors that
+/// are published here, or whose handle they were sent; nobody can spawn here or change the configuration.
 class Network {
  public:
-  static core::Result<std::unique_ptr<Network>> create(caf::actor_system& system, const NetworkOptions&) {
-    return std::make_unique<Network>(system);
-  }
-  explicit Network(caf::actor_system& system) : system_(system) {}
+  /// `system` was made with a NetworkConfig of the same options. Reads and checks the TLS files, which are not read again.
+  /// Errc::config: set half-way, unreadable, expired, not belonging together.
+  [[nodiscard]] static core::Result<std::unique_ptr<Network>> create(caf::actor_system& system,
+                                                                     const NetworkOptions& options);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  /// Lets others connect to `handle` at `where` (port 0: any free one), and returns the port. The actor is kept alive.
+  /// Errc::config: off loopback without TLS, unknown host, port in use, not an address of this host.
   template <class Handle>
-  core::Result<std::uint16_t> publish(const Handle& handle, const HostPort& where) {
-    auto port = system_.middleman().publish(handle, where.port, where.host.c_str(), true);
-    if (!port) return core::fail(core::Errc::config, system_.render(port.error()));
-    return *port;
+  [[nodiscard]] core::Result<std::uint16_t> publish(const Handle& handle, const HostPort& where) {
+    return publish(caf::actor_cast<caf::strong_actor_ptr>(handle), system_.message_types(handle), where);
   }
+
+  /// Who is published at `where`. Blocks the thread until it is known, `deadline` at most. Errc::config: off loopback
+  /// without TLS, unknown host, TLS refused by either end, an actor of another type; Errc::peer_lost: nobody listens, or it
+  /// hung up; Errc::timeout. To hear when it is lost, monitor the handle: heartbeats tell within lost_after.
   template <class Handle>
-  core::Result<Handle> connect(const HostPort& where, core::Duration) {
-    auto found = system_.middleman().remote_actor<Handle>(where.host, where.port);
-    if (!found) return core::fail(core::Errc::peer_lost, system_.render(found.error()));
-    return *found;
+  [[nodiscard]] core::Result<Handle> connect(const HostPort& where, core::Duration deadline) {
+    auto found = connect(system_.message_types<Handle>(), where, deadline);
+    if (!found) return tl::unexpected(std::move(found.error()));
+    return caf::actor_cast<Handle>(std::move(*found));
   }
 
  private:
+  using Interface = std::set<std::string>;
+  struct Parts;
+
+  Network(caf::actor_system& system, std::unique_ptr<Parts> parts);
+  [[nodiscard]] core::Result<std::uint16_t> publish(caf::strong_actor_ptr actor, Interface interface,
+                                                    const HostPort& where);
+  [[nodiscard]] core::Result<caf::strong_actor_ptr> connect(const Interface& wanted, const HostPort& where,
+                                                            core::Duration deadline);
+
   caf::actor_system& system_;
+  std::unique_ptr<Parts> parts_;
 };
+
 }  // namespace troupe::actors

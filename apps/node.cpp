@@ -32,7 +32,11 @@ void log(const std::string& line) {
 core::Result<void> run_node(const Arguments& arguments) {
   const auto at = actors::parse_host_port(arguments.listen);
   if (!at) return core::fail(core::Errc::config, "--listen: " + at.error().message);
-  const actors::NetworkOptions options{.tls = arguments.tls};
+  actors::NetworkOptions options;
+  options.tls = arguments.tls;
+  options.on_refused = [](const transport::Refusal& refusal) {
+    log(fmt::format("turned {} away: {}", refusal.from, refusal.why));
+  };
   const Interrupt interrupt;  // before anything starts threads
   actors::NetworkConfig config(options);
   caf::actor_system system(config);

@@ -51,7 +51,8 @@ std::string to_text(const std::string& name, const actors::NodeFacts& facts) {
 core::Result<void> run_nodes(const Arguments& arguments) {
   const auto names = actors::parse_nodes(arguments.nodes);
   if (!names) return tl::unexpected(names.error());
-  const actors::NetworkOptions options{.tls = arguments.tls};
+  actors::NetworkOptions options;
+  options.tls = arguments.tls;
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
   auto network = actors::Network::create(system, options);

@@ -51,8 +51,20 @@ TEST_F(Messages, RoundTrip) {
   expect_roundtrip(ShardAnswer{{1, 2, 3, 4, 5, 6, 7, true, core::Duration{8}}});
   expect_roundtrip(CollectiveOffer{1, 2, 3});
   expect_roundtrip(CollectiveDone{1, 2, 3});
+  expect_roundtrip(PeerLetter{3, 0.25});
+  expect_roundtrip(PeerCredit{3});
+  expect_roundtrip(SiteAddress{"tcp:node1:4242/s01/site", "no such host", core::Errc::config});
+  expect_roundtrip(SiteAddresses{{"inproc:0", "", "inproc:2"}});
+  expect_roundtrip(CollectiveOrder{1, 2, 3, {0, 1, 5}, 5, false});
+  expect_roundtrip(CollectiveEnded{2, 3, 4, -5});
+  expect_roundtrip(OutgoingLetter{7, {3, 0.25}});
+  expect_roundtrip(OutgoingCredit{7, {3}});
+  expect_roundtrip(MemberSnapshot{true, 6, {4, strategies::kVelocity}});
   expect_roundtrip(SnapshotOrder{4, strategies::kVelocity});
-  expect_roundtrip(SnapshotTaken{4, 0xdeadbeef});
+  expect_roundtrip(SnapshotTaken{4, 0xdeadbeef, 9, 0.5});
+  expect_roundtrip(
+      MemberState{std::string("a\0b", 3), 8, {{1, 0.5}, {2, 0.25}}, {strategies::kParams, strategies::kVelocity}});
+  expect_roundtrip(Rotated{"full"});
   expect_roundtrip(EvaluateOrder{5});
   expect_roundtrip(Evaluated{0.5, 90, 99, 100, "x", core::Errc::data});
   expect_roundtrip(CheckpointOrder{6});
@@ -79,6 +91,20 @@ TEST_F(Messages, RoundTrip) {
   expect_roundtrip(StepOrder{});
   expect_roundtrip(StepEnd{});
   expect_roundtrip(Finish{});
+  expect_roundtrip(Completed{});
+  expect_roundtrip(SettleOrder{});
+  expect_roundtrip(Settled{});
+  expect_roundtrip(StateOrder{});
+  expect_roundtrip(JournalFull{});
+  expect_roundtrip(RotateOrder{});
+}
+
+TEST_F(Messages, EveryRegisteredOneHasASerialForm) {
+  using Ids = caf::id_block::troupe;
+  const auto check = [this]<caf::type_id_t... kOffset>(std::integer_sequence<caf::type_id_t, kOffset...>) {
+    (expect_roundtrip(typename caf::type_by_id<Ids::begin + kOffset>::type{}), ...);
+  };
+  check(std::make_integer_sequence<caf::type_id_t, Ids::end - Ids::begin>{});
 }
 
 }  // namespace

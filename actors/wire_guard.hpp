@@ -1,0 +1,40 @@
+/// Reads along what arrives in CAF's protocol (BASP) and says when to hang up: CAF 0.17 takes headers at their word, so
+/// that a handshake without payload ends the process, and a length of 4 GiB is memory. Thread rule: a plain value.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "actors/wire.hpp"
+
+namespace troupe::actors {
+
+class WireGuard {
+ public:
+  static constexpr std::size_t kHeaderBytes = 32;
+  static constexpr std::size_t kHandshakeBytes = std::size_t{64} << 10;  // node, applications and an actor's interface
+  static constexpr std::size_t kMessageBytes = std::size_t{64} << 20;
+
+  explicit WireGuard(WireSide side) noexcept : side_(side) {}
+
+  /// What is wrong with the stream, these bytes included; nothing: all is well so far. Not to be called after that.
+  [[nodiscard]] std::optional<std::string_view> watch(std::span<const char> bytes);
+  /// The other end's handshake is there, in full.
+  [[nodiscard]] bool greeted() const noexcept { return greeted_; }
+
+ private:
+  [[nodiscard]] std::optional<std::string_view> judge();
+
+  WireSide side_;
+  bool begun_ = false;
+  bool greeted_ = false;
+  std::array<char, kHeaderBytes> header_{};
+  std::size_t have_ = 0;     // of the header
+  std::size_t payload_ = 0;  // that is to come
+};
+
+}  // namespace troupe::actors

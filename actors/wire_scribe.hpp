@@ -1,0 +1,22 @@
+/// Makes CAF speak over a Wire. Thread rule: made on any thread, used on CAF's I/O thread.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <caf/io/scribe.hpp>
+
+#include "actors/wire.hpp"
+
+namespace caf::io::network {
+class default_multiplexer;
+}
+
+namespace troupe::actors {
+
+/// `on_refused` is told why, on the I/O thread, when the connection ends before the other end's handshake has arrived;
+/// it must not block or throw.
+[[nodiscard]] caf::io::scribe_ptr make_scribe(caf::io::network::default_multiplexer& multiplexer, Wire wire,
+                                              std::function<void(const core::Error& why)> on_refused);
+
+}  // namespace troupe::actors
