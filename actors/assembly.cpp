@@ -24,14 +24,6 @@ constexpr auto kHaltDeadline = std::chrono::seconds(40);
 // Large enough to be efficient, small enough that a workspace for it is no burden.
 constexpr std::int64_t kEvaluationBatch = 100;
 
-core::Result<StartCargo> read_start(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file || text.empty()) return core::fail(core::Errc::io, path + ": cannot be read");
-  const auto bytes = std::as_bytes(std::span(text));
-  return StartCargo{std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end())};
-}
-
 }  // namespace
 
 Assembly::Assembly(const SiteGround& ground, Launch launch)
@@ -198,6 +190,8 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const StartState& s
       recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes), settings.journal,
                               beginning.checkpoint_file, settings.run.tensorboard, ground_.clock, settings.config});
 
+  const bool nodes = launch_.network && plan_.needs.takes_newcomers();
+  if (nodes) steward_ = spawn_steward();
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,
                          .layout = layout_,
@@ -209,7 +203,10 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const StartState& s
                          .before = {},
                          .resumed = beginning.checkpoint != nullptr,
                          .memory = ground_.memory,
-                         .clock = ground_.clock};
+                         .clock = ground_.clock,
+                         .steward = steward_,
+                         .names = {}};
+  for (std::uint32_t w = 0; w < plan_.workers; ++w) setup.names.push_back(name_of(w));
   setup.started = {.name = settings.run.name,
                    .directory = beginning.directory->path(),
                    .strategy = settings.strategy,
@@ -223,6 +220,27 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const StartState& s
                    .epoch_position = plan_.book->epoch_position()};
   if (beginning.checkpoint) setup.before = beginning.checkpoint->totals;
   coordinator_ = ground_.system->spawn(coordinator, std::move(setup));
+}
+
+/// "worker 1 (node h2:4242)".
+std::string Assembly::name_of(std::uint32_t worker) const {
+  const auto& sites = launch_.placement.worker_sites;
+  const auto* node = sites.empty() ? nullptr : places_[sites[worker]].node;
+  return node ? fmt::format("worker {} (node {})", worker, node->name) : fmt::format("worker {}", worker);
+}
+
+StewardActor Assembly::spawn_steward() {
+  StewardSetup setup{.network = launch_.network,
+                     .nodes = {},
+                     .orders = {},
+                     .sites = places_.size(),
+                     .address = addresses_.texts[0],
+                     .exchanger = places_[0].here->exchanger()};
+  for (const auto site : launch_.placement.worker_sites) {
+    setup.nodes.push_back(places_[site].node ? places_[site].node->at : HostPort{});
+    setup.orders.push_back(order_for(places_[site], true));
+  }
+  return ground_.system->spawn<caf::detached>(steward, std::move(setup));
 }
 
 void Assembly::begin_sites() {
@@ -280,6 +298,7 @@ void Assembly::halt() {
     ++alive;
   };
   dismiss(evaluator_);
+  dismiss(steward_);
   for (const auto& place : places_) dismiss(place.there);
   for (const auto& place : places_)
     if (place.here) place.here->halt();
@@ -291,6 +310,7 @@ void Assembly::halt() {
   }
   places_.clear();
   evaluator_ = EvaluatorActor{};
+  steward_ = StewardActor{};
   coordinator_ = CoordinatorActor{};
   recorder_ = RecorderActor{};
 }

@@ -9,6 +9,7 @@
 #include "actors/launch.hpp"
 #include "actors/recorder.hpp"
 #include "actors/site.hpp"
+#include "actors/steward.hpp"
 #include "actors/system.hpp"
 #include "actors/vocabulary.hpp"
 #include "nn/backend.hpp"
@@ -56,6 +57,8 @@ class Assembly {
   [[nodiscard]] SiteOrder order_for(const Place& place, bool resumed) const;
   [[nodiscard]] core::Error at(const Place& place, core::Error error) const;
   void spawn_supervisors(const Beginning& beginning, const StartState& start, const ConsoleOptions& console);
+  [[nodiscard]] std::string name_of(std::uint32_t worker) const;
+  [[nodiscard]] StewardActor spawn_steward();
   void begin_sites();
   void halt();
 
@@ -70,6 +73,7 @@ class Assembly {
   CoordinatorActor coordinator_;
   RecorderActor recorder_;
   EvaluatorActor evaluator_;
+  StewardActor steward_;  // of a run over nodes that takes newcomers
   caf::scoped_actor self_;
 };
 

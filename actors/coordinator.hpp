@@ -27,6 +27,8 @@ struct CoordinatorSetup {
   bool resumed = false;
   core::Allocator* memory = nullptr;   // of snapshots; outlives the actor
   const core::Clock* clock = nullptr;  // outlives the actor
+  StewardActor steward{};              // none: nobody comes in place of who is lost
+  std::vector<std::string> names{};    // of workers, for messages; none: "worker 1"
 };
 
 class CoordinatorBody;

@@ -58,7 +58,7 @@ void CoordinatorBody::begin(const Company& company) {
 // ---- leases
 
 void CoordinatorBody::train() {
-  first_save_ = busy_ = false;
+  first_save_ = busy_ = fresh_epoch_ = false;
   training_ = true;
   training_since_ = setup_.clock->now();
   setup_.book->resume();
@@ -92,8 +92,11 @@ void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
 
 void CoordinatorBody::progressed(const WorkerProgress& progress) {
   if (ended_ || !is_member(progress.worker)) return;
-  self_->send(company_.recorder, progress);
-  progress_.add(progress);
+  auto whole = progress;
+  if (const auto before = predecessors_.find(progress.worker); before != predecessors_.end())
+    experiment::add(whole, before->second);
+  self_->send(company_.recorder, whole);
+  progress_.add(whole);
   for (const auto lease : progress.done) setup_.book->done(progress.worker, lease);
   check_limits();
   if (training_ && setup_.book->quiet()) when_quiet();
@@ -203,8 +206,12 @@ void CoordinatorBody::go_on() {
       if (result_.error.code == core::Errc::interrupted) result_.failed = false;
       return end();
     }
-    if (!stop_) setup_.book->next_epoch();
+    if (!stop_) {
+      setup_.book->next_epoch();
+      fresh_epoch_ = true;
+    }
   }
+  if (!stop_ && may_admit()) return admit([this] { go_on(); });
   if (!stop_ && rotate_) return rotate([this] { train(); });
   if (!stop_) return train();
   if (dismissed_ || first_save_) return end();
@@ -223,7 +230,9 @@ void CoordinatorBody::go_on() {
 void CoordinatorBody::trouble(const Trouble& trouble) { fail(trouble.code, trouble.text); }
 
 void CoordinatorBody::down(const caf::down_msg& message) {
-  const auto why = self_->system().render(message.reason);
+  const auto why = message.reason == caf::exit_reason::remote_link_unreachable
+                       ? std::string("no word from its process any more")
+                       : self_->system().render(message.reason);
   for (std::uint32_t w = 0; w < company_.workers.size(); ++w) {
     if (company_.workers[w].address() == message.source || company_.loaders[w].address() == message.source)
       return lose(w, why);

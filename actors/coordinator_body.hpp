@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "actors/coordinator.hpp"
@@ -47,6 +48,17 @@ class CoordinatorBody {
   void lose(std::uint32_t worker, const std::string& why);
   void lose_site(std::uint32_t site, const std::string& why);
   void tell_membership();
+  [[nodiscard]] std::string name_of(std::uint32_t worker) const;
+  [[nodiscard]] std::vector<std::uint32_t> member_list() const;
+  // Members that come.
+  void seek(std::uint32_t worker);
+  void arrived(std::uint32_t worker);
+  [[nodiscard]] bool may_admit() const;
+  void admit(const Next& next);
+  void prepare_newcomer(std::uint32_t worker, const Next& next);
+  void take_in(std::uint32_t worker, strategies::Step first_step, const SiteMembers& members, const SiteActor& site,
+               const Next& next);
+  [[nodiscard]] strategies::Step first_step() const;
   /// A worker did not answer: it is lost; the chain that asked it goes on without, if the run does.
   void missed(std::uint32_t worker, const caf::error& error, const Next& next);
 
@@ -84,9 +96,12 @@ class CoordinatorBody {
   Self self_;
   CoordinatorSetup setup_;
   Company company_;
-  std::vector<std::uint32_t> wants_;  // by worker: leases asked for and not granted yet
-  std::vector<bool> alive_;           // by worker: members
-  std::uint64_t epoch_ = 0;           // of the membership
+  std::vector<std::uint32_t> wants_;                      // by worker: leases asked for and not granted yet
+  std::vector<bool> alive_;                               // by worker: members
+  std::uint64_t epoch_ = 0;                               // of the membership
+  std::vector<std::uint32_t> arrivals_;                   // workers for whom a site is open
+  std::map<std::uint32_t, WorkerProgress> predecessors_;  // of newcomers
+  std::string newest_checkpoint_;                         // path
   ProgressBook progress_;
   JournalBatch journal_;                       // of leases
   std::shared_ptr<core::Buffer> arena_;        // snapshots, in the workers' layout
@@ -111,6 +126,7 @@ class CoordinatorBody {
   bool save_failed_ = false;
   bool rotate_ = false;  // the journal wants a new segment at the next quiet moment
   bool rotating_ = false;
+  bool fresh_epoch_ = false;  // no step of it has begun
   bool ended_ = false;
   RunEnd result_;
   std::optional<caf::typed_response_promise<RunEnd>> promise_;

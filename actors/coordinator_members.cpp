@@ -4,8 +4,16 @@
 #include <fmt/format.h>
 
 #include "actors/coordinator_body.hpp"
+#include "actors/stand_in.hpp"
 
 namespace troupe::actors {
+
+namespace {
+
+/// Compiling a replica, at most.
+constexpr auto kAdmitDeadline = std::chrono::minutes(10);
+
+}  // namespace
 
 std::uint32_t CoordinatorBody::members() const { return static_cast<std::uint32_t>(std::ranges::count(alive_, true)); }
 
@@ -27,41 +35,150 @@ void CoordinatorBody::lose_site(std::uint32_t site, const std::string& why) {
 void CoordinatorBody::lose(std::uint32_t worker, const std::string& why) {
   if (ended_ || !is_member(worker)) return;
   alive_[worker] = false;
-  const auto lost = fmt::format("worker {} is lost ({})", worker, why);
+  std::erase(arrivals_, worker);
+  const auto lost = fmt::format("{} is lost: {}", name_of(worker), why);
   const auto resume = fmt::format("go on with `troupe train --resume {}`", setup_.started.directory);
   const auto& sites = company_.server_sites;
   const bool with_centre =
       !company_.worker_sites.empty() && std::ranges::find(sites, company_.worker_sites[worker]) != sites.end();
-  if (with_centre) return fail(core::Errc::peer_lost, fmt::format("{}, and its part of the centre: {}", lost, resume));
+  if (with_centre)
+    return fail(core::Errc::peer_lost, fmt::format("{}; and with it its part of the centre: {}", lost, resume));
   if (setup_.needs.group) {
     return fail(core::Errc::peer_lost, fmt::format("{}: the others of {} cannot take a step without it: {}", lost,
                                                    setup_.settings->strategy, resume));
   }
-  if (members() == 0) return fail(core::Errc::peer_lost, fmt::format("{}, and nobody is left: {}", lost, resume));
+  if (members() == 0) return fail(core::Errc::peer_lost, fmt::format("{}; nobody is left: {}", lost, resume));
   self_->send(company_.recorder,
-              Note{Note::Level::warning, fmt::format("{}: its batches return, {} of {} workers go on", lost, members(),
+              Note{Note::Level::warning, fmt::format("{}; its batches return, {} of {} workers go on", lost, members(),
                                                      setup_.started.workers)});
   wants_[worker] = 0;
   setup_.book->lost(worker);
   ++epoch_;
   tell_membership();
+  seek(worker);
   if (!training_) return;
   for (std::uint32_t w = 0; w < wants_.size(); ++w) serve(w, false);  // what has come back
   if (setup_.book->quiet()) when_quiet();
 }
 
 void CoordinatorBody::tell_membership() {
-  MembershipNews news{epoch_, {}};
-  for (std::uint32_t w = 0; w < alive_.size(); ++w)
-    if (alive_[w]) news.workers.push_back(w);
+  const MembershipNews news{epoch_, member_list()};
   if (company_.exchanger) self_->send(company_.exchanger, news);
   for (const auto& server : company_.servers) self_->send(server, news);
   for (const auto w : news.workers) self_->send(company_.workers[w], news);
 }
 
+std::string CoordinatorBody::name_of(std::uint32_t worker) const {
+  return worker < setup_.names.size() ? setup_.names[worker] : fmt::format("worker {}", worker);
+}
+
+std::vector<std::uint32_t> CoordinatorBody::member_list() const {
+  std::vector<std::uint32_t> list;
+  for (std::uint32_t w = 0; w < alive_.size(); ++w)
+    if (alive_[w]) list.push_back(w);
+  return list;
+}
+
 void CoordinatorBody::missed(std::uint32_t worker, const caf::error& error, const Next& next) {
   lose(worker, "no answer: " + self_->system().render(error));
   if (!ended_) next();
+}
+
+// ---- newcomers
+
+/// Whoever comes in its place is a new member, with the centre's parameters and a fresh half.
+void CoordinatorBody::seek(std::uint32_t worker) {
+  if (!setup_.steward) return;
+  self_->request(setup_.steward, caf::infinite, Vacancy{worker})
+      .then([this, worker](const Arrived&) { arrived(worker); }, [](const caf::error&) {});
+}
+
+void CoordinatorBody::arrived(std::uint32_t worker) {
+  if (ended_ || is_member(worker)) return;
+  arrivals_.push_back(worker);
+  if (setup_.needs.in_step) return;  // an epoch's end will do
+  setup_.book->pause();
+  if (training_ && setup_.book->quiet()) when_quiet();
+}
+
+/// In step a newcomer has its first share in a round of the epoch that begins.
+bool CoordinatorBody::may_admit() const { return !arrivals_.empty() && (!setup_.needs.in_step || fresh_epoch_); }
+
+strategies::Step CoordinatorBody::first_step() const {
+  const auto steps = progress_.totals(0, 0).worker_steps;
+  strategies::Step first = 0;
+  bool any = false;
+  for (std::uint32_t w = 0; w < alive_.size(); ++w) {
+    if (!alive_[w]) continue;
+    first = !any ? steps[w] : setup_.needs.in_step ? std::max(first, steps[w]) : std::min(first, steps[w]);
+    any = true;
+  }
+  return first;
+}
+
+/// Training stands still, and nothing is on its way: the model is saved, and the newcomers begin with that.
+void CoordinatorBody::admit(const Next& next) {
+  const Next come = [this, next] {
+    if (ended_) return;
+    if (arrivals_.empty() || save_failed_) {
+      arrivals_.clear();
+      return next();
+    }
+    const auto worker = arrivals_.back();
+    arrivals_.pop_back();
+    prepare_newcomer(worker, [this, next] { arrivals_.empty() ? next() : admit(next); });
+  };
+  take_model([this, come] { save(come); });
+}
+
+void CoordinatorBody::prepare_newcomer(std::uint32_t worker, const Next& next) {
+  const auto first = first_step();
+  const auto refused = [this, worker, next](const std::string& why) {
+    self_->send(company_.recorder,
+                Note{Note::Level::warning, fmt::format("{} did not come back: {}", name_of(worker), why)});
+    seek(worker);
+    if (!ended_) next();
+  };
+  self_->request(setup_.steward, kAdmitDeadline, AdmissionOrder{worker, newest_checkpoint_, first})
+      .then(
+          [this, worker, first, next, refused](const Admission& admission, const SiteMembers& members,
+                                               const OpenedSite& there) {
+            if (ended_) return;
+            if (!admission.error.empty() || members.workers.size() != 1 || members.loaders.size() != 1)
+              return refused(admission.error);
+            take_in(worker, first, members, there.site, next);
+          },
+          [this, refused](const caf::error& error) { refused(self_->system().render(error)); });
+}
+
+void CoordinatorBody::take_in(std::uint32_t worker, strategies::Step first_step, const SiteMembers& members,
+                              const SiteActor& site, const Next& next) {
+  company_.workers[worker] =
+      self_->system().spawn(stand_in_worker, worker, members.workers.front(), company_.exchanger);
+  company_.loaders[worker] = members.loaders.front();
+  self_->monitor(company_.workers[worker]);
+  self_->monitor(company_.loaders[worker]);
+  predecessors_[worker] = progress_.of(worker);
+  progress_.joined(worker, first_step);
+  alive_[worker] = true;
+  ++epoch_;
+  setup_.book->joined(worker);
+  // The servers know it before it may speak to them.
+  tell_membership();
+  self_
+      ->request(site, kAdmitDeadline,
+                SiteCompany{company_.coordinator, company_.recorder, epoch_, company_.worker_sites,
+                            company_.server_sites, member_list()})
+      .then(
+          [this, worker, next](const SiteBegun&) {
+            self_->send(company_.recorder,
+                        Note{Note::Level::info, fmt::format("{} is back, as a new member: {} of {} workers",
+                                                            name_of(worker), this->members(), setup_.started.workers)});
+            // A replay begins anew with it, as it knows nothing of what a newcomer begins with.
+            if (keeps_journal()) rotate_ = true;
+            if (!ended_) next();
+          },
+          [this, worker, next](const caf::error& error) { missed(worker, error, next); });
 }
 
 }  // namespace troupe::actors

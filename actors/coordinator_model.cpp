@@ -155,6 +155,7 @@ void CoordinatorBody::save(const Next& next) {
 /// A checkpoint that cannot be written is a warning: the old one is still good and training goes on. At the end it is an error.
 void CoordinatorBody::saved(const CheckpointWritten& written) {
   save_failed_ = !written.error.empty();
+  if (!save_failed_) newest_checkpoint_ = written.path;
   if (save_failed_) {
     self_->send(company_.recorder, Note{Note::Level::warning, "no checkpoint: " + written.error});
     if (last() || first_save_) {

@@ -14,6 +14,8 @@ ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<Exchang
   return {
       [self](const Prepare&) { return self->state.body->open(); },
       [self](const SiteAddresses& addresses) { self->state.body->meet(addresses); },
+      [self](const StartCargo& start) { self->state.body->offer(start); },
+      [self](const SiteMoved& moved) { self->state.body->moved(moved); },
       [self](const StartOrder&) { return self->state.body->fetch_start(); },
       [self, name](const Company& company) {
         report_exceptions(self, name, company.coordinator);

@@ -75,14 +75,23 @@ SiteAddress ExchangerBody::open() {
 
 void ExchangerBody::meet(const SiteAddresses& addresses) {
   peers_.resize(addresses.texts.size());
-  for (std::uint32_t site = 0; site < peers_.size(); ++site) {
-    if (site == setup_.site) continue;
-    const auto connection = endpoint_->connect({addresses.texts[site]});
-    if (!connection) return trouble(connection.error());
-    peers_[site] = connection->peer;
-    establishing_.push_back(connection->established);
-    calls_->listen(connection->peer);
-  }
+  for (std::uint32_t site = 0; site < peers_.size(); ++site)
+    if (site != setup_.site && !addresses.texts[site].empty()) speak_to(site, addresses.texts[site]);
+  settle();
+}
+
+void ExchangerBody::speak_to(std::uint32_t site, const std::string& address) {
+  const auto connection = endpoint_->connect({address});
+  if (!connection) return trouble(connection.error());
+  peers_[site] = connection->peer;
+  establishing_.push_back(connection->established);
+  calls_->listen(connection->peer);
+}
+
+void ExchangerBody::moved(const SiteMoved& moved) {
+  if (halted_) return;
+  endpoint_->disconnect(peers_.at(moved.site), "it has a new address");
+  speak_to(moved.site, moved.address);
   settle();
 }
 
@@ -102,7 +111,7 @@ void ExchangerBody::poll() {
   while (!halted_ && completions_->poll(completions) > 0) {
     for (const auto& completion : completions) {
       if (std::erase(establishing_, completion.operation) > 0) {
-        if (completion.outcome == transport::Outcome::failed) trouble(completion.error);
+        if (completion.outcome == transport::Outcome::failed) lost(completion.peer, completion.error);
         continue;
       }
       courier_->deliver(completion);

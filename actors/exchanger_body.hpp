@@ -25,6 +25,9 @@ class ExchangerBody {
   void meet(const SiteAddresses& addresses);
   /// What site 0 begins with, piece by piece.
   [[nodiscard]] caf::result<StartCargo> fetch_start();
+  /// What others begin with from now on.
+  void offer(const StartCargo& start) { setup_.start = start; }
+  void moved(const SiteMoved& moved);
   void begin(const Company& company);
   /// Calls of other sites, who may have begun before, wait until the members here have.
   void serve_all();
@@ -62,6 +65,7 @@ class ExchangerBody {
   };
   void fetch_piece(const std::shared_ptr<Fetching>& fetching);
   void give_piece(const exchange::Calls::Incoming& incoming);
+  void speak_to(std::uint32_t site, const std::string& address);
   void call(std::uint32_t site, std::string header, const Lent& vector, exchange::Lend lend,
             std::function<void(core::Result<std::string>)> answered);
   void serve(exchange::Calls::Incoming incoming);

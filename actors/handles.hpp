@@ -25,9 +25,9 @@ using ServerActor =
 /// Moves what is lent between members of different sites.
 using ExchangerActor =
     caf::typed_actor<replies_to<Prepare>::with<SiteAddress>, reacts_to<SiteAddresses>,
-                     replies_to<StartOrder>::with<StartCargo>, reacts_to<Company>, reacts_to<SiteBegun>,
-                     reacts_to<Completed>, reacts_to<ShardMessage, Lent>, reacts_to<ShardAnswer>,
-                     reacts_to<OutgoingLetter, Lent>, reacts_to<OutgoingCredit>,
+                     replies_to<StartOrder>::with<StartCargo>, reacts_to<StartCargo>, reacts_to<SiteMoved>,
+                     reacts_to<Company>, reacts_to<SiteBegun>, reacts_to<Completed>, reacts_to<ShardMessage, Lent>,
+                     reacts_to<ShardAnswer>, reacts_to<OutgoingLetter, Lent>, reacts_to<OutgoingCredit>,
                      replies_to<MemberSnapshot, Lent>::with<SnapshotTaken>, reacts_to<CollectiveOrder, Lent>,
                      reacts_to<MembershipNews>, reacts_to<Halt>>;
 /// Turns its worker's leases into batches, ahead of time, as far as it has staging buffers.
@@ -51,10 +51,15 @@ using RecorderActor =
 /// A site in a node's process, until it is halted or its coordinator is gone.
 using SiteActor =
     caf::typed_actor<replies_to<SiteOrder>::with<SiteOpened>, replies_to<SiteAddresses>::with<SiteReady, SiteMembers>,
-                     reacts_to<SiteCompany>, reacts_to<Halt>>;
+                     replies_to<SiteCompany>::with<SiteBegun>, reacts_to<Halt>>;
 /// One per process that waits for runs (`troupe node`).
 using NodeActor =
     caf::typed_actor<replies_to<NodeQuery>::with<NodeFacts>, replies_to<SiteOrder>::with<SiteOpened, OpenedSite>>;
+
+/// Fills the places of lost workers, from the nodes that they were at.
+using StewardActor = caf::typed_actor<replies_to<Vacancy>::with<Arrived>,
+                                      replies_to<AdmissionOrder>::with<Admission, SiteMembers, OpenedSite>,
+                                      reacts_to<Tick>, reacts_to<Halt>>;
 
 /// Everyone's address, as one site sees them: members of other sites are stand-ins. Told once to all, before the first lease;
 /// workers begin when they hear it.
@@ -69,11 +74,12 @@ struct Company {
   std::vector<std::uint32_t> worker_sites{};  // by rank; none: everyone is at one site, and there is no exchanger
   std::vector<std::uint32_t> server_sites{};  // by shard
   ExchangerActor exchanger{};                 // of this site
+  std::vector<std::uint32_t> members{};       // ascending; none: all
 };
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Company& x) {
   return f(caf::meta::type_name("Company"), x.coordinator, x.recorder, x.evaluator, x.workers, x.loaders, x.servers,
-           x.membership_epoch, x.worker_sites, x.server_sites, x.exchanger);
+           x.membership_epoch, x.worker_sites, x.server_sites, x.exchanger, x.members);
 }
 
 /// A site that a node has made.
@@ -103,11 +109,12 @@ struct SiteCompany {
   std::uint64_t membership_epoch = 0;
   std::vector<std::uint32_t> worker_sites;  // by rank
   std::vector<std::uint32_t> server_sites;  // by shard
+  std::vector<std::uint32_t> members{};     // ascending; none: all
 };
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SiteCompany& x) {
   return f(caf::meta::type_name("SiteCompany"), x.coordinator, x.recorder, x.membership_epoch, x.worker_sites,
-           x.server_sites);
+           x.server_sites, x.members);
 }
 
 }  // namespace troupe::actors

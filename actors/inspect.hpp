@@ -226,7 +226,7 @@ typename Inspector::result_type inspect(Inspector& f, SiteAddress& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SiteAddresses& x) {
-  return f(caf::meta::type_name("SiteAddresses"), x.texts);
+  return f(caf::meta::type_name("SiteAddresses"), x.texts, x.first_step);
 }
 
 template <class Inspector>
@@ -239,6 +239,32 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, StartOrder& x) {
   static_cast<void>(x);
   return f(caf::meta::type_name("StartOrder"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Vacancy& x) {
+  return f(caf::meta::type_name("Vacancy"), x.worker);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Arrived& x) {
+  static_cast<void>(x);
+  return f(caf::meta::type_name("Arrived"));
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, AdmissionOrder& x) {
+  return f(caf::meta::type_name("AdmissionOrder"), x.worker, x.checkpoint, x.first_step);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Admission& x) {
+  return f(caf::meta::type_name("Admission"), x.error);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, SiteMoved& x) {
+  return f(caf::meta::type_name("SiteMoved"), x.site, x.address);
 }
 
 template <class Inspector>
@@ -424,6 +450,11 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteAddresses))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteBegun))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::StartOrder))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::MembershipNews))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Vacancy))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Arrived))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::AdmissionOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Admission))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteMoved))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteLost))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeQuery))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeFacts))

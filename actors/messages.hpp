@@ -152,7 +152,13 @@ struct SiteAddress {
 };
 /// Everyone's, by site: connect.
 struct SiteAddresses {
-  std::vector<std::string> texts;
+  std::vector<std::string> texts;  // empty: not to be spoken to
+  std::int64_t first_step = -1;    // of a newcomer's worker; below 0: where the start state says
+};
+/// A site has a new address: forget the old one.
+struct SiteMoved {
+  std::uint32_t site = 0;
+  std::string address;
 };
 /// All members of this site have heard of the company: what others ask of them may be told.
 struct SiteBegun {};
@@ -240,6 +246,20 @@ struct SiteReady {
 struct MembershipNews {
   std::uint64_t epoch = 0;
   std::vector<strategies::WorkerId> workers;  // ascending
+};
+/// The place of a worker is free: see that somebody comes. Answered when a site has been opened for it.
+struct Vacancy {
+  strategies::WorkerId worker = 0;
+};
+struct Arrived {};
+/// Training stands still: get the newcomer ready, with what is in the checkpoint.
+struct AdmissionOrder {
+  strategies::WorkerId worker = 0;
+  std::string checkpoint;  // its path
+  strategies::Step first_step = 0;
+};
+struct Admission {
+  std::string error{};  // not empty: nobody came after all
 };
 /// The exchanger of `site` has lost the one of `lost`.
 struct SiteLost {

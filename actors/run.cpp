@@ -73,6 +73,7 @@ core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest
   if (!nodes) return tl::unexpected(nodes.error());
   auto settings = *plan.settings;
   auto launch = launch_on(std::move(*nodes), settings, plan.servers, request.network.tls, request.version);
+  if (launch) launch->network = std::move(*network);
   plan.settings = std::make_shared<const Settings>(std::move(settings));
   return launch;
 }

@@ -63,16 +63,17 @@ Site::~Site() { halt(); }
 core::Result<void> Site::open() {
   if (!setup_.endpoint) return {};
   const auto& config = ground_.plan->settings->exchange;
-  exchanger_ = ground_.system->spawn<caf::detached>(exchanger, ExchangerSetup{.site = setup_.site,
-                                                                              .endpoint = config.endpoint,
-                                                                              .options = setup_.options,
-                                                                              .algorithm = algorithm_of(config),
-                                                                              .wire = wire_of(config.wire),
-                                                                              .most_floats = setup_.most_floats,
-                                                                              .start = setup_.start,
-                                                                              .kernels = &ground_.backend->kernels(),
-                                                                              .memory = ground_.memory,
-                                                                              .clock = ground_.clock});
+  exchanger_ =
+      ground_.system->spawn<caf::detached>(actors::exchanger, ExchangerSetup{.site = setup_.site,
+                                                                             .endpoint = config.endpoint,
+                                                                             .options = setup_.options,
+                                                                             .algorithm = algorithm_of(config),
+                                                                             .wire = wire_of(config.wire),
+                                                                             .most_floats = setup_.most_floats,
+                                                                             .start = setup_.start,
+                                                                             .kernels = &ground_.backend->kernels(),
+                                                                             .memory = ground_.memory,
+                                                                             .clock = ground_.clock});
   core::Result<void> opened;
   self_->request(exchanger_, kOpenDeadline, Prepare{})
       .receive(
@@ -203,20 +204,22 @@ Company Site::begin(Company company) {
     return found == list.end() ? list.size() : static_cast<std::size_t>(found - list.begin());
   };
   company.exchanger = exchanger_;
+  auto watched = company;  // for who supervises: its stand-ins end with the members
   for (std::uint32_t w = 0; w < company.workers.size(); ++w) {
     if (const auto k = here(setup_.workers, w); k < setup_.workers.size()) {
-      company.workers[w] = members_.workers[k];
-      company.loaders[w] = members_.loaders[k];
+      company.workers[w] = watched.workers[w] = members_.workers[k];
+      company.loaders[w] = watched.loaders[w] = members_.loaders[k];
     } else {
-      company.workers[w] = ground_.system->spawn(stand_in_worker, w, company.workers[w], exchanger_);
-      workers_elsewhere_.push_back(company.workers[w]);
+      company.workers[w] = stand_in(w, {});
+      if (watched.workers[w]) watched.workers[w] = stand_in(w, watched.workers[w]);
     }
   }
   for (std::uint32_t s = 0; s < company.servers.size(); ++s) {
     if (const auto k = here(setup_.servers, s); k < setup_.servers.size()) {
-      company.servers[s] = members_.servers[k];
+      company.servers[s] = watched.servers[s] = members_.servers[k];
     } else {
       company.servers[s] = ground_.system->spawn(stand_in_server, s, company.servers[s], exchanger_);
+      watched.servers[s] = company.servers[s];
       servers_elsewhere_.push_back(company.servers[s]);
     }
   }
@@ -226,7 +229,12 @@ Company Site::begin(Company company) {
   for (const auto& worker : members_.workers) self_->send(worker, company);
   for (const auto& loader : members_.loaders) self_->send(loader, company);
   if (exchanger_) self_->send(exchanger_, SiteBegun{});
-  return company;
+  return watched;
+}
+
+WorkerActor Site::stand_in(std::uint32_t worker, const WorkerActor& member) {
+  workers_elsewhere_.push_back(ground_.system->spawn(stand_in_worker, worker, member, exchanger_));
+  return workers_elsewhere_.back();
 }
 
 bool Site::halt() {

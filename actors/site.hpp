@@ -64,15 +64,18 @@ class Site {
   /// After prepare(), where anyone is here.
   [[nodiscard]] const std::shared_ptr<const nn::Layout>& layout() const noexcept { return layout_; }
   [[nodiscard]] const std::optional<nn::Plan>& plan() const noexcept { return setup_.plan; }
+  [[nodiscard]] const ExchangerActor& exchanger() const noexcept { return exchanger_; }
   [[nodiscard]] const SiteMembers& members() const noexcept { return members_; }
 
   /// `company`: the members themselves as far as they are known here; who is at another site becomes a stand-in.
-  /// Returns the company as this site sees it.
+  /// Returns the company as who supervises it from here sees it.
   Company begin(Company company);
   /// Tells everybody, and waits half a minute at most until they are gone. Idempotent. False: somebody is not.
   bool halt();
 
  private:
+  /// `member` may be none: see stand_in.hpp.
+  [[nodiscard]] WorkerActor stand_in(std::uint32_t worker, const WorkerActor& member);
   [[nodiscard]] core::Result<void> prepare_workers(const std::shared_ptr<const StartState>& start);
   [[nodiscard]] core::Result<void> cut_shards(const StartState& start);
   [[nodiscard]] WorkerSetup worker_setup(std::uint32_t worker, const std::shared_ptr<const StartState>& start) const;

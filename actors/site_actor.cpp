@@ -73,7 +73,8 @@ class SiteBody {
                     .membership_epoch = there.membership_epoch,
                     .worker_sites = there.worker_sites,
                     .server_sites = there.server_sites,
-                    .exchanger = {}};
+                    .exchanger = {},
+                    .members = there.members};
     site_->begin(std::move(company));
     setup_->log(fmt::format("{}: begins", describe(order_)));
   }
@@ -143,6 +144,9 @@ class SiteBody {
     }
     auto start = start_of(ground_->plan, cargo);
     if (!start) return tl::unexpected(start.error());
+    if (addresses.first_step >= 0)
+      for (const auto w : order_.workers)
+        start->first_steps.at(w) = static_cast<strategies::Step>(addresses.first_step);
     return site_->prepare(std::make_shared<const StartState>(std::move(*start)));
   }
 
@@ -169,7 +173,10 @@ SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
         auto ready = self->state.body->prepare(addresses);
         return {std::move(ready), self->state.body->members()};
       },
-      [self](const SiteCompany& company) { self->state.body->begin(company); },
+      [self](const SiteCompany& company) {
+        self->state.body->begin(company);
+        return SiteBegun{};
+      },
       [self](const Halt&) {
         self->state.body->halt();
         self->quit();

@@ -45,8 +45,8 @@ core::Result<Prepared> WorkerBody::prepare() {
 
 void WorkerBody::begin(const Company& company) {
   company_ = company;
-  strategies::Membership membership{company.membership_epoch, {}};
-  for (WorkerId w = 0; w < company.workers.size(); ++w) membership.workers.push_back(w);
+  strategies::Membership membership{company.membership_epoch, company.members};
+  for (WorkerId w = 0; w < company.workers.size() && company.members.empty(); ++w) membership.workers.push_back(w);
   host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
                 strategies::WorkerHostOptions{
                     setup_.self, setup_.seed, membership, static_cast<int>(memory_->replica().buckets().size()),

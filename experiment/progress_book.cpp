@@ -43,6 +43,11 @@ void ProgressBook::add(const WorkerProgress& progress) {
   epoch_samples_ += progress.recent_samples;
 }
 
+void ProgressBook::joined(std::uint32_t worker, strategies::Step first_step) {
+  // Their sum is the step; the difference may be "below" zero and wraps around with it.
+  before_.worker_steps.at(worker) = first_step - latest_.at(worker).steps;
+}
+
 ProgressBook::EpochMeans ProgressBook::close_epoch() {
   const auto samples = static_cast<double>(std::max<std::uint64_t>(epoch_samples_, 1));
   const EpochMeans means{epoch_loss_ / samples, static_cast<double>(epoch_top1_) / samples, epoch_samples_};

@@ -20,6 +20,9 @@ class ProgressBook {
   ProgressBook(std::uint32_t workers, RunTotals before);
 
   void add(const WorkerProgress& progress);
+  [[nodiscard]] const WorkerProgress& of(std::uint32_t worker) const { return latest_.at(worker); }
+  /// A newcomer takes the worker's place, at this step of the run; what it reports has its predecessor's counts in it.
+  void joined(std::uint32_t worker, strategies::Step first_step);
   /// The epoch ends: its means so far, then they start anew.
   struct EpochMeans {
     double loss = 0;

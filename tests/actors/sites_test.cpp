@@ -39,12 +39,12 @@ TEST(Sites, SumsAreTheSameBitsAsInPlace) {
 TEST(Sites, EveryStrategyLearns) {
   for (const auto& row : strategies::registry()) {
     SCOPED_TRACE(row.name);
-    SmallRun run(options_of(row.name, {"exchange.endpoint=inproc", "run.epochs=3", "run.checkpoint_every=1 epoch"}));
+    SmallRun run(options_of(row.name, {"exchange.endpoint=inproc", "run.epochs=5", "run.checkpoint_every=1 epoch"}));
     const auto end = run.train();
     ASSERT_FALSE(end.failed) << end.error.message;
     EXPECT_GT(end.summary.test_accuracy, 0.3);  // chance is 0.1
     EXPECT_GT(end.summary.exchange_count, 0U);
-    const auto longer = run.resume({"run.epochs=4"});
+    const auto longer = run.resume({"run.epochs=6"});
     EXPECT_FALSE(longer.failed) << longer.error.message;
   }
 }
