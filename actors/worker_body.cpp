@@ -188,6 +188,8 @@ void WorkerBody::send(const strategies::ShardRequest& request) {
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{sent, request.slot}).first->second;
   ++asked.parts_left;
   progress_.bytes += slice.count * sizeof(float) * (request.request.kind == strategies::Transfer::push_pull ? 2 : 1);
+  // A server elsewhere may hear of it and this worker be lost: without what led to it nobody could replay it.
+  if (!company_.worker_sites.empty() && !journal_.empty()) self_->send(company_.recorder, journal_.take());
   helping_.send(self_, company_.servers[request.shard], ShardMessage{request.shard, request.request, sent.count()},
                 memory_->lend(request.slot, slice.offset, slice.count));
 }

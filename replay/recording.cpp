@@ -138,6 +138,41 @@ class Sorter {
   Recording& to_;
 };
 
+/// Who is missing from a membership that somebody heard of.
+std::vector<bool> lost_workers(const Recording& recording) {
+  std::vector<bool> lost(recording.workers.size(), false);
+  const auto look = [&](const auto& item) {
+    using Event = std::variant_alternative_t<0, std::decay_t<decltype(item)>>;
+    const auto* event = std::get_if<Event>(&item);
+    const auto* changed = event ? std::get_if<strategies::MembershipChanged>(event) : nullptr;
+    for (strategies::WorkerId w = 0; changed && w < lost.size(); ++w)
+      if (!std::ranges::binary_search(changed->membership.workers, w)) lost[w] = true;
+  };
+  for (const auto& items : recording.workers) std::ranges::for_each(items, look);
+  for (const auto& items : recording.servers) std::ranges::for_each(items, look);
+  return lost;
+}
+
+bool is_start(const WorkerItem& item) {
+  const auto* event = std::get_if<strategies::WorkerEvent>(&item);
+  return event && std::holds_alternative<strategies::Started>(*event);
+}
+
+/// What a worker did last may be lost with it. Whoever took its place belongs to the next segment, which says what it began with.
+void cut_lives(Recording& recording) {
+  const auto lost = lost_workers(recording);
+  bool begins_here = false;  // else the segment begins in the middle of a run, and nobody starts
+  for (strategies::WorkerId w = 0; w < lost.size(); ++w)
+    begins_here |= !lost[w] && !recording.workers[w].empty() && is_start(recording.workers[w].front());
+  for (strategies::WorkerId w = 0; w < lost.size(); ++w) {
+    if (!lost[w]) continue;
+    recording.complete = false;
+    auto& items = recording.workers[w];
+    const auto first_life = begins_here && !items.empty() ? items.begin() + 1 : items.begin();
+    items.erase(std::find_if(first_life, items.end(), is_start), items.end());
+  }
+}
+
 }  // namespace
 
 std::size_t Recording::events() const noexcept {
@@ -164,6 +199,7 @@ core::Result<Recording> read_recording(const std::string& path, const Blueprint&
     offset += kRecordFrame + record.payload.size();
   }
   if (contents->cut_off) recording.complete = false;
+  cut_lives(recording);
   return recording;
 }
 

@@ -24,8 +24,7 @@ struct Recording {
   std::vector<std::vector<data::Lease>> leases;  // by worker, in the order in which they were granted
   std::vector<std::vector<ServerItem>> servers;
   std::optional<std::uint64_t> plan_hash;
-  bool complete =
-      false;  // the writer closed it; else the process died, or is still running, and members' ends may be missing
+  bool complete = false;  // the writer closed it and lost nobody; else members' ends may be missing
   [[nodiscard]] std::size_t events() const noexcept;
 };
 

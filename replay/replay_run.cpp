@@ -144,6 +144,7 @@ class Replayer {
       return tl::unexpected(of(diverged, same_numbers()));
     }
     done.replayed = (*segment)->consumed();
+    done.complete = done.complete || done.replayed == done.events;
     done.hashes = (*segment)->hashes();
     report_.segments.push_back(done);
     add((*segment)->progress(), goes_on);
