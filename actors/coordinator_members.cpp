@@ -118,6 +118,7 @@ strategies::Step CoordinatorBody::first_step() const {
 
 /// Training stands still, and nothing is on its way: the model is saved, and the newcomers begin with that.
 void CoordinatorBody::admit(const Next& next) {
+  setup_.book->pause();  // an epoch that has just begun does not stand still by itself
   const Next come = [this, next] {
     if (ended_) return;
     if (arrivals_.empty() || save_failed_) {
