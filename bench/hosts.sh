@@ -77,3 +77,4 @@ on_host() {
 
 # Bytes that host 1 or 2 has put on the link, headers and all.
 link_bytes() { ip netns exec "host$1" cat /sys/class/net/eth0/statistics/tx_bytes; }
+link_packets() { ip netns exec "host$1" cat /sys/class/net/eth0/statistics/tx_packets; }
