@@ -91,6 +91,10 @@ core::Result<void> Rank::open() {
   courier_ = std::make_unique<exchange::Courier>(*endpoint_);
 
   auto* const mapped = endpoint_->mapped_memory();
+  if (options_.algorithm == "shm" && !mapped)
+    return core::fail(core::Errc::usage, "--algorithm shm needs an endpoint that maps memory: --endpoint shm");
+  if (options_.algorithm == "ar" && !exchange::has_library(*courier_, options_.ranks))
+    return core::fail(core::Errc::usage, "--algorithm ar needs a library that sums over all ranks: --endpoint mpi");
   core::Allocator& memory = mapped ? mapped->allocator() : host_memory_;
   auto arena = core::Buffer::allocate(memory, core::align_floats(options_.floats));
   if (!arena) return tl::unexpected(arena.error());
