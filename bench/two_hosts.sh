@@ -11,18 +11,23 @@
 # The last line is JSON: images/s; accuracies; "bytes", what easgd with float32 put on the link as payload of TCP, both ways; "skipped", exchanges
 # of that run that fell due while one was under way. Root only; leaves nothing behind. Where there is no torch_ddp.py, or no torch, the peers are null.
 #
-#   bench/two_hosts.sh MNIST_DIRECTORY [EPOCHS]        default 5
+# Everything but bsp alternates in ROUNDS rounds; of each the median round counts, with all its figures.
+#
+#   bench/two_hosts.sh MNIST_DIRECTORY [EPOCHS [ROUNDS]]        default 5, 3
 #
 # PEERS: folder of torch_ddp.py (default ../shared/peers).  PYTHON: default /usr/bin/python3.  BIN: where the program is (default build/bin).
 # RATE: the link's, as tc writes it (default 100mbit).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,22s/^# \{0,1\}//p' "$0"; exit 2; }
 # shellcheck source=SCRIPTDIR/hosts.sh
 source bench/hosts.sh
+# shellcheck source=SCRIPTDIR/peers.sh
+source bench/peers.sh
 enter_namespaces "$@"
 data=$(realpath "$1")
 epochs=${2:-5}
+rounds=${3:-3}
 peers=${PEERS:-../shared/peers}
 python=${PYTHON:-/usr/bin/python3}
 troupe=$(realpath "${BIN:-build/bin}")/troupe
@@ -45,18 +50,15 @@ ddp() {
   "$python" -c 'import json, sys; print(json.load(sys.stdin)["images_per_s"])' < "$scratch/ddp"
 }
 
-ddp=null
-post_local_sgd=null
-limit_link "$rate" 64kb
+peers_here=yes
 if [[ ! -f $peers/torch_ddp.py ]]; then
   echo "no torch_ddp.py in $peers (PEERS names its folder): the peers are left out"
+  peers_here=
 elif ! "$python" -c 'import torch.distributed' 2> /dev/null; then
   echo "$python has no torch: the peers are left out"
+  peers_here=
 else
-  ddp=$(ddp)
-  echo "DDP                    $ddp images/s"
-  post_local_sgd=$(ddp --post-local-sgd 16)
-  echo "post-local SGD         $post_local_sgd images/s"
+  torch_gflops "$python" > /dev/null
 fi
 
 # ---- Troupe
@@ -106,18 +108,40 @@ wait_for_port() {  # HOST PORT LOG PROCESS
 }
 
 easgd=(strategy.name=easgd strategy.tau=16 strategy.overlap=skip)
-troupe_run easgd "${easgd[@]}"
-troupe_run bf16 "${easgd[@]}" exchange.wire=bf16
-limit_link none
-troupe_run unlinked "${easgd[@]}"
-troupe_run bsp strategy.name=bsp
+for ((round = 1; round <= rounds; ++round)); do
+  limit_link "$rate" 64kb
+  if [[ -n $peers_here ]]; then
+    ddp >> "$scratch/ddp.rates"
+    ddp --post-local-sgd 16 >> "$scratch/post_local_sgd.rates"
+    echo "round $round: DDP $(tail -1 "$scratch/ddp.rates") images/s, post-local SGD $(tail -1 "$scratch/post_local_sgd.rates")"
+  fi
+  troupe_run "easgd-$round" "${easgd[@]}"
+  troupe_run "bf16-$round" "${easgd[@]}" exchange.wire=bf16
+  limit_link none
+  troupe_run "unlinked-$round" "${easgd[@]}"
+done
+troupe_run bsp-1 strategy.name=bsp
 
-"$python" - "$scratch" "$ddp" "$post_local_sgd" <<'PY'
-import json, sys
-scratch, ddp, post_local_sgd = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+"$python" - "$scratch" <<'PY'
+import glob, json, os, statistics, sys
+scratch = sys.argv[1]
 PARAMETERS = 431080
-runs = {name: json.load(open(f'{scratch}/{name}.json')) for name in ('easgd', 'bf16', 'unlinked', 'bsp')}
-payload = {name: int(open(f'{scratch}/{name}.payload').read()) for name in runs}
+
+def load(path):
+    run = json.load(open(path))
+    run['payload'] = int(open(path[:-len('json')] + 'payload').read())
+    return run
+
+def median_run(name):
+    runs = sorted(map(load, glob.glob(f'{scratch}/{name}-*.json')), key=lambda run: run['train']['images_per_s'])
+    return runs[len(runs) // 2]
+
+def median_rate(peer):
+    path = f'{scratch}/{peer}.rates'
+    return statistics.median(map(float, open(path))) if os.path.exists(path) else None
+
+runs = {name: median_run(name) for name in ('easgd', 'bf16', 'unlinked', 'bsp')}
+ddp, post_local_sgd = median_rate('ddp'), median_rate('post_local_sgd')
 
 def formula(name):
     """An exchange of a worker whose shard of the centre is elsewhere: the vector there and back."""
@@ -128,16 +152,16 @@ def formula(name):
 for name, run in runs.items():
     line = f"Troupe {name:9s} {run['train']['images_per_s']:12.1f} images/s   accuracy {100 * run['test']['accuracy']:.2f} %   exchanges {run['exchange']['count']}, skipped {run['exchange']['skipped']}"
     if name != 'bsp':
-        line += f"   on the link {payload[name]} bytes, {payload[name] / formula(name):.3f} of the formula"
+        line += f"   on the link {run['payload']} bytes, {run['payload'] / formula(name):.3f} of the formula"
     print(line)
 speed = {name: run['train']['images_per_s'] for name, run in runs.items()}
 for peer, rate, asked in (('DDP', ddp, 10), ('post-local SGD', post_local_sgd, 1.4), ('unlinked', speed['unlinked'], 0.9)):
     if rate:
         print(f"Troupe / {peer}: {speed['easgd'] / rate:.2f} (asked: {asked}), with bf16 on the wire {speed['bf16'] / rate:.2f}")
 points = 100 * (runs['bsp']['test']['accuracy'] - runs['easgd']['test']['accuracy'])
-print(f"accuracy: {points:+.2f} points below bsp (asked: at most 0.3)   payload: {payload['easgd'] / formula('easgd'):.3f} of the formula (asked: at most 1.05)")
+print(f"accuracy: {points:+.2f} points below bsp (asked: at most 0.3)   payload: {runs['easgd']['payload'] / formula('easgd'):.3f} of the formula (asked: at most 1.05)")
 print(json.dumps({'ddp': ddp, 'post_local_sgd': post_local_sgd, 'troupe': speed['easgd'], 'unlinked': speed['unlinked'], 'accuracy': runs['easgd']['test']['accuracy'],
-                  'accuracy_bsp': runs['bsp']['test']['accuracy'], 'bytes': payload['easgd'], 'skipped': runs['easgd']['exchange']['skipped']}))
-if payload['easgd'] < formula('easgd'):
+                  'accuracy_bsp': runs['bsp']['test']['accuracy'], 'bytes': runs['easgd']['payload'], 'skipped': runs['easgd']['exchange']['skipped']}))
+if runs['easgd']['payload'] < formula('easgd'):
     sys.exit('the link carried less than the exchanges need: the nodes found another way')
 PY
