@@ -11,6 +11,8 @@
 # refuses. With OPENBLAS_CORETYPE set, PyTorch runs with that; OpenBLAS 0.3.21 takes CPUs that it does not know for Haswell.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=SCRIPTDIR/peers.sh
+source bench/peers.sh
 
 peers=${1:-${PEERS:-../shared/peers}}
 shift || true
@@ -25,22 +27,7 @@ rounds=3
 [[ -x $troupe ]] || { echo "no program at $troupe: run scripts/build, or set TROUPE" >&2; exit 2; }
 "$python" -c 'import torch' 2>/dev/null || { echo "$python has no torch: set PYTHON" >&2; exit 2; }
 
-# 256x256x256 at less than 20 GFLOP/s is the reference BLAS, on any machine that runs this at all.
-gflops=$("$python" - <<'PY'
-import time, torch
-torch.set_num_threads(1)
-a, b, best = torch.randn(256, 256), torch.randn(256, 256), 0.0
-for _ in range(30):
-    t = time.perf_counter()
-    a @ b
-    best = max(best, 2 * 256**3 / (time.perf_counter() - t) / 1e9)
-print(int(best))
-PY
-)
-if ((gflops < 20)); then
-  echo "PyTorch multiplies matrices at $gflops GFLOP/s here: it runs on the reference BLAS. Install libopenblas0 and run again." >&2
-  exit 1
-fi
+gflops=$(torch_gflops "$python")
 
 value() { "$python" -c 'import json, sys; print(json.loads(sys.stdin.read().strip().splitlines()[-1])["images_per_s"])'; }
 better() { "$python" -c 'import sys; print(max(float(x) for x in sys.argv[1:]))' "$@"; }

@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# Sourced by benchmarks that need two hosts: two network namespaces, joined by one link of limited rate. Needs root, iproute2 and
+# util-linux; where one of them is missing the script says so and ends with exit code 77.
+#
+# The whole script runs in a process and a mount namespace of its own, with a /run of its own. So nothing is left, however it ends
+# (SIGKILL included): the kernel ends its processes, and with the last of them go the namespaces, the link and the files in $scratch.
+# Processes of the two hosts share the file system and the machine's memory. So whoever measures a link asserts its byte counters.
+
+skip() {
+  echo "${0##*/}: left out: $*" >&2
+  exit 77
+}
+
+# Begins the script again, within; to be called first, with the script's arguments. Sets scratch.
+enter_namespaces() {
+  if [[ ${TROUPE_BENCH_INSIDE:-} != "$PPID" ]]; then  # the first process of a namespace has parent 0
+    [[ $(id -u) == 0 ]] || skip "it makes network namespaces, which needs root"
+    local tool
+    for tool in ip tc unshare setpriv; do
+      command -v "$tool" > /dev/null || skip "there is no '$tool' (Debian: iproute2, util-linux)"
+    done
+    unshare --mount --pid --fork --mount-proc ip netns list > /dev/null 2>&1 || skip "this machine makes no namespaces"
+    # Signals go to this shell, which passes on the only one that nothing outlives; should it die itself, the kernel does.
+    setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc \
+      env TROUPE_BENCH_INSIDE=0 "$BASH" "$0" "$@" &
+    local inside=$!
+    trap 'kill -KILL $inside || true; wait $inside || true' EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    local rc=0
+    wait "$inside" || rc=$?
+    trap - EXIT
+    exit "$rc"
+  fi
+  mount -t tmpfs tmpfs /run
+  scratch=/run/bench
+  mkdir "$scratch"
+}
+
+# Makes certificates for both hosts: $certs/ca.pem, host1.pem, host1.key and so on. make_certificates TROUPE
+make_certificates() {
+  local host
+  certs=$scratch/certs
+  "$1" certs init --directory "$certs" > /dev/null
+  for host in 1 2; do "$1" certs node "host$host" --host "10.0.0.$host" --directory "$certs" > /dev/null; done
+}
+
+# Joins host1 (10.0.0.1) and host2 (10.0.0.2), no others.
+join_hosts() {
+  local host
+  ip netns add host1
+  ip netns add host2
+  ip -n host1 link add eth0 type veth peer name eth0 netns host2
+  for host in 1 2; do
+    ip -n "host$host" addr add "10.0.0.$host/24" dev eth0
+    ip -n "host$host" link set lo up
+    ip -n "host$host" link set eth0 up
+  done
+}
+
+# Limits the link, each way: rate and burst as tc writes them; "none" takes the limit away.
+limit_link() {
+  local host
+  for host in host1 host2; do
+    tc -n "$host" qdisc del dev eth0 root 2> /dev/null || true
+    [[ $1 == none ]] || tc -n "$host" qdisc add dev eth0 root tbf rate "$1" burst "$2" latency 50ms
+  done
+}
+
+# Runs a command on host 1 or 2: on_host 1 COMMAND…
+on_host() {
+  local host=$1
+  shift
+  ip netns exec "host$host" "$@"
+}
+
+# Bytes that host 1 or 2 has put on the link, headers and all.
+link_bytes() { ip netns exec "host$1" cat /sys/class/net/eth0/statistics/tx_bytes; }
+link_packets() { ip netns exec "host$1" cat /sys/class/net/eth0/statistics/tx_packets; }

@@ -1,0 +1,96 @@
+/// One rank of a benchmark of exchanges: a process with an endpoint, a vector, and the others as peers. Ranks find each other through
+/// a folder that all of them see (network namespaces of one machine share its files): each writes its addresses, and reads those of
+/// the others.
+///
+/// Not thread-safe; the vector may be written by another thread while no exchange has it. Every wait ends with Errc::timeout when
+/// nothing has happened for `patience`. Nothing is left behind but files in the folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "core/clock.hpp"
+#include "core/error.hpp"
+#include "exchange/collective.hpp"
+#include "transport/endpoint_registry.hpp"
+#include "transport/mapped_memory.hpp"
+#include "transport/reduce.hpp"
+
+namespace troupe::bench {
+
+struct RankOptions {
+  std::size_t rank = 0;
+  std::size_t ranks = 2;
+  std::filesystem::path folder;  // where the ranks find each other; empty before they begin
+  std::string endpoint = "shm";
+  std::string algorithm = "asa";
+  std::string half = "fp16";           // asa16
+  std::vector<std::uint32_t> hosts{};  // by rank, for hierarchical; none: all on one
+  std::size_t floats = 60'965'224;     // AlexNet's
+  std::string ucx_transports{};        // as UCX_TLS
+  transport::TcpOptions tcp{};         // where it listens, and with which certificate
+  std::chrono::seconds patience{120};
+};
+
+/// --rank, --ranks and so on; rank and ranks are mpirun's where that started the process.
+void declare(CLI::App& app, RankOptions& options);
+
+class Rank {
+ public:
+  /// Returns when all ranks are connected. Errors: the endpoint's, and Errc::io for the folder.
+  [[nodiscard]] static core::Result<std::unique_ptr<Rank>> meet(RankOptions options);
+  ~Rank();
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+
+  [[nodiscard]] const RankOptions& options() const noexcept { return options_; }
+  [[nodiscard]] core::Span vector() noexcept { return arena_->view().first(options_.floats); }
+  /// A mean over the ranks of `part` of the vector, by the algorithm that was asked for. Exchanges under way at the same time differ in
+  /// (exchange, shard); shard is at most transport::kMaxShard.
+  [[nodiscard]] std::unique_ptr<exchange::Collective> make_mean(transport::Slice part, std::uint32_t exchange,
+                                                                std::uint16_t shard, exchange::Collective::Done done);
+  /// Delivers completions until `done`. `fd`: a descriptor beside the completion queue's whose being readable is a reason to look at
+  /// `done` again, or -1.
+  [[nodiscard]] core::Result<void> drive(const std::function<bool()>& done, int fd = -1);
+  /// One whole exchange of `part`, begun and driven to its end.
+  [[nodiscard]] core::Result<void> mean(transport::Slice part, std::uint32_t exchange);
+  /// Returns when every rank has called it as often.
+  [[nodiscard]] core::Result<void> barrier();
+
+  [[nodiscard]] std::uint64_t bytes_sent() const;  // payload
+  /// What collective_bytes() says that this rank sends for one mean of so many floats.
+  [[nodiscard]] std::uint64_t bytes_of_mean(std::size_t floats) const;
+
+ private:
+  explicit Rank(RankOptions options) : options_(std::move(options)) {}
+  void close();
+  bool deliver();  // false: there was nothing
+  [[nodiscard]] core::Result<void> open();
+  [[nodiscard]] core::Result<void> connect();
+  [[nodiscard]] core::Result<void> attach();
+  [[nodiscard]] core::Result<void> write(const std::string& what, const std::string& text) const;
+  [[nodiscard]] core::Result<std::string> read(const std::string& what, std::size_t rank) const;
+  [[nodiscard]] exchange::CollectiveTask task() const;
+
+  RankOptions options_;
+  core::SteadyClock clock_{};
+  core::HostAllocator host_memory_{};
+  std::shared_ptr<transport::CompletionQueue> queue_;
+  std::unique_ptr<transport::Endpoint> endpoint_;
+  std::unique_ptr<exchange::Courier> courier_;
+  std::shared_ptr<core::Buffer> arena_;
+  std::vector<transport::Exposure> exposures_;
+  std::vector<transport::Mapping> mappings_;
+  std::vector<core::Span> arenas_;  // by rank, where memory is mapped
+  exchange::Group group_;
+  std::uint32_t barriers_ = 0;
+};
+
+}  // namespace troupe::bench
