@@ -166,7 +166,7 @@ void cut_lives(Recording& recording) {
     begins_here |= !lost[w] && !recording.workers[w].empty() && is_start(recording.workers[w].front());
   for (strategies::WorkerId w = 0; w < lost.size(); ++w) {
     if (!lost[w]) continue;
-    recording.complete = false;
+    recording.lost_members = true;
     auto& items = recording.workers[w];
     const auto first_life = begins_here && !items.empty() ? items.begin() + 1 : items.begin();
     items.erase(std::find_if(first_life, items.end(), is_start), items.end());

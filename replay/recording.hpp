@@ -24,7 +24,10 @@ struct Recording {
   std::vector<std::vector<data::Lease>> leases;  // by worker, in the order in which they were granted
   std::vector<std::vector<ServerItem>> servers;
   std::optional<std::uint64_t> plan_hash;
-  bool complete = false;  // the writer closed it and lost nobody; else members' ends may be missing
+  bool complete =
+      false;  // the writer closed it; else the process died, or is still running, and members' ends may be missing
+  bool lost_members = false;  // and their ends may be missing, too
+  [[nodiscard]] bool has_all_ends() const noexcept { return complete && !lost_members; }
   [[nodiscard]] std::size_t events() const noexcept;
 };
 

@@ -130,6 +130,7 @@ class Replayer {
                          : core::Result<experiment::StartState>(experiment::start_state(plan, checkpoint->get()));
     if (!start) return begins_otherwise(file, start.error());
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
+    const bool lossy = recording->lost_members;
     const bool one_batch = plan.settings->data.batch.size() == 1;  // a plan is of one batch size
     auto segment = Segment::open(plan, *start, std::move(*recording),
                                  {.backend = &backend_,
@@ -144,7 +145,7 @@ class Replayer {
       return tl::unexpected(of(diverged, same_numbers()));
     }
     done.replayed = (*segment)->consumed();
-    done.complete = done.complete || done.replayed == done.events;
+    done.complete = done.complete && (!lossy || done.replayed == done.events);
     done.hashes = (*segment)->hashes();
     report_.segments.push_back(done);
     add((*segment)->progress(), goes_on);

@@ -179,7 +179,8 @@ bool ReplayWorker::feed(const DeadlinePassed& event) {
 
 void ReplayWorker::consumed(const WorkerEvent& event) {
   if (consumed_ >= items_.size()) {
-    if (segment_.recording().complete) diverge(consumed_, describe(event) + " follows, but the recording ends here");
+    if (segment_.recording().has_all_ends())
+      diverge(consumed_, describe(event) + " follows, but the recording ends here");
     return;  // a recording that was cut off has lost it
   }
   const auto* recorded = std::get_if<WorkerEvent>(&items_[consumed_]);

@@ -71,7 +71,7 @@ core::Result<void> Segment::run() {
       while (server->advance()) progress = true;
     }
   }
-  if (recording_.complete) explain_halt();
+  if (recording_.has_all_ends()) explain_halt();
   return {};
 }
 
