@@ -39,6 +39,8 @@ void declare(CLI::App& app, RankOptions& options) {
   app.add_option("--parameters", options.floats, "floats of each rank")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 36))
       ->capture_default_str();
+  app.add_option("--chunk", options.chunks.floats, "floats of a chunk, a multiple of 16")->capture_default_str();
+  app.add_option("--window", options.chunks.window, "chunks under way per peer and phase")->capture_default_str();
   app.add_option("--ucx-transports", options.ucx_transports, "as UCX_TLS, e.g. tcp,self");
   app.add_option("--listen", options.tcp.listen, "tcp: HOST:PORT")->capture_default_str();
   app.add_option("--ca", options.tcp.tls.ca, "tcp: the authority's certificate");
@@ -178,7 +180,8 @@ core::Result<void> Rank::attach() {
 exchange::CollectiveTask Rank::task() const {
   return {.algorithm = exchange::algorithm_of(options_.algorithm),
           .half = options_.half == "bf16" ? core::HalfKind::bf16 : core::HalfKind::fp16,
-          .scale = 1.0F / static_cast<float>(options_.ranks)};
+          .scale = 1.0F / static_cast<float>(options_.ranks),
+          .chunks = options_.chunks};
 }
 
 std::unique_ptr<exchange::Collective> Rank::make_mean(transport::Slice part, std::uint32_t exchange,

@@ -34,8 +34,9 @@ struct RankOptions {
   std::string half = "fp16";           // asa16
   std::vector<std::uint32_t> hosts{};  // by rank, for hierarchical; none: all on one
   std::size_t floats = 60'965'224;     // AlexNet's
-  std::string ucx_transports{};        // as UCX_TLS
-  transport::TcpOptions tcp{};         // where it listens, and with which certificate
+  exchange::Chunking chunks{};
+  std::string ucx_transports{};  // as UCX_TLS
+  transport::TcpOptions tcp{};   // where it listens, and with which certificate
   std::chrono::seconds patience{120};
 };
 
