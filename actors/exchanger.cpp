@@ -15,6 +15,7 @@ ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<Exchang
       [self](const Prepare&) { return self->state.body->open(); },
       [self](const SiteAddresses& addresses) { self->state.body->meet(addresses); },
       [self](const StartCargo& start) { self->state.body->offer(start); },
+      [self](const ArenaPacking& arena) { self->state.body->pack_arenas(arena.packing); },
       [self](const SiteMoved& moved) { self->state.body->moved(moved); },
       [self](const StartOrder&) { return self->state.body->fetch_start(); },
       [self, name](const Company& company) {

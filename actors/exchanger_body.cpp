@@ -1,8 +1,11 @@
 #include "actors/exchanger_body.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include <fmt/format.h>
+
+#include "transport/reduce.hpp"
 
 namespace troupe::actors {
 
@@ -157,20 +160,69 @@ void ExchangerBody::trouble(const core::Error& error) {
 
 // ---- to members elsewhere
 
-void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vector, Lend lend,
+ExchangerBody::Position ExchangerBody::position_of_shard(strategies::ShardId shard) const {
+  if (!packing_) return {};
+  return transport::slice_of(packing_->arena_floats(), shard, company_.servers.size()).offset;
+}
+
+ExchangerBody::Position ExchangerBody::position_of(const MemberSnapshot& snapshot) const {
+  if (snapshot.server) return position_of_shard(snapshot.member);
+  if (snapshot.order.slot == strategies::kStatistics) return {};
+  return 0;
+}
+
+Lent ExchangerBody::packed(const Lent& vector, Position position, bool filled) {
+  if (!packing_ || !position) return vector;
+  const auto floats = packing_->packed(*position, vector.data.size());
+  auto buffer = core::Buffer::allocate(*setup_.memory, floats);
+  if (!buffer) throw std::runtime_error(buffer.error().message);
+  const auto dense = std::make_shared<core::Buffer>(std::move(*buffer));
+  if (filled) packing_->pack(vector.data, *position, dense->view());
+  return {dense->view(), dense};
+}
+
+void ExchangerBody::unpack(const Lent& dense, Position position, const Lent& vector) const {
+  if (packing_ && position) packing_->unpack(dense.data, *position, vector.data);
+}
+
+std::optional<Lent> ExchangerBody::opened(exchange::Calls::Incoming& incoming, Position position, std::size_t floats) {
+  // Who works on the vector keeps it: a call that is not answered yet owns it.
+  const Lent dense{incoming.vector, std::make_shared<const Reply>(incoming.reply)};
+  if (!packing_ || !position) return dense;
+  if (dense.data.size() != packing_->packed(*position, floats)) return {};
+  auto buffer = core::Buffer::allocate(*setup_.memory, floats);
+  if (!buffer) throw std::runtime_error(buffer.error().message);
+  const auto whole = std::make_shared<core::Buffer>(std::move(*buffer));
+  std::ranges::fill(whole->view(), 0.F);
+  packing_->unpack(dense.data, *position, whole->view());
+  incoming.reply = [packing = packing_, dense, whole, at = *position,
+                    reply = std::move(incoming.reply)](core::Result<std::string> result) {
+    packing->pack(whole->view(), at, dense.data);
+    reply(std::move(result));
+  };
+  return Lent{whole->view(), whole};
+}
+
+void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vector, Position position, Lend lend,
                          std::function<void(core::Result<std::string>)> answered) {
+  const bool read = lend == Lend::read || lend == Lend::both;
+  const bool written = lend == Lend::write || lend == Lend::both;
+  const auto dense = packed(vector, position, read);
   // The loan is kept until the answer.
   calls_->call(
-      peers_.at(site), {.header = std::move(header), .vector = vector.data, .lend = lend, .half = setup_.wire},
-      [vector, answered = std::move(answered)](core::Result<std::string> result) { answered(std::move(result)); });
+      peers_.at(site), {.header = std::move(header), .vector = dense.data, .lend = lend, .half = setup_.wire},
+      [this, vector, dense, position, written, answered = std::move(answered)](core::Result<std::string> result) {
+        if (result && written) unpack(dense, position, vector);
+        answered(std::move(result));
+      });
   settle();
 }
 
 void ExchangerBody::request(const ShardMessage& message, const Lent& slice) {
   auto there = message;
   there.sent_ns = 0;  // clocks of other hosts are other clocks
-  call(company_.server_sites.at(message.shard), pack(What::shard, there), slice, lend_of(message.request.kind),
-       [this, worker = message.request.worker](core::Result<std::string> result) {
+  call(company_.server_sites.at(message.shard), pack(What::shard, there), slice, position_of_shard(message.shard),
+       lend_of(message.request.kind), [this, worker = message.request.worker](core::Result<std::string> result) {
          if (!result) return;  // the line was lost, or what went wrong there was told there
          ShardAnswer answer;
          if (!unpack(*result, answer)) return trouble({core::Errc::corrupt, "a server's answer makes no sense"});
@@ -179,7 +231,7 @@ void ExchangerBody::request(const ShardMessage& message, const Lent& slice) {
 }
 
 void ExchangerBody::letter(const OutgoingLetter& letter, const Lent& vector) {
-  call(company_.worker_sites.at(letter.to), pack(What::letter, letter), vector, Lend::read,
+  call(company_.worker_sites.at(letter.to), pack(What::letter, letter), vector, 0, Lend::read,
        [this, letter](const core::Result<std::string>& result) {
          if (result) self_->send(company_.workers.at(letter.letter.from), PeerCredit{letter.to});
        });
@@ -190,7 +242,7 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
   const auto& sites = snapshot.server ? company_.server_sites : company_.worker_sites;
   // Whole numbers for hashes: a snapshot is never rounded.
   const auto wire = std::exchange(setup_.wire, std::nullopt);
-  call(sites.at(snapshot.member), pack(What::snapshot, snapshot), space, Lend::write,
+  call(sites.at(snapshot.member), pack(What::snapshot, snapshot), space, position_of(snapshot), Lend::write,
        [this, promise](const core::Result<std::string>& result) mutable {
          SnapshotTaken taken;
          if (result && unpack(*result, taken))
@@ -205,24 +257,34 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
 // ---- from members elsewhere
 
 void ExchangerBody::serve(exchange::Calls::Incoming incoming) {
-  // Who works on the vector keeps it: a call that is not answered yet owns it.
-  const Lent vector{incoming.vector, std::make_shared<const Reply>(incoming.reply)};
   What what{};
   if (unpack(incoming.header, what) && what == What::start) return give_piece(incoming);
   if (!serving_) return held_.push_back(std::move(incoming));
+  const auto nonsense = [&incoming] { incoming.reply(core::fail(core::Errc::corrupt, "a call that makes no sense")); };
+  const auto arena = packing_ ? packing_->arena_floats() : 0;
   ShardMessage message;
   OutgoingLetter letter;
   MemberSnapshot snapshot;
   if (unpack(incoming.header, what, message) && what == What::shard && message.shard < company_.servers.size()) {
+    const auto slice = transport::slice_of(arena, message.shard, company_.servers.size());
+    const auto vector = opened(incoming, position_of_shard(message.shard), slice.count);
+    if (!vector) return nonsense();
     asked_[{message.request.worker, message.shard, message.request.exchange}] = std::move(incoming.reply);
-    return self_->send(company_.servers[message.shard], message, vector);
+    return self_->send(company_.servers[message.shard], message, *vector);
   }
   if (unpack(incoming.header, what, letter) && what == What::letter && letter.to < company_.workers.size()) {
+    const auto vector = opened(incoming, 0, arena);
+    if (!vector) return nonsense();
     unread_[{letter.letter.from, letter.to}] = std::move(incoming.reply);
-    return self_->send(company_.workers[letter.to], letter.letter, vector);
+    return self_->send(company_.workers[letter.to], letter.letter, *vector);
   }
-  if (!unpack(incoming.header, what, snapshot) || what != What::snapshot)
-    return incoming.reply(core::fail(core::Errc::corrupt, "a call that makes no sense"));
+  if (!unpack(incoming.header, what, snapshot) || what != What::snapshot ||
+      snapshot.member >= (snapshot.server ? company_.servers.size() : company_.workers.size()))
+    return nonsense();
+  const auto slice =
+      transport::slice_of(arena, snapshot.server ? snapshot.member : 0, snapshot.server ? company_.servers.size() : 1);
+  const auto vector = opened(incoming, position_of(snapshot), slice.count);
+  if (!vector) return nonsense();
   const auto answered = [this, reply = incoming.reply](const SnapshotTaken& taken) {
     reply(pack(taken));
     settle();
@@ -232,10 +294,10 @@ void ExchangerBody::serve(exchange::Calls::Incoming incoming) {
     settle();
   };
   if (snapshot.server)
-    self_->request(company_.servers.at(snapshot.member), kSnapshotDeadline, snapshot.order, vector)
+    self_->request(company_.servers[snapshot.member], kSnapshotDeadline, snapshot.order, *vector)
         .then(answered, failed);
   else
-    self_->request(company_.workers.at(snapshot.member), kSnapshotDeadline, snapshot.order, vector)
+    self_->request(company_.workers[snapshot.member], kSnapshotDeadline, snapshot.order, *vector)
         .then(answered, failed);
 }
 
@@ -271,7 +333,7 @@ void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
   const std::uint64_t offset = fetching->file->size();
   const Lent room{fetching->piece.view(), fetching};
   const auto wire = std::exchange(setup_.wire, std::nullopt);  // bytes, not numbers
-  call(0, pack(What::start, offset), room, Lend::write,
+  call(0, pack(What::start, offset), room, {}, Lend::write,
        [this, fetching, offset](const core::Result<std::string>& result) {
          std::uint64_t whole = 0;
          if (!result || !unpack(*result, whole)) {
@@ -315,10 +377,12 @@ exchange::Group ExchangerBody::group_of(const CollectiveOrder& order) const {
 
 void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) {
   auto group = group_of(order);
+  const Position position = order.offset < 0 ? Position{} : static_cast<std::size_t>(order.offset);
+  const auto dense = packed(slice, position, true);
   exchange::CollectiveTask task{.algorithm = setup_.algorithm,
                                 .half = setup_.wire.value_or(core::HalfKind::fp16),
                                 .scale = order.mean ? 1 / static_cast<float>(group.size()) : 1,
-                                .vector = slice.data,
+                                .vector = dense.data,
                                 .tag = {.run = kRun,
                                         .exchange = static_cast<std::uint32_t>(order.exchange),
                                         .shard = static_cast<std::uint16_t>(order.step % transport::kMaxShard)}};
@@ -329,6 +393,7 @@ void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) 
   auto& running = running_[which];
   running.order = order;
   running.slice = slice;
+  running.dense = dense;
   running.began = setup_.clock->now();
   running.collective =
       exchange::make_collective(*courier_, *setup_.kernels, std::move(group), std::move(task),
@@ -347,6 +412,7 @@ void ExchangerBody::ended(std::uint64_t which, const core::Result<void>& result)
   auto& running = running_.at(which);
   if (!result) return trouble(result.error());
   const auto& order = running.order;
+  if (order.offset >= 0) unpack(running.dense, static_cast<std::size_t>(order.offset), running.slice);
   CollectiveEnded end{.step = order.step, .exchange = order.exchange, .last = order.worker};
   if (running.collective) note_wait(running);  // else it had nobody to wait for
   if (running.waited)

@@ -28,6 +28,7 @@ class ExchangerBody {
   /// What others begin with from now on.
   void offer(const StartCargo& start) { setup_.start = start; }
   void moved(const SiteMoved& moved);
+  void pack_arenas(std::shared_ptr<const exchange::Packing> packing) { packing_ = std::move(packing); }
   void begin(const Company& company);
   /// Calls of other sites, who may have begun before, wait until the members here have.
   void serve_all();
@@ -53,6 +54,7 @@ class ExchangerBody {
     std::unique_ptr<exchange::Collective> collective;
     CollectiveOrder order;
     Lent slice;
+    Lent dense;  // what is reduced: the slice, or it without padding
     core::Duration began{0};
     std::optional<std::pair<strategies::WorkerId, core::Duration>> waited{};  // for whom, how long
   };
@@ -66,7 +68,17 @@ class ExchangerBody {
   void fetch_piece(const std::shared_ptr<Fetching>& fetching);
   void give_piece(const exchange::Calls::Incoming& incoming);
   void speak_to(std::uint32_t site, const std::string& address);
-  void call(std::uint32_t site, std::string header, const Lent& vector, exchange::Lend lend,
+  /// Where a vector lies in an arena; none: it is of another kind.
+  using Position = std::optional<std::size_t>;
+  [[nodiscard]] Position position_of(const MemberSnapshot& snapshot) const;
+  [[nodiscard]] Position position_of_shard(strategies::ShardId shard) const;
+  /// `vector` without padding, or as it is where nothing is packed. `filled`: with what it holds.
+  [[nodiscard]] Lent packed(const Lent& vector, Position position, bool filled);
+  /// Back into `vector`, from what packed() made of it.
+  void unpack(const Lent& dense, Position position, const Lent& vector) const;
+  /// What came in as the member here is to see it; its reply packs it again.
+  [[nodiscard]] std::optional<Lent> opened(exchange::Calls::Incoming& incoming, Position position, std::size_t floats);
+  void call(std::uint32_t site, std::string header, const Lent& vector, Position position, exchange::Lend lend,
             std::function<void(core::Result<std::string>)> answered);
   void serve(exchange::Calls::Incoming incoming);
   void lost(transport::Peer peer, const core::Error& error);
@@ -96,8 +108,9 @@ class ExchangerBody {
   std::map<std::uint64_t, Running> running_;
   std::vector<std::uint64_t> over_;  // of running_
   std::uint64_t next_running_ = 0;
-  std::vector<exchange::Calls::Incoming> held_;  // calls that came before this site had begun
-  std::optional<core::Error> early_;             // what went wrong before there was anyone to tell
+  std::shared_ptr<const exchange::Packing> packing_;  // none: vectors travel as they are
+  std::vector<exchange::Calls::Incoming> held_;       // calls that came before this site had begun
+  std::optional<core::Error> early_;                  // what went wrong before there was anyone to tell
   bool serving_ = false;
   bool halted_ = false;
 };

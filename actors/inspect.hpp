@@ -313,7 +313,7 @@ typename Inspector::result_type inspect(Inspector& f, Completed& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, CollectiveOrder& x) {
-  return f(caf::meta::type_name("CollectiveOrder"), x.worker, x.step, x.exchange, x.group, x.root, x.mean);
+  return f(caf::meta::type_name("CollectiveOrder"), x.worker, x.step, x.exchange, x.group, x.root, x.mean, x.offset);
 }
 
 template <class Inspector>
@@ -500,3 +500,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::LentBatch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ReplicaFacts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::CheckpointCargo)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::StartCargo)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::ArenaPacking)

@@ -14,6 +14,7 @@
 #include "actors/vocabulary.hpp"
 #include "core/kernels.hpp"
 #include "data/lease.hpp"
+#include "exchange/packing.hpp"
 #include "nn/backend.hpp"
 #include "nn/layout.hpp"
 #include "strategies/host/events.hpp"
@@ -160,6 +161,10 @@ struct SiteMoved {
   std::uint32_t site = 0;
   std::string address;
 };
+/// Vectors are arenas of this kind, and travel without their padding.
+struct ArenaPacking {
+  std::shared_ptr<const exchange::Packing> packing;
+};
 /// All members of this site have heard of the company: what others ask of them may be told.
 struct SiteBegun {};
 /// Fetch what the members begin with from site 0.
@@ -178,6 +183,7 @@ struct CollectiveOrder {
   std::vector<strategies::WorkerId> group;  // ascending
   std::int64_t root = -1;                   // of a broadcast
   bool mean = true;                         // else the sum
+  std::int64_t offset = -1;                 // of the slice in an arena; below 0: it is of another vector
 };
 struct CollectiveEnded {
   strategies::Step step = 0;

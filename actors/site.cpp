@@ -33,6 +33,15 @@ exchange::Algorithm algorithm_of(const experiment::ExchangeConfig& config) {
   return config.wire == "fp32" ? Algorithm::asa : Algorithm::asa16;
 }
 
+/// Within a host bytes are cheaper than copies.
+bool packs(const std::string& endpoint) { return endpoint != "inproc" && endpoint != "shm"; }
+
+std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout) {
+  std::vector<float> marks(layout.arena_floats());
+  layout.from_canonical(std::vector<float>(layout.canonical_floats(), 1.F), marks);
+  return std::make_shared<const exchange::Packing>(marks);
+}
+
 nn::CompileOptions compile_options(const SiteGround& ground, std::uint32_t worker) {
   const auto& settings = *ground.plan->settings;
   return {.batch = settings.batch(worker),
@@ -173,12 +182,12 @@ core::Result<void> Site::prepare_workers(const std::shared_ptr<const StartState>
 }
 
 core::Result<void> Site::cut_shards(const StartState& start) {
-  if (setup_.servers.empty()) return {};
   if (!layout_) {
     auto facts = probe(ground_, setup_.plan);
     if (!facts) return tl::unexpected(facts.error());
     layout_ = facts->layout;
   }
+  if (setup_.servers.empty()) return {};
   const auto& plan = *ground_.plan;
   auto& kernels = ground_.backend->kernels();
   auto shards =
@@ -223,6 +232,8 @@ Company Site::begin(Company company) {
       servers_elsewhere_.push_back(company.servers[s]);
     }
   }
+  if (exchanger_ && packs(ground_.plan->settings->exchange.endpoint) && layout_)
+    self_->send(exchanger_, ArenaPacking{packing_of(*layout_)});
   // Whoever may be spoken to first hears of the company first; what other sites want is heard when all have.
   for (const auto& server : members_.servers) self_->send(server, company);
   if (exchanger_) self_->send(exchanger_, company);

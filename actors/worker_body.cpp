@@ -223,14 +223,16 @@ void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int buck
   progress_.bytes += part.count * sizeof(float) * 2 * (ranks - 1) / ranks;  // what a ring would put on a wire
   if (over_sites(task.group)) {
     elsewhere_[key] = {now(), task.slot};
-    self_->send(company_.exchanger,
-                CollectiveOrder{.worker = setup_.self,
-                                .step = key.first,
-                                .exchange = key.second,
-                                .group = task.group,
-                                .root = task.root ? static_cast<std::int64_t>(*task.root) : -1,
-                                .mean = task.op == strategies::ReduceOp::mean},
-                slice);
+    self_->send(
+        company_.exchanger,
+        CollectiveOrder{.worker = setup_.self,
+                        .step = key.first,
+                        .exchange = key.second,
+                        .group = task.group,
+                        .root = task.root ? static_cast<std::int64_t>(*task.root) : -1,
+                        .mean = task.op == strategies::ReduceOp::mean,
+                        .offset = task.slot == strategies::kStatistics ? -1 : static_cast<std::int64_t>(part.offset)},
+        slice);
     return;
   }
   const CollectiveOffer offer{setup_.self, key.first, key.second};
