@@ -185,6 +185,7 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const StartState& s
                                  .training = false},
                                 plan_.source.test});
   auto notes = beginning.notes;
+  if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
   notes.insert(notes.end(), start.notes.begin(), start.notes.end());
   recorder_ = ground_.system->spawn<caf::detached>(
       recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes), settings.journal,
@@ -254,7 +255,9 @@ void Assembly::begin_sites() {
                   .membership_epoch = 0,
                   .worker_sites = placement.worker_sites,
                   .server_sites = placement.server_sites,
-                  .exchanger = {}};
+                  .exchanger = {},
+                  .members = {},
+                  .site_hosts = placement.hosts};
   for (const auto& place : places_) {
     const auto workers = placement.workers_at(place.number);
     const auto servers = placement.servers_at(place.number);
@@ -266,8 +269,13 @@ void Assembly::begin_sites() {
   }
   for (const auto& place : places_) {
     if (place.there)
-      self_->send(place.there, SiteCompany{coordinator_, recorder_, company.membership_epoch, company.worker_sites,
-                                           company.server_sites});
+      self_->send(place.there, SiteCompany{coordinator_,
+                                           recorder_,
+                                           company.membership_epoch,
+                                           company.worker_sites,
+                                           company.server_sites,
+                                           {},
+                                           company.site_hosts});
     else if (place.number > 0)
       place.here->begin(company);
   }

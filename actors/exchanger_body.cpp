@@ -371,6 +371,7 @@ exchange::Group ExchangerBody::group_of(const CollectiveOrder& order) const {
     const auto site = company_.worker_sites.at(order.group[i]);
     if (order.group[i] == order.worker) group.rank = i;
     group.peers.push_back(peers_.at(site));
+    if (!company_.site_hosts.empty()) group.hosts.push_back(company_.site_hosts.at(site));
   }
   return group;
 }

@@ -75,11 +75,12 @@ struct Company {
   std::vector<std::uint32_t> server_sites{};  // by shard
   ExchangerActor exchanger{};                 // of this site
   std::vector<std::uint32_t> members{};       // ascending; none: all
+  std::vector<std::uint32_t> site_hosts{};    // by site, any numbers that tell hosts apart; none: all on one
 };
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Company& x) {
   return f(caf::meta::type_name("Company"), x.coordinator, x.recorder, x.evaluator, x.workers, x.loaders, x.servers,
-           x.membership_epoch, x.worker_sites, x.server_sites, x.exchanger, x.members);
+           x.membership_epoch, x.worker_sites, x.server_sites, x.exchanger, x.members, x.site_hosts);
 }
 
 /// A site that a node has made.
@@ -110,11 +111,12 @@ struct SiteCompany {
   std::vector<std::uint32_t> worker_sites;  // by rank
   std::vector<std::uint32_t> server_sites;  // by shard
   std::vector<std::uint32_t> members{};     // ascending; none: all
+  std::vector<std::uint32_t> site_hosts{};  // by site
 };
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SiteCompany& x) {
   return f(caf::meta::type_name("SiteCompany"), x.coordinator, x.recorder, x.membership_epoch, x.worker_sites,
-           x.server_sites, x.members);
+           x.server_sites, x.members, x.site_hosts);
 }
 
 }  // namespace troupe::actors

@@ -20,6 +20,19 @@ std::string new_secret() {
 
 std::string bracketed(const std::string& host) { return host.find(':') == std::string::npos ? host : "[" + host + "]"; }
 
+/// Who could map each other's memory counts as one host.
+std::vector<std::uint32_t> hosts_of(const Placement& placement, const std::vector<Node>& nodes, const NodeFacts& here) {
+  std::vector<std::string> places;
+  std::vector<std::uint32_t> hosts;
+  for (const auto process : placement.processes) {
+    const auto& place = process == Placement::kHere ? here.place : nodes[process - 1].facts.place;
+    const auto known = std::ranges::find(places, place);
+    hosts.push_back(static_cast<std::uint32_t>(known - places.begin()));
+    if (known == places.end()) places.push_back(place);
+  }
+  return hosts;
+}
+
 }  // namespace
 
 Launch launch_here(const Blueprint& plan) {
@@ -59,6 +72,9 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
   launch.placement =
       apart(spread(workers, static_cast<std::uint32_t>(nodes.size())), servers, ServerPlacement::dedicated);
   launch.between_hosts = !one_place;
+  launch.placement.hosts = hosts_of(launch.placement, nodes, here);
+  launch.note = fmt::format("{} node{} on {}: vectors go over {}", nodes.size(), nodes.size() == 1 ? "" : "s",
+                            one_place ? "this host" : "several hosts", endpoint);
   launch.version = version;
   launch.config = config->to_toml();
   launch.secret = new_secret();

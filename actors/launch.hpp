@@ -21,6 +21,7 @@ struct Launch {
   std::string config{};                  // TOML, resolved, with the endpoint that was chosen
   std::string secret{};
   bool between_hosts = false;
+  std::string note{};  // what was chosen, for the user; none: nothing was
 };
 
 /// A company in one process: one site, or, where exchange.endpoint names an endpoint, one for each worker.

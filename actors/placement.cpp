@@ -16,10 +16,10 @@ std::vector<std::uint32_t> members_at(const std::vector<std::uint32_t>& sites, s
 std::vector<std::uint32_t> Placement::workers_at(std::uint32_t site) const { return members_at(worker_sites, site); }
 std::vector<std::uint32_t> Placement::servers_at(std::uint32_t site) const { return members_at(server_sites, site); }
 
-Placement one_site() { return {.worker_sites = {}, .server_sites = {}, .processes = {Placement::kHere}}; }
+Placement one_site() { return {.worker_sites = {}, .server_sites = {}, .processes = {Placement::kHere}, .hosts = {}}; }
 
 Placement apart(const std::vector<std::uint32_t>& processes, std::uint32_t servers, ServerPlacement placement) {
-  Placement all{.worker_sites = {}, .server_sites = {}, .processes = {Placement::kHere}};
+  Placement all{.worker_sites = {}, .server_sites = {}, .processes = {Placement::kHere}, .hosts = {}};
   for (std::uint32_t w = 0; w < processes.size(); ++w) {
     all.worker_sites.push_back(w + 1);
     all.processes.push_back(processes[w]);

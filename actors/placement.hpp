@@ -18,6 +18,7 @@ struct Placement {
   std::vector<std::uint32_t> worker_sites{};  ///< by rank; empty: there is one site
   std::vector<std::uint32_t> server_sites{};  ///< by shard
   std::vector<std::uint32_t> processes{};     ///< by site
+  std::vector<std::uint32_t> hosts{};         ///< by site, any numbers that tell hosts apart; empty: all on one
 
   [[nodiscard]] std::size_t sites() const noexcept { return processes.size(); }
   [[nodiscard]] std::vector<std::uint32_t> workers_at(std::uint32_t site) const;

@@ -74,7 +74,8 @@ class SiteBody {
                     .worker_sites = there.worker_sites,
                     .server_sites = there.server_sites,
                     .exchanger = {},
-                    .members = there.members};
+                    .members = there.members,
+                    .site_hosts = there.site_hosts};
     site_->begin(std::move(company));
     setup_->log(fmt::format("{}: begins", describe(order_)));
   }
