@@ -208,6 +208,7 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const StartState& s
                          .started = {},
                          .before = {},
                          .resumed = beginning.checkpoint != nullptr,
+                         .ranks = launch_.ranks,
                          .memory = ground_.memory,
                          .clock = ground_.clock};
   setup.started = {.name = settings.run.name,

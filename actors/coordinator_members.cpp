@@ -33,6 +33,11 @@ void CoordinatorBody::lose(std::uint32_t worker, const std::string& why) {
   const bool with_centre =
       !company_.worker_sites.empty() && std::ranges::find(sites, company_.worker_sites[worker]) != sites.end();
   if (with_centre) return fail(core::Errc::peer_lost, fmt::format("{}, and its part of the centre: {}", lost, resume));
+  if (setup_.ranks) {
+    return fail(core::Errc::peer_lost, fmt::format("{}, and that ends an MPI job: go on with `mpirun … troupe train "
+                                                   "--resume {}`",
+                                                   lost, setup_.started.directory));
+  }
   if (setup_.needs.group) {
     return fail(core::Errc::peer_lost, fmt::format("{}: the others of {} cannot take a step without it: {}", lost,
                                                    setup_.settings->strategy, resume));

@@ -74,8 +74,13 @@ class NodeBody {
 
   void down(const caf::down_msg& message) {
     std::erase_if(sites_, [&](const auto& site) { return site.actor.address() == message.source; });
-    for (const auto& site : sites_)
-      if (site.asker == message.source) self_->send(site.actor, Halt{});
+    bool asked = false;
+    for (const auto& site : sites_) {
+      if (site.asker != message.source) continue;
+      self_->send(site.actor, Halt{});
+      asked = true;
+    }
+    if (asked && message.reason == caf::exit_reason::remote_link_unreachable && setup_->lost) setup_->lost();
   }
 
  private:
