@@ -82,7 +82,7 @@ core::Result<std::vector<std::string>> choose_addresses(const std::vector<RankHo
     std::ptrdiff_t most = -1;
     for (const auto& own : ranks[r].addresses) {
       const auto another_has_it = [&](const RankHost& other) {
-        return elsewhere(other) && has_address(other, own.address);
+        return other.name != ranks[r].name && has_address(other, own.address);
       };
       if (std::ranges::any_of(ranks, another_has_it)) continue;
       const auto neighbours = std::ranges::count_if(ranks, [&](const RankHost& other) {

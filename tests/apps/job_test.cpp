@@ -180,8 +180,8 @@ TEST_F(JobTest, ALostRankEndsTheJobAndTheRunIsResumed) {
 }
 
 TEST_F(JobTest, AnInterruptSavesACheckpointAndTheRunGoesOn) {
-  // mpirun gives its ranks one second before it kills them.
-  const Arguments patient{"--mca", "odls_base_sigkill_timeout", "60"};
+  // mpirun waits one second before it asks its ranks to end, and one before it kills them.
+  const Arguments patient{"--mca", "odls_base_sigkill_timeout", "5"};
   const auto first = run_until(mpirun(2, train({"--plain", "--set", "run.epochs=100000"}), patient), "epoch 1/",
                                [](pid_t child) { ::kill(child, SIGINT); });
   EXPECT_EQ(troupe({"eval", only_run(), "--json"}).code, 0) << first.err;
