@@ -126,9 +126,8 @@ void Job::dismiss(const core::Result<void>& outcome) {
 }
 
 core::Result<void> Job::serve() {
-  const auto give_up = [this] { return lost_.load(); };
   // Rank 0 reads its configuration first. The launcher ends who waits for one that has ended.
-  const auto order = job_->broadcast({}, give_up);
+  const auto order = job_->broadcast({}, [] { return false; });
   if (!order) return tl::unexpected(order.error());
   if (const auto first = Order::of(*order); !first.addresses.empty())
     if (auto served = be_node(first); !served) return served;
@@ -159,7 +158,12 @@ core::Result<void> Job::be_node(const Order& order) {
                                       .tls = options.tls,
                                       .make_backend = [](const std::string& device) { return make_backend(device); },
                                       .log = [](const std::string&) {},  // rank 0 alone speaks
-                                      .lost = [this] { lost_ = true; }});
+                                      .gone =
+                                          [this](bool lost) {
+                                            // A run that is over leaves rank 0 a last word to say, but not when it has lost a rank.
+                                            const auto now = std::chrono::steady_clock::now();
+                                            give_up_ = lost ? now : now + kFarewell;
+                                          }});
   json answer;
   if (ready) {
     if (const auto port = (*network)->publish(node, {host, 0}))
@@ -169,7 +173,7 @@ core::Result<void> Job::be_node(const Order& order) {
   }
   if (!ready) answer = {{"error", ready.error().message}, {"code", static_cast<int>(ready.error().code)}};
   auto over = job_->gather(answer.dump(), within(kPatience)).and_then([&](const auto&) {
-    return job_->broadcast({}, [this] { return lost_.load(); });
+    return job_->broadcast({}, [this] { return std::chrono::steady_clock::now() >= give_up_.load(); });
   });
   caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
   if (over) return {};

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,7 +52,8 @@ class Job {
   std::unique_ptr<transport::Job> job_;
   std::vector<RankHost> hosts_;  // at rank 0, by rank
   std::unique_ptr<security::MemoryFiles> certificates_;
-  std::atomic<bool> lost_ = false;
+  std::atomic<std::chrono::steady_clock::time_point> give_up_ =
+      std::chrono::steady_clock::time_point::max();  // set by the node
   bool over_ = false;
 };
 
