@@ -203,6 +203,7 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const StartState& s
                          .started = {},
                          .before = {},
                          .resumed = beginning.checkpoint != nullptr,
+                         .ranks = launch_.ranks,
                          .memory = ground_.memory,
                          .clock = ground_.clock,
                          .steward = steward_,

@@ -43,8 +43,13 @@ void CoordinatorBody::lose(std::uint32_t worker, const std::string& why) {
       !company_.worker_sites.empty() && std::ranges::find(sites, company_.worker_sites[worker]) != sites.end();
   if (with_centre)
     return fail(core::Errc::peer_lost, fmt::format("{}; and with it its part of the centre: {}", lost, resume));
+  if (setup_.ranks) {
+    return fail(core::Errc::peer_lost, fmt::format("{}; that ends an MPI job: go on with `mpirun … troupe train "
+                                                   "--resume {}`",
+                                                   lost, setup_.started.directory));
+  }
   if (setup_.needs.group) {
-    return fail(core::Errc::peer_lost, fmt::format("{}: the others of {} cannot take a step without it: {}", lost,
+    return fail(core::Errc::peer_lost, fmt::format("{}; the others of {} cannot take a step without it: {}", lost,
                                                    setup_.settings->strategy, resume));
   }
   if (members() == 0) return fail(core::Errc::peer_lost, fmt::format("{}; nobody is left: {}", lost, resume));

@@ -33,24 +33,13 @@ std::vector<std::uint32_t> hosts_of(const Placement& placement, const std::vecto
   return hosts;
 }
 
-}  // namespace
-
-Launch launch_here(const Blueprint& plan) {
-  Launch launch;
-  if (plan.settings->exchange.endpoint == "auto") return launch;
-  launch.placement =
-      apart(std::vector<std::uint32_t>(plan.workers, Placement::kHere), plan.servers, ServerPlacement::colocated);
-  launch.options.hub = transport::make_inproc_hub();
-  launch.options.secret = new_secret();
-  return launch;
+bool in_one_place(const std::vector<Node>& nodes, const std::string& version) {
+  const auto here = own_facts(version, {});
+  return std::ranges::all_of(nodes, [&](const Node& node) { return node.facts.place == here.place; });
 }
 
-core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std::uint32_t servers,
-                               const security::TlsFiles& tls, const std::string& version) {
-  const auto here = own_facts(version, {});
-  const bool one_place = std::ranges::all_of(nodes, [&](const Node& node) { return node.facts.place == here.place; });
-  auto& endpoint = settings.exchange.endpoint;
-  if (endpoint == "auto") endpoint = one_place ? "shm" : "tcp";
+core::Result<void> check_endpoint(const Settings& settings, const std::vector<Node>& nodes, bool one_place) {
+  const auto& endpoint = settings.exchange.endpoint;
   if (endpoint == "inproc" || (endpoint == "shm" && !one_place)) {
     return core::fail(core::Errc::config, fmt::format("{}: exchange.endpoint = \"{}\": {}: use \"auto\" or \"tcp\"",
                                                       settings.config.where("exchange.endpoint"), endpoint,
@@ -63,18 +52,22 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
                         fmt::format("exchange.endpoint = \"{}\": node {} ({}) has none in its build", endpoint,
                                     node.name, node.facts.host));
   }
+  return {};
+}
+
+/// What does not depend on who is where. `settings` name an endpoint.
+core::Result<Launch> launch_over(std::vector<Node> nodes, const Settings& settings, bool one_place,
+                                 const security::TlsFiles& tls, const std::string& version) {
+  const auto& endpoint = settings.exchange.endpoint;
+  if (auto fits = check_endpoint(settings, nodes, one_place); !fits) return tl::unexpected(fits.error());
   auto config = core::Config::parse(experiment::schema(), settings.config.to_toml(), "configuration of the run",
                                     {fmt::format("exchange.endpoint=\"{}\"", endpoint)});
   if (!config) return tl::unexpected(config.error());
 
   Launch launch;
-  const auto workers = static_cast<std::uint32_t>(settings.cluster.workers);
-  launch.placement =
-      apart(spread(workers, static_cast<std::uint32_t>(nodes.size())), servers, ServerPlacement::dedicated);
   launch.between_hosts = !one_place;
-  launch.placement.hosts = hosts_of(launch.placement, nodes, here);
-  launch.note = fmt::format("{} node{} on {}: vectors go over {}", nodes.size(), nodes.size() == 1 ? "" : "s",
-                            one_place ? "this host" : "several hosts", endpoint);
+  launch.note = fmt::format("{}: vectors go over {}",
+                            one_place ? "all processes on this host" : "processes on several hosts", endpoint);
   launch.version = version;
   launch.config = config->to_toml();
   launch.secret = new_secret();
@@ -93,6 +86,66 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
     launch.options.tcp.tls = tls;
   }
   launch.nodes = std::move(nodes);
+  return launch;
+}
+
+void place(Launch& launch, Placement placement) {
+  launch.placement = std::move(placement);
+  launch.placement.hosts = hosts_of(launch.placement, launch.nodes, own_facts(launch.version, {}));
+}
+
+/// The library sums over the whole job, and tells sums apart by their order only.
+core::Result<void> check_library_sum(const Settings& settings, std::uint32_t workers_per_rank) {
+  if (settings.exchange.algorithm != "ar") return {};
+  const auto refuse = [&](const std::string& key, const std::string& why) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: exchange.algorithm = \"ar\" sums over all ranks, one worker of each, and {}: "
+                                  "use \"auto\"",
+                                  settings.config.where(key), why));
+  };
+  if (workers_per_rank != 1)
+    return refuse("cluster.workers_per_rank", fmt::format("here are {} workers per rank", workers_per_rank));
+  if (settings.strategy == "pairs" || settings.strategy == "mixed")
+    return refuse("strategy.name", fmt::format("the groups of {} are smaller", settings.strategy));
+  return {};
+}
+
+}  // namespace
+
+Launch launch_here(const Blueprint& plan) {
+  Launch launch;
+  if (plan.settings->exchange.endpoint == "auto") return launch;
+  launch.placement =
+      apart(std::vector<std::uint32_t>(plan.workers, Placement::kHere), plan.servers, ServerPlacement::colocated);
+  launch.options.hub = transport::make_inproc_hub();
+  launch.options.secret = new_secret();
+  return launch;
+}
+
+core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std::uint32_t servers,
+                               const security::TlsFiles& tls, const std::string& version) {
+  const bool one_place = in_one_place(nodes, version);
+  auto& endpoint = settings.exchange.endpoint;
+  if (endpoint == "auto") endpoint = one_place ? "shm" : "tcp";
+  const auto workers = static_cast<std::uint32_t>(settings.cluster.workers);
+  auto placement =
+      apart(spread(workers, static_cast<std::uint32_t>(nodes.size())), servers, ServerPlacement::dedicated);
+  auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
+  if (launch) place(*launch, std::move(placement));
+  return launch;
+}
+
+core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t workers_per_rank, Settings& settings,
+                                   std::uint32_t servers, const security::TlsFiles& tls, const std::string& version) {
+  const bool one_place = in_one_place(nodes, version);
+  auto& endpoint = settings.exchange.endpoint;
+  if (endpoint == "auto") endpoint = one_place ? "shm" : "mpi";
+  if (auto sums = check_library_sum(settings, workers_per_rank); !sums) return tl::unexpected(sums.error());
+  const auto ranks = static_cast<std::uint32_t>(nodes.size()) + 1;
+  auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
+  if (!launch) return launch;
+  place(*launch, apart(by_rank(ranks, workers_per_rank), servers, ServerPlacement::dedicated));
+  launch->ranks = true;
   return launch;
 }
 

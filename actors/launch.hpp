@@ -22,6 +22,7 @@ struct Launch {
   std::string secret{};
   bool between_hosts = false;
   std::string note{};  // what was chosen, for the user; none: nothing was
+  bool ranks = false;  // the processes are those of an MPI job
 };
 
 /// A company in one process: one site, or, where exchange.endpoint names an endpoint, one for each worker.
@@ -31,5 +32,12 @@ struct Launch {
 /// Errc::config when the endpoint that is asked for cannot.
 [[nodiscard]] core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std::uint32_t servers,
                                              const security::TlsFiles& tls, const std::string& version);
+
+/// The ranks of an MPI job: the first `workers_per_rank` workers are here, beside the coordinator and the centre, the others at `nodes`,
+/// which are ranks 1, 2, …. Otherwise as launch_on, but that vectors go over mpi between hosts. Errc::config, too, when
+/// exchange.algorithm = "ar" cannot: MPI sums over all ranks of the job, one vector of each.
+[[nodiscard]] core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t workers_per_rank,
+                                                 Settings& settings, std::uint32_t servers,
+                                                 const security::TlsFiles& tls, const std::string& version);
 
 }  // namespace troupe::actors

@@ -56,7 +56,10 @@ class NodeBody {
     self_->monitor(site);
     // Whoever asks for a site and vanishes takes it with it.
     const auto asker = self_->current_sender();
-    if (asker) self_->monitor(caf::actor_cast<caf::actor>(asker));
+    if (asker && std::ranges::find(askers_, asker->address()) == askers_.end()) {
+      self_->monitor(caf::actor_cast<caf::actor>(asker));
+      askers_.push_back(asker->address());
+    }
     sites_.push_back({describe(order), site, asker ? asker->address() : caf::actor_addr{}});
     auto promise = self_->make_response_promise<SiteOpened, OpenedSite>();
     self_->request(site, kOpenDeadline, order)
@@ -76,6 +79,8 @@ class NodeBody {
     std::erase_if(sites_, [&](const auto& site) { return site.actor.address() == message.source; });
     for (const auto& site : sites_)
       if (site.asker == message.source) self_->send(site.actor, Halt{});
+    if (std::erase(askers_, message.source) > 0 && setup_->gone)
+      setup_->gone(message.reason == caf::exit_reason::remote_link_unreachable);
   }
 
  private:
@@ -87,6 +92,7 @@ class NodeBody {
   NodeActor::stateful_pointer<NodeState> self_;
   std::shared_ptr<const NodeSetup> setup_;
   std::vector<Running> sites_;
+  std::vector<caf::actor_addr> askers_;
   core::SteadyClock clock_;
   core::Duration began_ = clock_.now();
   core::Duration asked_ = began_;

@@ -20,6 +20,8 @@ struct NodeSetup {
   /// By the name of a device. Errc::config when this build has none.
   std::function<core::Result<std::unique_ptr<nn::Backend>>(const std::string&)> make_backend;
   std::function<void(const std::string&)> log;  // one line, from any thread
+  /// Whoever had sites made here has ended, or (`lost`) its connection has; from the node's thread.
+  std::function<void(bool lost)> gone{};
 };
 
 class NodeBody;

@@ -37,4 +37,10 @@ std::vector<std::uint32_t> spread(std::uint32_t workers, std::uint32_t nodes) {
   return processes;
 }
 
+std::vector<std::uint32_t> by_rank(std::uint32_t ranks, std::uint32_t workers_per_rank) {
+  std::vector<std::uint32_t> processes;
+  for (std::uint32_t w = 0; w < ranks * workers_per_rank; ++w) processes.push_back(w / workers_per_rank);
+  return processes;
+}
+
 }  // namespace troupe::actors

@@ -35,4 +35,7 @@ struct Placement {
 /// Workers over so many nodes, neighbours together: the process of each.
 [[nodiscard]] std::vector<std::uint32_t> spread(std::uint32_t workers, std::uint32_t nodes);
 
+/// So many workers at each rank of an MPI job, neighbours together: the process of each. Rank 0 is here.
+[[nodiscard]] std::vector<std::uint32_t> by_rank(std::uint32_t ranks, std::uint32_t workers_per_rank);
+
 }  // namespace troupe::actors

@@ -61,6 +61,7 @@ core::Result<Beginning> prepare(const RunRequest& request, const Blueprint& plan
   }
   if (auto written = beginning.directory->write_config(request.settings.config); !written)
     return tl::unexpected(written.error());
+  beginning.notes.insert(beginning.notes.begin(), request.notes.begin(), request.notes.end());
   for (auto& note : experiment::notes_on(plan)) beginning.notes.push_back(std::move(note));
   return beginning;
 }
@@ -72,7 +73,11 @@ core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest
   auto nodes = connect_nodes(system, **network, request.nodes, request.version);
   if (!nodes) return tl::unexpected(nodes.error());
   auto settings = *plan.settings;
-  auto launch = launch_on(std::move(*nodes), settings, plan.servers, request.network.tls, request.version);
+  const auto& tls = request.network.tls;
+  auto launch =
+      request.workers_per_rank > 0
+          ? launch_in_job(std::move(*nodes), request.workers_per_rank, settings, plan.servers, tls, request.version)
+          : launch_on(std::move(*nodes), settings, plan.servers, tls, request.version);
   if (launch) launch->network = std::move(*network);
   plan.settings = std::make_shared<const Settings>(std::move(settings));
   return launch;

@@ -23,6 +23,9 @@ struct RunRequest {
   std::vector<std::string> nodes{};
   NetworkOptions network{};
   std::string version{};  // of this program; nodes must have the same
+  /// Not 0: the nodes are the other ranks of an MPI job, and so many workers are at each rank, this one included.
+  std::uint32_t workers_per_rank = 0;
+  std::vector<experiment::Note> notes{};  // to be shown first
 };
 
 /// Blocks until the run is over. `stop` asks it to take a checkpoint and end (Errc::interrupted). Everything that is expected

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "apps/command.hpp"
+#include "apps/job_environment.hpp"
 #include "apps/output.hpp"
 #include "nn/layers_config.hpp"
 
@@ -85,6 +86,13 @@ std::string one_line(std::string text) {
 
 core::Result<void> usage(std::string message) { return core::fail(core::Errc::usage, std::move(message)); }
 
+/// Of the ranks of a job that train together the first alone speaks.
+bool is_silent(int argc, const char* const* argv) {
+  if (argc < 2 || argv[1] != std::string_view("train")) return false;
+  const auto job = job_environment();
+  return job && job->rank > 0;
+}
+
 /// The Action of the command that the arguments name, or what answers them at once.
 core::Result<void> dispatch(int argc, const char* const* argv) {
   CLI::App app(program().summary, program().name);
@@ -127,7 +135,7 @@ int run(int argc, const char* const* argv) {
     result = core::fail(core::Errc::internal, fmt::format("internal error: {}", error.what()));
   }
   if (result) return 0;
-  fmt::print(stderr, "troupe: {}\n", one_line(result.error().message));
+  if (!is_silent(argc, argv)) fmt::print(stderr, "troupe: {}\n", one_line(result.error().message));
   return core::exit_code(result.error().code);
 }
 

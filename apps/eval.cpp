@@ -36,7 +36,7 @@ std::string sentence(const actors::Evaluation& e) {
 core::Result<void> run_eval(const Arguments& arguments) {
   const auto run = experiment::RunDirectory::containing(arguments.path);
   if (!run) return tl::unexpected(run.error());
-  const auto settings = load_settings(run->config_file(), arguments.overrides);
+  const auto settings = load_settings(run->config_file(), arguments.overrides, experiment::Use::remains);
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(settings->cluster.device);
   if (!backend) return tl::unexpected(backend.error());

@@ -56,7 +56,7 @@ core::Result<void> run_replay(const Arguments& arguments) {
   if (auto checked = check_overrides(arguments.overrides); !checked) return checked;
   const auto run = experiment::RunDirectory::open(arguments.run);
   if (!run) return tl::unexpected(run.error());
-  const auto settings = load_settings(run->config_file(), arguments.overrides);
+  const auto settings = load_settings(run->config_file(), arguments.overrides, experiment::Use::remains);
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(settings->cluster.device);
   if (!backend) return tl::unexpected(backend.error());

@@ -8,6 +8,8 @@
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/interrupt.hpp"
+#include "apps/job.hpp"
+#include "apps/job_request.hpp"
 #include "apps/network_arguments.hpp"
 #include "apps/output.hpp"
 #include "experiment/run_directory.hpp"
@@ -26,14 +28,19 @@ struct Arguments {
   bool plain = false;
 };
 
-core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
+core::Result<std::string> config_file(const Arguments& arguments) {
   if (arguments.config.empty() == arguments.resume.empty())
     return core::fail(core::Errc::usage, "give either a CONFIG or --resume RUN_DIR; see `troupe train --help`");
-  const auto use = arguments.nodes.empty() ? experiment::Use::run : experiment::Use::processes;
-  if (!arguments.config.empty()) return load_settings(arguments.config, arguments.overrides, use);
-  return experiment::RunDirectory::open(arguments.resume).and_then([&](const experiment::RunDirectory& run) {
-    return load_settings(run.config_file(), arguments.overrides, use);
+  if (!arguments.config.empty()) return arguments.config;
+  return experiment::RunDirectory::open(arguments.resume).map([](const experiment::RunDirectory& run) {
+    return run.config_file();
   });
+}
+
+core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
+  const auto use = arguments.nodes.empty() ? experiment::Use::run : experiment::Use::processes;
+  return config_file(arguments).and_then(
+      [&](const std::string& file) { return load_settings(file, arguments.overrides, use); });
 }
 
 actors::ConsoleOptions::Mode console_mode(const Arguments& arguments) {
@@ -41,25 +48,14 @@ actors::ConsoleOptions::Mode console_mode(const Arguments& arguments) {
   return arguments.quiet ? Mode::quiet : arguments.plain ? Mode::plain : Mode::automatic;
 }
 
-core::Result<void> run_train(const Arguments& arguments) {
-  auto settings = settings_of(arguments);
-  if (!settings) return tl::unexpected(std::move(settings.error()));
-  const Interrupt interrupt;  // before the backend may start threads
-  auto backend = make_backend(settings->cluster.device);
+/// `request`: the settings, and who takes part.
+core::Result<void> train(const Arguments& arguments, actors::RunRequest request, const Interrupt& interrupt) {
+  auto backend = make_backend(request.settings.cluster.device);
   if (!backend) return tl::unexpected(std::move(backend.error()));
-
-  actors::RunRequest request;
-  request.settings = std::move(*settings);
   request.resume = arguments.resume;
+  request.version = TROUPE_VERSION;
   request.console.mode = console_mode(arguments);
   request.console.stop = interrupt.token();
-  if (!arguments.nodes.empty()) {
-    auto nodes = actors::parse_nodes(arguments.nodes);
-    if (!nodes) return tl::unexpected(std::move(nodes.error()));
-    request.nodes = std::move(*nodes);
-    request.network.tls = arguments.tls;
-    request.version = TROUPE_VERSION;
-  }
   const auto end = actors::run_training(request, **backend, interrupt.token());
 
   // A run that failed on its way has a summary too; one that never began has not.
@@ -67,6 +63,46 @@ core::Result<void> run_train(const Arguments& arguments) {
   if (arguments.json && !end.summary.run.empty()) printed = print(experiment::to_json(end.summary) + "\n");
   if (end.failed) return tl::unexpected(end.error);
   return printed;
+}
+
+core::Result<void> lead(const Arguments& arguments, Job& job, const Interrupt& interrupt) {
+  auto request =
+      config_file(arguments).and_then([&](const auto& file) { return job_request(file, arguments.overrides, job); });
+  if (!request) return tl::unexpected(std::move(request.error()));
+  return train(arguments, std::move(*request), interrupt);
+}
+
+core::Result<void> train_in_job(const Arguments& arguments, const JobEnvironment& environment,
+                                const Interrupt& interrupt) {
+  if (!arguments.nodes.empty() || !arguments.tls.empty())
+    return core::fail(
+        core::Errc::usage,
+        fmt::format("under {} the ranks are the nodes: without --nodes, --ca, --cert and --key", environment.launcher));
+  auto job = Job::join(environment);
+  if (!job) return tl::unexpected(std::move(job.error()));
+  if ((*job)->rank() > 0) return (*job)->serve();
+  auto outcome = lead(arguments, **job, interrupt);
+  (*job)->dismiss(outcome);
+  return outcome;
+}
+
+core::Result<void> run_train(const Arguments& arguments) {
+  if (const auto environment = job_environment()) {
+    const Interrupt interrupt;  // before MPI starts threads
+    return train_in_job(arguments, *environment, interrupt);
+  }
+  auto settings = settings_of(arguments);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  const Interrupt interrupt;  // before the backend may start threads
+  actors::RunRequest request;
+  request.settings = std::move(*settings);
+  if (!arguments.nodes.empty()) {
+    auto nodes = actors::parse_nodes(arguments.nodes);
+    if (!nodes) return tl::unexpected(std::move(nodes.error()));
+    request.nodes = std::move(*nodes);
+    request.network.tls = arguments.tls;
+  }
+  return train(arguments, std::move(request), interrupt);
 }
 
 Action declare(CLI::App& app) {
@@ -101,6 +137,7 @@ Command train() {
               "  troupe train configs/mnist-bsp.toml --quiet --json > summary.json\n"
               "  troupe train configs/mnist-easgd.toml --nodes 10.0.0.11:4242,10.0.0.12:4242 \\\n"
               "      --ca certs/ca.pem --cert certs/me.pem --key certs/me.key\n"
+              "  mpirun -n 4 troupe train configs/mnist-bsp.toml          a worker at each rank\n"
               "  troupe train --resume runs/20260102-030405-mnist-bsp --set run.epochs=10\n",
           .declare = declare,
           .appendix = appendix};

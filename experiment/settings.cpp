@@ -99,7 +99,7 @@ core::Result<void> check_build(const core::Config& config, Use use) {
       return core::fail(core::Errc::config,
                         fmt::format("{}: {} = \"{}\": {}", config.where(row.key), row.key, value, row.remedy));
   }
-  return check_exchange(config, use);
+  return use == Use::remains ? core::Result<void>() : check_exchange(config, use);
 }
 
 }  // namespace
@@ -164,7 +164,10 @@ const core::Table<RunConfig>& run_table() {
 const core::Table<ClusterConfig>& cluster_table() {
   static const core::Table<ClusterConfig> table{
       "cluster",
-      {{"workers", &ClusterConfig::workers, between(1, kMostMembers), "replicas of the model that train"},
+      {{"workers", &ClusterConfig::workers, between(1, kMostMembers),
+        "replicas of the model that train; under mpirun their number follows from the ranks"},
+       {"workers_per_rank", &ClusterConfig::workers_per_rank, between(1, kMostMembers),
+        "under mpirun: cluster.workers is so many times the number of ranks"},
        {"servers", &ClusterConfig::servers, between(1, kMostMembers),
         "shards of the centre, for strategies that have one"},
        {"threads_per_worker", &ClusterConfig::threads_per_worker, core::both(between(1, 1024), core::not_empty()),

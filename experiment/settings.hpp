@@ -30,6 +30,7 @@ struct RunConfig {
 
 struct ClusterConfig {
   std::int64_t workers = 2;
+  std::int64_t workers_per_rank = 1;
   std::int64_t servers = 1;
   std::vector<std::int64_t> threads_per_worker{1};
   std::vector<double> slowdown{1};
@@ -96,9 +97,9 @@ struct Settings {
 /// Every option of the program, in the order of the sections of a config: run, model, data, train, strategy, cluster, exchange.
 [[nodiscard]] const core::Schema& schema();
 
-/// What settings are for: a run in this process, a run over several, or a forecast, which needs nothing that this build cannot do: devices,
-/// wires and algorithms are numbers there.
-enum class Use : std::uint8_t { run, processes, forecast };
+/// What settings are for: a run in this process, a run over several, what a run has left (its exchange is no matter any more), or a
+/// forecast, which needs nothing that this build cannot do: devices, wires and algorithms are numbers there.
+enum class Use : std::uint8_t { run, processes, remains, forecast };
 
 /// Binds the sections and checks them against each other: list lengths against workers, and for a run what this build can do. Not
 /// here: whether model, data and strategy suit each other (check_run in actors/run.hpp). Errc::config with file:line.

@@ -16,7 +16,7 @@ namespace {
 core::Result<Blueprint> drawn(const std::string& file, const std::vector<std::string>& overrides, bool open_data) {
   auto config = core::Config::load(experiment::schema(), file, overrides);
   if (!config) return tl::unexpected(config.error());
-  const auto settings = experiment::resolve(std::move(*config));
+  const auto settings = experiment::resolve(std::move(*config), experiment::Use::remains);
   if (!settings) return tl::unexpected(settings.error());
   return experiment::draw(*settings, open_data);
 }

@@ -174,14 +174,20 @@ TlsFiles files_of(const std::string& directory, const std::string& name) {
           fmt::format("{}/{}.key", directory, name)};
 }
 
+core::Result<Pem> to_pem(const Identity& identity) {
+  auto key = pem_of(identity, true);
+  if (!key) return tl::unexpected(key.error());
+  auto certificate = pem_of(identity, false);
+  if (!certificate) return tl::unexpected(certificate.error());
+  return Pem{std::move(*certificate), std::move(*key)};
+}
+
 core::Result<void> write_identity(const Identity& identity, const std::string& certificate_path,
                                   const std::string& key_path) {
-  const auto key = pem_of(identity, true);
-  if (!key) return tl::unexpected(key.error());
-  const auto certificate = pem_of(identity, false);
-  if (!certificate) return tl::unexpected(certificate.error());
-  if (auto written = replace_file(key_path, *key, kForOwner); !written) return written;
-  return replace_file(certificate_path, *certificate, kForAll);
+  const auto pem = to_pem(identity);
+  if (!pem) return tl::unexpected(pem.error());
+  if (auto written = replace_file(key_path, pem->key, kForOwner); !written) return written;
+  return replace_file(certificate_path, pem->certificate, kForAll);
 }
 
 core::Result<void> create_authority(const std::string& directory, std::time_t now, bool force) {

@@ -49,6 +49,12 @@ struct Identity {
 /// Where create_authority() and create_node() put what belongs to `name`.
 [[nodiscard]] TlsFiles files_of(const std::string& directory, const std::string& name);
 
+struct Pem {
+  std::string certificate, key;
+};
+/// Errc::internal when OpenSSL fails.
+[[nodiscard]] core::Result<Pem> to_pem(const Identity& identity);
+
 /// Writes one identity's two files. Errc::io, no_space.
 [[nodiscard]] core::Result<void> write_identity(const Identity& identity, const std::string& certificate_path,
                                                 const std::string& key_path);

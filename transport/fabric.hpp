@@ -95,8 +95,8 @@ class Fabric {
 };
 
 /// What a module exports, as "troupe_fabric_version" and "troupe_make_fabric". Raise the version with every change of
-/// this header: a module that another build left behind is refused.
-inline constexpr int kFabricVersion = 1;
+/// this header or of job.hpp: a module that another build left behind is refused.
+inline constexpr int kFabricVersion = 2;
 using FabricVersion = int();
 using MakeFabric = void(const FabricOptions& options, core::Result<std::unique_ptr<Fabric>>& made);
 

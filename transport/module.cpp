@@ -24,7 +24,12 @@ void prepare_environment() {
 #endif
 }
 
-core::Result<MakeFabric*> load(const std::string& kind) {
+struct Module {
+  MakeFabric* make = nullptr;
+  JoinJob* join = nullptr;  // of mpi
+};
+
+core::Result<Module> load(const std::string& kind) {
   const auto path = find_module(kind);
   if (!path)
     return core::fail(core::Errc::config,
@@ -37,10 +42,11 @@ core::Result<MakeFabric*> load(const std::string& kind) {
                       fmt::format("endpoint '{}' cannot be loaded, install its library: {}", kind, ::dlerror()));
   auto* version = reinterpret_cast<FabricVersion*>(::dlsym(module, "troupe_fabric_version"));
   auto* make = reinterpret_cast<MakeFabric*>(::dlsym(module, "troupe_make_fabric"));
+  auto* join = reinterpret_cast<JoinJob*>(::dlsym(module, "troupe_join_job"));
   if (!version || !make || version() != kFabricVersion)
     return core::fail(core::Errc::config,
                       fmt::format("endpoint '{}': {} is of another build, build it again", kind, path->string()));
-  return make;
+  return Module{make, join};
 }
 
 }  // namespace
@@ -56,12 +62,21 @@ std::optional<std::filesystem::path> find_module(std::string_view kind) {
 }
 
 core::Result<std::unique_ptr<Endpoint>> make_module_endpoint(const std::string& kind, const EndpointOptions& options) {
-  const auto make = load(kind);
-  if (!make) return tl::unexpected(make.error());
+  const auto module = load(kind);
+  if (!module) return tl::unexpected(module.error());
   core::Result<std::unique_ptr<Fabric>> fabric = core::fail(core::Errc::internal, "the module made nothing");
-  (*make)({.transports = options.ucx_transports}, fabric);
+  module->make({.transports = options.ucx_transports}, fabric);
   if (!fabric) return tl::unexpected(fabric.error());
   return std::make_unique<FabricEndpoint>(kind, std::move(*fabric), options);
+}
+
+core::Result<std::unique_ptr<Job>> join_job() {
+  const auto module = load("mpi");
+  if (!module) return tl::unexpected(module.error());
+  if (!module->join) return core::fail(core::Errc::internal, "troupe_mpi.so knows of no jobs");
+  core::Result<std::unique_ptr<Job>> joined = core::fail(core::Errc::internal, "the module joined nothing");
+  module->join(joined);
+  return joined;
 }
 
 void add_module(EndpointRegistry& registry, const std::string& kind, std::string_view packages) {

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/endpoint_registry.hpp"
+#include "transport/job.hpp"
 
 namespace troupe::transport {
 
@@ -22,6 +23,10 @@ namespace troupe::transport {
 /// that read the environment. One thread at a time.
 [[nodiscard]] core::Result<std::unique_ptr<Endpoint>> make_module_endpoint(const std::string& kind,
                                                                            const EndpointOptions& options);
+
+/// Loads troupe_mpi.so and joins the job that this process is a rank of. Call before other threads start; collective, see JoinJob.
+/// Errc::config when it cannot be loaded, and what MPI says.
+[[nodiscard]] core::Result<std::unique_ptr<Job>> join_job();
 
 /// Adds `kind` to the registry: present when its module is, else absent with `packages` to install.
 void add_module(EndpointRegistry& registry, const std::string& kind, std::string_view packages);

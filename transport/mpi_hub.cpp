@@ -69,6 +69,11 @@ MpiHub::~MpiHub() {
   if (finalise_ && !finalised) MPI_Finalize();
 }
 
+void MpiHub::keep(std::shared_ptr<void> memory) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(memory));
+}
+
 int MpiHub::next_tag() {
   const std::lock_guard lock(mutex_);
   next_tag_ = (next_tag_ + 1) % kTags;

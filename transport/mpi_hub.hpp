@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -48,6 +49,10 @@ class MpiHub {
   [[nodiscard]] const std::string& job() const noexcept { return job_; }  // the same at every rank, unique
   [[nodiscard]] MPI_Comm bulk() const noexcept { return bulk_; }
   [[nodiscard]] MPI_Comm sums() const noexcept { return sums_; }
+  /// MPI will not be finalised when the process ends: that waits for every rank.
+  void abandon() noexcept { finalise_ = false; }
+  /// Memory that MPI may read or write until the process ends.
+  void keep(std::shared_ptr<void> memory);
   /// A tag for one transfer into this process. Used again after 2^30.
   [[nodiscard]] int next_tag();
 
@@ -74,7 +79,7 @@ class MpiHub {
   void take_in();
   void send_news(MpiPlace to, std::uint32_t about);
 
-  bool finalise_ = false;  // MPI was initialised here
+  std::atomic<bool> finalise_ = false;  // MPI was initialised here
   int rank_ = 0, size_ = 1;
   std::string job_;
   MPI_Comm frames_ = MPI_COMM_NULL, bulk_ = MPI_COMM_NULL, sums_ = MPI_COMM_NULL;
@@ -85,6 +90,7 @@ class MpiHub {
   std::unordered_map<std::uint32_t, std::deque<Letter>> letters_;  // by slot, of those that are here
   std::deque<std::unique_ptr<Outgoing>> news_;
   std::vector<std::pair<int, int>> unwanted_;  // rank, tag
+  std::vector<std::shared_ptr<void>> kept_;
 };
 
 }  // namespace troupe::transport

@@ -12,9 +12,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe::apps {
@@ -51,11 +53,10 @@ inline std::string contents(const std::string& path) {
   return text.str();
 }
 
-/// `troupe` with these arguments, killed after five minutes; standard output goes to `out_path` when that is given.
-inline Outcome troupe(std::vector<std::string> arguments, const std::string& out_path = {}) {
+/// A program (looked for in PATH) with its arguments, killed after five minutes; standard output goes to `out_path` when that is given.
+inline Outcome run_program(std::vector<std::string> arguments, const std::string& out_path = {}) {
   const TemporaryDirectory folder;
   const std::string out = out_path.empty() ? folder.file("out") : out_path, err = folder.file("err");
-  arguments.insert(arguments.begin(), TROUPE_BINARY);
   std::vector<char*> argv;
   for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -64,7 +65,7 @@ inline Outcome troupe(std::vector<std::string> arguments, const std::string& out
   ::posix_spawn_file_actions_addopen(&files, 1, out.c_str(), O_WRONLY | O_CREAT, 0644);
   ::posix_spawn_file_actions_addopen(&files, 2, err.c_str(), O_WRONLY | O_CREAT, 0644);
   pid_t child = 0;
-  const int failed = ::posix_spawn(&child, argv[0], &files, nullptr, argv.data(), environ);
+  const int failed = ::posix_spawnp(&child, argv[0], &files, nullptr, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&files);
   if (failed != 0) return {};
   constexpr int kDeadlineMs = 300'000;
@@ -77,9 +78,16 @@ inline Outcome troupe(std::vector<std::string> arguments, const std::string& out
           contents(err)};
 }
 
-/// `troupe` with these arguments, sent SIGINT once `sign` has been seen on standard error; killed after five minutes.
-inline Outcome troupe_interrupted(std::vector<std::string> arguments, std::string_view sign) {
+/// `troupe` with these arguments, as above.
+inline Outcome troupe(std::vector<std::string> arguments, const std::string& out_path = {}) {
   arguments.insert(arguments.begin(), TROUPE_BINARY);
+  return run_program(std::move(arguments), out_path);
+}
+
+/// A program with its arguments; `then` is called with its process once `sign` has been seen on standard error. Killed after five
+/// minutes.
+inline Outcome run_until(std::vector<std::string> arguments, std::string_view sign,
+                         const std::function<void(pid_t)>& then) {
   std::vector<char*> argv;
   for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -89,7 +97,7 @@ inline Outcome troupe_interrupted(std::vector<std::string> arguments, std::strin
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawn_file_actions_adddup2(&files, pipe[1], 2);
   pid_t child = 0;
-  const int failed = ::posix_spawn(&child, argv[0], &files, nullptr, argv.data(), environ);
+  const int failed = ::posix_spawnp(&child, argv[0], &files, nullptr, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&files);
   ::close(pipe[1]);
   Outcome outcome;
@@ -104,7 +112,7 @@ inline Outcome troupe_interrupted(std::vector<std::string> arguments, std::strin
     outcome.err.append(buffer, static_cast<std::size_t>(count));
     if (!sent && outcome.err.find(sign) != std::string::npos) {
       sent = true;
-      ::kill(child, SIGINT);
+      then(child);
     }
   }
   ::close(pipe[0]);
@@ -112,6 +120,12 @@ inline Outcome troupe_interrupted(std::vector<std::string> arguments, std::strin
   if (failed == 0) ::waitpid(child, &status, 0);
   if (failed == 0 && WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
   return outcome;
+}
+
+/// `troupe` with these arguments, sent SIGINT once `sign` has been seen.
+inline Outcome troupe_interrupted(std::vector<std::string> arguments, std::string_view sign) {
+  arguments.insert(arguments.begin(), TROUPE_BINARY);
+  return run_until(std::move(arguments), sign, [](pid_t child) { ::kill(child, SIGINT); });
 }
 
 /// One line that begins with the program's name, and nothing on standard output.

@@ -90,6 +90,13 @@ TEST(SettingsTest, WhatThisBuildCannotDoNamesWhatItCan) {
   EXPECT_NE(refusal("exchange.endpoint=mpi").find("ranks are processes"), std::string::npos);
   EXPECT_NE(refusal("exchange.algorithm=ring").find("use \"auto\" or \"shm\""), std::string::npos);
   EXPECT_NE(refusal("exchange.wire=fp16").find("use \"fp32\""), std::string::npos);
+  const auto config = [] {
+    return core::Config::parse(schema(), kSmallest, "a.toml", {"exchange.endpoint=mpi", "exchange.algorithm=ar"})
+        .value();
+  };
+  EXPECT_FALSE(resolve(config()));
+  EXPECT_TRUE(resolve(config(), Use::processes));
+  EXPECT_TRUE(resolve(config(), Use::remains));
   EXPECT_TRUE(settings(kSmallest, {"exchange.algorithm=shm"}));
   EXPECT_TRUE(settings(kSmallest, {"exchange.endpoint=inproc", "exchange.algorithm=ring", "exchange.wire=fp16"}));
   EXPECT_FALSE(settings(kSmallest, {"exchange.endpoint=inproc", "exchange.algorithm=shm"}));
