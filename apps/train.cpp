@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -19,7 +20,7 @@ struct Arguments {
   std::string config;
   std::string resume;
   std::vector<std::string> overrides;
-  std::string nodes;
+  std::optional<std::string> nodes;  // empty: a list that somebody forgot to fill, and an error
   security::TlsFiles tls;
   bool json = false;
   bool quiet = false;
@@ -29,7 +30,7 @@ struct Arguments {
 core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
   if (arguments.config.empty() == arguments.resume.empty())
     return core::fail(core::Errc::usage, "give either a CONFIG or --resume RUN_DIR; see `troupe train --help`");
-  const auto use = arguments.nodes.empty() ? experiment::Use::run : experiment::Use::processes;
+  const auto use = arguments.nodes ? experiment::Use::processes : experiment::Use::run;
   if (!arguments.config.empty()) return load_settings(arguments.config, arguments.overrides, use);
   return experiment::RunDirectory::open(arguments.resume).and_then([&](const experiment::RunDirectory& run) {
     return load_settings(run.config_file(), arguments.overrides, use);
@@ -53,8 +54,8 @@ core::Result<void> run_train(const Arguments& arguments) {
   request.resume = arguments.resume;
   request.console.mode = console_mode(arguments);
   request.console.stop = interrupt.token();
-  if (!arguments.nodes.empty()) {
-    auto nodes = actors::parse_nodes(arguments.nodes);
+  if (arguments.nodes) {
+    auto nodes = actors::parse_nodes(*arguments.nodes);
     if (!nodes) return tl::unexpected(std::move(nodes.error()));
     request.nodes = std::move(*nodes);
     request.network.tls = arguments.tls;

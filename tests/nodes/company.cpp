@@ -52,8 +52,11 @@ void Company::start_nodes(std::size_t count, const security::TlsFiles& tls) {
 
 std::string Company::names() {
   std::string list;
-  for (auto& node : nodes_)
-    if (node.process().runs()) list += (list.empty() ? "" : ",") + node.name();
+  for (auto& node : nodes_) {
+    if (!node.process().runs()) continue;
+    if (!list.empty()) list += ',';
+    list += node.name();
+  }
   return list;
 }
 
