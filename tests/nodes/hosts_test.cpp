@@ -84,7 +84,6 @@ class Hosts : public Company {
     run.signal(SIGINT);
     EXPECT_EQ(run.wait(), 130) << run.err();
     EXPECT_EQ(count(run.err(), "is lost"), 1) << run.err();
-    expect_replays(this->run());
     Process again(at(0, train(with({"run.dir=" + folder_.file("again")}))));
     EXPECT_EQ(again.wait(), 0) << again.err();
     EXPECT_EQ(summary(again)["samples"], 2400);

@@ -19,8 +19,9 @@ TEST(Versions, ARunNeedsOneEverywhere) {
   caf::actor_system there(there_config);
   auto theirs = Network::create(there, options).value();
   std::vector<std::string> names;
+  std::vector<NodeActor> nodes;
   for (const char* version : {"1.2.3", "1.2.4"}) {
-    const auto node = there.spawn(node_of, version);
+    const auto& node = nodes.emplace_back(there.spawn(node_of, version));
     names.push_back("127.0.0.1:" + std::to_string(theirs->publish(node, {"127.0.0.1", 0}).value()));
   }
   {
@@ -36,6 +37,7 @@ TEST(Versions, ARunNeedsOneEverywhere) {
     for (const auto& sign : {names[1], std::string("1.2.3"), std::string("1.2.4")})
       EXPECT_NE(other.error().message.find(sign), std::string::npos) << other.error().message;
   }
+  for (const auto& node : nodes) caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
   theirs.reset();
 }
 
