@@ -1,8 +1,10 @@
 #include "actors/network.hpp"
 
+#include <chrono>
 #include <ctime>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <caf/io/basp_broker.hpp>
@@ -22,6 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kNameDeadline = 10s;  // for the name of an address to listen at
+constexpr auto kLeaveDeadline = 30s;
 
 /// Why CAF's I/O thread gave a connection up, for the thread that waits for it.
 struct Verdict {
@@ -49,6 +52,13 @@ NetworkConfig::NetworkConfig(const NetworkOptions& options) {
   load<NodeIdentity>();
   set("middleman.heartbeat-interval", caf::timespan(options.heartbeat));
   set("middleman.connection-timeout", caf::timespan(options.lost_after));
+}
+
+LastToLeave::~LastToLeave() {
+  // The system tells nobody how many are left: ask now and then.
+  const auto until = std::chrono::steady_clock::now() + kLeaveDeadline;
+  while (system_.detached_actors() > before_ && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 struct Network::Parts {

@@ -40,6 +40,21 @@ class NetworkConfig : public SystemConfig {
   explicit NetworkConfig(const NetworkOptions& options);
 };
 
+/// Made right after an actor system that talks to others, before anyone is spawned there: at its end it waits, half a minute at most,
+/// until all detached actors are gone. The library's broker hears of the end of every actor that others know, takes the news in also when
+/// it has stopped listening, and keeps the actor for it: the system would wait for that actor's thread forever. One thread.
+class LastToLeave {
+ public:
+  explicit LastToLeave(caf::actor_system& system) : system_(system), before_(system.detached_actors()) {}
+  ~LastToLeave();
+  LastToLeave(const LastToLeave&) = delete;
+  LastToLeave& operator=(const LastToLeave&) = delete;
+
+ private:
+  caf::actor_system& system_;
+  std::size_t before_;  // the system's own
+};
+
 /// Thread-safe. Ends before its actor system; its ports are closed then, connections stay. A message has 64 MiB at most. Others can talk to actors that
 /// are published here, or whose handle they were sent; nobody can spawn here or change the configuration.
 class Network {

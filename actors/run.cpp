@@ -1,6 +1,7 @@
 #include "actors/run.hpp"
 
 #include <ctime>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -98,6 +99,8 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   else
     config = std::make_unique<NetworkConfig>(request.network);
   caf::actor_system system(*config);
+  std::optional<LastToLeave> last;
+  if (!alone) last.emplace(system);
   auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan);
   if (!launch) return failed(launch.error());
   auto beginning = prepare(request, *plan);

@@ -150,9 +150,10 @@ core::Result<void> Job::be_node(const Order& order) {
   }
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
+  const actors::LastToLeave last(system);
   auto network = actors::Network::create(system, options);
   if (!network && ready) ready = tl::unexpected(network.error());
-  const auto node = system.spawn<caf::detached>(
+  const auto node = system.spawn(  // as in `troupe node`: not detached
       actors::node, actors::NodeSetup{.version = TROUPE_VERSION,
                                       .data_host = host,
                                       .tls = options.tls,

@@ -40,9 +40,11 @@ core::Result<void> run_node(const Arguments& arguments) {
   const Interrupt interrupt;  // before anything starts threads
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
+  const actors::LastToLeave last(system);
   auto network = actors::Network::create(system, options);
   if (!network) return tl::unexpected(network.error());
-  const auto node = system.spawn<caf::detached>(
+  // Not detached: the broker keeps who is published, and would keep the thread. What it does is short; sites have threads.
+  const auto node = system.spawn(
       actors::node, actors::NodeSetup{.version = TROUPE_VERSION,
                                       .data_host = at->host,
                                       .tls = arguments.tls,

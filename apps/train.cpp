@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -21,7 +22,7 @@ struct Arguments {
   std::string config;
   std::string resume;
   std::vector<std::string> overrides;
-  std::string nodes;
+  std::optional<std::string> nodes;  // empty: a list that somebody forgot to fill, and an error
   security::TlsFiles tls;
   bool json = false;
   bool quiet = false;
@@ -38,7 +39,7 @@ core::Result<std::string> config_file(const Arguments& arguments) {
 }
 
 core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
-  const auto use = arguments.nodes.empty() ? experiment::Use::run : experiment::Use::processes;
+  const auto use = arguments.nodes ? experiment::Use::processes : experiment::Use::run;
   return config_file(arguments).and_then(
       [&](const std::string& file) { return load_settings(file, arguments.overrides, use); });
 }
@@ -74,7 +75,7 @@ core::Result<void> lead(const Arguments& arguments, Job& job, const Interrupt& i
 
 core::Result<void> train_in_job(const Arguments& arguments, const JobEnvironment& environment,
                                 const Interrupt& interrupt) {
-  if (!arguments.nodes.empty() || !arguments.tls.empty())
+  if (arguments.nodes || !arguments.tls.empty())
     return core::fail(
         core::Errc::usage,
         fmt::format("under {} the ranks are the nodes: without --nodes, --ca, --cert and --key", environment.launcher));
@@ -96,8 +97,8 @@ core::Result<void> run_train(const Arguments& arguments) {
   const Interrupt interrupt;  // before the backend may start threads
   actors::RunRequest request;
   request.settings = std::move(*settings);
-  if (!arguments.nodes.empty()) {
-    auto nodes = actors::parse_nodes(arguments.nodes);
+  if (arguments.nodes) {
+    auto nodes = actors::parse_nodes(*arguments.nodes);
     if (!nodes) return tl::unexpected(std::move(nodes.error()));
     request.nodes = std::move(*nodes);
     request.network.tls = arguments.tls;

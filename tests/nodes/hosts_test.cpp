@@ -1,0 +1,144 @@
+// Nodes with addresses of their own: network namespaces behind a bridge, certificates, and links that are cut while it trains.
+// Needs root and iproute2.
+#include <csignal>
+#include <filesystem>
+
+#include "tests/nodes/company.hpp"
+
+namespace troupe::nodes {
+namespace {
+
+/// `ip` with these words; true when it went well.
+bool ip(const std::string& words) {
+  std::vector<std::string> command{"ip"};
+  std::istringstream stream(words);
+  for (std::string word; stream >> word;) command.push_back(word);
+  Process process(command);
+  return process.wait() == 0;
+}
+
+/// One namespace for the coordinator and one for each of two nodes, on one bridge: 10.77.0.1, .2 and .3.
+class Hosts : public Company {
+ protected:
+  void SetUp() override {
+    for (int host = 0; host < 3 && possible_; ++host) possible_ = ip("netns add " + space(host));
+    possible_ = possible_ && ip("-n " + space(0) + " link add name switch type bridge") &&
+                ip("-n " + space(0) + " address add 10.77.0.1/24 dev switch") &&
+                ip("-n " + space(0) + " link set dev switch up") && ip("-n " + space(0) + " link set dev lo up");
+    for (int host = 1; host < 3 && possible_; ++host) {
+      const auto port = port_of(host);
+      possible_ = ip("-n " + space(0) + " link add name " + port + " type veth peer name wire netns " + space(host)) &&
+                  ip("-n " + space(0) + " link set dev " + port + " master switch up") &&
+                  ip("-n " + space(host) + " address add " + address(host) + "/24 dev wire") &&
+                  ip("-n " + space(host) + " link set dev wire up") && ip("-n " + space(host) + " link set dev lo up");
+    }
+    if (!possible_) GTEST_SKIP() << "network namespaces need root and iproute2";
+    const auto directory = folder_.file("certs");
+    Process authority(program({"certs", "init", "--directory", directory}));
+    ASSERT_EQ(authority.wait(), 0) << authority.err();
+    for (int host = 0; host < 3; ++host) {
+      Process member(
+          program({"certs", "node", "host" + std::to_string(host), "--host", address(host), "--directory", directory}));
+      ASSERT_EQ(member.wait(), 0) << member.err();
+    }
+    tls_ = files(0);
+    for (int host = 1; host < 3; ++host)
+      start_node({.tls = files(host), .directory = {}, .host = address(host), .within = within(host)});
+  }
+  void TearDown() override {
+    Company::TearDown();
+    for (int host = 0; host < 3; ++host) {
+      ip("netns delete " + space(host));
+      EXPECT_FALSE(std::filesystem::exists("/run/netns/" + space(host)));
+    }
+  }
+
+  /// A command of the coordinator's host.
+  [[nodiscard]] static std::vector<std::string> at(int host, const std::vector<std::string>& command) {
+    auto all = within(host);
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  }
+  [[nodiscard]] static std::string space(int host) {
+    return "troupe-" + std::to_string(::getpid()) + "-" + std::to_string(host);
+  }
+  [[nodiscard]] static std::vector<std::string> within(int host) { return {"ip", "netns", "exec", space(host)}; }
+  [[nodiscard]] static std::string address(int host) { return "10.77.0." + std::to_string(host + 1); }
+  [[nodiscard]] static std::string port_of(int host) { return "port" + std::to_string(host); }
+  [[nodiscard]] security::TlsFiles files(int host) const {
+    const auto base = folder_.file("certs/host" + std::to_string(host));
+    return {.ca = folder_.file("certs/ca.pem"), .certificate = base + ".pem", .key = base + ".key"};
+  }
+
+  /// Trains until worker 2's host is cut off by `cut`, and on; then `heal`, and both hosts are there for another run.
+  void expect_survives(const std::string& cut, const std::string& heal) {
+    Process run(at(0, train(with({"run.epochs=100000", "cluster.synthetic_step_ms=20"}))));
+    ASSERT_TRUE(run.says("epoch 1/")) << run.err();
+    ASSERT_TRUE(ip(cut)) << cut;
+    EXPECT_TRUE(run.says("is lost")) << run.err();
+    EXPECT_TRUE(node(1).process().says(": ends")) << node(1).log();
+    const auto epochs = count(run.err(), "epoch ");
+    EXPECT_TRUE(run.says("epoch ", epochs + 2)) << run.err();
+    ASSERT_TRUE(ip(heal)) << heal;
+    EXPECT_TRUE(run.says("epoch ", epochs + 4)) << run.err();
+    run.signal(SIGINT);
+    EXPECT_EQ(run.wait(), 130) << run.err();
+    EXPECT_EQ(count(run.err(), "is lost"), 1) << run.err();
+    Process again(at(0, train(with({"run.dir=" + folder_.file("again")}))));
+    EXPECT_EQ(again.wait(), 0) << again.err();
+    EXPECT_EQ(summary(again)["samples"], 2400);
+  }
+
+  bool possible_ = true;
+};
+
+TEST_F(Hosts, EveryStrategyTrainsOverTls) {
+  for (const char* strategy : {"bsp", "easgd", "gossip", "pairs", "mixed"}) {
+    Process run(at(0, train(with({std::string("strategy.name=") + strategy}))));
+    EXPECT_EQ(run.wait(), 0) << strategy << ": " << run.err();
+  }
+}
+
+TEST_F(Hosts, SharedMemoryIsForOneHost) {
+  Process run(at(0, train(with({"exchange.endpoint=shm"}))));
+  EXPECT_EQ(run.wait(), 78) << run.err();
+  EXPECT_NE(run.err().find("exchange.endpoint"), std::string::npos) << run.err();
+}
+
+TEST_F(Hosts, ALinkThatIsDown) {
+  const auto link = "-n " + space(0) + " link set dev " + port_of(2);
+  expect_survives(link + " down", link + " up");
+}
+
+TEST_F(Hosts, ALinkThatCarriesOneWayOnly) {
+  // What the node sends goes to a hardware address that nobody has.
+  const auto neighbour = "-n " + space(2) + " neighbour ";
+  expect_survives(neighbour + "replace " + address(0) + " lladdr 02:00:00:00:00:99 dev wire nud permanent",
+                  neighbour + "delete " + address(0) + " dev wire");
+}
+
+TEST_F(Hosts, WithBspACutLinkEndsTheRunAndItResumes) {
+  const auto link = "-n " + space(0) + " link set dev " + port_of(2);
+  Process run(at(0, train(with({"strategy.name=bsp", "run.epochs=6", "cluster.synthetic_step_ms=20"}))));
+  ASSERT_TRUE(run.says("epoch 2/")) << run.err();
+  ASSERT_TRUE(ip(link + " down"));
+  EXPECT_EQ(run.wait(), 75) << run.err();
+  EXPECT_NE(run.err().find("--resume"), std::string::npos) << run.err();
+  ASSERT_TRUE(ip(link + " up"));
+  EXPECT_TRUE(node(1).process().says(": ends")) << node(1).log();
+  Process again(at(0, resume()));
+  EXPECT_EQ(again.wait(), 0) << again.err();
+  EXPECT_EQ(summary(again)["samples"], 7200);
+}
+
+TEST_F(Hosts, ASlowLinkIsNoLoss) {
+  Process limit(at(
+      2, {"tc", "qdisc", "add", "dev", "wire", "root", "tbf", "rate", "10mbit", "burst", "64kb", "latency", "200ms"}));
+  if (limit.wait() != 0) GTEST_SKIP() << "limiting a link needs tc with tbf";
+  Process run(at(0, train(with({"strategy.name=bsp", "run.epochs=1"}))));
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  EXPECT_EQ(run.err().find("lost"), std::string::npos) << run.err();
+}
+
+}  // namespace
+}  // namespace troupe::nodes

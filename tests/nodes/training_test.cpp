@@ -1,0 +1,162 @@
+// Runs over nodes that nothing happens to: every strategy, every way vectors travel, resuming, and what `troupe nodes` says.
+#include <algorithm>
+
+#include "tests/nodes/company.hpp"
+#include "tests/transport/tcp_certificates.hpp"
+
+namespace troupe::nodes {
+namespace {
+
+using Training = Company;
+
+class EveryStrategy : public Company, public testing::WithParamInterface<const char*> {};
+
+TEST_P(EveryStrategy, TrainsAndReplays) {
+  start_nodes(2);
+  const std::string strategy = GetParam();
+  std::vector<std::string> settings{"strategy.name=" + strategy};
+  if (strategy == "eamsgd") settings.emplace_back("train.optimizer=nesterov");
+  Process run(train(with(settings)));
+  ASSERT_EQ(run.wait(), 0) << run.err();
+  EXPECT_EQ(summary(run)["samples"], 2400);
+  expect_replays(this->run());
+}
+
+INSTANTIATE_TEST_SUITE_P(, EveryStrategy,
+                         testing::Values("bsp", "easgd", "eamsgd", "sync_easgd", "downpour", "ssp", "local_sgd",
+                                         "diloco", "mixed", "gossip", "pairs"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_F(Training, BspHasTheBitsOfOneProcess) {
+  start_nodes(2);
+  const auto bsp = with({"strategy.name=bsp"});
+  Process over(train(bsp));
+  ASSERT_EQ(over.wait(), 0) << over.err();
+  auto here = program({"train", config_, "--set", "run.dir=" + folder_.file("here"), "--quiet", "--json"});
+  here.insert(here.end(), bsp.begin(), bsp.end());
+  Process alone(here);
+  ASSERT_EQ(alone.wait(), 0) << alone.err();
+  EXPECT_EQ(summary(over)["center_hash"], summary(alone)["center_hash"]);
+}
+
+TEST_F(Training, EveryEndpointCarriesTheSameBits) {
+  start_nodes(2);
+  std::string hash;
+  Process facts(program({"nodes", names(), "--json"}));
+  ASSERT_EQ(facts.wait(), 0) << facts.err();
+  const auto first = nlohmann::json::parse(facts.out().substr(0, facts.out().find('\n')));
+  for (const char* endpoint : {"shm", "tcp", "ucx"}) {
+    const auto& built = first["endpoints"];
+    if (std::find(built.begin(), built.end(), endpoint) == built.end()) continue;
+    Process run(train(with({"strategy.name=bsp", std::string("exchange.endpoint=") + endpoint})));
+    ASSERT_EQ(run.wait(), 0) << endpoint << ": " << run.err();
+    const auto center = summary(run)["center_hash"].get<std::string>();
+    if (hash.empty()) hash = center;
+    EXPECT_EQ(center, hash) << endpoint;
+  }
+}
+
+TEST_F(Training, AnEndpointThatCannotIsExit78) {
+  start_nodes(2);
+  Process run(train(with({"exchange.endpoint=inproc"})));
+  EXPECT_EQ(run.wait(), 78) << run.err();
+  EXPECT_NE(run.err().find("exchange.endpoint"), std::string::npos) << run.err();
+  EXPECT_TRUE(no_run());
+}
+
+TEST_F(Training, HalfTheBytesOnTheWire) {
+  start_nodes(2);
+  for (const char* strategy : {"bsp", "easgd"}) {
+    Process run(train(with({std::string("strategy.name=") + strategy, "exchange.wire=bf16"})));
+    ASSERT_EQ(run.wait(), 0) << strategy << ": " << run.err();
+    EXPECT_EQ(summary(run)["samples"], 2400);
+  }
+}
+
+TEST_F(Training, WithCertificatesOnLoopback) {
+  start_nodes(2, transport::testing::good_certificate());
+  for (const char* endpoint : {"auto", "tcp"}) {
+    Process run(train(with({std::string("exchange.endpoint=") + endpoint})));
+    ASSERT_EQ(run.wait(), 0) << endpoint << ": " << run.err();
+    EXPECT_EQ(summary(run)["samples"], 2400);
+  }
+  for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(count(node(k).log(), "turned"), 0) << node(k).log();
+}
+
+TEST_F(Training, ResumesWithTheBitsOfARunThatWasNotInterrupted) {
+  start_nodes(2);
+  Process whole(train(with({"strategy.name=bsp", "run.epochs=3"})));
+  ASSERT_EQ(whole.wait(), 0) << whole.err();
+  const auto hash = summary(whole)["center_hash"];
+
+  const auto part = folder_.file("part");
+  Process first(train(with({"strategy.name=bsp", "run.epochs=1", "run.dir=" + part})));
+  ASSERT_EQ(first.wait(), 0) << first.err();
+  auto again = program(
+      {"train", "--resume", summary(first)["run"], "--nodes", names(), "--plain", "--json", "--set", "run.epochs=3"});
+  Process second(again);
+  ASSERT_EQ(second.wait(), 0) << second.err();
+  EXPECT_EQ(summary(second)["center_hash"], hash);
+}
+
+TEST_F(Training, AnInterruptSavesACheckpointAndLeavesTheNodesFree) {
+  start_nodes(2);
+  Process run(train(with({"run.epochs=100000", "cluster.synthetic_step_ms=20"})));
+  ASSERT_TRUE(run.says("epoch 1/")) << run.err();
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait(), 130) << run.err();
+  Process again(resume(with({"run.epochs=1"})));
+  const int code = again.wait();
+  EXPECT_TRUE(code == 0 || again.err().find("epochs are done") != std::string::npos) << again.err();
+  expect_free();
+}
+
+TEST_F(Training, TwoRunsShareTheNodes) {
+  start_nodes(2);
+  const auto settings = with({"cluster.workers=2"});
+  Process one(train(settings));
+  Process two(train(with({"cluster.workers=2", "run.dir=" + folder_.file("two")})));
+  EXPECT_EQ(one.wait(), 0) << one.err();
+  EXPECT_EQ(two.wait(), 0) << two.err();
+}
+
+TEST_F(Training, NodesSayHowTheyAre) {
+  start_nodes(2);
+  Process text(program({"nodes", names()}));
+  ASSERT_EQ(text.wait(), 0) << text.err();
+  for (std::size_t k = 0; k < 2; ++k) EXPECT_NE(text.out().find(node(k).name()), std::string::npos) << text.out();
+  EXPECT_NE(text.out().find("cores"), std::string::npos) << text.out();
+
+  Process run(train(with({"run.epochs=100000", "cluster.synthetic_step_ms=20"})));
+  ASSERT_TRUE(run.says("epoch 1/")) << run.err();
+  Process json(program({"nodes", names(), "--json"}));
+  ASSERT_EQ(json.wait(), 0) << json.err();
+  ASSERT_EQ(count(json.out(), "\n"), 2) << json.out();
+  const auto line = nlohmann::json::parse(json.out().substr(0, json.out().find('\n')));
+  EXPECT_EQ(line["node"], node(0).name());
+  EXPECT_EQ(line["up"], true);
+  EXPECT_EQ(line["members"].size(), 2) << line;
+  EXPECT_GT(line["resident_bytes"], 1'000'000) << line;
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait(), 130) << run.err();
+}
+
+TEST_F(Training, ANodeThatIsDownIsSaidAndTheOthersAreShown) {
+  start_nodes(2);
+  const auto both = names();
+  node(0).process().kill();
+  Process text(program({"nodes", both}));
+  EXPECT_EQ(text.wait(), 75);
+  EXPECT_NE(text.out().find("cores"), std::string::npos) << text.out();
+  EXPECT_EQ(count(text.err(), "\n"), 1) << text.err();
+  EXPECT_NE(text.err().find(node(0).name()), std::string::npos) << text.err();
+
+  Process json(program({"nodes", both, "--json"}));
+  EXPECT_EQ(json.wait(), 75);
+  const auto down = nlohmann::json::parse(json.out().substr(0, json.out().find('\n')));
+  EXPECT_EQ(down["up"], false);
+  EXPECT_NE(json.out().find("\"up\":true"), std::string::npos) << json.out();
+}
+
+}  // namespace
+}  // namespace troupe::nodes

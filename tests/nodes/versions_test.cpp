@@ -1,0 +1,45 @@
+// A node of another version: no such program is at hand, so an actor says that it is one.
+#include <gtest/gtest.h>
+
+#include "actors/nodes.hpp"
+
+namespace troupe::actors {
+namespace {
+
+NodeActor::behavior_type node_of(NodeActor::pointer, const std::string& version) {
+  return {
+      [version](const NodeQuery&) { return own_facts(version, "127.0.0.1"); },
+      [](const SiteOrder&) -> caf::result<SiteOpened, OpenedSite> { return caf::sec::unexpected_message; },
+  };
+}
+
+TEST(Versions, ARunNeedsOneEverywhere) {
+  const NetworkOptions options;
+  NetworkConfig there_config(options);
+  caf::actor_system there(there_config);
+  auto theirs = Network::create(there, options).value();
+  std::vector<std::string> names;
+  std::vector<NodeActor> nodes;
+  for (const char* version : {"1.2.3", "1.2.4"}) {
+    const auto& node = nodes.emplace_back(there.spawn(node_of, version));
+    names.push_back("127.0.0.1:" + std::to_string(theirs->publish(node, {"127.0.0.1", 0}).value()));
+  }
+  {
+    NetworkConfig here_config(options);
+    caf::actor_system here(here_config);
+    auto ours = Network::create(here, options).value();
+    const auto same = connect_nodes(here, *ours, {names[0]}, "1.2.3");
+    ASSERT_TRUE(same) << same.error().message;
+    EXPECT_EQ(same->front().facts.version, "1.2.3");
+    const auto other = connect_nodes(here, *ours, names, "1.2.3");
+    ASSERT_FALSE(other);
+    EXPECT_EQ(other.error().code, core::Errc::config);
+    for (const auto& sign : {names[1], std::string("1.2.3"), std::string("1.2.4")})
+      EXPECT_NE(other.error().message.find(sign), std::string::npos) << other.error().message;
+  }
+  for (const auto& node : nodes) caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
+  theirs.reset();
+}
+
+}  // namespace
+}  // namespace troupe::actors
