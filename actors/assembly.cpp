@@ -191,8 +191,9 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const StartState& s
       recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes), settings.journal,
                               beginning.checkpoint_file, settings.run.tensorboard, ground_.clock, settings.config});
 
-  const bool nodes = launch_.network && plan_.needs.takes_newcomers();
-  if (nodes) steward_ = spawn_steward();
+  // A newcomer meets site 0 only: nobody comes where another site has a part of the centre.
+  const bool whole_centre = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
+  if (launch_.network && whole_centre && plan_.needs.takes_newcomers()) steward_ = spawn_steward();
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,
                          .layout = layout_,

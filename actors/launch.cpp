@@ -115,8 +115,8 @@ core::Result<void> check_library_sum(const Settings& settings, std::uint32_t wor
 Launch launch_here(const Blueprint& plan) {
   Launch launch;
   if (plan.settings->exchange.endpoint == "auto") return launch;
-  launch.placement =
-      apart(std::vector<std::uint32_t>(plan.workers, Placement::kHere), plan.servers, ServerPlacement::colocated);
+  launch.placement = apart(std::vector<std::uint32_t>(plan.workers, Placement::kHere), plan.servers,
+                           server_placement(plan.settings->cluster.server_placement, ServerPlacement::colocated));
   launch.options.hub = transport::make_inproc_hub();
   launch.options.secret = new_secret();
   return launch;
@@ -128,8 +128,8 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
   auto& endpoint = settings.exchange.endpoint;
   if (endpoint == "auto") endpoint = one_place ? "shm" : "tcp";
   const auto workers = static_cast<std::uint32_t>(settings.cluster.workers);
-  auto placement =
-      apart(spread(workers, static_cast<std::uint32_t>(nodes.size())), servers, ServerPlacement::dedicated);
+  auto placement = apart(spread(workers, static_cast<std::uint32_t>(nodes.size())), servers,
+                         server_placement(settings.cluster.server_placement, ServerPlacement::dedicated));
   auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
   if (launch) place(*launch, std::move(placement));
   return launch;
@@ -144,7 +144,8 @@ core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t worker
   const auto ranks = static_cast<std::uint32_t>(nodes.size()) + 1;
   auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
   if (!launch) return launch;
-  place(*launch, apart(by_rank(ranks, workers_per_rank), servers, ServerPlacement::dedicated));
+  place(*launch, apart(by_rank(ranks, workers_per_rank), servers,
+                       server_placement(settings.cluster.server_placement, ServerPlacement::dedicated)));
   launch->ranks = true;
   return launch;
 }

@@ -13,6 +13,11 @@ std::vector<std::uint32_t> members_at(const std::vector<std::uint32_t>& sites, s
 
 }  // namespace
 
+ServerPlacement server_placement(std::string_view named, ServerPlacement automatic) {
+  if (named == "dedicated") return ServerPlacement::dedicated;
+  return named == "colocated" ? ServerPlacement::colocated : automatic;
+}
+
 std::vector<std::uint32_t> Placement::workers_at(std::uint32_t site) const { return members_at(worker_sites, site); }
 std::vector<std::uint32_t> Placement::servers_at(std::uint32_t site) const { return members_at(server_sites, site); }
 

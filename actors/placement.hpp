@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace troupe::actors {
@@ -11,6 +12,9 @@ enum class ServerPlacement : std::uint8_t {
   dedicated,  ///< with the coordinator: it outlives the workers, and every push travels
   colocated,  ///< shard by shard with the workers: whoever loses a worker loses a part of the centre
 };
+
+/// `named`: as cluster.server_placement has it; "auto" is `automatic`.
+[[nodiscard]] ServerPlacement server_placement(std::string_view named, ServerPlacement automatic);
 
 struct Placement {
   static constexpr std::uint32_t kHere = 0;  ///< the coordinator's process; node k is k + 1

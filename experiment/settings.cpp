@@ -170,6 +170,10 @@ const core::Table<ClusterConfig>& cluster_table() {
         "under mpirun: cluster.workers is so many times the number of ranks"},
        {"servers", &ClusterConfig::servers, between(1, kMostMembers),
         "shards of the centre, for strategies that have one"},
+       {"server_placement", &ClusterConfig::server_placement, one_of({"auto", "dedicated", "colocated"}),
+        "where several processes keep the centre: with the coordinator, so that no lost worker costs a part of it, or "
+        "shard "
+        "by shard with the workers; auto: dedicated"},
        {"threads_per_worker", &ClusterConfig::threads_per_worker, core::both(between(1, 1024), core::not_empty()),
         "threads that compute one replica: one number, or a list with one per worker"},
        {"slowdown", &ClusterConfig::slowdown, core::both(between(1, 1000), core::not_empty()),

@@ -32,6 +32,7 @@ struct ClusterConfig {
   std::int64_t workers = 2;
   std::int64_t workers_per_rank = 1;
   std::int64_t servers = 1;
+  std::string server_placement = "auto";
   std::vector<std::int64_t> threads_per_worker{1};
   std::vector<double> slowdown{1};
   double synthetic_step_ms = 0;

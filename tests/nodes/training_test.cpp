@@ -56,6 +56,19 @@ TEST_F(Training, EveryEndpointCarriesTheSameBits) {
   }
 }
 
+TEST_F(Training, WhereTheCentreIsKeptDoesNotMatter) {
+  start_nodes(2);
+  std::string hash;
+  for (const char* placement : {"dedicated", "colocated"}) {
+    Process run(train(
+        with({"strategy.name=sync_easgd", "cluster.servers=2", std::string("cluster.server_placement=") + placement})));
+    ASSERT_EQ(run.wait(), 0) << placement << ": " << run.err();
+    const auto center = summary(run)["center_hash"].get<std::string>();
+    if (hash.empty()) hash = center;
+    EXPECT_EQ(center, hash) << placement;
+  }
+}
+
 TEST_F(Training, AnEndpointThatCannotIsExit78) {
   start_nodes(2);
   Process run(train(with({"exchange.endpoint=inproc"})));
