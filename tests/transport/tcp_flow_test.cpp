@@ -17,9 +17,9 @@ TcpOptions raw_options() { return {.listen = "127.0.0.2:0"}; }
 // A peer that never answers: the sender announces what the window allows, sends no long message unasked, and of small
 // ones no more bytes than the window has.
 TEST(TcpFlow, APeerThatDoesNotReceiveGetsItsWindowAndNoMore) {
+  const Bytes small = pattern(16 << 10, 1), large = pattern(kLong, 2);
   Party a = tcp_party("a", raw_options(), {.messages = 1000, .bytes = std::size_t{1} << 30});
   RawPeer peer(a);  // its window: 256 messages, 1 MiB
-  const Bytes small = pattern(16 << 10, 1), large = pattern(kLong, 2);
   for (std::uint32_t i = 0; i < 300; ++i) a.send(peer.at_party, tag(i), i % 3 == 0 ? view(large) : view(small));
   std::size_t offers = 0, bytes = 0;
   std::vector<std::uint64_t> eager;
@@ -38,9 +38,9 @@ TEST(TcpFlow, APeerThatDoesNotReceiveGetsItsWindowAndNoMore) {
 }
 
 TEST(TcpFlow, ChunksOfDifferentTagsTakeTurns) {
+  const Bytes large = pattern(kLong, 1);
   Party a = tcp_party("a", raw_options());
   RawPeer peer(a);
-  const Bytes large = pattern(kLong, 1);
   for (const std::uint32_t t : {1u, 1u, 1u, 2u}) a.send(peer.at_party, tag(t), view(large));
   for (std::uint64_t i = 1; i <= 4; ++i) EXPECT_EQ(peer.socket.read_frame().message, i);
   Bytes wants;
@@ -57,9 +57,9 @@ TEST(TcpFlow, ChunksOfDifferentTagsTakeTurns) {
 }
 
 TEST(TcpFlow, ASmallMessageOvertakesALongOne) {
+  const Bytes large = pattern(64 << 20, 1), small = pattern(100, 2);  // on loan until the endpoint ends
   Party a = tcp_party("a", raw_options());
   RawPeer peer(a);
-  const Bytes large = pattern(64 << 20, 1), small = pattern(100, 2);
   a.send(peer.at_party, tag(1), view(large));
   EXPECT_EQ(peer.socket.read_frame().type, FrameType::offer);
   peer.socket.write({.type = FrameType::want, .message = 1});
