@@ -50,7 +50,11 @@ core::Result<Beginning> prepare(const RunRequest& request, const Blueprint& plan
   if (!request.resume.empty()) {
     auto made = beginning.directory->read_plan();
     if (!made) return tl::unexpected(made.error());
-    if (*made && request.settings.data.batch.size() == 1) beginning.plan = nn::Plan{**made};
+    if (*made && request.settings.data.batch.size() == 1) {
+      auto plan = experiment::parse_plan(**made, request.resume + "/plan.json");
+      if (!plan) return tl::unexpected(plan.error());
+      beginning.plan = std::move(plan->backend);
+    }
     if (auto found = find_newest(*beginning.checkpoints, plan, beginning); !found) return tl::unexpected(found.error());
     if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored)
       return tl::unexpected(restored.error());

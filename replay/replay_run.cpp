@@ -10,6 +10,7 @@
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
 #include "experiment/evaluation.hpp"
+#include "experiment/exchange_plan.hpp"
 #include "experiment/progress_book.hpp"
 #include "experiment/run_directory.hpp"
 #include "nn/checkpoint.hpp"
@@ -62,16 +63,17 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
                   missing.size() == 1 ? "is" : "are"));
 }
 
-/// What a wire rounds, or a ring adds in another order, is not in the journal.
-core::Result<void> check_exchange(const experiment::Settings& settings) {
-  const auto& exchange = settings.exchange;
-  const bool exact = exchange.wire == "fp32" && (exchange.algorithm == "auto" || exchange.algorithm == "asa");
-  if (exchange.endpoint == "auto" || exact) return {};
-  return core::fail(
-      core::Errc::config,
-      fmt::format("the run exchanged with exchange.algorithm = \"{}\" and exchange.wire = \"{}\": only \"asa\" and "
-                  "\"fp32\" can be replayed",
-                  exchange.algorithm, exchange.wire));
+/// What a wire rounds, or a ring adds in another order, is not computed here.
+core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const std::string& file) {
+  using exchange::Algorithm;
+  const bool exact = !plan.wire && std::ranges::all_of(plan.reductions, [](const auto& reduction) {
+    return reduction.algorithm == Algorithm::asa;
+  });
+  if (plan.in_place() || exact) return {};
+  return core::fail(core::Errc::config,
+                    fmt::format("{}: vectors were rounded, or summed otherwise than in rank order: only \"asa\" and "
+                                "\"fp32\" can be replayed",
+                                file));
 }
 
 class Replayer {
@@ -88,9 +90,6 @@ class Replayer {
                                                         directory_.path()));
     }
     if (auto whole = check_whole(directory_.path(), *segments); !whole) return tl::unexpected(whole.error());
-    auto saved = directory_.read_plan();
-    if (!saved) return tl::unexpected(saved.error());
-    if (*saved) made_plan_ = nn::Plan{**saved};
     for (const auto& segment : *segments) {
       if (auto done = one(segment, segment.path == segments->back().path); !done) return tl::unexpected(done.error());
     }
@@ -109,7 +108,24 @@ class Replayer {
     auto session = open_session(file, request_.overrides);
     if (!session) return tl::unexpected(session.error());
     session_.emplace(std::move(*session));
-    return same_numbers() ? check_exchange(*session_->recorded.settings) : core::Result<void>();
+    return {};
+  }
+
+  /// What the session chose; none: the recording says nothing of it, and the backend chooses.
+  core::Result<std::optional<experiment::RunPlan>> plan_of(const experiment::JournalSegment& segment,
+                                                           const Recording& recording) const {
+    const auto name = segment.plan.empty() ? directory_.path() + "/plan.json" : segment.plan;
+    const auto text = directory_.read_plan(segment);
+    if (!text) return tl::unexpected(text.error());
+    if (recording.plan_hash && (!*text || nn::hash64(std::as_bytes(std::span(**text))) != *recording.plan_hash))
+      return core::fail(core::Errc::corrupt,
+                        fmt::format("{}: plan.json is not the one that the run was made with", name));
+    if (!*text) return std::nullopt;
+    auto plan = experiment::parse_plan(**text, name);
+    if (!plan) return tl::unexpected(plan.error());
+    if (auto known = check_exchange(plan->exchange, name); !known && same_numbers())
+      return tl::unexpected(known.error());
+    return std::move(*plan);
   }
 
   core::Result<void> one(const experiment::JournalSegment& file, bool last) {
@@ -117,11 +133,8 @@ class Replayer {
     const auto& plan = session_->plan;
     auto recording = read_recording(file.path, session_->recorded);
     if (!recording) return tl::unexpected(recording.error());
-    if (recording->plan_hash &&
-        (!made_plan_ || nn::hash64(std::as_bytes(std::span(made_plan_->json))) != *recording->plan_hash)) {
-      return core::fail(core::Errc::corrupt,
-                        fmt::format("{}: plan.json is not the one that the run was made with", directory_.path()));
-    }
+    const auto made = plan_of(file, *recording);
+    if (!made) return tl::unexpected(made.error());
     auto checkpoint = start_of(file, plan);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     const bool goes_on = *checkpoint && !(*checkpoint)->members.empty();
@@ -135,7 +148,7 @@ class Replayer {
     auto segment = Segment::open(plan, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
-                                  .plan = made_plan_ && one_batch ? &*made_plan_ : nullptr,
+                                  .plan = *made && one_batch ? &(*made)->backend : nullptr,
                                   .same_numbers = same_numbers()});
     if (!segment) return begins_otherwise(file, segment.error());
     if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
@@ -215,8 +228,7 @@ class Replayer {
   nn::Backend& backend_;
   core::HostAllocator memory_;
   experiment::RunDirectory directory_;
-  std::optional<Session> session_;  // of the segment under way
-  std::optional<nn::Plan> made_plan_;
+  std::optional<Session> session_;                    // of the segment under way
   std::vector<experiment::WorkerProgress> progress_;  // of the session
   experiment::RunTotals before_;                      // of earlier ones
   ReplayReport report_;
