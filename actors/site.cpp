@@ -19,12 +19,6 @@ constexpr auto kPrepareDeadline = std::chrono::minutes(10);
 constexpr auto kFetchDeadline = std::chrono::minutes(10);
 constexpr auto kHaltDeadline = std::chrono::seconds(30);
 
-std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout) {
-  std::vector<float> marks(layout.arena_floats());
-  layout.from_canonical(std::vector<float>(layout.canonical_floats(), 1.F), marks);
-  return std::make_shared<const exchange::Packing>(marks);
-}
-
 nn::CompileOptions compile_options(const SiteGround& ground, std::uint32_t worker) {
   const auto& settings = *ground.plan->settings;
   return {.batch = settings.batch(worker),
@@ -212,7 +206,8 @@ Company Site::begin(Company company) {
       servers_elsewhere_.push_back(company.servers[s]);
     }
   }
-  if (exchanger_ && setup_.exchange.packed && layout_) self_->send(exchanger_, ArenaPacking{packing_of(*layout_)});
+  if (exchanger_ && setup_.exchange.packed && layout_)
+    self_->send(exchanger_, ArenaPacking{experiment::packing_of(*layout_)});
   // Whoever may be spoken to first hears of the company first; what other sites want is heard when all have.
   for (const auto& server : members_.servers) self_->send(server, company);
   if (exchanger_) self_->send(exchanger_, company);

@@ -90,6 +90,12 @@ Algorithm ExchangePlan::reduction(std::size_t floats) const {
   return std::ranges::find_if(reductions, fits)->algorithm;
 }
 
+std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout) {
+  std::vector<float> marks(layout.arena_floats());
+  layout.from_canonical(std::vector<float>(layout.canonical_floats(), 1.F), marks);
+  return std::make_shared<const exchange::Packing>(marks);
+}
+
 std::string to_json(const RunPlan& plan) {
   if (plan.exchange.in_place()) return plan.backend.json;
   auto whole = json::parse(plan.backend.json);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,9 @@
 #include "core/error.hpp"
 #include "core/half.hpp"
 #include "exchange/algorithm.hpp"
+#include "exchange/packing.hpp"
 #include "nn/backend.hpp"
+#include "nn/layout.hpp"
 
 namespace troupe::experiment {
 
@@ -39,6 +42,9 @@ struct ExchangePlan {
   [[nodiscard]] core::HalfKind half() const noexcept { return wire.value_or(core::HalfKind::fp16); }
   bool operator==(const ExchangePlan&) const = default;
 };
+
+/// Which floats of arenas laid out like this travel where a plan says `packed`.
+[[nodiscard]] std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout);
 
 /// plan.json: everything that a session chose and its numbers depend on.
 struct RunPlan {

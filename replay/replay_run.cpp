@@ -63,16 +63,20 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
                   missing.size() == 1 ? "is" : "are"));
 }
 
-/// What a wire rounds, or a ring adds in another order, is not computed here.
-core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const std::string& file) {
-  using exchange::Algorithm;
-  const bool exact = !plan.wire && std::ranges::all_of(plan.reductions, [](const auto& reduction) {
-    return reduction.algorithm == Algorithm::asa;
-  });
-  if (plan.in_place() || exact) return {};
+/// The order of a sum that a library forms is its own, and in no journal.
+core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const experiment::Blueprint& run,
+                                  const std::string& file, bool same_numbers) {
+  if (plan.in_place()) return {};
+  if (plan.worker_sites.size() != run.workers || plan.server_sites.size() != run.servers)
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("{}: it places {} workers and {} servers; the run has {} and {}", file,
+                                  plan.worker_sites.size(), plan.server_sites.size(), run.workers, run.servers));
+  const bool by_library = std::ranges::any_of(
+      plan.reductions, [](const auto& reduction) { return reduction.algorithm == exchange::Algorithm::ar; });
+  if (!by_library || !same_numbers) return {};
   return core::fail(core::Errc::config,
-                    fmt::format("{}: vectors were rounded, or summed otherwise than in rank order: only \"asa\" and "
-                                "\"fp32\" can be replayed",
+                    fmt::format("{}: sums were formed by the MPI library (exchange.algorithm = \"ar\"), in an order of "
+                                "its own: such a run cannot be replayed; use \"asa\" or \"ring\" for one that can",
                                 file));
 }
 
@@ -111,21 +115,21 @@ class Replayer {
     return {};
   }
 
-  /// What the session chose; none: the recording says nothing of it, and the backend chooses.
-  core::Result<std::optional<experiment::RunPlan>> plan_of(const experiment::JournalSegment& segment,
-                                                           const Recording& recording) const {
+  /// What the session chose; without a backend's choices where the recording says nothing of it: it chooses anew.
+  core::Result<experiment::RunPlan> plan_of(const experiment::JournalSegment& segment,
+                                            const Recording& recording) const {
     const auto name = segment.plan.empty() ? directory_.path() + "/plan.json" : segment.plan;
     const auto text = directory_.read_plan(segment);
     if (!text) return tl::unexpected(text.error());
     if (recording.plan_hash && (!*text || nn::hash64(std::as_bytes(std::span(**text))) != *recording.plan_hash))
       return core::fail(core::Errc::corrupt,
                         fmt::format("{}: plan.json is not the one that the run was made with", name));
-    if (!*text) return std::nullopt;
+    if (!*text) return experiment::RunPlan{};
     auto plan = experiment::parse_plan(**text, name);
     if (!plan) return tl::unexpected(plan.error());
-    if (auto known = check_exchange(plan->exchange, name); !known && same_numbers())
+    if (auto known = check_exchange(plan->exchange, session_->recorded, name, same_numbers()); !known)
       return tl::unexpected(known.error());
-    return std::move(*plan);
+    return plan;
   }
 
   core::Result<void> one(const experiment::JournalSegment& file, bool last) {
@@ -148,7 +152,8 @@ class Replayer {
     auto segment = Segment::open(plan, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
-                                  .plan = *made && one_batch ? &(*made)->backend : nullptr,
+                                  .plan = one_batch && !made->backend.json.empty() ? &made->backend : nullptr,
+                                  .exchange = &made->exchange,
                                   .same_numbers = same_numbers()});
     if (!segment) return begins_otherwise(file, segment.error());
     if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
