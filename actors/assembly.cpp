@@ -28,12 +28,16 @@ constexpr std::int64_t kEvaluationBatch = 100;
 }  // namespace
 
 Assembly::Assembly(const SiteGround& ground, Launch launch)
-    : ground_(ground), plan_(*ground.plan), launch_(std::move(launch)), self_(*ground.system) {}
+    : ground_(ground),
+      plan_(*ground.plan),
+      launch_(std::move(launch)),
+      exchange_(exchange_plan(launch_.placement, plan_.settings->exchange)),
+      self_(*ground.system) {}
 
 Assembly::~Assembly() { halt(); }
 
 core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const ConsoleOptions& console) {
-  if (auto written = beginning.directory->write_plan(made_plan_.json); !written) return tl::unexpected(written.error());
+  if (auto written = beginning.directory->write_plan(run_plan()); !written) return tl::unexpected(written.error());
   spawn_supervisors(beginning, console);
   begin_sites();
   return coordinator_;
@@ -74,6 +78,7 @@ SiteOrder Assembly::order_for(const Place& place, bool resumed) const {
           .plan = one_plan ? made_plan_.json : std::string(),
           .layout = layout_->fingerprint(),
           .most_floats = most_floats(plan_, *layout_),
+          .exchange = experiment::to_json(exchange_),
           .data = data_,
           .secret = launch_.secret,
           .between_hosts = launch_.between_hosts,
@@ -101,7 +106,7 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
     SiteSetup setup{.site = place.number,
                     .workers = placement.workers_at(place.number),
                     .servers = placement.servers_at(place.number),
-                    .endpoint = placement.sites() > 1,
+                    .exchange = exchange_,
                     .options = launch_.options,
                     .plan = beginning.plan};
     if (placement.sites() == 1) {
@@ -182,12 +187,14 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
                                  .arenas = ground_.memory,
                                  .training = false},
                                 plan_.source.test});
+  const auto plan = run_plan();
   auto notes = beginning.notes;
   if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
   notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());
   recorder_ = ground_.system->spawn<caf::detached>(
-      recorder, RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes), settings.journal,
-                              beginning.checkpoint_file, settings.run.tensorboard, ground_.clock, settings.config});
+      recorder,
+      RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes), settings.journal,
+                    beginning.checkpoint_file, settings.run.tensorboard, ground_.clock, settings.config, plan});
 
   // A newcomer meets site 0 only: nobody comes where another site has a part of the centre.
   const bool whole_centre = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
@@ -195,7 +202,7 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,
                          .layout = layout_,
-                         .plan_hash = nn::hash64(std::as_bytes(std::span(made_plan_.json))),
+                         .plan_hash = nn::hash64(std::as_bytes(std::span(plan))),
                          .needs = plan_.needs,
                          .state_slots = experiment::state_slots(plan_),
                          .book = plan_.book,
@@ -222,6 +229,9 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
   if (beginning.checkpoint) setup.before = beginning.checkpoint->totals;
   coordinator_ = ground_.system->spawn(coordinator, std::move(setup));
 }
+
+/// The text of plan.json.
+std::string Assembly::run_plan() const { return experiment::to_json({.backend = made_plan_, .exchange = exchange_}); }
 
 /// "worker 1 (node h2:4242)".
 std::string Assembly::name_of(std::uint32_t worker) const {

@@ -58,6 +58,7 @@ class Assembly {
   [[nodiscard]] SiteOrder order_for(const Place& place, bool resumed) const;
   [[nodiscard]] core::Error at(const Place& place, core::Error error) const;
   void spawn_supervisors(const Beginning& beginning, const ConsoleOptions& console);
+  [[nodiscard]] std::string run_plan() const;
   [[nodiscard]] std::string name_of(std::uint32_t worker) const;
   [[nodiscard]] StewardActor spawn_steward();
   void begin_sites();
@@ -67,6 +68,7 @@ class Assembly {
   const Blueprint& plan_;
   Launch launch_;
   std::shared_ptr<const StartState> start_;
+  ExchangePlan exchange_;
   std::shared_ptr<const nn::Layout> layout_;
   nn::Plan made_plan_;         // worker 0's
   std::uint64_t data_ = 0;     // fingerprint; of a run with nodes

@@ -6,25 +6,20 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "actors/handles.hpp"
+#include "actors/vocabulary.hpp"
 #include "core/clock.hpp"
-#include "core/half.hpp"
-#include "exchange/algorithm.hpp"
 #include "transport/endpoint_registry.hpp"
 
 namespace troupe::actors {
 
 struct ExchangerSetup {
   std::uint32_t site = 0;
-  std::string endpoint = "inproc";
   transport::EndpointOptions options{};  // completions: the actor's
-  exchange::Algorithm algorithm = exchange::Algorithm::asa;
-  std::optional<core::HalfKind> wire{};  // of calls; of reductions algorithm says so
-  std::size_t most_floats = 0;           // of any vector that is lent
-  StartCargo start{};                    // site 0: what members elsewhere begin with; none: they know it
+  ExchangePlan exchange{};
+  std::size_t most_floats = 0;  // of any vector that is lent
+  StartCargo start{};           // site 0: what members elsewhere begin with; none: they know it
   const core::Kernels* kernels = nullptr;
   core::Allocator* memory = nullptr;   // outlives the actor
   const core::Clock* clock = nullptr;  // outlives the actor

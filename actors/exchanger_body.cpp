@@ -65,7 +65,7 @@ SiteAddress ExchangerBody::open() {
   completions_ = std::move(*queue);
   setup_.options.completions = completions_;
   setup_.options.name = fmt::format("site {}", setup_.site);
-  auto endpoint = transport::make_endpoint(setup_.endpoint, setup_.options);
+  auto endpoint = transport::make_endpoint(setup_.exchange.endpoint, setup_.options);
   if (!endpoint) return refuse(endpoint.error());
   endpoint_ = std::move(*endpoint);
   courier_.emplace(*endpoint_);
@@ -218,7 +218,7 @@ void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vec
   const auto dense = packed(vector, position, read);
   // The loan is kept until the answer.
   calls_->call(
-      *peer, {.header = std::move(header), .vector = dense.data, .lend = lend, .half = setup_.wire},
+      *peer, {.header = std::move(header), .vector = dense.data, .lend = lend, .half = setup_.exchange.wire},
       [this, vector, dense, position, written, answered = std::move(answered)](core::Result<std::string> result) {
         if (result && written) unpack(dense, position, vector);
         answered(std::move(result));
@@ -249,7 +249,7 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
   auto promise = self_->make_response_promise<SnapshotTaken>();
   const auto& sites = snapshot.server ? company_.server_sites : company_.worker_sites;
   // Whole numbers for hashes: a snapshot is never rounded.
-  const auto wire = std::exchange(setup_.wire, std::nullopt);
+  const auto wire = std::exchange(setup_.exchange.wire, std::nullopt);
   call(sites.at(snapshot.member), pack(What::snapshot, snapshot), space, position_of(snapshot), Lend::write,
        [this, promise](const core::Result<std::string>& result) mutable {
          SnapshotTaken taken;
@@ -258,7 +258,7 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
          else
            promise.deliver(caf::make_error(caf::sec::runtime_error));
        });
-  setup_.wire = wire;
+  setup_.exchange.wire = wire;
   return promise;
 }
 
@@ -340,7 +340,7 @@ caf::result<StartCargo> ExchangerBody::fetch_start() {
 void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
   const std::uint64_t offset = fetching->file->size();
   const Lent room{fetching->piece.view(), fetching};
-  const auto wire = std::exchange(setup_.wire, std::nullopt);  // bytes, not numbers
+  const auto wire = std::exchange(setup_.exchange.wire, std::nullopt);  // bytes, not numbers
   call(0, pack(What::start, offset), room, {}, Lend::write,
        [this, fetching, offset](const core::Result<std::string>& result) {
          std::uint64_t whole = 0;
@@ -356,7 +356,7 @@ void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
          if (fetching->file->size() < whole && count > 0) return fetch_piece(fetching);
          fetching->promise.deliver(StartCargo{fetching->file});
        });
-  setup_.wire = wire;
+  setup_.exchange.wire = wire;
 }
 
 void ExchangerBody::give_piece(const exchange::Calls::Incoming& incoming) {
@@ -388,8 +388,8 @@ void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) 
   auto group = group_of(order);
   const Position position = order.offset < 0 ? Position{} : static_cast<std::size_t>(order.offset);
   const auto dense = packed(slice, position, true);
-  exchange::CollectiveTask task{.algorithm = setup_.algorithm,
-                                .half = setup_.wire.value_or(core::HalfKind::fp16),
+  exchange::CollectiveTask task{.algorithm = setup_.exchange.reduction(dense.data.size()),
+                                .half = setup_.exchange.half(),
                                 .scale = order.mean ? 1 / static_cast<float>(group.size()) : 1,
                                 .vector = dense.data,
                                 .tag = {.run = kRun,

@@ -13,7 +13,7 @@ constexpr std::uint64_t kSegments = 3;
 
 std::uint64_t size_of(const experiment::JournalSegment& segment) {
   std::uint64_t size = 0;
-  for (const auto& path : {segment.path, segment.start, segment.config}) {
+  for (const auto& path : {segment.path, segment.start, segment.config, segment.plan}) {
     std::error_code missing;
     const auto bytes = path.empty() ? 0 : fs::file_size(path, missing);
     if (!missing) size += bytes;
@@ -24,8 +24,8 @@ std::uint64_t size_of(const experiment::JournalSegment& segment) {
 }  // namespace
 
 JournalKeeper::JournalKeeper(std::shared_ptr<const RunDirectory> directory, experiment::JournalPolicy policy,
-                             core::Config config)
-    : directory_(std::move(directory)), policy_(policy), config_(std::move(config)) {}
+                             core::Config config, std::string plan)
+    : directory_(std::move(directory)), policy_(policy), config_(std::move(config)), plan_(std::move(plan)) {}
 
 core::Result<void> JournalKeeper::open(const std::string& start) {
   auto segment = directory_->next_journal();
@@ -41,9 +41,11 @@ core::Result<void> JournalKeeper::open(const std::string& start) {
   return {};
 }
 
-/// The configuration first: no segment is ever without one.
+/// Configuration and plan first: no segment is ever without.
 core::Result<core::JournalWriter> JournalKeeper::create(const experiment::JournalSegment& segment) const {
-  return directory_->write_config(segment, config_).and_then([&] { return core::JournalWriter::create(segment.path); });
+  return directory_->write_config(segment, config_)
+      .and_then([&] { return directory_->write_plan(segment, plan_); })
+      .and_then([&] { return core::JournalWriter::create(segment.path); });
 }
 
 core::Result<void> JournalKeeper::append(const JournalRecords& records) {
@@ -104,7 +106,7 @@ void JournalKeeper::remove_old() const {
     total -= size_of(old);
     std::error_code ignored;
     fs::remove(old.path, ignored);
-    for (const auto& beside : {old.start, old.config}) {
+    for (const auto& beside : {old.start, old.config, old.plan}) {
       if (!beside.empty()) fs::remove(beside, ignored);
     }
   }

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "actors/messages.hpp"
 #include "core/journal.hpp"
@@ -12,8 +13,9 @@ namespace troupe::actors {
 
 class JournalKeeper {
  public:
-  /// `config`: the session's, resolved; each segment has a copy beside it.
-  JournalKeeper(std::shared_ptr<const RunDirectory> directory, experiment::JournalPolicy policy, core::Config config);
+  /// `config` and `plan`: the session's, resolved, and its plan.json; each segment has copies beside it.
+  JournalKeeper(std::shared_ptr<const RunDirectory> directory, experiment::JournalPolicy policy, core::Config config,
+                std::string plan);
 
   /// The first segment of this session. `start`: a checkpoint file that the members begin with; empty: a new run.
   [[nodiscard]] core::Result<void> open(const std::string& start);
@@ -34,6 +36,7 @@ class JournalKeeper {
   std::shared_ptr<const RunDirectory> directory_;
   experiment::JournalPolicy policy_;
   core::Config config_;
+  std::string plan_;
   std::optional<core::JournalWriter> writer_;
   bool told_ = false;
 };

@@ -11,6 +11,23 @@ namespace troupe::actors {
 
 namespace {
 
+std::optional<core::HalfKind> wire_of(const std::string& wire) {
+  if (wire == "fp16") return core::HalfKind::fp16;
+  if (wire == "bf16") return core::HalfKind::bf16;
+  return {};
+}
+
+/// A wire of 16 bits is one for reductions too, where the algorithm can.
+exchange::Algorithm algorithm_of(const experiment::ExchangeConfig& config) {
+  using exchange::Algorithm;
+  const auto named = exchange::algorithm_of(config.algorithm);
+  if (named != Algorithm::automatic && named != Algorithm::asa) return named;
+  return config.wire == "fp32" ? Algorithm::asa : Algorithm::asa16;
+}
+
+/// Within a host bytes are cheaper than copies.
+bool packs(const std::string& endpoint) { return endpoint != "inproc" && endpoint != "shm"; }
+
 std::string new_secret() {
   std::random_device device;
   std::string secret;
@@ -118,6 +135,17 @@ core::Result<void> check_library_sum(const Settings& settings, std::uint32_t wor
 }
 
 }  // namespace
+
+ExchangePlan exchange_plan(const Placement& placement, const experiment::ExchangeConfig& config) {
+  if (placement.sites() == 1) return {};
+  return {.endpoint = config.endpoint,
+          .wire = wire_of(config.wire),
+          .worker_sites = placement.worker_sites,
+          .server_sites = placement.server_sites,
+          .site_hosts = placement.hosts,
+          .packed = packs(config.endpoint),
+          .reductions = {{{}, algorithm_of(config)}}};
+}
 
 Launch launch_here(const Blueprint& plan) {
   Launch launch;

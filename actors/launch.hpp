@@ -25,6 +25,10 @@ struct Launch {
   bool ranks = false;  // the processes are those of an MPI job
 };
 
+/// How its members exchange vectors: `config`, with an endpoint where there are several sites. What exchange.algorithm leaves open is
+/// decided here.
+[[nodiscard]] ExchangePlan exchange_plan(const Placement& placement, const experiment::ExchangeConfig& config);
+
 /// A company in one process: one site, or, where exchange.endpoint names an endpoint, one for each worker.
 [[nodiscard]] Launch launch_here(const Blueprint& plan);
 

@@ -228,9 +228,10 @@ struct SiteOrder {
   std::uint32_t site = 0;
   std::vector<std::uint32_t> workers;  // by rank: who is here
   std::vector<std::uint32_t> servers;  // by shard
-  std::string plan;                    // plan.json of the run
+  std::string plan;                    // the backend's of the run
   std::uint64_t layout = 0;            // fingerprint of its arenas
   std::uint64_t most_floats = 0;       // of any vector that members lend
+  std::string exchange;                // how its members exchange: ExchangePlan as JSON
   std::uint64_t data = 0;              // fingerprint of its data set
   std::string secret;                  // of the run
   bool between_hosts = false;          // ucx: by network only

@@ -22,7 +22,7 @@ class RecorderBody {
         setup_(std::move(setup)),
         console_(setup_.console, *setup_.clock),
         began_(setup_.clock->now()),
-        journal_(setup_.directory, setup_.journal, setup_.config) {
+        journal_(setup_.directory, setup_.journal, setup_.config, setup_.plan) {
     if (auto metrics = MetricsWriter::open(setup_.directory->metrics_file())) {
       metrics_.emplace(std::move(*metrics));
     } else {

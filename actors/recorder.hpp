@@ -22,6 +22,7 @@ struct RecorderSetup {
   bool tensorboard = true;             // write event files
   const core::Clock* clock = nullptr;  // outlives the actor
   core::Config config{};               // the session's, resolved: a journal segment has a copy of it
+  std::string plan{};                  // the session's plan.json, of which it has one, too
 };
 
 class RecorderBody;

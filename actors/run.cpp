@@ -54,7 +54,11 @@ core::Result<Beginning> find_start(const RunRequest& request, const Blueprint& p
     return tl::unexpected(opened.error());
   auto made = beginning.directory->read_plan();
   if (!made) return tl::unexpected(made.error());
-  if (*made && request.settings.data.batch.size() == 1) beginning.plan = nn::Plan{**made};
+  if (*made && request.settings.data.batch.size() == 1) {
+    auto chosen = experiment::parse_plan(**made, request.resume + "/plan.json");
+    if (!chosen) return tl::unexpected(chosen.error());
+    beginning.plan = std::move(chosen->backend);
+  }
   if (auto found = find_newest(*beginning.checkpoints, plan, beginning); !found) return tl::unexpected(found.error());
   if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored)
     return tl::unexpected(restored.error());

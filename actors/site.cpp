@@ -19,29 +19,6 @@ constexpr auto kPrepareDeadline = std::chrono::minutes(10);
 constexpr auto kFetchDeadline = std::chrono::minutes(10);
 constexpr auto kHaltDeadline = std::chrono::seconds(30);
 
-std::optional<core::HalfKind> wire_of(const std::string& wire) {
-  if (wire == "fp16") return core::HalfKind::fp16;
-  if (wire == "bf16") return core::HalfKind::bf16;
-  return {};
-}
-
-/// A wire of 16 bits is one for reductions too, where the algorithm can.
-exchange::Algorithm algorithm_of(const experiment::ExchangeConfig& config) {
-  using exchange::Algorithm;
-  const auto named = exchange::algorithm_of(config.algorithm);
-  if (named != Algorithm::automatic && named != Algorithm::asa) return named;
-  return config.wire == "fp32" ? Algorithm::asa : Algorithm::asa16;
-}
-
-/// Within a host bytes are cheaper than copies.
-bool packs(const std::string& endpoint) { return endpoint != "inproc" && endpoint != "shm"; }
-
-std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout) {
-  std::vector<float> marks(layout.arena_floats());
-  layout.from_canonical(std::vector<float>(layout.canonical_floats(), 1.F), marks);
-  return std::make_shared<const exchange::Packing>(marks);
-}
-
 nn::CompileOptions compile_options(const SiteGround& ground, std::uint32_t worker) {
   const auto& settings = *ground.plan->settings;
   return {.batch = settings.batch(worker),
@@ -70,14 +47,11 @@ Site::Site(const SiteGround& ground, SiteSetup setup)
 Site::~Site() { halt(); }
 
 core::Result<void> Site::open() {
-  if (!setup_.endpoint) return {};
-  const auto& config = ground_.plan->settings->exchange;
+  if (setup_.exchange.in_place()) return {};
   exchanger_ =
       ground_.system->spawn<caf::detached>(actors::exchanger, ExchangerSetup{.site = setup_.site,
-                                                                             .endpoint = config.endpoint,
                                                                              .options = setup_.options,
-                                                                             .algorithm = algorithm_of(config),
-                                                                             .wire = wire_of(config.wire),
+                                                                             .exchange = setup_.exchange,
                                                                              .most_floats = setup_.most_floats,
                                                                              .start = setup_.start,
                                                                              .kernels = &ground_.backend->kernels(),
@@ -233,8 +207,8 @@ Company Site::begin(Company company) {
       servers_elsewhere_.push_back(company.servers[s]);
     }
   }
-  if (exchanger_ && packs(ground_.plan->settings->exchange.endpoint) && layout_)
-    self_->send(exchanger_, ArenaPacking{packing_of(*layout_)});
+  if (exchanger_ && setup_.exchange.packed && layout_)
+    self_->send(exchanger_, ArenaPacking{experiment::packing_of(*layout_)});
   // Whoever may be spoken to first hears of the company first; what other sites want is heard when all have.
   for (const auto& server : members_.servers) self_->send(server, company);
   if (exchanger_) self_->send(exchanger_, company);

@@ -37,10 +37,10 @@ struct SiteSetup {
   std::uint32_t site = 0;
   std::vector<std::uint32_t> workers{};        // by rank: who is here
   std::vector<std::uint32_t> servers{};        // by shard
-  bool endpoint = false;                       // there are other sites
+  ExchangePlan exchange{};                     // in place: there are no other sites
   transport::EndpointOptions options{};        // of the endpoint; completions and name are the exchanger's
   StartCargo start{};                          // site 0: see ExchangerSetup
-  std::size_t most_floats = 0;                 // of any vector that members lend; read where there is an endpoint
+  std::size_t most_floats = 0;                 // of any vector that members lend; read where there are other sites
   std::optional<std::uint64_t> fingerprint{};  // of the run's layout; none: the first worker's is it
   std::optional<nn::Plan> plan{};              // of the run; none: the first worker's backend decides
 };

@@ -102,10 +102,12 @@ class SiteBody {
                                                       "both the same files",
                                                       data.name, data.path));
     }
+    auto exchange = experiment::parse_exchange(order_.exchange, "the order for a site");
+    if (!exchange) return tl::unexpected(exchange.error());
     SiteSetup site{.site = order_.site,
                    .workers = order_.workers,
                    .servers = order_.servers,
-                   .endpoint = true,
+                   .exchange = std::move(*exchange),
                    .options = {},
                    .most_floats = order_.most_floats,
                    .fingerprint = order_.layout};

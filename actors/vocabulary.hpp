@@ -3,6 +3,7 @@
 
 #include "experiment/blueprint.hpp"
 #include "experiment/checkpoint.hpp"
+#include "experiment/exchange_plan.hpp"
 #include "experiment/progress_book.hpp"
 #include "experiment/reports.hpp"
 #include "experiment/run_directory.hpp"
@@ -17,6 +18,7 @@ namespace troupe::actors {
 using experiment::Blueprint;
 using experiment::Checkpoint;
 using experiment::EpochReport;
+using experiment::ExchangePlan;
 using experiment::LeaseGranted;
 using experiment::Lent;
 using experiment::MetricsWriter;

@@ -46,6 +46,16 @@ core::Result<void> replace(const std::string& directory, const std::string& name
   return nn::replace_file(nn::system_files(), directory, name, parts);
 }
 
+/// Without its line's end; nothing when there is no such file.
+core::Result<std::optional<std::string>> read_text(const std::string& path) {
+  if (!fs::exists(path)) return std::nullopt;
+  const auto bytes = nn::system_files().read(path);
+  if (!bytes) return tl::unexpected(bytes.error());
+  std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
 std::string time_stamp(std::time_t now) {
   std::tm parts{};
   ::localtime_r(&now, &parts);
@@ -154,14 +164,14 @@ core::Result<void> RunDirectory::write_plan(std::string_view json) const {
   return replace(path_, "plan.json", fmt::format("{}\n", json));
 }
 
-core::Result<std::optional<std::string>> RunDirectory::read_plan() const {
-  const auto path = path_ + "/plan.json";
-  if (!fs::exists(path)) return std::nullopt;
-  const auto bytes = nn::system_files().read(path);
-  if (!bytes) return tl::unexpected(bytes.error());
-  std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
+core::Result<void> RunDirectory::write_plan(const JournalSegment& segment, std::string_view json) const {
+  return replace(path_, fs::path(segment.plan).filename().string(), fmt::format("{}\n", json));
+}
+
+core::Result<std::optional<std::string>> RunDirectory::read_plan() const { return read_text(path_ + "/plan.json"); }
+
+core::Result<std::optional<std::string>> RunDirectory::read_plan(const JournalSegment& segment) const {
+  return segment.plan.empty() ? read_plan() : read_text(segment.plan);
 }
 
 core::Result<JournalSegment> RunDirectory::next_journal() const {
@@ -177,7 +187,7 @@ core::Result<std::vector<JournalSegment>> RunDirectory::journals() const {
     const auto number = journal_number(entry->path().filename().string());
     if (number == 0) continue;
     segments.push_back(segment(number));
-    for (auto* beside : {&segments.back().start, &segments.back().config}) {
+    for (auto* beside : {&segments.back().start, &segments.back().config, &segments.back().plan}) {
       if (!error && !fs::exists(*beside, error)) beside->clear();
     }
     if (error) break;
@@ -190,7 +200,8 @@ core::Result<std::vector<JournalSegment>> RunDirectory::journals() const {
 JournalSegment RunDirectory::segment(int number) const {
   return {number, fmt::format("{}/journal-{:04}.bin", path_, number),
           fmt::format("{}/journal-{:04}.start.safetensors", path_, number),
-          fmt::format("{}/journal-{:04}.config.toml", path_, number)};
+          fmt::format("{}/journal-{:04}.config.toml", path_, number),
+          fmt::format("{}/journal-{:04}.plan.json", path_, number)};
 }
 
 core::Result<MetricsWriter> MetricsWriter::open(const std::string& path) {

@@ -22,6 +22,7 @@ struct JournalSegment {
   std::string path;
   std::string start;   // a checkpoint file; empty: there is none, as for a new run's first
   std::string config;  // of the session that recorded it; empty: there is none, as in older directories
+  std::string plan;    // the same of plan.json
 };
 
 class RunDirectory {
@@ -46,7 +47,7 @@ class RunDirectory {
   /// The resolved configuration as saved, with `overrides` on top. Errors as Config::load.
   [[nodiscard]] core::Result<core::Config> read_config(const core::Schema& schema,
                                                        const std::vector<std::string>& overrides) const;
-  /// plan.json: what the backend chose, so that a resumed run computes the same numbers. Nothing when there is none.
+  /// plan.json, as to_json(const RunPlan&) makes it. Nothing when there is none.
   [[nodiscard]] core::Result<void> write_plan(std::string_view json) const;
   [[nodiscard]] core::Result<std::optional<std::string>> read_plan() const;
   [[nodiscard]] core::Result<void> write_summary(std::string_view json) const;  // as to_json(const Summary&) makes it
@@ -57,6 +58,9 @@ class RunDirectory {
   [[nodiscard]] core::Result<std::vector<JournalSegment>> journals() const;
   /// The segment's own copy of the resolved configuration: a resume may overwrite config.toml.
   [[nodiscard]] core::Result<void> write_config(const JournalSegment& segment, const core::Config& config) const;
+  /// And of the session's plan, which the next session's takes the place of. A segment without one has the run's.
+  [[nodiscard]] core::Result<void> write_plan(const JournalSegment& segment, std::string_view json) const;
+  [[nodiscard]] core::Result<std::optional<std::string>> read_plan(const JournalSegment& segment) const;
 
  private:
   [[nodiscard]] JournalSegment segment(int number) const;

@@ -10,6 +10,7 @@
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
 #include "experiment/evaluation.hpp"
+#include "experiment/exchange_plan.hpp"
 #include "experiment/progress_book.hpp"
 #include "experiment/run_directory.hpp"
 #include "nn/checkpoint.hpp"
@@ -62,16 +63,21 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
                   missing.size() == 1 ? "is" : "are"));
 }
 
-/// What a wire rounds, or a ring adds in another order, is not in the journal.
-core::Result<void> check_exchange(const experiment::Settings& settings) {
-  const auto& exchange = settings.exchange;
-  const bool exact = exchange.wire == "fp32" && (exchange.algorithm == "auto" || exchange.algorithm == "asa");
-  if (exchange.endpoint == "auto" || exact) return {};
-  return core::fail(
-      core::Errc::config,
-      fmt::format("the run exchanged with exchange.algorithm = \"{}\" and exchange.wire = \"{}\": only \"asa\" and "
-                  "\"fp32\" can be replayed",
-                  exchange.algorithm, exchange.wire));
+/// The order of a sum that a library forms is its own, and in no journal.
+core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const experiment::Blueprint& run,
+                                  const std::string& file, bool same_numbers) {
+  if (plan.in_place()) return {};
+  if (plan.worker_sites.size() != run.workers || plan.server_sites.size() != run.servers)
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("{}: it places {} workers and {} servers; the run has {} and {}", file,
+                                  plan.worker_sites.size(), plan.server_sites.size(), run.workers, run.servers));
+  const bool by_library = std::ranges::any_of(
+      plan.reductions, [](const auto& reduction) { return reduction.algorithm == exchange::Algorithm::ar; });
+  if (!by_library || !same_numbers) return {};
+  return core::fail(core::Errc::config,
+                    fmt::format("{}: sums were formed by the MPI library (exchange.algorithm = \"ar\"), in an order of "
+                                "its own: such a run cannot be replayed; use \"asa\" or \"ring\" for one that can",
+                                file));
 }
 
 class Replayer {
@@ -88,9 +94,6 @@ class Replayer {
                                                         directory_.path()));
     }
     if (auto whole = check_whole(directory_.path(), *segments); !whole) return tl::unexpected(whole.error());
-    auto saved = directory_.read_plan();
-    if (!saved) return tl::unexpected(saved.error());
-    if (*saved) made_plan_ = nn::Plan{**saved};
     for (const auto& segment : *segments) {
       if (auto done = one(segment, segment.path == segments->back().path); !done) return tl::unexpected(done.error());
     }
@@ -109,7 +112,24 @@ class Replayer {
     auto session = open_session(file, request_.overrides);
     if (!session) return tl::unexpected(session.error());
     session_.emplace(std::move(*session));
-    return same_numbers() ? check_exchange(*session_->recorded.settings) : core::Result<void>();
+    return {};
+  }
+
+  /// What the session chose; without a backend's choices where the recording says nothing of it: it chooses anew.
+  core::Result<experiment::RunPlan> plan_of(const experiment::JournalSegment& segment,
+                                            const Recording& recording) const {
+    const auto name = segment.plan.empty() ? directory_.path() + "/plan.json" : segment.plan;
+    const auto text = directory_.read_plan(segment);
+    if (!text) return tl::unexpected(text.error());
+    if (recording.plan_hash && (!*text || nn::hash64(std::as_bytes(std::span(**text))) != *recording.plan_hash))
+      return core::fail(core::Errc::corrupt,
+                        fmt::format("{}: plan.json is not the one that the run was made with", name));
+    if (!*text) return experiment::RunPlan{};
+    auto plan = experiment::parse_plan(**text, name);
+    if (!plan) return tl::unexpected(plan.error());
+    if (auto known = check_exchange(plan->exchange, session_->recorded, name, same_numbers()); !known)
+      return tl::unexpected(known.error());
+    return plan;
   }
 
   core::Result<void> one(const experiment::JournalSegment& file, bool last) {
@@ -117,11 +137,8 @@ class Replayer {
     const auto& plan = session_->plan;
     auto recording = read_recording(file.path, session_->recorded);
     if (!recording) return tl::unexpected(recording.error());
-    if (recording->plan_hash &&
-        (!made_plan_ || nn::hash64(std::as_bytes(std::span(made_plan_->json))) != *recording->plan_hash)) {
-      return core::fail(core::Errc::corrupt,
-                        fmt::format("{}: plan.json is not the one that the run was made with", directory_.path()));
-    }
+    const auto made = plan_of(file, *recording);
+    if (!made) return tl::unexpected(made.error());
     auto checkpoint = start_of(file, plan);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     const bool goes_on = *checkpoint && !(*checkpoint)->members.empty();
@@ -135,7 +152,8 @@ class Replayer {
     auto segment = Segment::open(plan, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
-                                  .plan = made_plan_ && one_batch ? &*made_plan_ : nullptr,
+                                  .plan = one_batch && !made->backend.json.empty() ? &made->backend : nullptr,
+                                  .exchange = &made->exchange,
                                   .same_numbers = same_numbers()});
     if (!segment) return begins_otherwise(file, segment.error());
     if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
@@ -215,8 +233,7 @@ class Replayer {
   nn::Backend& backend_;
   core::HostAllocator memory_;
   experiment::RunDirectory directory_;
-  std::optional<Session> session_;  // of the segment under way
-  std::optional<nn::Plan> made_plan_;
+  std::optional<Session> session_;                    // of the segment under way
   std::vector<experiment::WorkerProgress> progress_;  // of the session
   experiment::RunTotals before_;                      // of earlier ones
   ReplayReport report_;

@@ -6,6 +6,7 @@
 
 #include "replay/describe.hpp"
 #include "replay/replay_worker.hpp"
+#include "transport/reduce.hpp"
 
 namespace troupe::replay {
 
@@ -59,8 +60,9 @@ bool ReplayServer::feed(const Request& event) {
   found->second.pop_front();
   if (found->second.empty()) sent_.erase(found);
   sent.request.id = event.id;
-  payloads_.emplace(event.id, sent.slice.data);
-  host_.request(sent.request);
+  const auto request = sent.request;
+  payloads_.emplace(event.id, std::move(sent));
+  host_.request(request);
   return true;
 }
 
@@ -88,8 +90,16 @@ void ReplayServer::consumed(const ServerEvent& event) {
   ++next_;
 }
 
-void ReplayServer::sent(const Request& request, experiment::Lent slice) {
-  sent_[{request.worker, request.exchange}].push_back({request, std::move(slice)});
+void ReplayServer::sent(const Request& request, const experiment::Lent& slice) {
+  const bool reads = request.kind != Transfer::pull;
+  auto here = travels(request) ? segment_.wire().room(slice.data, position(), reads) : slice;
+  sent_[{request.worker, request.exchange}].push_back({request, slice, std::move(here)});
+}
+
+bool ReplayServer::travels(const Request& request) const { return segment_.wire().is_between(request.worker, self_); }
+
+Position ReplayServer::position() const {
+  return transport::slice_of(segment_.arena_floats(), self_, segment_.servers()).offset;
 }
 
 void ReplayServer::diverge(std::size_t item, const std::string& what) const {
@@ -97,10 +107,13 @@ void ReplayServer::diverge(std::size_t item, const std::string& what) const {
 }
 
 void ReplayServer::run(const KernelCall& call, RequestId payload) {
-  memory_.run(call, payload == 0 ? core::Span{} : payloads_.at(payload));
+  memory_.run(call, payload == 0 ? core::Span{} : payloads_.at(payload).here.data);
 }
 
 void ReplayServer::reply(const ShardReply& reply) {
+  const auto& done = payloads_.at(reply.request);
+  if (travels(done.request) && done.request.kind != Transfer::push)
+    segment_.wire().send(done.here.data, done.slice.data, position());
   payloads_.erase(reply.request);
   segment_.worker(reply.worker).answered(reply);
 }

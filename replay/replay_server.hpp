@@ -24,7 +24,7 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
   [[nodiscard]] std::string waits_for() const;
 
   /// A worker's part of an exchange, until the recording says that the server turned to it.
-  void sent(const strategies::Request& request, experiment::Lent slice);
+  void sent(const strategies::Request& request, const experiment::Lent& slice);
   [[nodiscard]] experiment::ShardMemory& memory() noexcept { return memory_; }
 
   // strategies::ServerPort
@@ -39,8 +39,11 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
  private:
   struct Sent {
     strategies::Request request;
-    experiment::Lent slice;
+    experiment::Lent slice;  // the worker's
+    experiment::Lent here;   // what the server works on: that slice, or what has come of it
   };
+  [[nodiscard]] bool travels(const strategies::Request& request) const;
+  [[nodiscard]] Position position() const;
   [[nodiscard]] bool take_item();
   [[nodiscard]] bool feed(const strategies::Request& event);
   [[nodiscard]] bool feed(const strategies::MembershipChanged& event);
@@ -53,7 +56,7 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
   std::size_t next_ = 0;
   experiment::ShardMemory memory_;
   std::map<std::pair<strategies::WorkerId, strategies::ExchangeId>, std::deque<Sent>> sent_;
-  std::map<strategies::RequestId, core::Span> payloads_;
+  std::map<strategies::RequestId, Sent> payloads_;  // of requests that it has turned to
   strategies::ServerHost host_;
 };
 

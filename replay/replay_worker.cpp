@@ -239,9 +239,9 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
 void ReplayWorker::send(const ShardRequest& request) {
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{request.slot}).first->second;
   ++asked.parts_left;
-  auto slice = memory_.lend(request.slot, request.shard);
+  const auto slice = memory_.lend(request.slot, request.shard);
   progress_.bytes += slice.data.size_bytes() * (request.request.kind == Transfer::push_pull ? 2 : 1);
-  segment_.server(request.shard).sent(request.request, std::move(slice));
+  segment_.server(request.shard).sent(request.request, slice);
 }
 
 void ReplayWorker::answered(const ShardReply& reply) {
@@ -260,9 +260,11 @@ void ReplayWorker::broadcast(Step step, const Broadcast& broadcast) {
 void ReplayWorker::collective(Step step, ExchangeId id, Collectives::Task task, Slot slot, int bucket) {
   if (task.group.empty()) task.group = host_.membership().workers;
   auto part = memory_.view(slot);
+  if (slot != kStatistics) task.position = 0;
   if (bucket >= 0) {
     const auto& range = memory_.replica().buckets()[static_cast<std::size_t>(bucket)];
     part = part.subspan(range.offset, range.count);
+    task.position = range.offset;
   }
   const auto ranks = task.group.size();
   progress_.bytes += part.size_bytes() * 2 * (ranks - 1) / ranks;
@@ -280,12 +282,8 @@ bool ReplayWorker::send(const SendPeer& message) {
     if (skipped && skipped->to == message.to && skips_told_.insert(i).second) return false;
   }
   const auto from = memory_.view(message.slot);
-  auto copy = core::Buffer::allocate(*segment_.options().memory, from.size());
-  if (!copy) throw std::bad_alloc();
-  segment_.kernels().copy(copy->view(), from);
   progress_.bytes += from.size_bytes();
-  const auto owner = std::make_shared<core::Buffer>(std::move(*copy));
-  segment_.worker(message.to).letter(self_, message.weight, {owner->view(), owner});
+  segment_.worker(message.to).letter(self_, message.weight, segment_.wire().letter(self_, message.to, from));
   return true;
 }
 

@@ -14,7 +14,7 @@ namespace troupe::replay {
 using strategies::ModelHome;
 
 Segment::Segment(const experiment::Blueprint& plan, Recording recording, const SegmentOptions& options)
-    : plan_(plan), options_(options), recording_(std::move(recording)), collectives_(options.backend->kernels()) {}
+    : plan_(plan), options_(options), recording_(std::move(recording)) {}
 
 Segment::~Segment() = default;
 
@@ -47,6 +47,7 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
     if (start.workers.empty()) continue;
     if (auto taken = workers_.back()->take_up(start.workers.at(w)); !taken) return taken;
   }
+  if (auto connected = connect(); !connected) return connected;
   auto shards =
       experiment::cut_shards(start, *layout_, plan_.servers, plan_.needs.server_states, kernels(), *options_.memory);
   if (!shards) return tl::unexpected(shards.error());
@@ -57,6 +58,20 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
     if (start.servers.empty()) continue;
     if (auto taken = servers_.back()->take_up(start.servers.at(s).state); !taken) return taken;
   }
+  return {};
+}
+
+/// What is between the members.
+core::Result<void> Segment::connect() {
+  const auto& exchange = *options_.exchange;
+  wire_.emplace(exchange, exchange.packed ? experiment::packing_of(*layout_) : nullptr, kernels(), *options_.memory);
+  std::unique_ptr<SiteSums> sums;
+  if (!exchange.in_place()) {
+    auto made = SiteSums::create(exchange, plan_.workers, kernels());
+    if (!made) return tl::unexpected(made.error());
+    sums = std::move(*made);
+  }
+  collectives_.emplace(*wire_, std::move(sums), kernels());
   return {};
 }
 

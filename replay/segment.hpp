@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "nn/layout.hpp"
 #include "replay/collectives.hpp"
 #include "replay/recording.hpp"
+#include "replay/wire.hpp"
 
 namespace troupe::replay {
 
@@ -29,7 +31,8 @@ class Diverged : public std::runtime_error {
 struct SegmentOptions {
   nn::Backend* backend = nullptr;
   core::Allocator* memory = nullptr;
-  const nn::Plan* plan = nullptr;  // the recorded run's; null: the backend's own choices
+  const nn::Plan* plan = nullptr;                      // the recorded run's; null: the backend's own choices
+  const experiment::ExchangePlan* exchange = nullptr;  // the recorded run's
   bool same_numbers = true;  // false: settings differ from the recorded ones, so only the schedule must be the same
 };
 
@@ -62,7 +65,9 @@ class Segment {
   [[nodiscard]] ReplayWorker& worker(strategies::WorkerId worker) { return *workers_.at(worker); }
   [[nodiscard]] ReplayServer& server(strategies::ShardId shard) { return *servers_.at(shard); }
   [[nodiscard]] strategies::ShardId servers() const noexcept { return plan_.servers; }
-  [[nodiscard]] Collectives& collectives() noexcept { return collectives_; }
+  [[nodiscard]] Collectives& collectives() noexcept { return *collectives_; }
+  [[nodiscard]] const Wire& wire() const noexcept { return *wire_; }
+  [[nodiscard]] std::size_t arena_floats() const { return layout_->arena_floats(); }
   [[nodiscard]] const experiment::Blueprint& plan() const noexcept { return plan_; }
   [[nodiscard]] const SegmentOptions& options() const noexcept { return options_; }
   /// Who takes part when the segment begins.
@@ -77,12 +82,14 @@ class Segment {
  private:
   Segment(const experiment::Blueprint& plan, Recording recording, const SegmentOptions& options);
   [[nodiscard]] core::Result<void> make(const experiment::StartState& start);
+  [[nodiscard]] core::Result<void> connect();
   void explain_halt() const;
 
   const experiment::Blueprint& plan_;
   SegmentOptions options_;
   Recording recording_;
-  Collectives collectives_;
+  std::optional<Wire> wire_;
+  std::optional<Collectives> collectives_;
   std::vector<std::unique_ptr<ReplayWorker>> workers_;
   std::vector<std::unique_ptr<ReplayServer>> servers_;
   std::shared_ptr<const nn::Layout> layout_;

@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <stdexcept>
 
+#include "actors/assembly.hpp"
 #include "core/journal.hpp"
 #include "cpu/backend.hpp"
 #include "experiment/run_directory.hpp"
@@ -65,6 +67,40 @@ experiment::RunEnd SmallRun::train(std::stop_token stop) {
   auto settings = this->settings();
   if (!settings) return failed(settings.error());
   return actors::run_training({*settings, {}, {.mode = actors::ConsoleOptions::Mode::quiet}}, backend(), stop);
+}
+
+experiment::RunEnd SmallRun::train_on_hosts(const std::vector<std::uint32_t>& hosts) {
+  const auto settings = this->settings();
+  if (!settings) return failed(settings.error());
+  const auto plan = experiment::draw(*settings, true);
+  if (!plan) return failed(plan.error());
+  auto directory = experiment::RunDirectory::create(settings->run.dir, settings->run.name, std::time(nullptr));
+  if (!directory) return failed(directory.error());
+  if (auto written = directory->write_config(settings->config); !written) return failed(written.error());
+  auto store = nn::CheckpointStore::open(directory->checkpoints());
+  if (!store) return failed(store.error());
+
+  const core::SteadyClock clock;
+  core::HostAllocator memory;
+  actors::SystemConfig config;
+  caf::actor_system system(config);
+  auto launch = actors::launch_here(*plan);
+  launch.placement.hosts = hosts;
+  actors::Assembly assembly({&system, &*plan, &backend(), &memory, &clock}, std::move(launch));
+  actors::Beginning beginning;
+  beginning.directory = std::make_shared<const experiment::RunDirectory>(std::move(*directory));
+  beginning.checkpoints = std::make_shared<nn::CheckpointStore>(std::move(*store));
+  const auto coordinator = assembly.begin(beginning, {.mode = actors::ConsoleOptions::Mode::quiet});
+  if (!coordinator) return failed(coordinator.error());
+  experiment::RunEnd end;
+  caf::scoped_actor self(system);
+  self->request(*coordinator, caf::infinite, actors::AwaitEnd{})
+      .receive([&](const experiment::RunEnd& reached) { end = reached; },
+               [&](const caf::error& error) {
+                 end = failed({core::Errc::internal, system.render(error)});
+               });
+  if (auto finished = assembly.finish(end); !finished) return failed(finished.error());
+  return end;
 }
 
 experiment::RunEnd SmallRun::resume(const std::vector<std::string>& more, std::stop_token stop) {

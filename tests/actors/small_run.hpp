@@ -26,6 +26,9 @@ class SmallRun {
   [[nodiscard]] core::Result<experiment::Settings> settings(const std::vector<std::string>& more = {}) const;
   /// Trains; `resume` continues the run that is there, with `more` options on top.
   [[nodiscard]] experiment::RunEnd train(std::stop_token stop = {});
+  /// Trains in one process whose sites are said to be on these hosts: by site, 0 the coordinator's, w + 1 that of worker w. REQUIRES an
+  /// exchange.endpoint.
+  [[nodiscard]] experiment::RunEnd train_on_hosts(const std::vector<std::uint32_t>& hosts);
   [[nodiscard]] experiment::RunEnd resume(const std::vector<std::string>& more = {}, std::stop_token stop = {});
 
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }  ///< of this object

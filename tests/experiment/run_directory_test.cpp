@@ -157,6 +157,21 @@ TEST_F(RunDirectoryTest, ASegmentKeepsTheConfigurationThatItWasRecordedUnder) {
   EXPECT_EQ(segments[1].config, "") << "an older program's";
 }
 
+TEST_F(RunDirectoryTest, ASegmentKeepsThePlanOfItsSession) {
+  const auto run = make();
+  EXPECT_EQ(run.read_plan().value(), std::nullopt);
+  const auto first = run.next_journal().value();
+  EXPECT_EQ(first.plan, run.path() + "/journal-0001.plan.json");
+  ASSERT_TRUE(run.write_plan(first, "{\"a\":1}"));
+  write(first.path, "");
+  ASSERT_TRUE(run.write_plan("{\"a\":2}"));
+  write(run.next_journal()->path, "");
+  const auto segments = run.journals().value();
+  ASSERT_EQ(segments.size(), 2U);
+  EXPECT_EQ(run.read_plan(segments[0]).value(), "{\"a\":1}");
+  EXPECT_EQ(run.read_plan(segments[1]).value(), "{\"a\":2}") << "an older program's: the run's";
+}
+
 // ---- metrics.jsonl
 
 TEST_F(RunDirectoryTest, MetricsAreAppendedLineByLine) {

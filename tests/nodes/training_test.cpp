@@ -86,6 +86,19 @@ TEST_F(Training, HalfTheBytesOnTheWire) {
   }
 }
 
+TEST_F(Training, WhatTheWireRoundedReplays) {
+  start_nodes(2);
+  for (const char* strategy : {"mixed", "downpour", "gossip"}) {
+    for (const char* placement : {"dedicated", "colocated"}) {
+      Process run(train(with({std::string("strategy.name=") + strategy, "cluster.servers=2", "cluster.workers=4",
+                              std::string("cluster.server_placement=") + placement, "exchange.wire=fp16",
+                              "exchange.algorithm=ring", "exchange.endpoint=tcp"})));
+      ASSERT_EQ(run.wait(), 0) << strategy << ", " << placement << ": " << run.err();
+      expect_replays(summary(run)["run"]);
+    }
+  }
+}
+
 TEST_F(Training, WithCertificatesOnLoopback) {
   start_nodes(2, transport::testing::good_certificate());
   for (const char* endpoint : {"auto", "tcp"}) {

@@ -180,9 +180,17 @@ TEST_F(DamagedJournal, WhatTheRunDoesNotHaveIsNamedByItsOffset) {
 
 TEST_F(DamagedJournal, AnotherPlanIsRefused) {
   std::ofstream(run_.run_directory() / "plan.json") << "{\"other\": 1}\n";
-  const auto report = replayed();
-  ASSERT_FALSE(report);
-  EXPECT_NE(report.error().message.find("plan.json"), std::string::npos) << report.error().message;
+  EXPECT_TRUE(replayed()) << "the next session's is not the segment's";
+  const auto own = run_.run_directory() / "journal-0001.plan.json";
+  for (const auto* text : {"{\"other\": 1}\n", ""}) {
+    std::ofstream(own) << text;
+    const auto report = replayed();
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code, core::Errc::corrupt);
+    EXPECT_NE(report.error().message.find("journal-0001.plan.json"), std::string::npos) << report.error().message;
+  }
+  fs::remove(own);
+  EXPECT_FALSE(replayed()) << "then it is the run's";
 }
 
 }  // namespace

@@ -52,15 +52,6 @@ TEST(Replay, EveryStrategyReachesEveryHash) {
   }
 }
 
-TEST(Replay, WhatAWireRoundsIsNotInTheJournal) {
-  SmallRun run(options_of("easgd", {"exchange.endpoint=inproc", "exchange.wire=bf16"}));
-  ASSERT_FALSE(run.train().failed);
-  const auto report = replayed(run);
-  ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().code, core::Errc::config);
-  EXPECT_NE(report.error().message.find("exchange.wire = \"bf16\""), std::string::npos) << report.error().message;
-}
-
 TEST(Replay, Variants) {
   const std::vector<std::pair<std::string, Options>> variants{
       {"bsp", {"strategy.combine=weights", "strategy.average_momentum=true"}},

@@ -1,0 +1,130 @@
+#include "experiment/exchange_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace troupe::experiment {
+
+namespace {
+
+using exchange::Algorithm;
+using nlohmann::json;
+
+constexpr auto kKey = "exchange";
+constexpr std::array<std::pair<std::string_view, core::HalfKind>, 2> kHalves{
+    {{"fp16", core::HalfKind::fp16}, {"bf16", core::HalfKind::bf16}}};
+
+std::string wire_name(std::optional<core::HalfKind> wire) {
+  for (const auto& [name, half] : kHalves)
+    if (wire == half) return std::string(name);
+  return "fp32";
+}
+
+std::optional<core::HalfKind> wire_of(const std::string& name) {
+  for (const auto& [known, half] : kHalves)
+    if (name == known) return half;
+  if (name == "fp32") return {};
+  throw std::out_of_range("no wire is called " + name);
+}
+
+json to_object(const ExchangePlan& plan) {
+  auto reductions = json::array();
+  for (const auto& [floats, algorithm] : plan.reductions) {
+    json one{{"algorithm", exchange::name(algorithm)}};
+    if (floats) one["up_to_floats"] = *floats;
+    reductions.push_back(std::move(one));
+  }
+  return {{"endpoint", plan.endpoint},          {"wire", wire_name(plan.wire)},  {"worker_sites", plan.worker_sites},
+          {"server_sites", plan.server_sites},  {"site_hosts", plan.site_hosts}, {"packed", plan.packed},
+          {"reductions", std::move(reductions)}};
+}
+
+std::vector<ExchangePlan::Reduction> reductions_of(const json& list) {
+  std::vector<ExchangePlan::Reduction> reductions;
+  for (const auto& one : list) {
+    auto& reduction = reductions.emplace_back();
+    reduction.algorithm = exchange::algorithm_of(one.at("algorithm").get<std::string>());
+    if (reduction.algorithm == Algorithm::automatic) throw std::out_of_range("\"auto\" is no algorithm");
+    if (one.contains("up_to_floats")) reduction.up_to_floats = one.at("up_to_floats").get<std::size_t>();
+  }
+  const bool ordered = std::ranges::is_sorted(reductions, {}, [](const auto& reduction) {
+    return reduction.up_to_floats.value_or(std::numeric_limits<std::size_t>::max());
+  });
+  if (reductions.empty() || reductions.back().up_to_floats || !ordered)
+    throw std::out_of_range("reductions that are not ascending, or do not end with one for all sizes");
+  return reductions;
+}
+
+ExchangePlan from_object(const json& object) {
+  ExchangePlan plan;
+  object.at("endpoint").get_to(plan.endpoint);
+  plan.wire = wire_of(object.at("wire").get<std::string>());
+  object.at("worker_sites").get_to(plan.worker_sites);
+  object.at("server_sites").get_to(plan.server_sites);
+  object.at("site_hosts").get_to(plan.site_hosts);
+  object.at("packed").get_to(plan.packed);
+  plan.reductions = reductions_of(object.at("reductions"));
+  for (const auto* sites : {&plan.worker_sites, &plan.server_sites})
+    for (const auto site : *sites)
+      if (!plan.site_hosts.empty() && site >= plan.site_hosts.size())
+        throw std::out_of_range(fmt::format("site {} is on no host", site));
+  return plan;
+}
+
+core::Error corrupt(const std::string& origin, const std::string& why) {
+  return {core::Errc::corrupt, fmt::format("{}: not what a run writes: {}", origin, why)};
+}
+
+}  // namespace
+
+Algorithm ExchangePlan::reduction(std::size_t floats) const {
+  const auto fits = [floats](const Reduction& reduction) {
+    return !reduction.up_to_floats || floats <= *reduction.up_to_floats;
+  };
+  return std::ranges::find_if(reductions, fits)->algorithm;
+}
+
+std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout) {
+  std::vector<float> marks(layout.arena_floats());
+  layout.from_canonical(std::vector<float>(layout.canonical_floats(), 1.F), marks);
+  return std::make_shared<const exchange::Packing>(marks);
+}
+
+std::string to_json(const RunPlan& plan) {
+  if (plan.exchange.in_place()) return plan.backend.json;
+  auto whole = json::parse(plan.backend.json);
+  whole[kKey] = to_object(plan.exchange);
+  return whole.dump();
+}
+
+core::Result<RunPlan> parse_plan(std::string_view text, const std::string& origin) {
+  try {
+    auto whole = json::parse(text);
+    if (!whole.contains(kKey)) return RunPlan{{std::string(text)}};
+    RunPlan plan{.backend = {}, .exchange = from_object(whole.at(kKey))};
+    whole.erase(kKey);
+    plan.backend.json = whole.dump();
+    return plan;
+  } catch (const std::exception& why) {
+    return tl::unexpected(corrupt(origin, why.what()));
+  }
+}
+
+std::string to_json(const ExchangePlan& plan) { return plan.in_place() ? std::string() : to_object(plan).dump(); }
+
+core::Result<ExchangePlan> parse_exchange(std::string_view text, const std::string& origin) {
+  if (text.empty()) return ExchangePlan{};
+  try {
+    return from_object(json::parse(text));
+  } catch (const std::exception& why) {
+    return tl::unexpected(corrupt(origin, why.what()));
+  }
+}
+
+}  // namespace troupe::experiment
