@@ -58,6 +58,7 @@ core::Result<Beginning> find_start(const RunRequest& request, const Blueprint& p
     auto chosen = experiment::parse_plan(**made, request.resume + "/plan.json");
     if (!chosen) return tl::unexpected(chosen.error());
     beginning.plan = std::move(chosen->backend);
+    beginning.exchange = std::move(chosen->exchange);
   }
   if (auto found = find_newest(*beginning.checkpoints, plan, beginning); !found) return tl::unexpected(found.error());
   if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored)

@@ -16,6 +16,7 @@ namespace {
 constexpr auto kOpenDeadline = std::chrono::seconds(30);
 // Compiling a large model takes a while; ending takes at most the step that is under way.
 constexpr auto kPrepareDeadline = std::chrono::minutes(10);
+constexpr auto kMeasureDeadline = std::chrono::minutes(10);  // on a slow link
 constexpr auto kFetchDeadline = std::chrono::minutes(10);
 constexpr auto kHaltDeadline = std::chrono::seconds(30);
 
@@ -96,6 +97,18 @@ core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start)
                                                   data.prefetch, data.decode_threads, ground_.clock}));
   }
   return {};
+}
+
+Measured Site::measure(const MeasureOrder& order) {
+  Measured measured;
+  self_->request(exchanger_, kMeasureDeadline, order)
+      .receive([&](const Measured& told) { measured = told; },
+               [&](const caf::error& error) {
+                 measured.error =
+                     fmt::format("site {} could not measure: {}", setup_.site, ground_.system->render(error));
+                 measured.code = core::Errc::timeout;
+               });
+  return measured;
 }
 
 WorkerSetup Site::worker_setup(std::uint32_t w, const std::shared_ptr<const StartState>& start) const {

@@ -94,7 +94,7 @@ TEST_F(JobTest, SumsAreTheSameBitsAsInOneProcess) {
   for (const std::size_t ranks : {1U, 2U, 4U}) {
     SCOPED_TRACE(ranks);
     const auto alone = parsed(troupe(with({"--set", "cluster.workers=" + std::to_string(ranks)})));
-    const auto job = parsed(run_program(mpirun(ranks, with({}))));
+    const auto job = parsed(run_program(mpirun(ranks, with({"--set", "exchange.algorithm=asa"}))));
     EXPECT_EQ(job["workers"], ranks);
     EXPECT_EQ(job["center_hash"], alone["center_hash"]);
     EXPECT_EQ(job["samples"], alone["samples"]);
@@ -105,8 +105,9 @@ TEST_F(JobTest, EveryEndpointCarriesTheSameBits) {
   const auto alone = parsed(troupe(with({"--set", "cluster.workers=4"})));
   for (const char* endpoint : {"shm", "tcp", "mpi"}) {
     SCOPED_TRACE(endpoint);
-    const auto job = parsed(run_program(mpirun(
-        2, with({"--set", "cluster.workers_per_rank=2", "--set", std::string("exchange.endpoint=") + endpoint}))));
+    const auto job =
+        parsed(run_program(mpirun(2, with({"--set", "cluster.workers_per_rank=2", "--set", "exchange.algorithm=asa",
+                                           "--set", std::string("exchange.endpoint=") + endpoint}))));
     EXPECT_EQ(job["workers"], 4);
     EXPECT_EQ(job["center_hash"], alone["center_hash"]);
   }
