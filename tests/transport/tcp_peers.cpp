@@ -70,7 +70,8 @@ void exchange(Party& a, Peer b_at_a, Party& b, Peer a_at_b, std::size_t size) {
   EXPECT_EQ(received, sent);
 }
 
-RawSocket::RawSocket(RawSocket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+RawSocket::RawSocket(RawSocket&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), frames_(other.frames_) {}
 
 RawSocket::~RawSocket() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -90,6 +91,7 @@ void RawSocket::write(const void* data, std::size_t size) const {
 void RawSocket::write(Frame frame, const Bytes& payload) const {
   frame.length = static_cast<std::uint32_t>(payload.size());
   frame.payload_hash = payload_hash(payload.data(), payload.size());
+  frame.ack = frames_;
   const FrameBytes header = encode(frame);
   Bytes all(header.begin(), header.end());
   all.insert(all.end(), payload.begin(), payload.end());
@@ -107,7 +109,7 @@ bool RawSocket::read(std::byte* to, std::size_t size) const {
   return true;
 }
 
-Frame RawSocket::read_frame() const {
+Frame RawSocket::read_frame() {
   for (;;) {
     FrameBytes header;
     if (!read(header.data(), header.size())) {
@@ -120,6 +122,7 @@ Frame RawSocket::read_frame() const {
     if (frame.length > 0) {
       EXPECT_EQ(payload_hash(payload.data(), payload.size()), frame.payload_hash);
     }
+    if (is_numbered(frame.type)) ++frames_;
     if (frame.type != FrameType::heartbeat) return frame;
   }
 }
@@ -160,6 +163,8 @@ Bytes RawPeer::hello(const std::string& from, const std::string& to) {
   Hello hello;
   hello.version = kTcpVersion;
   hello.attempt = 1;
+  hello.connection = 1;
+  hello.token = kToken;
   hello.window = {256, 1 << 20};
   hello.from = from;
   hello.to = to;

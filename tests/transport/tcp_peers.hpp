@@ -15,6 +15,7 @@
 #include "tcp_certificates.hpp"
 #include "transport/tcp_address.hpp"
 #include "transport/tcp_frame.hpp"
+#include "transport/tcp_token.hpp"
 
 namespace troupe::transport::testing {
 
@@ -42,11 +43,11 @@ class RawSocket {
   [[nodiscard]] static RawSocket connect(const std::string& address, std::uint16_t port);
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   void write(const void* data, std::size_t size) const;
-  void write(Frame frame, const Bytes& payload = {}) const;  // fills in length and hash
+  void write(Frame frame, const Bytes& payload = {}) const;  // fills in length, hash and what has been read so far
   /// False when the connection ended first.
   [[nodiscard]] bool read(std::byte* to, std::size_t size) const;
   /// The next that is no heartbeat, its payload checked; a test failure when there is none.
-  [[nodiscard]] Frame read_frame() const;
+  [[nodiscard]] Frame read_frame();
   /// Whether the other side ends the connection, whatever it sends before.
   [[nodiscard]] bool ends() const;
   /// Ends it with a reset.
@@ -54,6 +55,7 @@ class RawSocket {
 
  private:
   int descriptor_;
+  std::uint64_t frames_ = 0;  // numbered ones that were read
 };
 
 /// Collects refusals. Thread-safe; must outlive the endpoint.
@@ -73,7 +75,9 @@ class Refusals {
 struct RawPeer {
   explicit RawPeer(Party& party);
   [[nodiscard]] static std::string own_address(int listening);
+  /// That of a first call, with kToken.
   [[nodiscard]] static Bytes hello(const std::string& from, const std::string& to);
+  static constexpr SessionToken kToken{{std::byte{1}}};
   RawSocket listening;  // its address, smaller than the party's so that its call goes before
   RawSocket socket;
   Peer at_party{};
