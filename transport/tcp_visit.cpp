@@ -131,8 +131,9 @@ void TcpMeeting::place(const VisitorPtr& visitor) {
   } else if (wanted->adopted) {  // a newer attempt: the older one is over, whatever the network still says
     if (hello.attempt < wanted->adopted->hello.attempt) return leave(visitor);
     std::exchange(wanted->adopted, nullptr)->call->close();
-  } else if (wanted->dialling && wanted->dialling->said_hello && !wanted->pausing && hello.from > self_) {
-    return park(visitor);  // this member's own call goes before
+  } else if (wanted->dialling && !wanted->pausing && hello.from > self_ &&
+             (!wanted->began || wanted->dialling->said_hello)) {
+    return park(visitor);  // this member's own call goes before; not one that may never get through, when time is short
   }
   if (const auto call = std::exchange(wanted->dialling, nullptr)) call->close();
   adopt(wanted, visitor);

@@ -78,9 +78,15 @@ RawSocket::~RawSocket() {
 }
 
 RawSocket RawSocket::connect(const std::string& address, std::uint16_t port) {
+  RawSocket made = try_connect(address, port);
+  EXPECT_TRUE(made.good()) << address << ':' << port;
+  return made;
+}
+
+RawSocket RawSocket::try_connect(const std::string& address, std::uint16_t port) {
   RawSocket made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in at = loopback(address.c_str(), port);
-  EXPECT_EQ(::connect(made.descriptor_, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  if (::connect(made.descriptor_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) made.reset();
   return made;
 }
 
@@ -91,7 +97,7 @@ void RawSocket::write(const void* data, std::size_t size) const {
 void RawSocket::write(Frame frame, const Bytes& payload) const {
   frame.length = static_cast<std::uint32_t>(payload.size());
   frame.payload_hash = payload_hash(payload.data(), payload.size());
-  frame.ack = frames_;
+  if (frame.ack == 0) frame.ack = frames_;
   const FrameBytes header = encode(frame);
   Bytes all(header.begin(), header.end());
   all.insert(all.end(), payload.begin(), payload.end());
@@ -109,7 +115,7 @@ bool RawSocket::read(std::byte* to, std::size_t size) const {
   return true;
 }
 
-Frame RawSocket::read_frame() {
+Frame RawSocket::read_frame(Bytes* payload_read) {
   for (;;) {
     FrameBytes header;
     if (!read(header.data(), header.size())) {
@@ -123,7 +129,9 @@ Frame RawSocket::read_frame() {
       EXPECT_EQ(payload_hash(payload.data(), payload.size()), frame.payload_hash);
     }
     if (is_numbered(frame.type)) ++frames_;
-    if (frame.type != FrameType::heartbeat) return frame;
+    if (frame.type == FrameType::heartbeat) continue;
+    if (payload_read != nullptr) *payload_read = std::move(payload);
+    return frame;
   }
 }
 
@@ -178,9 +186,28 @@ RawPeer::RawPeer(Party& party)
   socket.write({.type = FrameType::hello}, hello(mine, party->address().text));
   const Connection connection = party->connect({mine}).value();
   at_party = connection.peer;
-  EXPECT_EQ(socket.read_frame().type, FrameType::welcome);
+  Bytes welcome;
+  EXPECT_EQ(socket.read_frame(&welcome).type, FrameType::welcome);
+  party_says = decode_hello(welcome).value();
   socket.write({.type = FrameType::ready});
   party.expect_done(connection.established, 0);
+}
+
+Hello RawPeer::next(std::uint64_t connection, std::uint64_t received) const {
+  Hello hello = decode_hello(RawPeer::hello(party_says.to, party_says.from)).value();
+  hello.attempt = connection;
+  hello.connection = connection;
+  hello.peer_token = party_says.token;
+  hello.received = received;
+  return hello;
+}
+
+std::pair<RawSocket, Hello> RawPeer::answer() const {
+  EXPECT_TRUE(wait_readable(listening.descriptor()));
+  RawSocket call(::accept4(listening.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
+  Bytes hello;
+  EXPECT_EQ(call.read_frame(&hello).type, FrameType::hello);
+  return {std::move(call), decode_hello(hello).value()};
 }
 
 Proxy::Proxy(const Party& behind, Change change)

@@ -9,13 +9,14 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "endpoint_contract.hpp"
 #include "tcp_certificates.hpp"
 #include "transport/tcp_address.hpp"
 #include "transport/tcp_frame.hpp"
-#include "transport/tcp_token.hpp"
+#include "transport/tcp_hello.hpp"
 
 namespace troupe::transport::testing {
 
@@ -41,13 +42,16 @@ class RawSocket {
   RawSocket(RawSocket&& other) noexcept;
   ~RawSocket();
   [[nodiscard]] static RawSocket connect(const std::string& address, std::uint16_t port);
+  /// As connect(), where there may be nobody: not good() then.
+  [[nodiscard]] static RawSocket try_connect(const std::string& address, std::uint16_t port);
+  [[nodiscard]] bool good() const noexcept { return descriptor_ >= 0; }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   void write(const void* data, std::size_t size) const;
   void write(Frame frame, const Bytes& payload = {}) const;  // fills in length, hash and what has been read so far
   /// False when the connection ended first.
   [[nodiscard]] bool read(std::byte* to, std::size_t size) const;
   /// The next that is no heartbeat, its payload checked; a test failure when there is none.
-  [[nodiscard]] Frame read_frame();
+  [[nodiscard]] Frame read_frame(Bytes* payload = nullptr);
   /// Whether the other side ends the connection, whatever it sends before.
   [[nodiscard]] bool ends() const;
   /// Ends it with a reset.
@@ -74,6 +78,10 @@ class Refusals {
 /// A peer made by hand: it calls `party`, a plain endpoint that listens on 127.0.0.2, and both have met.
 struct RawPeer {
   explicit RawPeer(Party& party);
+  /// What it says to go on with the session over another connection, the `connection`th.
+  [[nodiscard]] Hello next(std::uint64_t connection, std::uint64_t received) const;
+  /// Waits for the party's call, and the hello that it says.
+  [[nodiscard]] std::pair<RawSocket, Hello> answer() const;
   [[nodiscard]] static std::string own_address(int listening);
   /// That of a first call, with kToken.
   [[nodiscard]] static Bytes hello(const std::string& from, const std::string& to);
@@ -81,6 +89,7 @@ struct RawPeer {
   RawSocket listening;  // its address, smaller than the party's so that its call goes before
   RawSocket socket;
   Peer at_party{};
+  Hello party_says;  // its welcome
 };
 
 /// Between a caller on 127.0.0.1 and `behind`, made with behind_proxy(). Sees what the caller sends.
