@@ -179,6 +179,8 @@ void TcpMeeting::park(const VisitorPtr& visitor) {
 }
 
 asio::awaitable<void> TcpMeeting::turn_away(VisitorPtr visitor, RefuseCode code, std::string why) {
+  if (!visitor->call->stream.socket().is_open()) co_return;  // it has gone by itself
+  strangers_.push_back(visitor);                             // until leave(): close() ends it, and others may crowd it out
   limit(visitor->call, kLingers);
   Frame frame;
   frame.type = FrameType::refuse;
@@ -213,6 +215,7 @@ asio::awaitable<void> TcpMeeting::welcome(VisitorPtr visitor) {
 /// The visitor is gone, or is to go. Whoever was going to take its call makes one.
 void TcpMeeting::leave(const VisitorPtr& visitor) {
   visitor->call->close();
+  strangers_.remove(visitor);
   if (const auto waiting = parked_.find(visitor->hello.from); waiting != parked_.end() && waiting->second == visitor)
     parked_.erase(waiting);
   const WantedPtr wanted = visitor->wanted;

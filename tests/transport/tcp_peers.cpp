@@ -214,13 +214,18 @@ Proxy::Proxy(const Party& behind, Change change)
     : listening_(listen_on("127.0.0.3", parse_tcp_address(behind->address().text)->at.port)),
       change_(std::move(change)),
       thread_([this, port = parse_tcp_address(behind->address().text)->at.port] {
-        if (!wait_readable(listening_.descriptor())) return;
-        const RawSocket in(::accept4(listening_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-        const RawSocket out = RawSocket::connect("127.0.0.2", port);
-        carry(in, out);
+        while (wait_readable(listening_.descriptor())) {
+          const RawSocket in(::accept4(listening_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
+          if (!in.good()) return;
+          const RawSocket out = RawSocket::try_connect("127.0.0.2", port);
+          if (out.good()) carry(in, out);
+        }
       }) {}
 
-Proxy::~Proxy() { thread_.join(); }
+Proxy::~Proxy() {
+  ::shutdown(listening_.descriptor(), SHUT_RDWR);
+  thread_.join();
+}
 
 void Proxy::carry(const RawSocket& in, const RawSocket& out) const {
   std::vector<std::byte> buffer(1 << 16);

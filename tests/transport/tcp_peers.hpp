@@ -92,10 +92,11 @@ struct RawPeer {
   Hello party_says;  // its welcome
 };
 
-/// Between a caller on 127.0.0.1 and `behind`, made with behind_proxy(). Sees what the caller sends.
+/// Between a caller on 127.0.0.1 and `behind`, made with behind_proxy(). Sees what the caller sends, over one connection
+/// at a time. Ends when both have closed.
 class Proxy {
  public:
-  /// May change the bytes, which begin at `from` of the caller's stream. False: the proxy ends both connections.
+  /// May change the bytes, which begin at `from` of the connection. False: the proxy ends both connections.
   using Change = std::function<bool(std::size_t from, std::byte* bytes, std::size_t size)>;
   Proxy(const Party& behind, Change change);
   ~Proxy();
