@@ -105,8 +105,8 @@ asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::share
   limit(call, wanted->began ? setup_.options.lost_after / 3 : setup_.options.lost_after);
   core::Result<void> step = co_await reach(wanted, *call);
   if (!step) {
-    const bool final = !wanted->began || step.error().code == core::Errc::config;
-    answer.kind = call->refused ? Answer::Kind::refused : final ? Answer::Kind::hopeless : Answer::Kind::broken;
+    using Kind = Answer::Kind;
+    answer.kind = call->refused ? Kind::refused : wanted->began ? Kind::broken : Kind::hopeless;
     answer.error = step.error();
     co_return answer;
   }
@@ -125,7 +125,8 @@ asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::share
   }
   core::Result<GreetingFrame> reply = tl::unexpected(core::Error{});
   if (step) {
-    if (!wanted->began) unlimit(*call);  // the other may take its time until it connects; keep-alive notices when it is gone
+    if (!wanted->began)
+      unlimit(*call);  // the other may take its time until it connects; keep-alive notices when it is gone
     reply = co_await read_frame(call->stream);
     if (!reply) step = tl::unexpected(reply.error());
   }
@@ -139,8 +140,8 @@ asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::share
     co_return answer;
   }
   const auto welcomed = decode_hello(reply->payload);
-  const bool same = welcomed && welcomed->peer_token == wanted->token &&
-                    (!wanted->began || welcomed->token == wanted->peer_token);
+  const bool same =
+      welcomed && welcomed->peer_token == wanted->token && (!wanted->began || welcomed->token == wanted->peer_token);
   if (reply->frame.type == FrameType::welcome && same) {
     answer.kind = Answer::Kind::welcome;
     answer.welcome = *welcomed;

@@ -87,7 +87,8 @@ core::Result<Hello> decode_hello(std::span<const std::byte> bytes) {
   hello.window.eager_bytes = reader.number<std::uint64_t>();
   hello.from = reader.text();
   hello.to = reader.text();
-  if (!reader.good || hello.window.messages == 0 || hello.token.empty() || !printable(hello.from) || !printable(hello.to))
+  if (!reader.good || hello.window.messages == 0 || hello.token.empty() || !printable(hello.from) ||
+      !printable(hello.to))
     return core::fail(core::Errc::corrupt, "a greeting that makes no sense");
   return hello;  // bytes that are left belong to a later version
 }

@@ -52,7 +52,7 @@ class TcpMember {
     std::shared_ptr<TcpPump> pump;  // null before the two meet, and between two connections
     std::string broken{};           // why the last connection broke; empty: it did not
     unsigned silent = 0;            // beats since the peer has said something whole, between two connections
-    bool kicked = false;  // the pump has been told that there are frames
+    bool kicked = false;            // the pump has been told that there are frames
   };
   using RemotePtr = std::shared_ptr<Remote>;
 

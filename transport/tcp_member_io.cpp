@@ -173,9 +173,9 @@ void TcpMember::met(const RemotePtr& remote, TcpStream stream, const Hello& of_p
   }
   if (!connected) return lost(remote, connected.error());
   remote->broken.clear();
-  const auto pump = std::make_shared<TcpPump>(
-      io_, mutex_, remote->session, std::move(stream), !encrypted(),
-      [this, remote](TcpPump::Why how, const core::Error& why) { ended(remote, how, why); });
+  const auto pump =
+      std::make_shared<TcpPump>(io_, mutex_, remote->session, std::move(stream), !encrypted(),
+                                [this, remote](TcpPump::Why how, const core::Error& why) { ended(remote, how, why); });
   remote->pump = pump;
   pump->start();
 }
@@ -199,14 +199,15 @@ void TcpMember::ended(const RemotePtr& remote, TcpPump::Why how, const core::Err
 
 void TcpMember::lost(const RemotePtr& remote, const core::Error& why) {
   remote->pump.reset();
-  const std::string reason =
-      remote->broken.empty() ? why.message
-                             : fmt::format("the connection broke ({}) and was not mended: {}", remote->broken, why.message);
-  remote->broken.clear();
+  const std::string broken = std::exchange(remote->broken, {});
   meeting_->forget(remote->session->peer(), remote->session->remote(), "it gave this connection up: " + why.message);
   const std::lock_guard lock(mutex_);
   // To those who wait for it a peer whose bytes are damaged is lost; what stood in the way of meeting it has its code.
-  remote->session->lose(why.code == core::Errc::config ? why.code : core::Errc::peer_lost, reason);
+  if (broken.empty())
+    remote->session->lose(why.code == core::Errc::config ? why.code : core::Errc::peer_lost, why.message);
+  else
+    remote->session->lose(core::Errc::peer_lost,
+                          fmt::format("the connection broke ({}) and was not mended: {}", broken, why.message));
   remote->session->end(Outcome::failed);
 }
 

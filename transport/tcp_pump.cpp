@@ -56,9 +56,7 @@ bool TcpPump::blocked(TcpStream::Step step) {
     case TcpStream::State::wants_read: wait_read(); break;
     case TcpStream::State::wants_write: wait_write(); break;
     case TcpStream::State::ended: end(Why::broke, {core::Errc::peer_lost, stream_.why()}); break;
-    case TcpStream::State::failed:
-      end(Why::over, {core::Errc::corrupt, fmt::format("TLS: {}", stream_.why())});
-      break;
+    case TcpStream::State::failed: end(Why::over, {core::Errc::corrupt, fmt::format("TLS: {}", stream_.why())}); break;
   }
   return true;
 }

@@ -81,7 +81,8 @@ core::Result<std::byte*> TcpSession::begin_offer(const Frame& frame) {
   if (!eager && frame.length != 0) return broken("an offer with part of its message");
   if (frame.message <= last_message_) return broken("messages out of order");
   const std::uint64_t unheard_ends = ends_said_ - unacked_.ends_acknowledged();
-  if (announced_in_ + unheard_ends >= setup_.window.messages || (eager && frame.size > setup_.window.eager_bytes - eager_in_))
+  if (announced_in_ + unheard_ends >= setup_.window.messages ||
+      (eager && frame.size > setup_.window.eager_bytes - eager_in_))
     return broken("more messages than its window has room for");
   if (!eager) return nullptr;
   landing_.tag = Tag{frame.tag};

@@ -148,8 +148,9 @@ void TcpMeeting::refuse_to_go_on(const VisitorPtr& visitor) {
   }
   const auto ended = ended_.find(visitor->hello.from);
   const bool known = ended != ended_.end() && ended->second.token == visitor->hello.peer_token;
-  if (!known) refused(*visitor, fmt::format("it wants to go on with a connection of {} and does not know its token",
-                                            visitor->hello.from));
+  if (!known)
+    refused(*visitor,
+            fmt::format("it wants to go on with a connection of {} and does not know its token", visitor->hello.from));
   const std::string why = known ? ended->second.why : "there is no such connection";
   asio::co_spawn(io_, turn_away(visitor, RefuseCode::over, why), asio::detached);
 }
@@ -180,7 +181,7 @@ void TcpMeeting::park(const VisitorPtr& visitor) {
 
 asio::awaitable<void> TcpMeeting::turn_away(VisitorPtr visitor, RefuseCode code, std::string why) {
   if (!visitor->call->stream.socket().is_open()) co_return;  // it has gone by itself
-  strangers_.push_back(visitor);                             // until leave(): close() ends it, and others may crowd it out
+  strangers_.push_back(visitor);  // until leave(): close() ends it, and others may crowd it out
   limit(visitor->call, kLingers);
   Frame frame;
   frame.type = FrameType::refuse;

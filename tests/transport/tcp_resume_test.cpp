@@ -40,7 +40,8 @@ void work(Party& party, Peer peer, unsigned side) {
   std::map<OperationId, std::size_t> sending, receiving;
   std::size_t sent = 0, posted = 0;
   while (sent < kMessages || posted < kMessages || !sending.empty() || !receiving.empty()) {
-    for (OperationId started{}; sent < kMessages && party.try_send(peer, tag_of(sent), view(std::as_const(out[sent])), &started);)
+    for (OperationId started{};
+         sent < kMessages && party.try_send(peer, tag_of(sent), view(std::as_const(out[sent])), &started);)
       sending.emplace(started, sent++);
     for (; posted < kMessages && receiving.size() < 10; ++posted)
       receiving.emplace(party.receive(peer, tag_of(posted), view(in[posted])), posted);

@@ -1,8 +1,8 @@
 #include "transport/tcp_unacked.hpp"
 
-#include <gtest/gtest.h>
-
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace troupe::transport {
 namespace {
