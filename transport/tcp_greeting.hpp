@@ -23,6 +23,8 @@ struct TcpCall {
   TcpStream stream;
   asio::steady_timer timer;
   bool timed_out = false;
+  bool refused = false;     // nobody listens there
+  bool said_hello = false;  // the other may answer
   void close() noexcept;
 };
 /// Closes the call when it has not ended by then; replaces an earlier limit.
