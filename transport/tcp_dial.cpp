@@ -96,6 +96,7 @@ asio::awaitable<core::Result<void>> TcpMeeting::reach(const WantedPtr& wanted, T
     }
   }
   call.refused = error == asio::error::connection_refused;
+  call.no_way = error == asio::error::host_unreachable || error == asio::error::network_unreachable;
   co_return core::fail(core::Errc::peer_lost, call.timed_out ? "it does not answer" : error.message());
 }
 
@@ -106,7 +107,9 @@ asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::share
   core::Result<void> step = co_await reach(wanted, *call);
   if (!step) {
     using Kind = Answer::Kind;
-    answer.kind = call->refused ? Kind::refused : wanted->began ? Kind::broken : Kind::hopeless;
+    // A link that is just up may take a moment until it knows its neighbours.
+    const bool broken = wanted->began || call->no_way;
+    answer.kind = call->refused ? Kind::refused : broken ? Kind::broken : Kind::hopeless;
     answer.error = step.error();
     co_return answer;
   }

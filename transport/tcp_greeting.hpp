@@ -24,6 +24,7 @@ struct TcpCall {
   asio::steady_timer timer;
   bool timed_out = false;
   bool refused = false;     // nobody listens there
+  bool no_way = false;      // no route there, or nobody at its end
   bool said_hello = false;  // the other may answer
   void close() noexcept;
 };
