@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/deadlines.hpp"
 #include "actors/evaluator.hpp"
 #include "actors/stand_in.hpp"
 #include "data/fingerprint.hpp"
@@ -16,13 +17,8 @@ namespace troupe::actors {
 
 namespace {
 
-// A node opens its data set first, and compiling a large model takes a while; ending takes at most the step that is under way.
-constexpr auto kOpenDeadline = std::chrono::minutes(5);
-constexpr auto kPrepareDeadline = std::chrono::minutes(10);
-constexpr auto kMeasureDeadline = std::chrono::minutes(10);  // on a slow link
 constexpr std::uint32_t kMeasureRounds = 5;
 constexpr auto kFinishDeadline = std::chrono::minutes(10);
-constexpr auto kHaltDeadline = std::chrono::seconds(40);
 
 // Large enough to be efficient, small enough that a workspace for it is no burden.
 constexpr std::int64_t kEvaluationBatch = 100;
@@ -409,7 +405,7 @@ void Assembly::halt() {
   if (recorder_) self_->send_exit(recorder_, caf::exit_reason::user_shutdown);
   bool late = false;
   while (alive > 0 && !late) {
-    self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kHaltDeadline) >> [&] { late = true; });
+    self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kSiteHaltDeadline) >> [&] { late = true; });
   }
   places_.clear();
   evaluator_ = EvaluatorActor{};
