@@ -122,7 +122,7 @@ TEST_P(TcpResume, OperationsArePostedAndCancelledDuringAnOutage) {
   EXPECT_TRUE(received_large == large);
   exchange(a, pair.b_at_a, b, pair.a_at_b);
   EXPECT_EQ(a.untaken() + b.untaken(), 0u);
-  EXPECT_EQ(members.resets(), 1u);
+  EXPECT_GE(members.resets(), 1u);
 }
 
 // Nobody closes anything, and nothing gets through any more: both ends know, each for itself.
