@@ -309,7 +309,6 @@ struct SnapshotTaken {
   std::uint64_t version = 0;  // a server's: of its shard
   double weight = 1;          // a worker's: its share of the model (WorkerHalf::weight)
 };
-/// Evaluate the Lent canonical parameters, with the Lent canonical statistics, on the test split.
 /// Tell your half what has arrived; answered when nothing is in flight any more. Only between steps.
 struct SettleOrder {};
 struct Settled {};
@@ -328,6 +327,7 @@ struct RotateOrder {};
 struct Rotated {
   std::string error{};  // not empty: the segment goes on
 };
+/// Evaluate the Lent canonical parameters, with the Lent canonical statistics, on the test split.
 struct EvaluateOrder {
   std::uint64_t id = 0;
 };
