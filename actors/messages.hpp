@@ -251,7 +251,7 @@ struct MeasureOrder {
   std::uint32_t rounds = 0;
 };
 struct Measured {
-  std::vector<double> seconds{};  // by length, then by algorithm: median of the rounds here
+  std::vector<double> seconds{};  // by length, then by algorithm: of the best round here
   std::string error{};            // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
 };
