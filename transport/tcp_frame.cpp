@@ -1,11 +1,11 @@
 #include "transport/tcp_frame.hpp"
 
-#define XXH_INLINE_ALL
 #include <bit>
 #include <cstring>
 
 #include <fmt/format.h>
-#include <xxhash.h>
+
+#include "transport/wire_hash.hpp"
 
 namespace troupe::transport {
 namespace {
@@ -57,14 +57,14 @@ FrameBytes encode(const Frame& frame) noexcept {
   put(bytes, 16, frame.tag);
   put(bytes, 24, frame.size);
   put(bytes, 32, frame.payload_hash);
-  put(bytes, kHashed, payload_hash(bytes.data(), kHashed));
+  put(bytes, kHashed, wire_hash({bytes.data(), kHashed}));
   return bytes;
 }
 
 core::Result<Frame> decode(const std::byte* bytes) {
   if (std::memcmp(bytes, kMagic.data(), kMagic.size()) != 0)
     return core::fail(core::Errc::corrupt, "bytes that are no frame of ours");
-  if (get<std::uint64_t>(bytes, kHashed) != payload_hash(bytes, kHashed))
+  if (get<std::uint64_t>(bytes, kHashed) != wire_hash({bytes, kHashed}))
     return core::fail(core::Errc::corrupt, "a frame whose header was damaged on the way");
   const auto type = get<std::uint8_t>(bytes, 3);
   const auto length = get<std::uint32_t>(bytes, 4);
@@ -81,7 +81,5 @@ core::Result<Frame> decode(const std::byte* bytes) {
                .size = get<std::uint64_t>(bytes, 24),
                .payload_hash = get<std::uint64_t>(bytes, 32)};
 }
-
-std::uint64_t payload_hash(const std::byte* data, std::size_t size) noexcept { return XXH3_64bits(data, size); }
 
 }  // namespace troupe::transport

@@ -31,9 +31,13 @@ std::vector<EndpointKind> endpoint_kinds() {
   if (find_module("ucx")) {
     kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run"}; }});
     kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .ucx_transports = "tcp,self"}; }, "Tcp"});
+    kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .check_within_host = true}; }, "Checked"});
   }
   // Open MPI leaks, from plug-ins that are gone when the sanitizer looks: there is nothing to name in a suppression.
-  if (find_module("mpi") && !kSanitized) kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run"}; }});
+  if (find_module("mpi") && !kSanitized) {
+    kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run"}; }});
+    kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run", .check_within_host = true}; }, "Checked"});
+  }
   return kinds;
 }
 
@@ -60,7 +64,7 @@ Tag tag(std::uint32_t exchange) { return make_tag({.run = 1, .exchange = exchang
 Party::Party(const EndpointKind& kind, EndpointOptions options, const core::Clock& clock) {
   queue_ = CompletionQueue::create(clock).value();
   options.completions = queue_;
-  endpoint_ = make_endpoint(kind.name, options).value();
+  endpoint_ = (kind.make ? kind.make(options) : make_endpoint(kind.name, options)).value();
 }
 
 bool Party::try_send(Peer peer, Tag tag, ConstMemoryView memory, OperationId* started) {

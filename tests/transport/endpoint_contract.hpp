@@ -26,6 +26,7 @@ struct EndpointKind {
   std::string name;                                // as in make_endpoint
   std::function<EndpointOptions()> meeting_place;  // once per test: what its endpoints have in common
   std::string variant{};                           // tells two kinds of one name apart
+  std::function<core::Result<std::unique_ptr<Endpoint>>(const EndpointOptions&)> make{};  // empty: make_endpoint
 };
 void PrintTo(const EndpointKind& kind, std::ostream* out);  // GoogleTest's name, found by it
 [[nodiscard]] std::vector<EndpointKind> endpoint_kinds();

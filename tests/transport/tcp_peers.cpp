@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "transport/tcp_hello.hpp"
+#include "transport/wire_hash.hpp"
 
 namespace troupe::transport::testing {
 namespace {
@@ -89,7 +90,7 @@ void RawSocket::write(const void* data, std::size_t size) const {
 
 void RawSocket::write(Frame frame, const Bytes& payload) const {
   frame.length = static_cast<std::uint32_t>(payload.size());
-  frame.payload_hash = payload_hash(payload.data(), payload.size());
+  frame.payload_hash = wire_hash(payload);
   const FrameBytes header = encode(frame);
   Bytes all(header.begin(), header.end());
   all.insert(all.end(), payload.begin(), payload.end());
@@ -118,7 +119,7 @@ Frame RawSocket::read_frame() const {
     Bytes payload(frame.length);
     EXPECT_TRUE(read(payload.data(), payload.size()));
     if (frame.length > 0) {
-      EXPECT_EQ(payload_hash(payload.data(), payload.size()), frame.payload_hash);
+      EXPECT_EQ(wire_hash(payload), frame.payload_hash);
     }
     if (frame.type != FrameType::heartbeat) return frame;
   }
