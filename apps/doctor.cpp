@@ -13,6 +13,7 @@
 #include "apps/command.hpp"
 #include "apps/output.hpp"
 #include "transport/endpoint_registry.hpp"
+#include "transport/module.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -67,7 +68,7 @@ Json findings() {
           {"cpu", cpu_model()},
           {"threads", std::thread::hardware_concurrency()},
           {"memory_bytes", memory},
-          {"cuda", {{"built", false}, {"devices", 0}}},
+          {"cuda", {{"built", false}, {"devices", 0}, {"staging", transport::find_module("cuda").has_value()}}},
           {"mpi", module("mpi")},
           {"ucx", module("ucx")},
           {"onednn", {{"built", true}, {"version", onednn_version()}, {"isa", onednn_isa()}}},
@@ -84,6 +85,8 @@ std::string report(const Json& found) {
                        found["onednn"]["isa"].get<std::string>());
   lines += fmt::format("CAF      {}\n", found["caf"]["version"].get<std::string>());
   if (!found["cuda"]["built"].get<bool>()) lines += fmt::format("{:<8} not in this build\n", "CUDA");
+  if (found["cuda"]["staging"].get<bool>())
+    lines += fmt::format("{:<8} endpoints can stage device memory through page-locked host memory\n", "");
   for (const auto& [key, name] : {std::pair{"mpi", "MPI"}, {"ucx", "UCX"}}) {
     const auto& module = found[key];
     lines += module["built"].get<bool>()

@@ -1,4 +1,4 @@
-# Finds xxHash. Sets XXHASH_FOUND and the target xxhash::xxhash.
+# Finds xxHash. Sets XXHASH_FOUND, XXHASH_DISPATCH (the library chooses instructions by the machine) and the target xxhash::xxhash.
 find_path(XXHASH_INCLUDE_DIR xxhash.h)
 find_library(XXHASH_LIBRARY xxhash)
 include(FindPackageHandleStandardArgs)
@@ -6,5 +6,9 @@ find_package_handle_standard_args(XXHASH REQUIRED_VARS XXHASH_LIBRARY XXHASH_INC
 if(XXHASH_FOUND AND NOT TARGET xxhash::xxhash)
   add_library(xxhash::xxhash UNKNOWN IMPORTED)
   set_target_properties(xxhash::xxhash PROPERTIES IMPORTED_LOCATION ${XXHASH_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${XXHASH_INCLUDE_DIR})
+endif()
+if(XXHASH_FOUND AND EXISTS ${XXHASH_INCLUDE_DIR}/xxh_x86dispatch.h)
+  include(CheckLibraryExists)
+  check_library_exists(${XXHASH_LIBRARY} XXH3_64bits_dispatch "" XXHASH_DISPATCH)
 endif()
 mark_as_advanced(XXHASH_INCLUDE_DIR XXHASH_LIBRARY)

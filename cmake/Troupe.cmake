@@ -79,7 +79,7 @@ endfunction()
 
 # troupe_optional(KIND PACKAGE [COMPONENTS …]): finds what option TROUPE_KIND asks for: AUTO takes what there is, ON insists.
 macro(troupe_optional kind package)
-  set(TROUPE_${kind} AUTO CACHE STRING "Build the ${kind} endpoint: AUTO, ON or OFF")
+  set(TROUPE_${kind} AUTO CACHE STRING "Build the module for ${kind}: AUTO, ON or OFF")
   set_property(CACHE TROUPE_${kind} PROPERTY STRINGS AUTO ON OFF)
   if(TROUPE_${kind} STREQUAL "AUTO")
     find_package(${package} QUIET ${ARGN})

@@ -23,6 +23,10 @@
 /// lost stays lost; connecting again gives a new one. An endpoint may mend a broken connection by itself as long as
 /// everything still arrives exactly once. To hear of a loss while idle, keep a receive posted.
 ///
+/// Damage. A message whose bytes were damaged on the way fails its receive with Errc::corrupt, which names peer and tag, and its
+/// peer is lost: tcp, ucx and mpi find out by checksums (tcp with TLS by its own; ucx and mpi check long messages between hosts
+/// only, see EndpointOptions::check_within_host). What stays in memory (inproc, shm) is not checked.
+///
 /// Back-pressure. See Credit: a send that has none is refused at once, and costs nothing.
 ///
 /// Thread-safe but for the destructor. Broken preconditions (a foreign handle, memory of a space that capabilities()

@@ -10,6 +10,7 @@
 #include "transport/inproc.hpp"
 #include "transport/module.hpp"
 #include "transport/shm.hpp"
+#include "transport/staged_endpoint.hpp"
 #include "transport/tcp.hpp"
 
 namespace troupe::transport {
@@ -44,7 +45,7 @@ core::Result<std::unique_ptr<Endpoint>> EndpointRegistry::make(std::string_view 
   if (!entry->make)
     return core::fail(core::Errc::config, fmt::format("endpoint '{}' is not in this build ({}): use one of {}", name,
                                                       entry->absent, available()));
-  return entry->make(options);
+  return options.device ? make_staged_endpoint(entry->make, options) : entry->make(options);
 }
 
 EndpointRegistry built_in_endpoints() {

@@ -14,6 +14,7 @@
 
 namespace troupe::transport {
 
+class DeviceCopier;
 class InprocHub;
 
 /// What every endpoint is given, and then what only one kind reads.
@@ -24,8 +25,11 @@ struct EndpointOptions {
   std::shared_ptr<InprocHub> hub{};                // inproc: where the endpoints of this process meet; required there
   bool shm_reads_peers = true;                     // shm: fetch payloads from peers' memory where the kernel allows it
   std::string secret{};  // ucx, mpi: the run's; who greets with another one is refused. It travels in clear text
-  std::string ucx_transports{};  // ucx: its UCX_TLS, "tcp,self" between hosts; empty: what the environment says
-  TcpOptions tcp{};              // tcp: where it listens, and with which certificate
+  std::string ucx_transports{};    // ucx: its UCX_TLS, "tcp,self" between hosts; empty: what the environment says
+  bool check_within_host = false;  // ucx, mpi: check long messages from this host too, not only those from others
+  std::shared_ptr<DeviceCopier> device{};  // set: device memory is taken, staged where the endpoint cannot itself
+  std::size_t staging_bytes = std::size_t{1} << 30;  // page-locked host memory that staging may hold at most
+  TcpOptions tcp{};                                  // tcp: where it listens, and with which certificate
 };
 
 class EndpointRegistry {

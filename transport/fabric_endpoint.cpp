@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "transport/host_number.hpp"
+#include "transport/wire_hash.hpp"
+
 namespace troupe::transport {
 namespace {
 
@@ -29,6 +32,7 @@ FabricEndpoint::FabricEndpoint(std::string kind, std::unique_ptr<Fabric> fabric,
     : completions_(options.completions),
       credit_(options.credit),
       secret_(options.secret),
+      host_(options.check_within_host ? 0 : host_number()),
       fabric_(std::move(fabric)),
       native_sum_(fabric_->native_sum()),
       address_{fmt::format("{}:{}/{}", kind, fabric_->address(), options.name.substr(0, kLongestName))},
@@ -79,9 +83,8 @@ core::Result<FabricEndpoint::Link*> FabricEndpoint::live(Peer peer) const {
 }
 
 FabricEndpoint::Link* FabricEndpoint::connected_to(std::string_view address) const {
-  for (const auto& link : links_)
-    if (!link->lost && link->address == address) return link.get();
-  return nullptr;
+  const auto found = std::ranges::find_if(links_, [&](const auto& l) { return !l->lost && l->address == address; });
+  return found == links_.end() ? nullptr : found->get();
 }
 
 core::Result<Connection> FabricEndpoint::connect(const Address& remote) {
@@ -239,7 +242,8 @@ void FabricEndpoint::dismiss(const std::string& address, std::uint64_t caller) {
   if (slash == std::string::npos || slash < begin) return;
   const auto wire = fabric_->open(std::string_view(address).substr(begin, slash - begin));
   if (!wire) return;
-  fabric_->send_frame(*wire, encode({.kind = FrameKind::goodbye, .to = caller}, encode(address_.text, kClosed)));
+  fabric_->send_frame(*wire, encode({.kind = FrameKind::goodbye, .to = caller, .tag = wire_hash(address_.text)},
+                                    encode(address_.text, kClosed)));
   fabric_->close(*wire);
 }
 
@@ -260,14 +264,21 @@ void FabricEndpoint::end(Link& link, Outcome ending, std::string_view why, std::
   };
   if (const auto operation = std::exchange(link.establishing, {})) over(*operation);
   link.matcher.drain([&](Tag, const Posted& posted) { over(posted.operation); }, [](Tag, const Offered&) {});
+  std::erase_if(link.arriving, [&](const auto& entry) {
+    if (!entry.second.whole) return false;
+    over(entry.second.posted.operation);
+    return true;
+  });
   std::erase_if(link.sends, [&](const auto& entry) {
     if (entry.second.moving) return false;
     over(entry.first);
     return true;
   });
   if (!tell_peer.empty())
-    fabric_->send_frame(link.wire, encode({.kind = FrameKind::goodbye, .to = link.heard, .from = link.id},
-                                          encode(address_.text, tell_peer)));
+    fabric_->send_frame(
+        link.wire,
+        encode({.kind = FrameKind::goodbye, .to = link.heard, .from = link.id, .tag = wire_hash(address_.text)},
+               encode(address_.text, tell_peer)));
   fabric_->close(link.wire);
 }
 

@@ -5,6 +5,10 @@
 /// is there: that makes the send done. A long message moves only when both memories are known, straight between them;
 /// so nothing but offers waits for a receive, and withdrawing one is a question to the receiver.
 ///
+/// Damage. Every frame is checked, short messages with it; a long message is checked as a whole where it comes from another
+/// host. A damaged message fails its receive with Errc::corrupt. It ends the link, as does any other damaged frame that can
+/// be laid to a link; one that cannot is missed when the next one comes. A library's own sum (ar) checks nothing.
+///
 /// Connecting. Each side greets the other over a wire of its own, with the run's secret and what it has heard of the
 /// other; a link is established when the peer has named it. Links are numbered, so what is left of an earlier one
 /// between the same members matches nothing.
@@ -70,6 +74,14 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
     bool moving = false;  // the fabric has the memory
     std::optional<FrameHead> done{};
   };
+  /// A long receive from its acceptance to its completion.
+  struct Arriving {
+    Posted posted;
+    Tag tag{};
+    OperationId sender{};                // its counterpart
+    bool whole = false;                  // the fabric has let go of the memory
+    std::optional<std::uint64_t> sum{};  // of the message, as its sender read it
+  };
   /// One connect(): a peer, and what is under way with it.
   struct Link {
     Peer peer{};
@@ -77,13 +89,17 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
     std::string name;  // the address, short enough for messages
     std::uint64_t id = 0;
     WireId wire{};
-    std::uint64_t heard = 0;   // the peer's link, from its hello
-    std::uint64_t told = 0;    // which of the peer's links our hello has named
-    std::uint64_t remote = 0;  // the peer's link once established
+    std::uint64_t heard = 0;        // the peer's link, from its hello
+    std::uint64_t told = 0;         // which of the peer's links our hello has named
+    std::uint64_t remote = 0;       // the peer's link once established
+    std::uint64_t frames_sent = 0;  // since then
+    std::uint64_t frames_seen = 0;
+    bool sums = false;  // long messages leave the host and are checked
     std::optional<OperationId> establishing{};
     Matcher<Posted, Offered> matcher{};
     std::map<OperationId, Sending> sends{};  // in the order of posting
     std::size_t bytes = 0;                   // of these
+    std::map<TransferId, Arriving> arriving{};
     Traffic traffic{};
     bool lost = false;
     Outcome ending = Outcome::failed;  // of what is outstanding when lost
@@ -100,7 +116,6 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
     Peer peer{};  // of a sum: nobody
     OperationId operation;
     std::size_t bytes = 0;
-    OperationId sender{};  // a receive's counterpart
   };
 
   [[nodiscard]] std::size_t members() const noexcept override { return native_sum_->members(); }
@@ -121,7 +136,9 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   void offer(Link& link, OperationId operation, Sending& sending);
   void deliver(Link& link, Tag tag, Offered offered, Posted posted);
   void complete_send(Link& link, OperationId operation);
-  void reply(const Link& link, FrameHead head, std::span<const std::byte> body = {});
+  void complete_receive(Link& link, TransferId transfer);
+  /// Numbers the frame and sends it.
+  void reply(Link& link, FrameHead head, std::span<const std::byte> body = {});
   void finish(Completion completion);
   /// Ends the link: what the fabric does not hold completes now, the rest as the fabric lets go.
   void end(Link& link, Outcome ending, std::string_view why, std::string_view tell_peer);
@@ -129,15 +146,21 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   void on_frame(std::span<const std::byte> bytes) override;
   void on_transferred(TransferId transfer, bool whole) override;
   void on_wire_lost(WireId wire, std::string why) override;
-  void on_hello(const Frame& frame);
-  void on_goodbye(const Frame& frame);
-  void on_offer(Link& link, const Frame& frame);
+  void on_hello(const FabricFrame& frame);
+  void on_goodbye(const FabricFrame& frame);
+  void on_damaged(const FabricFrame& frame);
+  void fail_damaged(const Link& link, OperationId operation, Tag tag);
+  /// Whose damaged frame it most likely is: anybody's but a stranger's.
+  [[nodiscard]] Link* suspect(const FabricFrame& frame) const;
+  void on_offer(Link& link, const FabricFrame& frame);
   void on_accept(Link& link, const FrameHead& head);
+  void on_sum(Link& link, const FrameHead& head);
   void on_done(Link& link, const FrameHead& head);
 
   const std::shared_ptr<CompletionQueue> completions_;
   const Credit credit_;
   const std::string secret_;
+  const std::uint64_t host_;  // 0: none that a peer is on too
   const std::unique_ptr<Fabric> fabric_;
   NativeSum* const native_sum_;  // the fabric's
   const Address address_;

@@ -5,12 +5,16 @@
 #include <fmt/format.h>
 
 #include "transport/fabric_endpoint.hpp"
+#include "transport/wire_hash.hpp"
 
 namespace troupe::transport {
 namespace {
 
 /// Members that greeted and were not connected to. They know the secret; more than this is a mistake somewhere.
 constexpr std::size_t kMostCallers = 4096;
+
+constexpr std::string_view kDamagedHere = "bytes from it were damaged on the way";
+constexpr std::string_view kDamagedThere = "bytes from you were damaged on the way";
 
 OperationId operation_of(const FrameHead& head) noexcept { return OperationId{head.operation}; }
 
@@ -29,18 +33,22 @@ FabricEndpoint::Link* FabricEndpoint::link_of(std::uint64_t id) const {
   return found == ids_.end() ? nullptr : &at(found->second);
 }
 
-void FabricEndpoint::reply(const Link& link, FrameHead head, std::span<const std::byte> body) {
+void FabricEndpoint::reply(Link& link, FrameHead head, std::span<const std::byte> body) {
   head.to = link.remote;
   head.from = link.id;
+  head.number = ++link.frames_sent;
   fabric_->send_frame(link.wire, encode(head, body));
 }
 
 void FabricEndpoint::greet(Link& link) {
   link.told = link.heard;
-  fabric_->send_frame(
-      link.wire,
-      encode({.kind = FrameKind::hello, .to = link.heard, .from = link.id, .operation = checksum(link.address)},
-             encode(address_.text, secret_)));
+  const FrameHead hello{.kind = FrameKind::hello,
+                        .to = link.heard,
+                        .from = link.id,
+                        .operation = wire_hash(link.address),
+                        .tag = wire_hash(address_.text),
+                        .size = host_};
+  fabric_->send_frame(link.wire, encode(hello, encode(address_.text, secret_)));
 }
 
 void FabricEndpoint::offer(Link& link, OperationId operation, Sending& sending) {
@@ -67,13 +75,14 @@ void FabricEndpoint::deliver(Link& link, Tag tag, Offered offered, Posted posted
   }
   if (size > kShortMessage) {
     const TransferId transfer{next_transfer_++};
-    moving_.emplace(transfer, Moving{.kind = Moving::Kind::receive,
-                                     .peer = link.peer,
-                                     .operation = posted.operation,
-                                     .bytes = size,
-                                     .sender = offered.operation});
+    moving_.emplace(
+        transfer,
+        Moving{.kind = Moving::Kind::receive, .peer = link.peer, .operation = posted.operation, .bytes = size});
+    link.arriving.emplace(transfer, Arriving{.posted = posted, .tag = tag, .sender = offered.operation});
     const std::uint64_t channel = fabric_->receive(link.wire, posted.memory, transfer);
-    return reply(link, {.kind = FrameKind::accept, .operation = sender, .tag = channel});
+    return reply(
+        link,
+        {.kind = FrameKind::accept, .operation = sender, .tag = channel, .size = static_cast<std::uint64_t>(transfer)});
   }
   if (size > 0) std::memcpy(posted.memory.data, offered.bytes.data(), size);
   link.traffic.messages_received += 1;
@@ -85,13 +94,17 @@ void FabricEndpoint::deliver(Link& link, Tag tag, Offered offered, Posted posted
 void FabricEndpoint::on_frame(std::span<const std::byte> bytes) {
   const auto frame = parse(bytes);
   if (!frame) return;  // of a stranger
+  if (frame->head_damaged || frame->body_damaged) return on_damaged(*frame);
   if (frame->head.kind == FrameKind::hello) return on_hello(*frame);
   if (frame->head.kind == FrameKind::goodbye) return on_goodbye(*frame);
   Link* link = link_of(frame->head.to);
   if (!link || link->remote == 0 || link->remote != frame->head.from) return;  // of a link that was lost
+  if (frame->head.number != ++link->frames_seen)
+    return end(*link, Outcome::failed, "a frame from it did not arrive", "a frame from you did not arrive");
   switch (frame->head.kind) {
     case FrameKind::offer: return on_offer(*link, *frame);
     case FrameKind::accept: return on_accept(*link, frame->head);
+    case FrameKind::sum: return on_sum(*link, frame->head);
     case FrameKind::done: return on_done(*link, frame->head);
     case FrameKind::withdraw: {
       const Tag tag{frame->head.tag};
@@ -112,10 +125,42 @@ void FabricEndpoint::on_frame(std::span<const std::byte> bytes) {
   }
 }
 
-void FabricEndpoint::on_hello(const Frame& frame) {
+FabricEndpoint::Link* FabricEndpoint::suspect(const FabricFrame& frame) const {
+  // Numbers of links are too large to be met by chance. One of a peer that has greeted says it all where the other is damaged.
+  for (const auto& link : links_)
+    if (!link->lost && (link->id == frame.head.to || (link->heard != 0 && link->heard == frame.head.from)))
+      return link.get();
+  // A greeting names nobody yet; its sender's address stands in it, and the hash of that too.
+  const auto texts = frame.body_damaged ? std::nullopt : parse_texts(frame.body);
+  for (const auto& link : links_)
+    if (!link->lost && link->remote == 0 &&
+        (wire_hash(link->address) == frame.head.tag || (texts && link->address == texts->first)))
+      return link.get();
+  return nullptr;
+}
+
+void FabricEndpoint::on_damaged(const FabricFrame& frame) {
+  Link* link = suspect(frame);
+  if (!link) return;  // a stranger's, or nobody can tell: then the next one's number will
+  if (!frame.head_damaged && frame.head.kind == FrameKind::offer && link->remote == frame.head.from)
+    if (const auto posted = link->matcher.take_receive(Tag{frame.head.tag}))
+      fail_damaged(*link, posted->operation, Tag{frame.head.tag});
+  end(*link, Outcome::failed, kDamagedHere, kDamagedThere);
+}
+
+void FabricEndpoint::fail_damaged(const Link& link, OperationId operation, Tag tag) {
+  finish({.operation = operation,
+          .peer = link.peer,
+          .outcome = Outcome::failed,
+          .error = {core::Errc::corrupt,
+                    fmt::format("{} from {}: bytes were damaged on the way; the connection is given up", to_string(tag),
+                                link.name)}});
+}
+
+void FabricEndpoint::on_hello(const FabricFrame& frame) {
   const FrameHead& head = frame.head;
   const auto texts = parse_texts(frame.body);
-  if (!texts || head.from == 0 || head.operation != checksum(address_.text)) return;
+  if (!texts || head.from == 0 || head.operation != wire_hash(address_.text)) return;
   const auto& [address, secret] = *texts;
   Link* link = connected_to(address);
   if (!equal_secrets(secret_, secret)) {
@@ -140,12 +185,13 @@ void FabricEndpoint::on_hello(const Frame& frame) {
   if (link->told != link->heard) greet(*link);
   if (head.to != link->id) return;
   link->remote = head.from;
+  link->sums = head.size == 0 || head.size != host_;
   waiting_.erase(*link->establishing);
   completions_->push({.operation = *std::exchange(link->establishing, {}), .peer = link->peer});
   for (auto& [operation, sending] : link->sends) offer(*link, operation, sending);
 }
 
-void FabricEndpoint::on_goodbye(const Frame& frame) {
+void FabricEndpoint::on_goodbye(const FabricFrame& frame) {
   const auto texts = parse_texts(frame.body);
   if (!texts) return;
   const auto& [address, why] = *texts;
@@ -159,7 +205,7 @@ void FabricEndpoint::on_goodbye(const Frame& frame) {
   if (link->heard == frame.head.from) link->heard = link->told = 0;
 }
 
-void FabricEndpoint::on_offer(Link& link, const Frame& frame) {
+void FabricEndpoint::on_offer(Link& link, const FabricFrame& frame) {
   const Tag tag{frame.head.tag};
   Offered offered{operation_of(frame.head), frame.head.size, {frame.body.begin(), frame.body.end()}};
   if (link.matcher.waiting_messages() >= credit_.messages)
@@ -177,6 +223,18 @@ void FabricEndpoint::on_accept(Link& link, const FrameHead& head) {
       transfer,
       Moving{.kind = Moving::Kind::send, .peer = link.peer, .operation = found->first, .bytes = sending.memory.size});
   fabric_->send(link.wire, head.tag, sending.memory, transfer);
+  if (!link.sums) return;
+  // Read while the fabric reads it: what comes from memory now is in the cache for whoever is second.
+  reply(link,
+        {.kind = FrameKind::sum, .operation = head.size, .tag = wire_hash({sending.memory.data, sending.memory.size})});
+}
+
+void FabricEndpoint::on_sum(Link& link, const FrameHead& head) {
+  const TransferId transfer{head.operation};
+  const auto found = link.arriving.find(transfer);
+  if (found == link.arriving.end()) return;
+  found->second.sum = head.tag;
+  complete_receive(link, transfer);
 }
 
 void FabricEndpoint::on_done(Link& link, const FrameHead& head) {
@@ -225,16 +283,30 @@ void FabricEndpoint::on_transferred(TransferId transfer, bool whole) {
   if (is_send) link.sends.at(moved.operation).moving = false;
   if (!link.lost && !whole) end(link, Outcome::failed, "a transfer broke off", "a transfer broke off");
   if (link.lost) {
+    link.arriving.erase(transfer);
     if (is_send && link.sends.erase(moved.operation) == 0) return;  // ended just now, with the others
     Completion ended{.operation = moved.operation, .peer = link.peer, .outcome = link.ending};
     if (link.ending == Outcome::failed) ended.error = link.error;
     return finish(std::move(ended));
   }
   if (is_send) return complete_send(link, moved.operation);
+  link.arriving.at(transfer).whole = true;
+  complete_receive(link, transfer);
+}
+
+void FabricEndpoint::complete_receive(Link& link, TransferId transfer) {
+  const auto found = link.arriving.find(transfer);
+  if (!found->second.whole || (link.sums && !found->second.sum)) return;
+  const Arriving arrived = link.arriving.extract(found).mapped();
+  const auto& [operation, memory] = arrived.posted;
+  if (link.sums && wire_hash({memory.data, memory.size}) != *arrived.sum) {
+    fail_damaged(link, operation, arrived.tag);
+    return end(link, Outcome::failed, kDamagedHere, kDamagedThere);
+  }
   link.traffic.messages_received += 1;
-  link.traffic.bytes_received += moved.bytes;
-  finish({.operation = moved.operation, .peer = link.peer, .bytes = moved.bytes});
-  reply(link, {.kind = FrameKind::done, .operation = static_cast<std::uint64_t>(moved.sender), .size = moved.bytes});
+  link.traffic.bytes_received += memory.size;
+  finish({.operation = operation, .peer = link.peer, .bytes = memory.size});
+  reply(link, {.kind = FrameKind::done, .operation = static_cast<std::uint64_t>(arrived.sender), .size = memory.size});
 }
 
 }  // namespace troupe::transport

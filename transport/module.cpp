@@ -24,29 +24,42 @@ void prepare_environment() {
 #endif
 }
 
+/// The shared object, loaded.
+core::Result<void*> open_module(const std::string& kind) {
+  const auto path = find_module(kind);
+  if (!path)
+    return core::fail(core::Errc::config, fmt::format("'{}': its module troupe_{}.so is not there", kind, kind));
+  prepare_environment();
+  // Global: MPI's own plug-ins look for its symbols.
+  void* module = ::dlopen(path->c_str(), RTLD_NOW | (kind == "mpi" ? RTLD_GLOBAL : RTLD_LOCAL));
+  if (!module)
+    return core::fail(core::Errc::config,
+                      fmt::format("'{}' cannot be loaded, install its library: {}", kind, ::dlerror()));
+  return module;
+}
+
+tl::unexpected<core::Error> of_another_build(const std::string& kind) {
+  return core::fail(core::Errc::config,
+                    fmt::format("'{}': troupe_{}.so is of another build, build it again", kind, kind));
+}
+
+template <class Function>
+Function* find(void* module, const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(module, name));
+}
+
 struct Module {
   MakeFabric* make = nullptr;
   JoinJob* join = nullptr;  // of mpi
 };
 
 core::Result<Module> load(const std::string& kind) {
-  const auto path = find_module(kind);
-  if (!path)
-    return core::fail(core::Errc::config,
-                      fmt::format("endpoint '{}': its module troupe_{}.so is not there", kind, kind));
-  prepare_environment();
-  // Global: MPI's own plug-ins look for its symbols.
-  void* module = ::dlopen(path->c_str(), RTLD_NOW | (kind == "mpi" ? RTLD_GLOBAL : RTLD_LOCAL));
-  if (!module)
-    return core::fail(core::Errc::config,
-                      fmt::format("endpoint '{}' cannot be loaded, install its library: {}", kind, ::dlerror()));
-  auto* version = reinterpret_cast<FabricVersion*>(::dlsym(module, "troupe_fabric_version"));
-  auto* make = reinterpret_cast<MakeFabric*>(::dlsym(module, "troupe_make_fabric"));
-  auto* join = reinterpret_cast<JoinJob*>(::dlsym(module, "troupe_join_job"));
-  if (!version || !make || version() != kFabricVersion)
-    return core::fail(core::Errc::config,
-                      fmt::format("endpoint '{}': {} is of another build, build it again", kind, path->string()));
-  return Module{make, join};
+  const auto opened = open_module(kind);
+  if (!opened) return core::fail(opened.error().code, "endpoint " + opened.error().message);
+  auto* version = find<FabricVersion>(*opened, "troupe_fabric_version");
+  auto* make = find<MakeFabric>(*opened, "troupe_make_fabric");
+  if (!version || !make || version() != kFabricVersion) return of_another_build(kind);
+  return Module{make, find<JoinJob>(*opened, "troupe_join_job")};
 }
 
 }  // namespace
@@ -77,6 +90,17 @@ core::Result<std::unique_ptr<Job>> join_job() {
   core::Result<std::unique_ptr<Job>> joined = core::fail(core::Errc::internal, "the module joined nothing");
   module->join(joined);
   return joined;
+}
+
+core::Result<std::shared_ptr<DeviceCopier>> make_device_copier(int device) {
+  const auto opened = open_module("cuda");
+  if (!opened) return tl::unexpected(opened.error());
+  auto* version = find<CopierVersion>(*opened, "troupe_copier_version");
+  auto* make = find<MakeCopier>(*opened, "troupe_make_copier");
+  if (!version || !make || version() != kCopierVersion) return of_another_build("cuda");
+  core::Result<std::shared_ptr<DeviceCopier>> made = core::fail(core::Errc::internal, "the module made nothing");
+  make(device, made);
+  return made;
 }
 
 void add_module(EndpointRegistry& registry, const std::string& kind, std::string_view packages) {

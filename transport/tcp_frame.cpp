@@ -1,11 +1,11 @@
 #include "transport/tcp_frame.hpp"
 
-#define XXH_INLINE_ALL
 #include <bit>
 #include <cstring>
 
 #include <fmt/format.h>
-#include <xxhash.h>
+
+#include "transport/wire_hash.hpp"
 
 namespace troupe::transport {
 namespace {
@@ -58,14 +58,14 @@ FrameBytes encode(const Frame& frame) noexcept {
   put(bytes, 24, frame.size);
   put(bytes, 32, frame.payload_hash);
   put(bytes, 40, frame.ack);
-  put(bytes, kHashed, payload_hash(bytes.data(), kHashed));
+  put(bytes, kHashed, wire_hash({bytes.data(), kHashed}));
   return bytes;
 }
 
 core::Result<Frame> decode(const std::byte* bytes) {
   if (std::memcmp(bytes, kMagic.data(), kMagic.size()) != 0)
     return core::fail(core::Errc::corrupt, "bytes that are no frame of ours");
-  if (get<std::uint64_t>(bytes, kHashed) != payload_hash(bytes, kHashed))
+  if (get<std::uint64_t>(bytes, kHashed) != wire_hash({bytes, kHashed}))
     return core::fail(core::Errc::corrupt, "a frame whose header was damaged on the way");
   const auto type = get<std::uint8_t>(bytes, 3);
   const auto length = get<std::uint32_t>(bytes, 4);
@@ -89,7 +89,5 @@ bool is_numbered(FrameType type) noexcept { return type >= FrameType::offer && t
 bool ends_message(FrameType type) noexcept {
   return type == FrameType::done || type == FrameType::mismatch || type == FrameType::withdrawn;
 }
-
-std::uint64_t payload_hash(const std::byte* data, std::size_t size) noexcept { return XXH3_64bits(data, size); }
 
 }  // namespace troupe::transport

@@ -4,7 +4,7 @@
 ///     0 magic "Trp" · 3 type · 4 length: 4 · 8 message: 8 · 16 tag: 8 · 24 size: 8 · 32 hash of the payload: 8
 ///     40 ack: 8 · 48 hash of the 48 bytes before: 8
 ///
-/// Hashes are XXH3-64. A frame whose header does not check is never acted upon; payload is hashed on plain
+/// Hashes are wire_hash(). A frame whose header does not check is never acted upon; payload is hashed on plain
 /// connections only, because TLS authenticates every byte.
 ///
 /// Greeting (docs in tcp_meeting.hpp): hello, welcome, ready, refuse.
@@ -67,6 +67,5 @@ using FrameBytes = std::array<std::byte, kFrameBytes>;
 [[nodiscard]] FrameBytes encode(const Frame& frame) noexcept;
 /// Errc::corrupt for a wrong magic, hash or type, or a length that this type cannot have. kFrameBytes at `bytes`.
 [[nodiscard]] core::Result<Frame> decode(const std::byte* bytes);
-[[nodiscard]] std::uint64_t payload_hash(const std::byte* data, std::size_t size) noexcept;
 
 }  // namespace troupe::transport

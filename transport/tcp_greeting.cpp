@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "transport/wire_hash.hpp"
+
 namespace troupe::transport {
 namespace {
 
@@ -71,7 +73,7 @@ asio::awaitable<core::Result<void>> shake_hands(TcpStream& stream) {
 
 asio::awaitable<core::Result<void>> write_frame(TcpStream& stream, Frame frame, std::vector<std::byte> payload) {
   frame.length = static_cast<std::uint32_t>(payload.size());
-  frame.payload_hash = payload_hash(payload.data(), payload.size());
+  frame.payload_hash = wire_hash(payload);
   const FrameBytes header = encode(frame);
   payload.insert(payload.begin(), header.begin(), header.end());
   for (std::size_t sent = 0; sent < payload.size() || stream.holds_bytes();) {
@@ -97,7 +99,7 @@ asio::awaitable<core::Result<GreetingFrame>> read_frame(TcpStream& stream) {
   GreetingFrame read{*frame, std::vector<std::byte>(frame->length)};
   got = co_await read_exactly(stream, read.payload.data(), read.payload.size());
   if (!got) co_return tl::unexpected(got.error());
-  if (payload_hash(read.payload.data(), read.payload.size()) != frame->payload_hash)
+  if (wire_hash(read.payload) != frame->payload_hash)
     co_return core::fail(core::Errc::corrupt, "a greeting that was damaged on the way");
   co_return read;
 }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "transport/wire_hash.hpp"
+
 namespace troupe::transport {
 namespace {
 
@@ -100,8 +102,8 @@ bool TcpPump::parse() {
         return true;
       }
       in_payload_ = false;
-      const bool intact = !hashes_ || frame_.length == 0 ||
-                          payload_hash(payload_ - frame_.length, frame_.length) == frame_.payload_hash;
+      const bool intact =
+          !hashes_ || frame_.length == 0 || wire_hash({payload_ - frame_.length, frame_.length}) == frame_.payload_hash;
       core::Result<void> finished;
       {
         const std::lock_guard lock(mutex_);
@@ -148,7 +150,7 @@ bool TcpPump::next_batch() {
   parts_.clear();
   part_ = 0;
   for (Outgoing& o : batch_) {
-    if (hashes_ && o.frame.length > 0) o.frame.payload_hash = payload_hash(o.payload, o.frame.length);
+    if (hashes_ && o.frame.length > 0) o.frame.payload_hash = wire_hash({o.payload, o.frame.length});
     headers_.push_back(encode(o.frame));
     parts_.push_back({headers_.back().data(), kFrameBytes});
     if (o.frame.length > 0) parts_.push_back({const_cast<std::byte*>(o.payload), o.frame.length});
@@ -197,10 +199,9 @@ void TcpPump::stop(std::string_view why) {
   ended_ = nullptr;
   if (part_ == parts_.size()) {  // else it would cut a frame in two
     const std::string text(why.substr(0, kTextBytes));
-    const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
     const FrameBytes header = encode({.type = FrameType::bye,
                                       .length = static_cast<std::uint32_t>(text.size()),
-                                      .payload_hash = hashes_ ? payload_hash(bytes, text.size()) : 0});
+                                      .payload_hash = hashes_ ? wire_hash(text) : 0});
     const std::array<iovec, 2> parts{
         {{const_cast<std::byte*>(header.data()), header.size()}, {const_cast<char*>(text.data()), text.size()}}};
     (void)stream_.write(parts);  // best effort: one that calls again is told

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "fake_device.hpp"
 #include "tcp_certificates.hpp"
 #include "transport/inproc.hpp"
 #include "transport/module.hpp"
@@ -28,12 +29,25 @@ std::vector<EndpointKind> endpoint_kinds() {
       {"tcp", [] { return EndpointOptions{}; }},
       {"tcp", [] { return EndpointOptions{.tcp = {.tls = good_certificate()}}; }, "Tls"},
   };
+  const auto device = [] { return std::make_shared<FakeDevice>(); };
+  kinds.push_back({.name = "inproc",
+                   .meeting_place = [=] { return EndpointOptions{.hub = make_inproc_hub("test"), .device = device()}; },
+                   .variant = "Staged",
+                   .on_device = true});
+  kinds.push_back({.name = "tcp",
+                   .meeting_place = [=] { return EndpointOptions{.device = device()}; },
+                   .variant = "Staged",
+                   .on_device = true});
   if (find_module("ucx")) {
     kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run"}; }});
     kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .ucx_transports = "tcp,self"}; }, "Tcp"});
+    kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .check_within_host = true}; }, "Checked"});
   }
   // Open MPI leaks, from plug-ins that are gone when the sanitizer looks: there is nothing to name in a suppression.
-  if (find_module("mpi") && !kSanitized) kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run"}; }});
+  if (find_module("mpi") && !kSanitized) {
+    kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run"}; }});
+    kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run", .check_within_host = true}; }, "Checked"});
+  }
   return kinds;
 }
 
@@ -60,7 +74,7 @@ Tag tag(std::uint32_t exchange) { return make_tag({.run = 1, .exchange = exchang
 Party::Party(const EndpointKind& kind, EndpointOptions options, const core::Clock& clock) {
   queue_ = CompletionQueue::create(clock).value();
   options.completions = queue_;
-  endpoint_ = make_endpoint(kind.name, options).value();
+  endpoint_ = (kind.make ? kind.make(options) : make_endpoint(kind.name, options)).value();
 }
 
 bool Party::try_send(Peer peer, Tag tag, ConstMemoryView memory, OperationId* started) {
@@ -155,6 +169,13 @@ EndpointContract::Pair EndpointContract::join(Party& a, Party& b) {
   a.expect_done(at_a.established, 0);
   b.expect_done(at_b.established, 0);
   return {at_a.peer, at_b.peer};
+}
+
+MemoryView EndpointContract::view(MemoryView host) { return GetParam().on_device ? on_device(host) : host; }
+
+ConstMemoryView EndpointContract::view(const Bytes& bytes) {
+  const ConstMemoryView host = testing::view(bytes);
+  return GetParam().on_device ? on_device(host) : host;
 }
 
 void EndpointContract::exchange(Party& a, Peer b_at_a, Party& b, Peer a_at_b, Tag with) {

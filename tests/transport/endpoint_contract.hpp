@@ -26,6 +26,8 @@ struct EndpointKind {
   std::string name;                                // as in make_endpoint
   std::function<EndpointOptions()> meeting_place;  // once per test: what its endpoints have in common
   std::string variant{};                           // tells two kinds of one name apart
+  bool on_device = false;                          // the tests' memory is a FakeDevice's
+  std::function<core::Result<std::unique_ptr<Endpoint>>(const EndpointOptions&)> make{};  // empty: make_endpoint
 };
 void PrintTo(const EndpointKind& kind, std::ostream* out);  // GoogleTest's name, found by it
 [[nodiscard]] std::vector<EndpointKind> endpoint_kinds();
@@ -33,6 +35,7 @@ void PrintTo(const EndpointKind& kind, std::ostream* out);  // GoogleTest's name
 
 using Bytes = std::vector<std::byte>;
 [[nodiscard]] Bytes pattern(std::size_t size, unsigned seed);  // any two seeds differ in every byte but by chance
+/// Of host memory. In an EndpointContract's own tests view() is of the kind of memory that is tested.
 [[nodiscard]] MemoryView view(Bytes& bytes);
 [[nodiscard]] ConstMemoryView view(const Bytes& bytes);
 [[nodiscard]] Tag tag(std::uint32_t exchange);
@@ -81,6 +84,9 @@ class EndpointContract : public ::testing::TestWithParam<EndpointKind> {
   };
   /// Both connect, and both know it.
   static Pair join(Party& a, Party& b);
+  [[nodiscard]] static MemoryView view(MemoryView host);
+  [[nodiscard]] static MemoryView view(Bytes& bytes) { return view(testing::view(bytes)); }
+  [[nodiscard]] static ConstMemoryView view(const Bytes& bytes);
   /// One message from a to b, checked.
   static void exchange(Party& a, Peer b_at_a, Party& b, Peer a_at_b, Tag with);
 

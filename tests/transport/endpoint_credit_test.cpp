@@ -98,7 +98,10 @@ TEST_P(EndpointCredit, ARefusedSendLeavesNoTrace) {
   Bytes received(10);
   b.expect_done(b.receive(pair.a_at_b, tag(1), view(received)), 10);
   a.expect_done(sending, 10);
-  a.expect_done((b.receive(pair.a_at_b, tag(1), view(received)), a.send(pair.b_at_a, tag(1), view(second))), 10);
+  const OperationId receiving = b.receive(pair.a_at_b, tag(1), view(received));
+  a.expect_done(a.send(pair.b_at_a, tag(1), view(second)), 10);
+  b.expect_done(receiving, 10);
+  EXPECT_EQ(received, second);
   EXPECT_EQ(a->traffic(pair.b_at_a), (Traffic{.messages_sent = 2, .bytes_sent = 20}));
   EXPECT_EQ(a.untaken(), 0u);
 }

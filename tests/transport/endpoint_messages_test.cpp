@@ -21,7 +21,7 @@ TEST_P(EndpointMessages, EveryLengthArrivesWhole) {
     const Bytes before = guarded;
     const Tag with = tag(exchange++);
     const OperationId sending = a.send(pair.b_at_a, with, view(sent));
-    const OperationId receiving = b.receive(pair.a_at_b, with, {guarded.data() + 1, size, core::MemorySpace::host});
+    const OperationId receiving = b.receive(pair.a_at_b, with, view(MemoryView{guarded.data() + 1, size}));
     a.expect_done(sending, size);
     b.expect_done(receiving, size);
     EXPECT_EQ(Bytes(guarded.begin() + 1, guarded.end() - 1), sent) << size;

@@ -3,6 +3,7 @@
 
 #include "security/tls_context.hpp"
 #include "tcp_peers.hpp"
+#include "transport/wire_hash.hpp"
 
 namespace troupe::transport::testing {
 namespace {
@@ -25,7 +26,7 @@ class RawTls {
   bool is_refused(const Bytes& hello) {
     if (SSL_connect(ssl_.get()) != 1) return true;
     Frame frame{.type = FrameType::hello, .length = static_cast<std::uint32_t>(hello.size())};
-    frame.payload_hash = payload_hash(hello.data(), hello.size());
+    frame.payload_hash = wire_hash(hello);
     const FrameBytes header = encode(frame);
     SSL_write(ssl_.get(), header.data(), static_cast<int>(header.size()));
     SSL_write(ssl_.get(), hello.data(), static_cast<int>(hello.size()));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "transport/tcp_hello.hpp"
+#include "transport/wire_hash.hpp"
 
 namespace troupe::transport::testing {
 namespace {
@@ -98,7 +99,7 @@ void RawSocket::write(const void* data, std::size_t size) const {
 
 void RawSocket::write(Frame frame, const Bytes& payload) const {
   frame.length = static_cast<std::uint32_t>(payload.size());
-  frame.payload_hash = payload_hash(payload.data(), payload.size());
+  frame.payload_hash = wire_hash(payload);
   if (frame.ack == 0) frame.ack = frames_;
   const FrameBytes header = encode(frame);
   Bytes all(header.begin(), header.end());
@@ -128,7 +129,7 @@ Frame RawSocket::read_frame(Bytes* payload_read) {
     Bytes payload(frame.length);
     EXPECT_TRUE(read(payload.data(), payload.size()));
     if (frame.length > 0) {
-      EXPECT_EQ(payload_hash(payload.data(), payload.size()), frame.payload_hash);
+      EXPECT_EQ(wire_hash(payload), frame.payload_hash);
     }
     if (is_numbered(frame.type)) ++frames_;
     if (frame.type == FrameType::heartbeat) continue;

@@ -202,7 +202,7 @@ TEST(TcpResumeByHand, AReceiveWhoseMessageWasCutIsFreeAgain) {
                     .message = 1,
                     .tag = static_cast<std::uint64_t>(tag(1)),
                     .size = 100,
-                    .payload_hash = payload_hash(sent.data(), sent.size())};
+                    .payload_hash = wire_hash(sent)};
   const FrameBytes header = encode(offer);
   peer.socket.write(header.data(), header.size());
   peer.socket.write(sent.data(), 50);

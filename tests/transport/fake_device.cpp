@@ -1,0 +1,85 @@
+#include "fake_device.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace troupe::transport::testing {
+namespace {
+
+constexpr std::uintptr_t kFar = std::uintptr_t{1} << 62;
+
+template <class Byte>
+Byte* other_side(Byte* address) noexcept {
+  return reinterpret_cast<Byte*>(reinterpret_cast<std::uintptr_t>(address) ^ kFar);
+}
+
+}  // namespace
+
+MemoryView on_device(MemoryView host) noexcept { return {other_side(host.data), host.size, core::MemorySpace::device}; }
+ConstMemoryView on_device(ConstMemoryView host) noexcept {
+  return {other_side(host.data), host.size, core::MemorySpace::device};
+}
+
+FakeDevice::FakeDevice() : thread_([this] { run(); }) {}
+
+FakeDevice::~FakeDevice() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    held_ = false;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void FakeDevice::to_host(std::byte* host, const std::byte* device, std::size_t bytes, Done done) {
+  add({host, other_side(device), bytes, std::move(done)});
+}
+
+void FakeDevice::to_device(std::byte* device, const std::byte* host, std::size_t bytes, Done done) {
+  add({other_side(device), host, bytes, std::move(done)});
+}
+
+void FakeDevice::add(Copy copy) {
+  const std::lock_guard lock(mutex_);
+  copies_.push_back(std::move(copy));
+  changed_.notify_all();
+}
+
+void FakeDevice::hold() {
+  const std::lock_guard lock(mutex_);
+  held_ = true;
+}
+
+void FakeDevice::release() {
+  const std::lock_guard lock(mutex_);
+  held_ = false;
+  changed_.notify_all();
+}
+
+void FakeDevice::fail(core::Error error) {
+  const std::lock_guard lock(mutex_);
+  error_ = std::move(error);
+}
+
+void FakeDevice::run() {
+  std::unique_lock lock(mutex_);
+  for (unsigned count = 0;; ++count) {
+    changed_.wait(lock, [this] { return (stop_ || !copies_.empty()) && !held_; });
+    if (copies_.empty()) return;
+    const Copy copy = std::move(copies_.front());
+    copies_.pop_front();
+    const auto error = error_;
+    lock.unlock();
+    if (count % 5 == 0) std::this_thread::yield();  // now late, now at once
+    if (error) {
+      copy.done(tl::unexpected(*error));
+    } else {
+      std::memcpy(copy.to, copy.from, copy.bytes);
+      copy.done({});
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace troupe::transport::testing
