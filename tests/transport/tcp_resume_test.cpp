@@ -6,6 +6,7 @@
 
 #include "core/random.hpp"
 #include "tcp_breaker.hpp"
+#include "transport/wire_hash.hpp"
 
 namespace troupe::transport::testing {
 namespace {
