@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/folder.hpp"
+
 namespace troupe::apps {
 
 struct Outcome {
@@ -27,25 +29,7 @@ struct Outcome {
   std::string err;
 };
 
-/// A directory of its own, removed at the end.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-apps-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
-  std::string write(std::string_view name, std::string_view text) const {
-    std::ofstream(file(name)) << text;
-    return file(name);
-  }
-
- private:
-  std::string path_;
-};
+using TemporaryDirectory = tests::Folder;
 
 inline std::string contents(const std::string& path) {
   std::ostringstream text;

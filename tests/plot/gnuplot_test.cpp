@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/plot/folder.hpp"
+#include "tests/folder.hpp"
 
 namespace troupe::plot {
+
+using tests::Folder;
 namespace {
 
 using testing::ElementsAre;

@@ -4,15 +4,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
 
-namespace troupe::plot {
+namespace troupe::tests {
 
 class Folder {
  public:
   Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-plots-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-tests-XXXXXX").string();
     path_ = ::mkdtemp(pattern.data());
   }
   ~Folder() {
@@ -28,9 +29,14 @@ class Folder {
     std::ofstream(file(name)) << text;
     return file(name);
   }
+  [[nodiscard]] std::string read(std::string_view name) const {
+    std::ostringstream text;
+    text << std::ifstream(file(name)).rdbuf();
+    return text.str();
+  }
 
  private:
   std::string path_;
 };
 
-}  // namespace troupe::plot
+}  // namespace troupe::tests
