@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "actors/evaluator.hpp"
+#include "actors/stand_in.hpp"
 #include "data/fingerprint.hpp"
 #include "nn/hash.hpp"
 #include "nn/layout.hpp"
@@ -36,19 +37,14 @@ Assembly::Assembly(const SiteGround& ground, Launch launch)
 Assembly::~Assembly() { halt(); }
 
 core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const ConsoleOptions& console) {
-  const auto start = std::make_shared<const StartState>(experiment::start_state(plan_, beginning.checkpoint.get()));
-  auto made = make_sites(beginning, start);
-  if (made) made = beginning.directory->write_plan(run_plan());
-  if (!made) {
-    halt();
-    return tl::unexpected(made.error());
-  }
-  spawn_supervisors(beginning, *start, console);
+  if (auto written = beginning.directory->write_plan(run_plan()); !written) return tl::unexpected(written.error());
+  spawn_supervisors(beginning, console);
   begin_sites();
   return coordinator_;
 }
 
-core::Result<void> Assembly::make_sites(const Beginning& beginning, const std::shared_ptr<const StartState>& start) {
+core::Result<void> Assembly::make_sites(const Beginning& beginning) {
+  start_ = std::make_shared<const StartState>(experiment::start_state(plan_, beginning.checkpoint.get()));
   if (launch_.placement.sites() > 1) {
     auto facts = probe(ground_, beginning.plan);
     if (!facts) return tl::unexpected(facts.error());
@@ -61,7 +57,7 @@ core::Result<void> Assembly::make_sites(const Beginning& beginning, const std::s
     data_ = *data;
   }
   if (auto opened = open_sites(beginning); !opened) return opened;
-  return prepare_sites(start);
+  return prepare_sites();
 }
 
 /// What went wrong at a node says which.
@@ -100,7 +96,9 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
     auto& place = places_.emplace_back(Place{.number = site});
     if (placement.processes[site] == Placement::kHere) continue;
     place.node = &launch_.nodes[placement.processes[site] - 1];
-    asked.emplace_back(site, self_->request(place.node->actor, kOpenDeadline, order_for(place, resumed)));
+    if (!place.node->actor) continue;  // the steward looks for it
+    place.asked = ground_.system->spawn(stand_in_node, place.node->actor);
+    asked.emplace_back(site, self_->request(place.asked, kOpenDeadline, order_for(place, resumed)));
   }
   core::Result<void> result;
   for (auto& place : places_) {
@@ -131,7 +129,7 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
     auto& place = places_[site];
     opening.receive(
         [&](const SiteOpened& opened, const OpenedSite& there) {
-          place.there = there.site;
+          if (opened.error.empty()) place.there = ground_.system->spawn(stand_in_site, there.site);
           addresses.texts[place.number] = opened.address;
           if (!opened.error.empty() && result) result = tl::unexpected(at(place, {opened.code, opened.error}));
         },
@@ -148,7 +146,7 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
   return {};
 }
 
-core::Result<void> Assembly::prepare_sites(const std::shared_ptr<const StartState>& start) {
+core::Result<void> Assembly::prepare_sites() {
   using Preparing = decltype(self_->request(SiteActor{}, kPrepareDeadline, SiteAddresses{}));
   std::vector<std::pair<Place*, Preparing>> asked;
   for (auto& place : places_)
@@ -156,7 +154,7 @@ core::Result<void> Assembly::prepare_sites(const std::shared_ptr<const StartStat
   core::Result<void> result;
   for (auto& place : places_) {
     if (!place.here || !result) continue;
-    result = place.here->prepare(start);
+    result = place.here->prepare(start_);
     place.members = place.here->members();
     if (place.here->layout()) layout_ = place.here->layout();
     if (place.here->plan() && made_plan_.json.empty()) made_plan_ = *place.here->plan();
@@ -176,7 +174,7 @@ core::Result<void> Assembly::prepare_sites(const std::shared_ptr<const StartStat
   return result;
 }
 
-void Assembly::spawn_supervisors(const Beginning& beginning, const StartState& start, const ConsoleOptions& console) {
+void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOptions& console) {
   const auto& settings = *plan_.settings;
   int threads = 0;
   for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) threads += settings.threads(worker);
@@ -192,7 +190,7 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const StartState& s
   const auto plan = run_plan();
   auto notes = beginning.notes;
   if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
-  notes.insert(notes.end(), start.notes.begin(), start.notes.end());
+  notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());
   recorder_ = ground_.system->spawn<caf::detached>(
       recorder,
       RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes), settings.journal,
@@ -245,12 +243,16 @@ std::string Assembly::name_of(std::uint32_t worker) const {
 StewardActor Assembly::spawn_steward() {
   StewardSetup setup{.network = launch_.network,
                      .nodes = {},
+                     .names = {},
                      .orders = {},
                      .sites = places_.size(),
                      .address = addresses_.texts[0],
-                     .exchanger = places_[0].here->exchanger()};
+                     .exchanger = places_[0].here->exchanger(),
+                     .recorder = recorder_};
   for (const auto site : launch_.placement.worker_sites) {
-    setup.nodes.push_back(places_[site].node ? places_[site].node->at : HostPort{});
+    const auto* node = places_[site].node;
+    setup.nodes.push_back(node ? node->at : HostPort{});
+    setup.names.push_back(node ? node->name : std::string());
     setup.orders.push_back(order_for(places_[site], true));
   }
   return ground_.system->spawn<caf::detached>(steward, std::move(setup));
@@ -273,7 +275,8 @@ void Assembly::begin_sites() {
   for (const auto& place : places_) {
     const auto workers = placement.workers_at(place.number);
     const auto servers = placement.servers_at(place.number);
-    for (std::size_t k = 0; k < workers.size(); ++k) {
+    const bool there = !place.members.workers.empty();  // or it comes later
+    for (std::size_t k = 0; there && k < workers.size(); ++k) {
       company.workers[workers[k]] = place.members.workers[k];
       company.loaders[workers[k]] = place.members.loaders[k];
     }
@@ -288,7 +291,7 @@ void Assembly::begin_sites() {
                                            company.server_sites,
                                            {},
                                            company.site_hosts});
-    else if (place.number > 0)
+    else if (place.here && place.number > 0)
       place.here->begin(company);
   }
   // The coordinator, who sets all going, hears of the company last.
@@ -319,7 +322,10 @@ void Assembly::halt() {
   };
   dismiss(evaluator_);
   dismiss(steward_);
-  for (const auto& place : places_) dismiss(place.there);
+  for (const auto& place : places_) {
+    if (place.asked) self_->send_exit(place.asked, caf::exit_reason::user_shutdown);  // it may wait for an answer
+    dismiss(place.there);
+  }
   for (const auto& place : places_)
     if (place.here) place.here->halt();
   if (coordinator_) self_->send_exit(coordinator_, caf::exit_reason::user_shutdown);

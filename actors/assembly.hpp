@@ -18,9 +18,9 @@ namespace troupe::actors {
 
 /// What a company begins with.
 struct Beginning {
-  std::shared_ptr<const Checkpoint> checkpoint;  // null: a new run
-  std::string checkpoint_file;                   // where it was
-  std::shared_ptr<const RunDirectory> directory;
+  std::shared_ptr<const Checkpoint> checkpoint;   // null: a new run
+  std::string checkpoint_file;                    // where it was
+  std::shared_ptr<const RunDirectory> directory;  // this and checkpoints: of a new run when its sites are made
   std::shared_ptr<nn::CheckpointStore> checkpoints;
   std::vector<Note> notes;
   std::optional<nn::Plan> plan;  // of the run that is resumed
@@ -35,8 +35,10 @@ class Assembly {
   Assembly(const Assembly&) = delete;
   Assembly& operator=(const Assembly&) = delete;
 
-  /// Spawns everyone, compiles the replicas (each on its worker's thread), and lets the run begin. After an Error whoever was
-  /// spawned has been sent home.
+  /// Spawns the members and compiles the replicas, each on its worker's thread. Needs of `beginning` what is there before the run's
+  /// directory is. After an Error the destructor sends home whoever was spawned.
+  [[nodiscard]] core::Result<void> make_sites(const Beginning& beginning);
+  /// Spawns who supervises them, and lets the run begin. Errors: of RunDirectory::write_plan.
   [[nodiscard]] core::Result<CoordinatorActor> begin(const Beginning& beginning, const ConsoleOptions& console);
   /// Ends everyone. `end` is what the recorder writes and shows last; the Error is what kept it from that.
   [[nodiscard]] core::Result<void> finish(const RunEnd& end);
@@ -47,16 +49,15 @@ class Assembly {
     std::uint32_t number = 0;
     std::unique_ptr<Site> here{};
     const Node* node = nullptr;
+    NodeActor asked{};  // stand-ins: they answer when the process is lost
     SiteActor there{};
     SiteMembers members{};
   };
-  [[nodiscard]] core::Result<void> make_sites(const Beginning& beginning,
-                                              const std::shared_ptr<const StartState>& start);
   [[nodiscard]] core::Result<void> open_sites(const Beginning& beginning);
-  [[nodiscard]] core::Result<void> prepare_sites(const std::shared_ptr<const StartState>& start);
+  [[nodiscard]] core::Result<void> prepare_sites();
   [[nodiscard]] SiteOrder order_for(const Place& place, bool resumed) const;
   [[nodiscard]] core::Error at(const Place& place, core::Error error) const;
-  void spawn_supervisors(const Beginning& beginning, const StartState& start, const ConsoleOptions& console);
+  void spawn_supervisors(const Beginning& beginning, const ConsoleOptions& console);
   [[nodiscard]] std::string run_plan() const;
   [[nodiscard]] std::string name_of(std::uint32_t worker) const;
   [[nodiscard]] StewardActor spawn_steward();
@@ -67,6 +68,7 @@ class Assembly {
   const Blueprint& plan_;
   Launch launch_;
   ExchangePlan exchange_;
+  std::shared_ptr<const StartState> start_;
   std::shared_ptr<const nn::Layout> layout_;
   nn::Plan made_plan_;         // worker 0's
   std::uint64_t data_ = 0;     // fingerprint; of a run with nodes

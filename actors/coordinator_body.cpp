@@ -34,9 +34,11 @@ void CoordinatorBody::begin(const Company& company) {
   auto arena = core::Buffer::allocate(*setup_.memory, setup_.layout->arena_floats());
   if (!arena) return fail(arena.error().code, arena.error().message);
   arena_ = std::make_shared<core::Buffer>(std::move(*arena));
-  for (const auto& worker : company_.workers) self_->monitor(worker);
+  for (const auto& worker : company_.workers)
+    if (worker) self_->monitor(worker);
   for (const auto& server : company_.servers) self_->monitor(server);
-  for (const auto& loader : company_.loaders) self_->monitor(loader);
+  for (const auto& loader : company_.loaders)
+    if (loader) self_->monitor(loader);
   self_->monitor(company_.recorder);
   self_->monitor(company_.evaluator);
   self_->send(company_.recorder, setup_.started);
@@ -45,6 +47,7 @@ void CoordinatorBody::begin(const Company& company) {
   saved_at_epoch_ = setup_.book->epoch();
   saved_at_s_ = train_s_;
   saved_at_step_ = granted_ = progress_.steps();
+  miss_absent();
   if (setup_.resumed) {
     if (setup_.book->epoch_done()) return when_quiet();  // interrupted in the last step of an epoch, or to train longer
     return train();
@@ -227,20 +230,27 @@ void CoordinatorBody::go_on() {
 
 // ---- the end
 
-void CoordinatorBody::trouble(const Trouble& trouble) { fail(trouble.code, trouble.text); }
+void CoordinatorBody::trouble(const Trouble& trouble) {
+  // Whoever is lost misses the others as they miss it.
+  if (!is_alive(trouble.site)) return;
+  fail(trouble.code, trouble.text);
+}
 
 void CoordinatorBody::down(const caf::down_msg& message) {
   const auto why = message.reason == caf::exit_reason::remote_link_unreachable
                        ? std::string("no word from its process any more")
                        : self_->system().render(message.reason);
   for (std::uint32_t w = 0; w < company_.workers.size(); ++w) {
-    if (company_.workers[w].address() == message.source || company_.loaders[w].address() == message.source)
-      return lose(w, why);
+    const auto is = [&](const auto& member) { return member && member.address() == message.source; };
+    if (is(company_.workers[w]) || is(company_.loaders[w])) return lose(w, why);
   }
   for (std::uint32_t s = 0; s < company_.servers.size(); ++s)
     if (company_.servers[s].address() == message.source)
       return fail(core::Errc::peer_lost, fmt::format("server {}, and its part of the centre, is gone: {}", s, why));
-  fail(core::Errc::peer_lost, "a member of the run is gone: " + why);
+  if (company_.recorder.address() == message.source) return fail(core::Errc::internal, "the recorder is gone: " + why);
+  if (company_.evaluator.address() == message.source)
+    return fail(core::Errc::internal, "the evaluator is gone: " + why);
+  // Else it is who was lost before, and has a successor by now.
 }
 
 void CoordinatorBody::fail(core::Errc code, const std::string& text) {

@@ -45,12 +45,15 @@ class CoordinatorBody {
   // Members that go (coordinator_members.cpp).
   [[nodiscard]] bool is_member(std::uint32_t worker) const { return alive_[worker]; }
   [[nodiscard]] std::uint32_t members() const;
+  /// A site whose worker has not been lost; every other kind of site lives as long as the run.
+  [[nodiscard]] bool is_alive(std::uint32_t site) const;
   void lose(std::uint32_t worker, const std::string& why);
   void lose_site(std::uint32_t site, const std::string& why);
   void tell_membership();
   [[nodiscard]] std::string name_of(std::uint32_t worker) const;
   [[nodiscard]] std::vector<std::uint32_t> member_list() const;
   // Members that come.
+  void miss_absent();
   void seek(std::uint32_t worker);
   void arrived(std::uint32_t worker);
   [[nodiscard]] bool may_admit() const;

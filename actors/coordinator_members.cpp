@@ -13,17 +13,36 @@ namespace {
 /// Compiling a replica, at most.
 constexpr auto kAdmitDeadline = std::chrono::minutes(10);
 
+/// An endpoint's "peer tcp:… is lost: why", without what only an endpoint calls so.
+std::string reason_of(const std::string& why) {
+  constexpr std::string_view kSign = " is lost: ";
+  const auto sign = why.find(kSign);
+  return sign == std::string::npos ? why : why.substr(sign + kSign.size());
+}
+
 }  // namespace
 
 std::uint32_t CoordinatorBody::members() const { return static_cast<std::uint32_t>(std::ranges::count(alive_, true)); }
 
+bool CoordinatorBody::is_alive(std::uint32_t site) const {
+  const auto& sites = company_.worker_sites;
+  bool any = false;  // worker
+  for (std::uint32_t w = 0; w < sites.size(); ++w) {
+    if (sites[w] != site) continue;
+    if (alive_[w]) return true;
+    any = true;
+  }
+  return !any;
+}
+
 void CoordinatorBody::site_lost(const SiteLost& news) {
-  if (ended_) return;
-  const auto reaches_centre =
-      news.lost == 0 || std::ranges::find(company_.server_sites, news.lost) != company_.server_sites.end();
-  if (news.site == 0) return lose_site(news.lost, news.why);
-  // Two workers that have lost each other only are no loss: what one wrote to the other is.
-  if (reaches_centre) lose_site(news.site, fmt::format("it has lost site {}: {}", news.lost, news.why));
+  if (ended_ || !is_alive(news.site) || !is_alive(news.lost)) return;
+  if (news.site == 0) return lose_site(news.lost, reason_of(news.why));
+  if (news.lost == 0) return lose_site(news.site, reason_of(news.why));
+  const bool centre = std::ranges::find(company_.server_sites, news.lost) != company_.server_sites.end();
+  // Else two workers have lost each other, and only what one wrote to the other is lost.
+  if (centre || setup_.needs.group)
+    lose_site(news.lost, fmt::format("site {} does not reach it: {}", news.site, reason_of(news.why)));
 }
 
 void CoordinatorBody::lose_site(std::uint32_t site, const std::string& why) {
@@ -36,6 +55,9 @@ void CoordinatorBody::lose(std::uint32_t worker, const std::string& why) {
   if (ended_ || !is_member(worker)) return;
   alive_[worker] = false;
   std::erase(arrivals_, worker);
+  // It may be there still, and out of reach of the others: what it says from now on is nobody's.
+  self_->send(company_.workers[worker], Halt{});
+  self_->send(company_.loaders[worker], Halt{});
   const auto lost = fmt::format("{} is lost: {}", name_of(worker), why);
   const auto resume = fmt::format("go on with `troupe train --resume {}`", setup_.started.directory);
   const auto& sites = company_.server_sites;
@@ -91,11 +113,33 @@ void CoordinatorBody::missed(std::uint32_t worker, const caf::error& error, cons
 
 // ---- newcomers
 
+/// Nodes that the run did not wait for: as if they had been there, and been lost before the first step.
+void CoordinatorBody::miss_absent() {
+  for (std::uint32_t w = 0; w < company_.workers.size(); ++w) {
+    if (company_.workers[w]) continue;
+    alive_[w] = false;
+    if (keeps_journal()) journal_.add(encode(experiment::AbsentRecord{w}));
+    setup_.book->lost(w);
+    self_->send(company_.recorder, Note{Note::Level::info, fmt::format("{} is not there yet", name_of(w))});
+    seek(w);
+  }
+  if (members() == alive_.size()) return;
+  ++epoch_;
+  tell_membership();
+}
+
 /// Whoever comes in its place is a new member, with the centre's parameters and a fresh half.
 void CoordinatorBody::seek(std::uint32_t worker) {
   if (!setup_.steward) return;
+  // Without a deadline: it may come at any time, or never.
   self_->request(setup_.steward, caf::infinite, Vacancy{worker})
-      .then([this, worker](const Arrived&) { arrived(worker); }, [](const caf::error&) {});
+      .then([this, worker](const Arrived&) { arrived(worker); },
+            [this, worker](const caf::error& error) {
+              if (ended_) return;
+              self_->send(company_.recorder,
+                          Note{Note::Level::warning, fmt::format("nobody looks for {} any more: {}", name_of(worker),
+                                                                 self_->system().render(error))});
+            });
 }
 
 void CoordinatorBody::arrived(std::uint32_t worker) {
@@ -107,7 +151,10 @@ void CoordinatorBody::arrived(std::uint32_t worker) {
 }
 
 /// In step a newcomer has its first share in a round of the epoch that begins.
-bool CoordinatorBody::may_admit() const { return !arrivals_.empty() && (!setup_.needs.in_step || fresh_epoch_); }
+/// It begins with a checkpoint, so that there must be one to be had.
+bool CoordinatorBody::may_admit() const {
+  return !arrivals_.empty() && !save_failed_ && (!setup_.needs.in_step || fresh_epoch_);
+}
 
 strategies::Step CoordinatorBody::first_step() const {
   const auto steps = progress_.totals(0, 0).worker_steps;
@@ -126,10 +173,7 @@ void CoordinatorBody::admit(const Next& next) {
   setup_.book->pause();  // an epoch that has just begun does not stand still by itself
   const Next come = [this, next] {
     if (ended_) return;
-    if (arrivals_.empty() || save_failed_) {
-      arrivals_.clear();
-      return next();
-    }
+    if (!may_admit()) return next();
     const auto worker = arrivals_.back();
     arrivals_.pop_back();
     prepare_newcomer(worker, [this, next] { arrivals_.empty() ? next() : admit(next); });
@@ -178,7 +222,7 @@ void CoordinatorBody::take_in(std::uint32_t worker, strategies::Step first_step,
       .then(
           [this, worker, next](const SiteBegun&) {
             self_->send(company_.recorder,
-                        Note{Note::Level::info, fmt::format("{} is back, as a new member: {} of {} workers",
+                        Note{Note::Level::info, fmt::format("{} is here, as a new member: {} of {} workers",
                                                             name_of(worker), this->members(), setup_.started.workers)});
             // A replay begins anew with it, as it knows nothing of what a newcomer begins with.
             if (keeps_journal()) rotate_ = true;

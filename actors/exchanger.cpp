@@ -19,7 +19,7 @@ ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<Exchang
       [self](const SiteMoved& moved) { self->state.body->moved(moved); },
       [self](const StartOrder&) { return self->state.body->fetch_start(); },
       [self, name](const Company& company) {
-        report_exceptions(self, name, company.coordinator);
+        report_exceptions(self, name, company);
         self->state.body->begin(company);
       },
       [self](const SiteBegun&) { self->state.body->serve_all(); },

@@ -93,7 +93,7 @@ void ExchangerBody::speak_to(std::uint32_t site, const std::string& address) {
 
 void ExchangerBody::moved(const SiteMoved& moved) {
   if (halted_) return;
-  endpoint_->disconnect(peers_.at(moved.site), "it has a new address");
+  leave(moved.site, "it has a new address");
   speak_to(moved.site, moved.address);
   settle();
 }
@@ -133,19 +133,25 @@ void ExchangerBody::settle() {
 
 void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
   if (halted_) return;
-  const auto site = static_cast<std::uint32_t>(std::find(peers_.begin(), peers_.end(), peer) - peers_.begin());
+  const auto found = std::ranges::find(peers_, std::optional(peer));
+  if (found == peers_.end()) return;  // it has been left
+  const auto site = static_cast<std::uint32_t>(found - peers_.begin());
   if (company_.coordinator)
     self_->send(company_.coordinator, SiteLost{setup_.site, site, error.message});
   else
     trouble({error.code, fmt::format("site {} lost site {}: {}", setup_.site, site, error.message)});
 }
 
+void ExchangerBody::leave(std::uint32_t site, std::string_view why) {
+  if (const auto peer = std::exchange(peers_.at(site), std::nullopt)) endpoint_->disconnect(*peer, why);
+}
+
 void ExchangerBody::membership(const MembershipNews& news) {
   const auto gone = [&](strategies::WorkerId w) { return !std::ranges::binary_search(news.workers, w); };
   for (strategies::WorkerId w = 0; w < company_.worker_sites.size() && !halted_; ++w) {
     const auto site = company_.worker_sites[w];
-    if (gone(w) && site != setup_.site && site < peers_.size())
-      endpoint_->disconnect(peers_[site], "it is no member any more");
+    // Whom it never met it has not left either: a newcomer meets the centre only.
+    if (gone(w) && site != setup_.site && site < peers_.size()) leave(site, "it is no member any more");
   }
   std::erase_if(asked_, [&](const auto& entry) { return gone(std::get<0>(entry.first)); });
   std::erase_if(unread_, [&](const auto& entry) { return gone(entry.first.first); });
@@ -155,7 +161,7 @@ void ExchangerBody::membership(const MembershipNews& news) {
 void ExchangerBody::trouble(const core::Error& error) {
   if (halted_) return;
   if (!company_.coordinator) early_ = error;
-  if (company_.coordinator) self_->send(company_.coordinator, Trouble{error.code, error.message});
+  if (company_.coordinator) self_->send(company_.coordinator, Trouble{error.code, error.message, setup_.site});
 }
 
 // ---- to members elsewhere
@@ -205,12 +211,14 @@ std::optional<Lent> ExchangerBody::opened(exchange::Calls::Incoming& incoming, P
 
 void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vector, Position position, Lend lend,
                          std::function<void(core::Result<std::string>)> answered) {
+  const auto peer = peers_.at(site);
+  if (!peer) return answered(core::fail(core::Errc::peer_lost, fmt::format("site {} is not there any more", site)));
   const bool read = lend == Lend::read || lend == Lend::both;
   const bool written = lend == Lend::write || lend == Lend::both;
   const auto dense = packed(vector, position, read);
   // The loan is kept until the answer.
   calls_->call(
-      peers_.at(site), {.header = std::move(header), .vector = dense.data, .lend = lend, .half = setup_.exchange.wire},
+      *peer, {.header = std::move(header), .vector = dense.data, .lend = lend, .half = setup_.exchange.wire},
       [this, vector, dense, position, written, answered = std::move(answered)](core::Result<std::string> result) {
         if (result && written) unpack(dense, position, vector);
         answered(std::move(result));
@@ -370,7 +378,7 @@ exchange::Group ExchangerBody::group_of(const CollectiveOrder& order) const {
   for (std::size_t i = 0; i < order.group.size(); ++i) {
     const auto site = company_.worker_sites.at(order.group[i]);
     if (order.group[i] == order.worker) group.rank = i;
-    group.peers.push_back(peers_.at(site));
+    group.peers.push_back(peers_.at(site).value_or(transport::Peer{}));
     if (!company_.site_hosts.empty()) group.hosts.push_back(company_.site_hosts.at(site));
   }
   return group;
@@ -411,6 +419,8 @@ void ExchangerBody::note_wait(Running& running) {
 void ExchangerBody::ended(std::uint64_t which, const core::Result<void>& result) {
   over_.push_back(which);
   auto& running = running_.at(which);
+  // Whom a reduction has lost is told as such, once for all that it had to do with (lost()).
+  if (!result && result.error().code == core::Errc::peer_lost) return;
   if (!result) return trouble(result.error());
   const auto& order = running.order;
   if (order.offset >= 0) unpack(running.dense, static_cast<std::size_t>(order.offset), running.slice);

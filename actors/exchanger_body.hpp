@@ -82,6 +82,7 @@ class ExchangerBody {
             std::function<void(core::Result<std::string>)> answered);
   void serve(exchange::Calls::Incoming incoming);
   void lost(transport::Peer peer, const core::Error& error);
+  void leave(std::uint32_t site, std::string_view why);
   void trouble(const core::Error& error);
   void note_wait(Running& running);
   void ended(std::uint64_t which, const core::Result<void>& result);
@@ -101,7 +102,7 @@ class ExchangerBody {
   std::unique_ptr<transport::Endpoint> endpoint_;
   std::optional<exchange::Courier> courier_;
   std::optional<exchange::Calls> calls_;
-  std::vector<transport::Peer> peers_;  // by site
+  std::vector<std::optional<transport::Peer>> peers_;  // by site; none: not spoken to
   std::vector<transport::OperationId> establishing_;
   std::map<std::tuple<strategies::WorkerId, strategies::ShardId, strategies::ExchangeId>, Reply> asked_;
   std::map<std::pair<strategies::WorkerId, strategies::WorkerId>, Reply> unread_;  // letters, by sender and reader

@@ -76,11 +76,12 @@ struct Company {
   ExchangerActor exchanger{};                 // of this site
   std::vector<std::uint32_t> members{};       // ascending; none: all
   std::vector<std::uint32_t> site_hosts{};    // by site, any numbers that tell hosts apart; none: all on one
+  std::uint32_t site = 0;                     // whose members are told this
 };
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Company& x) {
   return f(caf::meta::type_name("Company"), x.coordinator, x.recorder, x.evaluator, x.workers, x.loaders, x.servers,
-           x.membership_epoch, x.worker_sites, x.server_sites, x.exchanger, x.members, x.site_hosts);
+           x.membership_epoch, x.worker_sites, x.server_sites, x.exchanger, x.members, x.site_hosts, x.site);
 }
 
 /// A site that a node has made.

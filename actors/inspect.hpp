@@ -2,6 +2,8 @@
 /// memory on loan has none: it is allowed within a process only.
 #pragma once
 
+#include <type_traits>
+
 #include "actors/messages.hpp"
 
 namespace troupe::core {
@@ -85,10 +87,11 @@ typename Inspector::result_type inspect(Inspector& f, RunEnd& x) {
 
 namespace troupe::actors {
 
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Prepare& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("Prepare"));
+/// Messages that say all by being there.
+template <class Inspector, class Message>
+requires std::is_empty_v<Message>
+typename Inspector::result_type inspect(Inspector& f, Message&) {
+  return f(caf::meta::type_name(caf::type_name<Message>::value));
 }
 
 template <class Inspector>
@@ -97,44 +100,8 @@ typename Inspector::result_type inspect(Inspector& f, Prepared& x) {
 }
 
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Halt& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("Halt"));
-}
-
-template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Trouble& x) {
-  return f(caf::meta::type_name("Trouble"), x.code, x.text);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Dismissal& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("Dismissal"));
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Dismissed& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("Dismissed"));
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Interrupt& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("Interrupt"));
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, AwaitEnd& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("AwaitEnd"));
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Tick& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("Tick"));
+  return f(caf::meta::type_name("Trouble"), x.code, x.text, x.site);
 }
 
 template <class Inspector>
@@ -170,18 +137,6 @@ typename Inspector::result_type inspect(Inspector& f, DecodeOrder& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Decoded& x) {
   return f(caf::meta::type_name("Decoded"), x.buffer, x.error);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, StepOrder& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("StepOrder"));
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, StepEnd& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("StepEnd"));
 }
 
 template <class Inspector>
@@ -230,26 +185,8 @@ typename Inspector::result_type inspect(Inspector& f, SiteAddresses& x) {
 }
 
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, SiteBegun& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("SiteBegun"));
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, StartOrder& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("StartOrder"));
-}
-
-template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Vacancy& x) {
   return f(caf::meta::type_name("Vacancy"), x.worker);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Arrived& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("Arrived"));
 }
 
 template <class Inspector>
@@ -278,12 +215,6 @@ typename Inspector::result_type inspect(Inspector& f, SiteLost& x) {
 }
 
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, NodeQuery& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("NodeQuery"));
-}
-
-template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, NodeFacts& x) {
   return f(caf::meta::type_name("NodeFacts"), x.version, x.host, x.place, x.data_host, x.cores, x.load, x.cpu,
            x.memory_bytes, x.memory_free_bytes, x.resident_bytes, x.gpus, x.up_s, x.endpoints, x.members);
@@ -303,12 +234,6 @@ typename Inspector::result_type inspect(Inspector& f, SiteOpened& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SiteReady& x) {
   return f(caf::meta::type_name("SiteReady"), x.error, x.code);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Completed& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("Completed"));
 }
 
 template <class Inspector>
@@ -337,38 +262,8 @@ typename Inspector::result_type inspect(Inspector& f, MemberSnapshot& x) {
 }
 
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, SettleOrder& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("SettleOrder"));
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Settled& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("Settled"));
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, StateOrder& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("StateOrder"));
-}
-
-template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, MemberState& x) {
   return f(caf::meta::type_name("MemberState"), x.state, x.version, x.letters, x.letter_slots);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, JournalFull& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("JournalFull"));
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, RotateOrder& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("RotateOrder"));
 }
 
 template <class Inspector>
@@ -404,12 +299,6 @@ typename Inspector::result_type inspect(Inspector& f, CheckpointWritten& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, JournalRecords& x) {
   return f(caf::meta::type_name("JournalRecords"), x.kinds, x.sizes, x.bytes);
-}
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Finish& x) {
-  static_cast<void>(x);
-  return f(caf::meta::type_name("Finish"));
 }
 
 template <class Inspector>

@@ -42,7 +42,10 @@ std::vector<std::uint32_t> hosts_of(const Placement& placement, const std::vecto
   std::vector<std::string> places;
   std::vector<std::uint32_t> hosts;
   for (const auto process : placement.processes) {
-    const auto& place = process == Placement::kHere ? here.place : nodes[process - 1].facts.place;
+    // Of whom is not there yet nothing is known: it counts as a host of its own.
+    const auto& place = process == Placement::kHere ? here.place
+                        : nodes[process - 1].actor  ? nodes[process - 1].facts.place
+                                                    : nodes[process - 1].name;
     const auto known = std::ranges::find(places, place);
     hosts.push_back(static_cast<std::uint32_t>(known - places.begin()));
     if (known == places.end()) places.push_back(place);
@@ -64,7 +67,7 @@ core::Result<void> check_endpoint(const Settings& settings, const std::vector<No
                                                                         : "it carries nothing between processes"));
   }
   for (const auto& node : nodes) {
-    if (std::ranges::find(node.facts.endpoints, endpoint) == node.facts.endpoints.end())
+    if (node.actor && std::ranges::find(node.facts.endpoints, endpoint) == node.facts.endpoints.end())
       return core::fail(core::Errc::config,
                         fmt::format("exchange.endpoint = \"{}\": node {} ({}) has none in its build", endpoint,
                                     node.name, node.facts.host));
@@ -83,8 +86,12 @@ core::Result<Launch> launch_over(std::vector<Node> nodes, const Settings& settin
 
   Launch launch;
   launch.between_hosts = !one_place;
+  const auto missing = std::ranges::count_if(nodes, [](const Node& node) { return !node.actor; });
   launch.note = fmt::format("{}: vectors go over {}",
-                            one_place ? "all processes on this host" : "processes on several hosts", endpoint);
+                            missing > 0 ? fmt::format("{} of {} nodes are not there yet", missing, nodes.size())
+                            : one_place ? std::string("all processes on this host")
+                                        : std::string("processes on several hosts"),
+                            endpoint);
   launch.version = version;
   launch.config = config->to_toml();
   launch.secret = new_secret();

@@ -14,7 +14,7 @@ namespace troupe::actors {
 
 struct Launch {
   Placement placement = one_site();
-  std::vector<Node> nodes{};             // processes 1, 2, … of the placement
+  std::vector<Node> nodes{};             // processes 1, 2, … of the placement; some may be missing
   std::shared_ptr<Network> network{};    // that they were found by
   transport::EndpointOptions options{};  // of sites in this process
   std::string version{};                 // of this program

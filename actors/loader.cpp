@@ -110,7 +110,9 @@ class LoaderBody {
     }
   }
 
-  void trouble(const std::string& text) { self_->send(company_.coordinator, Trouble{core::Errc::data, text}); }
+  void trouble(const std::string& text) {
+    self_->send(company_.coordinator, Trouble{core::Errc::data, text, company_.site});
+  }
 
   LoaderActor::stateful_pointer<LoaderState> self_;
   LoaderSetup setup_;
@@ -131,7 +133,7 @@ LoaderActor::behavior_type loader(LoaderActor::stateful_pointer<LoaderState> sel
   self->state.body = std::make_unique<LoaderBody>(self, std::move(setup));
   return {
       [self, name](const Company& company) {
-        report_exceptions(self, name, company.coordinator);
+        report_exceptions(self, name, company);
         self->state.body->begin(company);
       },
       [self](const LeaseGrant& grant) { self->state.body->granted(grant); },

@@ -57,10 +57,11 @@ struct SiteMembers;  // who is at a site,
 struct OpenedSite;   // and the site itself
 /// Stop now; lent memory outlives you by its owners.
 struct Halt {};
-/// Something that ends the run. `worker` and `step` where they apply.
+/// Something that ends the run.
 struct Trouble {
   core::Errc code = core::Errc::internal;
   std::string text;
+  std::uint32_t site = 0;  // where it is
 };
 /// There are no more batches: hand in what is left. Answered when nothing is in flight any more.
 struct Dismissal {};

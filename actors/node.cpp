@@ -52,31 +52,40 @@ class NodeBody {
       setup_->log(fmt::format("{}: {}", describe(order), why));
       return {SiteOpened{.address = {}, .error = why, .code = core::Errc::config}, OpenedSite{}};
     }
-    const auto site = self_->system().spawn<caf::detached>(site_actor, setup_);
-    self_->monitor(site);
     // Whoever asks for a site and vanishes takes it with it.
     const auto asker = self_->current_sender();
     if (asker && std::ranges::find(askers_, asker->address()) == askers_.end()) {
       self_->monitor(caf::actor_cast<caf::actor>(asker));
       askers_.push_back(asker->address());
     }
-    sites_.push_back({describe(order), site, asker ? asker->address() : caf::actor_addr{}});
-    auto promise = self_->make_response_promise<SiteOpened, OpenedSite>();
-    self_->request(site, kOpenDeadline, order)
-        .then(
-            [promise, site](const SiteOpened& opened) mutable {
-              if (!opened.error.empty()) caf::anon_send(site, Halt{});
-              promise.deliver(opened, OpenedSite{site});
-            },
-            [promise, site](const caf::error& error) mutable {
-              caf::anon_send(site, Halt{});
-              promise.deliver(error);
-            });
+    Wanted wanted{order, asker ? asker->address() : caf::actor_addr{},
+                  self_->make_response_promise<SiteOpened, OpenedSite>()};
+    const auto promise = wanted.promise;
+    const auto former = std::ranges::find_if(
+        sites_, [&](const auto& site) { return site.secret == order.secret && site.number == order.site; });
+    if (former == sites_.end()) {
+      make(std::move(wanted));
+    } else {
+      self_->send(former->actor, Halt{});
+      wanted_.push_back(std::move(wanted));
+    }
     return promise;
   }
 
   void down(const caf::down_msg& message) {
-    std::erase_if(sites_, [&](const auto& site) { return site.actor.address() == message.source; });
+    const auto ended =
+        std::ranges::find_if(sites_, [&](const auto& site) { return site.actor.address() == message.source; });
+    if (ended != sites_.end()) {
+      const auto successor = std::ranges::find_if(wanted_, [&](const auto& wanted) {
+        return wanted.order.secret == ended->secret && wanted.order.site == ended->number;
+      });
+      sites_.erase(ended);
+      if (successor != wanted_.end()) {
+        auto wanted = std::move(*successor);
+        wanted_.erase(successor);
+        make(std::move(wanted));
+      }
+    }
     for (const auto& site : sites_)
       if (site.asker == message.source) self_->send(site.actor, Halt{});
     if (std::erase(askers_, message.source) > 0 && setup_->gone)
@@ -86,12 +95,39 @@ class NodeBody {
  private:
   struct Running {
     std::string name;
+    std::string secret;  // of its run
+    std::uint32_t number = 0;
     SiteActor actor;
     caf::actor_addr asker;
   };
+  /// A site that waits until the one in its place has ended.
+  struct Wanted {
+    SiteOrder order;
+    caf::actor_addr asker;
+    caf::typed_response_promise<SiteOpened, OpenedSite> promise;
+  };
+
+  void make(Wanted wanted) {
+    const auto& order = wanted.order;
+    const auto site = self_->system().spawn<caf::detached>(site_actor, setup_);
+    self_->monitor(site);
+    sites_.push_back({describe(order), order.secret, order.site, site, wanted.asker});
+    self_->request(site, kOpenDeadline, order)
+        .then(
+            [promise = wanted.promise, site](const SiteOpened& opened) mutable {
+              if (!opened.error.empty()) caf::anon_send(site, Halt{});
+              promise.deliver(opened, OpenedSite{site});
+            },
+            [promise = wanted.promise, site](const caf::error& error) mutable {
+              caf::anon_send(site, Halt{});
+              promise.deliver(error);
+            });
+  }
+
   NodeActor::stateful_pointer<NodeState> self_;
   std::shared_ptr<const NodeSetup> setup_;
   std::vector<Running> sites_;
+  std::vector<Wanted> wanted_;
   std::vector<caf::actor_addr> askers_;
   core::SteadyClock clock_;
   core::Duration began_ = clock_.now();

@@ -82,13 +82,22 @@ core::Result<NodeFacts> facts_of(caf::actor_system& system, const NodeActor& nod
 }
 
 core::Result<std::vector<Node>> connect_nodes(caf::actor_system& system, Network& network,
-                                              const std::vector<std::string>& names, const std::string& version) {
+                                              const std::vector<std::string>& names, std::size_t least,
+                                              const std::string& version) {
   std::vector<Node> nodes;
+  std::size_t may_miss = names.size() - least;
   for (const auto& name : names) {
     const auto at = parse_host_port(name);
     if (!at) return tl::unexpected(at.error());
     auto actor = network.connect<NodeActor>(*at, kConnectDeadline);
-    if (!actor) return tl::unexpected(actor.error());
+    if (!actor) {
+      const auto code = actor.error().code;
+      const bool missing = code == core::Errc::peer_lost || code == core::Errc::timeout;
+      if (!missing || may_miss == 0) return tl::unexpected(actor.error());
+      --may_miss;
+      nodes.push_back({name, *at, {}, {}});
+      continue;
+    }
     auto facts = facts_of(system, *actor, name);
     if (!facts) return tl::unexpected(facts.error());
     if (facts->version != version)

@@ -13,7 +13,7 @@ namespace troupe::actors {
 struct Node {
   std::string name;  // "node2:4242", as the user wrote it
   HostPort at;
-  NodeActor actor;
+  NodeActor actor;  // none: it is not there yet
   NodeFacts facts;
 };
 
@@ -24,9 +24,10 @@ struct Node {
 /// "h1:4242,h2:4242". Errc::config for what is no address, a node that stands there twice, and nothing at all.
 [[nodiscard]] core::Result<std::vector<std::string>> parse_nodes(const std::string& list);
 
-/// All of them. Errors: Network::connect's; Errc::config when a node runs another version than this program or another node.
+/// All of them, but that those beyond `least` may be missing. Errors: Network::connect's; Errc::config when a node runs another
+/// version than this program.
 [[nodiscard]] core::Result<std::vector<Node>> connect_nodes(caf::actor_system& system, Network& network,
-                                                            const std::vector<std::string>& names,
+                                                            const std::vector<std::string>& names, std::size_t least,
                                                             const std::string& version);
 
 /// What this process would say of itself as a node, members apart. `data_host`: where endpoints listen.

@@ -36,46 +36,80 @@ core::Result<void> find_newest(nn::CheckpointStore& store, const Blueprint& plan
   return {};
 }
 
-core::Result<Beginning> prepare(const RunRequest& request, const Blueprint& plan) {
-  Beginning beginning;
-  auto directory = request.resume.empty()
-                       ? RunDirectory::create(request.settings.run.dir, request.settings.run.name, std::time(nullptr))
-                       : RunDirectory::open(request.resume);
+core::Result<void> open_store(const RunRequest& request, core::Result<RunDirectory> directory, Beginning& beginning) {
   if (!directory) return tl::unexpected(directory.error());
   beginning.directory = std::make_shared<const RunDirectory>(std::move(*directory));
   auto store = nn::CheckpointStore::open(beginning.directory->checkpoints(),
                                          static_cast<int>(request.settings.run.keep_checkpoints));
   if (!store) return tl::unexpected(store.error());
   beginning.checkpoints = std::make_shared<nn::CheckpointStore>(std::move(*store));
-  if (!request.resume.empty()) {
-    auto made = beginning.directory->read_plan();
-    if (!made) return tl::unexpected(made.error());
-    if (*made && request.settings.data.batch.size() == 1) {
-      auto plan = experiment::parse_plan(**made, request.resume + "/plan.json");
-      if (!plan) return tl::unexpected(plan.error());
-      beginning.plan = std::move(plan->backend);
-    }
-    if (auto found = find_newest(*beginning.checkpoints, plan, beginning); !found) return tl::unexpected(found.error());
-    if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored)
-      return tl::unexpected(restored.error());
-    if (plan.book->finished()) {
-      return core::fail(core::Errc::config,
-                        fmt::format("{}: all {} epochs are done; add --set run.epochs=N to train longer",
-                                    request.resume, plan.settings->run.epochs));
-    }
+  return {};
+}
+
+/// Where the run that is resumed stopped; of a new one nothing.
+core::Result<Beginning> find_start(const RunRequest& request, const Blueprint& plan) {
+  Beginning beginning;
+  if (request.resume.empty()) return beginning;
+  if (auto opened = open_store(request, RunDirectory::open(request.resume), beginning); !opened)
+    return tl::unexpected(opened.error());
+  auto made = beginning.directory->read_plan();
+  if (!made) return tl::unexpected(made.error());
+  if (*made && request.settings.data.batch.size() == 1) {
+    auto saved = experiment::parse_plan(**made, request.resume + "/plan.json");
+    if (!saved) return tl::unexpected(saved.error());
+    beginning.plan = std::move(saved->backend);
   }
-  if (auto written = beginning.directory->write_config(request.settings.config); !written)
-    return tl::unexpected(written.error());
-  beginning.notes.insert(beginning.notes.begin(), request.notes.begin(), request.notes.end());
-  for (auto& note : experiment::notes_on(plan)) beginning.notes.push_back(std::move(note));
+  if (auto found = find_newest(*beginning.checkpoints, plan, beginning); !found) return tl::unexpected(found.error());
+  if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored)
+    return tl::unexpected(restored.error());
+  if (plan.book->finished()) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: all {} epochs are done; add --set run.epochs=N to train longer", request.resume,
+                                  plan.settings->run.epochs));
+  }
   return beginning;
 }
 
-/// Nodes are asked before there is a run directory: without them there is no run.
+/// When everybody is ready: a run that does not come about leaves no directory.
+core::Result<void> open_directory(const RunRequest& request, const Blueprint& plan, Beginning& beginning) {
+  if (request.resume.empty()) {
+    auto opened = open_store(
+        request, RunDirectory::create(request.settings.run.dir, request.settings.run.name, std::time(nullptr)),
+        beginning);
+    if (!opened) return opened;
+  }
+  if (auto written = beginning.directory->write_config(request.settings.config); !written) return written;
+  beginning.notes.insert(beginning.notes.begin(), request.notes.begin(), request.notes.end());
+  for (auto& note : experiment::notes_on(plan)) beginning.notes.push_back(std::move(note));
+  return {};
+}
+
+core::Result<void> check_least(std::size_t least, std::size_t nodes, const Blueprint& plan) {
+  const auto& settings = *plan.settings;
+  if (least > nodes)
+    return core::fail(core::Errc::usage,
+                      fmt::format("--min-nodes: {} of {} nodes; give as many or fewer", least, nodes));
+  if (least < nodes && !plan.needs.takes_newcomers())
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: strategy.name = \"{}\" takes nobody in later: leave --min-nodes away, or use one "
+                    "that does, like \"easgd\"",
+                    settings.config.where("strategy.name"), settings.strategy));
+  if (least < nodes && settings.cluster.server_placement == "colocated")
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: cluster.server_placement = \"colocated\" needs all nodes: each has a part of the "
+                    "centre; leave --min-nodes away, or use \"dedicated\"",
+                    settings.config.where("cluster.server_placement")));
+  return {};
+}
+
 core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest& request, Blueprint& plan) {
   auto network = Network::create(system, request.network);
   if (!network) return tl::unexpected(network.error());
-  auto nodes = connect_nodes(system, **network, request.nodes, request.version);
+  const auto least = request.min_nodes > 0 ? request.min_nodes : request.nodes.size();
+  if (auto fits = check_least(least, request.nodes.size(), plan); !fits) return tl::unexpected(fits.error());
+  auto nodes = connect_nodes(system, **network, request.nodes, least, request.version);
   if (!nodes) return tl::unexpected(nodes.error());
   auto settings = *plan.settings;
   const auto& tls = request.network.tls;
@@ -107,9 +141,11 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   if (!alone) last.emplace(system);
   auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan);
   if (!launch) return failed(launch.error());
-  auto beginning = prepare(request, *plan);
+  auto beginning = find_start(request, *plan);
   if (!beginning) return failed(beginning.error());
   Assembly assembly({&system, &*plan, &backend, &memory, &clock}, std::move(*launch));
+  if (auto made = assembly.make_sites(*beginning); !made) return failed(made.error());
+  if (auto opened = open_directory(request, *plan, *beginning); !opened) return failed(opened.error());
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());
 

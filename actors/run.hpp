@@ -21,6 +21,8 @@ struct RunRequest {
   ConsoleOptions console;
   /// Where the members are to be, "host:port" each; none: all in this process.
   std::vector<std::string> nodes{};
+  /// So many of the nodes are enough to begin; who comes later is a new member. 0: all.
+  std::size_t min_nodes = 0;
   NetworkOptions network{};
   std::string version{};  // of this program; nodes must have the same
   /// Not 0: the nodes are the other ranks of an MPI job, and so many workers are at each rank, this one included.

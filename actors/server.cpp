@@ -122,7 +122,7 @@ ServerActor::behavior_type server(ServerActor::stateful_pointer<ServerState> sel
   self->state.body = std::make_unique<ServerBody>(self, std::move(setup));
   return {
       [self, name](const Company& company) {
-        report_exceptions(self, name, company.coordinator);
+        report_exceptions(self, name, company);
         self->state.body->begin(company);
       },
       [self](const ShardMessage& message, const Lent& slice) { self->state.body->request(message, slice); },

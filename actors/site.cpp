@@ -187,6 +187,7 @@ Company Site::begin(Company company) {
     return found == list.end() ? list.size() : static_cast<std::size_t>(found - list.begin());
   };
   company.exchanger = exchanger_;
+  company.site = setup_.site;
   auto watched = company;  // for who supervises: its stand-ins end with the members
   for (std::uint32_t w = 0; w < company.workers.size(); ++w) {
     if (const auto k = here(setup_.workers, w); k < setup_.workers.size()) {

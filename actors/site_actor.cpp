@@ -1,23 +1,16 @@
 #include "actors/site_actor.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "actors/site.hpp"
-#include "data/fingerprint.hpp"
 #include "nn/safetensors.hpp"
 
 namespace troupe::actors {
 
 namespace {
-
-/// What the members of a run work with; it outlives them.
-struct Ground {
-  Blueprint plan;
-  std::unique_ptr<nn::Backend> backend;
-  core::HostAllocator memory;
-  core::SteadyClock clock;
-};
 
 core::Result<StartState> start_of(const Blueprint& plan, const StartCargo& cargo) {
   if (!cargo.file) return experiment::start_state(plan, nullptr);
@@ -77,41 +70,38 @@ class SiteBody {
                     .members = there.members,
                     .site_hosts = there.site_hosts};
     site_->begin(std::move(company));
+    for (const auto& worker : site_->members().workers) self_->monitor(worker);
     setup_->log(fmt::format("{}: begins", describe(order_)));
   }
 
-  void coordinator_gone(const caf::error& reason) {
-    setup_->log(fmt::format("{}: its coordinator is gone ({})", describe(order_), self_->system().render(reason)));
+  /// The coordinator, or a worker here: it has failed, or the company goes on without it.
+  void down(const caf::down_msg& message) {
+    const bool worker =
+        std::ranges::any_of(members().workers, [&](const auto& member) { return member.address() == message.source; });
+    setup_->log(fmt::format("{}: its {} is gone ({})", describe(order_), worker ? "worker" : "coordinator",
+                            self_->system().render(message.reason)));
     halt();
   }
 
   void halt() {
     if (!site_) return;
     // Who does not end in time may still look at the ground.
-    if (!site_->halt()) static_cast<void>(ground_.release());
+    if (!site_->halt()) static_cast<void>(new std::shared_ptr(ground_));
     site_.reset();
     setup_->log(fmt::format("{}: ends", describe(order_)));
   }
 
  private:
   core::Result<void> try_open() {
-    auto config = core::Config::parse(experiment::schema(), order_.config, "configuration of the run", {});
-    if (!config) return tl::unexpected(config.error());
-    auto settings = experiment::resolve(std::move(*config), experiment::Use::processes);
-    if (!settings) return tl::unexpected(settings.error());
-    auto plan = experiment::draw(*settings, true);
-    if (!plan) return tl::unexpected(plan.error());
-    if (auto data = data::fingerprint(plan->source); !data)
-      return tl::unexpected(data.error());
-    else if (*data != order_.data)
-      return core::fail(
-          core::Errc::data,
-          fmt::format("data set {} in {} is not the one that the coordinator has: give both the same files",
-                      settings->data.name, settings->data.path));
-    auto backend = setup_->make_backend(settings->cluster.device);
-    if (!backend) return tl::unexpected(backend.error());
-    ground_ = std::make_unique<Ground>(Ground{std::move(*plan), std::move(*backend), {}, {}});
-
+    auto ground = setup_->grounds->of(order_.secret, order_.config);
+    if (!ground) return tl::unexpected(ground.error());
+    ground_ = std::move(*ground);
+    const auto& data = ground_->plan.settings->data;
+    if (ground_->data != order_.data) {
+      return core::fail(core::Errc::data, fmt::format("data set {} in {} is not the one that the coordinator has: give "
+                                                      "both the same files",
+                                                      data.name, data.path));
+    }
     auto exchange = experiment::parse_exchange(order_.exchange, "the order for a site");
     if (!exchange) return tl::unexpected(exchange.error());
     SiteSetup site{.site = order_.site,
@@ -130,9 +120,7 @@ class SiteBody {
       log(fmt::format("{}: turned {} away: {}", who, refusal.from, refusal.why));
     };
     if (!order_.plan.empty()) site.plan = nn::Plan{order_.plan};
-    site_ = std::make_unique<Site>(
-        SiteGround{&self_->system(), &ground_->plan, ground_->backend.get(), &ground_->memory, &ground_->clock},
-        std::move(site));
+    site_ = std::make_unique<Site>(ground_->of(self_->system()), std::move(site));
     return site_->open();
   }
 
@@ -156,7 +144,7 @@ class SiteBody {
   SiteActor::stateful_pointer<SiteState> self_;
   std::shared_ptr<const NodeSetup> setup_;
   SiteOrder order_;
-  std::unique_ptr<Ground> ground_;
+  std::shared_ptr<NodeGround> ground_;
   std::unique_ptr<Site> site_;
 };
 
@@ -167,7 +155,7 @@ SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
                                     std::shared_ptr<const NodeSetup> setup) {
   self->state.body = std::make_unique<SiteBody>(self, std::move(setup));
   self->set_down_handler([self](const caf::down_msg& down) {
-    self->state.body->coordinator_gone(down.reason);
+    self->state.body->down(down);
     self->quit();
   });
   return {

@@ -1,21 +1,59 @@
 #include "actors/stand_in.hpp"
 
+#include <functional>
+#include <map>
+#include <utility>
+
 namespace troupe::actors {
 
 namespace {
 
+/// Requests to a member elsewhere. CAF lets them wait for their deadlines when it is lost: here they are answered then.
+class Forwarded {
+ public:
+  template <class... Answers, class Self, class Member, class Message>
+  static caf::result<Answers...> to(const std::shared_ptr<Forwarded>& forwarded, Self self, const Member& member,
+                                    const Message& message) {
+    auto promise = self->template make_response_promise<Answers...>();
+    const auto which = forwarded->next_++;
+    forwarded->open_[which] = [promise](const caf::error& error) mutable { promise.deliver(error); };
+    self->request(member, caf::infinite, message)
+        .then(
+            [forwarded, which, promise](const Answers&... answers) mutable {
+              if (forwarded->open_.erase(which) > 0) promise.deliver(answers...);
+            },
+            [forwarded, which, promise](const caf::error& error) mutable {
+              if (forwarded->open_.erase(which) > 0) promise.deliver(error);
+            });
+    return promise;
+  }
+  void lost(const caf::error& why) {
+    for (auto& [which, tell] : std::exchange(open_, {})) tell(why);
+  }
+
+ private:
+  std::uint64_t next_ = 0;
+  std::map<std::uint64_t, std::function<void(const caf::error&)>> open_;
+};
+
+/// Ends with the member, where there is one.
 template <class Self, class Member>
-void end_with(Self self, const Member& member) {
-  if (!member) return;
-  self->set_down_handler([self](const caf::down_msg& down) { self->quit(down.reason); });
+std::shared_ptr<Forwarded> end_with(Self self, const Member& member) {
+  auto forwarded = std::make_shared<Forwarded>();
+  if (!member) return forwarded;
+  self->set_down_handler([self, forwarded](const caf::down_msg& down) {
+    forwarded->lost(down.reason);
+    self->quit(down.reason);
+  });
   self->monitor(member);
+  return forwarded;
 }
 
 }  // namespace
 
 WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies::WorkerId worker, WorkerActor member,
                                            ExchangerActor exchanger) {
-  end_with(self, member);
+  const auto forwarded = end_with(self, member);
   return {
       [self, member](const Prepare& m) { return self->delegate(member, m); },
       [](const Company&) {},  // its own site tells it
@@ -37,9 +75,9 @@ WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies
       },
       [self, member](const MembershipNews& m) { self->send(member, m); },
       [](const DeadlineReached&) {},
-      [self, member](const Dismissal& m) { return self->delegate(member, m); },
-      [self, member](const SettleOrder& m) { return self->delegate(member, m); },
-      [self, member](const StateOrder& m) { return self->delegate(member, m); },
+      [=](const Dismissal& m) { return Forwarded::to<Dismissed>(forwarded, self, member, m); },
+      [=](const SettleOrder& m) { return Forwarded::to<Settled>(forwarded, self, member, m); },
+      [=](const StateOrder& m) { return Forwarded::to<MemberState>(forwarded, self, member, m); },
       [](const Tick&) {},
       [self, member](const Halt& m) { self->send(member, m); },
   };
@@ -47,17 +85,35 @@ WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies
 
 ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies::ShardId shard, ServerActor member,
                                            ExchangerActor exchanger) {
-  end_with(self, member);
+  const auto forwarded = end_with(self, member);
   return {
       [](const Company&) {},
       [self, exchanger](const ShardMessage& message, const Lent& slice) { self->send(exchanger, message, slice); },
       [self, exchanger, shard](const SnapshotOrder& order, const Lent& space) {
         return self->delegate(exchanger, MemberSnapshot{true, shard, order}, space);
       },
-      [self, member](const StateOrder& m) { return self->delegate(member, m); },
+      [=](const StateOrder& m) { return Forwarded::to<MemberState>(forwarded, self, member, m); },
       [self, member](const MembershipNews& m) { self->send(member, m); },
       [](const DeadlineReached&) {},
       [self, member](const Halt& m) { self->send(member, m); },
+  };
+}
+
+SiteActor::behavior_type stand_in_site(SiteActor::pointer self, SiteActor site) {
+  const auto forwarded = end_with(self, site);
+  return {
+      [=](const SiteOrder& m) { return Forwarded::to<SiteOpened>(forwarded, self, site, m); },
+      [=](const SiteAddresses& m) { return Forwarded::to<SiteReady, SiteMembers>(forwarded, self, site, m); },
+      [=](const SiteCompany& m) { return Forwarded::to<SiteBegun>(forwarded, self, site, m); },
+      [self, site](const Halt& m) { self->send(site, m); },
+  };
+}
+
+NodeActor::behavior_type stand_in_node(NodeActor::pointer self, NodeActor node) {
+  const auto forwarded = end_with(self, node);
+  return {
+      [=](const NodeQuery& m) { return Forwarded::to<NodeFacts>(forwarded, self, node, m); },
+      [=](const SiteOrder& m) { return Forwarded::to<SiteOpened, OpenedSite>(forwarded, self, node, m); },
   };
 }
 

@@ -4,6 +4,12 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/stand_in.hpp"
+#include "actors/vocabulary.hpp"
 
 namespace troupe::actors {
 
@@ -31,7 +37,8 @@ class StewardBody {
 
   [[nodiscard]] caf::result<Arrived> vacant(const Vacancy& vacancy) {
     auto& place = places_[vacancy.worker];
-    place = {};
+    // A site that was open, and did not become a member's after all.
+    if (place.site) self_->send(*std::exchange(place.site, std::nullopt), Halt{});
     place.promise = self_->make_response_promise<Arrived>();
     const auto promise = *place.promise;
     if (!std::exchange(looking_, true)) self_->delayed_send(self_, kLookEvery, Tick{});
@@ -47,10 +54,15 @@ class StewardBody {
       auto order = setup_.orders.at(worker);
       order.resumed = true;
       place.asking = true;
-      self_->request(*node, kOpenDeadline, order)
+      place.node = self_->spawn(stand_in_node, *node);
+      self_->request(place.node, kOpenDeadline, order)
           .then([this, worker = worker](const SiteOpened& opened,
                                         const OpenedSite& there) { this->opened(worker, opened, there.site); },
-                [this, worker = worker](const caf::error&) { places_[worker].asking = false; });
+                [this, worker = worker](const caf::error& error) {
+                  places_[worker].asking = false;
+                  const bool gone = error == caf::exit_reason::remote_link_unreachable;
+                  if (!gone) complain(worker, self_->system().render(error));
+                });
     }
     for (const auto& [worker, place] : places_)
       if (!place.site && place.promise) looking_ = true;
@@ -82,24 +94,38 @@ class StewardBody {
   }
 
   void halt() {
-    for (const auto& [worker, place] : places_)
+    for (const auto& [worker, place] : places_) {
+      if (place.node) self_->send_exit(place.node, caf::exit_reason::user_shutdown);  // it may wait for an answer
       if (place.site) self_->send(*place.site, Halt{});
+    }
     places_.clear();
   }
 
  private:
   struct Place {
     std::optional<caf::typed_response_promise<Arrived>> promise;
+    NodeActor node{};  // stand-ins: they answer when the process is lost
     std::optional<SiteActor> site;
     std::string address;
+    std::string complaint;  // the last
     bool asking = false;
   };
+
+  /// Once for each reason: the next look comes soon.
+  void complain(strategies::WorkerId worker, const std::string& why) {
+    if (std::exchange(places_[worker].complaint, why) == why) return;
+    self_->send(setup_.recorder,
+                Note{Note::Level::warning, fmt::format("node {} is there, but does not take the place of worker {}: {}",
+                                                       setup_.names.at(worker), worker, why)});
+  }
 
   void opened(strategies::WorkerId worker, const SiteOpened& opened, const SiteActor& site) {
     auto& place = places_[worker];
     place.asking = false;
-    if (!opened.error.empty() || !place.promise) return;
-    place.site = site;
+    if (!opened.error.empty()) return complain(worker, opened.error);
+    if (!place.promise) return self_->send(site, Halt{});
+    place.complaint.clear();
+    place.site = self_->spawn(stand_in_site, site);
     place.address = opened.address;
     place.promise->deliver(Arrived{});
     place.promise.reset();

@@ -13,11 +13,13 @@ namespace troupe::actors {
 
 struct StewardSetup {
   std::shared_ptr<Network> network;
-  std::vector<HostPort> nodes;    // by worker: where its node is
-  std::vector<SiteOrder> orders;  // by worker: as it was made
+  std::vector<HostPort> nodes;     // by worker: where its node is
+  std::vector<std::string> names;  // and what the user calls it
+  std::vector<SiteOrder> orders;   // by worker: as it was made
   std::size_t sites = 0;
   std::string address;       // of site 0
   ExchangerActor exchanger;  // of site 0
+  RecorderActor recorder;    // hears why a node that is back has no place
 };
 
 class StewardBody;

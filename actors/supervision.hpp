@@ -10,18 +10,19 @@ namespace troupe::actors {
 
 /// An exception in a handler of `self` is a bug: it becomes Trouble naming the actor, and the actor quits with an error.
 template <class Self>
-void report_exceptions(Self self, const std::string& name, const CoordinatorActor& coordinator) {
-  self->set_exception_handler([self, name, coordinator](std::exception_ptr& thrown) -> caf::error {
-    std::string what = "unknown exception";
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const std::exception& e) {
-      what = e.what();
-    } catch (...) {
-    }
-    self->send(coordinator, Trouble{core::Errc::internal, name + ": " + what});
-    return caf::exit_reason::unhandled_exception;
-  });
+void report_exceptions(Self self, const std::string& name, const Company& company) {
+  self->set_exception_handler(
+      [self, name, coordinator = company.coordinator, site = company.site](std::exception_ptr& thrown) -> caf::error {
+        std::string what = "unknown exception";
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const std::exception& e) {
+          what = e.what();
+        } catch (...) {
+        }
+        self->send(coordinator, Trouble{core::Errc::internal, name + ": " + what, site});
+        return caf::exit_reason::unhandled_exception;
+      });
 }
 
 }  // namespace troupe::actors

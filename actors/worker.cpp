@@ -19,7 +19,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
         return {*prepared, ReplicaFacts{self->state.body->replica().layout(), self->state.body->replica().plan()}};
       },
       [self, name](const Company& company) {
-        report_exceptions(self, name, company.coordinator);
+        report_exceptions(self, name, company);
         self->state.body->begin(company);
       },
       [self](const BatchReady& ready, const LentBatch& batch) { self->state.body->batch_ready(ready, batch); },

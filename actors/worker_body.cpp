@@ -56,6 +56,7 @@ void WorkerBody::begin(const Company& company) {
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   next_step_ = setup_.start->first_steps.at(setup_.self);
   host_->start(next_step_);
+  if (early_news_) host_->membership_changed({early_news_->epoch, early_news_->workers});
   settle();
 }
 
@@ -175,6 +176,7 @@ void WorkerBody::deadline_reached(strategies::DeadlineId id) {
 
 void WorkerBody::membership(const MembershipNews& news) {
   if (company_.exchanger) self_->send(company_.exchanger, news);
+  if (!host_) early_news_ = news;
   if (failed_ || !host_) return;
   host_->membership_changed({news.epoch, news.workers});
   settle();
@@ -425,7 +427,7 @@ void WorkerBody::tick() {
 void WorkerBody::trouble(core::Errc code, const std::string& text) {
   failed_ = true;
   report();
-  self_->send(company_.coordinator, Trouble{code, text});
+  self_->send(company_.coordinator, Trouble{code, text, company_.site});
 }
 
 /// The replica is destroyed on the thread that made it, unless a loan outlives the worker.

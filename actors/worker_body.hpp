@@ -96,7 +96,8 @@ class WorkerBody final : public strategies::WorkerPort,
   std::optional<WorkerMemory> memory_;
   Company company_;
   std::optional<strategies::WorkerHost> host_;
-  HelpingUnit helping_;  // for exchanges with shards that the worker waits for
+  std::optional<MembershipNews> early_news_;  // came before the company
+  HelpingUnit helping_;                       // for exchanges with shards that the worker waits for
   Rendezvous rendezvous_;
   PeerPostbox postbox_;
   JournalBatch journal_;

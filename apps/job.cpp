@@ -157,7 +157,8 @@ core::Result<void> Job::be_node(const Order& order) {
       actors::node, actors::NodeSetup{.version = TROUPE_VERSION,
                                       .data_host = host,
                                       .tls = options.tls,
-                                      .make_backend = [](const std::string& device) { return make_backend(device); },
+                                      .grounds = std::make_shared<actors::NodeGrounds>(
+                                          [](const std::string& device) { return make_backend(device); }),
                                       .log = [](const std::string&) {},  // rank 0 alone speaks
                                       .gone =
                                           [this](bool lost) {

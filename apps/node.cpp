@@ -44,12 +44,13 @@ core::Result<void> run_node(const Arguments& arguments) {
   auto network = actors::Network::create(system, options);
   if (!network) return tl::unexpected(network.error());
   // Not detached: the broker keeps who is published, and would keep the thread. What it does is short; sites have threads.
-  const auto node = system.spawn(
-      actors::node, actors::NodeSetup{.version = TROUPE_VERSION,
-                                      .data_host = at->host,
-                                      .tls = arguments.tls,
-                                      .make_backend = [](const std::string& device) { return make_backend(device); },
-                                      .log = log});
+  const auto node =
+      system.spawn(actors::node, actors::NodeSetup{.version = TROUPE_VERSION,
+                                                   .data_host = at->host,
+                                                   .tls = arguments.tls,
+                                                   .grounds = std::make_shared<actors::NodeGrounds>(
+                                                       [](const std::string& device) { return make_backend(device); }),
+                                                   .log = log});
   const auto port = (*network)->publish(node, *at);
   if (port) {
     log(fmt::format("listens on {}:{}{}", at->host, *port, arguments.tls.empty() ? "" : ", with TLS"));

@@ -23,6 +23,7 @@ struct Arguments {
   std::string resume;
   std::vector<std::string> overrides;
   std::optional<std::string> nodes;  // empty: a list that somebody forgot to fill, and an error
+  std::size_t min_nodes = 0;
   security::TlsFiles tls;
   bool json = false;
   bool quiet = false;
@@ -75,10 +76,11 @@ core::Result<void> lead(const Arguments& arguments, Job& job, const Interrupt& i
 
 core::Result<void> train_in_job(const Arguments& arguments, const JobEnvironment& environment,
                                 const Interrupt& interrupt) {
-  if (arguments.nodes || !arguments.tls.empty())
-    return core::fail(
-        core::Errc::usage,
-        fmt::format("under {} the ranks are the nodes: without --nodes, --ca, --cert and --key", environment.launcher));
+  if (arguments.nodes || arguments.min_nodes > 0 || !arguments.tls.empty())
+    return core::fail(core::Errc::usage,
+                      fmt::format("under {} the ranks are the nodes: without --nodes, --min-nodes, --ca, --cert and "
+                                  "--key",
+                                  environment.launcher));
   auto job = Job::join(environment);
   if (!job) return tl::unexpected(std::move(job.error()));
   if ((*job)->rank() > 0) return (*job)->serve();
@@ -92,6 +94,10 @@ core::Result<void> run_train(const Arguments& arguments) {
     const Interrupt interrupt;  // before MPI starts threads
     return train_in_job(arguments, *environment, interrupt);
   }
+  if (!arguments.nodes && (arguments.min_nodes > 0 || !arguments.tls.empty()))
+    return core::fail(core::Errc::usage,
+                      "--min-nodes, --ca, --cert and --key are about --nodes: name them, or leave "
+                      "these away");
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   const Interrupt interrupt;  // before the backend may start threads
@@ -101,6 +107,7 @@ core::Result<void> run_train(const Arguments& arguments) {
     auto nodes = actors::parse_nodes(*arguments.nodes);
     if (!nodes) return tl::unexpected(std::move(nodes.error()));
     request.nodes = std::move(*nodes);
+    request.min_nodes = arguments.min_nodes;
     request.network.tls = arguments.tls;
   }
   return train(arguments, std::move(request), interrupt);
@@ -114,6 +121,10 @@ Action declare(CLI::App& app) {
       ->type_name("RUN_DIR");
   app.add_option("--nodes", arguments->nodes, "train on these nodes (`troupe node`): workers are spread over them")
       ->type_name("HOST:PORT,…");
+  app.add_option("--min-nodes", arguments->min_nodes,
+                 "begin when so many of them are there; who comes later is a new member (default: all)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   add_tls(app, arguments->tls);
   app.add_flag("--json", arguments->json, "print the run's summary on standard output, as one line of JSON");
   auto* quiet = app.add_flag("--quiet", arguments->quiet, "no progress on standard error, errors only");

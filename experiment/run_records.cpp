@@ -45,6 +45,10 @@ core::JournalRecord encode(const EndRecord&) { return Writer(RunRecordKind::end)
 
 core::JournalRecord encode(const PlanRecord& record) { return Writer(RunRecordKind::plan).put(record.hash, 8).done(); }
 
+core::JournalRecord encode(const AbsentRecord& record) {
+  return Writer(RunRecordKind::absent).put(record.worker, 4).done();
+}
+
 core::JournalRecord encode(const LeaseGranted& record) {
   const auto& lease = record.lease;
   return Writer(RunRecordKind::lease_granted)
@@ -72,6 +76,12 @@ core::Result<PlanRecord> decode_plan(const core::JournalRecord& record) {
     return core::fail(core::Errc::corrupt, "journal: not the record of a plan");
   }
   return PlanRecord{Reader(record).get(8)};
+}
+
+core::Result<AbsentRecord> decode_absent(const core::JournalRecord& record) {
+  if (!is(record, RunRecordKind::absent, 4))
+    return core::fail(core::Errc::corrupt, "journal: not the record of an absence");
+  return AbsentRecord{static_cast<std::uint32_t>(Reader(record).get(4))};
 }
 
 core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record) {

@@ -13,6 +13,7 @@ enum class RunRecordKind : std::uint16_t {
   snapshot = 0x0302,
   plan = 0x0303,
   end = 0x0304,
+  absent = 0x0305,
 };
 
 /// `worker` was given `lease`.
@@ -36,16 +37,24 @@ struct PlanRecord {
   bool operator==(const PlanRecord&) const = default;
 };
 
+/// `worker` was not there when the run began. What it did when it came is the beginning of the next segment.
+struct AbsentRecord {
+  std::uint32_t worker = 0;
+  bool operator==(const AbsentRecord&) const = default;
+};
+
 /// The writer closed the segment: every record of every member is in it.
 struct EndRecord {};
 
 [[nodiscard]] core::JournalRecord encode(const EndRecord& record);
 [[nodiscard]] core::JournalRecord encode(const PlanRecord& record);
+[[nodiscard]] core::JournalRecord encode(const AbsentRecord& record);
 [[nodiscard]] core::JournalRecord encode(const LeaseGranted& record);
 [[nodiscard]] core::JournalRecord encode(const SnapshotRecord& record);
 
 /// Errc::corrupt when kind or length are others than encode() writes.
 [[nodiscard]] core::Result<PlanRecord> decode_plan(const core::JournalRecord& record);
+[[nodiscard]] core::Result<AbsentRecord> decode_absent(const core::JournalRecord& record);
 [[nodiscard]] core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record);
 [[nodiscard]] core::Result<SnapshotRecord> decode_snapshot(const core::JournalRecord& record);
 

@@ -51,6 +51,7 @@ class Sorter {
       case RunRecordKind::snapshot: return add_snapshot(record);
       case RunRecordKind::plan: return add_plan(record);
       case RunRecordKind::end: to_.complete = true; return {};
+      case RunRecordKind::absent: return add_absent(record);
     }
     return refuse(fmt::format("a record of unknown kind {:#06x}", record.kind));
   }
@@ -125,6 +126,13 @@ class Sorter {
   static bool has(const std::vector<strategies::Slot>& slots, strategies::Slot slot) {
     return std::find(slots.begin(), slots.end(), slot) != slots.end();
   }
+  core::Result<void> add_absent(const core::JournalRecord& record) {
+    const auto absent = experiment::decode_absent(record);
+    if (!absent) return tl::unexpected(absent.error());
+    if (auto there = check_member(absent->worker, plan_.workers, "worker"); !there) return there;
+    to_.absent.push_back(absent->worker);
+    return {};
+  }
   core::Result<void> add_plan(const core::JournalRecord& record) {
     const auto plan = experiment::decode_plan(record);
     if (!plan) return tl::unexpected(plan.error());
@@ -168,7 +176,8 @@ void cut_lives(Recording& recording) {
     if (!lost[w]) continue;
     recording.lost_members = true;
     auto& items = recording.workers[w];
-    const auto first_life = begins_here && !items.empty() ? items.begin() + 1 : items.begin();
+    const bool lived = std::ranges::find(recording.absent, w) == recording.absent.end();
+    const auto first_life = begins_here && lived && !items.empty() ? items.begin() + 1 : items.begin();
     items.erase(std::find_if(first_life, items.end(), is_start), items.end());
   }
 }

@@ -24,6 +24,7 @@ struct Recording {
   std::vector<std::vector<data::Lease>> leases;  // by worker, in the order in which they were granted
   std::vector<std::vector<ServerItem>> servers;
   std::optional<std::uint64_t> plan_hash;
+  std::vector<strategies::WorkerId> absent;  // when the run began
   bool complete =
       false;  // the writer closed it; else the process died, or is still running, and members' ends may be missing
   bool lost_members = false;  // and their ends may be missing, too

@@ -65,7 +65,7 @@ TEST(Sites, RingsAndHalvesLearnToo) {
                                                   {"strategy.name=downpour", "exchange.wire=fp16"},
                                                   {"strategy.name=gossip", "exchange.wire=bf16"}}) {
     SCOPED_TRACE(testing::PrintToString(more));
-    Options options = options_of("bsp", {"exchange.endpoint=inproc", "run.epochs=3"});
+    Options options = options_of("bsp", {"exchange.endpoint=inproc", "run.epochs=5"});
     options.insert(options.end(), more.begin(), more.end());
     const auto end = trained(options);
     ASSERT_FALSE(end.failed) << end.error.message;

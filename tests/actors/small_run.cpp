@@ -90,6 +90,7 @@ experiment::RunEnd SmallRun::train_on_hosts(const std::vector<std::uint32_t>& ho
   actors::Beginning beginning;
   beginning.directory = std::make_shared<const experiment::RunDirectory>(std::move(*directory));
   beginning.checkpoints = std::make_shared<nn::CheckpointStore>(std::move(*store));
+  if (auto made = assembly.make_sites(beginning); !made) return failed(made.error());
   const auto coordinator = assembly.begin(beginning, {.mode = actors::ConsoleOptions::Mode::quiet});
   if (!coordinator) return failed(coordinator.error());
   experiment::RunEnd end;

@@ -16,6 +16,8 @@ TEST(RunRecords, RoundTripAndRefuseOthers) {
   EXPECT_EQ(*decode_snapshot(snapshot), taken);
   const PlanRecord plan{0xfedcba9876543210};
   EXPECT_EQ(*decode_plan(encode(plan)), plan);
+  EXPECT_EQ(*decode_absent(encode(AbsentRecord{5})), AbsentRecord{5});
+  EXPECT_FALSE(decode_absent(encode(plan)));
   EXPECT_FALSE(decode_plan(lease));
   EXPECT_FALSE(decode_lease(snapshot));
   EXPECT_FALSE(decode_snapshot(lease));

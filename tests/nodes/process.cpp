@@ -26,7 +26,7 @@ int milliseconds_until(Clock::time_point until) {
 
 std::vector<std::string> node_command(const NodeProcess::Options& options) {
   auto command = options.within;
-  auto node = program({"node", "--listen", options.host + ":0"});
+  auto node = program({"node", "--listen", options.host + ":" + std::to_string(options.port)});
   const auto tls = tls_arguments(options.tls);
   command.insert(command.end(), node.begin(), node.end());
   command.insert(command.end(), tls.begin(), tls.end());

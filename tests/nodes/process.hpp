@@ -66,6 +66,7 @@ class NodeProcess {
     security::TlsFiles tls{};
     std::string directory{};  // where it is started
     std::string host = "127.0.0.1";
+    std::uint16_t port = 0;             // any
     std::vector<std::string> within{};  // what the command begins with: "ip netns exec …"
   };
   NodeProcess() : NodeProcess(Options{}) {}

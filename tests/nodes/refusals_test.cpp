@@ -51,6 +51,21 @@ TEST_F(Refusals, NodesThatCannotBeReached) {
   EXPECT_EQ(count(node(0).log(), "begins"), 0) << node(0).log();
 }
 
+TEST_F(Refusals, FewerNodesThanThereAreToBe) {
+  start_nodes(1);
+  const auto both = node(0).name() + ",127.0.0.1:1";
+  expect_refused(train_on(both, {"--min-nodes", "2"}), 75, {"127.0.0.1:1", "nobody listens"});
+  expect_refused(train_on("127.0.0.1:1," + node(0).name() + ",127.0.0.1:2", {"--min-nodes", "2"}), 75,
+                 {"127.0.0.1:2", "nobody listens"});
+  expect_refused(train_on(both, {"--min-nodes", "3"}), 2, {"--min-nodes", "3 of 2"});
+  expect_refused(train_on(both, with({"strategy.name=bsp"}, {"--min-nodes", "1"})), 78, {"bsp", "--min-nodes"});
+  expect_refused(train_on(both, with({"cluster.server_placement=colocated"}, {"--min-nodes", "1"})), 78,
+                 {"colocated", "--min-nodes"});
+  expect_refused(program({"train", config_, "--min-nodes", "1"}), 2, {"--min-nodes", "--nodes"});
+  expect_refused(program({"train", config_, "--ca", "ca.pem"}), 2, {"--ca", "--nodes"});
+  EXPECT_EQ(count(node(0).log(), "begins"), 0) << node(0).log();
+}
+
 TEST_F(Refusals, NothingOffLoopbackWithoutCertificates) {
   expect_refused(program({"node", "--listen", "0.0.0.0:0"}), 78, {"0.0.0.0", "TLS"});
   expect_refused(train_on("192.0.2.1:4242"), 78, {"192.0.2.1", "TLS"});
@@ -97,7 +112,6 @@ TEST_F(Refusals, DataThatIsNotTheSameEverywhere) {
   start_node({.tls = {}, .directory = empty, .within = {}});
   start_node({.tls = {}, .directory = other, .within = {}});
   const auto digits = with({"data.name=mnist", "data.path=digits", "data.train_samples=0", "data.test_samples=0"});
-  // The run directory is made before nodes open their data.
   const auto expect_not_begun = [&](std::size_t bad, const std::string& sign) {
     Process run(train_on(node(0).name() + "," + node(bad).name(), digits), here);
     EXPECT_EQ(run.wait(), 65) << run.err();
@@ -106,12 +120,35 @@ TEST_F(Refusals, DataThatIsNotTheSameEverywhere) {
     EXPECT_NE(run.err().find(sign), std::string::npos) << run.err();
     EXPECT_NE(node(bad).log().find(sign), std::string::npos) << node(bad).log();
     EXPECT_EQ(run.err().find(node(0).name()), std::string::npos) << run.err();
+    EXPECT_TRUE(no_run());
   };
   expect_not_begun(1, "digits");
   expect_not_begun(2, "is not the one that the coordinator has");
   // Who was ready is free again.
   Process run(train_on(node(0).name(), digits), here);
   EXPECT_EQ(run.wait(), 0) << run.err();
+}
+
+TEST_F(Refusals, ANodeThatIsBackWithoutTheDataIsNamedOnce) {
+  const auto here = folder_.file("here"), empty = folder_.file("empty");
+  std::filesystem::create_directories(empty);
+  write_digits(here + "/digits", 100);
+  for (int k = 0; k < 2; ++k) start_node({.tls = {}, .directory = here, .within = {}});
+  const auto at = node(1).port();
+  Process run(train_on(names(), with({"data.name=mnist", "data.path=digits", "data.train_samples=0",
+                                      "data.test_samples=0", "run.epochs=100000", "cluster.synthetic_step_ms=20"})),
+              here);
+  ASSERT_TRUE(run.says("epoch 1/")) << run.err();
+  node(1).process().kill();
+  start_node({.tls = {}, .directory = empty, .port = at, .within = {}});
+  ASSERT_TRUE(run.says("does not take the place of worker 2: ")) << run.err();
+  ASSERT_TRUE(node(2).process().says("digits", 2)) << node(2).log();  // it has been asked again
+  node(2).process().kill();
+  start_node({.tls = {}, .directory = here, .port = at, .within = {}});
+  ASSERT_TRUE(run.says("is here, as a new member")) << run.err();
+  EXPECT_EQ(count(run.err(), "does not take the place"), 1) << run.err();
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait(), 130) << run.err();
 }
 
 /// A plain connection to 127.0.0.1:`port` that says `bytes`; it is open as long as this lives.

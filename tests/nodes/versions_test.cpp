@@ -28,10 +28,10 @@ TEST(Versions, ARunNeedsOneEverywhere) {
     NetworkConfig here_config(options);
     caf::actor_system here(here_config);
     auto ours = Network::create(here, options).value();
-    const auto same = connect_nodes(here, *ours, {names[0]}, "1.2.3");
+    const auto same = connect_nodes(here, *ours, {names[0]}, 1, "1.2.3");
     ASSERT_TRUE(same) << same.error().message;
     EXPECT_EQ(same->front().facts.version, "1.2.3");
-    const auto other = connect_nodes(here, *ours, names, "1.2.3");
+    const auto other = connect_nodes(here, *ours, names, names.size(), "1.2.3");
     ASSERT_FALSE(other);
     EXPECT_EQ(other.error().code, core::Errc::config);
     for (const auto& sign : {names[1], std::string("1.2.3"), std::string("1.2.4")})

@@ -1,0 +1,30 @@
+#include "actors/node_ground.hpp"
+
+#include "data/fingerprint.hpp"
+
+namespace troupe::actors {
+
+core::Result<std::shared_ptr<NodeGround>> NodeGrounds::of(const std::string& secret, const std::string& config) {
+  const std::scoped_lock lock(mutex_);
+  if (auto known = grounds_[secret].lock()) return known;
+  std::erase_if(grounds_, [](const auto& entry) { return entry.second.expired(); });
+  auto made = make(config);
+  if (made) grounds_[secret] = *made;
+  return made;
+}
+
+core::Result<std::shared_ptr<NodeGround>> NodeGrounds::make(const std::string& text) const {
+  auto config = core::Config::parse(experiment::schema(), text, "configuration of the run", {});
+  if (!config) return tl::unexpected(config.error());
+  auto settings = experiment::resolve(std::move(*config), experiment::Use::processes);
+  if (!settings) return tl::unexpected(settings.error());
+  auto plan = experiment::draw(*settings, true);
+  if (!plan) return tl::unexpected(plan.error());
+  auto data = data::fingerprint(plan->source);
+  if (!data) return tl::unexpected(data.error());
+  auto backend = make_backend_(settings->cluster.device);
+  if (!backend) return tl::unexpected(backend.error());
+  return std::make_shared<NodeGround>(NodeGround{std::move(*plan), *data, std::move(*backend), {}, {}});
+}
+
+}  // namespace troupe::actors
