@@ -178,7 +178,10 @@ void CoordinatorBody::admit(const Next& next) {
     arrivals_.pop_back();
     prepare_newcomer(worker, [this, next] { arrivals_.empty() ? next() : admit(next); });
   };
-  take_model([this, come] { save(come); });
+  const Next look = [this, come] { take_model([this, come] { save(come); }); };
+  if (!setup_.needs.in_step) return look();
+  // What a round still owes somebody must not be taken for an answer to the newcomer's.
+  settle_workers(look, [this, next] { admit(next); });
 }
 
 void CoordinatorBody::prepare_newcomer(std::uint32_t worker, const Next& next) {

@@ -35,7 +35,7 @@ void CoordinatorBody::take_model(const Next& next) {
   };
   if (setup_.needs.model == ModelHome::center) return snapshot_shards(setup_.needs.model_slot, checked);
   if (setup_.needs.model == ModelHome::weighted) return take_weighted(0, std::make_shared<WeightedMean>(), checked);
-  snapshot_worker(0, strategies::kParams, whole_arena(), checked, checked);
+  snapshot_worker(member_list().front(), strategies::kParams, whole_arena(), checked, checked);
 }
 
 /// Σ a_i x_i / Σ a_i, in rank order. What is on its way between workers belongs to it as well; at the end of a run nothing is.
@@ -201,7 +201,8 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
       if (prefix == optimizer_prefix(static_cast<int>(worker), k))
         return snapshot_worker(worker, state, whole_arena(), kept, without);
     }
-    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(0, state, whole_arena(), kept, without);
+    if (prefix == optimizer_prefix(-1, k))
+      return snapshot_worker(member_list().front(), state, whole_arena(), kept, without);
   }
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
     if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);

@@ -190,10 +190,14 @@ void WorkerBody::send(const strategies::ShardRequest& request) {
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{sent, request.slot}).first->second;
   ++asked.parts_left;
   progress_.bytes += slice.count * sizeof(float) * (request.request.kind == strategies::Transfer::push_pull ? 2 : 1);
-  // A server elsewhere may hear of it and this worker be lost: without what led to it nobody could replay it.
-  if (!company_.worker_sites.empty() && !journal_.empty()) self_->send(company_.recorder, journal_.take());
+  flush_before_exchange();
   helping_.send(self_, company_.servers[request.shard], ShardMessage{request.shard, request.request, sent.count()},
                 memory_->lend(request.slot, slice.offset, slice.count));
+}
+
+/// Members elsewhere may hear of it and this worker be lost: without what led to it nobody could replay it.
+void WorkerBody::flush_before_exchange() {
+  if (!company_.worker_sites.empty() && !journal_.empty()) self_->send(company_.recorder, journal_.take());
 }
 
 void WorkerBody::answered(const strategies::ShardReply& reply) {
@@ -288,6 +292,7 @@ bool WorkerBody::send(const strategies::SendPeer& message) {
       postbox_.copy_for(message.to, memory_->view(message.slot), setup_.backend->kernels(), *setup_.compile.arenas);
   if (!copy.owner) return false;
   progress_.bytes += copy.data.size_bytes();
+  flush_before_exchange();
   self_->send(company_.workers[message.to], PeerLetter{setup_.self, message.weight}, std::move(copy));
   return true;
 }
