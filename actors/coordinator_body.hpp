@@ -117,7 +117,8 @@ class CoordinatorBody {
   std::uint64_t saved_at_step_ = 0;
   std::uint64_t granted_ = 0;  // leases, earlier sessions included: steps done, passed over or under way
   std::uint32_t saved_at_epoch_ = 0;
-  strategies::Version center_version_ = 0;  // newest that a snapshot has seen
+  strategies::Version center_version_ = 0;           // newest that a snapshot has seen
+  std::vector<strategies::Version> shard_versions_;  // that the latest snapshot has seen
   std::uint64_t snapshots_ = 0;
   double weight_ = 1;              // of the worker whose snapshot was taken last
   std::uint64_t shares_left_ = 0;  // of the snapshot under way

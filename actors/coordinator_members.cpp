@@ -192,7 +192,7 @@ void CoordinatorBody::prepare_newcomer(std::uint32_t worker, const Next& next) {
     seek(worker);
     if (!ended_) next();
   };
-  self_->request(setup_.steward, kAdmitDeadline, AdmissionOrder{worker, newest_checkpoint_, first})
+  self_->request(setup_.steward, kAdmitDeadline, AdmissionOrder{worker, newest_checkpoint_, first, shard_versions_})
       .then(
           [this, worker, first, next, refused](const Admission& admission, const SiteMembers& members,
                                                const OpenedSite& there) {

@@ -211,6 +211,7 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
 
 void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
   shares_left_ = company_.servers.size();
+  shard_versions_.resize(company_.servers.size());
   const auto whole = arena_->view();
   for (std::size_t shard = 0; shard < company_.servers.size(); ++shard) {
     const auto slice = transport::slice_of(whole.size(), shard, company_.servers.size());
@@ -218,7 +219,8 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
         ->request(company_.servers[shard], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot},
                   Lent{whole.subspan(slice.offset, slice.count), arena_})
         .then(
-            [this, next](const SnapshotTaken& taken) {
+            [this, shard, next](const SnapshotTaken& taken) {
+              shard_versions_[shard] = taken.version;
               center_version_ = std::max(center_version_, taken.version);
               if (--shares_left_ == 0 && !ended_) next();
             },

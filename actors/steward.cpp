@@ -79,7 +79,8 @@ class StewardBody {
     const auto number = setup_.orders.at(order.worker).site;
     self_->send(setup_.exchanger, *start);
     self_->send(setup_.exchanger, SiteMoved{number, place->second.address});
-    SiteAddresses addresses{std::vector<std::string>(setup_.sites), static_cast<std::int64_t>(order.first_step)};
+    SiteAddresses addresses{std::vector<std::string>(setup_.sites), static_cast<std::int64_t>(order.first_step),
+                            order.versions};
     addresses.texts.front() = setup_.address;
     auto promise = self_->make_response_promise<Admission, SiteMembers, OpenedSite>();
     self_->request(site, kPrepareDeadline, addresses)

@@ -47,11 +47,13 @@ void WorkerBody::begin(const Company& company) {
   company_ = company;
   strategies::Membership membership{company.membership_epoch, company.members};
   for (WorkerId w = 0; w < company.workers.size() && company.members.empty(); ++w) membership.workers.push_back(w);
-  host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
-                strategies::WorkerHostOptions{
-                    setup_.self, setup_.seed, membership, static_cast<int>(memory_->replica().buckets().size()),
-                    std::vector<strategies::Version>(company.servers.size(), setup_.start->center_version)},
-                this);
+  auto versions = setup_.start->versions;
+  versions.resize(company.servers.size(), setup_.start->center_version);
+  host_.emplace(
+      setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
+      strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
+                                    static_cast<int>(memory_->replica().buckets().size()), std::move(versions)},
+      this);
   reported_at_ = now();
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   next_step_ = setup_.start->first_steps.at(setup_.self);

@@ -39,6 +39,7 @@ struct StartState {
   std::vector<CanonicalVector> server_states;                  // [k]; none: zero, or parameters for Needs::model_slot
   strategies::Version center_version = 0;  // updates since the servers' state began: what Adam's bias correction needs
   std::vector<Note> notes;                 // state that was left behind
+  std::vector<strategies::Version> versions{};  // by shard, of a centre that has gone on; none: center_version
   /// Not empty: the members go on in the middle of the run, and of what stands above only parameters, steps and server states hold.
   std::map<strategies::WorkerId, WorkerStart> workers{};  // the members
   std::vector<ServerStart> servers{};
