@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/deadlines.hpp"
 #include "actors/evaluator.hpp"
 #include "actors/stand_in.hpp"
 #include "data/fingerprint.hpp"
@@ -16,11 +17,8 @@ namespace troupe::actors {
 
 namespace {
 
-// A node opens its data set first, and compiling a large model takes a while; ending takes at most the step that is under way.
-constexpr auto kOpenDeadline = std::chrono::minutes(5);
-constexpr auto kPrepareDeadline = std::chrono::minutes(10);
+constexpr std::uint32_t kMeasureRounds = 5;
 constexpr auto kFinishDeadline = std::chrono::minutes(10);
-constexpr auto kHaltDeadline = std::chrono::seconds(40);
 
 // Large enough to be efficient, small enough that a workspace for it is no burden.
 constexpr std::int64_t kEvaluationBatch = 100;
@@ -57,7 +55,78 @@ core::Result<void> Assembly::make_sites(const Beginning& beginning) {
     data_ = *data;
   }
   if (auto opened = open_sites(beginning); !opened) return opened;
-  return prepare_sites();
+  if (auto prepared = prepare_sites(); !prepared) return prepared;
+  return choose_reductions(beginning);
+}
+
+/// "auto" is what the members themselves find fastest.
+core::Result<void> Assembly::choose_reductions(const Beginning& beginning) {
+  const auto& config = plan_.settings->exchange;
+  if (config.algorithm != "auto" || config.wire != "fp32" || !plan_.needs.group || launch_.nodes.empty()) return {};
+  const auto& before = beginning.exchange;
+  // The same sites go on as they did: a session that is resumed comes to the same sums.
+  const auto same = [&](auto field) { return (*before).*field == exchange_.*field; };
+  if (before && !before->measured.empty() && same(&ExchangePlan::endpoint) && same(&ExchangePlan::worker_sites) &&
+      same(&ExchangePlan::site_hosts)) {
+    exchange_.reductions = before->reductions;
+    exchange_.measured = before->measured;
+    return {};
+  }
+  std::vector<std::uint32_t> hosts;
+  for (const auto site : exchange_.worker_sites)
+    if (!exchange_.site_hosts.empty()) hosts.push_back(exchange_.site_hosts[site]);
+  const auto algorithms = exchange::candidates(plan_.workers, hosts);
+  if (algorithms.size() < 2) return {};
+  auto timings = measure(algorithms);
+  if (!timings) return tl::unexpected(timings.error());
+  exchange_.measured = std::move(*timings);
+  exchange_.reductions = exchange::choose(exchange_.measured);
+  return {};
+}
+
+core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<exchange::Algorithm>& algorithms) {
+  MeasureOrder order{.worker_sites = exchange_.worker_sites,
+                     .site_hosts = exchange_.site_hosts,
+                     .floats = {},
+                     .algorithms = {},
+                     .rounds = kMeasureRounds};
+  for (const auto length : exchange::lengths_to_measure(most_floats(plan_, *layout_))) order.floats.push_back(length);
+  for (const auto algorithm : algorithms) order.algorithms.emplace_back(exchange::name(algorithm));
+  using Asking = decltype(self_->request(SiteActor{}, kMeasureDeadline, order));
+  using AskingHere = decltype(self_->request(ExchangerActor{}, kMeasureDeadline, order));
+  std::vector<std::pair<Place*, Asking>> there;
+  std::vector<std::pair<Place*, AskingHere>> here;
+  for (auto& place : places_) {
+    if (place.members.workers.empty()) continue;
+    if (place.there)
+      there.emplace_back(&place, self_->request(place.there, kMeasureDeadline, order));
+    else
+      here.emplace_back(&place, self_->request(place.here->exchanger(), kMeasureDeadline, order));
+  }
+  std::vector<exchange::Timing> timings;
+  for (const auto length : order.floats)
+    for (const auto algorithm : algorithms) timings.push_back({length, algorithm, 0});
+  core::Result<void> result;
+  // The slowest member decides: the others wait for it.
+  const auto wait_for = [&](auto& asked) {
+    for (auto& [place, asking] : asked) {
+      asking.receive(
+          [&, place = place](const Measured& measured) {
+            if (!measured.error.empty() && result) result = tl::unexpected(at(*place, {measured.code, measured.error}));
+            for (std::size_t k = 0; k < std::min(timings.size(), measured.seconds.size()); ++k)
+              timings[k].seconds = std::max(timings[k].seconds, measured.seconds[k]);
+          },
+          [&, place = place](const caf::error& error) {
+            if (result)
+              result = tl::unexpected(
+                  at(*place, {core::Errc::peer_lost, "did not measure: " + ground_.system->render(error)}));
+          });
+    }
+  };
+  wait_for(there);
+  wait_for(here);
+  if (!result) return tl::unexpected(result.error());
+  return timings;
 }
 
 /// What went wrong at a node says which.
@@ -190,6 +259,8 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
   const auto plan = run_plan();
   auto notes = beginning.notes;
   if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
+  if (!exchange_.measured.empty())
+    notes.push_back({Note::Level::info, "reductions: " + exchange::describe(exchange_.reductions, exchange_.measured)});
   notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());
   recorder_ = ground_.system->spawn<caf::detached>(
       recorder,
@@ -271,7 +342,8 @@ void Assembly::begin_sites() {
                   .server_sites = placement.server_sites,
                   .exchanger = {},
                   .members = {},
-                  .site_hosts = placement.hosts};
+                  .site_hosts = placement.hosts,
+                  .exchange = experiment::to_json(exchange_)};
   for (const auto& place : places_) {
     const auto workers = placement.workers_at(place.number);
     const auto servers = placement.servers_at(place.number);
@@ -290,7 +362,8 @@ void Assembly::begin_sites() {
                                            company.worker_sites,
                                            company.server_sites,
                                            {},
-                                           company.site_hosts});
+                                           company.site_hosts,
+                                           company.exchange});
     else if (place.here && place.number > 0)
       place.here->begin(company);
   }
@@ -332,7 +405,7 @@ void Assembly::halt() {
   if (recorder_) self_->send_exit(recorder_, caf::exit_reason::user_shutdown);
   bool late = false;
   while (alive > 0 && !late) {
-    self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kHaltDeadline) >> [&] { late = true; });
+    self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kSiteHaltDeadline) >> [&] { late = true; });
   }
   places_.clear();
   evaluator_ = EvaluatorActor{};

@@ -23,7 +23,8 @@ struct Beginning {
   std::shared_ptr<const RunDirectory> directory;  // this and checkpoints: of a new run when its sites are made
   std::shared_ptr<nn::CheckpointStore> checkpoints;
   std::vector<Note> notes;
-  std::optional<nn::Plan> plan;  // of the run that is resumed
+  std::optional<nn::Plan> plan;            // of the run that is resumed
+  std::optional<ExchangePlan> exchange{};  // of its last session
 };
 
 /// A company: its sites here, and those that nodes make for it. One thread. Its actors may end after it: what they were given (plan,
@@ -55,6 +56,8 @@ class Assembly {
   };
   [[nodiscard]] core::Result<void> open_sites(const Beginning& beginning);
   [[nodiscard]] core::Result<void> prepare_sites();
+  [[nodiscard]] core::Result<void> choose_reductions(const Beginning& beginning);
+  [[nodiscard]] core::Result<std::vector<exchange::Timing>> measure(const std::vector<exchange::Algorithm>& algorithms);
   [[nodiscard]] SiteOrder order_for(const Place& place, bool resumed) const;
   [[nodiscard]] core::Error at(const Place& place, core::Error error) const;
   void spawn_supervisors(const Beginning& beginning, const ConsoleOptions& console);
@@ -67,8 +70,8 @@ class Assembly {
   SiteGround ground_;
   const Blueprint& plan_;
   Launch launch_;
-  ExchangePlan exchange_;
   std::shared_ptr<const StartState> start_;
+  ExchangePlan exchange_;
   std::shared_ptr<const nn::Layout> layout_;
   nn::Plan made_plan_;         // worker 0's
   std::uint64_t data_ = 0;     // fingerprint; of a run with nodes

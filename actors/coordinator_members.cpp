@@ -221,7 +221,7 @@ void CoordinatorBody::take_in(std::uint32_t worker, strategies::Step first_step,
   self_
       ->request(site, kAdmitDeadline,
                 SiteCompany{company_.coordinator, company_.recorder, epoch_, company_.worker_sites,
-                            company_.server_sites, member_list(), company_.site_hosts})
+                            company_.server_sites, member_list(), company_.site_hosts, company_.exchange})
       .then(
           [this, worker, next](const SiteBegun&) {
             self_->send(company_.recorder,

@@ -30,6 +30,7 @@ ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<Exchang
       [self](const OutgoingCredit& credit) { self->state.body->credit(credit); },
       [self](const MemberSnapshot& snapshot, const Lent& space) { return self->state.body->snapshot(snapshot, space); },
       [self](const CollectiveOrder& order, const Lent& slice) { self->state.body->collective(order, slice); },
+      [self](const MeasureOrder& order) { return self->state.body->measure(order); },
       [self](const MembershipNews& news) { self->state.body->membership(news); },
       [self](const Halt&) {
         self->state.body->halt();

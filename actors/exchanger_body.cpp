@@ -100,6 +100,12 @@ void ExchangerBody::moved(const SiteMoved& moved) {
 
 void ExchangerBody::begin(const Company& company) {
   company_ = company;
+  if (!company.exchange.empty()) {
+    if (auto decided = experiment::parse_exchange(company.exchange, "the company"))
+      setup_.exchange.reductions = std::move(decided->reductions);
+    else
+      trouble(decided.error());
+  }
   if (early_) trouble(*early_);
 }
 
@@ -129,6 +135,7 @@ void ExchangerBody::settle() {
   courier_->flush();
   for (auto& [which, running] : running_) note_wait(running);
   for (const auto which : std::exchange(over_, {})) running_.erase(which);
+  if (measuring_ && !measuring_->go_on()) measuring_.reset();
 }
 
 void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
@@ -378,10 +385,32 @@ exchange::Group ExchangerBody::group_of(const CollectiveOrder& order) const {
   for (std::size_t i = 0; i < order.group.size(); ++i) {
     const auto site = company_.worker_sites.at(order.group[i]);
     if (order.group[i] == order.worker) group.rank = i;
-    group.peers.push_back(peers_.at(site).value_or(transport::Peer{}));
-    if (!company_.site_hosts.empty()) group.hosts.push_back(company_.site_hosts.at(site));
+    add(group, site, company_.site_hosts);
   }
   return group;
+}
+
+void ExchangerBody::add(exchange::Group& group, std::uint32_t site, const std::vector<std::uint32_t>& hosts) const {
+  group.peers.push_back(peers_.at(site).value_or(transport::Peer{}));
+  if (!hosts.empty()) group.hosts.push_back(hosts.at(site));
+}
+
+caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
+  exchange::Group group;
+  for (const auto site : order.worker_sites) {
+    if (site == setup_.site) group.rank = group.size();
+    add(group, site, order.site_hosts);
+  }
+  const auto failed = [](const core::Error& error) { return Measured{.error = error.message, .code = error.code}; };
+  auto promise = self_->make_response_promise<Measured>();
+  auto measuring = Measuring::create(*courier_, *setup_.kernels, *setup_.memory, *setup_.clock, std::move(group), order,
+                                     [promise, failed](core::Result<Measured> measured) mutable {
+                                       promise.deliver(measured ? *measured : failed(measured.error()));
+                                     });
+  if (!measuring) return failed(measuring.error());
+  measuring_ = std::move(*measuring);
+  settle();
+  return promise;
 }
 
 void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) {

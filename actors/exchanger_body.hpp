@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/exchanger.hpp"
+#include "actors/measuring.hpp"
 #include "exchange/calls.hpp"
 #include "exchange/collective.hpp"
 
@@ -42,6 +43,9 @@ class ExchangerBody {
   void credit(const OutgoingCredit& credit);
   [[nodiscard]] caf::result<SnapshotTaken> snapshot(const MemberSnapshot& snapshot, const Lent& space);
   void collective(const CollectiveOrder& order, const Lent& slice);
+
+  /// Before begin(), while nothing else goes on.
+  [[nodiscard]] caf::result<Measured> measure(const MeasureOrder& order);
 
   /// Whoever is no member any more is not spoken to, and not heard.
   void membership(const MembershipNews& news);
@@ -88,6 +92,7 @@ class ExchangerBody {
   void ended(std::uint64_t which, const core::Result<void>& result);
   void settle();
   [[nodiscard]] exchange::Group group_of(const CollectiveOrder& order) const;
+  void add(exchange::Group& group, std::uint32_t site, const std::vector<std::uint32_t>& hosts) const;
 
   /// Messages as the headers of calls.
   template <class... Ts>
@@ -108,6 +113,7 @@ class ExchangerBody {
   std::map<std::pair<strategies::WorkerId, strategies::WorkerId>, Reply> unread_;  // letters, by sender and reader
   std::map<std::uint64_t, Running> running_;
   std::vector<std::uint64_t> over_;  // of running_
+  std::unique_ptr<Measuring> measuring_;
   std::uint64_t next_running_ = 0;
   std::shared_ptr<const exchange::Packing> packing_;  // none: vectors travel as they are
   std::vector<exchange::Calls::Incoming> held_;       // calls that came before this site had begun

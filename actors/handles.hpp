@@ -23,13 +23,12 @@ using ServerActor =
                      replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, replies_to<StateOrder>::with<MemberState>,
                      reacts_to<MembershipNews>, reacts_to<DeadlineReached>, reacts_to<Halt>>;
 /// Moves what is lent between members of different sites.
-using ExchangerActor =
-    caf::typed_actor<replies_to<Prepare>::with<SiteAddress>, reacts_to<SiteAddresses>,
-                     replies_to<StartOrder>::with<StartCargo>, reacts_to<StartCargo>, reacts_to<SiteMoved>,
-                     reacts_to<ArenaPacking>, reacts_to<Company>, reacts_to<SiteBegun>, reacts_to<Completed>,
-                     reacts_to<ShardMessage, Lent>, reacts_to<ShardAnswer>, reacts_to<OutgoingLetter, Lent>,
-                     reacts_to<OutgoingCredit>, replies_to<MemberSnapshot, Lent>::with<SnapshotTaken>,
-                     reacts_to<CollectiveOrder, Lent>, reacts_to<MembershipNews>, reacts_to<Halt>>;
+using ExchangerActor = caf::typed_actor<
+    replies_to<Prepare>::with<SiteAddress>, reacts_to<SiteAddresses>, replies_to<StartOrder>::with<StartCargo>,
+    reacts_to<StartCargo>, reacts_to<SiteMoved>, reacts_to<ArenaPacking>, reacts_to<Company>, reacts_to<SiteBegun>,
+    reacts_to<Completed>, reacts_to<ShardMessage, Lent>, reacts_to<ShardAnswer>, reacts_to<OutgoingLetter, Lent>,
+    reacts_to<OutgoingCredit>, replies_to<MemberSnapshot, Lent>::with<SnapshotTaken>, reacts_to<CollectiveOrder, Lent>,
+    replies_to<MeasureOrder>::with<Measured>, reacts_to<MembershipNews>, reacts_to<Halt>>;
 /// Turns its worker's leases into batches, ahead of time, as far as it has staging buffers.
 using LoaderActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<LeaseGrant>, reacts_to<BatchReturn>, reacts_to<Halt>>;
@@ -51,7 +50,8 @@ using RecorderActor =
 /// A site in a node's process, until it is halted or its coordinator is gone.
 using SiteActor =
     caf::typed_actor<replies_to<SiteOrder>::with<SiteOpened>, replies_to<SiteAddresses>::with<SiteReady, SiteMembers>,
-                     replies_to<SiteCompany>::with<SiteBegun>, reacts_to<Halt>>;
+                     replies_to<SiteCompany>::with<SiteBegun>, replies_to<MeasureOrder>::with<Measured>,
+                     reacts_to<Halt>>;
 /// One per process that waits for runs (`troupe node`).
 using NodeActor =
     caf::typed_actor<replies_to<NodeQuery>::with<NodeFacts>, replies_to<SiteOrder>::with<SiteOpened, OpenedSite>>;
@@ -77,11 +77,13 @@ struct Company {
   std::vector<std::uint32_t> members{};       // ascending; none: all
   std::vector<std::uint32_t> site_hosts{};    // by site, any numbers that tell hosts apart; none: all on one
   std::uint32_t site = 0;                     // whose members are told this
+  std::string exchange{};                     // how members exchange, as it was decided: ExchangePlan as JSON
 };
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, Company& x) {
   return f(caf::meta::type_name("Company"), x.coordinator, x.recorder, x.evaluator, x.workers, x.loaders, x.servers,
-           x.membership_epoch, x.worker_sites, x.server_sites, x.exchanger, x.members, x.site_hosts, x.site);
+           x.membership_epoch, x.worker_sites, x.server_sites, x.exchanger, x.members, x.site_hosts, x.site,
+           x.exchange);
 }
 
 /// A site that a node has made.
@@ -113,11 +115,12 @@ struct SiteCompany {
   std::vector<std::uint32_t> server_sites;  // by shard
   std::vector<std::uint32_t> members{};     // ascending; none: all
   std::vector<std::uint32_t> site_hosts{};  // by site
+  std::string exchange{};                   // as in Company
 };
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SiteCompany& x) {
   return f(caf::meta::type_name("SiteCompany"), x.coordinator, x.recorder, x.membership_epoch, x.worker_sites,
-           x.server_sites, x.members, x.site_hosts);
+           x.server_sites, x.members, x.site_hosts, x.exchange);
 }
 
 }  // namespace troupe::actors

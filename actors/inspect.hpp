@@ -232,6 +232,16 @@ typename Inspector::result_type inspect(Inspector& f, SiteOpened& x) {
 }
 
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, MeasureOrder& x) {
+  return f(caf::meta::type_name("MeasureOrder"), x.worker_sites, x.site_hosts, x.floats, x.algorithms, x.rounds);
+}
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Measured& x) {
+  return f(caf::meta::type_name("Measured"), x.seconds, x.error, x.code);
+}
+
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SiteReady& x) {
   return f(caf::meta::type_name("SiteReady"), x.error, x.code);
 }
@@ -349,6 +359,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeQuery))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeFacts))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteOrder))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteOpened))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::MeasureOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Measured))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteReady))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::OpenedSite))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SiteMembers))

@@ -244,6 +244,19 @@ struct SiteOpened {
   std::string error{};  // not empty: refused, with `code`
   core::Errc code = core::Errc::internal;
 };
+/// Reduce vectors of zeros, all members in the same order: each length by each algorithm, so many rounds and one to warm up.
+struct MeasureOrder {
+  std::vector<std::uint32_t> worker_sites;  // by rank: the group
+  std::vector<std::uint32_t> site_hosts;    // by site; none: all on one
+  std::vector<std::uint64_t> floats;
+  std::vector<std::string> algorithms;
+  std::uint32_t rounds = 0;
+};
+struct Measured {
+  std::vector<double> seconds{};  // by length, then by algorithm: median of the rounds here
+  std::string error{};            // not empty: it failed, with `code`
+  core::Errc code = core::Errc::internal;
+};
 /// The site is connected, its replicas compiled, its shards cut.
 struct SiteReady {
   std::string error{};  // not empty: it failed, with `code`

@@ -7,15 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "actors/deadlines.hpp"
 #include "actors/nodes.hpp"
 #include "actors/site_actor.hpp"
 
 namespace troupe::actors {
 
 namespace {
-
-/// Opening a data set and an endpoint.
-constexpr auto kOpenDeadline = std::chrono::minutes(5);
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 

@@ -55,9 +55,10 @@ core::Result<Beginning> find_start(const RunRequest& request, const Blueprint& p
   auto made = beginning.directory->read_plan();
   if (!made) return tl::unexpected(made.error());
   if (*made && request.settings.data.batch.size() == 1) {
-    auto saved = experiment::parse_plan(**made, request.resume + "/plan.json");
-    if (!saved) return tl::unexpected(saved.error());
-    beginning.plan = std::move(saved->backend);
+    auto chosen = experiment::parse_plan(**made, request.resume + "/plan.json");
+    if (!chosen) return tl::unexpected(chosen.error());
+    beginning.plan = std::move(chosen->backend);
+    beginning.exchange = std::move(chosen->exchange);
   }
   if (auto found = find_newest(*beginning.checkpoints, plan, beginning); !found) return tl::unexpected(found.error());
   if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored)

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/deadlines.hpp"
 #include "actors/loader.hpp"
 #include "actors/server.hpp"
 #include "actors/stand_in.hpp"
@@ -12,12 +13,6 @@
 namespace troupe::actors {
 
 namespace {
-
-constexpr auto kOpenDeadline = std::chrono::seconds(30);
-// Compiling a large model takes a while; ending takes at most the step that is under way.
-constexpr auto kPrepareDeadline = std::chrono::minutes(10);
-constexpr auto kFetchDeadline = std::chrono::minutes(10);
-constexpr auto kHaltDeadline = std::chrono::seconds(30);
 
 nn::CompileOptions compile_options(const SiteGround& ground, std::uint32_t worker) {
   const auto& settings = *ground.plan->settings;
@@ -58,7 +53,7 @@ core::Result<void> Site::open() {
                                                                              .memory = ground_.memory,
                                                                              .clock = ground_.clock});
   core::Result<void> opened;
-  self_->request(exchanger_, kOpenDeadline, Prepare{})
+  self_->request(exchanger_, kEndpointDeadline, Prepare{})
       .receive(
           [&](const SiteAddress& address) {
             address_ = address.text;
@@ -96,6 +91,18 @@ core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start)
                                                   data.prefetch, data.decode_threads, ground_.clock}));
   }
   return {};
+}
+
+Measured Site::measure(const MeasureOrder& order) {
+  Measured measured;
+  self_->request(exchanger_, kMeasureDeadline, order)
+      .receive([&](const Measured& told) { measured = told; },
+               [&](const caf::error& error) {
+                 measured.error =
+                     fmt::format("site {} could not measure: {}", setup_.site, ground_.system->render(error));
+                 measured.code = core::Errc::timeout;
+               });
+  return measured;
 }
 
 WorkerSetup Site::worker_setup(std::uint32_t w, const std::shared_ptr<const StartState>& start) const {

@@ -5,6 +5,7 @@
 ///     meet        the others' addresses
 ///     fetch_start what members begin with, when site 0 has a checkpoint and this one has not
 ///     prepare     replicas are compiled, shards cut                   → members()
+///     measure     how fast members of different sites reduce, where that is to be known
 ///     begin       who is where; everyone is told, and workers ask for their first batches
 ///     halt
 ///
@@ -60,6 +61,9 @@ class Site {
   [[nodiscard]] core::Result<StartCargo> fetch_start();
   /// What a replica says; Errc::config when a worker lays its parameters out otherwise than the others, timeout.
   [[nodiscard]] core::Result<void> prepare(const std::shared_ptr<const StartState>& start);
+
+  /// All sites of the group at the same time. Errc::peer_lost, timeout.
+  [[nodiscard]] Measured measure(const MeasureOrder& order);
 
   /// After prepare(), where anyone is here.
   [[nodiscard]] const std::shared_ptr<const nn::Layout>& layout() const noexcept { return layout_; }

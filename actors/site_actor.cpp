@@ -53,6 +53,10 @@ class SiteBody {
     return {};
   }
 
+  [[nodiscard]] Measured measure(const MeasureOrder& order) {
+    return site_ ? site_->measure(order) : Measured{.error = "a site that was not opened"};
+  }
+
   [[nodiscard]] SiteMembers members() const { return site_ ? site_->members() : SiteMembers{}; }
 
   void begin(const SiteCompany& there) {
@@ -68,7 +72,8 @@ class SiteBody {
                     .server_sites = there.server_sites,
                     .exchanger = {},
                     .members = there.members,
-                    .site_hosts = there.site_hosts};
+                    .site_hosts = there.site_hosts,
+                    .exchange = there.exchange};
     site_->begin(std::move(company));
     for (const auto& worker : site_->members().workers) self_->monitor(worker);
     setup_->log(fmt::format("{}: begins", describe(order_)));
@@ -169,6 +174,7 @@ SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
         self->state.body->begin(company);
         return SiteBegun{};
       },
+      [self](const MeasureOrder& order) { return self->state.body->measure(order); },
       [self](const Halt&) {
         self->state.body->halt();
         self->quit();

@@ -105,6 +105,7 @@ SiteActor::behavior_type stand_in_site(SiteActor::pointer self, SiteActor site) 
       [=](const SiteOrder& m) { return Forwarded::to<SiteOpened>(forwarded, self, site, m); },
       [=](const SiteAddresses& m) { return Forwarded::to<SiteReady, SiteMembers>(forwarded, self, site, m); },
       [=](const SiteCompany& m) { return Forwarded::to<SiteBegun>(forwarded, self, site, m); },
+      [=](const MeasureOrder& m) { return Forwarded::to<Measured>(forwarded, self, site, m); },
       [self, site](const Halt& m) { self->send(site, m); },
   };
 }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/deadlines.hpp"
 #include "actors/stand_in.hpp"
 #include "actors/vocabulary.hpp"
 
@@ -17,8 +18,6 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::seconds(2);
 constexpr core::Duration kConnectDeadline = std::chrono::seconds(2);
-constexpr auto kOpenDeadline = std::chrono::minutes(5);
-constexpr auto kPrepareDeadline = std::chrono::minutes(10);
 
 }  // namespace
 

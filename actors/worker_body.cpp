@@ -45,6 +45,10 @@ core::Result<Prepared> WorkerBody::prepare() {
 
 void WorkerBody::begin(const Company& company) {
   company_ = company;
+  auto plan = experiment::parse_exchange(company.exchange, "the company");
+  if (!plan) return trouble(plan.error().code, plan.error().message);
+  const auto packing = plan->packed ? experiment::packing_of(*memory_->replica().layout()) : nullptr;
+  wire_bytes_.emplace(setup_.self, std::move(*plan), packing);
   strategies::Membership membership{company.membership_epoch, company.members};
   for (WorkerId w = 0; w < company.workers.size() && company.members.empty(); ++w) membership.workers.push_back(w);
   auto versions = setup_.start->versions;
@@ -191,7 +195,7 @@ void WorkerBody::send(const strategies::ShardRequest& request) {
   const auto sent = now();
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{sent, request.slot}).first->second;
   ++asked.parts_left;
-  progress_.bytes += slice.count * sizeof(float) * (request.request.kind == strategies::Transfer::push_pull ? 2 : 1);
+  progress_.bytes += wire_bytes_->to_shard(request.shard, request.request.kind, slice.offset, slice.count);
   flush_before_exchange();
   helping_.send(self_, company_.servers[request.shard], ShardMessage{request.shard, request.request, sent.count()},
                 memory_->lend(request.slot, slice.offset, slice.count));
@@ -228,19 +232,19 @@ void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int buck
   const auto part = bucket < 0 ? whole : memory_->replica().buckets()[static_cast<std::size_t>(bucket)];
   const auto slice = memory_->lend(task.slot, part.offset, part.count);
   const auto ranks = task.group.size();
-  progress_.bytes += part.count * sizeof(float) * 2 * (ranks - 1) / ranks;  // what a ring would put on a wire
+  const auto offset = task.slot == strategies::kStatistics ? std::nullopt : std::optional(part.offset);
+  progress_.bytes += wire_bytes_->collective(task.group, task.root, offset, part.count);
   if (over_sites(task.group)) {
     elsewhere_[key] = {now(), task.slot};
-    self_->send(
-        company_.exchanger,
-        CollectiveOrder{.worker = setup_.self,
-                        .step = key.first,
-                        .exchange = key.second,
-                        .group = task.group,
-                        .root = task.root ? static_cast<std::int64_t>(*task.root) : -1,
-                        .mean = task.op == strategies::ReduceOp::mean,
-                        .offset = task.slot == strategies::kStatistics ? -1 : static_cast<std::int64_t>(part.offset)},
-        slice);
+    self_->send(company_.exchanger,
+                CollectiveOrder{.worker = setup_.self,
+                                .step = key.first,
+                                .exchange = key.second,
+                                .group = task.group,
+                                .root = task.root ? static_cast<std::int64_t>(*task.root) : -1,
+                                .mean = task.op == strategies::ReduceOp::mean,
+                                .offset = offset ? static_cast<std::int64_t>(*offset) : -1},
+                slice);
     return;
   }
   const CollectiveOffer offer{setup_.self, key.first, key.second};
@@ -293,7 +297,7 @@ bool WorkerBody::send(const strategies::SendPeer& message) {
   auto copy =
       postbox_.copy_for(message.to, memory_->view(message.slot), setup_.backend->kernels(), *setup_.compile.arenas);
   if (!copy.owner) return false;
-  progress_.bytes += copy.data.size_bytes();
+  progress_.bytes += wire_bytes_->letter(message.to, copy.data.size());
   flush_before_exchange();
   self_->send(company_.workers[message.to], PeerLetter{setup_.self, message.weight}, std::move(copy));
   return true;

@@ -40,13 +40,16 @@ json to_object(const ExchangePlan& plan) {
     if (floats) one["up_to_floats"] = *floats;
     reductions.push_back(std::move(one));
   }
-  return {{"endpoint", plan.endpoint},          {"wire", wire_name(plan.wire)},  {"worker_sites", plan.worker_sites},
-          {"server_sites", plan.server_sites},  {"site_hosts", plan.site_hosts}, {"packed", plan.packed},
-          {"reductions", std::move(reductions)}};
+  auto measured = json::array();
+  for (const auto& [floats, algorithm, seconds] : plan.measured)
+    measured.push_back({{"floats", floats}, {"algorithm", exchange::name(algorithm)}, {"seconds", seconds}});
+  return {{"endpoint", plan.endpoint},           {"wire", wire_name(plan.wire)},   {"worker_sites", plan.worker_sites},
+          {"server_sites", plan.server_sites},   {"site_hosts", plan.site_hosts},  {"packed", plan.packed},
+          {"reductions", std::move(reductions)}, {"measured", std::move(measured)}};
 }
 
-std::vector<ExchangePlan::Reduction> reductions_of(const json& list) {
-  std::vector<ExchangePlan::Reduction> reductions;
+std::vector<exchange::Choice> reductions_of(const json& list) {
+  std::vector<exchange::Choice> reductions;
   for (const auto& one : list) {
     auto& reduction = reductions.emplace_back();
     reduction.algorithm = exchange::algorithm_of(one.at("algorithm").get<std::string>());
@@ -70,6 +73,10 @@ ExchangePlan from_object(const json& object) {
   object.at("site_hosts").get_to(plan.site_hosts);
   object.at("packed").get_to(plan.packed);
   plan.reductions = reductions_of(object.at("reductions"));
+  for (const auto& one : object.value("measured", json::array()))
+    plan.measured.push_back({one.at("floats").get<std::size_t>(),
+                             exchange::algorithm_of(one.at("algorithm").get<std::string>()),
+                             one.at("seconds").get<double>()});
   for (const auto* sites : {&plan.worker_sites, &plan.server_sites})
     for (const auto site : *sites)
       if (!plan.site_hosts.empty() && site >= plan.site_hosts.size())
@@ -84,7 +91,7 @@ core::Error corrupt(const std::string& origin, const std::string& why) {
 }  // namespace
 
 Algorithm ExchangePlan::reduction(std::size_t floats) const {
-  const auto fits = [floats](const Reduction& reduction) {
+  const auto fits = [floats](const exchange::Choice& reduction) {
     return !reduction.up_to_floats || floats <= *reduction.up_to_floats;
   };
   return std::ranges::find_if(reductions, fits)->algorithm;

@@ -13,7 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/half.hpp"
-#include "exchange/algorithm.hpp"
+#include "exchange/choice.hpp"
 #include "exchange/packing.hpp"
 #include "nn/backend.hpp"
 #include "nn/layout.hpp"
@@ -21,20 +21,14 @@
 namespace troupe::experiment {
 
 struct ExchangePlan {
-  /// `algorithm` forms the sums of vectors of up to so many floats, counted as they travel; none: of all.
-  struct Reduction {
-    std::optional<std::size_t> up_to_floats{};
-    exchange::Algorithm algorithm = exchange::Algorithm::asa;
-    bool operator==(const Reduction&) const = default;
-  };
-
-  std::string endpoint{};                     // "tcp"; empty: everybody is at one site, and exchanges in place
-  std::optional<core::HalfKind> wire{};       // of calls between sites, and of asa16; none: float32
-  std::vector<std::uint32_t> worker_sites{};  // by rank
-  std::vector<std::uint32_t> server_sites{};  // by shard
-  std::vector<std::uint32_t> site_hosts{};    // by site, any numbers that tell hosts apart; empty: all on one
-  bool packed = false;                        // arenas travel without their padding
-  std::vector<Reduction> reductions{{}};      // ascending; the last one is for all sizes
+  std::string endpoint{};                        // "tcp"; empty: everybody is at one site, and exchanges in place
+  std::optional<core::HalfKind> wire{};          // of calls between sites, and of asa16; none: float32
+  std::vector<std::uint32_t> worker_sites{};     // by rank
+  std::vector<std::uint32_t> server_sites{};     // by shard
+  std::vector<std::uint32_t> site_hosts{};       // by site, any numbers that tell hosts apart; empty: all on one
+  bool packed = false;                           // arenas travel without their padding
+  std::vector<exchange::Choice> reductions{{}};  // of vectors as they travel; ascending, the last one for all lengths
+  std::vector<exchange::Timing> measured{};      // that they were chosen by; empty: nothing was
 
   [[nodiscard]] bool in_place() const noexcept { return endpoint.empty(); }
   [[nodiscard]] exchange::Algorithm reduction(std::size_t floats) const;

@@ -192,7 +192,8 @@ const core::Table<ExchangeConfig>& exchange_table() {
       {{"endpoint", &ExchangeConfig::endpoint, one_of({"auto", "inproc", "shm", "tcp", "ucx", "mpi"}),
         "what carries parameters between workers; auto: members of one process lend each other memory"},
        {"algorithm", &ExchangeConfig::algorithm, one_of({"auto", "shm", "ar", "asa", "asa16", "ring", "hierarchical"}),
-        "how sums over all workers are formed"},
+        "how sums over workers are formed; auto: in place within a process, else what the members measure to be "
+        "fastest"},
        {"deadline_s", &ExchangeConfig::deadline_s, between(1, 1e6),
         "a run ends when a worker has waited so long for a server or a reduction: longer than the slowest worker "
         "needs"},

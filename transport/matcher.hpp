@@ -30,6 +30,10 @@ class Matcher {
     if (oldest == receives_.end() || oldest->first != tag) return std::nullopt;
     return std::move(receives_.extract(oldest).mapped());
   }
+  /// Undoes take_receive(): it is the oldest of its tag again.
+  void give_back(Tag tag, Receive receive) {
+    receives_.emplace_hint(receives_.lower_bound(tag), tag, std::move(receive));
+  }
   /// Takes back what waits, for cancel; nothing when it does not wait (any more).
   std::optional<Message> remove_message(Tag tag, OperationId operation) { return remove(messages_, tag, operation); }
   std::optional<Receive> remove_receive(Tag tag, OperationId operation) { return remove(receives_, tag, operation); }

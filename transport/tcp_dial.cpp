@@ -18,13 +18,14 @@ namespace {
 constexpr core::Duration kFirstPause = 10ms;
 constexpr core::Duration kLongestPause = 1s;
 constexpr unsigned kBrokenCalls = 12;  // in a row: about 6 s
+constexpr unsigned kRefusals = 6;      // in a row, of a member that was there: about 0.6 s
 
 }  // namespace
 
 /// What came of one call.
 struct TcpMeeting::Answer {
-  enum class Kind : std::uint8_t { welcome, later, broken, hopeless } kind = Kind::broken;
-  Window window{};
+  enum class Kind : std::uint8_t { welcome, later, broken, refused, hopeless } kind = Kind::broken;
+  Hello welcome{};
   core::Error error{};
 };
 
@@ -36,25 +37,26 @@ void TcpMeeting::start_dialling(const WantedPtr& wanted) {
 
 asio::awaitable<void> TcpMeeting::dial(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
   core::Duration pause = kFirstPause;
-  for (unsigned broken = 0; wanted->dialling == call;) {
+  unsigned broken = 0, refused = 0;
+  while (wanted->dialling == call) {
     const Answer answer = co_await ask(wanted, call);
     if (wanted->dialling != call) co_return;  // given up, or the other's call was taken
-    switch (answer.kind) {
-      case Answer::Kind::welcome: met(wanted, *call, answer.window); co_return;
-      case Answer::Kind::later: broken = 0; break;
-      case Answer::Kind::broken: broken += 1; break;
-      case Answer::Kind::hopeless: broken = kBrokenCalls; break;
-    }
-    call->close();
-    if (const auto waiting = parked_.find(wanted->text); waiting != parked_.end()) {
-      wanted->dialling.reset();
-      adopt(wanted, waiting->second);
+    using Kind = Answer::Kind;
+    if (answer.kind == Kind::welcome) {
+      met(wanted, *call, answer.welcome);
       co_return;
     }
-    if (broken >= kBrokenCalls) {
+    broken = answer.kind == Kind::broken ? broken + 1 : 0;
+    refused = answer.kind == Kind::refused ? refused + 1 : 0;
+    call->close();
+    if (const VisitorPtr waiting = waiting_for(*wanted)) {
       wanted->dialling.reset();
-      wanted_.erase(wanted->text);
-      setup_.failed(wanted->peer, answer.error);
+      adopt(wanted, waiting);
+      co_return;
+    }
+    const bool enough = wanted->began ? refused >= kRefusals : refused > 0 || broken >= kBrokenCalls;
+    if (enough || answer.kind == Kind::hopeless) {
+      give_up(wanted, answer.error);
       co_return;
     }
     wanted->pausing = true;
@@ -93,15 +95,21 @@ asio::awaitable<core::Result<void>> TcpMeeting::reach(const WantedPtr& wanted, T
       co_return core::Result<void>{};
     }
   }
+  call.refused = error == asio::error::connection_refused;
+  call.no_way = error == asio::error::host_unreachable || error == asio::error::network_unreachable;
   co_return core::fail(core::Errc::peer_lost, call.timed_out ? "it does not answer" : error.message());
 }
 
 asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
   Answer answer;
-  limit(call, setup_.options.lost_after);
+  // While a connection is mended several calls must have their chance in the time that there is.
+  limit(call, wanted->began ? setup_.options.lost_after / 3 : setup_.options.lost_after);
   core::Result<void> step = co_await reach(wanted, *call);
   if (!step) {
-    answer.kind = Answer::Kind::hopeless;
+    using Kind = Answer::Kind;
+    // A link that is just up may take a moment until it knows its neighbours.
+    const bool broken = wanted->began || call->no_way;
+    answer.kind = call->refused ? Kind::refused : broken ? Kind::broken : Kind::hopeless;
     answer.error = step.error();
     co_return answer;
   }
@@ -109,35 +117,39 @@ asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::share
     step = call->stream.secure(setup_.tls.get(), wanted->remote.at.host);
     if (step) step = co_await shake_hands(call->stream);
   }
-  Hello hello;
-  hello.version = kTcpVersion;
+  Hello hello = greeting(*wanted);
   hello.attempt = ++attempts_;
-  hello.window = setup_.window;
-  hello.from = self_;
-  hello.to = wanted->text;
+  hello.connection = wanted->connection + 1;
   if (step) {
     Frame frame;
     frame.type = FrameType::hello;
+    call->said_hello = true;
     step = co_await write_frame(call->stream, frame, encode(hello));
   }
   core::Result<GreetingFrame> reply = tl::unexpected(core::Error{});
   if (step) {
-    unlimit(*call);  // the other may take its time until it connects; keep-alive notices when it is gone
+    if (!wanted->began)
+      unlimit(*call);  // the other may take its time until it connects; keep-alive notices when it is gone
     reply = co_await read_frame(call->stream);
     if (!reply) step = tl::unexpected(reply.error());
   }
   if (!step) {
     const bool refused = step.error().code == core::Errc::corrupt && setup_.tls;
-    answer.kind = refused || call->timed_out ? Answer::Kind::hopeless : Answer::Kind::broken;
+    const bool hopeless = refused || (call->timed_out && !wanted->began);
+    answer.kind = hopeless ? Answer::Kind::hopeless : Answer::Kind::broken;
     answer.error = step.error();
     answer.error.code = refused ? core::Errc::config : core::Errc::peer_lost;
     if (call->timed_out) answer.error.message = "it does not answer";
     co_return answer;
   }
   const auto welcomed = decode_hello(reply->payload);
-  if (reply->frame.type == FrameType::welcome && welcomed) {
+  const bool same =
+      welcomed && welcomed->peer_token == wanted->token && (!wanted->began || welcomed->token == wanted->peer_token);
+  if (reply->frame.type == FrameType::welcome && same) {
     answer.kind = Answer::Kind::welcome;
-    answer.window = welcomed->window;
+    answer.welcome = *welcomed;
+    wanted->peer_token = welcomed->token;
+    wanted->connection = hello.connection;
     Frame frame;
     frame.type = FrameType::ready;
     limit(call, setup_.options.lost_after);
@@ -148,10 +160,11 @@ asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::share
     }
     co_return answer;
   }
-  const bool later =
-      reply->frame.type == FrameType::refuse && reply->frame.message == static_cast<std::uint64_t>(RefuseCode::later);
+  const auto code = reply->frame.type == FrameType::refuse ? RefuseCode{reply->frame.message} : RefuseCode{};
   const bool refused = reply->frame.type == FrameType::refuse || reply->frame.type == FrameType::bye;
-  answer.kind = later ? Answer::Kind::later : Answer::Kind::hopeless;
+  const bool stale = code == RefuseCode::over && !wanted->began;  // what it gave up is not what this member wants
+  if (stale) wanted->peer_token = {};
+  answer.kind = code == RefuseCode::later || stale ? Answer::Kind::later : Answer::Kind::hopeless;
   answer.error = {core::Errc::peer_lost,
                   refused ? printable_text(reply->payload) : std::string("it answers what makes no sense")};
   co_return answer;

@@ -57,6 +57,7 @@ FrameBytes encode(const Frame& frame) noexcept {
   put(bytes, 16, frame.tag);
   put(bytes, 24, frame.size);
   put(bytes, 32, frame.payload_hash);
+  put(bytes, 40, frame.ack);
   put(bytes, kHashed, payload_hash(bytes.data(), kHashed));
   return bytes;
 }
@@ -79,7 +80,14 @@ core::Result<Frame> decode(const std::byte* bytes) {
                .message = get<std::uint64_t>(bytes, 8),
                .tag = get<std::uint64_t>(bytes, 16),
                .size = get<std::uint64_t>(bytes, 24),
-               .payload_hash = get<std::uint64_t>(bytes, 32)};
+               .payload_hash = get<std::uint64_t>(bytes, 32),
+               .ack = get<std::uint64_t>(bytes, 40)};
+}
+
+bool is_numbered(FrameType type) noexcept { return type >= FrameType::offer && type <= FrameType::withdrawn; }
+
+bool ends_message(FrameType type) noexcept {
+  return type == FrameType::done || type == FrameType::mismatch || type == FrameType::withdrawn;
 }
 
 std::uint64_t payload_hash(const std::byte* data, std::size_t size) noexcept { return XXH3_64bits(data, size); }

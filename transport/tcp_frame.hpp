@@ -1,8 +1,8 @@
-/// What tcp members say to each other: a stream of frames, each a header of 48 bytes and `length` bytes of payload.
+/// What tcp members say to each other: a stream of frames, each a header of 56 bytes and `length` bytes of payload.
 /// Numbers are little-endian.
 ///
 ///     0 magic "Trp" · 3 type · 4 length: 4 · 8 message: 8 · 16 tag: 8 · 24 size: 8 · 32 hash of the payload: 8
-///     40 hash of the 40 bytes before: 8
+///     40 ack: 8 · 48 hash of the 48 bytes before: 8
 ///
 /// Hashes are XXH3-64. A frame whose header does not check is never acted upon; payload is hashed on plain
 /// connections only, because TLS authenticates every byte.
@@ -11,6 +11,9 @@
 /// Messages. The sender offers each, in the order of its sends: up to kEagerBytes the payload follows at once when the
 /// receiver's window has room, else the receiver says want when a receive is there and chunks follow, in order, with
 /// chunks of other tags between them. The receiver ends a message by done, mismatch or withdrawn, the answer to withdraw.
+/// Frames from offer to withdrawn are numbered in the order in which they are first sent, from 1 for the life of the
+/// session. The number is not on the wire: a connection keeps the order, and the greeting says where it begins. `ack`
+/// says how many of the peer's its sender holds whole, so that the peer need not keep them any more (tcp_unacked.hpp).
 /// Thread rule: plain values.
 #pragma once
 
@@ -47,12 +50,18 @@ struct Frame {
   std::uint64_t tag = 0;
   std::uint64_t size = 0;
   std::uint64_t payload_hash = 0;
+  std::uint64_t ack = 0;
 };
 
-inline constexpr std::size_t kFrameBytes = 48;
+inline constexpr std::size_t kFrameBytes = 56;
 inline constexpr std::size_t kEagerBytes = std::size_t{16} << 10;
 inline constexpr std::size_t kChunkBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kTextBytes = std::size_t{8} << 10;  // of hello, welcome, refuse and bye
+
+/// Whether a frame of this type is sent again when a connection breaks, and acknowledged.
+[[nodiscard]] bool is_numbered(FrameType type) noexcept;
+/// Whether it is the receiver's last word about a message.
+[[nodiscard]] bool ends_message(FrameType type) noexcept;
 
 using FrameBytes = std::array<std::byte, kFrameBytes>;
 [[nodiscard]] FrameBytes encode(const Frame& frame) noexcept;

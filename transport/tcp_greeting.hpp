@@ -23,6 +23,9 @@ struct TcpCall {
   TcpStream stream;
   asio::steady_timer timer;
   bool timed_out = false;
+  bool refused = false;     // nobody listens there
+  bool no_way = false;      // no route there, or nobody at its end
+  bool said_hello = false;  // the other may answer
   void close() noexcept;
 };
 /// Closes the call when it has not ended by then; replaces an earlier limit.

@@ -39,6 +39,12 @@ struct Reader {
     if (good) std::memcpy(&value, bytes.data(), sizeof value);
     return value;
   }
+  SessionToken token() {
+    SessionToken read;
+    const auto from = take(read.bytes.size());
+    std::ranges::copy(from, read.bytes.begin());
+    return read;
+  }
   std::string text() {
     const auto bytes = take(number<std::uint32_t>());
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -57,6 +63,10 @@ std::vector<std::byte> encode(const Hello& hello) {
   std::vector<std::byte> out;
   put(out, &hello.version, sizeof hello.version);
   put(out, &hello.attempt, sizeof hello.attempt);
+  put(out, &hello.connection, sizeof hello.connection);
+  put(out, hello.token.bytes.data(), hello.token.bytes.size());
+  put(out, hello.peer_token.bytes.data(), hello.peer_token.bytes.size());
+  put(out, &hello.received, sizeof hello.received);
   put(out, &hello.window.messages, sizeof hello.window.messages);
   put(out, &hello.window.eager_bytes, sizeof hello.window.eager_bytes);
   put(out, hello.from);
@@ -69,11 +79,16 @@ core::Result<Hello> decode_hello(std::span<const std::byte> bytes) {
   Hello hello;
   hello.version = reader.number<std::uint32_t>();
   hello.attempt = reader.number<std::uint64_t>();
+  hello.connection = reader.number<std::uint64_t>();
+  hello.token = reader.token();
+  hello.peer_token = reader.token();
+  hello.received = reader.number<std::uint64_t>();
   hello.window.messages = reader.number<std::uint64_t>();
   hello.window.eager_bytes = reader.number<std::uint64_t>();
   hello.from = reader.text();
   hello.to = reader.text();
-  if (!reader.good || hello.window.messages == 0 || !printable(hello.from) || !printable(hello.to))
+  if (!reader.good || hello.window.messages == 0 || hello.token.empty() || !printable(hello.from) ||
+      !printable(hello.to))
     return core::fail(core::Errc::corrupt, "a greeting that makes no sense");
   return hello;  // bytes that are left belong to a later version
 }

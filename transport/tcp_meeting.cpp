@@ -15,34 +15,81 @@ void TcpMeeting::want(Peer peer, const TcpAddress& remote) {
   wanted->peer = peer;
   wanted->remote = remote;
   wanted->text = to_text(remote);
+  wanted->token = new_session_token();
   wanted_[wanted->text] = wanted;
-  if (const auto waiting = parked_.find(wanted->text); waiting != parked_.end())
-    adopt(wanted, waiting->second);
+  meet(wanted);
+}
+
+void TcpMeeting::again(Peer peer, const std::string& remote) {
+  const auto found = wanted_.find(remote);
+  if (found == wanted_.end() || found->second->peer != peer) return;
+  found->second->connected = false;
+  meet(found->second);
+}
+
+void TcpMeeting::meet(const WantedPtr& wanted) {
+  if (const VisitorPtr waiting = waiting_for(*wanted))
+    adopt(wanted, waiting);
   else
     start_dialling(wanted);
 }
 
-void TcpMeeting::forget(const std::string& remote) {
+void TcpMeeting::forget(Peer peer, const std::string& remote, std::string_view why) {
   const auto found = wanted_.find(remote);
-  if (found == wanted_.end()) return;
+  if (found == wanted_.end() || found->second->peer != peer) return;
   const WantedPtr wanted = found->second;
   wanted_.erase(found);
+  ended_[wanted->text] = {wanted->token, std::string(why)};
   if (const auto call = std::exchange(wanted->dialling, nullptr)) call->close();
   if (const auto visitor = std::exchange(wanted->adopted, nullptr)) visitor->call->close();
 }
 
-void TcpMeeting::met(const WantedPtr& wanted, TcpCall& call, Window of_peer) {
+void TcpMeeting::give_up(const WantedPtr& wanted, const core::Error& why) {
+  wanted->dialling.reset();
+  forget(wanted->peer, wanted->text, why.message);
+  setup_.failed(wanted->peer, why);
+}
+
+void TcpMeeting::met(const WantedPtr& wanted, TcpCall& call, const Hello& of_peer) {
   unlimit(call);
   call.timer.cancel();
   wanted->dialling.reset();
   wanted->adopted.reset();
-  wanted_.erase(wanted->text);
+  wanted->began = true;
+  wanted->connected = true;
   setup_.met(wanted->peer, std::move(call.stream), of_peer);
+}
+
+/// What this member says of itself and the session; the caller adds what belongs to the call.
+Hello TcpMeeting::greeting(const Wanted& wanted) const {
+  Hello hello;
+  hello.version = kTcpVersion;
+  hello.token = wanted.token;
+  hello.peer_token = wanted.peer_token;
+  hello.received = setup_.received(wanted.peer);
+  hello.window = setup_.window;
+  hello.from = self_;
+  hello.to = wanted.text;
+  return hello;
+}
+
+/// Whether one that says this may have the session's next connection.
+bool TcpMeeting::belongs(const Wanted& wanted, const Hello& hello) {
+  if (wanted.began) return hello.peer_token == wanted.token && hello.token == wanted.peer_token;
+  return hello.peer_token.empty() || hello.peer_token == wanted.token;
+}
+
+TcpMeeting::VisitorPtr TcpMeeting::waiting_for(const Wanted& wanted) const {
+  const auto waiting = parked_.find(wanted.text);
+  return waiting != parked_.end() && belongs(wanted, waiting->second->hello) ? waiting->second : nullptr;
 }
 
 void TcpMeeting::close() {
   closed_ = true;
-  while (!wanted_.empty()) forget(std::string(wanted_.begin()->first));
+  while (!wanted_.empty()) {
+    const WantedPtr wanted = wanted_.begin()->second;
+    forget(wanted->peer, wanted->text, "it closed its endpoint");
+  }
   for (const VisitorPtr& visitor : strangers_) visitor->call->close();
   for (const auto& [text, visitor] : parked_) visitor->call->close();
 }

@@ -17,11 +17,16 @@ struct TcpMeeting::Visitor {
   WantedPtr wanted;  // who takes this call: it was welcomed
 };
 
-/// One whom this member wants to meet. Not among wanted_ any more: over.
+/// One whom this member wants to meet, or has met. Not among wanted_ any more: over.
 struct TcpMeeting::Wanted {
   Peer peer{};
   TcpAddress remote;
   std::string text;                   // of remote
+  SessionToken token;                 // this member's
+  SessionToken peer_token{};          // once known
+  bool began = false;                 // both have met, at least once
+  bool connected = false;             // and are, as far as is known
+  std::uint64_t connection = 0;       // the latest that was agreed upon
   std::shared_ptr<TcpCall> dialling;  // this member's call; also while it pauses before the next
   bool pausing = false;
   VisitorPtr adopted;  // the other's call, once welcomed

@@ -47,10 +47,10 @@ void TcpMember::drop(const RemotePtr& remote, std::string why) {
   if (remote->session->lost()) return;
   remote->session->lose(core::Errc::peer_lost, why);
   asio::post(io_, [this, remote, why = std::move(why)] {
-    if (remote->pump)
-      std::exchange(remote->pump, nullptr)->stop("it disconnected: " + why);
-    else
-      meeting_->forget(remote->session->remote());
+    const std::string farewell = "it disconnected: " + why;
+    if (const auto pump = std::exchange(remote->pump, nullptr)) pump->stop(farewell);
+    remote->broken.clear();
+    meeting_->forget(remote->session->peer(), remote->session->remote(), farewell);
     const std::lock_guard lock(mutex_);
     remote->session->end(Outcome::failed);
   });
@@ -86,7 +86,7 @@ void TcpMember::kick(const RemotePtr& remote) {
       const std::lock_guard lock(mutex_);
       remote->kicked = false;
     }
-    if (remote->pump) remote->pump->kick();
+    if (const auto pump = remote->pump) pump->kick();
   });
 }
 

@@ -49,8 +49,10 @@ class TcpMember {
   /// A session and, of the I/O thread, what carries it.
   struct Remote {
     std::shared_ptr<TcpSession> session;
-    std::shared_ptr<TcpPump> pump;
-    bool kicked = false;  // the pump has been told that there are frames
+    std::shared_ptr<TcpPump> pump;  // null before the two meet, and between two connections
+    std::string broken{};           // why the last connection broke; empty: it did not
+    unsigned silent = 0;            // beats since the peer has said something whole, between two connections
+    bool kicked = false;            // the pump has been told that there are frames
   };
   using RemotePtr = std::shared_ptr<Remote>;
 
@@ -65,7 +67,11 @@ class TcpMember {
   void start();
   void accept();
   void beat();
-  void met(const RemotePtr& remote, TcpStream stream, Window of_peer);
+  void beat_one(const RemotePtr& remote);
+  [[nodiscard]] RemotePtr at(Peer peer) const;
+  void met(const RemotePtr& remote, TcpStream stream, const Hello& of_peer);
+  void broke(const RemotePtr& remote, const std::string& why);
+  void ended(const RemotePtr& remote, TcpPump::Why how, const core::Error& why);
   void lost(const RemotePtr& remote, const core::Error& why);
   void shut();
 

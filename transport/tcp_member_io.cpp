@@ -97,22 +97,13 @@ void TcpMember::start() {
   setup.window = window_of(options_.credit);
   setup.tls = tls_;
   setup.options = options_.tcp;
-  setup.met = [this](Peer peer, TcpStream stream, Window of_peer) {
-    RemotePtr remote;
-    {
-      const std::lock_guard lock(mutex_);
-      remote = remotes_[static_cast<std::size_t>(peer)];
-    }
-    met(remote, std::move(stream), of_peer);
+  setup.received = [this](Peer peer) {
+    const std::lock_guard lock(mutex_);
+    return remotes_[static_cast<std::size_t>(peer)]->session->received();
   };
-  setup.failed = [this](Peer peer, const core::Error& why) {
-    RemotePtr remote;
-    {
-      const std::lock_guard lock(mutex_);
-      remote = remotes_[static_cast<std::size_t>(peer)];
-    }
-    lost(remote, why);
-  };
+  setup.met = [this](Peer peer, TcpStream stream, const Hello& of_peer) { met(at(peer), std::move(stream), of_peer); };
+  setup.superseded = [this](Peer peer) { broke(at(peer), "the peer made another connection"); };
+  setup.failed = [this](Peer peer, const core::Error& why) { lost(at(peer), why); };
   meeting_ = std::make_unique<TcpMeeting>(io_, std::move(setup));
   accept();
   beat();
@@ -144,42 +135,79 @@ void TcpMember::beat() {
       if (closed_) return;
       remotes = remotes_;
     }
-    // Beats are counted, not time: a process that was stopped for long has heard nothing for one beat only.
-    const auto enough = options_.tcp.lost_after / options_.tcp.heartbeat;
-    for (const RemotePtr& remote : remotes) {
-      const auto pump = remote->pump;
-      if (!pump) continue;
-      if (pump->tick() >= static_cast<unsigned>(enough)) {
-        pump->give_up({core::Errc::peer_lost,
-                       fmt::format("nothing was heard of it for {} s", core::seconds(options_.tcp.lost_after))});
-        continue;
-      }
-      {
-        const std::lock_guard lock(mutex_);
-        remote->session->beat();
-      }
-      pump->kick();
-    }
+    for (const RemotePtr& remote : remotes) beat_one(remote);
     beat();
   });
 }
 
-void TcpMember::met(const RemotePtr& remote, TcpStream stream, Window of_peer) {
+void TcpMember::beat_one(const RemotePtr& remote) {
+  // Beats are counted, not time: a process that was stopped for long has heard nothing for one beat only.
+  const auto enough = static_cast<unsigned>(options_.tcp.lost_after / options_.tcp.heartbeat);
+  const core::Error silence{core::Errc::peer_lost,
+                            fmt::format("nothing was heard of it for {} s", core::seconds(options_.tcp.lost_after))};
+  const auto pump = remote->pump;
+  if (!pump) {
+    if (!remote->broken.empty() && ++remote->silent >= enough) lost(remote, silence);
+    return;
+  }
+  remote->silent = pump->has_heard() ? 0 : remote->silent + 1;
+  if (pump->tick() >= enough) return pump->give_up(silence);
+  {
+    const std::lock_guard lock(mutex_);
+    remote->session->beat();
+  }
+  pump->kick();
+}
+
+TcpMember::RemotePtr TcpMember::at(Peer peer) const {
+  const std::lock_guard lock(mutex_);
+  return remotes_[static_cast<std::size_t>(peer)];
+}
+
+void TcpMember::met(const RemotePtr& remote, TcpStream stream, const Hello& of_peer) {
+  core::Result<void> connected;
   {
     const std::lock_guard lock(mutex_);
     if (remote->session->lost()) return;  // given up meanwhile: its end is on the way, and the stream closes here
-    remote->session->open(of_peer);
+    connected = remote->session->connected(of_peer);
   }
-  remote->pump = std::make_shared<TcpPump>(io_, mutex_, remote->session, std::move(stream), !encrypted(),
-                                           [this, remote](const core::Error& why) { lost(remote, why); });
-  remote->pump->start();
+  if (!connected) return lost(remote, connected.error());
+  remote->broken.clear();
+  const auto pump =
+      std::make_shared<TcpPump>(io_, mutex_, remote->session, std::move(stream), !encrypted(),
+                                [this, remote](TcpPump::Why how, const core::Error& why) { ended(remote, how, why); });
+  remote->pump = pump;
+  pump->start();
+}
+
+/// Between two connections nothing moves: what a broken one has not brought over, the next one will.
+void TcpMember::broke(const RemotePtr& remote, const std::string& why) {
+  const auto pump = std::exchange(remote->pump, nullptr);
+  if (!pump) return;  // given up
+  if (pump->has_heard()) remote->silent = pump->silent();
+  pump->abandon();
+  remote->broken = why;
+  const std::lock_guard lock(mutex_);
+  remote->session->broke();
+}
+
+void TcpMember::ended(const RemotePtr& remote, TcpPump::Why how, const core::Error& why) {
+  if (how == TcpPump::Why::over) return lost(remote, why);
+  broke(remote, why.message);
+  meeting_->again(remote->session->peer(), remote->session->remote());
 }
 
 void TcpMember::lost(const RemotePtr& remote, const core::Error& why) {
   remote->pump.reset();
+  const std::string broken = std::exchange(remote->broken, {});
+  meeting_->forget(remote->session->peer(), remote->session->remote(), "it gave this connection up: " + why.message);
   const std::lock_guard lock(mutex_);
   // To those who wait for it a peer whose bytes are damaged is lost; what stood in the way of meeting it has its code.
-  remote->session->lose(why.code == core::Errc::config ? why.code : core::Errc::peer_lost, why.message);
+  if (broken.empty())
+    remote->session->lose(why.code == core::Errc::config ? why.code : core::Errc::peer_lost, why.message);
+  else
+    remote->session->lose(core::Errc::peer_lost,
+                          fmt::format("the connection broke ({}) and was not mended: {}", broken, why.message));
   remote->session->end(Outcome::failed);
 }
 

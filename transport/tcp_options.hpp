@@ -22,8 +22,9 @@ struct TcpOptions {
   std::string advertise{};                              // the host that address() names; empty: the one in `listen`
   security::TlsFiles tls{};                             // all or none; none: plain TCP, on loopback
   core::Duration heartbeat = std::chrono::seconds{1};   // a peer hears something at least so often; peers agree
-  core::Duration lost_after = std::chrono::seconds{5};  // a peer that is silent so long is lost; a dialogue that does
-                                                        // not get ahead for so long while connecting is given up
+  core::Duration lost_after = std::chrono::seconds{5};  // a peer that is silent so long is lost, with a connection or
+                                                        // while a broken one is mended; a dialogue that does not get
+                                                        // ahead for so long while connecting is given up
   std::size_t max_strangers = 64;  // connections that have not said who they are; then the oldest goes
   std::function<void(const Refusal&)> on_refused{};  // for a log; from the I/O thread: must not block or throw
 };

@@ -14,13 +14,13 @@ constexpr int kTurns = 8;  // reads or writes before other connections get their
 }  // namespace
 
 TcpPump::TcpPump(asio::io_context& io, std::mutex& mutex, std::shared_ptr<TcpSession> session, TcpStream stream,
-                 bool hashes, Lost lost)
+                 bool hashes, Ended ended)
     : io_(io),
       mutex_(mutex),
       session_(std::move(session)),
       stream_(std::move(stream)),
       hashes_(hashes),
-      lost_(std::move(lost)) {}
+      ended_(std::move(ended)) {}
 
 void TcpPump::start() {
   read_some();  // TLS may hold bytes that no readiness announces
@@ -55,8 +55,8 @@ bool TcpPump::blocked(TcpStream::Step step) {
     case TcpStream::State::moved: return false;
     case TcpStream::State::wants_read: wait_read(); break;
     case TcpStream::State::wants_write: wait_write(); break;
-    case TcpStream::State::ended: give_up({core::Errc::peer_lost, stream_.why()}); break;
-    case TcpStream::State::failed: give_up({core::Errc::corrupt, fmt::format("TLS: {}", stream_.why())}); break;
+    case TcpStream::State::ended: end(Why::broke, {core::Errc::peer_lost, stream_.why()}); break;
+    case TcpStream::State::failed: end(Why::over, {core::Errc::corrupt, fmt::format("TLS: {}", stream_.why())}); break;
   }
   return true;
 }
@@ -107,6 +107,7 @@ bool TcpPump::parse() {
         const std::lock_guard lock(mutex_);
         finished = session_->finish(frame_, intact);
       }
+      has_heard_ = true;
       if (!finished) return give_up(finished.error()), false;
     } else if (staged < kFrameBytes) {
       std::memmove(staging_.data(), staging_.data() + staged_from_, staged);
@@ -121,6 +122,7 @@ bool TcpPump::parse() {
       core::Result<std::byte*> place;
       {
         const std::lock_guard lock(mutex_);
+        report();  // it may be the answer to a frame whose batch is not through
         place = session_->begin(frame_);
       }
       if (!place) return give_up(place.error()), false;
@@ -135,19 +137,22 @@ bool TcpPump::parse() {
 bool TcpPump::next_batch() {
   {
     const std::lock_guard lock(mutex_);
-    session_->wrote(batch_);
+    report();
     batch_.clear();
     session_->take(batch_);
   }
+  reported_ = 0;
+  ends_.clear();
   headers_.clear();
   headers_.reserve(batch_.size());  // parts_ points into it
   parts_.clear();
   part_ = 0;
-  for (TcpSession::Outgoing& o : batch_) {
+  for (Outgoing& o : batch_) {
     if (hashes_ && o.frame.length > 0) o.frame.payload_hash = payload_hash(o.payload, o.frame.length);
     headers_.push_back(encode(o.frame));
     parts_.push_back({headers_.back().data(), kFrameBytes});
     if (o.frame.length > 0) parts_.push_back({const_cast<std::byte*>(o.payload), o.frame.length});
+    ends_.push_back(parts_.size());
   }
   return !parts_.empty();
 }
@@ -158,6 +163,14 @@ void TcpPump::advance(std::size_t bytes) {
   iovec& part = parts_[part_];
   part.iov_base = static_cast<char*>(part.iov_base) + bytes;
   part.iov_len -= bytes;
+}
+
+/// With the mutex: tells the session which frames of the batch have left.
+void TcpPump::report() {
+  std::size_t left = reported_;
+  while (left < batch_.size() && ends_[left] <= part_) ++left;
+  session_->wrote(std::span(batch_).subspan(reported_, left - reported_));
+  reported_ = left;
 }
 
 void TcpPump::write_some() {
@@ -181,7 +194,7 @@ void TcpPump::write_some() {
 
 void TcpPump::stop(std::string_view why) {
   if (std::exchange(stopped_, true)) return;
-  lost_ = nullptr;
+  ended_ = nullptr;
   if (part_ == parts_.size()) {  // else it would cut a frame in two
     const std::string text(why.substr(0, kTextBytes));
     const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
@@ -190,15 +203,27 @@ void TcpPump::stop(std::string_view why) {
                                       .payload_hash = hashes_ ? payload_hash(bytes, text.size()) : 0});
     const std::array<iovec, 2> parts{
         {{const_cast<std::byte*>(header.data()), header.size()}, {const_cast<char*>(text.data()), text.size()}}};
-    (void)stream_.write(parts);  // best effort: the end of the connection says enough
+    (void)stream_.write(parts);  // best effort: one that calls again is told
   }
   stream_.close();
 }
 
-void TcpPump::give_up(const core::Error& error) {
+void TcpPump::abandon() {
   if (std::exchange(stopped_, true)) return;
+  ended_ = nullptr;
   stream_.close();
-  if (const Lost lost = std::exchange(lost_, nullptr)) lost(error);
+}
+
+void TcpPump::give_up(const core::Error& error) {
+  const Ended ended = std::exchange(ended_, nullptr);
+  stop("it gave this connection up: " + error.message);
+  if (ended) ended(Why::over, error);
+}
+
+void TcpPump::end(Why why, const core::Error& error) {
+  const Ended ended = std::exchange(ended_, nullptr);
+  abandon();
+  if (ended) ended(why, error);
 }
 
 }  // namespace troupe::transport

@@ -21,20 +21,29 @@ namespace troupe::transport {
 
 class TcpPump : public std::enable_shared_from_this<TcpPump> {
  public:
-  /// The connection is gone: called once, without the mutex, unless stop() came first.
-  using Lost = std::function<void(const core::Error&)>;
+  enum class Why : std::uint8_t {
+    broke,  ///< the connection alone ended: another may go on
+    over,   ///< the peer took its leave, broke the protocol or was given up
+  };
+  /// The connection is gone: called once, without the mutex, unless stop() or abandon() came first.
+  using Ended = std::function<void(Why, const core::Error&)>;
   /// `mutex` guards `session`; both outlive the pump's last call. `hashes`: payload is hashed.
   TcpPump(asio::io_context& io, std::mutex& mutex, std::shared_ptr<TcpSession> session, TcpStream stream, bool hashes,
-          Lost lost);
+          Ended ended);
 
   void start();
   /// The session has frames to write.
   void kick();
   /// Once per heartbeat. How many in a row have passed without a byte from the peer.
   [[nodiscard]] unsigned tick();
+  [[nodiscard]] unsigned silent() const noexcept { return silent_; }
+  /// The peer has said something whole.
+  [[nodiscard]] bool has_heard() const noexcept { return has_heard_; }
   /// Closes, after telling the peer why if that can be done at once.
   void stop(std::string_view why);
-  /// As if the connection had ended.
+  /// Closes without a word: another connection takes over.
+  void abandon();
+  /// As stop(), and Ended hears that it is over.
   void give_up(const core::Error& error);
 
  private:
@@ -47,6 +56,8 @@ class TcpPump : public std::enable_shared_from_this<TcpPump> {
   [[nodiscard]] bool parse();
   [[nodiscard]] bool next_batch();
   void advance(std::size_t bytes);
+  void report();
+  void end(Why why, const core::Error& error);
   [[nodiscard]] bool blocked(TcpStream::Step step);
 
   asio::io_context& io_;
@@ -54,12 +65,13 @@ class TcpPump : public std::enable_shared_from_this<TcpPump> {
   const std::shared_ptr<TcpSession> session_;
   TcpStream stream_;
   const bool hashes_;
-  Lost lost_;
+  Ended ended_;
   bool stopped_ = false;
   bool waits_read_ = false;
   bool waits_write_ = false;
   bool write_broken_ = false;
   unsigned silent_ = 0;
+  bool has_heard_ = false;
 
   // In: bytes that came with others, then the frame whose payload is on its way.
   std::array<std::byte, kStagingBytes> staging_;
@@ -71,10 +83,12 @@ class TcpPump : public std::enable_shared_from_this<TcpPump> {
   std::size_t missing_ = 0;
 
   // Out: what is being written, and how far.
-  std::vector<TcpSession::Outgoing> batch_;
+  std::vector<Outgoing> batch_;
+  std::vector<std::size_t> ends_;  // of each frame: the part after its last
   std::vector<FrameBytes> headers_;
   std::vector<iovec> parts_;
   std::size_t part_ = 0;
+  std::size_t reported_ = 0;  // frames that the session knows to have left
 };
 
 }  // namespace troupe::transport

@@ -1,15 +1,11 @@
 #include "transport/tcp_session.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace troupe::transport {
 namespace {
-
-constexpr std::size_t kBatchBytes = kChunkBytes;  // of small frames, before a chunk gets its turn
-constexpr std::size_t kBatchFrames = 64;
 
 /// A message above the window goes alone.
 bool has_credit(const Credit& credit, std::size_t messages, std::size_t bytes, std::size_t more) noexcept {
@@ -85,83 +81,6 @@ TcpSession::Cancelled TcpSession::cancel(OperationId operation) {
   return Cancelled::asked;
 }
 
-void TcpSession::open(Window of_peer) {
-  open_ = true;
-  peer_window_ = of_peer;
-  std::erase_if(places_, [&](const auto& entry) {
-    if (entry.second.kind != Place::Kind::establish) return false;
-    setup_.completions->push({.operation = entry.first, .peer = setup_.peer});
-    return true;
-  });
-  announce();
-}
-
-void TcpSession::announce() {
-  while (open_ && !held_.empty() && announced_out_ < peer_window_.messages) {
-    const std::uint64_t message = held_.front();
-    held_.pop_front();
-    Sending& s = sends_.at(message);
-    const std::size_t size = s.memory.size;
-    s.announced = true;
-    s.eager =
-        size <= kEagerBytes && eager_out_ <= peer_window_.eager_bytes && size <= peer_window_.eager_bytes - eager_out_;
-    announced_out_ += 1;
-    if (s.eager) eager_out_ += size;
-    small_.push_back({.frame = {.type = FrameType::offer,
-                                .length = s.eager ? static_cast<std::uint32_t>(size) : 0,
-                                .message = message,
-                                .tag = static_cast<std::uint64_t>(s.tag),
-                                .size = size},
-                      .payload = s.eager ? s.memory.data : nullptr});
-  }
-}
-
-void TcpSession::take(std::vector<Outgoing>& batch) {
-  std::size_t bytes = 0;
-  while (!small_.empty() && batch.size() < kBatchFrames && bytes < kBatchBytes) {
-    const Outgoing& next = small_.front();
-    bytes += kFrameBytes + next.frame.length;
-    if (next.frame.type == FrameType::offer) {
-      Sending& s = sends_.at(next.frame.message);
-      s.taken = true;
-      s.given = next.frame.length;
-    }
-    batch.push_back(next);
-    small_.pop_front();
-  }
-  if (turns_.empty()) return;
-  const Tag tag = turns_.front();
-  turns_.pop_front();
-  auto& queue = bulk_.at(tag);
-  const std::uint64_t message = queue.front();
-  Sending& s = sends_.at(message);
-  const std::size_t length = std::min(kChunkBytes, s.memory.size - s.given);
-  batch.push_back({.frame = {.type = FrameType::chunk,
-                             .length = static_cast<std::uint32_t>(length),
-                             .message = message,
-                             .size = s.given},
-                   .payload = s.memory.data + s.given});
-  s.given += length;
-  if (s.given == s.memory.size) queue.pop_front();
-  if (queue.empty())
-    bulk_.erase(tag);
-  else
-    turns_.push_back(tag);
-}
-
-void TcpSession::wrote(const std::vector<Outgoing>& batch) {
-  for (const Outgoing& o : batch)
-    if (o.payload != nullptr) sends_.at(o.frame.message).written += o.frame.length;
-}
-
-void TcpSession::beat() {
-  if (open_ && !has_output()) small_.push_back({.frame = {.type = FrameType::heartbeat}});
-}
-
-void TcpSession::reply(FrameType type, std::uint64_t message, std::uint64_t size) {
-  small_.push_back({.frame = {.type = type, .message = message, .size = size}});
-}
-
 void TcpSession::end_sending(std::map<std::uint64_t, Sending>::iterator sending, Completion completion) {
   const Sending& s = sending->second;
   if (s.announced) {
@@ -208,6 +127,7 @@ void TcpSession::end(Outcome outcome) {
   places_.clear();
   held_.clear();
   small_.clear();
+  unacked_.clear();
   bulk_.clear();
   turns_.clear();
   bytes_out_ = 0;

@@ -1,11 +1,13 @@
 /// What one member and one peer have to do with each other: operations, matching, windows, and the frames that follow
-/// from them. No socket, no thread and no clock in it: a pump (tcp_pump.hpp) carries the frames.
+/// from them. No socket, no thread and no clock in it: a pump (tcp_pump.hpp) carries the frames, and when its connection
+/// breaks, another over another. A break leaves everything as it is: operations wait, and may be posted and cancelled.
 ///
 /// Bounds. This side announces no more than the peer's window has room for; what waits beyond that stays where the
-/// caller has it, bounded by Credit. A peer that exceeds the window it was given, or ends a message that was not all
-/// sent, or speaks of one there is not, breaks the protocol: Errc::corrupt, and the connection is given up.
+/// caller has it, bounded by Credit. A peer that exceeds the window it was given (what it was told the end of
+/// counts until it acknowledges that), or ends a message that was not all sent or not acknowledged, or speaks of one there
+/// is not, breaks the protocol: Errc::corrupt, and it is given up.
 ///
-/// Thread rule: guarded by its member's mutex; begin(), finish(), take(), wrote() and end() are for the I/O thread. Lent
+/// Thread rule: guarded by its member's mutex; begin(), finish(), take(), wrote(), broke(), resume() and end() are for the I/O thread. Lent
 /// memory is touched by whoever carries frames and by receive(), which copies a message of at most kEagerBytes that
 /// came before it.
 #pragma once
@@ -16,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,6 +32,7 @@
 #include "transport/tag.hpp"
 #include "transport/tcp_frame.hpp"
 #include "transport/tcp_hello.hpp"
+#include "transport/tcp_unacked.hpp"
 
 namespace troupe::transport {
 
@@ -42,12 +46,6 @@ class TcpSession {
     Window window{};     // what the peer may announce
     std::shared_ptr<CompletionQueue> completions;
   };
-  /// A frame to be written. `payload` (frame.length bytes) is lent memory, or nothing; its hash is the pump's to fill in.
-  struct Outgoing {
-    Frame frame;
-    const std::byte* payload = nullptr;
-  };
-
   explicit TcpSession(Setup setup);
 
   [[nodiscard]] const std::string& remote() const noexcept { return setup_.remote; }
@@ -64,16 +62,22 @@ class TcpSession {
   Cancelled cancel(OperationId operation);
 
   // The connection.
-  void open(Window of_peer);
+  /// There is one: the first or, after broke(), another. `of_peer`: its greeting. Errc::corrupt: it claims what cannot be.
+  [[nodiscard]] core::Result<void> connected(const Hello& of_peer);
+  /// It broke, and nobody carries frames until the next. A receive whose message was coming in waits for it again.
+  void broke();
+  /// Numbered frames of the peer that are finished.
+  [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
   /// Where the payload of a frame belongs: frame.length bytes, null when that is 0.
   [[nodiscard]] core::Result<std::byte*> begin(const Frame& frame);
   /// The payload is there; `intact`: its hash is right. Errc::peer_lost: the peer took its leave.
   [[nodiscard]] core::Result<void> finish(const Frame& frame, bool intact);
-  [[nodiscard]] bool has_output() const noexcept { return !small_.empty() || !turns_.empty(); }
-  /// Appends what is to be written next: all small frames, and a chunk of one message, tags taking turns.
+  [[nodiscard]] bool has_output() const noexcept { return unacked_.has_more() || !small_.empty() || !turns_.empty(); }
+  /// Appends what is to be written next: what a broken connection has not brought over; else all small frames, and a
+  /// chunk of one message, tags taking turns.
   void take(std::vector<Outgoing>& batch);
-  /// What take() gave has left.
-  void wrote(const std::vector<Outgoing>& batch);
+  /// These, the oldest that take() gave, have left.
+  void wrote(std::span<const Outgoing> frames);
   void beat();
 
   /// "peer X is lost: why". From now on operations are refused; the first reason stays.
@@ -91,8 +95,9 @@ class TcpSession {
     bool eager = false;
     bool wanted = false;
     bool withdrawing = false;
-    std::size_t given = 0;    // payload that take() has handed out
-    std::size_t written = 0;  // … and that is not read any more
+    std::size_t given = 0;         // payload that take() has handed out
+    std::size_t written = 0;       // … and that is not read any more
+    std::uint64_t last_frame = 0;  // number of the newest with an offer or payload of it
   };
   struct Posted {
     OperationId operation;
@@ -111,6 +116,7 @@ class TcpSession {
   };
   /// The eager message whose payload is on its way in.
   struct Landing {
+    Tag tag{};
     std::optional<Posted> posted;  // empty: nobody has received it, it goes to `body`
     std::vector<std::byte> body;   // also what nobody can take
   };
@@ -120,7 +126,10 @@ class TcpSession {
     Tag tag{};                  // of a receive
   };
 
+  void open(Window of_peer);
   void announce();
+  void give(std::vector<Outgoing>& batch, const Outgoing& frame);
+  void give_chunk(std::vector<Outgoing>& batch);
   void reply(FrameType type, std::uint64_t message, std::uint64_t size = 0);
   void match(const Posted& posted, Tag tag, Arrived message);
   void end_incoming(std::size_t size, bool eager);
@@ -151,9 +160,12 @@ class TcpSession {
   std::deque<Outgoing> small_;
   std::map<Tag, std::deque<std::uint64_t>> bulk_;  // wanted and not all given, by tag
   std::deque<Tag> turns_;                          // the keys of bulk_
+  UnackedFrames unacked_;
+  std::uint64_t ends_said_ = 0;  // of the peer's messages
 
   // In.
   Matcher<Posted, Arrived> matcher_;
+  std::uint64_t received_ = 0;
   std::uint64_t last_message_ = 0;
   std::uint64_t announced_in_ = 0;
   std::uint64_t eager_in_ = 0;

@@ -53,6 +53,10 @@ void TcpSession::end_incoming(std::size_t size, bool eager) {
 }
 
 core::Result<std::byte*> TcpSession::begin(const Frame& frame) {
+  if (is_numbered(frame.type) || frame.type == FrameType::heartbeat) {
+    const auto known = unacked_.acknowledge(frame.ack);
+    if (!known) return tl::unexpected(known.error());
+  }
   switch (frame.type) {
     case FrameType::offer: return begin_offer(frame);
     case FrameType::chunk: {
@@ -76,13 +80,13 @@ core::Result<std::byte*> TcpSession::begin_offer(const Frame& frame) {
   const bool eager = frame.length == frame.size;
   if (!eager && frame.length != 0) return broken("an offer with part of its message");
   if (frame.message <= last_message_) return broken("messages out of order");
-  if (announced_in_ >= setup_.window.messages || (eager && frame.size > setup_.window.eager_bytes - eager_in_))
+  const std::uint64_t unheard_ends = ends_said_ - unacked_.ends_acknowledged();
+  if (announced_in_ + unheard_ends >= setup_.window.messages ||
+      (eager && frame.size > setup_.window.eager_bytes - eager_in_))
     return broken("more messages than its window has room for");
-  last_message_ = frame.message;
-  announced_in_ += 1;
   if (!eager) return nullptr;
-  eager_in_ += frame.size;
-  landing_.posted = matcher_.take_receive(Tag{frame.tag});
+  landing_.tag = Tag{frame.tag};
+  landing_.posted = matcher_.take_receive(landing_.tag);
   if (landing_.posted) places_.erase(landing_.posted->operation);  // matched: too late to cancel
   if (landing_.posted && landing_.posted->memory.size == frame.size)
     return nowhere(frame.length, landing_.posted->memory.data);
@@ -91,6 +95,7 @@ core::Result<std::byte*> TcpSession::begin_offer(const Frame& frame) {
 }
 
 core::Result<void> TcpSession::finish(const Frame& frame, bool intact) {
+  if (intact && is_numbered(frame.type)) received_ += 1;
   if (!intact) lose(core::Errc::peer_lost, "bytes from it were damaged on the way");
   if (!intact && frame.type == FrameType::offer && landing_.posted) {
     fail(std::exchange(landing_.posted, {})->operation, damaged(Tag{frame.tag}));
@@ -118,6 +123,10 @@ core::Result<void> TcpSession::finish(const Frame& frame, bool intact) {
 void TcpSession::finish_offer(const Frame& frame) {
   const Tag tag{frame.tag};
   const bool eager = frame.length == frame.size;
+  // Not before: an offer that a broken connection cut in two was none.
+  last_message_ = frame.message;
+  announced_in_ += 1;
+  if (eager) eager_in_ += frame.size;
   Arrived message{OperationId{frame.message}, frame.size, eager, {}};
   if (!eager) {
     if (const auto posted = matcher_.take_receive(tag))
@@ -161,6 +170,8 @@ core::Result<void> TcpSession::finish_answer(const Frame& frame) {
   if (found == sends_.end() || !found->second.taken) return broken("an answer to a message that was not sent");
   Sending& s = found->second;
   const std::size_t size = s.memory.size;
+  if (ends_message(frame.type) && unacked_.acknowledged() < s.last_frame)
+    return broken("it ends a message that it does not acknowledge");
   const bool all = s.written == size;
   const bool untouched = s.eager ? all : !s.wanted;
   Completion completion{.operation = s.operation, .peer = setup_.peer};

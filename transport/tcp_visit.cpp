@@ -1,4 +1,5 @@
 // The called side of a meeting.
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -67,7 +68,7 @@ asio::awaitable<void> TcpMeeting::receive(VisitorPtr visitor) {
   const core::Result<GreetingFrame> next = co_await read_frame(call.stream);  // its end, too
   const WantedPtr wanted = visitor->wanted;
   if (next && next->frame.type == FrameType::ready && wanted && wanted->adopted == visitor) {
-    met(wanted, call, visitor->hello.window);
+    met(wanted, call, visitor->hello);
     co_return;
   }
   leave(visitor);
@@ -118,18 +119,40 @@ core::Result<void> TcpMeeting::check_hello(const Visitor& visitor, const Hello& 
 
 /// Decides what becomes of a visitor that said who it is.
 void TcpMeeting::place(const VisitorPtr& visitor) {
-  const std::string& from = visitor->hello.from;
-  const auto found = wanted_.find(from);
-  if (found == wanted_.end()) return park(visitor);
+  const Hello& hello = visitor->hello;
+  const auto found = wanted_.find(hello.from);
+  if (found == wanted_.end()) return hello.peer_token.empty() ? park(visitor) : refuse_to_go_on(visitor);
   const WantedPtr wanted = found->second;
-  if (wanted->adopted) {  // a newer attempt: the older one is over, whatever the network still says
-    if (visitor->hello.attempt < wanted->adopted->hello.attempt) return leave(visitor);
+  if (!belongs(*wanted, hello)) return refuse_to_go_on(visitor);
+  if (wanted->connected) {
+    if (hello.connection <= wanted->connection) return leave(visitor);  // it was late
+    wanted->connected = false;
+    setup_.superseded(wanted->peer);
+  } else if (wanted->adopted) {  // a newer attempt: the older one is over, whatever the network still says
+    if (hello.attempt < wanted->adopted->hello.attempt) return leave(visitor);
     std::exchange(wanted->adopted, nullptr)->call->close();
-  } else if (wanted->dialling && !wanted->pausing && from > self_) {
-    return park(visitor);  // this member's own call goes before
+  } else if (wanted->dialling && !wanted->pausing && hello.from > self_ &&
+             (!wanted->began || wanted->dialling->said_hello)) {
+    return park(visitor);  // this member's own call goes before; not one that may never get through, when time is short
   }
   if (const auto call = std::exchange(wanted->dialling, nullptr)) call->close();
   adopt(wanted, visitor);
+}
+
+/// It wants to go on with a session that is not, or not its own; or to begin another while there is one.
+void TcpMeeting::refuse_to_go_on(const VisitorPtr& visitor) {
+  if (visitor->hello.peer_token.empty()) {
+    asio::co_spawn(io_, turn_away(visitor, RefuseCode::later, "it has not heard of the end of the connection before"),
+                   asio::detached);
+    return;
+  }
+  const auto ended = ended_.find(visitor->hello.from);
+  const bool known = ended != ended_.end() && ended->second.token == visitor->hello.peer_token;
+  if (!known)
+    refused(*visitor,
+            fmt::format("it wants to go on with a connection of {} and does not know its token", visitor->hello.from));
+  const std::string why = known ? ended->second.why : "there is no such connection";
+  asio::co_spawn(io_, turn_away(visitor, RefuseCode::over, why), asio::detached);
 }
 
 void TcpMeeting::park(const VisitorPtr& visitor) {
@@ -157,6 +180,8 @@ void TcpMeeting::park(const VisitorPtr& visitor) {
 }
 
 asio::awaitable<void> TcpMeeting::turn_away(VisitorPtr visitor, RefuseCode code, std::string why) {
+  if (!visitor->call->stream.socket().is_open()) co_return;  // it has gone by itself
+  strangers_.push_back(visitor);  // until leave(): close() ends it, and others may crowd it out
   limit(visitor->call, kLingers);
   Frame frame;
   frame.type = FrameType::refuse;
@@ -171,18 +196,17 @@ void TcpMeeting::adopt(const WantedPtr& wanted, VisitorPtr visitor) {  // by val
   if (const auto waiting = parked_.find(wanted->text); waiting != parked_.end() && waiting->second == visitor)
     parked_.erase(waiting);
   wanted->adopted = visitor;
+  wanted->connection = std::max(wanted->connection, visitor->hello.connection);
+  wanted->peer_token = visitor->hello.token;
   visitor->wanted = wanted;
   limit(visitor->call, setup_.options.lost_after);
   asio::co_spawn(io_, welcome(visitor), asio::detached);
 }
 
 asio::awaitable<void> TcpMeeting::welcome(VisitorPtr visitor) {
-  Hello hello;
-  hello.version = kTcpVersion;
+  Hello hello = greeting(*visitor->wanted);
   hello.attempt = visitor->hello.attempt;
-  hello.window = setup_.window;
-  hello.from = self_;
-  hello.to = visitor->hello.from;
+  hello.connection = visitor->hello.connection;
   Frame frame;
   frame.type = FrameType::welcome;
   const core::Result<void> written = co_await write_frame(visitor->call->stream, frame, encode(hello));
@@ -192,6 +216,7 @@ asio::awaitable<void> TcpMeeting::welcome(VisitorPtr visitor) {
 /// The visitor is gone, or is to go. Whoever was going to take its call makes one.
 void TcpMeeting::leave(const VisitorPtr& visitor) {
   visitor->call->close();
+  strangers_.remove(visitor);
   if (const auto waiting = parked_.find(visitor->hello.from); waiting != parked_.end() && waiting->second == visitor)
     parked_.erase(waiting);
   const WantedPtr wanted = visitor->wanted;

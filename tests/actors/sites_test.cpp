@@ -57,6 +57,18 @@ TEST(Sites, WhoWaitsForWhomIsKnown) {
   for (const int w : {0, 1}) EXPECT_GT(workers[w].waits[2], 0) << w;
 }
 
+TEST(Sites, BytesAreThoseOnTheWire) {
+  const auto bytes = [](Options options) {
+    options.insert(options.end(), {"exchange.endpoint=inproc", "cluster.server_placement=dedicated", "run.epochs=1"});
+    const auto end = trained(options_of(options[0].substr(options[0].find('=') + 1), options));
+    EXPECT_FALSE(end.failed) << end.error.message;
+    return static_cast<double>(end.summary.exchange_bytes) / static_cast<double>(end.summary.exchange_count);
+  };
+  EXPECT_EQ(bytes({"strategy.name=downpour", "exchange.wire=bf16"}), bytes({"strategy.name=downpour"}) / 2);
+  EXPECT_EQ(bytes({"strategy.name=bsp", "exchange.algorithm=ring"}), bytes({"strategy.name=bsp"}));
+  EXPECT_EQ(bytes({"strategy.name=bsp", "exchange.algorithm=asa16"}), bytes({"strategy.name=bsp"}) / 2);
+}
+
 TEST(Sites, RingsAndHalvesLearnToo) {
   for (const Options& more : std::vector<Options>{{"exchange.algorithm=ring"},
                                                   {"exchange.algorithm=asa16"},

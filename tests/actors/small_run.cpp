@@ -9,30 +9,20 @@
 #include "core/journal.hpp"
 #include "cpu/backend.hpp"
 #include "experiment/run_directory.hpp"
+#include "tests/small_config.hpp"
 
 namespace troupe::tests {
 
 namespace {
 
-constexpr std::string_view kConfig = R"(
-[run]
-epochs = 1
-[model]
-name = "mlp"
-widths = [24]
-[data]
-name = "glyphs"
-batch = 20
-train_samples = 1200
-test_samples = 200
-[train]
+const std::string kConfig = small_config("[run]\nepochs = 1", R"([train]
 lr = 0.1
 momentum = 0.9
 [strategy]
 name = "bsp"
 [cluster]
 workers = 2
-)";
+)");
 
 experiment::RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
 

@@ -9,29 +9,19 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/apps/program.hpp"
+#include "tests/small_config.hpp"
 
 namespace troupe::apps {
 namespace {
 
 using Arguments = std::vector<std::string>;
 
-constexpr std::string_view kConfig = R"(
-[run]
-epochs = 2
-[model]
-name = "mlp"
-widths = [24]
-[data]
-name = "glyphs"
-batch = 20
-train_samples = 1200
-test_samples = 200
-[train]
+const std::string kConfig = tests::small_config("[run]\nepochs = 2", R"([train]
 lr = 0.1
 momentum = 0.9
 [strategy]
 name = "bsp"
-)";
+)");
 
 std::size_t count(const std::string& text, std::string_view what) {
   std::size_t found = 0;
@@ -94,7 +84,7 @@ TEST_F(JobTest, SumsAreTheSameBitsAsInOneProcess) {
   for (const std::size_t ranks : {1U, 2U, 4U}) {
     SCOPED_TRACE(ranks);
     const auto alone = parsed(troupe(with({"--set", "cluster.workers=" + std::to_string(ranks)})));
-    const auto job = parsed(run_program(mpirun(ranks, with({}))));
+    const auto job = parsed(run_program(mpirun(ranks, with({"--set", "exchange.algorithm=asa"}))));
     EXPECT_EQ(job["workers"], ranks);
     EXPECT_EQ(job["center_hash"], alone["center_hash"]);
     EXPECT_EQ(job["samples"], alone["samples"]);
@@ -105,8 +95,9 @@ TEST_F(JobTest, EveryEndpointCarriesTheSameBits) {
   const auto alone = parsed(troupe(with({"--set", "cluster.workers=4"})));
   for (const char* endpoint : {"shm", "tcp", "mpi"}) {
     SCOPED_TRACE(endpoint);
-    const auto job = parsed(run_program(mpirun(
-        2, with({"--set", "cluster.workers_per_rank=2", "--set", std::string("exchange.endpoint=") + endpoint}))));
+    const auto job =
+        parsed(run_program(mpirun(2, with({"--set", "cluster.workers_per_rank=2", "--set", "exchange.algorithm=asa",
+                                           "--set", std::string("exchange.endpoint=") + endpoint}))));
     EXPECT_EQ(job["workers"], 4);
     EXPECT_EQ(job["center_hash"], alone["center_hash"]);
   }

@@ -8,28 +8,18 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/apps/program.hpp"
+#include "tests/small_config.hpp"
 
 namespace troupe::apps {
 namespace {
 
-constexpr std::string_view kConfig = R"(
-[run]
-epochs = 2
-[model]
-name = "mlp"
-widths = [24]
-[data]
-name = "glyphs"
-batch = 20
-train_samples = 1200
-test_samples = 200
-[train]
+const std::string kConfig = tests::small_config("[run]\nepochs = 2", R"([train]
 lr = 0.1
 momentum = 0.9
 [strategy]
 name = "easgd"
 tau = 4
-)";
+)");
 
 class RunTest : public testing::Test {
  protected:

@@ -14,28 +14,18 @@
 
 #include "tests/apps/program.hpp"
 #include "tests/nodes/process.hpp"
+#include "tests/small_config.hpp"
 
 namespace troupe::nodes {
 
 /// 60 batches of 20 per epoch: a small run, and with synthetic steps one that lasts as long as a test needs.
-inline constexpr std::string_view kConfig = R"(
-[run]
-epochs = 2
-[model]
-name = "mlp"
-widths = [24]
-[data]
-name = "glyphs"
-batch = 20
-train_samples = 1200
-test_samples = 200
-[train]
+inline const std::string kConfig = tests::small_config("[run]\nepochs = 2", R"([train]
 lr = 0.05
 [strategy]
 name = "easgd"
 [cluster]
 workers = 3
-)";
+)");
 
 class Company : public testing::Test {
  protected:

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "tests/nodes/company.hpp"
+#include "tests/nodes/resets.hpp"
 
 namespace troupe::nodes {
 namespace {
@@ -163,44 +164,31 @@ TEST_F(Faults, ASenderHoldsNoMoreThanItsCreditWhenNobodyReads) {
   EXPECT_EQ(run.wait(), 130) << run.err();
 }
 
-/// Sockets of a process that are connected: what `ss` calls them, "127.0.0.1:4001 127.0.0.1:4002".
-std::vector<std::pair<std::string, std::string>> connections(pid_t process) {
-  Process list({"ss", "-Htnp", "state", "established"});
-  if (list.wait() != 0) return {};
-  std::vector<std::pair<std::string, std::string>> found;
-  std::istringstream lines(list.out());
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("pid=" + std::to_string(process) + ",") == std::string::npos) continue;
-    std::istringstream words(line);
-    std::string queued, unsent, here, there;
-    words >> queued >> unsent >> here >> there;
-    found.emplace_back(here, there);
-  }
-  return found;
-}
+class ResetsCost : public Company, public testing::WithParamInterface<const char*> {};
 
-TEST_F(Faults, AResetConnectionCostsTheWorker) {
+TEST_P(ResetsCost, Nothing) {
   start_nodes(2);
-  Process run(train(with(kEndless, with({"exchange.endpoint=tcp"}))));
-  ASSERT_TRUE(run.says("epoch 1/")) << run.err();
-  std::size_t reset = 0;
-  for (const auto& [here, there] : connections(node(1).process().pid())) {
-    if (here == node(1).name()) continue;  // the control plane
-    Process kill({"ss", "-KHtn", "src", here, "dst", there});
-    if (kill.wait() == 0 && !kill.out().empty()) ++reset;
-  }
-  if (reset == 0) {
+  const auto settings = with(kLong, with({std::string("strategy.name=") + GetParam(), "exchange.endpoint=tcp"}));
+  Process run(train(settings));
+  for (std::size_t epoch = 1; epoch <= 3; ++epoch) {
+    ASSERT_TRUE(run.says("epoch ", epoch)) << run.err();
+    if (reset_data(node(1).process().pid(), {node(0).port(), node(1).port()}) > 0) continue;
     run.signal(SIGINT);
     run.wait();
     GTEST_SKIP() << "resetting connections needs root, iproute2 and CONFIG_INET_DIAG_DESTROY";
   }
-  EXPECT_TRUE(run.says("is lost")) << run.err();
-  const auto epochs = count(run.err(), "epoch ");
-  EXPECT_TRUE(run.says("epoch ", epochs + 2)) << run.err();
-  run.signal(SIGINT);
-  EXPECT_EQ(run.wait(), 130) << run.err();
-  expect_free();
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  EXPECT_EQ(run.err().find("lost"), std::string::npos) << run.err();
+  EXPECT_EQ(summary(run)["samples"], kEpochs * 1200);
+  if (std::string(GetParam()) != "bsp") return;
+  Process unharmed(train(with({"run.dir=" + folder_.file("unharmed")}, settings)));
+  ASSERT_EQ(unharmed.wait(), 0) << unharmed.err();
+  EXPECT_EQ(summary(run)["center_hash"], summary(unharmed)["center_hash"]);
+  EXPECT_EQ(summary(run)["test"]["accuracy"], summary(unharmed)["test"]["accuracy"]);
 }
+
+INSTANTIATE_TEST_SUITE_P(, ResetsCost, testing::Values("bsp", "easgd", "gossip"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace troupe::nodes

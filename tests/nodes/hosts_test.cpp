@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tests/nodes/company.hpp"
+#include "tests/nodes/resets.hpp"
 
 namespace troupe::nodes {
 namespace {
@@ -129,6 +130,24 @@ TEST_F(Hosts, WithBspACutLinkEndsTheRunAndItResumes) {
   Process again(at(0, resume()));
   EXPECT_EQ(again.wait(), 0) << again.err();
   EXPECT_EQ(summary(again)["samples"], 7200);
+}
+
+TEST_F(Hosts, AResetConnectionCostsNothing) {
+  const auto settings = with({"strategy.name=bsp", "run.epochs=6", "cluster.synthetic_step_ms=20"});
+  Process run(at(0, train(settings)));
+  for (std::size_t epoch = 1; epoch <= 3; ++epoch) {
+    ASSERT_TRUE(run.says("epoch ", epoch)) << run.err();
+    if (reset_data(node(1).process().pid(), {node(0).port(), node(1).port()}, within(2)) > 0) continue;
+    run.signal(SIGINT);
+    run.wait();
+    GTEST_SKIP() << "resetting connections needs CONFIG_INET_DIAG_DESTROY";
+  }
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  EXPECT_EQ(run.err().find("lost"), std::string::npos) << run.err();
+  Process unharmed(at(0, train(with({"run.dir=" + folder_.file("unharmed")}, settings))));
+  ASSERT_EQ(unharmed.wait(), 0) << unharmed.err();
+  EXPECT_EQ(summary(run)["center_hash"], summary(unharmed)["center_hash"]);
+  EXPECT_EQ(summary(run)["samples"], summary(unharmed)["samples"]);
 }
 
 TEST_F(Hosts, ASlowLinkIsNoLoss) {

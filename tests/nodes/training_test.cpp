@@ -1,5 +1,6 @@
 // Runs over nodes that nothing happens to: every strategy, every way vectors travel, resuming, and what `troupe nodes` says.
 #include <algorithm>
+#include <fstream>
 
 #include "tests/nodes/company.hpp"
 #include "tests/transport/tcp_certificates.hpp"
@@ -29,14 +30,34 @@ INSTANTIATE_TEST_SUITE_P(, EveryStrategy,
 
 TEST_F(Training, BspHasTheBitsOfOneProcess) {
   start_nodes(2);
-  const auto bsp = with({"strategy.name=bsp"});
+  const auto bsp = with({"strategy.name=bsp", "exchange.algorithm=asa"});
   Process over(train(bsp));
   ASSERT_EQ(over.wait(), 0) << over.err();
-  auto here = program({"train", config_, "--set", "run.dir=" + folder_.file("here"), "--quiet", "--json"});
-  here.insert(here.end(), bsp.begin(), bsp.end());
-  Process alone(here);
+  Process alone(program({"train", config_, "--set", "run.dir=" + folder_.file("here"), "--quiet", "--json", "--set",
+                         "strategy.name=bsp"}));
   ASSERT_EQ(alone.wait(), 0) << alone.err();
   EXPECT_EQ(summary(over)["center_hash"], summary(alone)["center_hash"]);
+}
+
+TEST_F(Training, WhatReducesFastestIsMeasured) {
+  start_nodes(2);
+  Process run(train(with({"strategy.name=bsp"})));
+  ASSERT_EQ(run.wait(), 0) << run.err();
+  EXPECT_NE(run.err().find("reductions: "), std::string::npos) << run.err();
+  const auto decided = [&] {
+    std::ifstream file(this->run() + "/plan.json");
+    return nlohmann::json::parse(file)["exchange"];
+  };
+  const auto first = decided();
+  // Three workers on one host: asa and ring, at two lengths of up to 19,090 floats.
+  ASSERT_EQ(first["measured"].size(), 4) << first;
+  for (const auto& timing : first["measured"]) EXPECT_GT(timing["seconds"], 0) << first;
+  expect_replays(this->run());
+  // Whoever goes on sums as before.
+  Process more(resume(with({"run.epochs=3"})));
+  ASSERT_EQ(more.wait(), 0) << more.err();
+  EXPECT_EQ(decided(), first);
+  expect_replays(this->run());
 }
 
 TEST_F(Training, EveryEndpointCarriesTheSameBits) {
@@ -48,7 +69,8 @@ TEST_F(Training, EveryEndpointCarriesTheSameBits) {
   for (const char* endpoint : {"shm", "tcp", "ucx"}) {
     const auto& built = first["endpoints"];
     if (std::find(built.begin(), built.end(), endpoint) == built.end()) continue;
-    Process run(train(with({"strategy.name=bsp", std::string("exchange.endpoint=") + endpoint})));
+    Process run(
+        train(with({"strategy.name=bsp", "exchange.algorithm=asa", std::string("exchange.endpoint=") + endpoint})));
     ASSERT_EQ(run.wait(), 0) << endpoint << ": " << run.err();
     const auto center = summary(run)["center_hash"].get<std::string>();
     if (hash.empty()) hash = center;

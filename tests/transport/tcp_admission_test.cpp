@@ -142,7 +142,7 @@ TEST(TcpAdmission, OneThatNeverSpeaksIsGivenUp) {
 TEST(TcpAdmission, WhoLooksForAnotherMemberIsToldSo) {
   Refusals refusals;
   Party a = tcp_party("a", {.on_refused = refusals.hook()});
-  const RawSocket client = RawSocket::connect("127.0.0.1", port_of(a));
+  RawSocket client = RawSocket::connect("127.0.0.1", port_of(a));
   std::string other = a->address().text;
   other[other.find("/p") + 2] ^= 1;  // another incarnation
   client.write({.type = FrameType::hello}, RawPeer::hello("tcp:127.0.0.1:1/p0/raw", other));
@@ -170,7 +170,7 @@ TEST(TcpAdmission, NobodyIsAdmittedWithoutAnIntroduction) {
 TEST(TcpAdmission, ACallerWaitsForItsIntroduction) {
   Party a = tcp_party("a", {.listen = "127.0.0.2:0"});
   const RawSocket listening(listen_on("127.0.0.1", 0));
-  const RawSocket client = RawSocket::connect("127.0.0.2", port_of(a));
+  RawSocket client = RawSocket::connect("127.0.0.2", port_of(a));
   const std::string mine = RawPeer::own_address(listening.descriptor());
   client.write({.type = FrameType::hello}, RawPeer::hello(mine, a->address().text));
   const Connection connection = a->connect({mine}).value();

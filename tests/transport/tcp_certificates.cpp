@@ -32,7 +32,7 @@ struct Made {
 
   security::TlsFiles write(const std::string& name, const security::Identity& authority, security::Validity validity) {
     const auto files = security::files_of(directory, name);
-    const auto node = security::make_node(authority, name, {}, validity).value();
+    const auto node = security::make_node(authority, name, {"127.0.0.3", "127.0.0.4"}, validity).value();
     must(security::write_identity(node, files.certificate, files.key));
     return files;
   }

@@ -66,38 +66,6 @@ TEST(TcpFaults, DamagedPayloadIsCorruptAndTheRestIsLost) {
   b->close();
 }
 
-TEST(TcpFaults, AConnectionThatBreaksInMidFrameLosesThePeer) {
-  for (const std::size_t after : {kFrameBytes / 2, kLong / 3, kLong / 2 + 7}) {
-    Party b = tcp_party("b", behind_proxy());
-    const Proxy proxy(b, [&](std::size_t from, std::byte*, std::size_t count) { return from + count < 500 + after; });
-    Party a = tcp_party("a");
-    const TcpPair pair = join(a, b);
-    const Bytes sent = pattern(kLong, 1);
-    Bytes received(kLong);
-    const OperationId receiving = b.receive(pair.a_at_b, tag(1), view(received));
-    const OperationId sending = a.send(pair.b_at_a, tag(1), view(sent));
-    const OperationId more = a.send(pair.b_at_a, tag(2), view(sent));
-    b.expect_failed(receiving, core::Errc::peer_lost, "/a");
-    a.expect_failed(sending, core::Errc::peer_lost, "/b");
-    a.expect_failed(more, core::Errc::peer_lost, "/b");
-    a->close();
-    b->close();
-  }
-}
-
-TEST(TcpFaults, AResetInMidFrameLosesThePeer) {
-  Party a = tcp_party("a", raw_options());
-  RawPeer peer(a);
-  Bytes received(100);
-  const OperationId receiving = a.receive(peer.at_party, tag(1), view(received));
-  const FrameBytes header = encode(
-      {.type = FrameType::offer, .length = 100, .message = 1, .tag = static_cast<std::uint64_t>(tag(1)), .size = 100});
-  peer.socket.write(header.data(), header.size());
-  peer.socket.write(received.data(), 50);
-  peer.socket.reset();
-  a.expect_failed(receiving, core::Errc::peer_lost, "/raw");
-}
-
 TEST(TcpFaults, APeerThatFallsSilentIsLost) {
   TcpOptions options = raw_options();
   options.heartbeat = std::chrono::milliseconds{10};
@@ -165,7 +133,10 @@ TEST(TcpFaults, WhoAnnouncesMoreThanItsWindowIsLost) {
 TEST(TcpFaults, RandomFramesDoNoHarm) {
   core::Random random(2, core::Purpose::test, 0);
   for (unsigned round = 0; round < 50; ++round) {
-    Party a = tcp_party("a", raw_options());
+    TcpOptions options = raw_options();
+    options.heartbeat = std::chrono::milliseconds{10};
+    options.lost_after = std::chrono::milliseconds{50};
+    Party a = tcp_party("a", options);
     RawPeer peer(a);
     Bytes received(100);
     const OperationId receiving = a.receive(peer.at_party, tag(1), view(received));

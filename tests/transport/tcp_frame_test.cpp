@@ -12,7 +12,8 @@ constexpr Frame kOffer{.type = FrameType::offer,
                        .message = 0x0102030405060708,
                        .tag = 0x1112131415161718,
                        .size = 5,
-                       .payload_hash = 0x2122232425262728};
+                       .payload_hash = 0x2122232425262728,
+                       .ack = 0x3132333435363738};
 
 TEST(TcpFrame, TakesItsPlaceOnTheWire) {
   const FrameBytes bytes = encode(kOffer);
@@ -22,6 +23,7 @@ TEST(TcpFrame, TakesItsPlaceOnTheWire) {
   EXPECT_EQ(bytes[8], std::byte{0x08});
   EXPECT_EQ(bytes[16], std::byte{0x18});
   EXPECT_EQ(bytes[32], std::byte{0x28});
+  EXPECT_EQ(bytes[40], std::byte{0x38});
   const auto frame = decode(bytes.data());
   ASSERT_TRUE(frame) << frame.error().message;
   EXPECT_EQ(frame->message, kOffer.message);
@@ -29,6 +31,7 @@ TEST(TcpFrame, TakesItsPlaceOnTheWire) {
   EXPECT_EQ(frame->size, kOffer.size);
   EXPECT_EQ(frame->length, kOffer.length);
   EXPECT_EQ(frame->payload_hash, kOffer.payload_hash);
+  EXPECT_EQ(frame->ack, kOffer.ack);
 }
 
 TEST(TcpFrame, EveryFlippedBitIsNoticed) {
@@ -59,6 +62,10 @@ TEST(TcpHello, RoundTripAndEveryTruncation) {
   Hello hello;
   hello.version = 1;
   hello.attempt = 3;
+  hello.connection = 6;
+  hello.token = new_session_token();
+  hello.peer_token = new_session_token();
+  hello.received = 7;
   hello.window = {.messages = 4, .eager_bytes = 5};
   hello.from = "tcp:127.0.0.1:1/p1/a";
   hello.to = "tcp:127.0.0.1:2/p2/b";
@@ -66,6 +73,11 @@ TEST(TcpHello, RoundTripAndEveryTruncation) {
   const auto read = decode_hello(bytes);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->attempt, 3u);
+  EXPECT_EQ(read->connection, 6u);
+  EXPECT_TRUE(read->token == hello.token);
+  EXPECT_TRUE(read->peer_token == hello.peer_token);
+  EXPECT_FALSE(read->token == read->peer_token);
+  EXPECT_EQ(read->received, 7u);
   EXPECT_EQ(read->window.messages, 4u);
   EXPECT_EQ(read->window.eager_bytes, 5u);
   EXPECT_EQ(read->from, hello.from);
@@ -76,6 +88,7 @@ TEST(TcpHello, RoundTripAndEveryTruncation) {
 
 TEST(TcpHello, TextThatIsNotPrintableIsRefused) {
   Hello hello;
+  hello.token = new_session_token();
   hello.window.messages = 1;
   hello.from = "\x1b[31m";
   EXPECT_FALSE(decode_hello(encode(hello)));

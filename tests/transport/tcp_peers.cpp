@@ -70,16 +70,23 @@ void exchange(Party& a, Peer b_at_a, Party& b, Peer a_at_b, std::size_t size) {
   EXPECT_EQ(received, sent);
 }
 
-RawSocket::RawSocket(RawSocket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+RawSocket::RawSocket(RawSocket&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), frames_(other.frames_) {}
 
 RawSocket::~RawSocket() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 RawSocket RawSocket::connect(const std::string& address, std::uint16_t port) {
+  RawSocket made = try_connect(address, port);
+  EXPECT_TRUE(made.good()) << address << ':' << port;
+  return made;
+}
+
+RawSocket RawSocket::try_connect(const std::string& address, std::uint16_t port) {
   RawSocket made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in at = loopback(address.c_str(), port);
-  EXPECT_EQ(::connect(made.descriptor_, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  if (::connect(made.descriptor_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) made.reset();
   return made;
 }
 
@@ -90,6 +97,7 @@ void RawSocket::write(const void* data, std::size_t size) const {
 void RawSocket::write(Frame frame, const Bytes& payload) const {
   frame.length = static_cast<std::uint32_t>(payload.size());
   frame.payload_hash = payload_hash(payload.data(), payload.size());
+  if (frame.ack == 0) frame.ack = frames_;
   const FrameBytes header = encode(frame);
   Bytes all(header.begin(), header.end());
   all.insert(all.end(), payload.begin(), payload.end());
@@ -107,7 +115,7 @@ bool RawSocket::read(std::byte* to, std::size_t size) const {
   return true;
 }
 
-Frame RawSocket::read_frame() const {
+Frame RawSocket::read_frame(Bytes* payload_read) {
   for (;;) {
     FrameBytes header;
     if (!read(header.data(), header.size())) {
@@ -120,7 +128,10 @@ Frame RawSocket::read_frame() const {
     if (frame.length > 0) {
       EXPECT_EQ(payload_hash(payload.data(), payload.size()), frame.payload_hash);
     }
-    if (frame.type != FrameType::heartbeat) return frame;
+    if (is_numbered(frame.type)) ++frames_;
+    if (frame.type == FrameType::heartbeat) continue;
+    if (payload_read != nullptr) *payload_read = std::move(payload);
+    return frame;
   }
 }
 
@@ -160,6 +171,8 @@ Bytes RawPeer::hello(const std::string& from, const std::string& to) {
   Hello hello;
   hello.version = kTcpVersion;
   hello.attempt = 1;
+  hello.connection = 1;
+  hello.token = kToken;
   hello.window = {256, 1 << 20};
   hello.from = from;
   hello.to = to;
@@ -173,22 +186,46 @@ RawPeer::RawPeer(Party& party)
   socket.write({.type = FrameType::hello}, hello(mine, party->address().text));
   const Connection connection = party->connect({mine}).value();
   at_party = connection.peer;
-  EXPECT_EQ(socket.read_frame().type, FrameType::welcome);
+  Bytes welcome;
+  EXPECT_EQ(socket.read_frame(&welcome).type, FrameType::welcome);
+  party_says = decode_hello(welcome).value();
   socket.write({.type = FrameType::ready});
   party.expect_done(connection.established, 0);
+}
+
+Hello RawPeer::next(std::uint64_t connection, std::uint64_t received) const {
+  Hello hello = decode_hello(RawPeer::hello(party_says.to, party_says.from)).value();
+  hello.attempt = connection;
+  hello.connection = connection;
+  hello.peer_token = party_says.token;
+  hello.received = received;
+  return hello;
+}
+
+std::pair<RawSocket, Hello> RawPeer::answer() const {
+  EXPECT_TRUE(wait_readable(listening.descriptor()));
+  RawSocket call(::accept4(listening.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
+  Bytes hello;
+  EXPECT_EQ(call.read_frame(&hello).type, FrameType::hello);
+  return {std::move(call), decode_hello(hello).value()};
 }
 
 Proxy::Proxy(const Party& behind, Change change)
     : listening_(listen_on("127.0.0.3", parse_tcp_address(behind->address().text)->at.port)),
       change_(std::move(change)),
       thread_([this, port = parse_tcp_address(behind->address().text)->at.port] {
-        if (!wait_readable(listening_.descriptor())) return;
-        const RawSocket in(::accept4(listening_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-        const RawSocket out = RawSocket::connect("127.0.0.2", port);
-        carry(in, out);
+        while (wait_readable(listening_.descriptor())) {
+          const RawSocket in(::accept4(listening_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
+          if (!in.good()) return;
+          const RawSocket out = RawSocket::try_connect("127.0.0.2", port);
+          if (out.good()) carry(in, out);
+        }
       }) {}
 
-Proxy::~Proxy() { thread_.join(); }
+Proxy::~Proxy() {
+  ::shutdown(listening_.descriptor(), SHUT_RDWR);
+  thread_.join();
+}
 
 void Proxy::carry(const RawSocket& in, const RawSocket& out) const {
   std::vector<std::byte> buffer(1 << 16);

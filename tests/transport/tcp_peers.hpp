@@ -9,12 +9,14 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "endpoint_contract.hpp"
 #include "tcp_certificates.hpp"
 #include "transport/tcp_address.hpp"
 #include "transport/tcp_frame.hpp"
+#include "transport/tcp_hello.hpp"
 
 namespace troupe::transport::testing {
 
@@ -40,13 +42,16 @@ class RawSocket {
   RawSocket(RawSocket&& other) noexcept;
   ~RawSocket();
   [[nodiscard]] static RawSocket connect(const std::string& address, std::uint16_t port);
+  /// As connect(), where there may be nobody: not good() then.
+  [[nodiscard]] static RawSocket try_connect(const std::string& address, std::uint16_t port);
+  [[nodiscard]] bool good() const noexcept { return descriptor_ >= 0; }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   void write(const void* data, std::size_t size) const;
-  void write(Frame frame, const Bytes& payload = {}) const;  // fills in length and hash
+  void write(Frame frame, const Bytes& payload = {}) const;  // fills in length, hash and what has been read so far
   /// False when the connection ended first.
   [[nodiscard]] bool read(std::byte* to, std::size_t size) const;
   /// The next that is no heartbeat, its payload checked; a test failure when there is none.
-  [[nodiscard]] Frame read_frame() const;
+  [[nodiscard]] Frame read_frame(Bytes* payload = nullptr);
   /// Whether the other side ends the connection, whatever it sends before.
   [[nodiscard]] bool ends() const;
   /// Ends it with a reset.
@@ -54,6 +59,7 @@ class RawSocket {
 
  private:
   int descriptor_;
+  std::uint64_t frames_ = 0;  // numbered ones that were read
 };
 
 /// Collects refusals. Thread-safe; must outlive the endpoint.
@@ -72,17 +78,25 @@ class Refusals {
 /// A peer made by hand: it calls `party`, a plain endpoint that listens on 127.0.0.2, and both have met.
 struct RawPeer {
   explicit RawPeer(Party& party);
+  /// What it says to go on with the session over another connection, the `connection`th.
+  [[nodiscard]] Hello next(std::uint64_t connection, std::uint64_t received) const;
+  /// Waits for the party's call, and the hello that it says.
+  [[nodiscard]] std::pair<RawSocket, Hello> answer() const;
   [[nodiscard]] static std::string own_address(int listening);
+  /// That of a first call, with kToken.
   [[nodiscard]] static Bytes hello(const std::string& from, const std::string& to);
+  static constexpr SessionToken kToken{{std::byte{1}}};
   RawSocket listening;  // its address, smaller than the party's so that its call goes before
   RawSocket socket;
   Peer at_party{};
+  Hello party_says;  // its welcome
 };
 
-/// Between a caller on 127.0.0.1 and `behind`, made with behind_proxy(). Sees what the caller sends.
+/// Between a caller on 127.0.0.1 and `behind`, made with behind_proxy(). Sees what the caller sends, over one connection
+/// at a time. Ends when both have closed.
 class Proxy {
  public:
-  /// May change the bytes, which begin at `from` of the caller's stream. False: the proxy ends both connections.
+  /// May change the bytes, which begin at `from` of the connection. False: the proxy ends both connections.
   using Change = std::function<bool(std::size_t from, std::byte* bytes, std::size_t size)>;
   Proxy(const Party& behind, Change change);
   ~Proxy();

@@ -1,0 +1,77 @@
+#include "actors/measuring.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::actors {
+
+namespace {
+
+/// Beyond what a strategy counts to before its exchanges come: nothing of a run is in flight now.
+constexpr std::uint32_t kFirstExchange = 1U << 23;
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+}  // namespace
+
+Measuring::Measuring(exchange::Courier& courier, const core::Kernels& kernels, const core::Clock& clock,
+                     exchange::Group group, MeasureOrder order, core::Buffer vector, Done done)
+    : courier_(courier),
+      kernels_(kernels),
+      clock_(clock),
+      group_(std::move(group)),
+      order_(std::move(order)),
+      vector_(std::move(vector)),
+      done_(std::move(done)) {}
+
+core::Result<std::unique_ptr<Measuring>> Measuring::create(exchange::Courier& courier, const core::Kernels& kernels,
+                                                           core::Allocator& memory, const core::Clock& clock,
+                                                           exchange::Group group, MeasureOrder order, Done done) {
+  auto vector = core::Buffer::allocate(memory, std::ranges::max(order.floats));
+  if (!vector) return tl::unexpected(vector.error());
+  std::ranges::fill(vector->view(), 0.F);
+  return std::unique_ptr<Measuring>(
+      new Measuring(courier, kernels, clock, std::move(group), std::move(order), std::move(*vector), std::move(done)));
+}
+
+bool Measuring::go_on() {
+  const std::size_t rounds = order_.rounds + 1;  // the first one warms up
+  while (over_) {
+    running_.reset();
+    const auto which = next_ / rounds;
+    if (error_ || which == order_.floats.size() * order_.algorithms.size()) {
+      Measured measured;
+      for (std::size_t first = 0; first < all_.size() && !error_; first += rounds) {
+        const auto begin = all_.begin() + static_cast<std::ptrdiff_t>(first);
+        measured.seconds.push_back(median({begin + 1, begin + static_cast<std::ptrdiff_t>(rounds)}));
+      }
+      const auto done = std::exchange(done_, {});
+      if (done) error_ ? done(tl::unexpected(*error_)) : done(std::move(measured));
+      return false;
+    }
+    exchange::CollectiveTask task{
+        .algorithm = exchange::algorithm_of(order_.algorithms[which % order_.algorithms.size()]),
+        .vector = vector_.view().subspan(0, order_.floats[which / order_.algorithms.size()]),
+        .tag = {.exchange = kFirstExchange + static_cast<std::uint32_t>(next_)}};
+    ++next_;
+    over_ = false;
+    began_ = clock_.now();
+    running_ = exchange::make_collective(courier_, kernels_, group_, std::move(task),
+                                         [this](const core::Result<void>& result) { ended(result); });
+    running_->start();
+    courier_.flush();
+  }
+  return true;
+}
+
+void Measuring::ended(const core::Result<void>& result) {
+  over_ = true;
+  all_.push_back(core::seconds(clock_.now() - began_));
+  if (!result) error_ = result.error();
+}
+
+}  // namespace troupe::actors
