@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -48,6 +49,8 @@ void CoordinatorBody::begin(const Company& company) {
   saved_at_s_ = train_s_;
   saved_at_step_ = granted_ = progress_.steps();
   miss_absent();
+  for (const auto& loss : std::exchange(early_losses_, {})) site_lost(loss);
+  if (ended_) return;
   if (setup_.resumed) {
     if (setup_.book->epoch_done()) return when_quiet();  // interrupted in the last step of an epoch, or to train longer
     return train();

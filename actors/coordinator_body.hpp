@@ -105,6 +105,7 @@ class CoordinatorBody {
   std::vector<std::uint32_t> arrivals_;                   // workers for whom a site is open
   std::map<std::uint32_t, WorkerProgress> predecessors_;  // of newcomers
   std::string newest_checkpoint_;                         // path
+  std::vector<SiteLost> early_losses_;                    // that came before the company
   ProgressBook progress_;
   JournalBatch journal_;                       // of leases
   std::shared_ptr<core::Buffer> arena_;        // snapshots, in the workers' layout

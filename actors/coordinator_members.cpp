@@ -1,17 +1,15 @@
-// Members that are lost: who goes on without them, and who cannot.
+// Members that are lost: who goes on without them, and who cannot. Members that come: in whose place, and when.
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "actors/coordinator_body.hpp"
+#include "actors/deadlines.hpp"
 #include "actors/stand_in.hpp"
 
 namespace troupe::actors {
 
 namespace {
-
-/// Compiling a replica, at most.
-constexpr auto kAdmitDeadline = std::chrono::minutes(10);
 
 /// An endpoint's "peer tcp:… is lost: why", without what only an endpoint calls so.
 std::string reason_of(const std::string& why) {
@@ -36,6 +34,7 @@ bool CoordinatorBody::is_alive(std::uint32_t site) const {
 }
 
 void CoordinatorBody::site_lost(const SiteLost& news) {
+  if (company_.workers.empty()) return early_losses_.push_back(news);
   if (ended_ || !is_alive(news.site) || !is_alive(news.lost)) return;
   if (news.site == 0) return lose_site(news.lost, reason_of(news.why));
   if (news.lost == 0) return lose_site(news.site, reason_of(news.why));
@@ -186,9 +185,8 @@ void CoordinatorBody::admit(const Next& next) {
 
 void CoordinatorBody::prepare_newcomer(std::uint32_t worker, const Next& next) {
   const auto first = first_step();
-  const auto refused = [this, worker, next](const std::string& why) {
-    self_->send(company_.recorder,
-                Note{Note::Level::warning, fmt::format("{} did not come back: {}", name_of(worker), why)});
+  // The steward has said why.
+  const auto refused = [this, worker, next] {
     seek(worker);
     if (!ended_) next();
   };
@@ -198,10 +196,10 @@ void CoordinatorBody::prepare_newcomer(std::uint32_t worker, const Next& next) {
                                                const OpenedSite& there) {
             if (ended_) return;
             if (!admission.error.empty() || members.workers.size() != 1 || members.loaders.size() != 1)
-              return refused(admission.error);
+              return refused();
             take_in(worker, first, members, there.site, next);
           },
-          [this, refused](const caf::error& error) { refused(self_->system().render(error)); });
+          [refused](const caf::error&) { refused(); });
 }
 
 void CoordinatorBody::take_in(std::uint32_t worker, strategies::Step first_step, const SiteMembers& members,

@@ -7,10 +7,13 @@ namespace troupe::actors {
 
 inline constexpr auto kEndpointDeadline = std::chrono::seconds(30);  // of a site in this process: to open
 inline constexpr auto kOpenDeadline = std::chrono::minutes(5);       // at a node, which opens its data set first
-inline constexpr auto kPrepareDeadline = std::chrono::minutes(10);   // compiling a large model takes a while
-inline constexpr auto kMeasureDeadline = std::chrono::minutes(10);   // on a slow link
-inline constexpr auto kFetchDeadline = std::chrono::minutes(10);     // so does a checkpoint
-inline constexpr auto kHaltDeadline = std::chrono::seconds(30);      // ending takes at most the step that is under way
+inline constexpr auto kCompileDeadline = std::chrono::minutes(10);   // of a large model
+inline constexpr auto kFetchDeadline = std::chrono::minutes(10);     // of a checkpoint, over a slow link
+inline constexpr auto kMeasureDeadline = std::chrono::minutes(10);   // over the same
+inline constexpr auto kMargin = std::chrono::minutes(1);             // whoever asks waits longer than who does
+inline constexpr auto kPrepareDeadline = kFetchDeadline + kCompileDeadline + kMargin;  // of a site at a node
+inline constexpr auto kAdmitDeadline = kPrepareDeadline + kMargin;                     // of a newcomer
+inline constexpr auto kHaltDeadline = std::chrono::seconds(30);  // ending takes at most the step that is under way
 /// For a site at a node to end, as its own members do.
 inline constexpr auto kSiteHaltDeadline = kHaltDeadline + std::chrono::seconds(10);
 

@@ -17,8 +17,8 @@ namespace {
 /// What a call's header begins with.
 enum class What : std::uint8_t { shard, letter, snapshot, start };
 
-/// A member answers when nothing else runs; see the coordinator's own deadline.
-constexpr auto kSnapshotDeadline = std::chrono::seconds(60);
+/// A member answers when nothing else runs. Shorter than the coordinator's own deadline.
+constexpr auto kSnapshotDeadline = std::chrono::seconds(50);
 
 /// A start state travels in pieces: bytes of each.
 constexpr std::size_t kMostPiece = std::size_t{4} << 20;
@@ -79,27 +79,33 @@ SiteAddress ExchangerBody::open() {
 void ExchangerBody::meet(const SiteAddresses& addresses) {
   peers_.resize(addresses.texts.size());
   for (std::uint32_t site = 0; site < peers_.size(); ++site)
-    if (site != setup_.site && !addresses.texts[site].empty()) speak_to(site, addresses.texts[site]);
+    if (site != setup_.site && !addresses.texts[site].empty())
+      if (auto met = speak_to(site, addresses.texts[site]); !met) trouble(met.error());
   settle();
 }
 
-void ExchangerBody::speak_to(std::uint32_t site, const std::string& address) {
+core::Result<void> ExchangerBody::speak_to(std::uint32_t site, const std::string& address) {
   const auto connection = endpoint_->connect({address});
-  if (!connection) return trouble(connection.error());
+  if (!connection) return tl::unexpected(connection.error());
   peers_[site] = connection->peer;
   establishing_.push_back(connection->established);
   calls_->listen(connection->peer);
+  return {};
 }
 
-void ExchangerBody::moved(const SiteMoved& moved) {
-  if (halted_) return;
+SiteAddress ExchangerBody::moved(const SiteMoved& moved) {
+  if (halted_) return {.text = {}, .error = "the run is over", .code = core::Errc::peer_lost};
   leave(moved.site, "it has a new address");
-  speak_to(moved.site, moved.address);
+  const auto met = speak_to(moved.site, moved.address);
   settle();
+  if (!met) return {.text = {}, .error = met.error().message, .code = met.error().code};
+  return {.text = moved.address, .error = {}};
 }
 
 void ExchangerBody::begin(const Company& company) {
   company_ = company;
+  members_ = company.members;
+  for (std::uint32_t w = 0; w < company.worker_sites.size() && company.members.empty(); ++w) members_.push_back(w);
   if (!company.exchange.empty()) {
     if (auto decided = experiment::parse_exchange(company.exchange, "the company"))
       setup_.exchange.reductions = std::move(decided->reductions);
@@ -107,6 +113,7 @@ void ExchangerBody::begin(const Company& company) {
       trouble(decided.error());
   }
   if (early_) trouble(*early_);
+  for (auto& loss : std::exchange(early_losses_, {})) self_->send(company_.coordinator, std::move(loss));
 }
 
 void ExchangerBody::serve_all() {
@@ -143,10 +150,11 @@ void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
   const auto found = std::ranges::find(peers_, std::optional(peer));
   if (found == peers_.end()) return;  // it has been left
   const auto site = static_cast<std::uint32_t>(found - peers_.begin());
+  SiteLost loss{setup_.site, site, error.message};
   if (company_.coordinator)
-    self_->send(company_.coordinator, SiteLost{setup_.site, site, error.message});
+    self_->send(company_.coordinator, std::move(loss));
   else
-    trouble({error.code, fmt::format("site {} lost site {}: {}", setup_.site, site, error.message)});
+    early_losses_.push_back(std::move(loss));
 }
 
 void ExchangerBody::leave(std::uint32_t site, std::string_view why) {
@@ -155,10 +163,11 @@ void ExchangerBody::leave(std::uint32_t site, std::string_view why) {
 
 void ExchangerBody::membership(const MembershipNews& news) {
   const auto gone = [&](strategies::WorkerId w) { return !std::ranges::binary_search(news.workers, w); };
-  for (strategies::WorkerId w = 0; w < company_.worker_sites.size() && !halted_; ++w) {
-    const auto site = company_.worker_sites[w];
+  // Who is on its way in is not in the list yet, and was not in the last one: it stays.
+  for (const auto w : std::exchange(members_, news.workers)) {
+    const auto site = company_.worker_sites.at(w);
     // Whom it never met it has not left either: a newcomer meets the centre only.
-    if (gone(w) && site != setup_.site && site < peers_.size()) leave(site, "it is no member any more");
+    if (gone(w) && !halted_ && site != setup_.site && site < peers_.size()) leave(site, "it is no member any more");
   }
   std::erase_if(asked_, [&](const auto& entry) { return gone(std::get<0>(entry.first)); });
   std::erase_if(unread_, [&](const auto& entry) { return gone(entry.first.first); });
@@ -238,7 +247,8 @@ void ExchangerBody::request(const ShardMessage& message, const Lent& slice) {
   there.sent_ns = 0;  // clocks of other hosts are other clocks
   call(company_.server_sites.at(message.shard), pack(What::shard, there), slice, position_of_shard(message.shard),
        lend_of(message.request.kind), [this, worker = message.request.worker](core::Result<std::string> result) {
-         if (!result) return;  // the line was lost, or what went wrong there was told there
+         if (!result && result.error().code == core::Errc::peer_lost) return;  // lost() tells
+         if (!result) return trouble(result.error());
          ShardAnswer answer;
          if (!unpack(*result, answer)) return trouble({core::Errc::corrupt, "a server's answer makes no sense"});
          self_->send(company_.workers.at(worker), answer);
@@ -260,10 +270,11 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
   call(sites.at(snapshot.member), pack(What::snapshot, snapshot), space, position_of(snapshot), Lend::write,
        [this, promise](const core::Result<std::string>& result) mutable {
          SnapshotTaken taken;
+         const auto why = result ? std::string("an answer that makes no sense") : result.error().message;
          if (result && unpack(*result, taken))
            promise.deliver(taken);
          else
-           promise.deliver(caf::make_error(caf::sec::runtime_error));
+           promise.deliver(caf::make_error(caf::sec::runtime_error, why));
        });
   setup_.exchange.wire = wire;
   return promise;

@@ -28,7 +28,8 @@ class ExchangerBody {
   [[nodiscard]] caf::result<StartCargo> fetch_start();
   /// What others begin with from now on.
   void offer(const StartCargo& start) { setup_.start = start; }
-  void moved(const SiteMoved& moved);
+  /// What stands in the way: it is not there any more.
+  [[nodiscard]] SiteAddress moved(const SiteMoved& moved);
   void pack_arenas(std::shared_ptr<const exchange::Packing> packing) { packing_ = std::move(packing); }
   void begin(const Company& company);
   /// Calls of other sites, who may have begun before, wait until the members here have.
@@ -71,7 +72,7 @@ class ExchangerBody {
   };
   void fetch_piece(const std::shared_ptr<Fetching>& fetching);
   void give_piece(const exchange::Calls::Incoming& incoming);
-  void speak_to(std::uint32_t site, const std::string& address);
+  [[nodiscard]] core::Result<void> speak_to(std::uint32_t site, const std::string& address);
   /// Where a vector lies in an arena; none: it is of another kind.
   using Position = std::optional<std::size_t>;
   [[nodiscard]] Position position_of(const MemberSnapshot& snapshot) const;
@@ -118,6 +119,8 @@ class ExchangerBody {
   std::shared_ptr<const exchange::Packing> packing_;  // none: vectors travel as they are
   std::vector<exchange::Calls::Incoming> held_;       // calls that came before this site had begun
   std::optional<core::Error> early_;                  // what went wrong before there was anyone to tell
+  std::vector<SiteLost> early_losses_;                // and who was lost
+  std::vector<strategies::WorkerId> members_;         // ascending; from begin() on
   bool serving_ = false;
   bool halted_ = false;
 };

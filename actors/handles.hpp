@@ -23,12 +23,14 @@ using ServerActor =
                      replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, replies_to<StateOrder>::with<MemberState>,
                      reacts_to<MembershipNews>, reacts_to<DeadlineReached>, reacts_to<Halt>>;
 /// Moves what is lent between members of different sites.
-using ExchangerActor = caf::typed_actor<
-    replies_to<Prepare>::with<SiteAddress>, reacts_to<SiteAddresses>, replies_to<StartOrder>::with<StartCargo>,
-    reacts_to<StartCargo>, reacts_to<SiteMoved>, reacts_to<ArenaPacking>, reacts_to<Company>, reacts_to<SiteBegun>,
-    reacts_to<Completed>, reacts_to<ShardMessage, Lent>, reacts_to<ShardAnswer>, reacts_to<OutgoingLetter, Lent>,
-    reacts_to<OutgoingCredit>, replies_to<MemberSnapshot, Lent>::with<SnapshotTaken>, reacts_to<CollectiveOrder, Lent>,
-    replies_to<MeasureOrder>::with<Measured>, reacts_to<MembershipNews>, reacts_to<Halt>>;
+using ExchangerActor =
+    caf::typed_actor<replies_to<Prepare>::with<SiteAddress>, reacts_to<SiteAddresses>,
+                     replies_to<StartOrder>::with<StartCargo>, reacts_to<StartCargo>,
+                     replies_to<SiteMoved>::with<SiteAddress>, reacts_to<ArenaPacking>, reacts_to<Company>,
+                     reacts_to<SiteBegun>, reacts_to<Completed>, reacts_to<ShardMessage, Lent>, reacts_to<ShardAnswer>,
+                     reacts_to<OutgoingLetter, Lent>, reacts_to<OutgoingCredit>,
+                     replies_to<MemberSnapshot, Lent>::with<SnapshotTaken>, reacts_to<CollectiveOrder, Lent>,
+                     replies_to<MeasureOrder>::with<Measured>, reacts_to<MembershipNews>, reacts_to<Halt>>;
 /// Turns its worker's leases into batches, ahead of time, as far as it has staging buffers.
 using LoaderActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<LeaseGrant>, reacts_to<BatchReturn>, reacts_to<Halt>>;

@@ -35,8 +35,6 @@ std::string new_secret() {
   return secret;
 }
 
-std::string bracketed(const std::string& host) { return host.find(':') == std::string::npos ? host : "[" + host + "]"; }
-
 /// Who could map each other's memory counts as one host.
 std::vector<std::uint32_t> hosts_of(const Placement& placement, const std::vector<Node>& nodes, const NodeFacts& here) {
   std::vector<std::string> places;
@@ -106,7 +104,7 @@ core::Result<Launch> launch_over(std::vector<Node> nodes, const Settings& settin
       host = *own;
       break;
     }
-    launch.options.tcp.listen = bracketed(host) + ":0";
+    launch.options.tcp.listen = transport::bracketed(host) + ":0";
     launch.options.tcp.tls = tls;
   }
   launch.nodes = std::move(nodes);
@@ -159,6 +157,12 @@ Launch launch_here(const Blueprint& plan) {
 
 core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std::uint32_t servers,
                                const security::TlsFiles& tls, const std::string& version) {
+  if (nodes.size() > static_cast<std::size_t>(settings.cluster.workers))
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: cluster.workers = {}, but there are {} nodes: each needs a worker; leave nodes "
+                    "away, or use cluster.workers = {}",
+                    settings.config.where("cluster.workers"), settings.cluster.workers, nodes.size(), nodes.size()));
   const bool one_place = in_one_place(nodes, version);
   auto& endpoint = settings.exchange.endpoint;
   if (endpoint == "auto") endpoint = one_place ? "shm" : "tcp";

@@ -253,7 +253,7 @@ struct MeasureOrder {
   std::uint32_t rounds = 0;
 };
 struct Measured {
-  std::vector<double> seconds{};  // by length, then by algorithm: median of the rounds here
+  std::vector<double> seconds{};  // by length, then by algorithm: of the best round here
   std::string error{};            // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
 };
@@ -312,7 +312,6 @@ struct SnapshotTaken {
   std::uint64_t version = 0;  // a server's: of its shard
   double weight = 1;          // a worker's: its share of the model (WorkerHalf::weight)
 };
-/// Evaluate the Lent canonical parameters, with the Lent canonical statistics, on the test split.
 /// Tell your half what has arrived; answered when nothing is in flight any more. Only between steps.
 struct SettleOrder {};
 struct Settled {};
@@ -331,6 +330,7 @@ struct RotateOrder {};
 struct Rotated {
   std::string error{};  // not empty: the segment goes on
 };
+/// Evaluate the Lent canonical parameters, with the Lent canonical statistics, on the test split.
 struct EvaluateOrder {
   std::uint64_t id = 0;
 };

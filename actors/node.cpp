@@ -65,6 +65,12 @@ class NodeBody {
       make(std::move(wanted));
     } else {
       self_->send(former->actor, Halt{});
+      // Who asks again has given up on what it asked before.
+      std::erase_if(wanted_, [&](auto& older) {
+        const bool same = older.order.secret == order.secret && older.order.site == order.site;
+        if (same) older.promise.deliver(caf::make_error(caf::sec::request_timeout));
+        return same;
+      });
       wanted_.push_back(std::move(wanted));
     }
     return promise;
@@ -84,6 +90,7 @@ class NodeBody {
         make(std::move(wanted));
       }
     }
+    std::erase_if(wanted_, [&](const auto& wanted) { return wanted.asker == message.source; });
     for (const auto& site : sites_)
       if (site.asker == message.source) self_->send(site.actor, Halt{});
     if (std::erase(askers_, message.source) > 0 && setup_->gone)

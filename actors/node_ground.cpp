@@ -5,11 +5,21 @@
 namespace troupe::actors {
 
 core::Result<std::shared_ptr<NodeGround>> NodeGrounds::of(const std::string& secret, const std::string& config) {
-  const std::scoped_lock lock(mutex_);
-  if (auto known = grounds_[secret].lock()) return known;
-  std::erase_if(grounds_, [](const auto& entry) { return entry.second.expired(); });
+  std::shared_ptr<Place> place;
+  {
+    const std::scoped_lock lock(mutex_);
+    // Of runs that are over: nobody holds their grounds, and nobody makes one.
+    std::erase_if(places_, [&](const auto& entry) {
+      return entry.first != secret && entry.second.use_count() == 1 && entry.second->ground.expired();
+    });
+    auto& known = places_[secret];
+    if (!known) known = std::make_shared<Place>();
+    place = known;
+  }
+  const std::scoped_lock lock(place->making);
+  if (auto ground = place->ground.lock()) return ground;
   auto made = make(config);
-  if (made) grounds_[secret] = *made;
+  if (made) place->ground = *made;
   return made;
 }
 

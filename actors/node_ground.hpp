@@ -25,7 +25,7 @@ struct NodeGround {
   [[nodiscard]] SiteGround of(caf::actor_system& system) { return {&system, &plan, backend.get(), &memory, &clock}; }
 };
 
-/// Thread-safe. Whoever asks for a ground that is being made waits for it.
+/// Thread-safe. Whoever asks for a ground that is being made waits for it, and for no other.
 class NodeGrounds {
  public:
   using MakeBackend = std::function<core::Result<std::unique_ptr<nn::Backend>>(const std::string& device)>;
@@ -36,11 +36,15 @@ class NodeGrounds {
   [[nodiscard]] core::Result<std::shared_ptr<NodeGround>> of(const std::string& secret, const std::string& config);
 
  private:
+  struct Place {
+    std::mutex making;
+    std::weak_ptr<NodeGround> ground;
+  };
   [[nodiscard]] core::Result<std::shared_ptr<NodeGround>> make(const std::string& config) const;
 
   const MakeBackend make_backend_;
   std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<NodeGround>> grounds_;  // by secret
+  std::map<std::string, std::shared_ptr<Place>> places_;  // by secret
 };
 
 }  // namespace troupe::actors

@@ -1,4 +1,4 @@
-/// Letters between workers of one process, one worker's side: whom it may write to, the copies on their way, and the slots in
+/// Letters between workers, one worker's side: whom it may write to, the copies on their way, and the slots in
 /// which letters lie until they have been read. A worker has one letter on its way to each peer, or unread there. One thread.
 #pragma once
 

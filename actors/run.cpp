@@ -14,6 +14,9 @@ namespace troupe::actors {
 
 namespace {
 
+/// Ctrl-C before there is a run that could be asked to stop.
+core::Error interrupted() { return {core::Errc::interrupted, "interrupted before it began"}; }
+
 RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
 
 /// The newest checkpoint that is whole, and a note for each newer one that was not.
@@ -54,10 +57,10 @@ core::Result<Beginning> find_start(const RunRequest& request, const Blueprint& p
     return tl::unexpected(opened.error());
   auto made = beginning.directory->read_plan();
   if (!made) return tl::unexpected(made.error());
-  if (*made && request.settings.data.batch.size() == 1) {
+  if (*made) {
     auto chosen = experiment::parse_plan(**made, request.resume + "/plan.json");
     if (!chosen) return tl::unexpected(chosen.error());
-    beginning.plan = std::move(chosen->backend);
+    if (request.settings.data.batch.size() == 1) beginning.plan = std::move(chosen->backend);
     beginning.exchange = std::move(chosen->exchange);
   }
   if (auto found = find_newest(*beginning.checkpoints, plan, beginning); !found) return tl::unexpected(found.error());
@@ -142,10 +145,12 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   if (!alone) last.emplace(system);
   auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan);
   if (!launch) return failed(launch.error());
+  if (stop.stop_requested()) return failed(interrupted());
   auto beginning = find_start(request, *plan);
   if (!beginning) return failed(beginning.error());
   Assembly assembly({&system, &*plan, &backend, &memory, &clock}, std::move(*launch));
   if (auto made = assembly.make_sites(*beginning); !made) return failed(made.error());
+  if (stop.stop_requested()) return failed(interrupted());
   if (auto opened = open_directory(request, *plan, *beginning); !opened) return failed(opened.error());
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());

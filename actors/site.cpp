@@ -133,8 +133,8 @@ WorkerSetup Site::worker_setup(std::uint32_t w, const std::shared_ptr<const Star
 core::Result<void> Site::prepare_workers(const std::shared_ptr<const StartState>& start) {
   for (const auto w : setup_.workers)
     members_.workers.push_back(ground_.system->spawn<caf::detached>(worker, worker_setup(w, start)));
-  std::vector<decltype(self_->request(members_.workers[0], kPrepareDeadline, Prepare{}))> asked;
-  for (const auto& worker : members_.workers) asked.push_back(self_->request(worker, kPrepareDeadline, Prepare{}));
+  std::vector<decltype(self_->request(members_.workers[0], kCompileDeadline, Prepare{}))> asked;
+  for (const auto& worker : members_.workers) asked.push_back(self_->request(worker, kCompileDeadline, Prepare{}));
   core::Result<void> result;
   for (std::size_t k = 0; k < asked.size(); ++k) {
     const auto w = setup_.workers[k];

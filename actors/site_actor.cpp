@@ -7,6 +7,7 @@
 
 #include "actors/site.hpp"
 #include "nn/safetensors.hpp"
+#include "transport/tcp_address.hpp"
 
 namespace troupe::actors {
 
@@ -118,8 +119,7 @@ class SiteBody {
                    .fingerprint = order_.layout};
     site.options.secret = order_.secret;
     if (order_.between_hosts) site.options.ucx_transports = "tcp,self";
-    site.options.tcp.listen =
-        (setup_->data_host.find(':') == std::string::npos ? setup_->data_host : "[" + setup_->data_host + "]") + ":0";
+    site.options.tcp.listen = transport::bracketed(setup_->data_host) + ":0";
     site.options.tcp.tls = setup_->tls;
     site.options.tcp.on_refused = [log = setup_->log, who = describe(order_)](const transport::Refusal& refusal) {
       log(fmt::format("{}: turned {} away: {}", who, refusal.from, refusal.why));

@@ -1,9 +1,10 @@
 #include "actors/steward.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,17 +17,20 @@ namespace troupe::actors {
 
 namespace {
 
-constexpr auto kLookEvery = std::chrono::seconds(2);
+constexpr std::chrono::seconds kLookEvery{2};
+constexpr std::chrono::seconds kLongestPause = std::chrono::minutes(5);
 constexpr core::Duration kConnectDeadline = std::chrono::seconds(2);
+constexpr auto kPatience = std::chrono::milliseconds(500);
 
 }  // namespace
 
 core::Result<StartCargo> read_start(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file || text.empty()) return core::fail(core::Errc::io, path + ": cannot be read");
-  const auto bytes = std::as_bytes(std::span(text));
-  return StartCargo{std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end())};
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::vector<std::byte> bytes(file ? static_cast<std::size_t>(std::max<std::streamoff>(file.tellg(), 0)) : 0);
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!file || bytes.empty()) return core::fail(core::Errc::io, path + ": cannot be read");
+  return StartCargo{std::make_shared<const std::vector<std::byte>>(std::move(bytes))};
 }
 
 class StewardBody {
@@ -36,36 +40,35 @@ class StewardBody {
 
   [[nodiscard]] caf::result<Arrived> vacant(const Vacancy& vacancy) {
     auto& place = places_[vacancy.worker];
-    // A site that was open, and did not become a member's after all.
-    if (place.site) self_->send(*std::exchange(place.site, std::nullopt), Halt{});
+    if (place.member) self_->send(*std::exchange(place.member, std::nullopt), Halt{});  // the one that was lost now
     place.promise = self_->make_response_promise<Arrived>();
     const auto promise = *place.promise;
-    if (!std::exchange(looking_, true)) self_->delayed_send(self_, kLookEvery, Tick{});
+    look_soon();
     return promise;
   }
 
+  /// A host that does not answer costs its deadline: then the others' turn comes after what has arrived here meanwhile.
   void look() {
     looking_ = false;
-    for (auto& [worker, place] : places_) {
-      if (place.site || place.asking || !place.promise) continue;
-      const auto node = setup_.network->connect<NodeActor>(setup_.nodes.at(worker), kConnectDeadline);
-      if (!node) continue;  // not yet
-      auto order = setup_.orders.at(worker);
-      order.resumed = true;
-      place.asking = true;
-      place.node = self_->spawn(stand_in_node, *node);
-      self_->request(place.node, kOpenDeadline, order)
-          .then([this, worker = worker](const SiteOpened& opened,
-                                        const OpenedSite& there) { this->opened(worker, opened, there.site); },
-                [this, worker = worker](const caf::error& error) {
-                  places_[worker].asking = false;
-                  const bool gone = error == caf::exit_reason::remote_link_unreachable;
-                  if (!gone) complain(worker, self_->system().render(error));
-                });
+    std::map<std::pair<std::string, std::uint16_t>, core::Result<NodeActor>> tried;
+    bool slow = admissions_ > 0;  // everybody waits for those
+    const auto turns = places_.size();
+    for (std::size_t k = 0; k < turns && !slow; ++k) {
+      auto turn = places_.upper_bound(last_);
+      if (turn == places_.end()) turn = places_.begin();
+      last_ = turn->first;
+      auto& place = turn->second;
+      if (!is_sought(place) || Clock::now() < place.not_before) continue;
+      const auto& at = setup_.nodes.at(last_);
+      const auto began = Clock::now();
+      auto node = tried.find({at.host, at.port});
+      if (node == tried.end())
+        node =
+            tried.emplace(std::pair(at.host, at.port), setup_.network->connect<NodeActor>(at, kConnectDeadline)).first;
+      slow = Clock::now() - began > kPatience;
+      if (node->second) ask(last_, *node->second);
     }
-    for (const auto& [worker, place] : places_)
-      if (!place.site && place.promise) looking_ = true;
-    if (looking_) self_->delayed_send(self_, kLookEvery, Tick{});
+    if (std::ranges::any_of(places_, [](const auto& entry) { return is_sought(entry.second); })) look_soon();
   }
 
   [[nodiscard]] caf::result<Admission, SiteMembers, OpenedSite> admit(const AdmissionOrder& order) {
@@ -74,22 +77,31 @@ class StewardBody {
       return {Admission{"there is no site"}, SiteMembers{}, OpenedSite{}};
     auto start = read_start(order.checkpoint);
     if (!start) return {Admission{start.error().message}, SiteMembers{}, OpenedSite{}};
-    const auto site = *place->second.site;
-    const auto number = setup_.orders.at(order.worker).site;
-    self_->send(setup_.exchanger, *start);
-    self_->send(setup_.exchanger, SiteMoved{number, place->second.address});
     SiteAddresses addresses{std::vector<std::string>(setup_.sites), static_cast<std::int64_t>(order.first_step),
                             order.versions};
     addresses.texts.front() = setup_.address;
+    const auto site = *place->second.site;
     auto promise = self_->make_response_promise<Admission, SiteMembers, OpenedSite>();
-    self_->request(site, kPrepareDeadline, addresses)
+    const auto failed = [this, promise, worker = order.worker](const caf::error& error) {
+      refuse(worker, promise, self_->system().render(error));
+    };
+    ++admissions_;
+    self_->send(setup_.exchanger, *start);
+    self_
+        ->request(setup_.exchanger, kEndpointDeadline,
+                  SiteMoved{setup_.orders.at(order.worker).site, place->second.address})
         .then(
-            [promise, site](const SiteReady& ready, const SiteMembers& members) mutable {
-              promise.deliver(Admission{ready.error}, members, OpenedSite{site});
+            [this, promise, failed, site, addresses, worker = order.worker](const SiteAddress& moved) {
+              if (!moved.error.empty()) return refuse(worker, promise, moved.error);
+              self_->request(site, kPrepareDeadline, addresses)
+                  .then(
+                      [this, promise, site, worker](const SiteReady& ready, const SiteMembers& members) {
+                        if (!ready.error.empty()) return refuse(worker, promise, ready.error);
+                        accept(worker, promise, members, site);
+                      },
+                      failed);
             },
-            [this, promise](const caf::error& error) mutable {
-              promise.deliver(Admission{self_->system().render(error)}, SiteMembers{}, OpenedSite{});
-            });
+            failed);
     return promise;
   }
 
@@ -97,19 +109,68 @@ class StewardBody {
     for (const auto& [worker, place] : places_) {
       if (place.node) self_->send_exit(place.node, caf::exit_reason::user_shutdown);  // it may wait for an answer
       if (place.site) self_->send(*place.site, Halt{});
+      if (place.member) self_->send(*place.member, Halt{});
     }
     places_.clear();
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Place {
     std::optional<caf::typed_response_promise<Arrived>> promise;
-    NodeActor node{};  // stand-ins: they answer when the process is lost
-    std::optional<SiteActor> site;
+    NodeActor node{};                 // stand-ins: they answer when the process is lost
+    std::optional<SiteActor> site;    // open, and nobody's yet
+    std::optional<SiteActor> member;  // of a newcomer
     std::string address;
-    std::string complaint;  // the last
+    std::string complaint;           // the last
+    unsigned refusals = 0;           // in a row, after it was open
+    Clock::time_point not_before{};  // of the next look
     bool asking = false;
   };
+
+  static bool is_sought(const Place& place) { return place.promise && !place.site && !place.asking; }
+
+  void look_soon() {
+    if (!std::exchange(looking_, true)) self_->delayed_send(self_, kLookEvery, Tick{});
+  }
+
+  void ask(strategies::WorkerId worker, const NodeActor& node) {
+    auto& place = places_[worker];
+    auto order = setup_.orders.at(worker);
+    order.resumed = true;
+    place.asking = true;
+    place.node = self_->spawn(stand_in_node, node);
+    self_->request(place.node, kOpenDeadline, order)
+        .then([this, worker](const SiteOpened& opened,
+                             const OpenedSite& there) { this->opened(worker, opened, there.site); },
+              [this, worker](const caf::error& error) {
+                places_[worker].asking = false;
+                self_->send_exit(places_[worker].node, caf::exit_reason::user_shutdown);
+                look_soon();
+                const bool gone = error == caf::exit_reason::remote_link_unreachable;
+                if (!gone) complain(worker, self_->system().render(error));
+              });
+  }
+
+  using Admitting = caf::typed_response_promise<Admission, SiteMembers, OpenedSite>;
+  void accept(strategies::WorkerId worker, Admitting promise, const SiteMembers& members, const SiteActor& site) {
+    --admissions_;
+    auto& place = places_[worker];
+    place.member = std::exchange(place.site, std::nullopt);
+    place.refusals = 0;
+    self_->send(setup_.exchanger, StartCargo{});  // nobody needs the file any more
+    promise.deliver(Admission{}, members, OpenedSite{site});
+  }
+
+  /// What one cannot do now, and all have stood still for, it is not asked again soon.
+  void refuse(strategies::WorkerId worker, Admitting promise, const std::string& why) {
+    --admissions_;
+    complain(worker, why);
+    auto& place = places_[worker];
+    if (place.site) self_->send(*std::exchange(place.site, std::nullopt), Halt{});
+    place.not_before = Clock::now() + std::min(kLookEvery * (1U << std::min(++place.refusals, 10U)), kLongestPause);
+    promise.deliver(Admission{why}, SiteMembers{}, OpenedSite{});
+  }
 
   /// Once for each reason: the next look comes soon.
   void complain(strategies::WorkerId worker, const std::string& why) {
@@ -122,9 +183,9 @@ class StewardBody {
   void opened(strategies::WorkerId worker, const SiteOpened& opened, const SiteActor& site) {
     auto& place = places_[worker];
     place.asking = false;
+    look_soon();
     if (!opened.error.empty()) return complain(worker, opened.error);
     if (!place.promise) return self_->send(site, Halt{});
-    place.complaint.clear();
     place.site = self_->spawn(stand_in_site, site);
     place.address = opened.address;
     place.promise->deliver(Arrived{});
@@ -134,6 +195,8 @@ class StewardBody {
   StewardActor::stateful_pointer<StewardState> self_;
   StewardSetup setup_;
   std::map<strategies::WorkerId, Place> places_;
+  strategies::WorkerId last_ = 0;  // whose turn it was
+  unsigned admissions_ = 0;        // under way
   bool looking_ = false;
 };
 

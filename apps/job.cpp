@@ -38,8 +38,6 @@ RankHost host_of(const json& said) {
   return host;
 }
 
-std::string bracketed(const std::string& host) { return host.find(':') == std::string::npos ? host : "[" + host + "]"; }
-
 }  // namespace
 
 /// What rank 0 says to all.
@@ -113,7 +111,7 @@ core::Result<Job::Nodes> Job::recruit() {
     if (answer.contains("error"))
       return core::fail(static_cast<core::Errc>(answer.at("code").get<int>()),
                         fmt::format("rank {} ({}): {}", r, hosts_[r].name, answer.at("error").get<std::string>()));
-    nodes.names.push_back(fmt::format("{}:{}", bracketed(order.addresses[r]), answer.at("port").get<int>()));
+    nodes.names.push_back(fmt::format("{}:{}", transport::bracketed(order.addresses[r]), answer.at("port").get<int>()));
   }
   return nodes;
 }

@@ -32,6 +32,11 @@ void log(const std::string& line) {
 core::Result<void> run_node(const Arguments& arguments) {
   const auto at = actors::parse_host_port(arguments.listen);
   if (!at) return core::fail(core::Errc::config, "--listen: " + at.error().message);
+  if (!arguments.tls.empty() && (at->host == "0.0.0.0" || at->host == "::"))
+    return core::fail(core::Errc::config,
+                      fmt::format("--listen {}: say the address that other hosts reach this one by: "
+                                  "vectors are received there, too",
+                                  arguments.listen));
   actors::NetworkOptions options;
   options.tls = arguments.tls;
   options.on_refused = [](const transport::Refusal& refusal) {

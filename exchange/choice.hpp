@@ -2,7 +2,7 @@
 /// have measured decides, once, before the first step. Pure.
 ///
 /// In doubt it is asa: it sums in rank order, so that a run over processes has the bits of one process. Another one must take at most
-/// kWorthIt of its time: medians of a few rounds scatter by less, and what is gained by less nobody sees beside a step's computation.
+/// kWorthIt of its time: the best of a few rounds scatters by less, and what is gained by less nobody sees beside a step's computation.
 #pragma once
 
 #include <cstddef>

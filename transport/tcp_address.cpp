@@ -19,11 +19,11 @@ bool printable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
+}  // namespace
+
 std::string bracketed(const std::string& host) {
   return host.find(':') == std::string::npos ? host : fmt::format("[{}]", host);
 }
-
-}  // namespace
 
 core::Result<HostPort> parse_host_port(std::string_view text) {
   const auto refused = [&] {

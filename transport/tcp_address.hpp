@@ -16,6 +16,8 @@ struct HostPort {
 
 /// "localhost:4242", "[::1]:0". Errc::config when it is not of that form.
 [[nodiscard]] core::Result<HostPort> parse_host_port(std::string_view text);
+/// As it stands before a port: with brackets around an IPv6 address.
+[[nodiscard]] std::string bracketed(const std::string& host);
 
 /// "tcp:HOST:PORT/INCARNATION/NAME". The incarnation is random: one that listens on the port of another that is gone is
 /// not mistaken for it. Its first letter says whether TLS is spoken there.

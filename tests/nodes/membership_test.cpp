@@ -70,5 +70,25 @@ TEST_F(Membership, ANewcomerOutlivesOthers) {
   expect_goes_on(run);
 }
 
+// In step newcomers wait for the epoch's end: one that is gone again by then has no part in the run, and does it no harm.
+TEST_F(Membership, OneThatIsLostAgainBeforeItIsAMember) {
+  start_nodes(2);
+  Process run(train(with({"strategy.name=diloco", "run.epochs=100000", "cluster.synthetic_step_ms=200"})));
+  ASSERT_TRUE(run.says("epoch 1/")) << run.err();
+  lose(run, 1);
+  come_back(1);
+  for (bool open = false; !open && run.runs();) {
+    Process list(program({"nodes", node(2).name(), "--json"}));
+    ASSERT_EQ(list.wait(), 0) << list.err();
+    open = !nlohmann::json::parse(list.out().substr(0, list.out().find('\n')))["members"].empty();
+  }
+  node(2).process().kill();
+  const auto epochs = count(run.err(), "epoch ");
+  ASSERT_TRUE(run.says("epoch ", epochs + 2)) << run.err();
+  come_back(1);
+  ASSERT_TRUE(run.says("is here, as a new member")) << run.err();
+  expect_goes_on(run);
+}
+
 }  // namespace
 }  // namespace troupe::nodes

@@ -66,6 +66,11 @@ TEST_F(Refusals, FewerNodesThanThereAreToBe) {
   EXPECT_EQ(count(node(0).log(), "begins"), 0) << node(0).log();
 }
 
+TEST_F(Refusals, MoreNodesThanWorkers) {
+  start_nodes(2);
+  expect_refused(train_on(names(), with({"cluster.workers=1"})), 78, {"cluster.workers", "2 nodes"});
+}
+
 TEST_F(Refusals, NothingOffLoopbackWithoutCertificates) {
   expect_refused(program({"node", "--listen", "0.0.0.0:0"}), 78, {"0.0.0.0", "TLS"});
   expect_refused(train_on("192.0.2.1:4242"), 78, {"192.0.2.1", "TLS"});

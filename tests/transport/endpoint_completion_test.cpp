@@ -26,11 +26,12 @@ TEST_P(EndpointCompletion, DescriptorIsReadableWhileCompletionsWait) {
   const Bytes sent = pattern(10, 1);
   const OperationId receiving = b.receive(pair.a_at_b, tag(1), view(received));
   EXPECT_FALSE(readable(b.queue().fd(), 0));
-  a.send(pair.b_at_a, tag(1), view(sent));
+  const OperationId sending = a.send(pair.b_at_a, tag(1), view(sent));
   EXPECT_TRUE(readable(b.queue().fd(), kPatienceMs));
   EXPECT_TRUE(readable(b.queue().fd(), 0));  // looking does not take
   b.expect_done(receiving, 10);
   EXPECT_FALSE(readable(b.queue().fd(), 0));
+  a.expect_done(sending, 10);
 }
 
 TEST_P(EndpointCompletion, ADeadlineEndsTheWaitAndNotTheOperation) {
@@ -74,7 +75,7 @@ TEST_P(EndpointCompletion, AWaitIsEndedByAnotherThreadsTransfer) {
   const Bytes sent = pattern(1000, 1);
   Bytes received(1000);
   const OperationId receiving = b.receive(pair.a_at_b, tag(1), view(received));
-  std::thread sender([&] { a.send(pair.b_at_a, tag(1), view(sent)); });
+  std::thread sender([&] { a.expect_done(a.send(pair.b_at_a, tag(1), view(sent)), 1000); });
   b.expect_done(receiving, 1000);
   sender.join();
   EXPECT_EQ(received, sent);

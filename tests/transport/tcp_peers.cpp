@@ -34,6 +34,8 @@ bool wait_readable(int descriptor) {
 
 int listen_on(const char* address, std::uint16_t port) {
   const int listening = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int reuse = 1;  // connections of an earlier test may have had the port
+  ::setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
   const sockaddr_in at = loopback(address, port);
   EXPECT_EQ(::bind(listening, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
   EXPECT_EQ(::listen(listening, 16), 0);
