@@ -218,7 +218,7 @@ void CoordinatorBody::go_on() {
     }
   }
   if (!stop_ && may_admit()) return admit([this] { go_on(); });
-  if (!stop_ && rotate_) return rotate([this] { train(); });
+  if (!stop_ && rotate_) return rotate();
   if (!stop_) return train();
   if (dismissed_ || first_save_) return end();
   // The reason to stop came while the model was looked at: workers hand in what they hold, and it is looked at again.

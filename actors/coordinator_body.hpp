@@ -71,9 +71,9 @@ class CoordinatorBody {
   void take_statistics(const Next& next);
   void evaluate(bool report, const Next& next);
   void save(const Next& next);
-  void rotate(const Next& next);
-  void settle_workers(const Next& next);
-  void keep_segment();
+  void rotate();
+  void begin_segment(const std::shared_ptr<Checkpoint>& start);
+  void settle_workers(const Next& next, const Next& absent);
   void take_member(std::uint32_t member, const std::shared_ptr<Checkpoint>& into, const Next& next);
   void take_letters(std::uint32_t worker, const MemberState& state,
                     const std::shared_ptr<experiment::WorkerStart>& into, const Next& next);
@@ -118,7 +118,8 @@ class CoordinatorBody {
   std::uint64_t saved_at_step_ = 0;
   std::uint64_t granted_ = 0;  // leases, earlier sessions included: steps done, passed over or under way
   std::uint32_t saved_at_epoch_ = 0;
-  strategies::Version center_version_ = 0;  // newest that a snapshot has seen
+  strategies::Version center_version_ = 0;           // newest that a snapshot has seen
+  std::vector<strategies::Version> shard_versions_;  // that the latest snapshot has seen
   std::uint64_t snapshots_ = 0;
   double weight_ = 1;              // of the worker whose snapshot was taken last
   std::uint64_t shares_left_ = 0;  // of the snapshot under way
@@ -128,8 +129,7 @@ class CoordinatorBody {
   bool stop_ = false;        // target, time or interruption: end at the next quiet moment
   bool dismissed_ = false;   // workers have handed in what they held: no step will follow
   bool save_failed_ = false;
-  bool rotate_ = false;  // the journal wants a new segment at the next quiet moment
-  bool rotating_ = false;
+  bool rotate_ = false;       // the journal wants a new segment at the next quiet moment
   bool fresh_epoch_ = false;  // no step of it has begun
   bool ended_ = false;
   RunEnd result_;

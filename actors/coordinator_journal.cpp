@@ -18,49 +18,42 @@ constexpr auto kRotateDeadline = std::chrono::minutes(10);
 
 }  // namespace
 
-void CoordinatorBody::rotate(const Next& next) {
+/// Whoever is lost meanwhile is no member of the new segment: the others say anew what they are without it.
+void CoordinatorBody::rotate() {
+  if (ended_) return;
   rotate_ = false;
-  // A start state has a place for every worker: this segment is the last one.
-  if (members() < setup_.started.workers) return next();
-  rotating_ = true;
-  settle_workers([this, next] {
+  const Next take = [this] {
     const auto start = book_keeping();
-    take_member(0, start, [this, start, next] {
-      flush_journal();
-      self_->request(company_.recorder, kRotateDeadline, RotateOrder{}, CheckpointCargo{start})
-          .then(
-              [this, next](const Rotated& rotated) {
-                rotating_ = false;
-                if (!rotated.error.empty())
-                  self_->send(company_.recorder,
-                              Note{Note::Level::warning, "no new journal segment: " + rotated.error});
-                journal_.add(encode(PlanRecord{setup_.plan_hash}));
-                if (!ended_) next();
-              },
-              [this](const caf::error& error) {
-                fail(core::Errc::timeout, "journal: " + self_->system().render(error));
-              });
-    });
-  });
+    put(*start, strategies::Membership{epoch_, member_list()});
+    take_member(0, start, [this, start, epoch = epoch_] { epoch == epoch_ ? begin_segment(start) : rotate(); });
+  };
+  settle_workers(take, [this] { rotate(); });
 }
 
-/// Somebody was lost meanwhile: the segment that there is goes on, and so does training.
-void CoordinatorBody::keep_segment() {
-  if (ended_ || !std::exchange(rotating_, false)) return;
-  train();
+void CoordinatorBody::begin_segment(const std::shared_ptr<Checkpoint>& start) {
+  flush_journal();
+  self_->request(company_.recorder, kRotateDeadline, RotateOrder{}, CheckpointCargo{start})
+      .then(
+          [this](const Rotated& rotated) {
+            if (!rotated.error.empty())
+              self_->send(company_.recorder, Note{Note::Level::warning, "no new journal segment: " + rotated.error});
+            journal_.add(encode(PlanRecord{setup_.plan_hash}));
+            if (!ended_) train();
+          },
+          [this](const caf::error& error) { fail(core::Errc::timeout, "journal: " + self_->system().render(error)); });
 }
 
-/// When all have answered, what they sent each other has arrived.
-void CoordinatorBody::settle_workers(const Next& next) {
-  shares_left_ = company_.workers.size();
-  for (std::size_t worker = 0; worker < company_.workers.size(); ++worker) {
+/// When all members have answered, what they sent each other has arrived. `absent`: somebody did not.
+void CoordinatorBody::settle_workers(const Next& next, const Next& absent) {
+  const auto left = std::make_shared<std::size_t>(members());  // 0: what still comes is of no interest
+  for (const auto worker : member_list()) {
     self_->request(company_.workers[worker], kSettleDeadline, SettleOrder{})
         .then(
-            [this, next](const Settled&) {
-              if (--shares_left_ == 0 && !ended_ && rotating_) next();
+            [this, left, next](const Settled&) {
+              if (*left > 0 && --*left == 0 && !ended_) next();
             },
-            [this, worker](const caf::error& error) {
-              missed(static_cast<std::uint32_t>(worker), error, [this] { keep_segment(); });
+            [this, left, worker, absent](const caf::error& error) {
+              if (std::exchange(*left, 0) > 0) missed(worker, error, absent);
             });
   }
 }
@@ -69,11 +62,12 @@ void CoordinatorBody::settle_workers(const Next& next) {
 void CoordinatorBody::take_member(std::uint32_t member, const std::shared_ptr<Checkpoint>& into, const Next& next) {
   const auto workers = static_cast<std::uint32_t>(company_.workers.size());
   const auto refused = [this, member, workers](const caf::error& error) {
-    if (member < workers) return missed(member, error, [this] { keep_segment(); });
+    if (member < workers) return missed(member, error, [this] { rotate(); });
     fail(core::Errc::timeout,
          fmt::format("member {} did not say what it is: {}", member, self_->system().render(error)));
   };
   const Next following = [this, member, into, next] { take_member(member + 1, into, next); };
+  if (member < workers && !is_member(member)) return following();
   if (member < workers) {
     self_->request(company_.workers[member], kSettleDeadline, StateOrder{})
         .then(
@@ -124,7 +118,7 @@ void CoordinatorBody::take_letters(std::uint32_t worker, const MemberState& stat
             {state.letters[k].from, state.letters[k].weight, std::make_shared<const std::vector<float>>(canonical())});
         take_letters(worker, state, into, next);
       },
-      [this] { keep_segment(); }, false);
+      [this] { rotate(); }, false);
 }
 
 void CoordinatorBody::take_slots(std::uint32_t worker, std::vector<Slot> slots,
@@ -138,7 +132,7 @@ void CoordinatorBody::take_slots(std::uint32_t worker, std::vector<Slot> slots,
         into->slots.emplace(slot, std::make_shared<const std::vector<float>>(canonical()));
         take_slots(worker, slots, into, next);
       },
-      [this] { keep_segment(); });
+      [this] { rotate(); });
 }
 
 void CoordinatorBody::take_own_statistics(std::uint32_t worker, const std::shared_ptr<WorkerStart>& into,
@@ -155,7 +149,7 @@ void CoordinatorBody::take_own_statistics(std::uint32_t worker, const std::share
         layout->to_canonical(space->view(), into->statistics);
         next();
       },
-      [this] { keep_segment(); });
+      [this] { rotate(); });
 }
 
 }  // namespace troupe::actors

@@ -177,7 +177,10 @@ void CoordinatorBody::admit(const Next& next) {
     arrivals_.pop_back();
     prepare_newcomer(worker, [this, next] { arrivals_.empty() ? next() : admit(next); });
   };
-  take_model([this, come] { save(come); });
+  const Next look = [this, come] { take_model([this, come] { save(come); }); };
+  if (!setup_.needs.in_step) return look();
+  // What a round still owes somebody must not be taken for an answer to the newcomer's.
+  settle_workers(look, [this, next] { admit(next); });
 }
 
 void CoordinatorBody::prepare_newcomer(std::uint32_t worker, const Next& next) {
@@ -187,7 +190,7 @@ void CoordinatorBody::prepare_newcomer(std::uint32_t worker, const Next& next) {
     seek(worker);
     if (!ended_) next();
   };
-  self_->request(setup_.steward, kAdmitDeadline, AdmissionOrder{worker, newest_checkpoint_, first})
+  self_->request(setup_.steward, kAdmitDeadline, AdmissionOrder{worker, newest_checkpoint_, first, shard_versions_})
       .then(
           [this, worker, first, next, refused](const Admission& admission, const SiteMembers& members,
                                                const OpenedSite& there) {

@@ -35,7 +35,7 @@ void CoordinatorBody::take_model(const Next& next) {
   };
   if (setup_.needs.model == ModelHome::center) return snapshot_shards(setup_.needs.model_slot, checked);
   if (setup_.needs.model == ModelHome::weighted) return take_weighted(0, std::make_shared<WeightedMean>(), checked);
-  snapshot_worker(0, strategies::kParams, whole_arena(), checked, checked);
+  snapshot_worker(member_list().front(), strategies::kParams, whole_arena(), checked, checked);
 }
 
 /// Σ a_i x_i / Σ a_i, in rank order. What is on its way between workers belongs to it as well; at the end of a run nothing is.
@@ -201,7 +201,8 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
       if (prefix == optimizer_prefix(static_cast<int>(worker), k))
         return snapshot_worker(worker, state, whole_arena(), kept, without);
     }
-    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(0, state, whole_arena(), kept, without);
+    if (prefix == optimizer_prefix(-1, k))
+      return snapshot_worker(member_list().front(), state, whole_arena(), kept, without);
   }
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
     if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);
@@ -210,6 +211,7 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
 
 void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
   shares_left_ = company_.servers.size();
+  shard_versions_.resize(company_.servers.size());
   const auto whole = arena_->view();
   for (std::size_t shard = 0; shard < company_.servers.size(); ++shard) {
     const auto slice = transport::slice_of(whole.size(), shard, company_.servers.size());
@@ -217,7 +219,8 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
         ->request(company_.servers[shard], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot},
                   Lent{whole.subspan(slice.offset, slice.count), arena_})
         .then(
-            [this, next](const SnapshotTaken& taken) {
+            [this, shard, next](const SnapshotTaken& taken) {
+              shard_versions_[shard] = taken.version;
               center_version_ = std::max(center_version_, taken.version);
               if (--shares_left_ == 0 && !ended_) next();
             },

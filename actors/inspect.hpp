@@ -181,7 +181,7 @@ typename Inspector::result_type inspect(Inspector& f, SiteAddress& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SiteAddresses& x) {
-  return f(caf::meta::type_name("SiteAddresses"), x.texts, x.first_step);
+  return f(caf::meta::type_name("SiteAddresses"), x.texts, x.first_step, x.versions);
 }
 
 template <class Inspector>
@@ -191,7 +191,7 @@ typename Inspector::result_type inspect(Inspector& f, Vacancy& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, AdmissionOrder& x) {
-  return f(caf::meta::type_name("AdmissionOrder"), x.worker, x.checkpoint, x.first_step);
+  return f(caf::meta::type_name("AdmissionOrder"), x.worker, x.checkpoint, x.first_step, x.versions);
 }
 
 template <class Inspector>

@@ -156,6 +156,8 @@ struct SiteAddress {
 struct SiteAddresses {
   std::vector<std::string> texts;  // empty: not to be spoken to
   std::int64_t first_step = -1;    // of a newcomer's worker; below 0: where the start state says
+  std::vector<strategies::Version>
+      versions{};  // by shard: of the centre that a newcomer begins with; none: as first_step
 };
 /// A site has a new address: forget the old one.
 struct SiteMoved {
@@ -278,6 +280,7 @@ struct AdmissionOrder {
   strategies::WorkerId worker = 0;
   std::string checkpoint;  // its path
   strategies::Step first_step = 0;
+  std::vector<strategies::Version> versions{};  // by shard: of the centre in it
 };
 struct Admission {
   std::string error{};  // not empty: nobody came after all

@@ -14,7 +14,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// Ctrl-C before there is a run that could be asked to stop.
+/// Ctrl-C while nodes get ready: there is no run yet that could be asked to stop.
 core::Error interrupted() { return {core::Errc::interrupted, "interrupted before it began"}; }
 
 RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
@@ -145,12 +145,12 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   if (!alone) last.emplace(system);
   auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan);
   if (!launch) return failed(launch.error());
-  if (stop.stop_requested()) return failed(interrupted());
+  if (!alone && stop.stop_requested()) return failed(interrupted());
   auto beginning = find_start(request, *plan);
   if (!beginning) return failed(beginning.error());
   Assembly assembly({&system, &*plan, &backend, &memory, &clock}, std::move(*launch));
   if (auto made = assembly.make_sites(*beginning); !made) return failed(made.error());
-  if (stop.stop_requested()) return failed(interrupted());
+  if (!alone && stop.stop_requested()) return failed(interrupted());
   if (auto opened = open_directory(request, *plan, *beginning); !opened) return failed(opened.error());
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());

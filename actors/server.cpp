@@ -62,9 +62,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     return taken;
   }
 
-  /// Workers have nothing in flight, so no request is open and ids may begin anew.
   [[nodiscard]] MemberState state() {
-    last_request_ = 0;
     return {.state = host_->half().state(), .version = host_->version(), .letters = {}, .letter_slots = {}};
   }
 

@@ -140,6 +140,7 @@ class SiteBody {
     }
     auto start = start_of(ground_->plan, cargo);
     if (!start) return tl::unexpected(start.error());
+    start->versions = addresses.versions;
     if (addresses.first_step >= 0)
       for (const auto w : order_.workers)
         start->first_steps.at(w) = static_cast<strategies::Step>(addresses.first_step);

@@ -77,7 +77,8 @@ class StewardBody {
       return {Admission{"there is no site"}, SiteMembers{}, OpenedSite{}};
     auto start = read_start(order.checkpoint);
     if (!start) return {Admission{start.error().message}, SiteMembers{}, OpenedSite{}};
-    SiteAddresses addresses{std::vector<std::string>(setup_.sites), static_cast<std::int64_t>(order.first_step)};
+    SiteAddresses addresses{std::vector<std::string>(setup_.sites), static_cast<std::int64_t>(order.first_step),
+                            order.versions};
     addresses.texts.front() = setup_.address;
     const auto site = *place->second.site;
     auto promise = self_->make_response_promise<Admission, SiteMembers, OpenedSite>();

@@ -51,11 +51,13 @@ void WorkerBody::begin(const Company& company) {
   wire_bytes_.emplace(setup_.self, std::move(*plan), packing);
   strategies::Membership membership{company.membership_epoch, company.members};
   for (WorkerId w = 0; w < company.workers.size() && company.members.empty(); ++w) membership.workers.push_back(w);
-  host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
-                strategies::WorkerHostOptions{
-                    setup_.self, setup_.seed, membership, static_cast<int>(memory_->replica().buckets().size()),
-                    std::vector<strategies::Version>(company.servers.size(), setup_.start->center_version)},
-                this);
+  auto versions = setup_.start->versions;
+  versions.resize(company.servers.size(), setup_.start->center_version);
+  host_.emplace(
+      setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
+      strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
+                                    static_cast<int>(memory_->replica().buckets().size()), std::move(versions)},
+      this);
   reported_at_ = now();
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   next_step_ = setup_.start->first_steps.at(setup_.self);
@@ -194,10 +196,14 @@ void WorkerBody::send(const strategies::ShardRequest& request) {
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{sent, request.slot}).first->second;
   ++asked.parts_left;
   progress_.bytes += wire_bytes_->to_shard(request.shard, request.request.kind, slice.offset, slice.count);
-  // A server elsewhere may hear of it and this worker be lost: without what led to it nobody could replay it.
-  if (!company_.worker_sites.empty() && !journal_.empty()) self_->send(company_.recorder, journal_.take());
+  flush_before_exchange();
   helping_.send(self_, company_.servers[request.shard], ShardMessage{request.shard, request.request, sent.count()},
                 memory_->lend(request.slot, slice.offset, slice.count));
+}
+
+/// Members elsewhere may hear of it and this worker be lost: without what led to it nobody could replay it.
+void WorkerBody::flush_before_exchange() {
+  if (!company_.worker_sites.empty() && !journal_.empty()) self_->send(company_.recorder, journal_.take());
 }
 
 void WorkerBody::answered(const strategies::ShardReply& reply) {
@@ -292,6 +298,7 @@ bool WorkerBody::send(const strategies::SendPeer& message) {
       postbox_.copy_for(message.to, memory_->view(message.slot), setup_.backend->kernels(), *setup_.compile.arenas);
   if (!copy.owner) return false;
   progress_.bytes += wire_bytes_->letter(message.to, copy.data.size());
+  flush_before_exchange();
   self_->send(company_.workers[message.to], PeerLetter{setup_.self, message.weight}, std::move(copy));
   return true;
 }

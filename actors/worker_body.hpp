@@ -86,6 +86,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void order_step();
   [[nodiscard]] core::Duration pretended(core::Duration computed) const;
   void collective(Rendezvous::Key key, Rendezvous::Task task, int bucket);
+  void flush_before_exchange();
   [[nodiscard]] bool over_sites(const strategies::Group& group) const;
   void advance(Rendezvous::Key key);
   void settle();

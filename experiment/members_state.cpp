@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <bit>
 #include <charconv>
+#include <functional>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -15,6 +17,7 @@ using strategies::Slot;
 
 namespace {
 
+constexpr auto kMembership = "membership";
 std::string worker_name(std::uint32_t worker) { return fmt::format("worker.{}", worker); }
 std::string server_name(std::uint32_t server) { return fmt::format("server.{}", server); }
 
@@ -84,6 +87,25 @@ core::Result<WorkerStart> worker_start(const Blueprint& plan, const Checkpoint& 
   return start;
 }
 
+/// A run that never lost anybody, or an older program, says nothing: everyone.
+core::Result<strategies::Membership> membership_of(const Blueprint& plan, const Checkpoint& checkpoint) {
+  strategies::Membership membership;
+  const auto found = checkpoint.members.find(kMembership);
+  if (found == checkpoint.members.end()) {
+    for (strategies::WorkerId w = 0; w < plan.workers; ++w) membership.workers.push_back(w);
+    return membership;
+  }
+  if (auto read =
+          strategies::read_state(found->second, {{"epoch", &membership.epoch}, {"workers", &membership.workers}});
+      !read)
+    return tl::unexpected(read.error());
+  const auto& workers = membership.workers;
+  const bool ascending = std::ranges::adjacent_find(workers, std::greater_equal()) == workers.end();
+  if (workers.empty() || !ascending || workers.back() >= plan.workers)
+    return core::fail(core::Errc::corrupt, "the start state's members are none of the run's");
+  return membership;
+}
+
 }  // namespace
 
 std::vector<Slot> state_slots(const Blueprint& plan) {
@@ -110,6 +132,11 @@ void put(Checkpoint& checkpoint, std::uint32_t server, const ServerStart& start)
       strategies::write_state({{"half", start.state}, {"version", start.version}});
 }
 
+void put(Checkpoint& checkpoint, const strategies::Membership& membership) {
+  checkpoint.members[kMembership] =
+      strategies::write_state({{"epoch", membership.epoch}, {"workers", membership.workers}});
+}
+
 core::Result<StartState> members_state(const Blueprint& plan, const Checkpoint& checkpoint) {
   StartState start{.parameters = find(checkpoint, ""),
                    .statistics = nullptr,
@@ -119,11 +146,15 @@ core::Result<StartState> members_state(const Blueprint& plan, const Checkpoint& 
                    .center_version = 0,
                    .notes = {},
                    .workers = {},
-                   .servers = {}};
-  for (std::uint32_t worker = 0; worker < plan.workers; ++worker) {
+                   .servers = {},
+                   .membership = {}};
+  auto membership = membership_of(plan, checkpoint);
+  if (!membership) return tl::unexpected(membership.error());
+  start.membership = std::move(*membership);
+  for (const auto worker : start.membership.workers) {
     auto one = worker_start(plan, checkpoint, worker);
     if (!one) return tl::unexpected(one.error());
-    start.workers.push_back(std::move(*one));
+    start.workers.emplace(worker, std::move(*one));
   }
   for (std::uint32_t server = 0; server < plan.servers; ++server) {
     const auto text = member(checkpoint, server_name(server));

@@ -39,9 +39,11 @@ struct StartState {
   std::vector<CanonicalVector> server_states;                  // [k]; none: zero, or parameters for Needs::model_slot
   strategies::Version center_version = 0;  // updates since the servers' state began: what Adam's bias correction needs
   std::vector<Note> notes;                 // state that was left behind
+  std::vector<strategies::Version> versions{};  // by shard, of a centre that has gone on; none: center_version
   /// Not empty: the members go on in the middle of the run, and of what stands above only parameters, steps and server states hold.
-  std::vector<WorkerStart> workers{};
+  std::map<strategies::WorkerId, WorkerStart> workers{};  // the members
   std::vector<ServerStart> servers{};
+  strategies::Membership membership{};
 };
 
 /// Slot of a worker's k-th optimizer state vector.
@@ -55,9 +57,10 @@ struct StartState {
 /// A worker's slots that outlive a step: parameters, optimizer state and the strategy's own.
 [[nodiscard]] std::vector<strategies::Slot> state_slots(const Blueprint& plan);
 
-/// What a worker and a server are in a start state's `members`, and back. Errc::corrupt.
+/// What a worker and a server are in a start state's `members`, and who is one, and back. Errc::corrupt.
 void put(Checkpoint& checkpoint, std::uint32_t worker, const WorkerStart& start);
 void put(Checkpoint& checkpoint, std::uint32_t server, const ServerStart& start);
+void put(Checkpoint& checkpoint, const strategies::Membership& membership);
 /// The start state of a segment that began in the middle of a run. REQUIRES checkpoint.members not empty.
 [[nodiscard]] core::Result<StartState> members_state(const Blueprint& plan, const Checkpoint& checkpoint);
 

@@ -146,40 +146,52 @@ class Sorter {
   Recording& to_;
 };
 
-/// Who is missing from a membership that somebody heard of.
-std::vector<bool> lost_workers(const Recording& recording) {
-  std::vector<bool> lost(recording.workers.size(), false);
+/// Every membership that somebody heard of.
+std::vector<strategies::Membership> memberships(const Recording& recording) {
+  std::vector<strategies::Membership> heard;
   const auto look = [&](const auto& item) {
     using Event = std::variant_alternative_t<0, std::decay_t<decltype(item)>>;
     const auto* event = std::get_if<Event>(&item);
     const auto* changed = event ? std::get_if<strategies::MembershipChanged>(event) : nullptr;
-    for (strategies::WorkerId w = 0; changed && w < lost.size(); ++w)
-      if (!std::ranges::binary_search(changed->membership.workers, w)) lost[w] = true;
+    if (changed) heard.push_back(changed->membership);
   };
   for (const auto& items : recording.workers) std::ranges::for_each(items, look);
   for (const auto& items : recording.servers) std::ranges::for_each(items, look);
-  return lost;
+  return heard;
 }
 
-bool is_start(const WorkerItem& item) {
+template <class Event>
+bool is(const WorkerItem& item) {
   const auto* event = std::get_if<strategies::WorkerEvent>(&item);
-  return event && std::holds_alternative<strategies::Started>(*event);
+  return event && std::holds_alternative<Event>(*event);
 }
 
-/// What a worker did last may be lost with it. Whoever took its place belongs to the next segment, which says what it began with.
-void cut_lives(Recording& recording) {
-  const auto lost = lost_workers(recording);
-  bool begins_here = false;  // else the segment begins in the middle of a run, and nobody starts
-  for (strategies::WorkerId w = 0; w < lost.size(); ++w)
-    begins_here |= !lost[w] && !recording.workers[w].empty() && is_start(recording.workers[w].front());
-  for (strategies::WorkerId w = 0; w < lost.size(); ++w) {
-    if (!lost[w]) continue;
-    recording.lost_members = true;
+/// What a worker did last may be lost with it. Whoever took its place belongs to the next segment, which says what it began with;
+/// where no segment followed, what it did is nobody's.
+void cut_lives(Recording& recording, const strategies::Membership* members) {
+  using strategies::Started, strategies::StepDone;
+  const auto heard = memberships(recording);
+  const auto is_in = [](const std::vector<strategies::WorkerId>& list, strategies::WorkerId w) {
+    return std::ranges::find(list, w) != list.end();
+  };
+  for (strategies::WorkerId w = 0; w < recording.workers.size(); ++w) {
     auto& items = recording.workers[w];
-    const bool lived = std::ranges::find(recording.absent, w) == recording.absent.end();
-    const auto first_life = begins_here && lived && !items.empty() ? items.begin() + 1 : items.begin();
-    items.erase(std::find_if(first_life, items.end(), is_start), items.end());
+    const bool lives = members ? is_in(members->workers, w) : !is_in(recording.absent, w);
+    const bool lost = lives && std::ranges::any_of(heard, [&](const auto& now) { return !is_in(now.workers, w); });
+    if (lives && !lost) continue;
+    const auto begin = lives && !members && !items.empty() ? items.begin() + 1 : items.begin();
+    const auto end = lives ? std::find_if(begin, items.end(), is<Started>) : items.begin();
+    recording.lost_members |= lost || std::any_of(end, items.end(), is<StepDone>);
+    items.erase(end, items.end());
+    if (!lives) recording.leases[w].clear();
   }
+  const auto last = std::ranges::max_element(heard, {}, &strategies::Membership::epoch);
+  if (last != heard.end())
+    recording.left = last->workers;
+  else if (members)
+    recording.left = members->workers;
+  for (strategies::WorkerId w = 0; heard.empty() && !members && w < recording.workers.size(); ++w)
+    recording.left.push_back(w);
 }
 
 }  // namespace
@@ -191,7 +203,8 @@ std::size_t Recording::events() const noexcept {
   return sum;
 }
 
-core::Result<Recording> read_recording(const std::string& path, const Blueprint& plan) {
+core::Result<Recording> read_recording(const std::string& path, const Blueprint& plan,
+                                       const strategies::Membership* members) {
   const auto contents = core::read_journal(path);
   if (!contents) return tl::unexpected(contents.error());
   Recording recording;
@@ -208,7 +221,7 @@ core::Result<Recording> read_recording(const std::string& path, const Blueprint&
     offset += kRecordFrame + record.payload.size();
   }
   if (contents->cut_off) recording.complete = false;
-  cut_lives(recording);
+  cut_lives(recording, members);
   return recording;
 }
 

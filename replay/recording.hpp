@@ -25,6 +25,7 @@ struct Recording {
   std::vector<std::vector<ServerItem>> servers;
   std::optional<std::uint64_t> plan_hash;
   std::vector<strategies::WorkerId> absent;  // when the run began
+  std::vector<strategies::WorkerId> left;    // members at its end, as far as anybody has said; ascending
   bool complete =
       false;  // the writer closed it; else the process died, or is still running, and members' ends may be missing
   bool lost_members = false;  // and their ends may be missing, too
@@ -32,8 +33,10 @@ struct Recording {
   [[nodiscard]] std::size_t events() const noexcept;
 };
 
-/// `plan`: what the run was, its data opened. Errors: those of core::read_journal; Errc::corrupt with path and byte offset for a
+/// `plan`: what the run was, its data opened. `members`: who they are where the segment begins in the middle of a run; null: everyone
+/// begins. Whoever comes later belongs to the next segment, which says what it begins with. Errors: those of core::read_journal; Errc::corrupt with path and byte offset for a
 /// record that is none of ours, or of a member, a vector, a batch or a part of the data that the run does not have.
-[[nodiscard]] core::Result<Recording> read_recording(const std::string& path, const experiment::Blueprint& plan);
+[[nodiscard]] core::Result<Recording> read_recording(const std::string& path, const experiment::Blueprint& plan,
+                                                     const strategies::Membership* members = nullptr);
 
 }  // namespace troupe::replay

@@ -135,10 +135,6 @@ class Replayer {
   core::Result<void> one(const experiment::JournalSegment& file, bool last) {
     if (auto entered = enter(file); !entered) return entered;
     const auto& plan = session_->plan;
-    auto recording = read_recording(file.path, session_->recorded);
-    if (!recording) return tl::unexpected(recording.error());
-    const auto made = plan_of(file, *recording);
-    if (!made) return tl::unexpected(made.error());
     auto checkpoint = start_of(file, plan);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     const bool goes_on = *checkpoint && !(*checkpoint)->members.empty();
@@ -146,6 +142,10 @@ class Replayer {
     auto start = goes_on ? experiment::members_state(plan, **checkpoint)
                          : core::Result<experiment::StartState>(experiment::start_state(plan, checkpoint->get()));
     if (!start) return begins_otherwise(file, start.error());
+    auto recording = read_recording(file.path, session_->recorded, goes_on ? &start->membership : nullptr);
+    if (!recording) return tl::unexpected(recording.error());
+    const auto made = plan_of(file, *recording);
+    if (!made) return tl::unexpected(made.error());
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
     const bool lossy = recording->lost_members;
     const bool one_batch = plan.settings->data.batch.size() == 1;  // a plan is of one batch size

@@ -27,7 +27,7 @@ ReplayServer::ReplayServer(Segment& segment, ShardId self, std::vector<ServerIte
       items_(std::move(items)),
       memory_(std::move(memory)),
       host_(segment.plan().strategy->server(), *this,
-            ServerHostOptions{.self = self, .membership = segment.everyone(), .version = version}, this) {}
+            ServerHostOptions{.self = self, .membership = segment.membership(), .version = version}, this) {}
 
 bool ReplayServer::advance() {
   try {
@@ -115,7 +115,7 @@ void ReplayServer::reply(const ShardReply& reply) {
   if (travels(done.request) && done.request.kind != Transfer::push)
     segment_.wire().send(done.here.data, done.slice.data, position());
   payloads_.erase(reply.request);
-  segment_.worker(reply.worker).answered(reply);
+  if (auto* worker = segment_.worker(reply.worker)) worker->answered(reply);
 }
 
 }  // namespace troupe::replay

@@ -35,7 +35,7 @@ ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerIt
       host_(segment.plan().strategy->worker(), WorkerPorts{*this, this, this, this},
             WorkerHostOptions{.self = self,
                               .seed = static_cast<std::uint64_t>(segment.plan().settings->run.seed),
-                              .membership = segment.everyone(),
+                              .membership = segment.membership(),
                               .buckets = static_cast<int>(memory_.replica().buckets().size()),
                               .versions = std::vector<Version>(segment.plan().servers, start.center_version)},
             this) {
@@ -283,7 +283,8 @@ bool ReplayWorker::send(const SendPeer& message) {
   }
   const auto from = memory_.view(message.slot);
   progress_.bytes += from.size_bytes();
-  segment_.worker(message.to).letter(self_, message.weight, segment_.wire().letter(self_, message.to, from));
+  if (auto* reader = segment_.worker(message.to))
+    reader->letter(self_, message.weight, segment_.wire().letter(self_, message.to, from));
   return true;
 }
 

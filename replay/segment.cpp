@@ -28,7 +28,10 @@ core::Result<std::unique_ptr<Segment>> Segment::open(const experiment::Blueprint
 
 core::Result<void> Segment::make(const experiment::StartState& start) {
   const auto& settings = *plan_.settings;
-  for (std::uint32_t w = 0; w < plan_.workers; ++w) {
+  membership_ = start.membership;
+  for (std::uint32_t w = 0; w < plan_.workers && start.workers.empty(); ++w) membership_.workers.push_back(w);
+  workers_.resize(plan_.workers);
+  for (const auto w : membership_.workers) {
     auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
                                                     .graph = plan_.graph.get(),
                                                     .compile = {.batch = settings.batch(w),
@@ -41,11 +44,11 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
                                                     .shards = plan_.servers});
     if (!memory) return tl::unexpected(memory.error());
     memory->load(start, w);
-    if (w == 0) layout_ = memory->replica().layout();
-    workers_.push_back(std::make_unique<ReplayWorker>(*this, w, std::move(recording_.workers[w]),
-                                                      std::move(recording_.leases[w]), std::move(*memory), start));
+    if (!layout_) layout_ = memory->replica().layout();
+    workers_[w] = std::make_unique<ReplayWorker>(*this, w, std::move(recording_.workers[w]),
+                                                 std::move(recording_.leases[w]), std::move(*memory), start);
     if (start.workers.empty()) continue;
-    if (auto taken = workers_.back()->take_up(start.workers.at(w)); !taken) return taken;
+    if (auto taken = workers_[w]->take_up(start.workers.at(w)); !taken) return taken;
   }
   if (auto connected = connect(); !connected) return connected;
   auto shards =
@@ -79,7 +82,7 @@ core::Result<void> Segment::run() {
   for (bool progress = true; progress;) {
     progress = false;
     for (const auto& worker : workers_) {
-      while (worker->advance()) progress = true;
+      while (worker && worker->advance()) progress = true;
       if (!error_.message.empty()) return tl::unexpected(error_);
     }
     for (const auto& server : servers_) {
@@ -97,21 +100,26 @@ void Segment::explain_halt() const {
       throw Diverged(fmt::format("{}: {}, but the replay never sends it", recording_.path, server->waits_for()));
   }
   for (const auto& worker : workers_) {
-    if (!worker->at_end())
+    if (worker && !worker->at_end())
       throw Diverged(
           fmt::format("{}: {}, but it never comes to it in the replay", recording_.path, worker->waits_for()));
   }
 }
 
-strategies::Membership Segment::everyone() const {
-  strategies::Membership membership;
-  for (strategies::WorkerId w = 0; w < plan_.workers; ++w) membership.workers.push_back(w);
-  return membership;
+/// Those who are members at its end, as far as anybody has said who is. Never none.
+std::vector<ReplayWorker*> Segment::left() const {
+  std::vector<ReplayWorker*> left;
+  for (const auto* list : {&recording_.left, &membership_.workers}) {
+    for (const auto w : *list)
+      if (workers_.at(w)) left.push_back(workers_[w].get());
+    if (!left.empty()) break;
+  }
+  return left;
 }
 
 std::size_t Segment::consumed() const {
   std::size_t sum = 0;
-  for (const auto& worker : workers_) sum += worker->consumed();
+  for (const auto& worker : workers_) sum += worker ? worker->consumed() : 0;
   for (const auto& server : servers_) sum += server->consumed();
   return sum;
 }
@@ -137,10 +145,10 @@ std::vector<float> Segment::model() {
     }
   } else if (plan_.needs.model == ModelHome::weighted) {
     experiment::WeightedMean mean;
-    for (const auto& worker : workers_) mean.add(worker->memory().view(strategies::kParams), worker->host().weight());
+    for (auto* worker : left()) mean.add(worker->memory().view(strategies::kParams), worker->host().weight());
     mean.take(arena);
   } else {
-    const auto params = workers_.front()->memory().view(strategies::kParams);
+    const auto params = left().front()->memory().view(strategies::kParams);
     std::copy(params.begin(), params.end(), arena.begin());
   }
   std::vector<float> canonical(layout_->canonical_floats());
@@ -151,13 +159,14 @@ std::vector<float> Segment::model() {
 std::vector<float> Segment::statistics() {
   const auto layout = nn::statistics_layout(*plan_.graph);
   std::vector<core::Span> views;
-  for (const auto& worker : workers_) views.push_back(worker->memory().view(strategies::kStatistics));
+  for (auto* worker : left()) views.push_back(worker->memory().view(strategies::kStatistics));
   return experiment::mean_statistics(layout, views);
 }
 
 std::vector<experiment::WorkerProgress> Segment::progress() const {
   std::vector<experiment::WorkerProgress> all;
-  for (const auto& worker : workers_) all.push_back(worker->progress());
+  for (std::uint32_t w = 0; w < workers_.size(); ++w)
+    all.push_back(workers_[w] ? workers_[w]->progress() : experiment::WorkerProgress{.worker = w});
   return all;
 }
 

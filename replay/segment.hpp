@@ -62,7 +62,8 @@ class Segment {
   [[nodiscard]] std::vector<experiment::WorkerProgress> progress() const;
 
   // For the members.
-  [[nodiscard]] ReplayWorker& worker(strategies::WorkerId worker) { return *workers_.at(worker); }
+  /// Null: it is no member when the segment begins.
+  [[nodiscard]] ReplayWorker* worker(strategies::WorkerId worker) { return workers_.at(worker).get(); }
   [[nodiscard]] ReplayServer& server(strategies::ShardId shard) { return *servers_.at(shard); }
   [[nodiscard]] strategies::ShardId servers() const noexcept { return plan_.servers; }
   [[nodiscard]] Collectives& collectives() noexcept { return *collectives_; }
@@ -71,7 +72,7 @@ class Segment {
   [[nodiscard]] const experiment::Blueprint& plan() const noexcept { return plan_; }
   [[nodiscard]] const SegmentOptions& options() const noexcept { return options_; }
   /// Who takes part when the segment begins.
-  [[nodiscard]] strategies::Membership everyone() const;
+  [[nodiscard]] const strategies::Membership& membership() const noexcept { return membership_; }
   [[nodiscard]] const core::Kernels& kernels() const { return options_.backend->kernels(); }
   /// Throws Diverged when `vector` is not what the recording saw. REQUIRES same_numbers: others have other hashes, and may have
   /// other vectors.
@@ -84,13 +85,15 @@ class Segment {
   [[nodiscard]] core::Result<void> make(const experiment::StartState& start);
   [[nodiscard]] core::Result<void> connect();
   void explain_halt() const;
+  [[nodiscard]] std::vector<ReplayWorker*> left() const;
 
   const experiment::Blueprint& plan_;
   SegmentOptions options_;
   Recording recording_;
+  strategies::Membership membership_;
   std::optional<Wire> wire_;
   std::optional<Collectives> collectives_;
-  std::vector<std::unique_ptr<ReplayWorker>> workers_;
+  std::vector<std::unique_ptr<ReplayWorker>> workers_;  // by rank; null for those who are no members
   std::vector<std::unique_ptr<ReplayServer>> servers_;
   std::shared_ptr<const nn::Layout> layout_;
   std::uint64_t hashes_ = 0;

@@ -54,7 +54,8 @@ TEST_F(Messages, RoundTrip) {
   expect_roundtrip(PeerLetter{3, 0.25});
   expect_roundtrip(PeerCredit{3});
   expect_roundtrip(SiteAddress{"tcp:node1:4242/s01/site", "no such host", core::Errc::config});
-  expect_roundtrip(SiteAddresses{{"inproc:0", "", "inproc:2"}});
+  expect_roundtrip(SiteAddresses{{"inproc:0", "", "inproc:2"}, 3, {4, 5}});
+  expect_roundtrip(AdmissionOrder{1, "a/b", 3, {4, 5}});
   expect_roundtrip(CollectiveOrder{1, 2, 3, {0, 1, 5}, 5, false});
   expect_roundtrip(CollectiveEnded{2, 3, 4, -5});
   expect_roundtrip(OutgoingLetter{7, {3, 0.25}});
