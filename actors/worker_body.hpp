@@ -9,8 +9,8 @@
 #include "actors/journal_batch.hpp"
 #include "actors/peer_mail.hpp"
 #include "actors/rendezvous.hpp"
-#include "actors/wire_bytes.hpp"
 #include "actors/worker.hpp"
+#include "experiment/wire_bytes.hpp"
 #include "strategies/host/worker_host.hpp"
 
 namespace troupe::actors {
@@ -103,7 +103,7 @@ class WorkerBody final : public strategies::WorkerPort,
   Rendezvous rendezvous_;
   PeerPostbox postbox_;
   JournalBatch journal_;
-  std::optional<WireBytes> wire_bytes_;  // from begin() on
+  std::optional<experiment::WireBytes> wire_bytes_;  // from begin() on
   std::deque<Ready> batches_;
   std::deque<Rendezvous::Finished> finished_;       // collectives to tell the host of, once it is not in a call
   std::map<strategies::ExchangeId, Asked> asked_;   // exchanges with shards

@@ -10,6 +10,7 @@
 #include "nn/optimizer.hpp"
 #include "replay/describe.hpp"
 #include "replay/replay_server.hpp"
+#include "transport/reduce.hpp"
 
 namespace troupe::replay {
 
@@ -32,6 +33,7 @@ ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerIt
       leases_(std::move(leases)),
       next_step_(start.first_steps.at(self)),
       memory_(std::move(memory)),
+      wire_bytes_(self, *segment.options().exchange, segment.packing()),
       host_(segment.plan().strategy->worker(), WorkerPorts{*this, this, this, this},
             WorkerHostOptions{.self = self,
                               .seed = static_cast<std::uint64_t>(segment.plan().settings->run.seed),
@@ -240,7 +242,8 @@ void ReplayWorker::send(const ShardRequest& request) {
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{request.slot}).first->second;
   ++asked.parts_left;
   const auto slice = memory_.lend(request.slot, request.shard);
-  progress_.bytes += slice.data.size_bytes() * (request.request.kind == Transfer::push_pull ? 2 : 1);
+  const auto position = transport::slice_of(segment_.arena_floats(), request.shard, segment_.servers()).offset;
+  progress_.bytes += wire_bytes_.to_shard(request.shard, request.request.kind, position, slice.data.size());
   segment_.server(request.shard).sent(request.request, slice);
 }
 
@@ -266,8 +269,8 @@ void ReplayWorker::collective(Step step, ExchangeId id, Collectives::Task task, 
     part = part.subspan(range.offset, range.count);
     task.position = range.offset;
   }
-  const auto ranks = task.group.size();
-  progress_.bytes += part.size_bytes() * 2 * (ranks - 1) / ranks;
+  const auto root = task.broadcast ? std::optional(task.root) : std::nullopt;
+  progress_.bytes += wire_bytes_.collective(task.group, root, task.position, part.size());
   joined_.emplace(id, slot);
   segment_.collectives().join(self_, step, id, std::move(task), part);
 }
@@ -282,7 +285,7 @@ bool ReplayWorker::send(const SendPeer& message) {
     if (skipped && skipped->to == message.to && skips_told_.insert(i).second) return false;
   }
   const auto from = memory_.view(message.slot);
-  progress_.bytes += from.size_bytes();
+  progress_.bytes += wire_bytes_.letter(message.to, from.size());
   if (auto* reader = segment_.worker(message.to))
     reader->letter(self_, message.weight, segment_.wire().letter(self_, message.to, from));
   return true;

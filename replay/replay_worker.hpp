@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "experiment/wire_bytes.hpp"
 #include "replay/segment.hpp"
 #include "strategies/host/worker_host.hpp"
 
@@ -103,6 +104,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   std::map<strategies::WorkerId, std::deque<Letter>> letters_;
   std::set<std::size_t> skips_told_;  // items
   experiment::WorkerProgress progress_;
+  experiment::WireBytes wire_bytes_;
   strategies::WorkerHost host_;
 };
 

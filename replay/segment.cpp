@@ -44,7 +44,10 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
                                                     .shards = plan_.servers});
     if (!memory) return tl::unexpected(memory.error());
     memory->load(start, w);
-    if (!layout_) layout_ = memory->replica().layout();
+    if (!layout_) {
+      layout_ = memory->replica().layout();
+      if (options_.exchange->packed) packing_ = experiment::packing_of(*layout_);
+    }
     workers_[w] = std::make_unique<ReplayWorker>(*this, w, std::move(recording_.workers[w]),
                                                  std::move(recording_.leases[w]), std::move(*memory), start);
     if (start.workers.empty()) continue;
@@ -67,7 +70,7 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
 /// What is between the members.
 core::Result<void> Segment::connect() {
   const auto& exchange = *options_.exchange;
-  wire_.emplace(exchange, exchange.packed ? experiment::packing_of(*layout_) : nullptr, kernels(), *options_.memory);
+  wire_.emplace(exchange, packing_, kernels(), *options_.memory);
   std::unique_ptr<SiteSums> sums;
   if (!exchange.in_place()) {
     auto made = SiteSums::create(exchange, plan_.workers, kernels());

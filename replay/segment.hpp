@@ -68,6 +68,8 @@ class Segment {
   [[nodiscard]] strategies::ShardId servers() const noexcept { return plan_.servers; }
   [[nodiscard]] Collectives& collectives() noexcept { return *collectives_; }
   [[nodiscard]] const Wire& wire() const noexcept { return *wire_; }
+  /// Null: arenas travel as they are.
+  [[nodiscard]] const std::shared_ptr<const exchange::Packing>& packing() const noexcept { return packing_; }
   [[nodiscard]] std::size_t arena_floats() const { return layout_->arena_floats(); }
   [[nodiscard]] const experiment::Blueprint& plan() const noexcept { return plan_; }
   [[nodiscard]] const SegmentOptions& options() const noexcept { return options_; }
@@ -96,6 +98,7 @@ class Segment {
   std::vector<std::unique_ptr<ReplayWorker>> workers_;  // by rank; null for those who are no members
   std::vector<std::unique_ptr<ReplayServer>> servers_;
   std::shared_ptr<const nn::Layout> layout_;
+  std::shared_ptr<const exchange::Packing> packing_;
   std::uint64_t hashes_ = 0;
   core::Error error_{core::Errc::internal, {}};
 };

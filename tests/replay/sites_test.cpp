@@ -46,6 +46,10 @@ void expect_same(const SmallRun& run, const experiment::RunEnd& end) {
   }
   EXPECT_EQ(report->summary.center_hash, end.summary.center_hash);
   EXPECT_EQ(report->summary.test_accuracy, end.summary.test_accuracy);
+  const bool all_there = std::filesystem::exists(run.run_directory() / "journal-0001.bin");
+  if (all_there) {
+    EXPECT_EQ(report->summary.exchange_bytes, end.summary.exchange_bytes);
+  }
 }
 
 void expect_same(const Options& options) {

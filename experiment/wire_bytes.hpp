@@ -8,12 +8,12 @@
 #include "experiment/exchange_plan.hpp"
 #include "strategies/host/actions.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 class WireBytes {
  public:
   /// `packing`: of arenas; read where the plan says `packed`.
-  WireBytes(strategies::WorkerId self, experiment::ExchangePlan plan, std::shared_ptr<const exchange::Packing> packing);
+  WireBytes(strategies::WorkerId self, ExchangePlan plan, std::shared_ptr<const exchange::Packing> packing);
 
   /// A slice [offset, offset + count) of an arena, there, back, or both.
   [[nodiscard]] std::uint64_t to_shard(strategies::ShardId shard, strategies::Transfer transfer, std::size_t offset,
@@ -30,8 +30,8 @@ class WireBytes {
   [[nodiscard]] std::size_t travelling(std::size_t offset, std::size_t count) const;
 
   const strategies::WorkerId self_;
-  const experiment::ExchangePlan plan_;
+  const ExchangePlan plan_;
   const std::shared_ptr<const exchange::Packing> packing_;
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment

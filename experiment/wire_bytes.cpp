@@ -1,15 +1,14 @@
-#include "actors/wire_bytes.hpp"
+#include "experiment/wire_bytes.hpp"
 
 #include <algorithm>
 
 #include "exchange/collective.hpp"
 
-namespace troupe::actors {
+namespace troupe::experiment {
 
 using strategies::Transfer;
 
-WireBytes::WireBytes(strategies::WorkerId self, experiment::ExchangePlan plan,
-                     std::shared_ptr<const exchange::Packing> packing)
+WireBytes::WireBytes(strategies::WorkerId self, ExchangePlan plan, std::shared_ptr<const exchange::Packing> packing)
     : self_(self), plan_(std::move(plan)), packing_(std::move(packing)) {}
 
 std::size_t WireBytes::travelling(std::size_t offset, std::size_t count) const {
@@ -48,4 +47,4 @@ std::uint64_t WireBytes::collective(const strategies::Group& members, std::optio
   return exchange::collective_bytes(task, group, floats);
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::experiment
