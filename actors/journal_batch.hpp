@@ -15,11 +15,14 @@ class JournalBatch {
   void add(const core::JournalRecord& record);
 
   [[nodiscard]] bool empty() const noexcept { return records_.kinds.empty(); }
-  [[nodiscard]] bool large() const noexcept { return records_.kinds.size() >= 4096; }
+  /// Far from what a message between processes may have (WireGuard::kMessageBytes).
+  [[nodiscard]] bool large() const noexcept { return records_.kinds.size() >= 4096 || records_.bytes.size() >= kLarge; }
   /// What has been collected; the batch is empty afterwards.
   [[nodiscard]] JournalRecords take();
 
  private:
+  static constexpr std::size_t kLarge = std::size_t{1} << 20;
+
   JournalRecords records_;
 };
 

@@ -31,7 +31,8 @@ struct NetworkOptions {
   core::Duration heartbeat = std::chrono::seconds{1};  // a peer hears something at least so often; peers agree
   core::Duration lost_after =
       std::chrono::seconds{5};  // a peer that is silent so long is lost, give or take a heartbeat
-  std::function<void(const transport::Refusal&)> on_refused{};  // for a log; from I/O threads: must not block or throw
+  /// For a log, at most 10 a second; from I/O threads: must not block.
+  std::function<void(const transport::Refusal&)> on_refused{};
 };
 
 /// The settings of an actor system that talks to others: middleman, heartbeats, a random node id.
@@ -55,7 +56,7 @@ class LastToLeave {
   std::size_t before_;  // the system's own
 };
 
-/// Thread-safe. Ends before its actor system; its ports are closed then, connections stay. A message has 64 MiB at most. Others can talk to actors that
+/// Thread-safe. Ends before its actor system; its ports are closed then, connections stay. A message has 4 MiB at most. Others can talk to actors that
 /// are published here, or whose handle they were sent; nobody can spawn here or change the configuration.
 class Network {
  public:

@@ -121,6 +121,12 @@ std::string to_text(const SocketAddress& address) {
   return std::strchr(host, ':') == nullptr ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
+std::string numeric_host(const SocketAddress& address) {
+  char host[NI_MAXHOST];
+  if (::getnameinfo(address.get(), address.size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0) return "unknown";
+  return host;
+}
+
 core::Result<std::vector<SocketAddress>> find_addresses(const HostPort& where, bool tls,
                                                         WireClock::time_point deadline) {
   // A name server that is silent holds up a thread for long: one of its own, which nobody waits for.

@@ -22,8 +22,9 @@ struct SocketAddress {
   [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
   [[nodiscard]] bool loopback() const noexcept;
 };
-[[nodiscard]] std::string to_text(const SocketAddress& address);      // "[::1]:4242"
-[[nodiscard]] std::string to_text(const transport::HostPort& where);  // "node1:4242"
+[[nodiscard]] std::string to_text(const SocketAddress& address);       // "[::1]:4242"
+[[nodiscard]] std::string numeric_host(const SocketAddress& address);  // "::1"
+[[nodiscard]] std::string to_text(const transport::HostPort& where);   // "node1:4242"
 
 /// All addresses of `where`, at least one. Plain (`tls` false) all of them must be loopback. Errc::config for a host that is
 /// unknown, or not loopback; Errc::timeout.

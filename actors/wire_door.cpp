@@ -14,6 +14,7 @@
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
+#include "actors/network.hpp"
 #include "actors/wire_scribe.hpp"
 
 namespace troupe::actors {
@@ -26,6 +27,7 @@ constexpr auto kHandshakeDeadline = 5s;
 constexpr auto kFarewell = 1s;     // until then who was refused may read why
 constexpr auto kBreather = 200ms;  // while no descriptors are left
 constexpr int kBacklog = 128;
+const core::SteadyClock kClock;
 
 }  // namespace
 
@@ -44,7 +46,10 @@ struct WireDoor::Stranger {
   bool leaving = false;
 };
 
-WireDoor::WireDoor(Setup setup) : setup_(std::move(setup)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+WireDoor::WireDoor(Setup setup)
+    : setup_(std::move(setup)),
+      refusals_(std::make_shared<transport::RefusalReporter>(setup_.on_refused, kClock)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 WireDoor::~WireDoor() {
   {
@@ -73,6 +78,12 @@ core::Result<std::uint16_t> WireDoor::open(const transport::HostPort& where,
   int error = wake_.get() < 0 ? EMFILE : EADDRNOTAVAIL;
   for (const SocketAddress& address : addresses) {
     if (error != EADDRNOTAVAIL && error != EAFNOSUPPORT) break;  // a name may stand for IPv6, too, where there is none
+    // Debian gives a host's own name an address that no other host reaches.
+    if (setup_.tls && address.loopback() && !is_loopback(where))
+      return core::fail(core::Errc::config,
+                        fmt::format("{}: {} is {} on this host, where no other host reaches it (look at /etc/hosts): "
+                                    "give an address",
+                                    to_text(where), where.host, numeric_host(address)));
     port->socket = Descriptor(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     const int on = 1;  // a port whose last owner has just ended
     error = port->socket.get() < 0 || ::setsockopt(port->socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
@@ -101,9 +112,7 @@ core::Result<std::uint16_t> WireDoor::open(const transport::HostPort& where,
   return number;
 }
 
-void WireDoor::refuse(const std::string& from, const std::string& why) const {
-  if (setup_.on_refused) setup_.on_refused({from, why});
-}
+void WireDoor::refuse(const std::string& from, const std::string& why) const { refusals_->report(from, why); }
 
 void WireDoor::accept(const std::shared_ptr<const Port>& port) {
   SocketAddress from;
@@ -126,8 +135,8 @@ void WireDoor::accept(const std::shared_ptr<const Port>& port) {
 }
 
 void WireDoor::admit(Stranger& stranger) {
-  auto on_refused = [tell = setup_.on_refused, from = stranger.from](const core::Error& why) {
-    if (tell) tell({from, why.message});
+  auto on_refused = [refusals = refusals_, from = stranger.from](const core::Error& why) {
+    refusals->report(from, why.message);
   };
   // CAF takes a connection that it has not accepted itself together with what is published.
   caf::anon_send(setup_.broker, caf::publish_atom_v,

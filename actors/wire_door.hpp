@@ -17,7 +17,7 @@
 
 #include "actors/wire.hpp"
 #include "actors/wire_dial.hpp"
-#include "transport/tcp_options.hpp"
+#include "transport/refusal_reporter.hpp"
 
 namespace troupe::actors {
 
@@ -25,9 +25,9 @@ class WireDoor {
  public:
   struct Setup {
     caf::io::network::default_multiplexer* multiplexer = nullptr;
-    caf::actor broker;                                          // of CAF: who speaks its protocol
-    std::shared_ptr<SSL_CTX> tls;                               // null: plain
-    std::function<void(const transport::Refusal&)> on_refused;  // any thread
+    caf::actor broker;                            // of CAF: who speaks its protocol
+    std::shared_ptr<SSL_CTX> tls;                 // null: plain
+    transport::RefusalReporter::Hook on_refused;  // one thread at a time
   };
   /// Who is met behind a port.
   struct Host {
@@ -56,6 +56,7 @@ class WireDoor {
   void refuse(const std::string& from, const std::string& why) const;
 
   Setup setup_;
+  const std::shared_ptr<transport::RefusalReporter> refusals_;  // of connections that outlive this, too
   Descriptor wake_;
   std::vector<std::unique_ptr<Stranger>> strangers_;  // of the thread
   bool exhausted_ = false;                            // of the thread: no descriptors are left

@@ -8,6 +8,24 @@ namespace troupe::actors {
 
 static_assert(WireGuard::kHeaderBytes == caf::io::basp::header_size);
 
+namespace {
+
+constexpr std::string_view kAnotherNode = "its second handshake names another node than its first";
+
+}  // namespace
+
+/// Remembers the first handshake's payload; compares that of another.
+bool WireGuard::same_client(std::span<const char> part) {
+  const std::string_view text(part.data(), part.size());
+  if (!greeted_) {
+    client_ += text;
+    return true;
+  }
+  const bool same = std::string_view(client_).substr(repeated_, text.size()) == text;
+  repeated_ += text.size();
+  return same;
+}
+
 std::optional<std::string_view> WireGuard::judge() {
   using caf::io::basp::message_type;
   const auto byte = [this](std::size_t at) { return static_cast<std::uint8_t>(header_[at]); };
@@ -23,6 +41,9 @@ std::optional<std::string_view> WireGuard::judge() {
       // A client says which of two connections it means by a second handshake; a server has no reason to repeat itself.
       if (type != own || (begun_ && type == message_type::server_handshake)) return "its handshake makes no sense";
       if (payload_ == 0 || payload_ > kHandshakeBytes) return "its handshake has a length that cannot be";
+      if (greeted_ && payload_ != client_.size()) return kAnotherNode;
+      introducing_ = type == message_type::client_handshake;
+      repeated_ = 0;
       break;
     case message_type::direct_message:
     case message_type::routed_message:
@@ -43,9 +64,12 @@ std::optional<std::string_view> WireGuard::watch(std::span<const char> bytes) {
   while (!bytes.empty()) {
     if (payload_ > 0) {
       const std::size_t skipped = std::min(payload_, bytes.size());
+      if (introducing_ && !same_client(bytes.first(skipped))) return kAnotherNode;
       payload_ -= skipped;
       bytes = bytes.subspan(skipped);
-      if (payload_ == 0) greeted_ = true;
+      if (payload_ > 0) continue;
+      greeted_ = true;
+      introducing_ = false;
       continue;
     }
     const std::size_t taken = std::min(kHeaderBytes - have_, bytes.size());

@@ -23,7 +23,7 @@ class WirePolicy {
   rw_state read_some(std::size_t& result, network::native_socket, void* buffer, std::size_t size) {
     const WireMove move = wire_.read(buffer, size);
     result = move.bytes;
-    if (move.state == WireState::ended) return refuse(wire_.error());
+    if (move.state == WireState::ended) return end(wire_.error());
     if (const auto wrong = guard_.watch({static_cast<const char*>(buffer), move.bytes}))
       return refuse({core::Errc::config, std::string(*wrong)});
     return rw_state::success;
@@ -31,7 +31,7 @@ class WirePolicy {
   rw_state write_some(std::size_t& result, network::native_socket, const void* buffer, std::size_t size) {
     const WireMove move = wire_.write(buffer, size);
     result = move.bytes;
-    return move.state == WireState::ended ? refuse(wire_.error()) : rw_state::success;
+    return move.state == WireState::ended ? end(wire_.error()) : rw_state::success;
   }
   // What TLS has decrypted ahead will not wake anyone.
   [[nodiscard]] bool must_read_more(network::native_socket, std::size_t threshold) const {
@@ -39,8 +39,11 @@ class WirePolicy {
   }
 
  private:
+  rw_state end(const core::Error& why) {
+    return guard_.greeted() ? rw_state::failure : refuse(why);  // one that was let in and goes was not turned away
+  }
   rw_state refuse(const core::Error& why) {
-    if (!guard_.greeted() && on_refused_) std::exchange(on_refused_, nullptr)(why);
+    if (on_refused_) std::exchange(on_refused_, nullptr)(why);
     return rw_state::failure;
   }
 

@@ -14,8 +14,8 @@ class default_multiplexer;
 
 namespace troupe::actors {
 
-/// `on_refused` is told why, on the I/O thread, when the connection ends before the other end's handshake has arrived;
-/// it must not block or throw.
+/// `on_refused` is told why, on the I/O thread, when the connection ends before the other end's handshake has arrived, or at
+/// any time because the other end breaks the protocol; it must not block or throw.
 [[nodiscard]] caf::io::scribe_ptr make_scribe(caf::io::network::default_multiplexer& multiplexer, Wire wire,
                                               std::function<void(const core::Error& why)> on_refused);
 

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <ctime>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <semaphore>
@@ -23,10 +24,14 @@ struct Arguments {
   security::TlsFiles tls;
 };
 
-void log(const std::string& line) {
-  static std::mutex one_at_a_time;
-  const std::scoped_lock lock(one_at_a_time);
-  fmt::print(stderr, "{:%H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), line);
+/// A line that cannot be written is dropped: a full disk under the log must not end what is logged.
+void log(const std::string& line) noexcept {
+  try {
+    static std::mutex one_at_a_time;
+    const std::scoped_lock lock(one_at_a_time);
+    fmt::print(stderr, "{:%H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), line);
+  } catch (const std::exception&) {
+  }
 }
 
 core::Result<void> run_node(const Arguments& arguments) {

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <openssl/bio.h>
 #include <openssl/bn.h>
+#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
@@ -25,7 +26,9 @@ using Extension = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
 
 constexpr std::time_t kHour = 3600;
 constexpr std::time_t kYear = 365 * 24 * kHour;
-constexpr int kSerialBits = 159;  // RFC 5280: at most 20 octets, positive
+constexpr std::size_t kLongestName = 64;   // X.520: of a common name
+constexpr std::size_t kLongestHost = 253;  // RFC 1035
+constexpr int kSerialBits = 159;           // RFC 5280: at most 20 octets, positive
 
 core::Result<void> check_openssl(bool good, std::string_view doing) {
   if (good) return {};
@@ -40,8 +43,8 @@ bool is_address(const std::string& host) {
 
 /// Letters, digits, dots, hyphens and (for names that are no hosts) underscores: nothing that means something in a path
 /// or in OpenSSL's configuration syntax.
-bool is_name(const std::string& name) {
-  return !name.empty() && name.size() <= 64 && name.front() != '.' && name.front() != '-' &&
+bool is_name(const std::string& name, std::size_t longest) {
+  return !name.empty() && name.size() <= longest && name.front() != '.' && name.front() != '-' &&
          std::ranges::all_of(name, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
                   c == '_';
@@ -87,6 +90,13 @@ core::Result<Identity> read_authority(const std::string& directory) {
                                                       certificate.error().message, directory));
   auto key = read_key(files.key);
   if (!key) return tl::unexpected(key.error());
+  if (X509_check_private_key(certificate->get(), key->get()) != 1) {
+    ERR_clear_error();
+    return core::fail(core::Errc::config,
+                      fmt::format("TLS: the key {} does not belong to the certificate {}: take both "
+                                  "from one `troupe certs init`",
+                                  files.key, files.ca));
+  }
   return Identity{std::move(*certificate), std::move(*key)};
 }
 
@@ -136,14 +146,14 @@ core::Result<Identity> make_authority(Validity validity) {
 
 core::Result<Identity> make_node(const Identity& authority, const std::string& name,
                                  const std::vector<std::string>& hosts, Validity validity) {
-  if (!is_name(name) || name == "ca")
+  if (!is_name(name, kLongestName) || name == "ca")
     return core::fail(core::Errc::usage,
                       fmt::format("'{}' is no name for a node: use letters, digits, '.', '-' and '_'; at most 64, and "
                                   "not 'ca'",
                                   name));
   std::vector<std::string> all{name, "localhost", "127.0.0.1", "::1"};
   for (const std::string& host : hosts) {
-    if (!is_address(host) && !is_name(host))
+    if (!is_address(host) && !is_name(host, kLongestHost))
       return core::fail(core::Errc::usage, fmt::format("'{}' is neither a host name nor an IP address (give it without "
                                                        "port and brackets)",
                                                        host));

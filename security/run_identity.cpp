@@ -16,7 +16,8 @@
 namespace troupe::security {
 namespace {
 
-constexpr std::time_t kHour = 3600, kDay = 24 * kHour;
+constexpr std::time_t kHour = 3600;
+constexpr std::time_t kLongestRun = 90 * 24 * kHour;  // a connection that breaks late is still mended
 
 core::Result<int> memory_file(const std::string& text) {
   const auto failed = [](const char* doing) {
@@ -35,7 +36,7 @@ core::Result<int> memory_file(const std::string& text) {
 }  // namespace
 
 core::Result<RunIdentity> make_run_identity(const std::vector<std::string>& hosts, std::time_t now) {
-  const Validity validity{now - kHour, now + kDay};
+  const Validity validity{now - kHour, now + kLongestRun};
   const auto authority = make_authority(validity);
   if (!authority) return tl::unexpected(authority.error());
   const auto member = make_node(*authority, "rank", hosts, validity);

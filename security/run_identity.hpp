@@ -20,7 +20,8 @@ struct RunIdentity {
   std::string key{};
 };
 
-/// For processes that are reached under `hosts`. In force for a day from now (and an hour back): connections that are made live on.
+/// For processes that are reached under `hosts`. In force for 90 days from now (and an hour back): a connection that breaks is
+/// made anew, and shows the certificate again; one that is longer than the run costs nothing, because the key dies with the run.
 /// The authority's key is forgotten at once: nobody joins later. Errors: make_node's.
 [[nodiscard]] core::Result<RunIdentity> make_run_identity(const std::vector<std::string>& hosts, std::time_t now);
 

@@ -32,7 +32,7 @@ struct TcpMeeting::Answer {
 void TcpMeeting::start_dialling(const WantedPtr& wanted) {
   wanted->pausing = false;
   wanted->dialling = std::make_shared<TcpCall>(tcp::socket(io_));  // now: the coroutine begins later
-  asio::co_spawn(io_, dial(wanted, wanted->dialling), asio::detached);
+  run(dial(wanted, wanted->dialling), [this, wanted](const std::string& why) { abandon(wanted, why); });
 }
 
 asio::awaitable<void> TcpMeeting::dial(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
@@ -71,40 +71,47 @@ asio::awaitable<void> TcpMeeting::dial(WantedPtr wanted, std::shared_ptr<TcpCall
   }
 }
 
-/// Makes a connection: of all addresses that the host has, the first that answers.
-asio::awaitable<core::Result<void>> TcpMeeting::reach(const WantedPtr& wanted, TcpCall& call) {
-  const HostPort& at = wanted->remote.at;
-  SystemError error;
-  tcp::resolver resolver(io_);
-  const auto found = co_await resolver.async_resolve(at.host, std::to_string(at.port), tcp::resolver::numeric_service,
-                                                     asio::redirect_error(asio::use_awaitable, error));
-  if (error)
-    co_return core::fail(core::Errc::config, fmt::format("host {} cannot be found: {}", at.host, error.message()));
-  for (const auto& entry : found) {
-    if (wanted->dialling.get() != &call) break;
-    const tcp::endpoint endpoint = entry.endpoint();
+/// Makes a connection: of all addresses that the host has, the first that answers. What is left of `most` is the limit of
+/// what follows.
+asio::awaitable<core::Result<void>> TcpMeeting::reach(WantedPtr wanted, std::shared_ptr<TcpCall> call,
+                                                      core::Duration most) {
+  const core::Duration deadline = clock_.now() + most;
+  core::Result<TcpEndpoints> found = wanted->endpoints;
+  if (found->empty()) found = co_await look_up(call, wanted->remote.at, most);
+  if (!found) co_return tl::unexpected(found.error());
+  SystemError error = asio::error::timed_out;
+  for (std::size_t i = 0; i < found->size() && wanted->dialling == call; ++i) {
+    const tcp::endpoint& endpoint = (*found)[i];
     if (!setup_.tls && !endpoint.address().is_loopback())
       co_return core::fail(core::Errc::config,
                            "it is not on this host, and off loopback this endpoint needs TLS: give "
                            "an authority, a certificate and a key (`troupe certs`)");
+    // One address that swallows everything must not take the time of those after it.
+    limit(call, (deadline - clock_.now()) / static_cast<int>(found->size() - i));
+    call->timed_out = false;
+    tcp::socket& socket = call->stream.socket();
     SystemError ignored;
-    call.stream.socket().close(ignored);
-    co_await call.stream.socket().async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
-    if (!error) {
-      set_options(call.stream.socket(), setup_.options);
+    socket.close(ignored);
+    co_await socket.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+    if (call->timed_out) {
+      error = asio::error::timed_out;
+    } else if (!error) {
+      set_options(socket, setup_.options);
+      limit(call, deadline - clock_.now());
+      wanted->endpoints = std::move(*found);
       co_return core::Result<void>{};
     }
   }
-  call.refused = error == asio::error::connection_refused;
-  call.no_way = error == asio::error::host_unreachable || error == asio::error::network_unreachable;
-  co_return core::fail(core::Errc::peer_lost, call.timed_out ? "it does not answer" : error.message());
+  call->refused = error == asio::error::connection_refused;
+  call->no_way = error == asio::error::host_unreachable || error == asio::error::network_unreachable;
+  co_return core::fail(core::Errc::peer_lost, error == asio::error::timed_out ? "it does not answer" : error.message());
 }
 
 asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
   Answer answer;
   // While a connection is mended several calls must have their chance in the time that there is.
-  limit(call, wanted->began ? setup_.options.lost_after / 3 : setup_.options.lost_after);
-  core::Result<void> step = co_await reach(wanted, *call);
+  const core::Duration most = wanted->began ? setup_.options.lost_after / 3 : setup_.options.lost_after;
+  core::Result<void> step = co_await reach(wanted, call, most);
   if (!step) {
     using Kind = Answer::Kind;
     // A link that is just up may take a moment until it knows its neighbours.

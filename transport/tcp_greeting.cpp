@@ -46,6 +46,7 @@ bool greets(FrameType type) {
 
 void TcpCall::close() noexcept {
   timer.cancel();
+  lookup.cancel();
   stream.close();
 }
 

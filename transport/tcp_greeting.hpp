@@ -19,9 +19,11 @@ namespace troupe::transport {
 
 /// A connection in its greeting. Shared by its coroutine, its timer and whoever may have to close it.
 struct TcpCall {
-  explicit TcpCall(tcp::socket socket) : stream(std::move(socket)), timer(stream.socket().get_executor()) {}
+  explicit TcpCall(tcp::socket socket)
+      : stream(std::move(socket)), timer(stream.socket().get_executor()), lookup(stream.socket().get_executor()) {}
   TcpStream stream;
   asio::steady_timer timer;
+  asio::steady_timer lookup;  // until the address of a name is known
   bool timed_out = false;
   bool refused = false;     // nobody listens there
   bool no_way = false;      // no route there, or nobody at its end

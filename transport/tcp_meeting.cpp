@@ -1,6 +1,7 @@
 // What both sides of a meeting share, and who is connected to whom. tcp_dial.cpp calls, tcp_visit.cpp is called.
 #include "transport/tcp_meeting.hpp"
 
+#include <exception>
 #include <utility>
 
 #include "transport/tcp_meeting_parts.hpp"
@@ -8,7 +9,7 @@
 namespace troupe::transport {
 
 TcpMeeting::TcpMeeting(asio::io_context& io, Setup setup)
-    : io_(io), setup_(std::move(setup)), self_(to_text(setup_.self)) {}
+    : io_(io), setup_(std::move(setup)), self_(to_text(setup_.self)), refusals_(setup_.options.on_refused, clock_) {}
 
 void TcpMeeting::want(Peer peer, const TcpAddress& remote) {
   const auto wanted = std::make_shared<Wanted>();
@@ -34,6 +35,34 @@ void TcpMeeting::meet(const WantedPtr& wanted) {
     start_dialling(wanted);
 }
 
+/// Should it throw (memory that ran out, a bug), `failed` is told, or those who wait for it would do so for ever.
+void TcpMeeting::run(asio::awaitable<void> part, std::function<void(const std::string& why)> failed) {
+  asio::co_spawn(io_, std::move(part), [failed = std::move(failed)](const std::exception_ptr& thrown) {
+    if (!thrown) return;
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+      failed(error.what());
+    }
+  });
+}
+
+void TcpMeeting::run_for(const VisitorPtr& visitor, asio::awaitable<void> part) {
+  run(std::move(part), [this, visitor](const std::string& why) {
+    refused(*visitor, why);
+    leave(visitor);
+    const WantedPtr wanted = visitor->wanted;
+    if (wanted && !wanted->dialling && !wanted->adopted) abandon(wanted, why);
+  });
+}
+
+void TcpMeeting::abandon(const WantedPtr& wanted, const std::string& why) {
+  const auto found = wanted_.find(wanted->text);
+  if (found == wanted_.end() || found->second != wanted || wanted->connected) return;
+  if (const auto call = std::exchange(wanted->dialling, nullptr)) call->close();
+  give_up(wanted, {core::Errc::internal, why});
+}
+
 void TcpMeeting::forget(Peer peer, const std::string& remote, std::string_view why) {
   const auto found = wanted_.find(remote);
   if (found == wanted_.end() || found->second->peer != peer) return;
@@ -57,7 +86,12 @@ void TcpMeeting::met(const WantedPtr& wanted, TcpCall& call, const Hello& of_pee
   wanted->adopted.reset();
   wanted->began = true;
   wanted->connected = true;
-  setup_.met(wanted->peer, std::move(call.stream), of_peer);
+  try {
+    setup_.met(wanted->peer, std::move(call.stream), of_peer);
+  } catch (...) {
+    wanted->connected = false;
+    throw;
+  }
 }
 
 /// What this member says of itself and the session; the caller adds what belongs to the call.

@@ -21,7 +21,8 @@
 ///
 /// Who is turned away: whoever does not speak our protocol, TLS or version, shows no certificate of our authority, or
 /// one that does not name the host it claims to be; who does not say hello within `lost_after`; the oldest of more than
-/// `max_strangers`. Such a connection costs a socket and less than 64 KiB, and is reported.
+/// `max_strangers`. Such a connection is reported, and costs a socket and, in TLS, some 80 KiB (220 KiB at the most: an
+/// extension of 60 KiB in its ClientHello).
 ///
 /// Thread rule: the I/O thread only.
 #pragma once
@@ -31,11 +32,14 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "transport/completion_queue.hpp"
+#include "transport/refusal_reporter.hpp"
 #include "transport/tcp_address.hpp"
 #include "transport/tcp_asio.hpp"
 #include "transport/tcp_greeting.hpp"
@@ -80,14 +84,24 @@ class TcpMeeting {
     SessionToken token;
     std::string why;
   };
+  /// What is wrong with a hello. A stranger is not told this member's address: its incarnation is for those who were
+  /// introduced.
+  struct Objection {
+    std::string to_stranger;
+    std::string for_log;
+  };
 
   [[nodiscard]] asio::awaitable<void> dial(WantedPtr wanted, std::shared_ptr<TcpCall> call);
   [[nodiscard]] asio::awaitable<Answer> ask(WantedPtr wanted, std::shared_ptr<TcpCall> call);
-  [[nodiscard]] asio::awaitable<core::Result<void>> reach(const WantedPtr& wanted, TcpCall& call);
+  [[nodiscard]] asio::awaitable<core::Result<void>> reach(WantedPtr wanted, std::shared_ptr<TcpCall> call,
+                                                          core::Duration most);
   [[nodiscard]] asio::awaitable<void> receive(VisitorPtr visitor);
   [[nodiscard]] asio::awaitable<core::Result<Hello>> introduce(VisitorPtr visitor);
   [[nodiscard]] asio::awaitable<void> welcome(VisitorPtr visitor);
   [[nodiscard]] asio::awaitable<void> turn_away(VisitorPtr visitor, RefuseCode code, std::string why);
+  void run(asio::awaitable<void> part, std::function<void(const std::string& why)> failed);
+  void run_for(const VisitorPtr& visitor, asio::awaitable<void> part);
+  void abandon(const WantedPtr& wanted, const std::string& why);
   void meet(const WantedPtr& wanted);
   void start_dialling(const WantedPtr& wanted);
   [[nodiscard]] Hello greeting(const Wanted& wanted) const;
@@ -99,15 +113,17 @@ class TcpMeeting {
   void park(const VisitorPtr& visitor);
   void adopt(const WantedPtr& wanted, VisitorPtr visitor);
   void leave(const VisitorPtr& visitor);
-  void refused(const Visitor& visitor, const std::string& why) const;
+  void refused(const Visitor& visitor, const std::string& why);
   void met(const WantedPtr& wanted, TcpCall& call, const Hello& of_peer);
-  [[nodiscard]] core::Result<void> check_hello(const Visitor& visitor, const Hello& hello) const;
+  [[nodiscard]] std::optional<Objection> objection_to(const Visitor& visitor, const Hello& hello) const;
 
   asio::io_context& io_;
   const Setup setup_;
   const std::string self_;
   std::uint64_t attempts_ = 0;
   bool closed_ = false;
+  const core::SteadyClock clock_{};
+  RefusalReporter refusals_;
   std::map<std::string, WantedPtr> wanted_;   // by address; until forget() or failed()
   std::map<std::string, Ended> ended_;        // by address: the last session with it
   std::list<VisitorPtr> strangers_;           // oldest first

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "transport/tcp_lookup.hpp"
 #include "transport/tcp_meeting.hpp"
 
 namespace troupe::transport {
@@ -21,6 +22,7 @@ struct TcpMeeting::Visitor {
 struct TcpMeeting::Wanted {
   Peer peer{};
   TcpAddress remote;
+  TcpEndpoints endpoints{};           // where a call got through: no name server is needed to mend a connection
   std::string text;                   // of remote
   SessionToken token;                 // this member's
   SessionToken peer_token{};          // once known

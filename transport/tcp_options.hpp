@@ -14,7 +14,7 @@ namespace troupe::transport {
 /// A connection that was turned away before it reached any operation.
 struct Refusal {
   std::string from;  // "192.0.2.7:51234"
-  std::string why;   // "it sent no certificate"
+  std::string why;   // "it sent no certificate"; printable, short
 };
 
 struct TcpOptions {
@@ -26,7 +26,8 @@ struct TcpOptions {
                                                         // while a broken one is mended; a dialogue that does not get
                                                         // ahead for so long while connecting is given up
   std::size_t max_strangers = 64;  // connections that have not said who they are; then the oldest goes
-  std::function<void(const Refusal&)> on_refused{};  // for a log; from the I/O thread: must not block or throw
+  std::function<void(const Refusal&)> on_refused{};  // for a log, at most RefusalReporter::kPerSecond; from the I/O
+                                                     // thread: must not block
 };
 
 }  // namespace troupe::transport

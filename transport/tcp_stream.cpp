@@ -35,8 +35,6 @@ core::Result<void> TcpStream::secure(SSL_CTX* context, const std::string& host) 
   SSL* ssl = tls_->ssl.get();
   SSL_set_bio(ssl, bio, bio);
   SSL_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_set_default_read_buffer_len(ssl, kTlsReadBytes);
-  SSL_set_read_ahead(ssl, 1);  // several records per system call
   if (host.empty()) {
     SSL_set_accept_state(ssl);
     return {};
@@ -121,6 +119,10 @@ TcpStream::Step TcpStream::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(tls_->ssl.get());
   if (result != 1) return explain(result);
+  // Several records per system call, from now on: a stranger's buffer is OpenSSL's own small one.
+  SSL_set_default_read_buffer_len(tls_->ssl.get(), kTlsReadBytes);
+  SSL_set_read_ahead(tls_->ssl.get(), 1);
+  (void)SSL_free_buffers(tls_->ssl.get());  // the next read makes a larger one
   return flush().state == State::ended ? Step{State::ended} : Step{State::moved};
 }
 

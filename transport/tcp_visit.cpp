@@ -36,11 +36,11 @@ void TcpMeeting::visit(tcp::socket socket) {
     oldest->call->close();
     strangers_.pop_front();
   }
-  asio::co_spawn(io_, receive(visitor), asio::detached);
+  run_for(visitor, receive(visitor));
 }
 
-void TcpMeeting::refused(const Visitor& visitor, const std::string& why) const {
-  if (!closed_ && setup_.options.on_refused) setup_.options.on_refused({visitor.from, why});
+void TcpMeeting::refused(const Visitor& visitor, const std::string& why) {
+  if (!closed_) refusals_.report(visitor.from, why);
 }
 
 asio::awaitable<void> TcpMeeting::receive(VisitorPtr visitor) {
@@ -87,34 +87,36 @@ asio::awaitable<core::Result<Hello>> TcpMeeting::introduce(VisitorPtr visitor) {
   if (first->frame.type != FrameType::hello) co_return core::fail(core::Errc::corrupt, "it did not say hello");
   const core::Result<Hello> hello = decode_hello(first->payload);
   if (!hello) co_return hello;
-  const core::Result<void> good = check_hello(*visitor, *hello);
-  if (good) co_return hello;
+  const std::optional<Objection> objection = objection_to(*visitor, *hello);
+  if (!objection) co_return hello;
   Frame frame;
   frame.type = FrameType::refuse;
   frame.message = static_cast<std::uint64_t>(RefuseCode::stranger);
-  const std::string why = good.error().message;
+  const std::string& why = objection->to_stranger;
   const auto* bytes = reinterpret_cast<const std::byte*>(why.data());
   (void)co_await write_frame(stream, frame, std::vector<std::byte>(bytes, bytes + why.size()));
-  co_return tl::unexpected(good.error());
+  co_return core::fail(core::Errc::corrupt, objection->for_log);
 }
 
-core::Result<void> TcpMeeting::check_hello(const Visitor& visitor, const Hello& hello) const {
+std::optional<TcpMeeting::Objection> TcpMeeting::objection_to(const Visitor& visitor, const Hello& hello) const {
+  const auto said = [](std::string text) { return Objection{text, text}; };
   if (hello.version != kTcpVersion)
-    return core::fail(core::Errc::corrupt,
-                      fmt::format("it speaks version {} of the tcp protocol, this member {}: run the "
-                                  "same version of troupe on all hosts",
-                                  hello.version, kTcpVersion));
-  if (hello.to != self_)
-    return core::fail(core::Errc::corrupt, fmt::format("{} looked for {} and found {}", hello.from, hello.to, self_));
+    return said(
+        fmt::format("it speaks version {} of the tcp protocol, this member {}: run the same version of troupe "
+                    "on all hosts",
+                    hello.version, kTcpVersion));
   const auto from = parse_tcp_address(hello.from);
-  if (!from || hello.from == self_) return core::fail(core::Errc::corrupt, "it claims an address that is none");
+  if (!from) return said("it claims an address that is none");
   if (setup_.tls && !security::names_host(visitor.call->stream.peer_certificate().get(), from->at.host))
-    return core::fail(
-        core::Errc::corrupt,
-        fmt::format("its certificate does not name {}, where it claims to be (`troupe certs node … --host "
-                    "{}` makes one that does)",
+    return said(
+        fmt::format("its certificate does not name {}, where it claims to be (`troupe certs node NAME --host {}` "
+                    "makes one that does)",
                     from->at.host, from->at.host));
-  return {};
+  if (hello.to != self_)
+    return Objection{"this is another member, or another incarnation of it",
+                     fmt::format("{} looked for {} and found {}", hello.from, hello.to, self_)};
+  if (hello.from == self_) return said("it claims to be this member");
+  return std::nullopt;
 }
 
 /// Decides what becomes of a visitor that said who it is.
@@ -142,9 +144,9 @@ void TcpMeeting::place(const VisitorPtr& visitor) {
 /// It wants to go on with a session that is not, or not its own; or to begin another while there is one.
 void TcpMeeting::refuse_to_go_on(const VisitorPtr& visitor) {
   if (visitor->hello.peer_token.empty()) {
-    asio::co_spawn(io_, turn_away(visitor, RefuseCode::later, "it has not heard of the end of the connection before"),
-                   asio::detached);
-    return;
+    refused(*visitor, fmt::format("it wants a first connection of {}, with which there is one", visitor->hello.from));
+    return run_for(visitor,
+                   turn_away(visitor, RefuseCode::later, "it has not heard of the end of the connection before"));
   }
   const auto ended = ended_.find(visitor->hello.from);
   const bool known = ended != ended_.end() && ended->second.token == visitor->hello.peer_token;
@@ -152,7 +154,7 @@ void TcpMeeting::refuse_to_go_on(const VisitorPtr& visitor) {
     refused(*visitor,
             fmt::format("it wants to go on with a connection of {} and does not know its token", visitor->hello.from));
   const std::string why = known ? ended->second.why : "there is no such connection";
-  asio::co_spawn(io_, turn_away(visitor, RefuseCode::over, why), asio::detached);
+  run_for(visitor, turn_away(visitor, RefuseCode::over, why));
 }
 
 void TcpMeeting::park(const VisitorPtr& visitor) {
@@ -161,9 +163,8 @@ void TcpMeeting::park(const VisitorPtr& visitor) {
     if (visitor->hello.attempt < place->second->hello.attempt) return leave(visitor);
     std::exchange(place->second, visitor)->call->close();
   }
-  const auto away = [this](VisitorPtr who) {
-    asio::co_spawn(io_, turn_away(std::move(who), RefuseCode::later, "it has not connected to this one yet"),
-                   asio::detached);
+  const auto away = [this](const VisitorPtr& who) {
+    run_for(who, turn_away(who, RefuseCode::later, "it has not connected to this one yet"));
   };
   if (parked_.size() > kMostParked) {
     parked_.erase(visitor->hello.from);
@@ -200,7 +201,7 @@ void TcpMeeting::adopt(const WantedPtr& wanted, VisitorPtr visitor) {  // by val
   wanted->peer_token = visitor->hello.token;
   visitor->wanted = wanted;
   limit(visitor->call, setup_.options.lost_after);
-  asio::co_spawn(io_, welcome(visitor), asio::detached);
+  run_for(visitor, welcome(visitor));
 }
 
 asio::awaitable<void> TcpMeeting::welcome(VisitorPtr visitor) {

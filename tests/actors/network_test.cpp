@@ -7,6 +7,7 @@
 
 #include <caf/io/basp_broker.hpp>
 #include <caf/io/middleman.hpp>
+#include <caf/serializer_impl.hpp>
 #include <gtest/gtest.h>
 
 #include "network_peers.hpp"
@@ -193,7 +194,7 @@ TEST_P(NetworkBoth, AProcessThatIsStoppedIsMissedAndMayComeBack) {
 TEST_P(NetworkBoth, LongMessages) {
   Node server(tls);
   Node client(tls);
-  const std::string name(std::size_t{20} << 20, 'x');
+  const std::string name(std::size_t{3} << 20, 'x');
   EXPECT_TRUE(client.ask(server.serve(name)) == name);
 }
 
@@ -253,6 +254,15 @@ TEST(Network, AnAddressOfAnotherHostCannotBeListenedAt) {
   const auto port = node.network().publish(node.greeter(), {"192.0.2.7", 0});
   ASSERT_FALSE(port);
   EXPECT_ERROR(port.error(), core::Errc::config, "give an address of this host");
+}
+
+TEST(Network, ANameThatMeansLoopbackHereIsNoPlaceForOthers) {
+  Node node(good_certificate());
+  node.serve();
+  // Not of loopback's form, as a host's own name in Debian's /etc/hosts; resolvers take it for 127.0.0.1.
+  const auto port = node.network().publish(node.greeter(), {"127.1", 0});
+  ASSERT_FALSE(port);
+  EXPECT_ERROR(port.error(), core::Errc::config, "127.1 is 127.0.0.1 on this host, where no other host reaches it");
 }
 
 TEST(Network, ItselfIsNobodyToConnectTo) {
@@ -339,6 +349,23 @@ TEST(NetworkPlain, AHandshakeThatWouldEndCafIsTurnedAway) {
   handshake[15] = 4;
   say(port, handshake);
   EXPECT_EQ(server.refusal(), "it does not speak CAF's protocol");
+  EXPECT_EQ(client.ask(port), "a greeter");
+}
+
+TEST(NetworkPlain, WhoBreaksTheProtocolLaterIsReported) {
+  Node server;
+  Node client;
+  const auto port = server.serve();
+  std::vector<char> node_id;
+  caf::binary_serializer sink(client.system(), node_id);
+  ASSERT_FALSE(sink(caf::make_node_id(7, std::string(40, 'a')).value()));
+  std::string bytes(32, '\0');
+  bytes[0] = 1;  // a client's handshake
+  bytes[7] = static_cast<char>(node_id.size());
+  bytes.append(node_id.begin(), node_id.end());
+  const std::string absurd(32, '\xff');
+  say(port, bytes + absurd);
+  EXPECT_EQ(server.refusal(), "it sends messages of an unknown kind");
   EXPECT_EQ(client.ask(port), "a greeter");
 }
 

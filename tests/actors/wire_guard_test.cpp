@@ -77,6 +77,20 @@ TEST(WireGuard, LengthsThatCannotBe) {
   EXPECT_EQ(verdict(kGreeting + header(message_type::heartbeat, 1)), "its heartbeat has a payload");
 }
 
+TEST(WireGuard, AnotherHandshakeNamesTheSameNode) {
+  std::string other = kGreeting;
+  other.back() = 'y';
+  const std::string why = "its second handshake names another node than its first";
+  EXPECT_EQ(verdict(kGreeting + message(message_type::direct_message, 30) + other), why);
+  EXPECT_EQ(verdict(kGreeting + header(message_type::client_handshake, 20)), why);
+  EXPECT_EQ(verdict(kGreeting + header(message_type::client_handshake, 22)), why);
+  EXPECT_EQ(verdict(kGreeting + kGreeting + kGreeting), "");
+  WireGuard in_parts(WireSide::accepted);
+  const std::string twice = kGreeting + other;
+  for (std::size_t i = 0; i + 1 < twice.size(); ++i) EXPECT_FALSE(in_parts.watch({&twice[i], 1}));
+  EXPECT_TRUE(in_parts.watch({&twice.back(), 1}));
+}
+
 TEST(WireGuard, WhatIsOutOfTurn) {
   EXPECT_EQ(verdict(kGreeting + message(message_type::server_handshake, 70)), "its handshake makes no sense");
   const std::string server = message(message_type::server_handshake, 70);

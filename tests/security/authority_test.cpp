@@ -2,6 +2,8 @@
 
 #include <openssl/x509v3.h>
 
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
 #include "directory.hpp"
@@ -52,6 +54,30 @@ TEST(Authority, NamesAndHostsThatAreNone) {
     EXPECT_EQ(make_node(authority, name, {}, node_validity(kNow)).error().code, core::Errc::usage) << name;
   for (const char* host : {"", "10.0.0.1:80", "[::1]", "a,DNS:evil", "*"})
     EXPECT_EQ(make_node(authority, "n", {host}, node_validity(kNow)).error().code, core::Errc::usage) << host;
+}
+
+TEST(Authority, AHostMayBeLongerThanAName) {
+  const Identity authority = make_authority(authority_validity(kNow)).value();
+  std::string host = "a";
+  while (host.size() < 253) host += host.size() % 60 == 0 ? "." : "a";
+  const auto node = make_node(authority, std::string(64, 'n'), {host}, node_validity(kNow));
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_TRUE(names_host(node->certificate.get(), host));
+  EXPECT_EQ(make_node(authority, "n", {host + "a"}, node_validity(kNow)).error().code, core::Errc::usage);
+  EXPECT_EQ(make_node(authority, std::string(65, 'n'), {}, node_validity(kNow)).error().code, core::Errc::usage);
+}
+
+TEST(Authority, AKeyOfAnotherAuthorityMakesNothing) {
+  const TestDirectory ours, others;
+  ASSERT_TRUE(create_authority(ours.path(), kNow, false));
+  ASSERT_TRUE(create_authority(others.path(), kNow, false));
+  std::filesystem::copy_file(others.path() + "/ca.key", ours.path() + "/ca.key",
+                             std::filesystem::copy_options::overwrite_existing);
+  const auto made = create_node(ours.path(), "n", {}, kNow, false);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, core::Errc::config);
+  EXPECT_NE(made.error().message.find("does not belong to the certificate"), std::string::npos) << made.error().message;
+  EXPECT_EQ(ours.entries(), 2u);  // its ca
 }
 
 TEST(Authority, KeysOfEachAreItsOwn) {

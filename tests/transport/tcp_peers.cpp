@@ -206,11 +206,16 @@ Hello RawPeer::next(std::uint64_t connection, std::uint64_t received) const {
 }
 
 std::pair<RawSocket, Hello> RawPeer::answer() const {
-  EXPECT_TRUE(wait_readable(listening.descriptor()));
-  RawSocket call(::accept4(listening.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-  Bytes hello;
-  EXPECT_EQ(call.read_frame(&hello).type, FrameType::hello);
-  return {std::move(call), decode_hello(hello).value()};
+  for (;;) {
+    EXPECT_TRUE(wait_readable(listening.descriptor()));
+    RawSocket call(::accept4(listening.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
+    std::byte first{};  // none: the call that the party dropped when this one's came
+    EXPECT_TRUE(wait_readable(call.descriptor()));
+    if (::recv(call.descriptor(), &first, 1, MSG_PEEK) <= 0) continue;
+    Bytes hello;
+    EXPECT_EQ(call.read_frame(&hello).type, FrameType::hello);
+    return {std::move(call), decode_hello(hello).value()};
+  }
 }
 
 Proxy::Proxy(const Party& behind, Change change)

@@ -241,6 +241,7 @@ TEST(TcpResumeByHand, WhoeverDoesNotKnowTheTokenIsRefusedAndChangesNothing) {
   RawSocket other = RawSocket::connect("127.0.0.2", port);
   other.write({.type = FrameType::hello}, RawPeer::hello(peer.party_says.to, a->address().text));
   EXPECT_EQ(other.read_frame().message, static_cast<std::uint64_t>(RefuseCode::later));
+  EXPECT_NE(refusals.wait_for(3).back().why.find("first connection"), std::string::npos);
 
   Bytes received(3);
   const OperationId receiving = a.receive(peer.at_party, tag(1), view(received));

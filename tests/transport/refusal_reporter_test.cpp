@@ -1,0 +1,51 @@
+#include "transport/refusal_reporter.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace troupe::transport {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Reported {
+  core::ManualClock clock;
+  std::vector<Refusal> all;
+  RefusalReporter reporter{[this](const Refusal& refusal) { all.push_back(refusal); }, clock};
+};
+
+TEST(RefusalReporter, ManyInOneSecondAreCountedAndToldWithTheNext) {
+  Reported log;
+  for (std::size_t i = 0; i < RefusalReporter::kPerSecond + 37; ++i) log.reporter.report("192.0.2.7:1", "why");
+  EXPECT_EQ(log.all.size(), RefusalReporter::kPerSecond);
+  log.clock.advance(999ms);
+  log.reporter.report("192.0.2.7:1", "why");
+  EXPECT_EQ(log.all.size(), RefusalReporter::kPerSecond);
+  log.clock.advance(1ms);
+  log.reporter.report("192.0.2.7:2", "why");
+  log.reporter.report("192.0.2.7:3", "why");
+  ASSERT_EQ(log.all.size(), RefusalReporter::kPerSecond + 2);
+  EXPECT_EQ(log.all[RefusalReporter::kPerSecond].why, "why (and 38 more before, who are not listed)");
+  EXPECT_EQ(log.all.back().from, "192.0.2.7:3");
+  EXPECT_EQ(log.all.back().why, "why");
+}
+
+TEST(RefusalReporter, WhatAStrangerSaidIsPrintableAndShort) {
+  Reported log;
+  log.reporter.report("192.0.2.7:1", "a\n\x1b[31mb" + std::string(8000, 'x'));
+  EXPECT_TRUE(log.all.at(0).why.starts_with("a??[31mb"));
+  EXPECT_LE(log.all.at(0).why.size(), 256u);
+}
+
+TEST(RefusalReporter, AHookThatThrowsIsNobodysEnd) {
+  const core::ManualClock clock;
+  RefusalReporter reporter([](const Refusal&) { throw std::runtime_error("the disk is full"); }, clock);
+  reporter.report("192.0.2.7:1", "why");
+  RefusalReporter({}, clock).report("192.0.2.7:1", "why");
+}
+
+}  // namespace
+}  // namespace troupe::transport
