@@ -12,6 +12,7 @@
 #include "actors/deadlines.hpp"
 #include "actors/stand_in.hpp"
 #include "actors/vocabulary.hpp"
+#include "core/clock.hpp"
 
 namespace troupe::actors {
 
@@ -41,6 +42,7 @@ class StewardBody {
   [[nodiscard]] caf::result<Arrived> vacant(const Vacancy& vacancy) {
     auto& place = places_[vacancy.worker];
     if (place.member) self_->send(*std::exchange(place.member, std::nullopt), Halt{});  // the one that was lost now
+    if (place.site) self_->send(*std::exchange(place.site, std::nullopt), Halt{});      // one that was not let in
     place.promise = self_->make_response_promise<Arrived>();
     const auto promise = *place.promise;
     look_soon();
@@ -58,14 +60,14 @@ class StewardBody {
       if (turn == places_.end()) turn = places_.begin();
       last_ = turn->first;
       auto& place = turn->second;
-      if (!is_sought(place) || Clock::now() < place.not_before) continue;
+      if (!is_sought(place) || clock_.now() < place.not_before) continue;
       const auto& at = setup_.nodes.at(last_);
-      const auto began = Clock::now();
+      const auto began = clock_.now();
       auto node = tried.find({at.host, at.port});
       if (node == tried.end())
         node =
             tried.emplace(std::pair(at.host, at.port), setup_.network->connect<NodeActor>(at, kConnectDeadline)).first;
-      slow = Clock::now() - began > kPatience;
+      slow = clock_.now() - began > kPatience;
       if (node->second) ask(last_, *node->second);
     }
     if (std::ranges::any_of(places_, [](const auto& entry) { return is_sought(entry.second); })) look_soon();
@@ -75,8 +77,6 @@ class StewardBody {
     const auto place = places_.find(order.worker);
     if (place == places_.end() || !place->second.site)
       return {Admission{"there is no site"}, SiteMembers{}, OpenedSite{}};
-    auto start = read_start(order.checkpoint);
-    if (!start) return {Admission{start.error().message}, SiteMembers{}, OpenedSite{}};
     SiteAddresses addresses{std::vector<std::string>(setup_.sites), static_cast<std::int64_t>(order.first_step),
                             order.versions};
     addresses.texts.front() = setup_.address;
@@ -86,6 +86,11 @@ class StewardBody {
       refuse(worker, promise, self_->system().render(error));
     };
     ++admissions_;
+    auto start = read_start(order.checkpoint);
+    if (!start) {
+      refuse(order.worker, promise, start.error().message);
+      return promise;
+    }
     self_->send(setup_.exchanger, *start);
     self_
         ->request(setup_.exchanger, kEndpointDeadline,
@@ -115,16 +120,15 @@ class StewardBody {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Place {
     std::optional<caf::typed_response_promise<Arrived>> promise;
     NodeActor node{};                 // stand-ins: they answer when the process is lost
     std::optional<SiteActor> site;    // open, and nobody's yet
     std::optional<SiteActor> member;  // of a newcomer
     std::string address;
-    std::string complaint;           // the last
-    unsigned refusals = 0;           // in a row, after it was open
-    Clock::time_point not_before{};  // of the next look
+    std::string complaint;         // the last
+    unsigned refusals = 0;         // in a row, after it was open
+    core::Duration not_before{0};  // of the next look
     bool asking = false;
   };
 
@@ -158,6 +162,7 @@ class StewardBody {
     auto& place = places_[worker];
     place.member = std::exchange(place.site, std::nullopt);
     place.refusals = 0;
+    place.complaint.clear();                      // whatever it was, it is over
     self_->send(setup_.exchanger, StartCargo{});  // nobody needs the file any more
     promise.deliver(Admission{}, members, OpenedSite{site});
   }
@@ -168,7 +173,7 @@ class StewardBody {
     complain(worker, why);
     auto& place = places_[worker];
     if (place.site) self_->send(*std::exchange(place.site, std::nullopt), Halt{});
-    place.not_before = Clock::now() + std::min(kLookEvery * (1U << std::min(++place.refusals, 10U)), kLongestPause);
+    place.not_before = clock_.now() + std::min(kLookEvery * (1U << std::min(++place.refusals, 10U)), kLongestPause);
     promise.deliver(Admission{why}, SiteMembers{}, OpenedSite{});
   }
 
@@ -197,6 +202,7 @@ class StewardBody {
   std::map<strategies::WorkerId, Place> places_;
   strategies::WorkerId last_ = 0;  // whose turn it was
   unsigned admissions_ = 0;        // under way
+  core::SteadyClock clock_;
   bool looking_ = false;
 };
 
