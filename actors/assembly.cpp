@@ -119,7 +119,7 @@ core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<
           [&, place = place](const caf::error& error) {
             if (result)
               result = tl::unexpected(
-                  at(*place, {core::Errc::peer_lost, "did not measure: " + ground_.system->render(error)}));
+                  at(*place, {core::Errc::peer_lost, "did not measure: " + reason_of(*ground_.system, error)}));
           });
     }
   };
@@ -204,8 +204,8 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
         },
         [&](const caf::error& error) {
           if (result)
-            result =
-                tl::unexpected(at(place, {core::Errc::peer_lost, "made no site: " + ground_.system->render(error)}));
+            result = tl::unexpected(
+                at(place, {core::Errc::peer_lost, "made no site: " + reason_of(*ground_.system, error)}));
         });
   }
   if (!result || placement.sites() == 1) return result;
@@ -237,7 +237,7 @@ core::Result<void> Assembly::prepare_sites() {
         [&](const caf::error& error) {
           if (result)
             result = tl::unexpected(
-                at(*place, {core::Errc::peer_lost, "did not get ready: " + ground_.system->render(error)}));
+                at(*place, {core::Errc::peer_lost, "did not get ready: " + reason_of(*ground_.system, error)}));
         });
   }
   return result;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/stand_in.hpp"
 #include "actors/vocabulary.hpp"
 #include "nn/hash.hpp"
 #include "nn/optimizer.hpp"
@@ -240,9 +241,7 @@ void CoordinatorBody::trouble(const Trouble& trouble) {
 }
 
 void CoordinatorBody::down(const caf::down_msg& message) {
-  const auto why = message.reason == caf::exit_reason::remote_link_unreachable
-                       ? std::string("no word from its process any more")
-                       : self_->system().render(message.reason);
+  const auto why = reason_of(self_->system(), message.reason);
   for (std::uint32_t w = 0; w < company_.workers.size(); ++w) {
     const auto is = [&](const auto& member) { return member && member.address() == message.source; };
     if (is(company_.workers[w]) || is(company_.loaders[w])) return lose(w, why);

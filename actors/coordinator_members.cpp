@@ -12,7 +12,7 @@ namespace troupe::actors {
 namespace {
 
 /// An endpoint's "peer tcp:… is lost: why", without what only an endpoint calls so.
-std::string reason_of(const std::string& why) {
+std::string without_peer(const std::string& why) {
   constexpr std::string_view kSign = " is lost: ";
   const auto sign = why.find(kSign);
   return sign == std::string::npos ? why : why.substr(sign + kSign.size());
@@ -36,12 +36,12 @@ bool CoordinatorBody::is_alive(std::uint32_t site) const {
 void CoordinatorBody::site_lost(const SiteLost& news) {
   if (company_.workers.empty()) return early_losses_.push_back(news);
   if (ended_ || !is_alive(news.site) || !is_alive(news.lost)) return;
-  if (news.site == 0) return lose_site(news.lost, reason_of(news.why));
-  if (news.lost == 0) return lose_site(news.site, reason_of(news.why));
+  if (news.site == 0) return lose_site(news.lost, without_peer(news.why));
+  if (news.lost == 0) return lose_site(news.site, without_peer(news.why));
   const bool centre = std::ranges::find(company_.server_sites, news.lost) != company_.server_sites.end();
   // Else two workers have lost each other, and only what one wrote to the other is lost.
   if (centre || setup_.needs.group)
-    lose_site(news.lost, fmt::format("site {} does not reach it: {}", news.site, reason_of(news.why)));
+    lose_site(news.lost, fmt::format("site {} does not reach it: {}", news.site, without_peer(news.why)));
 }
 
 void CoordinatorBody::lose_site(std::uint32_t site, const std::string& why) {
@@ -106,7 +106,7 @@ std::vector<std::uint32_t> CoordinatorBody::member_list() const {
 }
 
 void CoordinatorBody::missed(std::uint32_t worker, const caf::error& error, const Next& next) {
-  lose(worker, "no answer: " + self_->system().render(error));
+  lose(worker, "no answer: " + reason_of(self_->system(), error));
   if (!ended_) next();
 }
 

@@ -150,6 +150,7 @@ void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
   const auto found = std::ranges::find(peers_, std::optional(peer));
   if (found == peers_.end()) return;  // it has been left
   const auto site = static_cast<std::uint32_t>(found - peers_.begin());
+  if (measuring_) measuring_->give_up(error);
   SiteLost loss{setup_.site, site, error.message};
   if (company_.coordinator)
     self_->send(company_.coordinator, std::move(loss));

@@ -66,7 +66,12 @@ bool Measuring::go_on() {
 void Measuring::ended(const core::Result<void>& result) {
   over_ = true;
   all_.push_back(core::seconds(clock_.now() - began_));
-  if (!result) error_ = result.error();
+  if (!result && !error_) error_ = result.error();
+}
+
+void Measuring::give_up(const core::Error& why) {
+  if (!error_) error_ = why;
+  if (!over_) running_->cancel();
 }
 
 }  // namespace troupe::actors

@@ -25,6 +25,8 @@ class Measuring {
   /// Begins the next reduction when the last one has ended; to be called whenever something may have, and nobody is in a call of the
   /// courier's. False: all is done, and said.
   [[nodiscard]] bool go_on();
+  /// Somebody is lost, for whom others may wait that this one does not speak to: go_on() says so when nothing is lent any more.
+  void give_up(const core::Error& why);
 
  private:
   Measuring(exchange::Courier& courier, const core::Kernels& kernels, const core::Clock& clock, exchange::Group group,

@@ -99,6 +99,11 @@ ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies
   };
 }
 
+std::string reason_of(caf::actor_system& system, const caf::error& error) {
+  return error == caf::exit_reason::remote_link_unreachable ? "no word from its process any more"
+                                                            : system.render(error);
+}
+
 SiteActor::behavior_type stand_in_site(SiteActor::pointer self, SiteActor site) {
   const auto forwarded = end_with(self, site);
   return {

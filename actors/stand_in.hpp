@@ -6,6 +6,8 @@
 /// what stands in for sites and nodes, too.
 #pragma once
 
+#include <string>
+
 #include "actors/handles.hpp"
 
 namespace troupe::actors {
@@ -14,6 +16,9 @@ namespace troupe::actors {
                                                          WorkerActor member, ExchangerActor exchanger);
 [[nodiscard]] ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies::ShardId shard,
                                                          ServerActor member, ExchangerActor exchanger);
+
+/// Why somebody is gone, for people.
+[[nodiscard]] std::string reason_of(caf::actor_system& system, const caf::error& error);
 
 [[nodiscard]] SiteActor::behavior_type stand_in_site(SiteActor::pointer self, SiteActor site);
 [[nodiscard]] NodeActor::behavior_type stand_in_node(NodeActor::pointer self, NodeActor node);

@@ -83,7 +83,7 @@ class StewardBody {
     const auto site = *place->second.site;
     auto promise = self_->make_response_promise<Admission, SiteMembers, OpenedSite>();
     const auto failed = [this, promise, worker = order.worker](const caf::error& error) {
-      refuse(worker, promise, self_->system().render(error));
+      refuse(worker, promise, reason_of(self_->system(), error));
     };
     ++admissions_;
     auto start = read_start(order.checkpoint);
