@@ -177,18 +177,16 @@ void TcpPump::report() {
 
 void TcpPump::write_some() {
   for (int turn = 0; turn < kTurns; ++turn) {
-    if (part_ == parts_.size() && !next_batch()) {
-      if (stream_.holds_bytes()) (void)blocked(stream_.flush());
-      return;
-    }
-    const auto step = stream_.write({parts_.data() + part_, parts_.size() - part_});
+    const bool has_more = part_ < parts_.size() || next_batch();
+    if (!has_more && !stream_.holds_bytes()) return;
+    const auto step = has_more ? stream_.write({parts_.data() + part_, parts_.size() - part_}) : stream_.flush();
     if (step.state == TcpStream::State::ended) {
       // What the peer sent before it went, its reason for one, is still to be read: reading finds the end.
       write_broken_ = true;
       wait_read();
       return;
     }
-    if (blocked(step)) return;
+    if (blocked(step) || !has_more) return;
     advance(step.bytes);
   }
   asio::post(io_, [self = shared_from_this()] { self->kick(); });

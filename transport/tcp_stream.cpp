@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace troupe::transport {
 struct TcpStream::Tls {
   TlsBytes bytes;  // first: OpenSSL's end of it goes before it
   std::unique_ptr<SSL, security::Freed<SSL_free>> ssl;
+  std::optional<int> send_error;  // the socket takes nothing any more
 };
 
 TcpStream::TcpStream(tcp::socket socket) : socket_(std::move(socket)) {}
@@ -76,12 +78,16 @@ TcpStream::Step TcpStream::transmit(std::span<const iovec> parts) {
     const ssize_t sent = ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) return {State::moved, static_cast<std::size_t>(sent)};
     if (errno == EAGAIN || errno == EWOULDBLOCK) return {State::wants_write};
-    if (errno != EINTR) return ended(errno);
+    if (errno == EINTR) continue;
+    const int error = errno;
+    if (tls_) tls_->send_error = error;
+    return ended(error);
   }
 }
 
 TcpStream::Step TcpStream::flush() {
   if (!tls_) return {State::moved};
+  if (tls_->send_error) return ended(*tls_->send_error);
   TlsBytes& bytes = tls_->bytes;
   while (!bytes.empty()) {
     const iovec part{bytes.front(), bytes.size()};
@@ -145,6 +151,7 @@ TcpStream::Step TcpStream::read(std::span<const iovec> parts) {
 
 TcpStream::Step TcpStream::write(std::span<const iovec> parts) {
   if (!tls_) return transmit(parts);
+  if (tls_->send_error) return ended(*tls_->send_error);
   std::size_t total = 0;
   for (const iovec& part : parts) {
     for (std::size_t put = 0; put < part.iov_len;) {
@@ -161,8 +168,9 @@ TcpStream::Step TcpStream::write(std::span<const iovec> parts) {
       return total > 0 && step.state != State::failed ? Step{State::moved, total} : step;
     }
   }
-  const Step flushed = flush();
-  return flushed.state == State::ended ? flushed : Step{State::moved, total};
+  // Some of it may have reached the peer even if the connection ended in the middle: the next call says so.
+  (void)flush();
+  return {State::moved, total};
 }
 
 security::Certificate TcpStream::peer_certificate() const {

@@ -43,6 +43,7 @@ class TcpStream {
   [[nodiscard]] Step shake_hands();
   /// Fills the parts in order, each before the next.
   [[nodiscard]] Step read(std::span<const iovec> parts);
+  /// moved: the peer has no byte after those; that the connection ended meanwhile is for the next call to say.
   [[nodiscard]] Step write(std::span<const iovec> parts);
   [[nodiscard]] Step flush();
   [[nodiscard]] bool holds_bytes() const noexcept;
