@@ -34,7 +34,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
       [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
       [self](const SettleOrder&) { return self->state.body->settle_down(); },
-      [self](const StateOrder&) { return self->state.body->state(); },
+      [self](const StateOrder&) { return self->state.body->tell_state(); },
       [self](const MembershipNews& news) { self->state.body->membership(news); },
       [self](const Dismissal&) { return self->state.body->dismiss(); },
       [self](const Tick&) { self->state.body->tick(); },

@@ -330,11 +330,13 @@ void WorkerBody::settle() {
     helping_.help();  // nothing to do until the answer is there
   else
     helping_.leave();
-  if (settling_) {
+  if (settling_ || asked_state_) {
     host_->settle();
     if (host_->settled()) {
-      settling_->deliver(Settled{});
+      if (settling_) settling_->deliver(Settled{});
+      if (asked_state_) asked_state_->deliver(state());
       settling_.reset();
+      asked_state_.reset();
     }
   }
   if (dismissal_ && host_ && host_->in_flight() == 0) {
@@ -359,6 +361,15 @@ caf::result<Settled> WorkerBody::settle_down() {
   if (failed_ || !wants_batch_) return caf::sec::runtime_error;
   settling_ = self_->make_response_promise<Settled>();
   const auto answer = *settling_;
+  settle();
+  return answer;
+}
+
+/// Once it has settled down it may still hear of others that are gone, or have come: that is told first.
+caf::result<MemberState> WorkerBody::tell_state() {
+  if (failed_ || !wants_batch_) return caf::sec::runtime_error;
+  asked_state_ = self_->make_response_promise<MemberState>();
+  const auto answer = *asked_state_;
   settle();
   return answer;
 }

@@ -41,7 +41,7 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space);
   [[nodiscard]] caf::result<Dismissed> dismiss();
   [[nodiscard]] caf::result<Settled> settle_down();
-  [[nodiscard]] MemberState state() const;
+  [[nodiscard]] caf::result<MemberState> tell_state();
   void membership(const MembershipNews& news);
   void deadline_reached(strategies::DeadlineId id);
   void tick();
@@ -90,6 +90,7 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] bool over_sites(const strategies::Group& group) const;
   void advance(Rendezvous::Key key);
   void settle();
+  [[nodiscard]] MemberState state() const;
   void report();
   void trouble(core::Errc code, const std::string& text);
 
@@ -121,9 +122,10 @@ class WorkerBody final : public strategies::WorkerPort,
   core::Duration load_time_{0};
   core::Duration reported_at_{0};
   bool failed_ = false;
-  std::optional<caf::typed_response_promise<Dismissed>> dismissal_;  // to keep when nothing is in flight any more
-  std::optional<caf::typed_response_promise<Settled>> settling_;     // the same, between two steps
-  WorkerProgress progress_;                                          // what report() sends next
+  std::optional<caf::typed_response_promise<Dismissed>> dismissal_;      // to keep when nothing is in flight any more
+  std::optional<caf::typed_response_promise<Settled>> settling_;         // the same, between two steps
+  std::optional<caf::typed_response_promise<MemberState>> asked_state_;  // the same
+  WorkerProgress progress_;                                              // what report() sends next
 };
 
 }  // namespace troupe::actors
