@@ -66,6 +66,12 @@ void LeaseBook::open_epoch() {
   if (epoch_ >= options_.epochs) return;
   free_[0] = options_.epoch_size;
   drop_unfillable_tail();
+  mark_epoch();
+}
+
+void LeaseBook::mark_epoch() {
+  const auto position = free_.empty() ? options_.epoch_size : free_.begin()->first;
+  mark_ = {next_index_, position, done_positions_, done_count_};
 }
 
 std::vector<std::uint32_t> LeaseBook::live_workers() const {
@@ -186,6 +192,27 @@ void LeaseBook::joined(std::uint32_t worker) {
   drop_unfillable_tail();  // a larger round may no longer fit
 }
 
+core::Result<void> LeaseBook::rewind(std::uint64_t rounds) {
+  const auto workers = options_.batches.size();
+  const auto index = begin_index_ + rounds * workers;
+  if (options_.sharing != Sharing::shares || index < mark_.index || index > next_index_) {
+    return core::fail(core::Errc::internal,
+                      fmt::format("{} rounds of this session are not what epoch {} can go back to", rounds, epoch_));
+  }
+  const auto of_epoch = index - mark_.index;
+  const auto position =
+      std::min(mark_.position + static_cast<std::int64_t>(of_epoch) * options_.batches.front(), options_.epoch_size);
+  outstanding_.clear();
+  rounds_.clear();
+  free_.clear();
+  if (position < options_.epoch_size) free_[position] = options_.epoch_size - position;
+  drop_unfillable_tail();
+  done_positions_ = mark_.done_positions + position - mark_.position;
+  done_count_ = mark_.done_count + of_epoch;
+  next_index_ = index;
+  return {};
+}
+
 void LeaseBook::pause() { paused_ = true; }
 void LeaseBook::resume() { paused_ = false; }
 
@@ -286,6 +313,8 @@ core::Result<void> LeaseBook::restore(const std::string& state) try {
     }
     restored.drop_unfillable_tail();
   }
+  restored.begin_index_ = restored.next_index_;
+  restored.mark_epoch();
   *this = std::move(restored);
   return {};
 } catch (const nlohmann::json::exception& e) {

@@ -56,6 +56,11 @@ class LeaseBook {
   /// A lost worker is back. With `shares` it takes part from the next round that begins.
   void joined(std::uint32_t worker);
 
+  /// `shares`, and nobody was lost in this epoch: the first `rounds` rounds since the book was made or restored are done, whoever has
+  /// said so, and no other has begun: what they had will be granted again, as if for the first time. Errc::internal: so many are not
+  /// this epoch's, or have not been granted; nothing has changed.
+  [[nodiscard]] core::Result<void> rewind(std::uint64_t rounds);
+
   /// No more grants. With `shares`, a round that has begun is still granted to its other workers: rounds stay whole.
   void pause();
   void resume();
@@ -92,8 +97,17 @@ class LeaseBook {
     std::set<std::uint32_t> waiting;     // live members without their lease
   };
 
+  /// Where the epoch began in this session.
+  struct Mark {
+    std::uint64_t index = 0;
+    std::int64_t position = 0;
+    std::int64_t done_positions = 0;
+    std::uint64_t done_count = 0;
+  };
+
   explicit LeaseBook(LeaseOptions options);
   void open_epoch();
+  void mark_epoch();
   void release(std::int64_t first, std::int64_t count);
   void drop_unfillable_tail();
   [[nodiscard]] std::vector<std::uint32_t> live_workers() const;
@@ -113,6 +127,8 @@ class LeaseBook {
   std::uint64_t next_index_ = 0;
   std::uint64_t done_count_ = 0;
   std::int64_t done_positions_ = 0;  // of this epoch
+  std::uint64_t begin_index_ = 0;    // of this session's first lease
+  Mark mark_;
   std::uint32_t epoch_ = 0;
   bool paused_ = false;
 };

@@ -1,6 +1,7 @@
 /// LeaseBook with Sharing::shares: the arithmetic of rounds and slices.
 #include <gtest/gtest.h>
 
+#include "core/random.hpp"
 #include "tests/data/lease_books.hpp"
 
 namespace troupe::data {
@@ -100,6 +101,64 @@ TEST(LeaseSharesTest, ATailTooShortForTheRoundOfAllIsDroppedWhenAWorkerReturns) 
   book.joined(1);                    // and too little for two
   book.done(0, lease->index);
   EXPECT_TRUE(book.epoch_done());
+}
+
+/// Takes `rounds` rounds to their end, over epochs.
+void take_rounds(LeaseBook& book, std::uint32_t workers, std::uint64_t rounds) {
+  for (; rounds > 0; --rounds) {
+    if (book.epoch_done()) book.next_epoch();
+    for (std::uint32_t worker = 0; worker < workers; ++worker) book.done(worker, book.grant(worker).value().index);
+  }
+}
+
+std::string state_at_rest(LeaseBook book) {
+  book.pause();
+  return book.state();
+}
+
+// Whatever else has been granted and said to be done, the book is then one that came so far and no further.
+TEST(LeaseSharesTest, GoesBackToTheEndOfAnyRoundOfTheEpoch) {
+  constexpr std::uint32_t kWorkers = 3;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    core::Random random(seed, core::Purpose::test, 0);
+    const auto options = shares_of(50, {4, 4, 4}, 3, seed % 2 == 0);
+    const std::uint64_t per_epoch = seed % 2 == 0 ? 4 : 5;
+    auto book = book_of(options), twin = book_of(options);
+    if (seed % 3 == 0) {  // a resumed session
+      take_rounds(twin, kWorkers, 3);
+      ASSERT_TRUE(book.restore(state_at_rest(twin)));
+    }
+    const auto before = seed % 3 == 0 ? 3 : 0;
+    const auto whole = random.below(3 * per_epoch - before);  // of the session
+    take_rounds(book, kWorkers, whole);
+    if (book.epoch_done() && random.below(2) == 0) book.next_epoch();
+    const auto ended = (before + whole) % per_epoch;  // of the epoch
+    const auto of_epoch = book.epoch_done() ? per_epoch : ended;
+    const auto first = before + whole - of_epoch;  // rounds before the epoch
+    // Others are begun, by some, and said to be done, by some.
+    for (std::uint32_t worker = 0; worker < kWorkers; ++worker) {
+      for (auto more = random.below(4); more > 0; --more) {
+        const auto lease = book.grant(worker);
+        if (lease && random.below(2) == 0) book.done(worker, lease->index);
+      }
+    }
+    const auto least = std::max<std::uint64_t>(first, before) - before;
+    const auto rounds = least + random.below(whole - least + 1);
+    ASSERT_TRUE(book.rewind(rounds)) << "seed " << seed;
+    take_rounds(twin, kWorkers, rounds);
+    if (twin.epoch() < book.epoch()) twin.next_epoch();
+    EXPECT_EQ(state_at_rest(book), state_at_rest(twin)) << "seed " << seed;
+  }
+}
+
+TEST(LeaseSharesTest, DoesNotGoToRoundsOfOtherEpochsOrOfNobody) {
+  auto book = book_of(shares_of(8, {2, 2}, 2));
+  take_rounds(book, 2, 3);
+  const auto state = state_at_rest(book);
+  EXPECT_FALSE(book.rewind(1));
+  EXPECT_FALSE(book.rewind(4));
+  EXPECT_EQ(state_at_rest(book), state);
+  EXPECT_FALSE(book_of(on_demand_of(8, {2, 2})).rewind(0));
 }
 
 TEST(LeaseSharesTest, ResumesWithAnotherNumberOfWorkers) {
