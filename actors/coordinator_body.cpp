@@ -65,6 +65,7 @@ void CoordinatorBody::begin(const Company& company) {
 // ---- leases
 
 void CoordinatorBody::train() {
+  if (rescues()) return look_for_newest();
   first_save_ = busy_ = fresh_epoch_ = false;
   training_ = true;
   training_since_ = setup_.clock->now();
@@ -207,6 +208,7 @@ bool CoordinatorBody::checkpoint_due() const {
 
 void CoordinatorBody::go_on() {
   if (ended_) return;
+  if (rescues()) return look_for_newest();
   if (setup_.book->epoch_done() && !first_save_) {
     if (setup_.book->epoch() + 1 >= setup_.started.epochs) {
       // Interrupted when nothing was left to interrupt: the run is complete.
@@ -235,8 +237,8 @@ void CoordinatorBody::go_on() {
 // ---- the end
 
 void CoordinatorBody::trouble(const Trouble& trouble) {
-  // Whoever is lost misses the others as they miss it.
-  if (!is_alive(trouble.site)) return;
+  // Whoever is lost misses the others as they miss it; and the others miss it.
+  if (!is_alive(trouble.site) || rescues()) return;
   fail(trouble.code, trouble.text);
 }
 

@@ -62,6 +62,12 @@ class CoordinatorBody {
   void take_in(std::uint32_t worker, strategies::Step first_step, const SiteMembers& members, const SiteActor& site,
                const Next& next);
   [[nodiscard]] strategies::Step first_step() const;
+  // Who is left of a company that shares every step, and what they still hold (coordinator_rescue.cpp).
+  void rescue(const std::string& why);
+  void look_for_newest();
+  void save_newest(std::uint64_t steps);
+  [[nodiscard]] bool rescues() const { return !rescue_.empty(); }
+  void end_rescue(const std::string& what);
   /// A worker did not answer: it is lost; the chain that asked it goes on without, if the run does.
   void missed(std::uint32_t worker, const caf::error& error, const Next& next);
 
@@ -70,7 +76,10 @@ class CoordinatorBody {
   void take_weighted(std::uint32_t worker, const std::shared_ptr<experiment::WeightedMean>& mean, const Next& next);
   void take_statistics(const Next& next);
   void evaluate(bool report, const Next& next);
+  /// Of the workers whose parameters are the model, the one that is asked for them.
+  [[nodiscard]] std::uint32_t model_worker() const { return newest_.value_or(member_list().front()); }
   void save(const Next& next);
+  void write(const std::shared_ptr<Checkpoint>& checkpoint, const Next& next);
   void rotate();
   void begin_segment(const std::shared_ptr<Checkpoint>& start);
   void settle_workers(const Next& next, const Next& absent);
@@ -121,8 +130,11 @@ class CoordinatorBody {
   strategies::Version center_version_ = 0;           // newest that a snapshot has seen
   std::vector<strategies::Version> shard_versions_;  // that the latest snapshot has seen
   std::uint64_t snapshots_ = 0;
-  double weight_ = 1;              // of the worker whose snapshot was taken last
-  std::uint64_t shares_left_ = 0;  // of the snapshot under way
+  double weight_ = 1;                    // of the worker whose snapshot was taken last
+  std::uint64_t updates_ = 0;            // newest_'s Updates::steps, of its latest snapshot
+  std::string rescue_;                   // who is lost, and why that ends the run; empty: nobody
+  std::optional<std::uint32_t> newest_;  // then: the worker that came farthest
+  std::uint64_t shares_left_ = 0;        // of the snapshot under way
   bool training_ = false;
   bool busy_ = false;        // the chain is running
   bool first_save_ = false;  // the checkpoint at step 0

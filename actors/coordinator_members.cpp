@@ -57,6 +57,7 @@ void CoordinatorBody::lose(std::uint32_t worker, const std::string& why) {
   // It may be there still, and out of reach of the others: what it says from now on is nobody's.
   self_->send(company_.workers[worker], Halt{});
   self_->send(company_.loaders[worker], Halt{});
+  if (rescues()) return members() > 0 ? void() : end_rescue("nobody is left");
   const auto lost = fmt::format("{} is lost: {}", name_of(worker), why);
   const auto resume = fmt::format("go on with `troupe train --resume {}`", setup_.started.directory);
   const auto& sites = company_.server_sites;
@@ -70,8 +71,9 @@ void CoordinatorBody::lose(std::uint32_t worker, const std::string& why) {
                                                    lost, setup_.started.directory));
   }
   if (setup_.needs.group) {
-    return fail(core::Errc::peer_lost, fmt::format("{}; the others of {} cannot take a step without it: {}", lost,
-                                                   setup_.settings->strategy, resume));
+    const auto end = fmt::format("{}; the others of {} cannot take a step without it", lost, setup_.settings->strategy);
+    if (setup_.needs.whole_steps && members() > 0) return rescue(end);
+    return fail(core::Errc::peer_lost, fmt::format("{}: {}", end, resume));
   }
   if (members() == 0) return fail(core::Errc::peer_lost, fmt::format("{}; nobody is left: {}", lost, resume));
   self_->send(company_.recorder,

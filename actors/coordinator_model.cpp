@@ -35,7 +35,7 @@ void CoordinatorBody::take_model(const Next& next) {
   };
   if (setup_.needs.model == ModelHome::center) return snapshot_shards(setup_.needs.model_slot, checked);
   if (setup_.needs.model == ModelHome::weighted) return take_weighted(0, std::make_shared<WeightedMean>(), checked);
-  snapshot_worker(member_list().front(), strategies::kParams, whole_arena(), checked, checked);
+  snapshot_worker(model_worker(), strategies::kParams, whole_arena(), checked, checked);
 }
 
 /// Σ a_i x_i / Σ a_i, in rank order. What is on its way between workers belongs to it as well; at the end of a run nothing is.
@@ -139,17 +139,19 @@ std::shared_ptr<Checkpoint> CoordinatorBody::book_keeping() const {
 void CoordinatorBody::save(const Next& next) {
   const auto checkpoint = book_keeping();
   checkpoint->vectors.emplace("", *model_);
-  take_state(state_prefixes(), checkpoint, [this, checkpoint, next] {
-    self_->request(company_.recorder, kSaveDeadline, CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint})
-        .then(
-            [this, next](const CheckpointWritten& written) {
-              saved(written);
-              next();
-            },
-            [this](const caf::error& error) {
-              fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error));
-            });
-  });
+  take_state(state_prefixes(), checkpoint, [this, checkpoint, next] { write(checkpoint, next); });
+}
+
+void CoordinatorBody::write(const std::shared_ptr<Checkpoint>& checkpoint, const Next& next) {
+  self_->request(company_.recorder, kSaveDeadline, CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint})
+      .then(
+          [this, next](const CheckpointWritten& written) {
+            saved(written);
+            next();
+          },
+          [this](const caf::error& error) {
+            fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error));
+          });
 }
 
 /// A checkpoint that cannot be written is a warning: the old one is still good and training goes on. At the end it is an error.
@@ -201,8 +203,7 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
       if (prefix == optimizer_prefix(static_cast<int>(worker), k))
         return snapshot_worker(worker, state, whole_arena(), kept, without);
     }
-    if (prefix == optimizer_prefix(-1, k))
-      return snapshot_worker(member_list().front(), state, whole_arena(), kept, without);
+    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(model_worker(), state, whole_arena(), kept, without);
   }
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
     if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);
@@ -236,8 +237,9 @@ void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Len
   if (!is_member(worker)) return absent();
   self_->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot, journalled}, space)
       .then(
-          [this, next](const SnapshotTaken& taken) {
+          [this, worker, next](const SnapshotTaken& taken) {
             weight_ = taken.weight;
+            if (newest_ == worker) updates_ = taken.version;
             if (!ended_) next();
           },
           [this, worker, absent](const caf::error& error) { missed(worker, error, absent); });

@@ -287,6 +287,11 @@ typename Inspector::result_type inspect(Inspector& f, SnapshotTaken& x) {
 }
 
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Updates& x) {
+  return f(caf::meta::type_name("Updates"), x.steps);
+}
+
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, EvaluateOrder& x) {
   return f(caf::meta::type_name("EvaluateOrder"), x.id);
 }
@@ -373,6 +378,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::OutgoingCredit))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::MemberSnapshot))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotOrder))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SnapshotTaken))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::UpdatesOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Updates))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SettleOrder))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Settled))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::StateOrder))

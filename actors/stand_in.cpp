@@ -76,6 +76,7 @@ WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies
       [self, member](const MembershipNews& m) { self->send(member, m); },
       [](const DeadlineReached&) {},
       [=](const Dismissal& m) { return Forwarded::to<Dismissed>(forwarded, self, member, m); },
+      [=](const UpdatesOrder& m) { return Forwarded::to<Updates>(forwarded, self, member, m); },
       [=](const SettleOrder& m) { return Forwarded::to<Settled>(forwarded, self, member, m); },
       [=](const StateOrder& m) { return Forwarded::to<MemberState>(forwarded, self, member, m); },
       [](const Tick&) {},

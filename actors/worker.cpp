@@ -33,6 +33,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       [self](const PeerCredit& credit) { self->state.body->credit(credit); },
       [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
       [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
+      [self](const UpdatesOrder&) { return Updates{self->state.body->updates()}; },
       [self](const SettleOrder&) { return self->state.body->settle_down(); },
       [self](const StateOrder&) { return self->state.body->tell_state(); },
       [self](const MembershipNews& news) { self->state.body->membership(news); },

@@ -389,7 +389,7 @@ SnapshotTaken WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space
   const auto source = memory_->view(order.slot);
   setup_.backend->kernels().copy(space.data, source);
   const SnapshotTaken taken{
-      .id = order.id, .hash = nn::hash64(std::as_bytes(space.data)), .version = 0, .weight = host_->weight()};
+      .id = order.id, .hash = nn::hash64(std::as_bytes(space.data)), .version = updates(), .weight = host_->weight()};
   if (setup_.journal && order.journalled) {
     journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
     self_->send(company_.recorder, journal_.take());

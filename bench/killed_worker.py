@@ -7,7 +7,7 @@ Three nodes on this host with a worker each, steps of 20 ms, 6 epochs of 20 step
 seed draws: before, during or after whatever the worker sends. A strategy that goes on must end with exit code 0 and every sample
 trained but those that the lost worker had part of; one that cannot must end with 75 and, resumed with a new node, reach the end. Either
 must say within two seconds of the kill whom it lost. Beside that the accuracy of the same seeds undisturbed. Exit code 1: something of
-this did not hold.
+this did not hold. bsp, resumed, must come to the very model of the undisturbed run.
 
 BIN: where the program is (default build/bin).
 """
@@ -105,8 +105,8 @@ def train(nodes, directory, strategy, seed, resume=None):
 def once(strategy, seed, nodes, scratch):
     """Accuracy undisturbed and disturbed, seconds until the loss was said, and what did not hold."""
     wrong = []
-    code, summary = train(nodes, f"{scratch}/{strategy}-{seed}-calm", strategy, seed).end()
-    calm = summary["test"]["accuracy"] if code == 0 else float("nan")
+    code, undisturbed = train(nodes, f"{scratch}/{strategy}-{seed}-calm", strategy, seed).end()
+    calm = undisturbed["test"]["accuracy"] if code == 0 else float("nan")
     if code != 0:
         wrong.append(f"undisturbed it ended with {code}")
 
@@ -135,6 +135,8 @@ def once(strategy, seed, nodes, scratch):
         run = again
     if code != 0:
         return calm, float("nan"), noticed, wrong + [f"exit code {code}:\n" + run.text()]
+    if strategy == "bsp" and summary["center_hash"] != undisturbed["center_hash"]:
+        wrong.append("the resumed run came to another model than the undisturbed one")
     missing = EPOCHS * SAMPLES - summary["samples"]
     if not 0 <= missing <= SAMPLES // 3:  # its share of the epoch
         wrong.append(f"{missing} samples were not trained")

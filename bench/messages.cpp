@@ -123,6 +123,7 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
       },
       [](const PeerLetter&, const Lent&) {},
       [](const PeerCredit&) {},
+      [](const UpdatesOrder&) { return Updates{}; },
       [](const SettleOrder&) { return Settled{}; },
       [](const StateOrder&) {
         return MemberState{};

@@ -48,6 +48,13 @@ void ProgressBook::joined(std::uint32_t worker, strategies::Step first_step) {
   before_.worker_steps.at(worker) = first_step - latest_.at(worker).steps;
 }
 
+void ProgressBook::level(std::uint64_t steps, std::uint64_t samples) {
+  for (auto& worker : latest_) {
+    worker.steps = steps;
+    worker.samples = steps * samples;
+  }
+}
+
 ProgressBook::EpochMeans ProgressBook::close_epoch() {
   const auto samples = static_cast<double>(std::max<std::uint64_t>(epoch_samples_, 1));
   const EpochMeans means{epoch_loss_ / samples, static_cast<double>(epoch_top1_) / samples, epoch_samples_};

@@ -23,6 +23,8 @@ class ProgressBook {
   [[nodiscard]] const WorkerProgress& of(std::uint32_t worker) const { return latest_.at(worker); }
   /// A newcomer takes the worker's place, at this step of the run; what it reports has its predecessor's counts in it.
   void joined(std::uint32_t worker, strategies::Step first_step);
+  /// All workers have made just so many steps in this session, of so many samples each.
+  void level(std::uint64_t steps, std::uint64_t samples);
   /// The epoch ends: its means so far, then they start anew.
   struct EpochMeans {
     double loss = 0;

@@ -70,7 +70,8 @@ class Bsp final : public Strategy {
     return {.group = true,
             .in_step = true,
             .model = ModelHome::any_worker,
-            .worker_state = equal ? WorkerState::replicated : WorkerState::per_worker};
+            .worker_state = equal ? WorkerState::replicated : WorkerState::per_worker,
+            .whole_steps = equal && combine_ != BspWorker::Combine::weights};
   }
   std::unique_ptr<WorkerHalf> worker() const override {
     return std::make_unique<BspWorker>(combine_, average_velocity_);

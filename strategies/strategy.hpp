@@ -52,6 +52,9 @@ struct Needs {
   /// no checkpoint has it, so that it is a model at every moment.
   Slot model_slot = kCenter;
   WorkerState worker_state = WorkerState::discarded;
+  /// With WorkerState::replicated: what a checkpoint keeps changes at the end of a step only, when all its exchanges have ended. In
+  /// between any worker can be looked at, also when the others wait for one that is lost.
+  bool whole_steps = false;
   std::vector<Slot> worker_slots{};  ///< beyond params, grads and the optimizer's own
   std::uint8_t server_states = 0;    ///< state vectors per shard
   std::string

@@ -1,0 +1,75 @@
+// The end of a run whose members share every step, when one of them is lost: the last step that the others have ended is saved.
+#include <fmt/format.h>
+
+#include "actors/coordinator_body.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+constexpr auto kAnswerDeadline = std::chrono::seconds(60);  // a step may be under way
+
+}  // namespace
+
+/// REQUIRES Needs::whole_steps, and a member that is left.
+void CoordinatorBody::rescue(const std::string& why) {
+  rescue_ = why;
+  self_->send(company_.recorder, Note{Note::Level::warning, why + ": the last step that they have ended is saved"});
+  setup_.book->pause();
+  if (!busy_) look_for_newest();  // else the chain comes by
+}
+
+/// What was on its way to some may have reached the others: they are a step apart at most.
+void CoordinatorBody::look_for_newest() {
+  if (ended_) return;
+  if (training_) train_s_ += core::seconds(setup_.clock->now() - training_since_);
+  training_ = false;
+  busy_ = true;
+  newest_.reset();
+  const auto left = std::make_shared<std::uint32_t>(members());
+  const auto most = std::make_shared<std::uint64_t>(0);
+  const Next next = [this, left, most] {
+    if (--*left > 0 || ended_) return;
+    newest_ ? save_newest(*most) : end_rescue("nobody has said how far it came");
+  };
+  for (const auto worker : member_list()) {
+    self_->request(company_.workers[worker], kAnswerDeadline, UpdatesOrder{})
+        .then(
+            [this, worker, most, next](const Updates& updates) {
+              if (is_member(worker) && (!newest_ || updates.steps > *most)) {
+                newest_ = worker;
+                *most = updates.steps;
+              }
+              next();
+            },
+            [this, worker, next](const caf::error& error) { missed(worker, error, next); });
+  }
+}
+
+/// `steps` of this session, which newest_ has ended. If it goes on, or is lost, meanwhile, everything begins anew.
+void CoordinatorBody::save_newest(std::uint64_t steps) {
+  const auto is_still = [this, steps] { return newest_ && is_member(*newest_) && updates_ == steps; };
+  if (setup_.before.steps + steps * setup_.started.workers <= saved_at_step_ && !save_failed_)
+    return end_rescue("the newest checkpoint has all that they did");
+  const Next keep = [this, steps, is_still] {
+    if (auto back = setup_.book->rewind(steps); !back) return end_rescue(back.error().message);
+    progress_.level(steps, static_cast<std::uint64_t>(setup_.settings->batch(0)));
+    const auto checkpoint = book_keeping();
+    checkpoint->vectors.emplace("", *model_);
+    take_state(state_prefixes(), checkpoint, [this, checkpoint, is_still] {
+      if (!is_still()) return look_for_newest();
+      write(checkpoint, [this, checkpoint] {
+        end_rescue(save_failed_ ? "what they held could not be saved"
+                                : fmt::format("step {}, the last that they had ended, is saved", checkpoint->step));
+      });
+    });
+  };
+  take_model([this, is_still, keep] { is_still() ? keep() : look_for_newest(); });
+}
+
+void CoordinatorBody::end_rescue(const std::string& what) {
+  fail(core::Errc::peer_lost,
+       fmt::format("{}; {}; go on with `troupe train --resume {}`", rescue_, what, setup_.started.directory));
+}
+
+}  // namespace troupe::actors
