@@ -99,6 +99,8 @@ def train(nodes, directory, strategy, seed, resume=None):
                                                  "--set", f"strategy.name={strategy}"]
     if not resume and strategy == "eamsgd":
         begin += ["--set", "train.optimizer=nesterov"]
+    if not resume and strategy == "bsp":
+        begin += ["--set", "exchange.algorithm=asa"]  # else two runs may sum in two orders
     return Listened(["train", *begin, "--nodes", ",".join(node.name for node in nodes), "--plain", "--json"])
 
 
