@@ -23,7 +23,9 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
+  /// Returns its path.
   std::string write(std::string_view name, std::string_view text) const {
     std::filesystem::create_directories(std::filesystem::path(file(name)).parent_path());
     std::ofstream(file(name)) << text;
@@ -33,6 +35,10 @@ class Folder {
     std::ostringstream text;
     text << std::ifstream(file(name)).rdbuf();
     return text.str();
+  }
+
+  [[nodiscard]] std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
   }
 
  private:

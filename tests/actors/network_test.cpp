@@ -12,7 +12,7 @@
 
 #include "network_peers.hpp"
 #include "security/authority.hpp"
-#include "tests/security/directory.hpp"
+#include "tests/folder.hpp"
 #include "tests/transport/tcp_certificates.hpp"
 
 namespace troupe::actors {
@@ -32,7 +32,7 @@ using transport::testing::good_certificate;
 
 /// A cluster with its own authority: everything is in order, but it is not ours.
 const security::TlsFiles& other_cluster() {
-  static const security::TestDirectory directory;
+  static const tests::Folder directory;
   static const security::TlsFiles files = [] {
     const auto now = std::time(nullptr);
     if (!security::create_authority(directory.path(), now, false)) throw std::runtime_error("no authority");

@@ -1,17 +1,12 @@
 // `--set`: the recorded schedule under other settings, and what cannot follow it.
 #include <gtest/gtest.h>
 
-#include "replay/replay_run.hpp"
-#include "tests/actors/small_run.hpp"
+#include "tests/replay/replayed.hpp"
 
 namespace troupe::tests {
 namespace {
 
 using Options = std::vector<std::string>;
-
-core::Result<replay::ReplayReport> replayed(const SmallRun& run, const Options& changes) {
-  return replay::replay_run({run.run_directory().string(), changes}, backend());
-}
 
 Options options_of(const std::string& strategy, const Options& more) {
   Options options{"strategy.name=" + strategy,    "cluster.workers=3", "cluster.servers=2", "data.train_samples=600",

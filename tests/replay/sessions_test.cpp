@@ -2,18 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "experiment/run_directory.hpp"
-#include "replay/replay_run.hpp"
-#include "tests/actors/small_run.hpp"
+#include "tests/replay/replayed.hpp"
 
 namespace troupe::tests {
 namespace {
 
 namespace fs = std::filesystem;
 using Options = std::vector<std::string>;
-
-core::Result<replay::ReplayReport> replayed(const SmallRun& run, const Options& changes = {}) {
-  return replay::replay_run({run.run_directory().string(), changes}, backend());
-}
 
 /// A learning rate that depends on the length of the run, as most example configurations have it.
 Options falling_rate(const Options& more = {}) {
@@ -26,11 +21,7 @@ void expect_all_as_recorded(const SmallRun& run, std::size_t segments, const std
   const auto report = replayed(run);
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_EQ(report->segments.size(), segments);
-  for (const auto& segment : report->segments) {
-    EXPECT_TRUE(segment.complete) << segment.path;
-    EXPECT_EQ(segment.replayed, segment.events) << segment.path;
-    EXPECT_GT(segment.hashes, 0U) << segment.path;
-  }
+  expect_whole(*report);
   EXPECT_EQ(report->summary.center_hash, center_hash);
 }
 

@@ -8,18 +8,13 @@
 
 #include "experiment/run_records.hpp"
 #include "nn/hash.hpp"
-#include "replay/replay_run.hpp"
 #include "strategies/registry.hpp"
-#include "tests/actors/small_run.hpp"
+#include "tests/replay/replayed.hpp"
 
 namespace troupe::tests {
 namespace {
 
 using Options = std::vector<std::string>;
-
-core::Result<replay::ReplayReport> replayed(const SmallRun& run, const Options& changes = {}) {
-  return replay::replay_run({run.run_directory().string(), changes}, backend());
-}
 
 Options options_of(const std::string& strategy, int workers, const Options& more) {
   Options options{"strategy.name=" + strategy,
@@ -39,12 +34,7 @@ void expect_same(const SmallRun& run, const experiment::RunEnd& end) {
   ASSERT_FALSE(end.failed) << end.error.message;
   const auto report = replayed(run);
   ASSERT_TRUE(report) << report.error().message;
-  for (const auto& segment : report->segments) {
-    EXPECT_TRUE(segment.complete);
-    EXPECT_EQ(segment.replayed, segment.events);
-    EXPECT_GT(segment.hashes, 0U);
-  }
-  EXPECT_EQ(report->summary.center_hash, end.summary.center_hash);
+  expect_whole(*report, end);
   EXPECT_EQ(report->summary.test_accuracy, end.summary.test_accuracy);
   const bool all_there = std::filesystem::exists(run.run_directory() / "journal-0001.bin");
   if (all_there) {

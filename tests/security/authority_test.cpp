@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "directory.hpp"
 #include "security/tls_context.hpp"
+#include "tests/folder.hpp"
 
 namespace troupe::security {
 namespace {
@@ -68,7 +68,7 @@ TEST(Authority, AHostMayBeLongerThanAName) {
 }
 
 TEST(Authority, AKeyOfAnotherAuthorityMakesNothing) {
-  const TestDirectory ours, others;
+  const tests::Folder ours, others;
   ASSERT_TRUE(create_authority(ours.path(), kNow, false));
   ASSERT_TRUE(create_authority(others.path(), kNow, false));
   std::filesystem::copy_file(others.path() + "/ca.key", ours.path() + "/ca.key",
@@ -90,7 +90,7 @@ TEST(Authority, KeysOfEachAreItsOwn) {
 }
 
 TEST(Authority, ADirectoryIsNotChangedByWhatFails) {
-  const TestDirectory directory;
+  const tests::Folder directory;
   EXPECT_EQ(create_node(directory.path(), "n", {}, kNow, false).error().code, core::Errc::config);
   ASSERT_TRUE(create_authority(directory.path(), kNow, false));
   EXPECT_EQ(create_authority(directory.path(), kNow, false).error().code, core::Errc::usage);

@@ -4,17 +4,17 @@
 
 #include <gtest/gtest.h>
 
-#include "directory.hpp"
+#include "tests/folder.hpp"
 
 namespace troupe::security {
 namespace {
 
 TEST(PrivateFile, IsReplacedAsAWholeWithItsPermissions) {
-  const TestDirectory directory;
+  const tests::Folder directory;
   const std::string path = directory.write("key", "old");
   ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
   ASSERT_TRUE(replace_file(path, "new", kForOwner));
-  EXPECT_EQ(directory.contents("key"), "new");
+  EXPECT_EQ(directory.read("key"), "new");
   struct stat status {};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
@@ -23,7 +23,7 @@ TEST(PrivateFile, IsReplacedAsAWholeWithItsPermissions) {
 }
 
 TEST(PrivateFile, AFailureLeavesNothing) {
-  const TestDirectory directory;
+  const tests::Folder directory;
   EXPECT_EQ(replace_file(directory.file("none/key"), "x", kForOwner).error().code, core::Errc::io);
   ASSERT_TRUE(std::filesystem::create_directory(directory.file("taken")));
   directory.write("taken/inside", "");
@@ -32,7 +32,7 @@ TEST(PrivateFile, AFailureLeavesNothing) {
 }
 
 TEST(PrivateFile, WhatIsNoFileIsNotRead) {
-  const TestDirectory directory;
+  const tests::Folder directory;
   EXPECT_FALSE(read_file(directory.path()));
   EXPECT_FALSE(read_file(directory.file("none")));
   ASSERT_EQ(::mkfifo(directory.file("fifo").c_str(), 0600), 0);

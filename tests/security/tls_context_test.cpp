@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "directory.hpp"
 #include "security/authority.hpp"
+#include "tests/folder.hpp"
 
 namespace troupe::security {
 namespace {
 
 TEST(TlsContext, AsksForCertificatesAndSpeaksNothingOld) {
-  const TestDirectory directory;
+  const tests::Folder directory;
   const std::time_t now = std::time(nullptr);
   ASSERT_TRUE(create_authority(directory.path(), now, false));
   const TlsFiles files = create_node(directory.path(), "node", {}, now, false).value();

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "directory.hpp"
 #include "security/authority.hpp"
+#include "tests/folder.hpp"
 
 namespace troupe::security {
 namespace {
@@ -26,7 +26,7 @@ class TlsFilesTest : public ::testing::Test {
     for (const std::string& word : words)
       EXPECT_NE(checked.error().message.find(word), std::string::npos) << checked.error().message;
   }
-  TestDirectory directory_;
+  tests::Folder directory_;
   TlsFiles files_;
 };
 
@@ -49,7 +49,7 @@ TEST_F(TlsFilesTest, NotInForce) {
 }
 
 TEST_F(TlsFilesTest, NotBelongingTogether) {
-  const TestDirectory elsewhere;
+  const tests::Folder elsewhere;
   ASSERT_TRUE(create_authority(elsewhere.path(), kNow, false));
   const TlsFiles other = create_node(elsewhere.path(), "node", {}, kNow, false).value();
   expect_refused({files_.ca, other.certificate, other.key}, kNow, {other.certificate, "not signed", files_.ca});
@@ -61,7 +61,7 @@ TEST_F(TlsFilesTest, NotReadable) {
   expect_refused({files_.ca, files_.certificate, directory_.path()}, kNow, {directory_.path(), "not a regular file"});
   expect_refused({files_.ca, files_.key, files_.key}, kNow, {files_.key, "no certificate"});
   expect_refused({files_.ca, files_.certificate, files_.ca}, kNow, {files_.ca, "no key"});
-  const std::string pem = directory_.contents("node.pem");
+  const std::string pem = directory_.read("node.pem");
   expect_refused({files_.ca, directory_.write("cut.pem", pem.substr(0, pem.size() / 2)), files_.key}, kNow,
                  {"cut.pem"});
 }

@@ -163,7 +163,7 @@ Party& EndpointContract::party(const std::string& name, const core::Clock& clock
   return parties_.emplace_back(GetParam(), options, clock);
 }
 
-EndpointContract::Pair EndpointContract::join(Party& a, Party& b) {
+Pair join(Party& a, Party& b) {
   const Connection at_a = a->connect(b->address()).value();
   const Connection at_b = b->connect(a->address()).value();
   a.expect_done(at_a.established, 0);

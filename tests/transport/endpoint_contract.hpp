@@ -72,18 +72,19 @@ class Party {
   std::map<OperationId, Completion> finished_;
 };
 
+struct Pair {
+  Peer b_at_a{};
+  Peer a_at_b{};
+};
+/// Both connect, and both know it.
+Pair join(Party& a, Party& b);
+
 class EndpointContract : public ::testing::TestWithParam<EndpointKind> {
  protected:
   EndpointContract();
   Party& party(const std::string& name, Credit credit = {});
   Party& party(const std::string& name, const core::Clock& clock);
 
-  struct Pair {
-    Peer b_at_a{};
-    Peer a_at_b{};
-  };
-  /// Both connect, and both know it.
-  static Pair join(Party& a, Party& b);
   [[nodiscard]] static MemoryView view(MemoryView host);
   [[nodiscard]] static MemoryView view(Bytes& bytes) { return view(testing::view(bytes)); }
   [[nodiscard]] static ConstMemoryView view(const Bytes& bytes);

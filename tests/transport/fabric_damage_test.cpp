@@ -21,15 +21,6 @@ class FabricDamage : public ::testing::Test {
                             }};
     return {kind, {.name = name, .secret = "run", .check_within_host = checks}, clock_};
   }
-  struct Pair {
-    Peer b_at_a{}, a_at_b{};
-  };
-  static Pair join(Party& a, Party& b) {
-    const Connection at_a = a->connect(b->address()).value(), at_b = b->connect(a->address()).value();
-    a.expect_done(at_a.established, 0);
-    b.expect_done(at_b.established, 0);
-    return {at_a.peer, at_b.peer};
-  }
   /// Flips one bit of the first frame of this kind.
   void damage(FrameKind kind, std::size_t byte, unsigned bit) {
     net_->set([kind, byte, bit, done = false](Bytes& frame) mutable {

@@ -21,15 +21,6 @@ class Staged : public ::testing::Test {
             {.name = name, .hub = hub_, .device = staged ? device_ : nullptr, .staging_bytes = staging_bytes},
             clock_};
   }
-  struct Pair {
-    Peer b_at_a{}, a_at_b{};
-  };
-  static Pair join(Party& a, Party& b) {
-    const Connection at_a = a->connect(b->address()).value(), at_b = b->connect(a->address()).value();
-    a.expect_done(at_a.established, 0);
-    b.expect_done(at_b.established, 0);
-    return {at_a.peer, at_b.peer};
-  }
 
   const core::SteadyClock clock_;
   const std::shared_ptr<InprocHub> hub_ = make_inproc_hub("test");

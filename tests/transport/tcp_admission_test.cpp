@@ -45,7 +45,7 @@ struct Undisturbed {
   explicit Undisturbed(TcpOptions options) : a(tcp_party("a", options)), b(tcp_party("b", options)), pair(join(a, b)) {}
   void expect_works() { exchange(a, pair.b_at_a, b, pair.a_at_b, 100'000); }
   Party a, b;
-  TcpPair pair;
+  Pair pair;
 };
 
 TEST(TcpAdmission, CertificatesThatAreNotGood) {
@@ -122,7 +122,7 @@ TEST(TcpAdmission, ManyThatNeverSpeakAreBounded) {
   EXPECT_NE(refusals.wait_for(1).front().why.find("too many"), std::string::npos);
   members.expect_works();
   Party c = tcp_party("c", options);
-  const TcpPair pair = join(members.a, c);
+  const Pair pair = join(members.a, c);
   exchange(members.a, pair.b_at_a, c, pair.a_at_b);
 }
 

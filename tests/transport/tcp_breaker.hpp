@@ -58,7 +58,7 @@ struct BrokenPair {
   [[nodiscard]] std::size_t resets();
   Party a, b;
   Breaker to_a, to_b;
-  TcpPair pair;
+  Pair pair;
 };
 
 }  // namespace troupe::transport::testing

@@ -29,7 +29,7 @@ TEST(TcpFaults, AFlippedByteIsNoticedWhereverItIs) {
       return true;
     });
     Party a = tcp_party("a");
-    const TcpPair pair = join(a, b);
+    const Pair pair = join(a, b);
     const Bytes sent = pattern(size, round);
     Bytes received(size);
     const OperationId receiving = b.receive(pair.a_at_b, tag(1), view(received));
@@ -54,7 +54,7 @@ TEST(TcpFaults, DamagedPayloadIsCorruptAndTheRestIsLost) {
     return true;
   });
   Party a = tcp_party("a");
-  const TcpPair pair = join(a, b);
+  const Pair pair = join(a, b);
   const Bytes sent = pattern(kLong, 1);
   Bytes received(kLong), other(10);
   const OperationId idle = b.receive(pair.a_at_b, tag(2), view(other));

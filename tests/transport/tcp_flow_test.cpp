@@ -76,7 +76,7 @@ TEST(TcpFlow, ASmallMessageOvertakesALongOne) {
 TEST(TcpFlow, TheReasonOfALossTravels) {
   Party a = tcp_party("a");
   Party b = tcp_party("b");
-  const TcpPair pair = join(a, b);
+  const Pair pair = join(a, b);
   const OperationId receiving = b.receive(pair.a_at_b, tag(1), MemoryView{});
   a->disconnect(pair.b_at_a, "no lease since step 7");
   b.expect_failed(receiving, core::Errc::peer_lost, "no lease since step 7");

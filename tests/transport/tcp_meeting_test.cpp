@@ -66,7 +66,7 @@ TEST(TcpLookup, WhoIsClosedMeanwhileDoesNotWaitForAnAnswer) {
 TEST(TcpLookup, MembersMeetByNames) {
   Party a = tcp_party("a", {.advertise = "127.1"});
   Party b = tcp_party("b", {.advertise = "127.1"});
-  const TcpPair pair = join(a, b);
+  const Pair pair = join(a, b);
   exchange(a, pair.b_at_a, b, pair.a_at_b);
 }
 

@@ -44,7 +44,7 @@ TEST(TcpOptions, AWildcardNeedsAnAddressForOthers) {
   expect_words(refusal({.listen = "0.0.0.0:0", .tls = good_certificate()}), {"advertise"});
   Party a = tcp_party("a", {.listen = "0.0.0.0:0", .advertise = "127.0.0.1", .tls = good_certificate()});
   Party b = tcp_party("b", {.tls = good_certificate()});
-  const TcpPair pair = join(a, b);
+  const Pair pair = join(a, b);
   exchange(a, pair.b_at_a, b, pair.a_at_b);
 }
 

@@ -55,14 +55,6 @@ Party tcp_party(const std::string& name, TcpOptions options, Credit credit) {
   return Party({"tcp", {}, {}}, all, steady);
 }
 
-TcpPair join(Party& a, Party& b) {
-  const Connection at_a = a->connect(b->address()).value();
-  const Connection at_b = b->connect(a->address()).value();
-  a.expect_done(at_a.established, 0);
-  b.expect_done(at_b.established, 0);
-  return {at_a.peer, at_b.peer};
-}
-
 void exchange(Party& a, Peer b_at_a, Party& b, Peer a_at_b, std::size_t size) {
   const Bytes sent = pattern(size, 7);
   Bytes received(size);

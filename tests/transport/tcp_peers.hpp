@@ -22,12 +22,6 @@ namespace troupe::transport::testing {
 
 [[nodiscard]] Party tcp_party(const std::string& name, TcpOptions options = {}, Credit credit = {});
 
-struct TcpPair {
-  Peer b_at_a{};
-  Peer a_at_b{};
-};
-/// Both connect, and both know it.
-TcpPair join(Party& a, Party& b);
 /// One message from a to b, checked.
 void exchange(Party& a, Peer b_at_a, Party& b, Peer a_at_b, std::size_t size = 1000);
 
