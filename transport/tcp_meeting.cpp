@@ -113,6 +113,11 @@ bool TcpMeeting::belongs(const Wanted& wanted, const Hello& hello) {
   return hello.peer_token.empty() || hello.peer_token == wanted.token;
 }
 
+/// Whether it is the peer's own first call, read only after this member's had been taken. The peer has closed it by then.
+bool TcpMeeting::overtaken(const Wanted& wanted, const Hello& hello) {
+  return wanted.began && hello.peer_token.empty() && hello.token == wanted.peer_token;
+}
+
 TcpMeeting::VisitorPtr TcpMeeting::waiting_for(const Wanted& wanted) const {
   const auto waiting = parked_.find(wanted.text);
   return waiting != parked_.end() && belongs(wanted, waiting->second->hello) ? waiting->second : nullptr;

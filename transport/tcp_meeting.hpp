@@ -106,6 +106,7 @@ class TcpMeeting {
   void start_dialling(const WantedPtr& wanted);
   [[nodiscard]] Hello greeting(const Wanted& wanted) const;
   [[nodiscard]] static bool belongs(const Wanted& wanted, const Hello& hello);
+  [[nodiscard]] static bool overtaken(const Wanted& wanted, const Hello& hello);
   [[nodiscard]] VisitorPtr waiting_for(const Wanted& wanted) const;
   void give_up(const WantedPtr& wanted, const core::Error& why);
   void refuse_to_go_on(const VisitorPtr& visitor);

@@ -125,6 +125,7 @@ void TcpMeeting::place(const VisitorPtr& visitor) {
   const auto found = wanted_.find(hello.from);
   if (found == wanted_.end()) return hello.peer_token.empty() ? park(visitor) : refuse_to_go_on(visitor);
   const WantedPtr wanted = found->second;
+  if (overtaken(*wanted, hello)) return leave(visitor);
   if (!belongs(*wanted, hello)) return refuse_to_go_on(visitor);
   if (wanted->connected) {
     if (hello.connection <= wanted->connection) return leave(visitor);  // it was late

@@ -30,6 +30,7 @@ class Process {
   /// As often as `times`.
   [[nodiscard]] bool says(std::string_view sign, std::size_t times);
   /// Blocks until it has ended and returns its exit code; -1: killed by a signal. After kSoon it is killed, and that is -2.
+  /// A sanitizer's report among what it has said fails the test, however it ended.
   int wait();
   /// It has not ended so far.
   [[nodiscard]] bool runs();

@@ -133,12 +133,14 @@ TEST_F(Training, WithCertificatesOnLoopback) {
 
 TEST_F(Training, ResumesWithTheBitsOfARunThatWasNotInterrupted) {
   start_nodes(2);
-  Process whole(train(with({"strategy.name=bsp", "run.epochs=3"})));
+  // What is measured may come out another way in another run, and sums have other bits then.
+  const std::vector<std::string> settings{"strategy.name=bsp", "exchange.algorithm=asa"};
+  Process whole(train(with(settings, with({"run.epochs=3"}))));
   ASSERT_EQ(whole.wait(), 0) << whole.err();
   const auto hash = summary(whole)["center_hash"];
 
   const auto part = folder_.file("part");
-  Process first(train(with({"strategy.name=bsp", "run.epochs=1", "run.dir=" + part})));
+  Process first(train(with(settings, with({"run.epochs=1", "run.dir=" + part}))));
   ASSERT_EQ(first.wait(), 0) << first.err();
   auto again = program(
       {"train", "--resume", summary(first)["run"], "--nodes", names(), "--plain", "--json", "--set", "run.epochs=3"});

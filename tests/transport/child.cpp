@@ -72,6 +72,13 @@ Child::~Child() { kill(); }
 
 void Child::signal(int number) const { ::kill(process_, number); }
 
+void Child::stop() const {
+  signal(SIGSTOP);
+  siginfo_t stopped{};
+  while (::waitid(P_PID, static_cast<id_t>(process_), &stopped, WSTOPPED | WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+  }
+}
+
 void Child::kill() {
   if (process_ > 0) {
     ::kill(process_, SIGKILL);

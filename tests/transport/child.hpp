@@ -30,6 +30,8 @@ class Child {
   [[nodiscard]] Line& line() noexcept { return line_; }
   [[nodiscard]] pid_t process() const noexcept { return process_; }
   void signal(int number) const;
+  /// Stops it, and returns when none of its threads runs any more: on a busy host they do for a while after the signal.
+  void stop() const;
   /// Kills it, and returns when it is gone.
   void kill();
 

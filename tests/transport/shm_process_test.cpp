@@ -298,7 +298,7 @@ TEST_P(ShmProcess, AStoppedPeerCostsTheCreditAndGoesOn) {
   });
   Member self = member("test", {.messages = kMessages + 1, .bytes = 100'000'000});
   self.meet(child.line());
-  child.signal(SIGSTOP);
+  child.stop();
   const Bytes small = pattern(5000, 1), large = pattern(3'000'000, 2);
   std::vector<OperationId> operations;
   for (std::size_t i = 0; i < kMessages; ++i) operations.push_back(self.send(tag(1), small));
@@ -349,7 +349,7 @@ TEST_P(ShmProcess, AStoppedPeerCanBeGivenUp) {
   Member self = member("test");
   self.meet(child.line());
   EXPECT_EQ(child.line().hear(), "posted");
-  child.signal(SIGSTOP);
+  child.stop();
   const Bytes bytes = pattern(3'000'000, 1);
   const OperationId sending = self.send(tag(1), bytes);
   self.endpoint->disconnect(self.peer, "no heartbeat");

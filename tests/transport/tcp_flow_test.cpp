@@ -124,7 +124,7 @@ TEST(TcpFlow, AStoppedProcessGoesOn) {
   const Bytes sent = pattern(kLong, 1);
   Bytes received(kLong);
   const OperationId receiving = a.receive(connection.peer, tag(2), view(received));
-  child.signal(SIGSTOP);
+  child.stop();
   const OperationId sending = a.send(connection.peer, tag(1), view(sent));
   EXPECT_EQ(a.untaken(), 0u);
   child.signal(SIGCONT);

@@ -239,9 +239,35 @@ TEST(TcpResumeByHand, WhoeverDoesNotKnowTheTokenIsRefusedAndChangesNothing) {
   }
   // One that claims to begin anew is told to wait.
   RawSocket other = RawSocket::connect("127.0.0.2", port);
-  other.write({.type = FrameType::hello}, RawPeer::hello(peer.party_says.to, a->address().text));
+  Hello anew = peer.next(1, 0);
+  anew.peer_token = {};
+  anew.token.bytes[15] ^= std::byte{1};
+  other.write({.type = FrameType::hello}, encode(anew));
   EXPECT_EQ(other.read_frame().message, static_cast<std::uint64_t>(RefuseCode::later));
   EXPECT_NE(refusals.wait_for(3).back().why.find("first connection"), std::string::npos);
+
+  Bytes received(3);
+  const OperationId receiving = a.receive(peer.at_party, tag(1), view(received));
+  peer.socket.write({.type = FrameType::offer, .message = 1, .tag = static_cast<std::uint64_t>(tag(1)), .size = 3},
+                    Bytes(3));
+  a.expect_done(receiving, 3);
+}
+
+// Both have called at once. Whose call was not taken closes it, and what it said may be read when all is over.
+TEST(TcpResumeByHand, AFirstCallThatWasOvertakenIsNobodyToReport) {
+  Refusals refusals;
+  TcpOptions options = raw_options();
+  options.on_refused = refusals.hook();
+  Party a = tcp_party("a", options);
+  RawPeer peer(a);
+  const std::uint16_t port = parse_tcp_address(a->address().text)->at.port;
+  RawSocket overtaken = RawSocket::connect("127.0.0.2", port);
+  overtaken.write({.type = FrameType::hello}, RawPeer::hello(peer.party_says.to, a->address().text));
+  EXPECT_TRUE(overtaken.ends());
+  RawSocket garbage = RawSocket::connect("127.0.0.2", port);
+  garbage.write({.type = FrameType::ready});
+  EXPECT_NE(refusals.wait_for(1).front().why.find("did not say hello"), std::string::npos)
+      << "the first to be reported";
 
   Bytes received(3);
   const OperationId receiving = a.receive(peer.at_party, tag(1), view(received));
