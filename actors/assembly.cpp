@@ -8,6 +8,7 @@
 
 #include "actors/deadlines.hpp"
 #include "actors/evaluator.hpp"
+#include "actors/interruptible.hpp"
 #include "actors/stand_in.hpp"
 #include "data/fingerprint.hpp"
 #include "nn/hash.hpp"
@@ -25,10 +26,11 @@ constexpr std::int64_t kEvaluationBatch = 100;
 
 }  // namespace
 
-Assembly::Assembly(const SiteGround& ground, Launch launch)
+Assembly::Assembly(const SiteGround& ground, Launch launch, std::stop_token stop)
     : ground_(ground),
       plan_(*ground.plan),
       launch_(std::move(launch)),
+      stop_(std::move(stop)),
       exchange_(exchange_plan(launch_.placement, plan_.settings->exchange)),
       self_(*ground.system) {}
 
@@ -110,16 +112,15 @@ core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<
   // The slowest member decides: the others wait for it.
   const auto wait_for = [&](auto& asked) {
     for (auto& [place, asking] : asked) {
-      asking.receive(
+      receive(
+          asking, stop_,
           [&, place = place](const Measured& measured) {
             if (!measured.error.empty() && result) result = tl::unexpected(at(*place, {measured.code, measured.error}));
             for (std::size_t k = 0; k < std::min(timings.size(), measured.seconds.size()); ++k)
               timings[k].seconds = std::max(timings[k].seconds, measured.seconds[k]);
           },
           [&, place = place](const caf::error& error) {
-            if (result)
-              result = tl::unexpected(
-                  at(*place, {core::Errc::peer_lost, "did not measure: " + reason_of(*ground_.system, error)}));
+            if (result) result = tl::unexpected(no_answer(*place, "did not measure", error));
           });
     }
   };
@@ -134,6 +135,11 @@ core::Error Assembly::at(const Place& place, core::Error error) const {
   if (place.node)
     error.message = fmt::format("node {} ({}): {}", place.node->name, place.node->facts.host, error.message);
   return error;
+}
+
+core::Error Assembly::no_answer(const Place& place, const std::string& what, const caf::error& error) const {
+  if (stop_.stop_requested()) return interrupted_early();
+  return at(place, {core::Errc::peer_lost, fmt::format("{}: {}", what, reason_of(*ground_.system, error))});
 }
 
 SiteOrder Assembly::order_for(const Place& place, bool resumed) const {
@@ -196,16 +202,15 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
   }
   for (auto& [site, opening] : asked) {
     auto& place = places_[site];
-    opening.receive(
+    receive(
+        opening, stop_,
         [&](const SiteOpened& opened, const OpenedSite& there) {
           if (opened.error.empty()) place.there = ground_.system->spawn(stand_in_site, there.site);
           addresses.texts[place.number] = opened.address;
           if (!opened.error.empty() && result) result = tl::unexpected(at(place, {opened.code, opened.error}));
         },
         [&](const caf::error& error) {
-          if (result)
-            result = tl::unexpected(
-                at(place, {core::Errc::peer_lost, "made no site: " + reason_of(*ground_.system, error)}));
+          if (result) result = tl::unexpected(no_answer(place, "made no site", error));
         });
   }
   if (!result || placement.sites() == 1) return result;
@@ -229,15 +234,14 @@ core::Result<void> Assembly::prepare_sites() {
     if (place.here->plan() && made_plan_.json.empty()) made_plan_ = *place.here->plan();
   }
   for (auto& [place, preparing] : asked) {
-    preparing.receive(
+    receive(
+        preparing, stop_,
         [&](const SiteReady& ready, const SiteMembers& members) {
           place->members = members;
           if (!ready.error.empty() && result) result = tl::unexpected(at(*place, {ready.code, ready.error}));
         },
         [&](const caf::error& error) {
-          if (result)
-            result = tl::unexpected(
-                at(*place, {core::Errc::peer_lost, "did not get ready: " + reason_of(*ground_.system, error)}));
+          if (result) result = tl::unexpected(no_answer(*place, "did not get ready", error));
         });
   }
   return result;
@@ -386,6 +390,7 @@ core::Result<void> Assembly::finish(const RunEnd& end) {
 }
 
 void Assembly::halt() {
+  const bool abandoned = stop_.stop_requested() && !coordinator_;
   std::size_t alive = 0;
   const auto dismiss = [&](const auto& actor) {
     if (!actor) return;
@@ -397,7 +402,12 @@ void Assembly::halt() {
   dismiss(steward_);
   for (const auto& place : places_) {
     if (place.asked) self_->send_exit(place.asked, caf::exit_reason::user_shutdown);  // it may wait for an answer
-    dismiss(place.there);
+    if (place.there && abandoned) {
+      self_->send(place.there, Halt{});
+      self_->send_exit(place.there, caf::exit_reason::user_shutdown);
+    } else {
+      dismiss(place.there);
+    }
   }
   for (const auto& place : places_)
     if (place.here) place.here->halt();

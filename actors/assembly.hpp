@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 
 #include "actors/coordinator.hpp"
 #include "actors/launch.hpp"
@@ -31,13 +32,15 @@ struct Beginning {
 /// backend, memory, clock) outlives the actor system, whose destructor waits for them.
 class Assembly {
  public:
-  Assembly(const SiteGround& ground, Launch launch);
+  /// `stop` ends the waits of make_sites().
+  Assembly(const SiteGround& ground, Launch launch, std::stop_token stop = {});
   ~Assembly();
   Assembly(const Assembly&) = delete;
   Assembly& operator=(const Assembly&) = delete;
 
   /// Spawns the members and compiles the replicas, each on its worker's thread. Needs of `beginning` what is there before the run's
-  /// directory is. After an Error the destructor sends home whoever was spawned.
+  /// directory is. After an Error the destructor sends home whoever was spawned; after Errc::interrupted nobody waits for nodes, which
+  /// finish what they are at and end their sites by themselves.
   [[nodiscard]] core::Result<void> make_sites(const Beginning& beginning);
   /// Spawns who supervises them, and lets the run begin. Errors: of RunDirectory::write_plan.
   [[nodiscard]] core::Result<CoordinatorActor> begin(const Beginning& beginning, const ConsoleOptions& console);
@@ -60,6 +63,7 @@ class Assembly {
   [[nodiscard]] core::Result<std::vector<exchange::Timing>> measure(const std::vector<exchange::Algorithm>& algorithms);
   [[nodiscard]] SiteOrder order_for(const Place& place, bool resumed) const;
   [[nodiscard]] core::Error at(const Place& place, core::Error error) const;
+  [[nodiscard]] core::Error no_answer(const Place& place, const std::string& what, const caf::error& error) const;
   void spawn_supervisors(const Beginning& beginning, const ConsoleOptions& console);
   [[nodiscard]] std::string run_plan() const;
   [[nodiscard]] std::string name_of(std::uint32_t worker) const;
@@ -70,6 +74,7 @@ class Assembly {
   SiteGround ground_;
   const Blueprint& plan_;
   Launch launch_;
+  const std::stop_token stop_;
   std::shared_ptr<const StartState> start_;
   ExchangePlan exchange_;
   std::shared_ptr<const nn::Layout> layout_;

@@ -12,6 +12,7 @@
 #include <caf/io/network/default_multiplexer.hpp>
 #include <fmt/format.h>
 
+#include "actors/interruptible.hpp"
 #include "actors/node_identity.hpp"
 #include "actors/wire_dial.hpp"
 #include "actors/wire_door.hpp"
@@ -99,10 +100,10 @@ core::Result<std::uint16_t> Network::publish(caf::strong_actor_ptr actor, Interf
 }
 
 core::Result<caf::strong_actor_ptr> Network::connect(const Interface& wanted, const HostPort& where,
-                                                     core::Duration deadline) {
+                                                     core::Duration deadline, const std::stop_token& stop) {
   const auto until = WireClock::now() + deadline;
   for (;;) {
-    auto wire = dial(where, parts_->tls.get(), until);
+    auto wire = dial(where, parts_->tls.get(), until, stop);
     if (!wire) return tl::unexpected(wire.error());
     const auto verdict = std::make_shared<Verdict>();
     auto scribe = make_scribe(*parts_->multiplexer, std::move(*wire), [verdict](const core::Error& why) {
@@ -113,12 +114,14 @@ core::Result<caf::strong_actor_ptr> Network::connect(const Interface& wanted, co
     std::optional<Answer> answer;
     caf::error error;
     caf::scoped_actor self(system_);
-    self->request(parts_->broker, left, caf::connect_atom_v, std::move(scribe), where.port)
-        .receive(
-            [&](caf::node_id& node, caf::strong_actor_ptr& actor, Interface& interface) {
-              answer = Answer{std::move(node), std::move(actor), std::move(interface)};
-            },
-            [&](caf::error& failed) { error = std::move(failed); });
+    auto asked = self->request(parts_->broker, left, caf::connect_atom_v, std::move(scribe), where.port);
+    receive(
+        asked, stop,
+        [&](caf::node_id& node, caf::strong_actor_ptr& actor, Interface& interface) {
+          answer = Answer{std::move(node), std::move(actor), std::move(interface)};
+        },
+        [&](caf::error& failed) { error = std::move(failed); });
+    if (stop.stop_requested()) return tl::unexpected(interrupted_early());
     if (answer) {
       if (answer->node == system_.node())
         return core::fail(core::Errc::config, fmt::format("{}: that is this process itself", to_text(where)));

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -77,10 +78,12 @@ class Network {
 
   /// Who is published at `where`. Blocks the thread until it is known, `deadline` at most. Errc::config: off loopback
   /// without TLS, unknown host, TLS refused by either end, an actor of another type; Errc::peer_lost: nobody listens, or it
-  /// hung up; Errc::timeout. To hear when it is lost, monitor the handle: heartbeats tell within lost_after.
+  /// hung up; Errc::timeout; Errc::interrupted: `stop` was requested. To hear when it is lost, monitor the handle: heartbeats
+  /// tell within lost_after.
   template <class Handle>
-  [[nodiscard]] core::Result<Handle> connect(const HostPort& where, core::Duration deadline) {
-    auto found = connect(system_.message_types<Handle>(), where, deadline);
+  [[nodiscard]] core::Result<Handle> connect(const HostPort& where, core::Duration deadline,
+                                             const std::stop_token& stop = {}) {
+    auto found = connect(system_.message_types<Handle>(), where, deadline, stop);
     if (!found) return tl::unexpected(std::move(found.error()));
     return caf::actor_cast<Handle>(std::move(*found));
   }
@@ -93,7 +96,7 @@ class Network {
   [[nodiscard]] core::Result<std::uint16_t> publish(caf::strong_actor_ptr actor, Interface interface,
                                                     const HostPort& where);
   [[nodiscard]] core::Result<caf::strong_actor_ptr> connect(const Interface& wanted, const HostPort& where,
-                                                            core::Duration deadline);
+                                                            core::Duration deadline, const std::stop_token& stop);
 
   caf::actor_system& system_;
   std::unique_ptr<Parts> parts_;

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "actors/interruptible.hpp"
 #include "transport/endpoint_registry.hpp"
 
 namespace troupe::actors {
@@ -69,27 +70,30 @@ core::Result<std::vector<std::string>> parse_nodes(const std::string& list) {
   return names;
 }
 
-core::Result<NodeFacts> facts_of(caf::actor_system& system, const NodeActor& node, const std::string& name) {
+core::Result<NodeFacts> facts_of(caf::actor_system& system, const NodeActor& node, const std::string& name,
+                                 const std::stop_token& stop) {
   caf::scoped_actor self(system);
   core::Result<NodeFacts> found = core::fail(core::Errc::internal, "no answer");
-  self->request(node, kQueryDeadline, NodeQuery{})
-      .receive([&](const NodeFacts& facts) { found = facts; },
-               [&](const caf::error& error) {
-                 found = core::fail(error == caf::sec::request_timeout ? core::Errc::timeout : core::Errc::peer_lost,
-                                    fmt::format("node {} does not say what it is: {}", name, system.render(error)));
-               });
+  auto asked = self->request(node, kQueryDeadline, NodeQuery{});
+  receive(
+      asked, stop, [&](const NodeFacts& facts) { found = facts; },
+      [&](const caf::error& error) {
+        found = core::fail(error == caf::sec::request_timeout ? core::Errc::timeout : core::Errc::peer_lost,
+                           fmt::format("node {} does not say what it is: {}", name, system.render(error)));
+      });
+  if (stop.stop_requested()) return tl::unexpected(interrupted_early());
   return found;
 }
 
 core::Result<std::vector<Node>> connect_nodes(caf::actor_system& system, Network& network,
                                               const std::vector<std::string>& names, std::size_t least,
-                                              const std::string& version) {
+                                              const std::string& version, const std::stop_token& stop) {
   std::vector<Node> nodes;
   std::size_t may_miss = names.size() - least;
   for (const auto& name : names) {
     const auto at = parse_host_port(name);
     if (!at) return tl::unexpected(at.error());
-    auto actor = network.connect<NodeActor>(*at, kConnectDeadline);
+    auto actor = network.connect<NodeActor>(*at, kConnectDeadline, stop);
     if (!actor) {
       const auto code = actor.error().code;
       const bool missing = code == core::Errc::peer_lost || code == core::Errc::timeout;
@@ -98,7 +102,7 @@ core::Result<std::vector<Node>> connect_nodes(caf::actor_system& system, Network
       nodes.push_back({name, *at, {}, {}});
       continue;
     }
-    auto facts = facts_of(system, *actor, name);
+    auto facts = facts_of(system, *actor, name, stop);
     if (!facts) return tl::unexpected(facts.error());
     if (facts->version != version)
       return core::fail(

@@ -2,6 +2,7 @@
 /// One thread.
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,9 @@ struct Node {
   NodeFacts facts;
 };
 
-/// What a node says of itself. Errc::peer_lost, timeout: names it.
+/// What a node says of itself. Errc::peer_lost, timeout: names it; interrupted: `stop` was requested.
 [[nodiscard]] core::Result<NodeFacts> facts_of(caf::actor_system& system, const NodeActor& node,
-                                               const std::string& name);
+                                               const std::string& name, const std::stop_token& stop = {});
 
 /// "h1:4242,h2:4242". Errc::config for what is no address, a node that stands there twice, and nothing at all.
 [[nodiscard]] core::Result<std::vector<std::string>> parse_nodes(const std::string& list);
@@ -28,7 +29,8 @@ struct Node {
 /// version than this program.
 [[nodiscard]] core::Result<std::vector<Node>> connect_nodes(caf::actor_system& system, Network& network,
                                                             const std::vector<std::string>& names, std::size_t least,
-                                                            const std::string& version);
+                                                            const std::string& version,
+                                                            const std::stop_token& stop = {});
 
 /// What this process would say of itself as a node, members apart. `data_host`: where endpoints listen.
 [[nodiscard]] NodeFacts own_facts(const std::string& version, const std::string& data_host);

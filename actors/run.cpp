@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "actors/assembly.hpp"
+#include "actors/interruptible.hpp"
 #include "experiment/evaluation.hpp"
 #include "nn/hash.hpp"
 #include "nn/tensors.hpp"
@@ -13,9 +14,6 @@
 namespace troupe::actors {
 
 namespace {
-
-/// Ctrl-C while nodes get ready: there is no run yet that could be asked to stop.
-core::Error interrupted() { return {core::Errc::interrupted, "interrupted before it began"}; }
 
 RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
 
@@ -108,12 +106,13 @@ core::Result<void> check_least(std::size_t least, std::size_t nodes, const Bluep
   return {};
 }
 
-core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest& request, Blueprint& plan) {
+core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest& request, Blueprint& plan,
+                                     const std::stop_token& stop) {
   auto network = Network::create(system, request.network);
   if (!network) return tl::unexpected(network.error());
   const auto least = request.min_nodes > 0 ? request.min_nodes : request.nodes.size();
   if (auto fits = check_least(least, request.nodes.size(), plan); !fits) return tl::unexpected(fits.error());
-  auto nodes = connect_nodes(system, **network, request.nodes, least, request.version);
+  auto nodes = connect_nodes(system, **network, request.nodes, least, request.version, stop);
   if (!nodes) return tl::unexpected(nodes.error());
   auto settings = *plan.settings;
   const auto& tls = request.network.tls;
@@ -143,14 +142,17 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   caf::actor_system system(*config);
   std::optional<LastToLeave> last;
   if (!alone) last.emplace(system);
-  auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan);
+  auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan, stop);
   if (!launch) return failed(launch.error());
-  if (!alone && stop.stop_requested()) return failed(interrupted());
   auto beginning = find_start(request, *plan);
   if (!beginning) return failed(beginning.error());
-  Assembly assembly({&system, &*plan, &backend, &memory, &clock}, std::move(*launch));
+  // A run in this process is ready within moments, and stops with a checkpoint.
+  const auto ready = alone ? std::stop_token() : stop;
+  if (ready.stop_requested()) return failed(interrupted_early());
+  Assembly assembly({&system, &*plan, &backend, &memory, &clock}, std::move(*launch), ready);
   if (auto made = assembly.make_sites(*beginning); !made) return failed(made.error());
-  if (!alone && stop.stop_requested()) return failed(interrupted());
+  if (ready.stop_requested()) return failed(interrupted_early());
+  if (request.on_begin) request.on_begin();
   if (auto opened = open_directory(request, *plan, *beginning); !opened) return failed(opened.error());
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());

@@ -1,7 +1,7 @@
 /// Puts a company together, trains, and takes it apart again: what `troupe train` calls.
 #pragma once
 
-#include <iosfwd>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -28,9 +28,11 @@ struct RunRequest {
   /// Not 0: the nodes are the other ranks of an MPI job, and so many workers are at each rank, this one included.
   std::uint32_t workers_per_rank = 0;
   std::vector<experiment::Note> notes{};  // to be shown first
+  std::function<void()> on_begin{};       // everybody is ready: from now on there is a directory, and something to save
 };
 
-/// Blocks until the run is over. `stop` asks it to take a checkpoint and end (Errc::interrupted). Everything that is expected
+/// Blocks until the run is over. `stop` asks it to take a checkpoint and end (Errc::interrupted); while nodes get ready there
+/// is none to take: then it ends as soon as what is computed in this process lets it, and leaves no directory. Everything that is expected
 /// to go wrong comes back as RunEnd::error; the run directory then holds what was reached. Call from one thread at a time.
 [[nodiscard]] RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_token stop);
 

@@ -15,10 +15,15 @@
 
 #include <fmt/format.h>
 
+#include "actors/interruptible.hpp"
+
 namespace troupe::actors {
 namespace {
 
 using transport::HostPort;
+
+/// Nothing that blocks here could be woken up: who asks to stop is heard between waits of this length.
+constexpr std::chrono::milliseconds kHeardWithin{50};
 
 struct Found {
   int error = 0;
@@ -45,30 +50,30 @@ Found look_up(const HostPort& where) {
   return found;
 }
 
-/// False when the deadline passed first.
-bool await(int fd, short events, WireClock::time_point deadline) {
+/// False when the deadline passed first, or somebody asked to stop.
+bool await(int fd, short events, WireClock::time_point deadline, const std::stop_token& stop) {
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - WireClock::now()).count();
-    if (left <= 0) return false;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - WireClock::now());
+    if (left.count() <= 0 || stop.stop_requested()) return false;
     pollfd entry{fd, events, 0};
-    const int ready = ::poll(&entry, 1, static_cast<int>(std::min<std::int64_t>(left, 60'000)));
+    const int ready = ::poll(&entry, 1, static_cast<int>(std::min(left, kHeardWithin).count()));
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return true;  // the call that follows tells what is wrong
   }
 }
 
 /// Errno of the attempt; ETIMEDOUT when the deadline passed first.
-int connect_to(const SocketAddress& address, int fd, WireClock::time_point deadline) {
+int connect_to(const SocketAddress& address, int fd, WireClock::time_point deadline, const std::stop_token& stop) {
   if (::connect(fd, address.get(), address.size) == 0) return 0;
   if (errno != EINPROGRESS && errno != EINTR) return errno;
-  if (!await(fd, POLLOUT, deadline)) return ETIMEDOUT;
+  if (!await(fd, POLLOUT, deadline, stop)) return ETIMEDOUT;
   int error = 0;
   socklen_t size = sizeof error;
   return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
 core::Result<Descriptor> reach(const HostPort& where, const std::vector<SocketAddress>& addresses,
-                               WireClock::time_point deadline) {
+                               WireClock::time_point deadline, const std::stop_token& stop) {
   int error = 0;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     // One address that swallows everything must not take the time of those after it.
@@ -79,12 +84,13 @@ core::Result<Descriptor> reach(const HostPort& where, const std::vector<SocketAd
       error = errno;
       continue;
     }
-    const int failed = connect_to(addresses[i], socket.get(), share);
+    const int failed = connect_to(addresses[i], socket.get(), share, stop);
     if (failed == 0) {
       const int on = 1;
       (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       return socket;
     }
+    if (stop.stop_requested()) return tl::unexpected(interrupted_early());
     error = failed;
   }
   if (error == ETIMEDOUT)
@@ -127,8 +133,8 @@ std::string numeric_host(const SocketAddress& address) {
   return host;
 }
 
-core::Result<std::vector<SocketAddress>> find_addresses(const HostPort& where, bool tls,
-                                                        WireClock::time_point deadline) {
+core::Result<std::vector<SocketAddress>> find_addresses(const HostPort& where, bool tls, WireClock::time_point deadline,
+                                                        const std::stop_token& stop) {
   // A name server that is silent holds up a thread for long: one of its own, which nobody waits for.
   std::packaged_task<Found()> task([where] { return look_up(where); });
   auto result = task.get_future();
@@ -136,7 +142,11 @@ core::Result<std::vector<SocketAddress>> find_addresses(const HostPort& where, b
     task();
   else
     std::thread(std::move(task)).detach();
-  if (result.wait_until(deadline) != std::future_status::ready)
+  while (result.wait_until(std::min(deadline, WireClock::now() + kHeardWithin)) != std::future_status::ready &&
+         WireClock::now() < deadline && !stop.stop_requested()) {
+  }
+  if (stop.stop_requested()) return tl::unexpected(interrupted_early());
+  if (result.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
     return core::fail(
         core::Errc::timeout,
         fmt::format("{}: the host's address was not found in time: look at the name server", to_text(where)));
@@ -161,10 +171,11 @@ std::string refused(const HostPort& where, bool tls, const core::Error& why) {
   return fmt::format("{}: no connection came about: {}: {}", to_text(where), why.message, advice);
 }
 
-core::Result<Wire> dial(const HostPort& where, SSL_CTX* tls, WireClock::time_point deadline) {
-  const auto addresses = find_addresses(where, tls != nullptr, deadline);
+core::Result<Wire> dial(const HostPort& where, SSL_CTX* tls, WireClock::time_point deadline,
+                        const std::stop_token& stop) {
+  const auto addresses = find_addresses(where, tls != nullptr, deadline, stop);
   if (!addresses) return tl::unexpected(addresses.error());
-  auto socket = reach(where, *addresses, deadline);
+  auto socket = reach(where, *addresses, deadline, stop);
   if (!socket) return tl::unexpected(socket.error());
   auto wire = Wire::create(std::move(*socket), tls, WireSide::dialled);
   if (!wire) return wire;
@@ -172,10 +183,12 @@ core::Result<Wire> dial(const HostPort& where, SSL_CTX* tls, WireClock::time_poi
     const WireState state = wire->shake_hands();
     if (state == WireState::ready) break;
     if (state == WireState::ended) return core::fail(wire->error().code, refused(where, tls != nullptr, wire->error()));
-    if (!await(wire->descriptor(), state == WireState::wants_read ? POLLIN : POLLOUT, deadline))
+    if (!await(wire->descriptor(), state == WireState::wants_read ? POLLIN : POLLOUT, deadline, stop)) {
+      if (stop.stop_requested()) return tl::unexpected(interrupted_early());
       return core::fail(
           core::Errc::timeout,
           fmt::format("{}: it does not answer in TLS: is it overloaded, or no process of ours?", to_text(where)));
+    }
   }
   if (!wire->names(where.host))
     return core::fail(

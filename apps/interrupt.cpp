@@ -3,6 +3,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -10,10 +13,13 @@
 namespace troupe::apps {
 namespace {
 
+void write(std::string_view text) {
+  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
 [[noreturn]] void leave_at_once() {
   constexpr std::string_view kShowCursor = "\x1b[?25h\n";
-  if (::isatty(STDERR_FILENO) == 1) [[maybe_unused]]
-    const auto ignored = ::write(STDERR_FILENO, kShowCursor.data(), kShowCursor.size());
+  if (::isatty(STDERR_FILENO) == 1) write(kShowCursor);
   ::_exit(core::exit_code(core::Errc::interrupted));
 }
 
@@ -34,10 +40,27 @@ Interrupt::~Interrupt() {
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
+bool Interrupt::next_signal_within(std::chrono::nanoseconds time) const {
+  const auto until = std::chrono::steady_clock::now() + time;
+  for (;;) {
+    const auto left = std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds(0));
+    const timespec patience{.tv_sec = 0, .tv_nsec = left.count()};
+    if (::sigtimedwait(&signals_, nullptr, &patience) > 0) return true;
+    if (errno != EINTR) return false;  // a process that was stopped and goes on comes by here
+  }
+}
+
 void Interrupt::wait() {
   int signal = 0;
-  while (::sigwait(&signals_, &signal) == 0 && !over_)
-    if (!source_.request_stop()) leave_at_once();
+  if (::sigwait(&signals_, &signal) != 0 || over_) return;
+  source_.request_stop();
+  const bool late = !next_signal_within(kWindDown);
+  if (late && nothing_to_save_) {
+    write("troupe: interrupted before it began\n");
+    leave_at_once();
+  }
+  if (late && ::sigwait(&signals_, &signal) != 0) return;
+  if (!over_) leave_at_once();
 }
 
 }  // namespace troupe::apps

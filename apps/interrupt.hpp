@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <stop_token>
 #include <thread>
@@ -11,7 +12,8 @@ namespace troupe::apps {
 /// While it lives SIGINT and SIGTERM are blocked in the thread that made it, and in all threads that one starts, and a thread
 /// of its own waits for them. One at a time, made before other threads are.
 /// The first signal calls stop callbacks, on that thread; the console tells the user (actors::ConsoleOptions::stop). The
-/// second shows the terminal's cursor and ends the process with exit code 130, whatever it is doing.
+/// second shows the terminal's cursor and ends the process with exit code 130, whatever it is doing. So does the first one
+/// after kWindDown where there is nothing to save: what computes hears no stop token.
 class Interrupt {
  public:
   Interrupt();
@@ -19,13 +21,19 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
+  static constexpr std::chrono::milliseconds kWindDown{800};
+
+  /// Any thread. False from the beginning.
+  void nothing_to_save(bool so) noexcept { nothing_to_save_ = so; }
   [[nodiscard]] std::stop_token token() const noexcept { return source_.get_token(); }
 
  private:
   void wait();
+  [[nodiscard]] bool next_signal_within(std::chrono::nanoseconds time) const;  // less than a second
 
   std::stop_source source_;
   std::atomic<bool> over_ = false;
+  std::atomic<bool> nothing_to_save_ = false;
   sigset_t signals_{};
   sigset_t before_{};
   std::thread thread_;

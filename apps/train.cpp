@@ -51,13 +51,14 @@ actors::ConsoleOptions::Mode console_mode(const Arguments& arguments) {
 }
 
 /// `request`: the settings, and who takes part.
-core::Result<void> train(const Arguments& arguments, actors::RunRequest request, const Interrupt& interrupt) {
+core::Result<void> train(const Arguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
   auto backend = make_backend(request.settings.cluster.device);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   request.resume = arguments.resume;
   request.version = TROUPE_VERSION;
   request.console.mode = console_mode(arguments);
   request.console.stop = interrupt.token();
+  request.on_begin = [&interrupt] { interrupt.nothing_to_save(false); };
   const auto end = actors::run_training(request, **backend, interrupt.token());
 
   // A run that failed on its way has a summary too; one that never began has not.
@@ -67,20 +68,20 @@ core::Result<void> train(const Arguments& arguments, actors::RunRequest request,
   return printed;
 }
 
-core::Result<void> lead(const Arguments& arguments, Job& job, const Interrupt& interrupt) {
+core::Result<void> lead(const Arguments& arguments, Job& job, Interrupt& interrupt) {
   auto request =
       config_file(arguments).and_then([&](const auto& file) { return job_request(file, arguments.overrides, job); });
   if (!request) return tl::unexpected(std::move(request.error()));
   return train(arguments, std::move(*request), interrupt);
 }
 
-core::Result<void> train_in_job(const Arguments& arguments, const JobEnvironment& environment,
-                                const Interrupt& interrupt) {
+core::Result<void> train_in_job(const Arguments& arguments, const JobEnvironment& environment, Interrupt& interrupt) {
   if (arguments.nodes || arguments.min_nodes > 0 || !arguments.tls.empty())
     return core::fail(core::Errc::usage,
                       fmt::format("under {} the ranks are the nodes: without --nodes, --min-nodes, --ca, --cert and "
                                   "--key",
                                   environment.launcher));
+  if (environment.rank == 0) interrupt.nothing_to_save(true);
   auto job = Job::join(environment);
   if (!job) return tl::unexpected(std::move(job.error()));
   if ((*job)->rank() > 0) return (*job)->serve();
@@ -91,7 +92,7 @@ core::Result<void> train_in_job(const Arguments& arguments, const JobEnvironment
 
 core::Result<void> run_train(const Arguments& arguments) {
   if (const auto environment = job_environment()) {
-    const Interrupt interrupt;  // before MPI starts threads
+    Interrupt interrupt;  // before MPI starts threads
     return train_in_job(arguments, *environment, interrupt);
   }
   if (!arguments.nodes && (arguments.min_nodes > 0 || !arguments.tls.empty()))
@@ -100,7 +101,8 @@ core::Result<void> run_train(const Arguments& arguments) {
                       "these away");
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
-  const Interrupt interrupt;  // before the backend may start threads
+  Interrupt interrupt;  // before the backend may start threads
+  interrupt.nothing_to_save(true);
   actors::RunRequest request;
   request.settings = std::move(*settings);
   if (arguments.nodes) {

@@ -42,5 +42,17 @@ TEST(InterruptDeathTest, TheSecondSignalLeavesAtOnce) {
       testing::ExitedWithCode(130), "");
 }
 
+TEST(InterruptDeathTest, WithNothingToSaveTheFirstSignalIsEnough) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Interrupt interrupt;
+        interrupt.nothing_to_save(true);
+        ::kill(::getpid(), SIGINT);
+        for (;;) ::pause();
+      },
+      testing::ExitedWithCode(130), "interrupted before it began");
+}
+
 }  // namespace
 }  // namespace troupe::apps

@@ -1,0 +1,31 @@
+/// Waits for an answer that end when the user interrupts: for what is done before a run begins, when nobody supervises yet.
+/// One thread; the interrupt comes from any.
+#pragma once
+
+#include <stop_token>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "core/error.hpp"
+
+namespace troupe::actors {
+
+/// Errc::interrupted: there is no run yet that could be asked to stop, and nothing to save.
+[[nodiscard]] inline core::Error interrupted_early() {
+  return {core::Errc::interrupted, "interrupted before it began"};
+}
+
+/// Blocks as `asked`.receive() does, until its deadline at most, but that `on_error` is called when `stop` is requested:
+/// at once, unless the answer has come before. An answer that comes later is dropped.
+template <class Asked, class OnAnswer, class OnError>
+void receive(Asked& asked, const std::stop_token& stop, OnAnswer on_answer, OnError on_error) {
+  const auto self = caf::actor_cast<caf::strong_actor_ptr>(asked.self());
+  // As CAF itself lets a deadline pass: an error that comes as if it were the answer.
+  const std::stop_callback interrupt(stop, [&self, id = asked.id()] {
+    self->enqueue(nullptr, id, caf::make_message(caf::make_error(caf::exit_reason::user_shutdown)), nullptr);
+  });
+  asked.receive(std::move(on_answer), std::move(on_error));
+}
+
+}  // namespace troupe::actors
