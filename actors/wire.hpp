@@ -8,11 +8,10 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "security/openssl.hpp"
+#include "security/tls_session.hpp"
 
 namespace troupe::actors {
 
-enum class WireSide : std::uint8_t { dialled, accepted };
 enum class WireState : std::uint8_t { ready, wants_read, wants_write, ended };
 struct WireMove {
   WireState state = WireState::ended;
@@ -36,8 +35,8 @@ class Descriptor {
 
 class Wire {
  public:
-  /// Plain where `tls` is null; `tls` outlives it. Errc::no_space when OpenSSL has no memory.
-  [[nodiscard]] static core::Result<Wire> create(Descriptor socket, SSL_CTX* tls, WireSide side);
+  /// Plain where `tls` is null; `tls` outlives it. Errc::internal: OpenSSL's reason.
+  [[nodiscard]] static core::Result<Wire> create(Descriptor socket, SSL_CTX* tls, security::TlsSide side);
 
   /// The TLS handshake, a part at a time: call again when what it wants has happened. Plain: ready at once.
   [[nodiscard]] WireState shake_hands();
@@ -50,20 +49,19 @@ class Wire {
   [[nodiscard]] const core::Error& error() const noexcept { return error_; }
   /// Whether the certificate that the other end showed names `host`. After the handshake; plain: yes.
   [[nodiscard]] bool names(const std::string& host) const;
-  [[nodiscard]] WireSide side() const noexcept { return side_; }
+  [[nodiscard]] security::TlsSide side() const noexcept { return side_; }
   [[nodiscard]] int descriptor() const noexcept { return fd_; }
   /// Someone else closes the socket from now on.
   int release() noexcept { return socket_.release(); }
 
  private:
-  using Tls = std::unique_ptr<SSL, security::Freed<SSL_free>>;
   WireState judge(int result);
   WireState hung_up(int error_number);
 
   Descriptor socket_;
   int fd_ = -1;
-  WireSide side_ = WireSide::dialled;
-  Tls tls_;
+  security::TlsSide side_ = security::TlsSide::dialled;
+  std::unique_ptr<security::TlsSession> tls_;
   core::Error error_{};
 };
 

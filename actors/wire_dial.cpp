@@ -177,7 +177,7 @@ core::Result<Wire> dial(const HostPort& where, SSL_CTX* tls, WireClock::time_poi
   if (!addresses) return tl::unexpected(addresses.error());
   auto socket = reach(where, *addresses, deadline, stop);
   if (!socket) return tl::unexpected(socket.error());
-  auto wire = Wire::create(std::move(*socket), tls, WireSide::dialled);
+  auto wire = Wire::create(std::move(*socket), tls, security::TlsSide::dialled);
   if (!wire) return wire;
   for (;;) {
     const WireState state = wire->shake_hands();

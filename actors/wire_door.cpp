@@ -123,7 +123,7 @@ void WireDoor::accept(const std::shared_ptr<const Port>& port) {
     exhausted_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
     return;
   }
-  auto wire = Wire::create(std::move(socket), setup_.tls.get(), WireSide::accepted);
+  auto wire = Wire::create(std::move(socket), setup_.tls.get(), security::TlsSide::accepted);
   if (!wire) return refuse(to_text(from), wire.error().message);
   if (strangers_.size() >= kMaxStrangers) {
     refuse(strangers_.front()->from, "too many others came after it before it had said who it is");

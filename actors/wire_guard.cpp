@@ -31,7 +31,8 @@ std::optional<std::string_view> WireGuard::judge() {
   const auto byte = [this](std::size_t at) { return static_cast<std::uint8_t>(header_[at]); };
   const auto type = static_cast<message_type>(byte(0));
   for (std::size_t i = 4; i < 8; ++i) payload_ = payload_ << 8 | byte(i);
-  const auto own = side_ == WireSide::accepted ? message_type::client_handshake : message_type::server_handshake;
+  const auto own =
+      side_ == security::TlsSide::accepted ? message_type::client_handshake : message_type::server_handshake;
   // A TLS record begins with its type and version 3.x.
   if (!begun_ && byte(0) >= 0x14 && byte(0) <= 0x17 && byte(1) == 3) return "it speaks TLS";
   if (!begun_ && type != own) return "it does not speak CAF's protocol";

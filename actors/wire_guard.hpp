@@ -22,7 +22,7 @@ class WireGuard {
   /// in 3.4 s: only a whole message is a sign of life, and after 5 s without one a peer is lost.
   static constexpr std::size_t kMessageBytes = std::size_t{4} << 20;
 
-  explicit WireGuard(WireSide side) noexcept : side_(side) {}
+  explicit WireGuard(security::TlsSide side) noexcept : side_(side) {}
 
   /// What is wrong with the stream, these bytes included; nothing: all is well so far. Not to be called after that.
   [[nodiscard]] std::optional<std::string_view> watch(std::span<const char> bytes);
@@ -33,7 +33,7 @@ class WireGuard {
   [[nodiscard]] std::optional<std::string_view> judge();
   [[nodiscard]] bool same_client(std::span<const char> part);
 
-  WireSide side_;
+  security::TlsSide side_;
   bool begun_ = false;
   bool greeted_ = false;
   std::array<char, kHeaderBytes> header_{};

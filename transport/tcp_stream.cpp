@@ -11,16 +11,11 @@
 
 #include <fmt/format.h>
 
-#include "security/tls_context.hpp"
-#include "transport/tcp_tls_bytes.hpp"
+#include "security/tls_session.hpp"
 
 namespace troupe::transport {
 
-struct TcpStream::Tls {
-  TlsBytes bytes;  // first: OpenSSL's end of it goes before it
-  std::unique_ptr<SSL, security::Freed<SSL_free>> ssl;
-  std::optional<int> send_error;  // the socket takes nothing any more
-};
+using security::TlsBytes;
 
 TcpStream::TcpStream(tcp::socket socket) : socket_(std::move(socket)) {}
 TcpStream::TcpStream(TcpStream&&) noexcept = default;
@@ -28,19 +23,13 @@ TcpStream& TcpStream::operator=(TcpStream&&) noexcept = default;
 TcpStream::~TcpStream() = default;
 
 core::Result<void> TcpStream::secure(SSL_CTX* context, const std::string& host) {
-  tls_ = std::make_unique<Tls>();
-  tls_->bytes.descriptor = socket_.native_handle();
-  tls_->ssl.reset(SSL_new(context));
-  BIO* bio = tls_->ssl ? make_bio(tls_->bytes) : nullptr;
-  if (bio == nullptr)
-    return core::fail(core::Errc::internal, fmt::format("TLS cannot start: {}", security::openssl_reason()));
+  auto made = security::make_tls_session(context, socket_.native_handle(),
+                                         host.empty() ? security::TlsSide::accepted : security::TlsSide::dialled,
+                                         security::TlsWrites::collected);
+  if (!made) return tl::unexpected(made.error());
+  tls_ = std::move(*made);
+  if (host.empty()) return {};
   SSL* ssl = tls_->ssl.get();
-  SSL_set_bio(ssl, bio, bio);
-  SSL_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  if (host.empty()) {
-    SSL_set_accept_state(ssl);
-    return {};
-  }
   X509_VERIFY_PARAM* expected = SSL_get0_param(ssl);
   if (X509_VERIFY_PARAM_set1_ip_asc(expected, host.c_str()) != 1) {
     ERR_clear_error();  // it is a name
@@ -48,7 +37,6 @@ core::Result<void> TcpStream::secure(SSL_CTX* context, const std::string& host) 
     if (X509_VERIFY_PARAM_set1_host(expected, host.c_str(), host.size()) != 1)
       return core::fail(core::Errc::internal, fmt::format("TLS cannot start: {}", security::openssl_reason()));
   }
-  SSL_set_connect_state(ssl);
   return {};
 }
 
@@ -80,14 +68,14 @@ TcpStream::Step TcpStream::transmit(std::span<const iovec> parts) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return {State::wants_write};
     if (errno == EINTR) continue;
     const int error = errno;
-    if (tls_) tls_->send_error = error;
+    send_error_ = error;
     return ended(error);
   }
 }
 
 TcpStream::Step TcpStream::flush() {
   if (!tls_) return {State::moved};
-  if (tls_->send_error) return ended(*tls_->send_error);
+  if (send_error_) return ended(*send_error_);
   TlsBytes& bytes = tls_->bytes;
   while (!bytes.empty()) {
     const iovec part{bytes.front(), bytes.size()};
@@ -110,11 +98,11 @@ TcpStream::Step TcpStream::explain(int result) {
     case SSL_ERROR_ZERO_RETURN: return ended(0);
     default: break;
   }
-  if (tls_->bytes.ended) {
+  const long verified = SSL_get_verify_result(tls_->ssl.get());
+  if (tls_->bytes.ended && verified == X509_V_OK) {
     ERR_clear_error();
     return ended(tls_->bytes.error_number);
   }
-  const long verified = SSL_get_verify_result(tls_->ssl.get());
   why_ = security::openssl_reason();
   if (verified != X509_V_OK) why_ = fmt::format("certificate refused: {}", X509_verify_cert_error_string(verified));
   return {State::failed};
@@ -126,7 +114,7 @@ TcpStream::Step TcpStream::shake_hands() {
   const int result = SSL_do_handshake(tls_->ssl.get());
   if (result != 1) return explain(result);
   // Several records per system call, from now on: a stranger's buffer is OpenSSL's own small one.
-  SSL_set_default_read_buffer_len(tls_->ssl.get(), kTlsReadBytes);
+  SSL_set_default_read_buffer_len(tls_->ssl.get(), security::kTlsReadBytes);
   SSL_set_read_ahead(tls_->ssl.get(), 1);
   (void)SSL_free_buffers(tls_->ssl.get());  // the next read makes a larger one
   return flush().state == State::ended ? Step{State::ended} : Step{State::moved};
@@ -151,7 +139,7 @@ TcpStream::Step TcpStream::read(std::span<const iovec> parts) {
 
 TcpStream::Step TcpStream::write(std::span<const iovec> parts) {
   if (!tls_) return transmit(parts);
-  if (tls_->send_error) return ended(*tls_->send_error);
+  if (send_error_) return ended(*send_error_);
   std::size_t total = 0;
   for (const iovec& part : parts) {
     for (std::size_t put = 0; put < part.iov_len;) {

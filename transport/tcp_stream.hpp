@@ -9,11 +9,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "core/error.hpp"
-#include "security/openssl.hpp"
+#include "security/tls_session.hpp"
 #include "transport/tcp_asio.hpp"
 
 namespace troupe::transport {
@@ -57,14 +58,14 @@ class TcpStream {
   void close() noexcept;
 
  private:
-  struct Tls;
   [[nodiscard]] Step receive(std::span<const iovec> parts);
   [[nodiscard]] Step transmit(std::span<const iovec> parts);
   [[nodiscard]] Step ended(int error_number);
   [[nodiscard]] Step explain(int result);
 
   tcp::socket socket_;
-  std::unique_ptr<Tls> tls_;
+  std::unique_ptr<security::TlsSession> tls_;
+  std::optional<int> send_error_;  // the socket takes nothing any more
   std::string why_;
 };
 

@@ -24,12 +24,12 @@ std::string message(message_type type, std::uint32_t payload) {
 
 const std::string kGreeting = message(message_type::client_handshake, 21);
 
-std::string verdict(WireSide side, const std::string& bytes) {
+std::string verdict(security::TlsSide side, const std::string& bytes) {
   WireGuard guard(side);
   const auto wrong = guard.watch(bytes);
   return std::string(wrong.value_or(""));
 }
-std::string verdict(const std::string& bytes) { return verdict(WireSide::accepted, bytes); }
+std::string verdict(const std::string& bytes) { return verdict(security::TlsSide::accepted, bytes); }
 
 TEST(WireGuard, LetsThroughWhatMembersSay) {
   const std::string talk = kGreeting + message(message_type::direct_message, 300) +
@@ -37,15 +37,15 @@ TEST(WireGuard, LetsThroughWhatMembersSay) {
                            message(message_type::monitor_message, 40) + message(message_type::down_message, 41) +
                            message(message_type::routed_message, 1);
   EXPECT_EQ(verdict(talk), "");
-  WireGuard in_parts(WireSide::accepted);
+  WireGuard in_parts(security::TlsSide::accepted);
   for (const char byte : talk) EXPECT_FALSE(in_parts.watch({&byte, 1}));
-  EXPECT_EQ(
-      verdict(WireSide::dialled, message(message_type::server_handshake, 70) + message(message_type::heartbeat, 0)),
-      "");
+  EXPECT_EQ(verdict(security::TlsSide::dialled,
+                    message(message_type::server_handshake, 70) + message(message_type::heartbeat, 0)),
+            "");
 }
 
 TEST(WireGuard, KnowsWhenItHasBeenGreeted) {
-  WireGuard guard(WireSide::accepted);
+  WireGuard guard(security::TlsSide::accepted);
   EXPECT_FALSE(guard.watch(std::span(kGreeting).first(kGreeting.size() - 1)));
   EXPECT_FALSE(guard.greeted());
   EXPECT_FALSE(guard.watch(std::span(kGreeting).last(1)));
@@ -56,7 +56,7 @@ TEST(WireGuard, TheFirstWordIsTheOthersHandshake) {
   EXPECT_EQ(verdict(message(message_type::direct_message, 8)), "it does not speak CAF's protocol");
   EXPECT_EQ(verdict(message(message_type::heartbeat, 0)), "it does not speak CAF's protocol");
   EXPECT_EQ(verdict(message(message_type::server_handshake, 70)), "it does not speak CAF's protocol");
-  EXPECT_EQ(verdict(WireSide::dialled, kGreeting), "it does not speak CAF's protocol");
+  EXPECT_EQ(verdict(security::TlsSide::dialled, kGreeting), "it does not speak CAF's protocol");
   EXPECT_EQ(verdict("GET "), "it does not speak CAF's protocol");
   EXPECT_EQ(verdict("\x15\x03\x01"), "it speaks TLS");  // an alert, shorter than a header
 }
@@ -85,7 +85,7 @@ TEST(WireGuard, AnotherHandshakeNamesTheSameNode) {
   EXPECT_EQ(verdict(kGreeting + header(message_type::client_handshake, 20)), why);
   EXPECT_EQ(verdict(kGreeting + header(message_type::client_handshake, 22)), why);
   EXPECT_EQ(verdict(kGreeting + kGreeting + kGreeting), "");
-  WireGuard in_parts(WireSide::accepted);
+  WireGuard in_parts(security::TlsSide::accepted);
   const std::string twice = kGreeting + other;
   for (std::size_t i = 0; i + 1 < twice.size(); ++i) EXPECT_FALSE(in_parts.watch({&twice[i], 1}));
   EXPECT_TRUE(in_parts.watch({&twice.back(), 1}));
@@ -94,7 +94,7 @@ TEST(WireGuard, AnotherHandshakeNamesTheSameNode) {
 TEST(WireGuard, WhatIsOutOfTurn) {
   EXPECT_EQ(verdict(kGreeting + message(message_type::server_handshake, 70)), "its handshake makes no sense");
   const std::string server = message(message_type::server_handshake, 70);
-  EXPECT_EQ(verdict(WireSide::dialled, server + server), "its handshake makes no sense");
+  EXPECT_EQ(verdict(security::TlsSide::dialled, server + server), "its handshake makes no sense");
   EXPECT_EQ(verdict(kGreeting + header(static_cast<message_type>(7), 0)), "it sends messages of an unknown kind");
 }
 
