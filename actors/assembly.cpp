@@ -284,7 +284,7 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
                          .started = {},
                          .before = {},
                          .resumed = beginning.checkpoint != nullptr,
-                         .ranks = launch_.ranks,
+                         .launcher = launch_.launcher,
                          .memory = ground_.memory,
                          .clock = ground_.clock,
                          .steward = steward_,

@@ -25,7 +25,7 @@ struct CoordinatorSetup {
   RunStarted started;                         // what the recorder shows first
   RunTotals before;                           // of earlier sessions of this run
   bool resumed = false;
-  bool ranks = false;                  // processes of an MPI job: whoever is lost takes the others along
+  std::string launcher{};  // of an MPI job, "mpirun": whoever is lost takes the others along; none: there is none
   core::Allocator* memory = nullptr;   // of snapshots; outlives the actor
   const core::Clock* clock = nullptr;  // outlives the actor
   StewardActor steward{};              // none: nobody comes in place of who is lost

@@ -68,6 +68,8 @@ class CoordinatorBody {
   void save_newest(std::uint64_t steps);
   [[nodiscard]] bool rescues() const { return !rescue_.empty(); }
   void end_rescue(const std::string& what);
+  /// "go on with `troupe train --resume …`".
+  [[nodiscard]] std::string how_to_go_on() const;
   /// A worker did not answer: it is lost; the chain that asked it goes on without, if the run does.
   void missed(std::uint32_t worker, const caf::error& error, const Next& next);
 

@@ -59,23 +59,21 @@ void CoordinatorBody::lose(std::uint32_t worker, const std::string& why) {
   self_->send(company_.loaders[worker], Halt{});
   if (rescues()) return members() > 0 ? void() : end_rescue("nobody is left");
   const auto lost = fmt::format("{} is lost: {}", name_of(worker), why);
-  const auto resume = fmt::format("go on with `troupe train --resume {}`", setup_.started.directory);
   const auto& sites = company_.server_sites;
   const bool with_centre =
       !company_.worker_sites.empty() && std::ranges::find(sites, company_.worker_sites[worker]) != sites.end();
-  if (with_centre)
-    return fail(core::Errc::peer_lost, fmt::format("{}; and with it its part of the centre: {}", lost, resume));
-  if (setup_.ranks) {
-    return fail(core::Errc::peer_lost, fmt::format("{}; that ends an MPI job: go on with `mpirun … troupe train "
-                                                   "--resume {}`",
-                                                   lost, setup_.started.directory));
+  if (with_centre) {
+    return fail(core::Errc::peer_lost, fmt::format("{}; and with it its part of the centre: {}", lost, how_to_go_on()));
   }
-  if (setup_.needs.group) {
-    const auto end = fmt::format("{}; the others of {} cannot take a step without it", lost, setup_.settings->strategy);
+  const bool job = !setup_.launcher.empty();
+  if (job || setup_.needs.group) {
+    const auto end =
+        job ? lost + "; that ends an MPI job"
+            : fmt::format("{}; the others of {} cannot take a step without it", lost, setup_.settings->strategy);
     if (setup_.needs.whole_steps && members() > 0) return rescue(end);
-    return fail(core::Errc::peer_lost, fmt::format("{}: {}", end, resume));
+    return fail(core::Errc::peer_lost, fmt::format("{}: {}", end, how_to_go_on()));
   }
-  if (members() == 0) return fail(core::Errc::peer_lost, fmt::format("{}; nobody is left: {}", lost, resume));
+  if (members() == 0) return fail(core::Errc::peer_lost, fmt::format("{}; nobody is left: {}", lost, how_to_go_on()));
   self_->send(company_.recorder,
               Note{Note::Level::warning, fmt::format("{}; its batches return, {} of {} workers go on", lost, members(),
                                                      setup_.started.workers)});
@@ -87,6 +85,12 @@ void CoordinatorBody::lose(std::uint32_t worker, const std::string& why) {
   if (!training_) return;
   for (std::uint32_t w = 0; w < wants_.size(); ++w) serve(w, false);  // what has come back
   if (setup_.book->quiet()) when_quiet();
+}
+
+std::string CoordinatorBody::how_to_go_on() const {
+  const auto& launcher = setup_.launcher;
+  return fmt::format("go on with `{}troupe train --resume {}`", launcher.empty() ? "" : launcher + " … ",
+                     setup_.started.directory);
 }
 
 void CoordinatorBody::tell_membership() {

@@ -14,7 +14,7 @@ constexpr auto kAnswerDeadline = std::chrono::seconds(60);  // a step may be und
 /// REQUIRES Needs::whole_steps, and a member that is left.
 void CoordinatorBody::rescue(const std::string& why) {
   rescue_ = why;
-  self_->send(company_.recorder, Note{Note::Level::warning, why + ": the last step that they have ended is saved"});
+  self_->send(company_.recorder, Note{Note::Level::warning, why + ": the last step that all have ended is saved"});
   setup_.book->pause();
   if (!busy_) look_for_newest();  // else the chain comes by
 }
@@ -60,7 +60,7 @@ void CoordinatorBody::save_newest(std::uint64_t steps) {
       if (!is_still()) return look_for_newest();
       write(checkpoint, [this, checkpoint] {
         end_rescue(save_failed_ ? "what they held could not be saved"
-                                : fmt::format("step {}, the last that they had ended, is saved", checkpoint->step));
+                                : fmt::format("step {}, the last that all had ended, is saved", checkpoint->step));
       });
     });
   };
@@ -68,8 +68,7 @@ void CoordinatorBody::save_newest(std::uint64_t steps) {
 }
 
 void CoordinatorBody::end_rescue(const std::string& what) {
-  fail(core::Errc::peer_lost,
-       fmt::format("{}; {}; go on with `troupe train --resume {}`", rescue_, what, setup_.started.directory));
+  fail(core::Errc::peer_lost, fmt::format("{}; {}; {}", rescue_, what, how_to_go_on()));
 }
 
 }  // namespace troupe::actors

@@ -185,7 +185,6 @@ core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t worker
   if (!launch) return launch;
   place(*launch, apart(by_rank(ranks, workers_per_rank), servers,
                        server_placement(settings.cluster.server_placement, ServerPlacement::dedicated)));
-  launch->ranks = true;
   return launch;
 }
 

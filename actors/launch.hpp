@@ -21,8 +21,8 @@ struct Launch {
   std::string config{};                  // TOML, resolved, with the endpoint that was chosen
   std::string secret{};
   bool between_hosts = false;
-  std::string note{};  // what was chosen, for the user; none: nothing was
-  bool ranks = false;  // the processes are those of an MPI job
+  std::string note{};      // what was chosen, for the user; none: nothing was
+  std::string launcher{};  // what has started the processes as an MPI job; none: nothing did
 };
 
 /// How its members exchange vectors: `config`, with an endpoint where there are several sites. What exchange.algorithm leaves open is

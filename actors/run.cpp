@@ -120,7 +120,10 @@ core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest
       request.workers_per_rank > 0
           ? launch_in_job(std::move(*nodes), request.workers_per_rank, settings, plan.servers, tls, request.version)
           : launch_on(std::move(*nodes), settings, plan.servers, tls, request.version);
-  if (launch) launch->network = std::move(*network);
+  if (launch) {
+    launch->network = std::move(*network);
+    launch->launcher = request.launcher;
+  }
   plan.settings = std::make_shared<const Settings>(std::move(settings));
   return launch;
 }

@@ -27,6 +27,7 @@ struct RunRequest {
   std::string version{};  // of this program; nodes must have the same
   /// Not 0: the nodes are the other ranks of an MPI job, and so many workers are at each rank, this one included.
   std::uint32_t workers_per_rank = 0;
+  std::string launcher{};                 // what has started such a job, for messages: "mpirun", "srun"
   std::vector<experiment::Note> notes{};  // to be shown first
   std::function<void()> on_begin{};       // everybody is ready: from now on there is a directory, and something to save
 };

@@ -61,7 +61,7 @@ core::Result<std::unique_ptr<Job>> Job::join(const JobEnvironment& environment) 
   const auto started = fmt::format("{} has started {} ranks", environment.launcher, environment.size);
   auto joined = transport::join_job();
   if (!joined) return core::fail(joined.error().code, fmt::format("{}, and {}", started, joined.error().message));
-  std::unique_ptr<Job> job(new Job(std::move(*joined)));
+  std::unique_ptr<Job> job(new Job(std::move(*joined), environment.launcher));
   if (job->size() != environment.size || job->rank() != environment.rank) {
     return core::fail(core::Errc::config,
                       fmt::format("{}, and MPI here is rank {} of {}: start it with the mpirun of the Open MPI that "

@@ -29,6 +29,7 @@ class Job {
 
   [[nodiscard]] std::size_t rank() const noexcept { return job_->rank(); }
   [[nodiscard]] std::size_t size() const noexcept { return job_->size(); }
+  [[nodiscard]] const std::string& launcher() const noexcept { return launcher_; }
 
   /// Of ranks 1, 2, …, to connect to.
   struct Nodes {
@@ -45,11 +46,13 @@ class Job {
 
  private:
   struct Order;
-  explicit Job(std::unique_ptr<transport::Job> job) : job_(std::move(job)) {}
+  Job(std::unique_ptr<transport::Job> job, std::string launcher)
+      : job_(std::move(job)), launcher_(std::move(launcher)) {}
   [[nodiscard]] core::Result<void> meet();
   [[nodiscard]] core::Result<void> be_node(const Order& order);
 
   std::unique_ptr<transport::Job> job_;
+  const std::string launcher_;
   std::vector<RankHost> hosts_;  // at rank 0, by rank
   std::unique_ptr<security::MemoryFiles> certificates_;
   std::atomic<std::chrono::steady_clock::time_point> give_up_ =

@@ -17,6 +17,7 @@ core::Result<actors::RunRequest> job_request(const std::string& path, std::vecto
 
   actors::RunRequest request;
   request.settings = std::move(*settings);
+  request.launcher = job.launcher();
   request.workers_per_rank = static_cast<std::uint32_t>(per_rank);
   if (const auto where = as_written->where("cluster.workers"); where != "default" && cluster.workers != workers) {
     request.notes.push_back({experiment::Note::Level::info,
