@@ -1,5 +1,7 @@
 // In place over mapped arenas: everyone says where its vector is, which is ready then, sums its slice of all vectors into all of them, and
 // says so.
+#include <string>
+
 #include "exchange/arenas.hpp"
 #include "exchange/task.hpp"
 #include "transport/reduce.hpp"
@@ -32,7 +34,8 @@ class SharedMemory final : public Task {
 
   void take(std::size_t other) {
     auto vector = task_.arenas->vector_at(group_.peers[other], places_[other], task_.vector.size());
-    if (!vector) return fail(vector.error());
+    if (!vector)
+      return fail({vector.error().code, "the vector of rank " + std::to_string(other) + ": " + vector.error().message});
     vectors_[other] = std::move(*vector);
     if (--missing_ == 0) work();
   }

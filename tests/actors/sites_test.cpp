@@ -50,8 +50,9 @@ TEST(Sites, SumsInMappedMemoryAreTheSameBits) {
         options.push_back("exchange.endpoint=" + endpoint);
         const auto mapped = trained(options);
         ASSERT_FALSE(mapped.failed) << mapped.error.message;
-        // What servers sum in mixed depends on who came first.
-        if (strategy != "mixed") EXPECT_EQ(mapped.summary.center_hash, in_place.summary.center_hash);
+        // What servers of mixed sum depends on who comes first.
+        const bool same = strategy != "mixed";
+        EXPECT_TRUE(!same || mapped.summary.center_hash == in_place.summary.center_hash);
         EXPECT_EQ(mapped.summary.exchange_count, in_place.summary.exchange_count);
       }
     }

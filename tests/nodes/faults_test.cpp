@@ -71,14 +71,16 @@ INSTANTIATE_TEST_SUITE_P(, StandsStill,
 // Opening, compiling, measuring: whatever it did then, nobody waits for it.
 TEST_F(Faults, ANodeThatIsKilledWhileTheRunBegins) {
   start_nodes(2);
-  for (const int moment : {50, 100, 150, 200, 250, 300}) {
-    start_node();
-    Process run(train(with(kLong, with({"strategy.name=bsp", "exchange.endpoint=tcp"}))));
-    last(std::chrono::milliseconds(moment));
-    nodes_.back().process().kill();
-    EXPECT_EQ(run.wait(), 75) << moment << ": " << run.err();
-    EXPECT_NE(run.err().find("troupe: "), std::string::npos) << run.err();
-    EXPECT_EQ(run.err().find("exit_reason"), std::string::npos) << run.err();
+  for (const std::string endpoint : {"tcp", "shm"}) {
+    for (const int moment : {50, 100, 150, 200, 250, 300}) {
+      start_node();
+      Process run(train(with(kLong, with({"strategy.name=bsp", "exchange.endpoint=" + endpoint}))));
+      last(std::chrono::milliseconds(moment));
+      nodes_.back().process().kill();
+      EXPECT_EQ(run.wait(), 75) << endpoint << ", " << moment << ": " << run.err();
+      EXPECT_NE(run.err().find("troupe: "), std::string::npos) << run.err();
+      EXPECT_EQ(run.err().find("exit_reason"), std::string::npos) << run.err();
+    }
   }
 }
 
