@@ -77,7 +77,7 @@ core::Result<void> Assembly::choose_reductions(const Beginning& beginning) {
   std::vector<std::uint32_t> hosts;
   for (const auto site : exchange_.worker_sites)
     if (!exchange_.site_hosts.empty()) hosts.push_back(exchange_.site_hosts[site]);
-  const auto algorithms = exchange::candidates(plan_.workers, hosts);
+  const auto algorithms = exchange::candidates(plan_.workers, hosts, experiment::may_sum_in_arenas(config));
   if (algorithms.size() < 2) return {};
   auto timings = measure(algorithms);
   if (!timings) return tl::unexpected(timings.error());

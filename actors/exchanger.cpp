@@ -12,7 +12,10 @@ ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<Exchang
   const auto name = "exchanger " + std::to_string(setup.site);
   self->state.body = std::make_unique<ExchangerBody>(self, std::move(setup));
   return {
-      [self](const Prepare&) { return self->state.body->open(); },
+      [self](const Prepare&) -> caf::result<SiteAddress, SiteMemory> {
+        auto address = self->state.body->open();
+        return {std::move(address), self->state.body->memory()};
+      },
       [self](const SiteAddresses& addresses) { self->state.body->meet(addresses); },
       [self](const StartCargo& start) { self->state.body->offer(start); },
       [self](const ArenaPacking& arena) { self->state.body->pack_arenas(arena.packing); },

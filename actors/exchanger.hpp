@@ -19,6 +19,7 @@ struct ExchangerSetup {
   transport::EndpointOptions options{};  // completions: the actor's
   ExchangePlan exchange{};
   std::size_t most_floats = 0;  // of any vector that is lent
+  bool maps_arenas = false;     // members elsewhere may sum in the memory of those here, where the endpoint can
   StartCargo start{};           // site 0: what members elsewhere begin with; none: they know it
   const core::Kernels* kernels = nullptr;
   core::Allocator* memory = nullptr;   // outlives the actor

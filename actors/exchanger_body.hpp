@@ -10,6 +10,7 @@
 
 #include "actors/exchanger.hpp"
 #include "actors/measuring.hpp"
+#include "exchange/arenas.hpp"
 #include "exchange/calls.hpp"
 #include "exchange/collective.hpp"
 
@@ -21,8 +22,9 @@ class ExchangerBody {
   ExchangerBody(Self self, ExchangerSetup setup) : self_(self), setup_(std::move(setup)) {}
   ~ExchangerBody();
 
-  /// Makes the endpoint.
+  /// Makes the endpoint, and memory over it that members elsewhere can map.
   [[nodiscard]] SiteAddress open();
+  [[nodiscard]] SiteMemory memory() const { return {arenas_}; }
   void meet(const SiteAddresses& addresses);
   /// What site 0 begins with, piece by piece.
   [[nodiscard]] caf::result<StartCargo> fetch_start();
@@ -53,6 +55,7 @@ class ExchangerBody {
   void halt();
 
  private:
+  static constexpr std::uint8_t kRun = 1;  // an endpoint lives for one run
   using Reply = exchange::Calls::Reply;
   /// A reduction under way.
   struct Running {
@@ -105,7 +108,8 @@ class ExchangerBody {
   ExchangerSetup setup_;
   Company company_;
   std::shared_ptr<transport::CompletionQueue> completions_;
-  std::unique_ptr<transport::Endpoint> endpoint_;
+  std::shared_ptr<transport::Endpoint> endpoint_;
+  std::shared_ptr<exchange::Arenas> arenas_;  // none: members' memory is nobody else's
   std::optional<exchange::Courier> courier_;
   std::optional<exchange::Calls> calls_;
   std::vector<std::optional<transport::Peer>> peers_;  // by site; none: not spoken to

@@ -26,7 +26,7 @@ using ServerActor =
                      reacts_to<MembershipNews>, reacts_to<DeadlineReached>, reacts_to<Halt>>;
 /// Moves what is lent between members of different sites.
 using ExchangerActor =
-    caf::typed_actor<replies_to<Prepare>::with<SiteAddress>, reacts_to<SiteAddresses>,
+    caf::typed_actor<replies_to<Prepare>::with<SiteAddress, SiteMemory>, reacts_to<SiteAddresses>,
                      replies_to<StartOrder>::with<StartCargo>, reacts_to<StartCargo>,
                      replies_to<SiteMoved>::with<SiteAddress>, reacts_to<ArenaPacking>, reacts_to<Company>,
                      reacts_to<SiteBegun>, reacts_to<Completed>, reacts_to<ShardMessage, Lent>, reacts_to<ShardAnswer>,

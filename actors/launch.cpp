@@ -26,7 +26,7 @@ exchange::Algorithm algorithm_of(const experiment::ExchangeConfig& config) {
 }
 
 /// Within a host bytes are cheaper than copies.
-bool packs(const std::string& endpoint) { return endpoint != "inproc" && endpoint != "shm"; }
+bool packs(const std::string& endpoint) { return !experiment::maps_memory(endpoint); }
 
 std::string new_secret() {
   std::random_device device;
@@ -63,6 +63,12 @@ core::Result<void> check_endpoint(const Settings& settings, const std::vector<No
                                                       settings.config.where("exchange.endpoint"), endpoint,
                                                       endpoint == "shm" ? "nodes on several hosts share no memory"
                                                                         : "it carries nothing between processes"));
+  }
+  if (settings.exchange.algorithm == "shm" && !experiment::maps_memory(endpoint)) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: exchange.algorithm = \"shm\": workers on several hosts share no memory: use "
+                                  "\"auto\"",
+                                  settings.config.where("exchange.algorithm")));
   }
   for (const auto& node : nodes) {
     if (node.actor && std::ranges::find(node.facts.endpoints, endpoint) == node.facts.endpoints.end())

@@ -12,24 +12,20 @@ constexpr std::uint32_t kFirstExchange = 1U << 23;
 
 }  // namespace
 
-Measuring::Measuring(exchange::Courier& courier, const core::Kernels& kernels, const core::Clock& clock,
-                     exchange::Group group, MeasureOrder order, core::Buffer vector, Done done)
-    : courier_(courier),
-      kernels_(kernels),
-      clock_(clock),
+Measuring::Measuring(const Means& means, exchange::Group group, MeasureOrder order, core::Buffer vector, Done done)
+    : means_(means),
       group_(std::move(group)),
       order_(std::move(order)),
       vector_(std::move(vector)),
       done_(std::move(done)) {}
 
-core::Result<std::unique_ptr<Measuring>> Measuring::create(exchange::Courier& courier, const core::Kernels& kernels,
-                                                           core::Allocator& memory, const core::Clock& clock,
-                                                           exchange::Group group, MeasureOrder order, Done done) {
-  auto vector = core::Buffer::allocate(memory, std::ranges::max(order.floats));
+core::Result<std::unique_ptr<Measuring>> Measuring::create(const Means& means, exchange::Group group,
+                                                           MeasureOrder order, Done done) {
+  auto vector = core::Buffer::allocate(means.arenas ? *means.arenas : means.memory, std::ranges::max(order.floats));
   if (!vector) return tl::unexpected(vector.error());
   std::ranges::fill(vector->view(), 0.F);
   return std::unique_ptr<Measuring>(
-      new Measuring(courier, kernels, clock, std::move(group), std::move(order), std::move(*vector), std::move(done)));
+      new Measuring(means, std::move(group), std::move(order), std::move(*vector), std::move(done)));
 }
 
 bool Measuring::go_on() {
@@ -51,21 +47,22 @@ bool Measuring::go_on() {
     exchange::CollectiveTask task{
         .algorithm = exchange::algorithm_of(order_.algorithms[which % order_.algorithms.size()]),
         .vector = vector_.view().subspan(0, order_.floats[which / order_.algorithms.size()]),
+        .arenas = means_.arenas,
         .tag = {.exchange = kFirstExchange + static_cast<std::uint32_t>(next_)}};
     ++next_;
     over_ = false;
-    began_ = clock_.now();
-    running_ = exchange::make_collective(courier_, kernels_, group_, std::move(task),
+    began_ = means_.clock.now();
+    running_ = exchange::make_collective(means_.courier, means_.kernels, group_, std::move(task),
                                          [this](const core::Result<void>& result) { ended(result); });
     running_->start();
-    courier_.flush();
+    means_.courier.flush();
   }
   return true;
 }
 
 void Measuring::ended(const core::Result<void>& result) {
   over_ = true;
-  all_.push_back(core::seconds(clock_.now() - began_));
+  all_.push_back(core::seconds(means_.clock.now() - began_));
   if (!result && !error_) error_ = result.error();
 }
 

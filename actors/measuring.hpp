@@ -8,6 +8,7 @@
 
 #include "actors/messages.hpp"
 #include "core/clock.hpp"
+#include "exchange/arenas.hpp"
 #include "exchange/collective.hpp"
 
 namespace troupe::actors {
@@ -15,12 +16,17 @@ namespace troupe::actors {
 class Measuring {
  public:
   using Done = std::function<void(core::Result<Measured>)>;
+  /// What it works with; outlives it.
+  struct Means {
+    exchange::Courier& courier;
+    const core::Kernels& kernels;
+    core::Allocator& memory;
+    const core::Clock& clock;
+    exchange::Arenas* arenas = nullptr;  // for shm
+  };
 
-  /// `courier`, `kernels` and `clock` outlive it. Errc::no_memory.
-  [[nodiscard]] static core::Result<std::unique_ptr<Measuring>> create(exchange::Courier& courier,
-                                                                       const core::Kernels& kernels,
-                                                                       core::Allocator& memory,
-                                                                       const core::Clock& clock, exchange::Group group,
+  /// Errors: those of the memory.
+  [[nodiscard]] static core::Result<std::unique_ptr<Measuring>> create(const Means& means, exchange::Group group,
                                                                        MeasureOrder order, Done done);
   /// Begins the next reduction when the last one has ended; to be called whenever something may have, and nobody is in a call of the
   /// courier's. False: all is done, and said.
@@ -29,13 +35,10 @@ class Measuring {
   void give_up(const core::Error& why);
 
  private:
-  Measuring(exchange::Courier& courier, const core::Kernels& kernels, const core::Clock& clock, exchange::Group group,
-            MeasureOrder order, core::Buffer vector, Done done);
+  Measuring(const Means& means, exchange::Group group, MeasureOrder order, core::Buffer vector, Done done);
   void ended(const core::Result<void>& result);
 
-  exchange::Courier& courier_;
-  const core::Kernels& kernels_;
-  const core::Clock& clock_;
+  const Means means_;
   const exchange::Group group_;
   const MeasureOrder order_;
   core::Buffer vector_;

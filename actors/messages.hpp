@@ -14,6 +14,7 @@
 #include "actors/vocabulary.hpp"
 #include "core/kernels.hpp"
 #include "data/lease.hpp"
+#include "exchange/arenas.hpp"
 #include "exchange/packing.hpp"
 #include "nn/backend.hpp"
 #include "nn/layout.hpp"
@@ -151,6 +152,10 @@ struct SiteAddress {
   std::string text;
   std::string error{};  // not empty: there is no endpoint, with `code`
   core::Errc code = core::Errc::internal;
+};
+/// What the arenas of a site's workers are to be made of, where members elsewhere may sum in them; none: of anything.
+struct SiteMemory {
+  std::shared_ptr<exchange::Arenas> arenas;
 };
 /// Everyone's, by site: connect.
 struct SiteAddresses {

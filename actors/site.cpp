@@ -22,6 +22,11 @@ nn::CompileOptions compile_options(const SiteGround& ground, std::uint32_t worke
           .arenas = ground.memory};
 }
 
+/// Whether members of different sites may come to sum in each other's memory, which must be of that kind from the start.
+bool sums_in_arenas(const Blueprint& plan, const SiteSetup& site) {
+  return !site.workers.empty() && plan.needs.group && experiment::may_sum_in_arenas(plan.settings->exchange);
+}
+
 }  // namespace
 
 core::Result<ReplicaFacts> probe(const SiteGround& ground, const std::optional<nn::Plan>& plan) {
@@ -43,20 +48,22 @@ Site::~Site() { halt(); }
 
 core::Result<void> Site::open() {
   if (setup_.exchange.in_place()) return {};
-  exchanger_ =
-      ground_.system->spawn<caf::detached>(actors::exchanger, ExchangerSetup{.site = setup_.site,
-                                                                             .options = setup_.options,
-                                                                             .exchange = setup_.exchange,
-                                                                             .most_floats = setup_.most_floats,
-                                                                             .start = setup_.start,
-                                                                             .kernels = &ground_.backend->kernels(),
-                                                                             .memory = ground_.memory,
-                                                                             .clock = ground_.clock});
+  exchanger_ = ground_.system->spawn<caf::detached>(actors::exchanger,
+                                                    ExchangerSetup{.site = setup_.site,
+                                                                   .options = setup_.options,
+                                                                   .exchange = setup_.exchange,
+                                                                   .most_floats = setup_.most_floats,
+                                                                   .maps_arenas = sums_in_arenas(*ground_.plan, setup_),
+                                                                   .start = setup_.start,
+                                                                   .kernels = &ground_.backend->kernels(),
+                                                                   .memory = ground_.memory,
+                                                                   .clock = ground_.clock});
   core::Result<void> opened;
   self_->request(exchanger_, kEndpointDeadline, Prepare{})
       .receive(
-          [&](const SiteAddress& address) {
+          [&](const SiteAddress& address, const SiteMemory& memory) {
             address_ = address.text;
+            arenas_ = memory.arenas;
             if (!address.error.empty()) opened = core::fail(address.code, address.error);
           },
           [&](const caf::error& error) {
@@ -108,13 +115,15 @@ Measured Site::measure(const MeasureOrder& order) {
 WorkerSetup Site::worker_setup(std::uint32_t w, const std::shared_ptr<const StartState>& start) const {
   const auto& plan = *ground_.plan;
   const auto& settings = *plan.settings;
-  const auto compile = compile_options(ground_, w);
+  auto compile = compile_options(ground_, w);
+  if (arenas_) compile.arenas = arenas_.get();
   return {.self = w,
           .workers = plan.workers,
           .seed = compile.seed,
           .graph = plan.graph,
           .backend = ground_.backend,
           .compile = compile,
+          .arenas = arenas_,
           .plan = setup_.plan,
           .strategy = plan.strategy,
           .train = settings.train,

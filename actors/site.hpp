@@ -88,6 +88,7 @@ class Site {
   SiteSetup setup_;
   std::shared_ptr<const nn::Layout> layout_;
   std::string address_;
+  std::shared_ptr<exchange::Arenas> arenas_;  // of the workers; none: ground_.memory
   ExchangerActor exchanger_;
   SiteMembers members_;
   std::vector<WorkerActor> workers_elsewhere_;  // stand-ins

@@ -21,7 +21,8 @@ struct WorkerSetup {
   std::shared_ptr<const nn::Graph> graph;
   nn::Backend* backend = nullptr;  // outlives the actor
   nn::CompileOptions compile;
-  std::optional<nn::Plan> plan;  // of the run that is resumed; else the backend chooses
+  std::shared_ptr<core::Allocator> arenas{};  // that compile names, where nobody else keeps it
+  std::optional<nn::Plan> plan;               // of the run that is resumed; else the backend chooses
   std::shared_ptr<const strategies::Strategy> strategy;
   nn::TrainConfig train;
   double total_epochs = 1;

@@ -52,7 +52,6 @@ core::Result<std::unique_ptr<Rank>> Rank::meet(RankOptions options) {
   std::unique_ptr<Rank> rank(new Rank(std::move(options)));
   if (auto opened = rank->open(); !opened) return tl::unexpected(opened.error());
   if (auto connected = rank->connect(); !connected) return tl::unexpected(connected.error());
-  if (auto attached = rank->attach(); !attached) return tl::unexpected(attached.error());
   if (auto all = rank->barrier(); !all) return tl::unexpected(all.error());
   return rank;
 }
@@ -92,15 +91,15 @@ core::Result<void> Rank::open() {
   endpoint_ = std::move(*endpoint);
   courier_ = std::make_unique<exchange::Courier>(*endpoint_);
 
-  auto* const mapped = endpoint_->mapped_memory();
-  if (options_.algorithm == "shm" && !mapped)
+  if (endpoint_->capabilities().maps_peer_memory) arenas_ = exchange::Arenas::create(endpoint_);
+  if (options_.algorithm == "shm" && !arenas_)
     return core::fail(core::Errc::usage, "--algorithm shm needs an endpoint that maps memory: --endpoint shm");
   if (options_.algorithm == "ar" && !exchange::has_library(*courier_, options_.ranks))
     return core::fail(core::Errc::usage, "--algorithm ar needs a library that sums over all ranks: --endpoint mpi");
-  core::Allocator& memory = mapped ? mapped->allocator() : host_memory_;
-  auto arena = core::Buffer::allocate(memory, core::align_floats(options_.floats));
-  if (!arena) return tl::unexpected(arena.error());
-  arena_ = std::make_shared<core::Buffer>(std::move(*arena));
+  core::Allocator& memory = arenas_ ? *arenas_ : static_cast<core::Allocator&>(host_memory_);
+  auto vector = core::Buffer::allocate(memory, core::align_floats(options_.floats));
+  if (!vector) return tl::unexpected(vector.error());
+  vector_ = std::move(*vector);
   return {};
 }
 
@@ -155,28 +154,6 @@ core::Result<void> Rank::connect() {
   return {};
 }
 
-core::Result<void> Rank::attach() {
-  auto* const mapped = endpoint_->mapped_memory();
-  if (!mapped) return {};
-  auto exposure = mapped->expose(arena_);
-  if (!exposure) return tl::unexpected(exposure.error());
-  if (auto written = write("arena", exposure->key().text); !written) return written;
-  exposures_.push_back(std::move(*exposure));
-  for (std::size_t rank = 0; rank < options_.ranks; ++rank) {
-    if (rank == options_.rank) {
-      arenas_.push_back(arena_->view());
-      continue;
-    }
-    const auto key = read("arena", rank);
-    if (!key) return tl::unexpected(key.error());
-    auto mapping = mapped->attach({*key}, arena_->size());
-    if (!mapping) return tl::unexpected(mapping.error());
-    mappings_.push_back(std::move(*mapping));
-    arenas_.push_back(mappings_.back().view());
-  }
-  return {};
-}
-
 exchange::CollectiveTask Rank::task() const {
   return {.algorithm = exchange::algorithm_of(options_.algorithm),
           .half = options_.half == "bf16" ? core::HalfKind::bf16 : core::HalfKind::fp16,
@@ -187,10 +164,9 @@ exchange::CollectiveTask Rank::task() const {
 std::unique_ptr<exchange::Collective> Rank::make_mean(transport::Slice part, std::uint32_t exchange,
                                                       std::uint16_t shard, exchange::Collective::Done done) {
   auto wanted = task();
-  wanted.vector = arena_->view().subspan(part.offset, part.count);
+  wanted.vector = vector_.view().subspan(part.offset, part.count);
   wanted.tag = {.run = 1, .exchange = exchange, .shard = shard};
-  if (wanted.algorithm == exchange::Algorithm::shm)
-    for (const auto& arena : arenas_) wanted.arenas.push_back(arena.subspan(part.offset, part.count));
+  wanted.arenas = arenas_.get();
   return exchange::make_collective(*courier_, core::host_kernels(), group_, std::move(wanted), std::move(done));
 }
 

@@ -18,9 +18,9 @@
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
+#include "exchange/arenas.hpp"
 #include "exchange/collective.hpp"
 #include "transport/endpoint_registry.hpp"
-#include "transport/mapped_memory.hpp"
 #include "transport/reduce.hpp"
 
 namespace troupe::bench {
@@ -52,7 +52,7 @@ class Rank {
   Rank& operator=(const Rank&) = delete;
 
   [[nodiscard]] const RankOptions& options() const noexcept { return options_; }
-  [[nodiscard]] core::Span vector() noexcept { return arena_->view().first(options_.floats); }
+  [[nodiscard]] core::Span vector() noexcept { return vector_.view().first(options_.floats); }
   /// A mean over the ranks of `part` of the vector, by the algorithm that was asked for. Exchanges under way at the same time differ in
   /// (exchange, shard); shard is at most transport::kMaxShard.
   [[nodiscard]] std::unique_ptr<exchange::Collective> make_mean(transport::Slice part, std::uint32_t exchange,
@@ -75,7 +75,6 @@ class Rank {
   bool deliver();  // false: there was nothing
   [[nodiscard]] core::Result<void> open();
   [[nodiscard]] core::Result<void> connect();
-  [[nodiscard]] core::Result<void> attach();
   [[nodiscard]] core::Result<void> write(const std::string& what, const std::string& text) const;
   [[nodiscard]] core::Result<std::string> read(const std::string& what, std::size_t rank) const;
   [[nodiscard]] exchange::CollectiveTask task() const;
@@ -84,12 +83,10 @@ class Rank {
   core::SteadyClock clock_{};
   core::HostAllocator host_memory_{};
   std::shared_ptr<transport::CompletionQueue> queue_;
-  std::unique_ptr<transport::Endpoint> endpoint_;
+  std::shared_ptr<transport::Endpoint> endpoint_;
+  std::shared_ptr<exchange::Arenas> arenas_;  // where memory is mapped
   std::unique_ptr<exchange::Courier> courier_;
-  std::shared_ptr<core::Buffer> arena_;
-  std::vector<transport::Exposure> exposures_;
-  std::vector<transport::Mapping> mappings_;
-  std::vector<core::Span> arenas_;  // by rank, where memory is mapped
+  core::Buffer vector_;
   exchange::Group group_;
   std::uint32_t barriers_ = 0;
 };

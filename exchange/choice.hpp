@@ -34,8 +34,9 @@ struct Choice {
 };
 
 /// What can differ in time over a group like this, asa first; nothing else: there is nothing to choose. `hosts`: by rank, any numbers that
-/// tell hosts apart; empty: all on one. Never ar, which sums as a library pleases: nobody could replay it.
-[[nodiscard]] std::vector<Algorithm> candidates(std::size_t ranks, std::span<const std::uint32_t> hosts);
+/// tell hosts apart; empty: all on one. `mapped`: members map each other's arenas. Never ar, which sums as a library pleases: nobody
+/// could replay it.
+[[nodiscard]] std::vector<Algorithm> candidates(std::size_t ranks, std::span<const std::uint32_t> hosts, bool mapped);
 
 /// Ascending: where latency rules, where bandwidth does, and between, as far as vectors of up to `most` floats go. A longer one costs
 /// what the longest here does, per float.

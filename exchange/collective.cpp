@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "exchange/arenas.hpp"
 #include "exchange/task.hpp"
 #include "transport/native_reduction.hpp"
 #include "transport/reduce.hpp"
@@ -22,9 +23,7 @@ void check(const Courier& courier, const Group& group, const CollectiveTask& tas
   if (task.algorithm == Algorithm::ar && !task.root && !has_library(courier, group.size()))
     refuse("ar: the endpoint has no reduction of its own over this group");
   if (task.algorithm != Algorithm::shm) return;
-  if (task.arenas.size() != group.size()) refuse("shm: not every rank's vector is mapped");
-  for (const auto& arena : task.arenas)
-    if (arena.size() != task.vector.size()) refuse("shm: vectors differ in length");
+  if (!task.arenas || !task.arenas->contains(task.vector)) refuse("shm: the vector is in no arena");
 }
 
 /// A host for each, or one for all: nothing to gain.
@@ -63,7 +62,8 @@ std::unique_ptr<Collective> make_collective(Courier& courier, const core::Kernel
 std::uint64_t collective_bytes(const CollectiveTask& task, const Group& group, std::size_t floats) {
   const std::size_t n = group.size(), rank = group.rank;
   const auto slice = [&](std::size_t of) { return transport::slice_of(floats, of % n, n).count; };
-  if (n == 1 || task.algorithm == Algorithm::shm) return 0;
+  if (n == 1) return 0;
+  if (task.algorithm == Algorithm::shm) return (n - 1) * sizeof(ArenaPlace);
   if (task.root) return rank == *task.root ? (n - 1) * floats * sizeof(float) : 0;
   if (task.algorithm == Algorithm::ar) return 0;
   if (task.algorithm == Algorithm::asa16) return asa_floats(floats, rank, n) * sizeof(std::uint16_t);

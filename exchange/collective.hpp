@@ -8,7 +8,7 @@
 ///                  a member's own part and the sums not; the result once, before it goes to everyone.
 ///   ring           each slice is summed around the ring, beginning with the rank that has its number: (x_s + x_s+1) + …
 ///   hierarchical   the sums of the hosts' members, in rank order, and of these sums in the order of the hosts' first members
-///   shm            as asa, in place over arenas that are mapped (transport/reduce.hpp)
+///   shm            as asa, in place over arenas that are mapped (exchange/arenas.hpp, transport/reduce.hpp)
 ///   ar             by the library under the endpoint, in the order that it chooses; the group must be all of the job, and
 ///                  members must start these in the same order. It cannot be given up half-way.
 ///
@@ -29,6 +29,8 @@
 #include "exchange/courier.hpp"
 
 namespace troupe::exchange {
+
+class Arenas;
 
 /// The members, seen from one of them.
 struct Group {
@@ -51,7 +53,7 @@ struct CollectiveTask {
   std::optional<std::size_t> root{};           ///< a broadcast of this rank's vector; none: a reduction
   float scale = 1;                             ///< of the sum
   core::Span vector{};                         ///< in place; aligned to core::kAlignment
-  std::vector<core::Span> arenas{};            ///< shm: every member's vector, by rank, mapped
+  Arenas* arenas = nullptr;                    ///< shm: what the vector's memory is of; outlives the collective
   transport::TagFields tag{};                  ///< run, exchange and shard; kind and chunk are the algorithm's
   Chunking chunks{};
 };
@@ -59,7 +61,8 @@ struct CollectiveTask {
 class Collective {
  public:
   /// Called once, from within the courier's callbacks: the memory is free. The vector is whole, or with an error anything between
-  /// old and new: Errc::peer_lost with the endpoint's words, Errc::interrupted after cancel().
+  /// old and new: Errc::peer_lost with the endpoint's words, Errc::interrupted after cancel(). After an error in shm others may still
+  /// write to the vector: nobody is to go on with it.
   using Done = std::function<void(core::Result<void>)>;
 
   virtual ~Collective() = default;
@@ -76,7 +79,7 @@ class Collective {
 [[nodiscard]] bool has_library(const Courier& courier, std::size_t members);
 
 /// `courier` and `kernels` must outlive it, and it must live until done has been called. Broken preconditions (an algorithm that is none,
-/// ar without has_library(), a rank outside the group, arenas that do not fit) are bugs: std::invalid_argument.
+/// ar without has_library(), a rank outside the group, shm with a vector that is in no arena) are bugs: std::invalid_argument.
 [[nodiscard]] std::unique_ptr<Collective> make_collective(Courier& courier, const core::Kernels& kernels, Group group,
                                                           CollectiveTask task, Collective::Done done);
 

@@ -1,4 +1,8 @@
-// In place over mapped arenas: everyone says that its vector is ready, sums its slice of all vectors into all of them, and says so.
+// In place over mapped arenas: everyone says where its vector is, which is ready then, sums its slice of all vectors into all of them, and
+// says so.
+#include <string>
+
+#include "exchange/arenas.hpp"
 #include "exchange/task.hpp"
 #include "transport/reduce.hpp"
 
@@ -15,27 +19,43 @@ class SharedMemory final : public Task {
   enum Signal : std::size_t { ready, written };
 
   void begin() override {
-    tell(ready, [this] {
-      if (task_.root)
-        transport::broadcast_slice(kernels_, task_.arenas, rank(), *task_.root);
-      else
-        transport::reduce_slice(kernels_, task_.arenas, rank(), task_.scale);
-      tell(written, [] {});
-    });
-  }
-
-  /// `then` when everyone has told this rank the same.
-  void tell(Signal signal, const Then& then) {
+    own_ = task_.arenas->place_of(task_.vector);
+    places_.resize(ranks());
+    vectors_.assign(ranks(), transport::Mapping(task_.vector, nullptr));
     missing_ = ranks() - 1;
-    if (missing_ == 0) return then();
+    if (missing_ == 0) return work();
     for (const auto other : others()) {
-      receive(other, TagKind::signal, signal, {}, [this, then] {
-        if (--missing_ == 0) then();
-      });
-      send(other, TagKind::signal, signal, {}, [] {});
+      auto& place = places_[other];
+      receive(other, TagKind::signal, ready, {reinterpret_cast<std::byte*>(&place), sizeof place},
+              [this, other] { take(other); });
+      send(other, TagKind::signal, ready, {reinterpret_cast<const std::byte*>(&own_), sizeof own_}, [] {});
     }
   }
 
+  void take(std::size_t other) {
+    auto vector = task_.arenas->vector_at(group_.peers[other], places_[other], task_.vector.size());
+    if (!vector)
+      return fail({vector.error().code, "the vector of rank " + std::to_string(other) + ": " + vector.error().message});
+    vectors_[other] = std::move(*vector);
+    if (--missing_ == 0) work();
+  }
+
+  void work() {
+    std::vector<core::Span> spans;
+    for (const auto& vector : vectors_) spans.push_back(vector.view());
+    if (task_.root)
+      transport::broadcast_slice(kernels_, spans, rank(), *task_.root);
+    else
+      transport::reduce_slice(kernels_, spans, rank(), task_.scale);
+    for (const auto other : others()) {
+      receive(other, TagKind::signal, written, {}, [] {});
+      send(other, TagKind::signal, written, {}, [] {});
+    }
+  }
+
+  ArenaPlace own_;
+  std::vector<ArenaPlace> places_;           // by rank
+  std::vector<transport::Mapping> vectors_;  // by rank: kept, as whoever they belong to may go
   std::size_t missing_ = 0;
 };
 

@@ -63,7 +63,7 @@ struct Served {
   std::string_view remedy;
 };
 
-/// Members that lend each other memory sum in place and round nothing; over an endpoint there is no other's memory to sum in.
+/// Members that lend each other memory sum in place and round nothing; over an endpoint only where they map each other's.
 core::Result<void> check_exchange(const core::Config& config, Use use) {
   const auto text = [&](std::string_view key) { return std::get<std::string>(config.value(key)); };
   const auto refuse = [&](std::string_view key, std::string_view remedy) {
@@ -84,8 +84,16 @@ core::Result<void> check_exchange(const core::Config& config, Use use) {
   if (in_place && text("exchange.wire") != "fp32")
     return refuse("exchange.wire",
                   "members of one process lend each other memory: use \"fp32\", or an exchange.endpoint");
-  if (!in_place && algorithm == "shm")
-    return refuse("exchange.algorithm", "it sums in place: use \"auto\", or leave exchange.endpoint at \"auto\"");
+  if (algorithm == "shm" && endpoint != "auto" && !maps_memory(endpoint))
+    return refuse(
+        "exchange.algorithm",
+        fmt::format("over exchange.endpoint = \"{}\" nobody maps another's memory: use \"auto\", or leave the "
+                    "endpoint at \"auto\" where all workers are on one host",
+                    endpoint));
+  if (algorithm == "shm" && text("exchange.wire") != "fp32")
+    return refuse("exchange.wire",
+                  "exchange.algorithm = \"shm\" sums where the numbers are and rounds nothing: use \"fp32\", or "
+                  "exchange.algorithm = \"asa16\"");
   return {};
 }
 
@@ -103,6 +111,13 @@ core::Result<void> check_build(const core::Config& config, Use use) {
 }
 
 }  // namespace
+
+bool maps_memory(std::string_view endpoint) { return endpoint == "inproc" || endpoint == "shm"; }
+
+bool may_sum_in_arenas(const ExchangeConfig& config) {
+  return maps_memory(config.endpoint) && config.wire == "fp32" &&
+         (config.algorithm == "shm" || config.algorithm == "auto");
+}
 
 std::optional<CheckpointPeriod> parse_checkpoint_period(std::string_view text) {
   if (text == "never") return CheckpointPeriod{};

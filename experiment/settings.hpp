@@ -95,6 +95,13 @@ struct Settings {
   }
 };
 
+/// Whether members that an endpoint of this name joins can map each other's memory.
+[[nodiscard]] bool maps_memory(std::string_view endpoint);
+
+/// Whether members of several sites may come to sum in each other's arenas, by `shm` or where "auto" may choose it: then arenas must be
+/// made for it. `config` names its endpoint.
+[[nodiscard]] bool may_sum_in_arenas(const ExchangeConfig& config);
+
 /// Every option of the program, in the order of the sections of a config: run, model, data, train, strategy, cluster, exchange.
 [[nodiscard]] const core::Schema& schema();
 

@@ -65,6 +65,8 @@ void SiteSums::run(const strategies::Group& group, const std::vector<core::Span>
   auto algorithm = plan_.reduction(vectors.front().size());
   // Nobody but the library knows its order: whoever asks for its bits is turned away before.
   if (algorithm == exchange::Algorithm::ar) algorithm = exchange::Algorithm::asa;
+  // The same sums in the same order, without anybody's arenas.
+  if (algorithm == exchange::Algorithm::shm) algorithm = exchange::Algorithm::asa;
   std::size_t left = group.size();
   std::optional<core::Error> failed;
   std::vector<std::unique_ptr<exchange::Collective>> collectives;

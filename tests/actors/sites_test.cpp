@@ -36,6 +36,29 @@ TEST(Sites, SumsAreTheSameBitsAsInPlace) {
   }
 }
 
+/// Sites map each other's arenas, over both endpoints that can: by 1, 2 and 4 workers.
+TEST(Sites, SumsInMappedMemoryAreTheSameBits) {
+  for (const std::string workers : {"1", "2", "4"}) {
+    for (const std::string strategy : {"bsp", "pairs", "mixed"}) {
+      if (workers == "1" && strategy != "bsp") continue;
+      const Options more{"cluster.workers=" + workers, "exchange.algorithm=shm"};
+      const auto in_place = trained(options_of(strategy, more));
+      ASSERT_FALSE(in_place.failed) << in_place.error.message;
+      for (const std::string endpoint : {"inproc", "shm"}) {
+        SCOPED_TRACE(testing::Message() << strategy << " of " << workers << " over " << endpoint);
+        auto options = options_of(strategy, more);
+        options.push_back("exchange.endpoint=" + endpoint);
+        const auto mapped = trained(options);
+        ASSERT_FALSE(mapped.failed) << mapped.error.message;
+        // What servers of mixed sum depends on who comes first.
+        const bool same = strategy != "mixed";
+        EXPECT_TRUE(!same || mapped.summary.center_hash == in_place.summary.center_hash);
+        EXPECT_EQ(mapped.summary.exchange_count, in_place.summary.exchange_count);
+      }
+    }
+  }
+}
+
 TEST(Sites, EveryStrategyLearns) {
   for (const auto& row : strategies::registry()) {
     SCOPED_TRACE(row.name);

@@ -84,10 +84,13 @@ TEST_F(JobTest, SumsAreTheSameBitsAsInOneProcess) {
   for (const std::size_t ranks : {1U, 2U, 4U}) {
     SCOPED_TRACE(ranks);
     const auto alone = parsed(troupe(with({"--set", "cluster.workers=" + std::to_string(ranks)})));
-    const auto job = parsed(run_program(mpirun(ranks, with({"--set", "exchange.algorithm=asa"}))));
-    EXPECT_EQ(job["workers"], ranks);
-    EXPECT_EQ(job["center_hash"], alone["center_hash"]);
-    EXPECT_EQ(job["samples"], alone["samples"]);
+    for (const std::string algorithm : {"asa", "shm"}) {
+      SCOPED_TRACE(algorithm);
+      const auto job = parsed(run_program(mpirun(ranks, with({"--set", "exchange.algorithm=" + algorithm}))));
+      EXPECT_EQ(job["workers"], ranks);
+      EXPECT_EQ(job["center_hash"], alone["center_hash"]);
+      EXPECT_EQ(job["samples"], alone["samples"]);
+    }
   }
 }
 

@@ -11,12 +11,15 @@ using Lengths = std::vector<std::size_t>;
 using Choices = std::vector<Choice>;
 
 TEST(Choice, CandidatesAreWhatCanDiffer) {
-  EXPECT_EQ(candidates(2, {}), Algorithms{asa});
-  EXPECT_EQ(candidates(3, {}), (Algorithms{asa, ring}));
+  EXPECT_EQ(candidates(1, {}, true), Algorithms{asa});
+  EXPECT_EQ(candidates(2, {}, false), Algorithms{asa});
+  EXPECT_EQ(candidates(2, {}, true), (Algorithms{asa, shm}));
+  EXPECT_EQ(candidates(3, {}, false), (Algorithms{asa, ring}));
+  EXPECT_EQ(candidates(3, {}, true), (Algorithms{asa, shm, ring}));
   const std::vector<std::uint32_t> two{7, 7, 9, 9}, each{1, 2, 3}, one{4, 4, 4};
-  EXPECT_EQ(candidates(4, two), (Algorithms{asa, ring, hierarchical}));
-  EXPECT_EQ(candidates(3, each), (Algorithms{asa, ring}));
-  EXPECT_EQ(candidates(3, one), (Algorithms{asa, ring}));
+  EXPECT_EQ(candidates(4, two, false), (Algorithms{asa, ring, hierarchical}));
+  EXPECT_EQ(candidates(3, each, false), (Algorithms{asa, ring}));
+  EXPECT_EQ(candidates(3, one, false), (Algorithms{asa, ring}));
 }
 
 TEST(Choice, LengthsEndWhereVectorsDo) {

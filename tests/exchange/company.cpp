@@ -19,10 +19,11 @@ core::HostAllocator& allocator() {
 
 }  // namespace
 
-std::vector<core::Buffer> vectors(std::size_t ranks, std::size_t floats) {
+std::vector<core::Buffer> Company::vectors(std::size_t floats) {
   std::vector<core::Buffer> all;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    all.push_back(core::Buffer::allocate(allocator(), std::max<std::size_t>(floats, 1)).value());
+  for (std::size_t r = 0; r < size(); ++r) {
+    core::Allocator& memory = maps_memory() ? arenas(r) : static_cast<core::Allocator&>(allocator());
+    all.push_back(core::Buffer::allocate(memory, std::max<std::size_t>(floats, 1)).value());
     core::Random random(5, core::Purpose::test, r);
     for (float& x : all.back().view()) x = static_cast<float>(random.normal());
   }
@@ -36,9 +37,10 @@ Company::Company(const transport::testing::EndpointKind& kind, std::size_t ranks
   options.credit = credit;
   for (std::size_t r = 0; r < ranks; ++r) {
     options.name = fmt::format("rank {}", r);
-    auto endpoint = transport::make_endpoint(kind.name, options).value();
-    auto courier = std::make_unique<Courier>(*endpoint);
-    members_.push_back({std::move(endpoint), std::move(courier), std::vector<transport::Peer>(ranks)});
+    const std::shared_ptr<transport::Endpoint> endpoint = transport::make_endpoint(kind.name, options).value();
+    auto arenas = endpoint->capabilities().maps_peer_memory ? Arenas::create(endpoint) : nullptr;
+    members_.push_back(
+        {endpoint, std::move(arenas), std::make_unique<Courier>(*endpoint), std::vector<transport::Peer>(ranks)});
   }
   for (std::size_t a = 0; a < ranks; ++a)
     for (std::size_t b = 0; b < ranks; ++b) {
@@ -71,8 +73,7 @@ std::size_t Company::start(std::size_t rank, CollectiveTask task, std::vector<co
 
 std::size_t Company::start(std::size_t rank, Group group, CollectiveTask task, std::vector<core::Buffer>& vectors) {
   task.vector = vectors[rank].view().first(task.vector.size());
-  if (task.algorithm == Algorithm::shm)
-    for (auto& vector : vectors) task.arenas.push_back(vector.view().first(task.vector.size()));
+  task.arenas = members_[rank].arenas.get();
   const auto which = runs_.size();
   auto& run = runs_.emplace_back();
   run.collective = make_collective(*members_[rank].courier, core::host_kernels(), std::move(group), std::move(task),

@@ -9,13 +9,11 @@
 
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
+#include "exchange/arenas.hpp"
 #include "exchange/collective.hpp"
 #include "tests/transport/endpoint_contract.hpp"
 
 namespace troupe::exchange::testing {
-
-/// A vector of its own for every rank, of numbers that round when they are summed.
-std::vector<core::Buffer> vectors(std::size_t ranks, std::size_t floats);
 
 class Company {
  public:
@@ -28,6 +26,11 @@ class Company {
   [[nodiscard]] Courier& courier(std::size_t rank) { return *members_[rank].courier; }
   [[nodiscard]] transport::Endpoint& endpoint(std::size_t rank) { return *members_[rank].endpoint; }
   [[nodiscard]] std::uint64_t bytes_sent(std::size_t rank) const;
+  [[nodiscard]] bool maps_memory() const { return members_.front().arenas != nullptr; }
+  [[nodiscard]] Arenas& arenas(std::size_t rank) { return *members_[rank].arenas; }
+
+  /// A vector of its own for every rank, of numbers that round when they are summed; in its arenas where the endpoint maps memory.
+  [[nodiscard]] std::vector<core::Buffer> vectors(std::size_t floats);
 
   /// Makes and starts one for `rank`, over its part of `vectors`; its end is in ended().
   std::size_t start(std::size_t rank, CollectiveTask task, std::vector<core::Buffer>& vectors);
@@ -44,7 +47,8 @@ class Company {
 
  private:
   struct Member {
-    std::unique_ptr<transport::Endpoint> endpoint;
+    std::shared_ptr<transport::Endpoint> endpoint;
+    std::shared_ptr<Arenas> arenas;  // none: the endpoint maps no memory
     std::unique_ptr<Courier> courier;
     std::vector<transport::Peer> peers;
   };

@@ -99,7 +99,20 @@ TEST(SettingsTest, WhatThisBuildCannotDoNamesWhatItCan) {
   EXPECT_TRUE(resolve(config(), Use::remains));
   EXPECT_TRUE(settings(kSmallest, {"exchange.algorithm=shm"}));
   EXPECT_TRUE(settings(kSmallest, {"exchange.endpoint=inproc", "exchange.algorithm=ring", "exchange.wire=fp16"}));
-  EXPECT_FALSE(settings(kSmallest, {"exchange.endpoint=inproc", "exchange.algorithm=shm"}));
+  for (const std::string endpoint : {"inproc", "shm"})
+    EXPECT_TRUE(settings(kSmallest, {"exchange.endpoint=" + endpoint, "exchange.algorithm=shm"})) << endpoint;
+  const auto over = [](const std::string& setting) {
+    auto config = core::Config::parse(schema(), kSmallest, "a.toml", {"exchange.algorithm=shm", setting});
+    const auto resolved = resolve(std::move(*config), Use::processes);
+    return resolved ? std::string() : resolved.error().message;
+  };
+  EXPECT_EQ(over("exchange.wire=fp32"), "");
+  EXPECT_EQ(over("exchange.endpoint=tcp"),
+            "--set: exchange.algorithm = \"shm\": over exchange.endpoint = \"tcp\" nobody maps another's memory: use "
+            "\"auto\", or leave the endpoint at \"auto\" where all workers are on one host");
+  EXPECT_EQ(over("exchange.wire=bf16"),
+            "--set: exchange.wire = \"bf16\": exchange.algorithm = \"shm\" sums where the numbers are and rounds "
+            "nothing: use \"fp32\", or exchange.algorithm = \"asa16\"");
 }
 
 TEST(SettingsTest, ErrorsInAFileNameTheLine) {

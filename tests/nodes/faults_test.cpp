@@ -39,11 +39,16 @@ TEST_P(GoesOn, WithoutANodeThatIsKilled) {
 INSTANTIATE_TEST_SUITE_P(, GoesOn, testing::Values("easgd", "downpour", "ssp", "local_sgd", "diloco", "gossip"),
                          [](const auto& info) { return std::string(info.param); });
 
-class StandsStill : public Company, public testing::WithParamInterface<const char*> {};
+struct Together {
+  std::string name;
+  std::vector<std::string> settings;
+};
+
+class StandsStill : public Company, public testing::WithParamInterface<Together> {};
 
 TEST_P(StandsStill, WhenANodeIsKilledAndResumes) {
   start_nodes(2);
-  Process run(train(with(kLong, with({std::string("strategy.name=") + GetParam()}))));
+  Process run(train(with(kLong, with(GetParam().settings))));
   ASSERT_TRUE(run.says("epoch 2/")) << run.err();
   node(1).process().kill();
   EXPECT_EQ(run.wait(), 75) << run.err();
@@ -56,20 +61,26 @@ TEST_P(StandsStill, WhenANodeIsKilledAndResumes) {
   EXPECT_EQ(summary(again)["samples"], kEpochs * 1200) << again.err();
 }
 
-INSTANTIATE_TEST_SUITE_P(, StandsStill, testing::Values("bsp", "pairs"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(, StandsStill,
+                         testing::Values(Together{"bsp", {"strategy.name=bsp"}},
+                                         Together{"bsp_shm", {"strategy.name=bsp", "exchange.algorithm=shm"}},
+                                         Together{"pairs", {"strategy.name=pairs"}},
+                                         Together{"pairs_shm", {"strategy.name=pairs", "exchange.algorithm=shm"}}),
+                         [](const auto& info) { return info.param.name; });
 
 // Opening, compiling, measuring: whatever it did then, nobody waits for it.
 TEST_F(Faults, ANodeThatIsKilledWhileTheRunBegins) {
   start_nodes(2);
-  for (const int moment : {50, 100, 150, 200, 250, 300}) {
-    start_node();
-    Process run(train(with(kLong, with({"strategy.name=bsp", "exchange.endpoint=tcp"}))));
-    last(std::chrono::milliseconds(moment));
-    nodes_.back().process().kill();
-    EXPECT_EQ(run.wait(), 75) << moment << ": " << run.err();
-    EXPECT_NE(run.err().find("troupe: "), std::string::npos) << run.err();
-    EXPECT_EQ(run.err().find("exit_reason"), std::string::npos) << run.err();
+  for (const std::string endpoint : {"tcp", "shm"}) {
+    for (const int moment : {50, 100, 150, 200, 250, 300}) {
+      start_node();
+      Process run(train(with(kLong, with({"strategy.name=bsp", "exchange.endpoint=" + endpoint}))));
+      last(std::chrono::milliseconds(moment));
+      nodes_.back().process().kill();
+      EXPECT_EQ(run.wait(), 75) << endpoint << ", " << moment << ": " << run.err();
+      EXPECT_NE(run.err().find("troupe: "), std::string::npos) << run.err();
+      EXPECT_EQ(run.err().find("exit_reason"), std::string::npos) << run.err();
+    }
   }
 }
 

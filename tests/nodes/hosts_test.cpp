@@ -93,6 +93,16 @@ class Hosts : public Company {
   bool possible_ = true;
 };
 
+TEST_F(Hosts, NobodySumsInTheMemoryOfAnotherHost) {
+  Process run(at(0, train(with({"strategy.name=bsp", "exchange.algorithm=shm"}))));
+  EXPECT_EQ(run.wait(), 78) << run.err();
+  EXPECT_EQ(count(run.err(), "\n"), 1) << run.err();
+  EXPECT_NE(run.err().find("exchange.algorithm = \"shm\": workers on several hosts share no memory: use \"auto\""),
+            std::string::npos)
+      << run.err();
+  EXPECT_TRUE(no_run());
+}
+
 TEST_F(Hosts, EveryStrategyTrainsOverTls) {
   for (const char* strategy : {"bsp", "easgd", "gossip", "pairs", "mixed"}) {
     Process run(at(0, train(with({std::string("strategy.name=") + strategy}))));

@@ -28,16 +28,22 @@ INSTANTIATE_TEST_SUITE_P(, EveryStrategy,
                                          "diloco", "mixed", "gossip", "pairs"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_F(Training, BspHasTheBitsOfOneProcess) {
+class Sums : public Company, public testing::WithParamInterface<const char*> {};
+
+TEST_P(Sums, HaveTheBitsOfOneProcess) {
   start_nodes(2);
-  const auto bsp = with({"strategy.name=bsp", "exchange.algorithm=asa"});
+  const auto bsp = with({"strategy.name=bsp", std::string("exchange.algorithm=") + GetParam()});
   Process over(train(bsp));
   ASSERT_EQ(over.wait(), 0) << over.err();
+  expect_replays(this->run());
   Process alone(program({"train", config_, "--set", "run.dir=" + folder_.file("here"), "--quiet", "--json", "--set",
                          "strategy.name=bsp"}));
   ASSERT_EQ(alone.wait(), 0) << alone.err();
   EXPECT_EQ(summary(over)["center_hash"], summary(alone)["center_hash"]);
 }
+
+INSTANTIATE_TEST_SUITE_P(, Sums, testing::Values("asa", "shm"),
+                         [](const auto& info) { return std::string(info.param); });
 
 TEST_F(Training, WhatReducesFastestIsMeasured) {
   start_nodes(2);
@@ -49,8 +55,8 @@ TEST_F(Training, WhatReducesFastestIsMeasured) {
     return nlohmann::json::parse(file)["exchange"];
   };
   const auto first = decided();
-  // Three workers on one host: asa and ring, at two lengths of up to 19,090 floats.
-  ASSERT_EQ(first["measured"].size(), 4) << first;
+  // Three workers on one host: asa, shm and ring, at two lengths of up to 19,090 floats.
+  ASSERT_EQ(first["measured"].size(), 6) << first;
   for (const auto& timing : first["measured"]) EXPECT_GT(timing["seconds"], 0) << first;
   expect_replays(this->run());
   // Whoever goes on sums as before.
@@ -93,10 +99,37 @@ TEST_F(Training, WhereTheCentreIsKeptDoesNotMatter) {
 
 TEST_F(Training, AnEndpointThatCannotIsExit78) {
   start_nodes(2);
-  Process run(train(with({"exchange.endpoint=inproc"})));
-  EXPECT_EQ(run.wait(), 78) << run.err();
-  EXPECT_NE(run.err().find("exchange.endpoint"), std::string::npos) << run.err();
-  EXPECT_TRUE(no_run());
+  for (const std::vector<std::string>& cannot : {std::vector<std::string>{"exchange.endpoint=inproc"},
+                                                 {"exchange.algorithm=shm", "exchange.endpoint=tcp"},
+                                                 {"exchange.algorithm=shm", "exchange.wire=bf16"}}) {
+    Process run(train(with(cannot)));
+    EXPECT_EQ(run.wait(), 78) << run.err();
+    EXPECT_EQ(count(run.err(), "\n"), 1) << run.err();
+    EXPECT_NE(run.err().find(cannot.back().substr(0, cannot.back().find('='))), std::string::npos) << run.err();
+    EXPECT_TRUE(no_run());
+  }
+}
+
+/// Whatever is combined: gradients in buckets, parameters, velocities, running statistics between them; of all, of pairs, from one to all.
+TEST_F(Training, SumsInMappedMemoryAreTheSameBits) {
+  start_nodes(2);
+  const std::vector<std::vector<std::string>> ways{
+      {"strategy.name=bsp", "model.widths=[600, 300]", "cluster.workers=4"},
+      {"strategy.name=bsp", "strategy.combine=updates", "cluster.workers=2"},
+      {"strategy.name=bsp", "strategy.combine=weights", "strategy.average_momentum=true", "train.momentum=0.9",
+       "train.optimizer=momentum"},
+      {"strategy.name=pairs", "cluster.workers=4"}};
+  for (const auto& way : ways) {
+    std::string hash;
+    for (const char* algorithm : {"asa", "shm"}) {
+      Process run(train(with(way, with({std::string("exchange.algorithm=") + algorithm}))));
+      ASSERT_EQ(run.wait(), 0) << testing::PrintToString(way) << run.err();
+      const auto center = summary(run)["center_hash"].get<std::string>();
+      if (hash.empty()) hash = center;
+      EXPECT_EQ(center, hash) << testing::PrintToString(way);
+      expect_replays(this->run());
+    }
+  }
 }
 
 TEST_F(Training, HalfTheBytesOnTheWire) {

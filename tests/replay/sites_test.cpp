@@ -68,6 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
     , ReplayEveryWay,
     testing::Values(Way{"asa", {}}, Way{"fp16", {"exchange.wire=fp16"}}, Way{"bf16", {"exchange.wire=bf16"}},
                     Way{"asa16", {"exchange.algorithm=asa16"}}, Way{"ring", {"exchange.algorithm=ring"}},
+                    Way{"shm", {"exchange.algorithm=shm"}},
                     Way{"ring_bf16", {"exchange.algorithm=ring", "exchange.wire=bf16"}},
                     Way{"fp16_dedicated", {"exchange.wire=fp16", "cluster.server_placement=dedicated"}},
                     Way{"bf16_colocated", {"exchange.wire=bf16", "cluster.server_placement=colocated"}}),
