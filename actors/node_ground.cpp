@@ -10,7 +10,9 @@ core::Result<std::shared_ptr<NodeGround>> NodeGrounds::of(const std::string& sec
     const std::scoped_lock lock(mutex_);
     // Of runs that are over: nobody holds their grounds, and nobody makes one.
     std::erase_if(places_, [&](const auto& entry) {
-      return entry.first != secret && entry.second.use_count() == 1 && entry.second->ground.expired();
+      if (entry.first == secret || entry.second.use_count() > 1) return false;
+      const std::scoped_lock made(entry.second->making);  // free; a count alone does not show what its last user wrote
+      return entry.second->ground.expired();
     });
     auto& known = places_[secret];
     if (!known) known = std::make_shared<Place>();
