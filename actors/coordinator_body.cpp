@@ -51,7 +51,7 @@ void CoordinatorBody::begin(const Company& company) {
   saved_at_step_ = granted_ = progress_.steps();
   miss_absent();
   for (const auto& loss : std::exchange(early_losses_, {})) site_lost(loss);
-  if (ended_) return;
+  if (ended_ || rescues()) return;
   if (setup_.resumed) {
     if (setup_.book->epoch_done()) return when_quiet();  // interrupted in the last step of an epoch, or to train longer
     return train();
@@ -65,7 +65,7 @@ void CoordinatorBody::begin(const Company& company) {
 // ---- leases
 
 void CoordinatorBody::train() {
-  if (rescues()) return look_for_newest();
+  if (gives_way()) return;
   first_save_ = busy_ = fresh_epoch_ = false;
   training_ = true;
   training_since_ = setup_.clock->now();
@@ -99,7 +99,7 @@ void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
 }
 
 void CoordinatorBody::progressed(const WorkerProgress& progress) {
-  if (ended_ || !is_member(progress.worker)) return;
+  if (ended_ || !is_member(progress.worker) || rescues()) return;  // a rescue makes its own account
   auto whole = progress;
   if (const auto before = predecessors_.find(progress.worker); before != predecessors_.end())
     experiment::add(whole, before->second);
@@ -208,7 +208,9 @@ bool CoordinatorBody::checkpoint_due() const {
 
 void CoordinatorBody::go_on() {
   if (ended_) return;
-  if (rescues()) return look_for_newest();
+  const bool complete =
+      setup_.book->epoch_done() && !first_save_ && setup_.book->epoch() + 1 >= setup_.started.epochs && !save_failed_;
+  if (!complete && gives_way()) return;  // of a run that is, the last checkpoint has been written
   if (setup_.book->epoch_done() && !first_save_) {
     if (setup_.book->epoch() + 1 >= setup_.started.epochs) {
       // Interrupted when nothing was left to interrupt: the run is complete.
@@ -261,6 +263,8 @@ void CoordinatorBody::fail(core::Errc code, const std::string& text) {
   if (ended_) return;
   result_.failed = true;
   result_.error = {code, text};
+  if (rescues() && !text.starts_with(rescue_))
+    result_.error = {core::Errc::peer_lost, fmt::format("{}; {}; {}", rescue_, text, how_to_go_on())};
   end();
 }
 

@@ -67,6 +67,8 @@ class CoordinatorBody {
   void look_for_newest();
   void save_newest(std::uint64_t steps);
   [[nodiscard]] bool rescues() const { return !rescue_.empty(); }
+  /// For the links of every other chain: it ends here where a rescue is to begin, as what it has seen may be of somebody who is gone.
+  [[nodiscard]] bool gives_way();
   void end_rescue(const std::string& what);
   /// "go on with `troupe train --resume …`".
   [[nodiscard]] std::string how_to_go_on() const;

@@ -20,17 +20,20 @@ constexpr auto kRotateDeadline = std::chrono::minutes(10);
 
 /// Whoever is lost meanwhile is no member of the new segment: the others say anew what they are without it.
 void CoordinatorBody::rotate() {
-  if (ended_) return;
+  if (ended_ || gives_way()) return;
   rotate_ = false;
-  const Next take = [this] {
+  const Next look = [this] {
     const auto start = book_keeping();
     put(*start, strategies::Membership{epoch_, member_list()});
     take_member(0, start, [this, start, epoch = epoch_] { epoch == epoch_ ? begin_segment(start) : rotate(); });
   };
+  // Without servers the model is what the workers have now.
+  const Next take = [this, look] { company_.servers.empty() ? take_model(look) : look(); };
   settle_workers(take, [this] { rotate(); });
 }
 
 void CoordinatorBody::begin_segment(const std::shared_ptr<Checkpoint>& start) {
+  if (gives_way()) return;
   flush_journal();
   self_->request(company_.recorder, kRotateDeadline, RotateOrder{}, CheckpointCargo{start})
       .then(

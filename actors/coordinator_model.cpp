@@ -26,6 +26,7 @@ constexpr auto kEvaluateDeadline = std::chrono::minutes(360);
 
 void CoordinatorBody::take_model(const Next& next) {
   const auto checked = [this, next] {
+    if (gives_way()) return;
     model_ = std::make_shared<std::vector<float>>(canonical());
     if (core::host_kernels().all_finite(*model_)) return take_statistics(next);
     fail(core::Errc::diverged,
@@ -86,6 +87,7 @@ std::vector<float> CoordinatorBody::canonical() const {
 
 /// `report`: an epoch ends with it.
 void CoordinatorBody::evaluate(bool report, const Next& next) {
+  if (gives_way()) return;
   const auto model = model_;
   self_
       ->request(company_.evaluator, kEvaluateDeadline, EvaluateOrder{++snapshots_}, Lent{core::Span{*model}, model},
@@ -143,6 +145,7 @@ void CoordinatorBody::save(const Next& next) {
 }
 
 void CoordinatorBody::write(const std::shared_ptr<Checkpoint>& checkpoint, const Next& next) {
+  if (gives_way()) return;
   self_->request(company_.recorder, kSaveDeadline, CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint})
       .then(
           [this, next](const CheckpointWritten& written) {

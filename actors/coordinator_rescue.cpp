@@ -5,18 +5,18 @@
 
 namespace troupe::actors {
 
-namespace {
-
-constexpr auto kAnswerDeadline = std::chrono::seconds(60);  // a step may be under way
-
-}  // namespace
-
 /// REQUIRES Needs::whole_steps, and a member that is left.
 void CoordinatorBody::rescue(const std::string& why) {
   rescue_ = why;
   self_->send(company_.recorder, Note{Note::Level::warning, why + ": the last step that all have ended is saved"});
   setup_.book->pause();
   if (!busy_) look_for_newest();  // else the chain comes by
+}
+
+bool CoordinatorBody::gives_way() {
+  if (!rescues() || newest_ || ended_) return false;
+  look_for_newest();
+  return true;
 }
 
 /// What was on its way to some may have reached the others: they are a step apart at most.
@@ -32,8 +32,10 @@ void CoordinatorBody::look_for_newest() {
     if (--*left > 0 || ended_) return;
     newest_ ? save_newest(*most) : end_rescue("nobody has said how far it came");
   };
+  const std::chrono::duration<double> patience(setup_.settings->exchange.deadline_s);  // a step may be under way
+  const auto deadline = std::chrono::ceil<std::chrono::milliseconds>(patience);
   for (const auto worker : member_list()) {
-    self_->request(company_.workers[worker], kAnswerDeadline, UpdatesOrder{})
+    self_->request(company_.workers[worker], deadline, UpdatesOrder{})
         .then(
             [this, worker, most, next](const Updates& updates) {
               if (is_member(worker) && (!newest_ || updates.steps > *most)) {
@@ -48,23 +50,26 @@ void CoordinatorBody::look_for_newest() {
 
 /// `steps` of this session, which newest_ has ended. If it goes on, or is lost, meanwhile, everything begins anew.
 void CoordinatorBody::save_newest(std::uint64_t steps) {
-  const auto is_still = [this, steps] { return newest_ && is_member(*newest_) && updates_ == steps; };
-  if (setup_.before.steps + steps * setup_.started.workers <= saved_at_step_ && !save_failed_)
+  const bool has_checkpoint = setup_.resumed || !newest_checkpoint_.empty();
+  if (has_checkpoint && !save_failed_ && setup_.before.steps + steps * setup_.started.workers <= saved_at_step_)
     return end_rescue("the newest checkpoint has all that they did");
-  const Next keep = [this, steps, is_still] {
+  const auto is_still = [this, steps] { return is_member(*newest_) && updates_ == steps; };
+  const auto state = std::make_shared<Checkpoint>();
+  const Next keep = [this, steps, state] {
     if (auto back = setup_.book->rewind(steps); !back) return end_rescue(back.error().message);
     progress_.level(steps, static_cast<std::uint64_t>(setup_.settings->batch(0)));
     const auto checkpoint = book_keeping();
+    checkpoint->vectors = std::move(state->vectors);
     checkpoint->vectors.emplace("", *model_);
-    take_state(state_prefixes(), checkpoint, [this, checkpoint, is_still] {
-      if (!is_still()) return look_for_newest();
-      write(checkpoint, [this, checkpoint] {
-        end_rescue(save_failed_ ? "what they held could not be saved"
-                                : fmt::format("step {}, the last that all had ended, is saved", checkpoint->step));
-      });
+    write(checkpoint, [this, checkpoint] {
+      end_rescue(save_failed_ ? "what they held could not be saved"
+                              : fmt::format("step {}, the last that all had ended, is saved", checkpoint->step));
     });
   };
-  take_model([this, is_still, keep] { is_still() ? keep() : look_for_newest(); });
+  take_model([this, state, is_still, keep] {
+    if (!is_still()) return look_for_newest();
+    take_state(state_prefixes(), state, [this, is_still, keep] { is_still() ? keep() : look_for_newest(); });
+  });
 }
 
 void CoordinatorBody::end_rescue(const std::string& what) {

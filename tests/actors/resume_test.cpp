@@ -62,6 +62,17 @@ TEST_P(BspModes, InterruptedInMidEpochItStillDoes) {
   EXPECT_EQ(end.summary.samples, expected.summary.samples);
 }
 
+// The model of a segment that begins before the session has looked at it: nobody but the workers has it.
+TEST(Resume, InMidEpochWithSegmentsThatAreSoonFull) {
+  for (const char* strategy : {"bsp", "gossip"}) {
+    SmallRun run({std::string("strategy.name=") + strategy, "run.epochs=6", "model.widths=[4]"});
+    ASSERT_EQ(run.train(already_stopped()).error.code, core::Errc::interrupted);
+    const auto end = run.resume({"run.journal=60 KB", "run.checkpoint_every=never"});
+    EXPECT_FALSE(end.failed) << strategy << ": " << end.error.message;
+    EXPECT_TRUE(std::filesystem::exists(run.run_directory() / "journal-0004.bin")) << strategy;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Combine, BspModes, testing::Values("gradients", "updates", "weights"),
                          [](const auto& info) { return std::string(info.param); });
 

@@ -15,7 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Rescue : public Company, public testing::WithParamInterface<int> {
+struct Loss {
+  std::string name;
+  int ms;            // after the second epoch: anywhere in a step, or between two epochs
+  std::size_t node;  // 0 has the worker whose parameters are the model
+  std::string checkpoint_every = "1 epoch";
+};
+
+class Rescue : public Company, public testing::WithParamInterface<Loss> {
  protected:
   /// Of the worker that began most, in the run's first session: steps whose gradients it had.
   [[nodiscard]] std::uint64_t most_steps() const {
@@ -33,15 +40,16 @@ class Rescue : public Company, public testing::WithParamInterface<int> {
 };
 
 TEST_P(Rescue, LosesAStepAtMost) {
-  const auto settings = with({"strategy.name=bsp", "train.momentum=0.9", "run.epochs=5", "cluster.synthetic_step_ms=10",
-                              "exchange.algorithm=asa"});
+  const auto settings =
+      with({"strategy.name=bsp", "train.momentum=0.9", "run.epochs=5", "cluster.synthetic_step_ms=10",
+            "exchange.algorithm=asa", "run.checkpoint_every=" + GetParam().checkpoint_every, "model.widths=[1000]"});
   start_nodes(2);
   Process whole(train(settings));
   ASSERT_EQ(whole.wait(), 0) << whole.err();
   Process run(train(settings));
   ASSERT_TRUE(run.says("epoch 2/")) << run.err();
-  std::this_thread::sleep_for(std::chrono::milliseconds(GetParam()));  // anywhere in a step, or between two epochs
-  node(1).process().kill();
+  std::this_thread::sleep_for(std::chrono::milliseconds(GetParam().ms));
+  node(GetParam().node).process().kill();
   ASSERT_EQ(run.wait(), 75) << run.err();
   EXPECT_NE(run.err().find("; go on with `troupe train --resume " + this->run()), std::string::npos) << run.err();
   const std::uint64_t steps = summary(run)["steps"];
@@ -58,7 +66,11 @@ TEST_P(Rescue, LosesAStepAtMost) {
   EXPECT_EQ(summary(again)["center_hash"], summary(whole)["center_hash"]) << again.err();
 }
 
-INSTANTIATE_TEST_SUITE_P(, Rescue, testing::Values(0, 60, 133, 240));
+INSTANTIATE_TEST_SUITE_P(, Rescue,
+                         testing::Values(Loss{"a", 0, 1}, Loss{"b", 133, 1}, Loss{"OfTheFirst", 60, 0},
+                                         Loss{"OfTheFirstAtACheckpoint", 41, 0, "3 steps"},
+                                         Loss{"OfTheFirstAtAnotherCheckpoint", 111, 0, "3 steps"}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace troupe::nodes
