@@ -2,7 +2,8 @@
 /// can lend memory to each other; in one process that is one, unless exchange.endpoint asks for an endpoint.
 ///
 /// Members elsewhere are stand-ins (stand_in.hpp): what is lent to them comes here, travels as a call (exchange/calls.hpp) to the
-/// exchanger of their site, and is lent there. Reductions over several sites are ordered here and run over the endpoint.
+/// exchanger of their site, and is lent there. Reductions over several sites are ordered here and run over the endpoint, or in the
+/// members' own memory, where that is made of what the endpoint maps (Prepare answers with it).
 #pragma once
 
 #include <memory>
