@@ -1,7 +1,7 @@
-// Linked into tests built with ThreadSanitizer: tells it how CAF's mailboxes order threads.
+// Linked into tests and into `troupe` when they are built with ThreadSanitizer: tells it how CAF's mailboxes order threads.
 //
 // Debian's libcaf_core is not instrumented, and its mailboxes are lock-free: without help every message looks like a race.
-// The definitions here take the place of CAF's own in the test program (an executable's symbols come first), add the edge,
+// The definitions here take the place of CAF's own in the program (an executable's symbols come first), add the edge,
 // and call what they replaced. Edges are as narrow as the real ones, so that real races still show:
 //
 //   sending element e → handling e                        a message happens before its handling
