@@ -11,7 +11,7 @@ using caf::replies_to;
 
 /// Computes; owns a Replica on its own thread; the port of a WorkerHost.
 using WorkerActor =
-    caf::typed_actor<replies_to<Prepare>::with<Prepared, ReplicaFacts>, reacts_to<Company>,
+    caf::typed_actor<replies_to<Prepare>::with<Prepared, ReplicaFacts>, reacts_to<ReplicaStart>, reacts_to<Company>,
                      reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>, reacts_to<ShardAnswer>,
                      reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>, reacts_to<CollectiveEnded>,
                      reacts_to<PeerLetter, Lent>, reacts_to<PeerCredit>,
@@ -53,9 +53,9 @@ using RecorderActor =
 
 /// A site in a node's process, until it is halted or its coordinator is gone.
 using SiteActor =
-    caf::typed_actor<replies_to<SiteOrder>::with<SiteOpened>, replies_to<SiteAddresses>::with<SiteReady, SiteMembers>,
-                     replies_to<SiteCompany>::with<SiteBegun>, replies_to<MeasureOrder>::with<Measured>,
-                     reacts_to<Halt>>;
+    caf::typed_actor<replies_to<SiteOrder>::with<SiteOpened>, replies_to<CompileOrder>::with<SiteReady>,
+                     replies_to<SiteAddresses>::with<SiteReady, SiteMembers>, replies_to<SiteCompany>::with<SiteBegun>,
+                     replies_to<MeasureOrder>::with<Measured>, reacts_to<Halt>>;
 /// One per process that waits for runs (`troupe node`).
 using NodeActor =
     caf::typed_actor<replies_to<NodeQuery>::with<NodeFacts>, replies_to<SiteOrder>::with<SiteOpened, OpenedSite>>;

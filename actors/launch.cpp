@@ -122,22 +122,6 @@ void place(Launch& launch, Placement placement) {
   launch.placement.hosts = hosts_of(launch.placement, launch.nodes, own_facts(launch.version, {}));
 }
 
-/// The library sums over the whole job, and tells sums apart by their order only.
-core::Result<void> check_library_sum(const Settings& settings, std::uint32_t workers_per_rank) {
-  if (settings.exchange.algorithm != "ar") return {};
-  const auto refuse = [&](const std::string& key, const std::string& why) {
-    return core::fail(core::Errc::config,
-                      fmt::format("{}: exchange.algorithm = \"ar\" sums over all ranks, one worker of each, and {}: "
-                                  "use \"auto\"",
-                                  settings.config.where(key), why));
-  };
-  if (workers_per_rank != 1)
-    return refuse("cluster.workers_per_rank", fmt::format("here are {} workers per rank", workers_per_rank));
-  if (settings.strategy == "pairs" || settings.strategy == "mixed")
-    return refuse("strategy.name", fmt::format("the groups of {} are smaller", settings.strategy));
-  return {};
-}
-
 }  // namespace
 
 ExchangePlan exchange_plan(const Placement& placement, const experiment::ExchangeConfig& config) {
@@ -178,6 +162,22 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
   auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
   if (launch) place(*launch, std::move(placement));
   return launch;
+}
+
+// The library sums over the whole job, and tells sums apart by their order only.
+core::Result<void> check_library_sum(const Settings& settings, std::uint32_t workers_per_rank) {
+  if (settings.exchange.algorithm != "ar") return {};
+  const auto refuse = [&](const std::string& key, const std::string& why) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: exchange.algorithm = \"ar\" sums over all ranks, one worker of each, and {}: "
+                                  "use \"auto\"",
+                                  settings.config.where(key), why));
+  };
+  if (workers_per_rank != 1)
+    return refuse("cluster.workers_per_rank", fmt::format("here are {} workers per rank", workers_per_rank));
+  if (settings.strategy == "pairs" || settings.strategy == "mixed")
+    return refuse("strategy.name", fmt::format("the groups of {} are smaller", settings.strategy));
+  return {};
 }
 
 core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t workers_per_rank, Settings& settings,

@@ -37,9 +37,12 @@ struct Launch {
 [[nodiscard]] core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std::uint32_t servers,
                                              const security::TlsFiles& tls, const std::string& version);
 
+/// Whether exchange.algorithm = "ar", if that is what the settings say, can sum: MPI sums over all ranks of a job, one vector of each.
+/// Errc::config.
+[[nodiscard]] core::Result<void> check_library_sum(const Settings& settings, std::uint32_t workers_per_rank);
+
 /// The ranks of an MPI job: the first `workers_per_rank` workers are here, beside the coordinator and the centre, the others at `nodes`,
-/// which are ranks 1, 2, …. Otherwise as launch_on, but that vectors go over mpi between hosts. Errc::config, too, when
-/// exchange.algorithm = "ar" cannot: MPI sums over all ranks of the job, one vector of each.
+/// which are ranks 1, 2, …. Otherwise as launch_on, but that vectors go over mpi between hosts. Errors: check_library_sum's, too.
 [[nodiscard]] core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t workers_per_rank,
                                                  Settings& settings, std::uint32_t servers,
                                                  const security::TlsFiles& tls, const std::string& version);

@@ -43,7 +43,7 @@ struct CheckpointCargo {
 
 // ---- setting up and ending
 
-/// Compile your replica and load the parameters you were spawned with.
+/// Compile your replica.
 struct Prepare {};
 struct Prepared {
   std::uint64_t fingerprint = 0;
@@ -51,6 +51,10 @@ struct Prepared {
   std::uint64_t workspace_bytes = 0;
   std::string error{};  // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
+};
+/// Load this into your replica: the last thing before you hear of the company.
+struct ReplicaStart {
+  std::shared_ptr<const StartState> state;
 };
 struct Company;      // handles.hpp: everyone's address
 struct SiteCompany;  // there too: what other processes know of it,
@@ -262,7 +266,9 @@ struct Measured {
   std::string error{};            // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
 };
-/// The site is connected, its replicas compiled, its shards cut.
+/// Compile the replicas already: the rest, which SiteAddresses begin, comes when others stand still for it.
+struct CompileOrder {};
+/// The site is connected, its replicas compiled, its shards cut; or, of a CompileOrder, its replicas compiled.
 struct SiteReady {
   std::string error{};  // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
@@ -275,12 +281,12 @@ struct MembershipNews {
   std::uint64_t epoch = 0;
   std::vector<strategies::WorkerId> workers;  // ascending
 };
-/// The place of a worker is free: see that somebody comes. Answered when a site has been opened for it.
+/// The place of a worker is free: see that somebody comes. Answered when a site has been opened for it, and has compiled.
 struct Vacancy {
   strategies::WorkerId worker = 0;
 };
 struct Arrived {};
-/// Training stands still: get the newcomer ready, with what is in the checkpoint.
+/// Training stands still: let the newcomer connect, and load what is in the checkpoint.
 struct AdmissionOrder {
   strategies::WorkerId worker = 0;
   std::string checkpoint;  // its path

@@ -32,7 +32,7 @@ struct NetworkOptions {
   core::Duration heartbeat = std::chrono::seconds{1};  // a peer hears something at least so often; peers agree
   core::Duration lost_after =
       std::chrono::seconds{5};  // a peer that is silent so long is lost, give or take a heartbeat
-  /// For a log, at most 10 a second; from I/O threads: must not block.
+  /// For a log, at most 11 a second; from any thread, one at a time: must not block.
   std::function<void(const transport::Refusal&)> on_refused{};
 };
 

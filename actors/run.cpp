@@ -181,6 +181,8 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
 core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backend, bool open_data) {
   auto plan = draw(settings, open_data);
   if (!plan) return tl::unexpected(plan.error());
+  if (auto sums = check_library_sum(settings, static_cast<std::uint32_t>(settings.cluster.workers_per_rank)); !sums)
+    return tl::unexpected(sums.error());
   core::HostAllocator memory;
   for (std::uint32_t worker = 0; worker < plan->workers; ++worker) {
     const auto replica = backend.compile(

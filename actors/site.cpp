@@ -89,7 +89,9 @@ core::Result<StartCargo> Site::fetch_start() {
 }
 
 core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start) {
-  if (auto prepared = prepare_workers(start); !prepared) return prepared;
+  if (members_.workers.empty())
+    if (auto compiled = compile(); !compiled) return compiled;
+  for (const auto& worker : members_.workers) self_->send(worker, ReplicaStart{start});
   if (auto cut = cut_shards(*start); !cut) return cut;
   const auto& data = ground_.plan->settings->data;
   for (const auto w : setup_.workers) {
@@ -112,7 +114,7 @@ Measured Site::measure(const MeasureOrder& order) {
   return measured;
 }
 
-WorkerSetup Site::worker_setup(std::uint32_t w, const std::shared_ptr<const StartState>& start) const {
+WorkerSetup Site::worker_setup(std::uint32_t w) const {
   const auto& plan = *ground_.plan;
   const auto& settings = *plan.settings;
   auto compile = compile_options(ground_, w);
@@ -128,7 +130,6 @@ WorkerSetup Site::worker_setup(std::uint32_t w, const std::shared_ptr<const Star
           .strategy = plan.strategy,
           .train = settings.train,
           .total_epochs = static_cast<double>(settings.run.epochs),
-          .start = start,
           .servers = plan.servers,
           .journal = settings.journal.keep,
           .slowdown = settings.slowdown(w),
@@ -139,9 +140,9 @@ WorkerSetup Site::worker_setup(std::uint32_t w, const std::shared_ptr<const Star
               std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(settings.exchange.deadline_s))};
 }
 
-core::Result<void> Site::prepare_workers(const std::shared_ptr<const StartState>& start) {
+core::Result<void> Site::compile() {
   for (const auto w : setup_.workers)
-    members_.workers.push_back(ground_.system->spawn<caf::detached>(worker, worker_setup(w, start)));
+    members_.workers.push_back(ground_.system->spawn<caf::detached>(worker, worker_setup(w)));
   std::vector<decltype(self_->request(members_.workers[0], kCompileDeadline, Prepare{}))> asked;
   for (const auto& worker : members_.workers) asked.push_back(self_->request(worker, kCompileDeadline, Prepare{}));
   core::Result<void> result;

@@ -3,8 +3,9 @@
 ///
 ///     open        the endpoint, where there are other sites           → address()
 ///     meet        the others' addresses
+///     compile     replicas; prepare() does it where nobody has before
 ///     fetch_start what members begin with, when site 0 has a checkpoint and this one has not
-///     prepare     replicas are compiled, shards cut                   → members()
+///     prepare     replicas get what they begin with, shards are cut   → members()
 ///     measure     how fast members of different sites reduce, where that is to be known
 ///     begin       who is where; everyone is told, and workers ask for their first batches
 ///     halt
@@ -59,7 +60,10 @@ class Site {
   void meet(const SiteAddresses& addresses);
   /// A checkpoint file. Errc::peer_lost, timeout.
   [[nodiscard]] core::Result<StartCargo> fetch_start();
-  /// What a replica says; Errc::config when a worker lays its parameters out otherwise than the others, timeout.
+  /// What a replica says; Errc::config when a worker lays its parameters out otherwise than the others, timeout. Once, or left
+  /// to prepare().
+  [[nodiscard]] core::Result<void> compile();
+  /// compile()'s errors; Errc::no_memory.
   [[nodiscard]] core::Result<void> prepare(const std::shared_ptr<const StartState>& start);
 
   /// All sites of the group at the same time. Errc::peer_lost, timeout.
@@ -80,9 +84,8 @@ class Site {
  private:
   /// `member` may be none: see stand_in.hpp.
   [[nodiscard]] WorkerActor stand_in(std::uint32_t worker, const WorkerActor& member);
-  [[nodiscard]] core::Result<void> prepare_workers(const std::shared_ptr<const StartState>& start);
   [[nodiscard]] core::Result<void> cut_shards(const StartState& start);
-  [[nodiscard]] WorkerSetup worker_setup(std::uint32_t worker, const std::shared_ptr<const StartState>& start) const;
+  [[nodiscard]] WorkerSetup worker_setup(std::uint32_t worker) const;
 
   SiteGround ground_;
   SiteSetup setup_;

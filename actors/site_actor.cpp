@@ -46,13 +46,10 @@ class SiteBody {
     return {.address = site_->address(), .error = {}};
   }
 
-  SiteReady prepare(const SiteAddresses& addresses) {
-    if (auto prepared = try_prepare(addresses); !prepared) {
-      setup_->log(fmt::format("{}: {}", describe(order_), prepared.error().message));
-      return {.error = prepared.error().message, .code = prepared.error().code};
-    }
-    return {};
+  SiteReady compile() {
+    return ready(site_ ? site_->compile() : core::fail(core::Errc::internal, "a site that was not opened"));
   }
+  SiteReady prepare(const SiteAddresses& addresses) { return ready(try_prepare(addresses)); }
 
   [[nodiscard]] Measured measure(const MeasureOrder& order) {
     return site_ ? site_->measure(order) : Measured{.error = "a site that was not opened"};
@@ -129,6 +126,12 @@ class SiteBody {
     return site_->open();
   }
 
+  [[nodiscard]] SiteReady ready(const core::Result<void>& result) const {
+    if (result) return {};
+    setup_->log(fmt::format("{}: {}", describe(order_), result.error().message));
+    return {.error = result.error().message, .code = result.error().code};
+  }
+
   core::Result<void> try_prepare(const SiteAddresses& addresses) {
     if (!site_) return core::fail(core::Errc::internal, "a site that was not opened");
     site_->meet(addresses);
@@ -166,6 +169,7 @@ SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
   });
   return {
       [self](const SiteOrder& order) { return self->state.body->open(order); },
+      [self](const CompileOrder&) { return self->state.body->compile(); },
       [self](const SiteAddresses& addresses) -> caf::result<SiteReady, SiteMembers> {
         auto ready = self->state.body->prepare(addresses);
         return {std::move(ready), self->state.body->members()};

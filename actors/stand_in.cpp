@@ -56,7 +56,8 @@ WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies
   const auto forwarded = end_with(self, member);
   return {
       [self, member](const Prepare& m) { return self->delegate(member, m); },
-      [](const Company&) {},  // its own site tells it
+      [](const ReplicaStart&) {},  // its own site tells it
+      [](const Company&) {},       // as it does this
       [](const BatchReady&, const LentBatch&) {},
       [](const StepOrder&) {},
       [](const StepEnd&) {},
@@ -88,7 +89,7 @@ ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies
                                            ExchangerActor exchanger) {
   const auto forwarded = end_with(self, member);
   return {
-      [](const Company&) {},
+      [](const Company&) {},       // as it does this
       [self, exchanger](const ShardMessage& message, const Lent& slice) { self->send(exchanger, message, slice); },
       [self, exchanger, shard](const SnapshotOrder& order, const Lent& space) {
         return self->delegate(exchanger, MemberSnapshot{true, shard, order}, space);
@@ -109,6 +110,7 @@ SiteActor::behavior_type stand_in_site(SiteActor::pointer self, SiteActor site) 
   const auto forwarded = end_with(self, site);
   return {
       [=](const SiteOrder& m) { return Forwarded::to<SiteOpened>(forwarded, self, site, m); },
+      [=](const CompileOrder& m) { return Forwarded::to<SiteReady>(forwarded, self, site, m); },
       [=](const SiteAddresses& m) { return Forwarded::to<SiteReady, SiteMembers>(forwarded, self, site, m); },
       [=](const SiteCompany& m) { return Forwarded::to<SiteBegun>(forwarded, self, site, m); },
       [=](const MeasureOrder& m) { return Forwarded::to<Measured>(forwarded, self, site, m); },

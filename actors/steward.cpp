@@ -123,7 +123,7 @@ class StewardBody {
   struct Place {
     std::optional<caf::typed_response_promise<Arrived>> promise;
     NodeActor node{};                 // stand-ins: they answer when the process is lost
-    std::optional<SiteActor> site;    // open, and nobody's yet
+    std::optional<SiteActor> site;    // open, compiling or compiled, and nobody's yet
     std::optional<SiteActor> member;  // of a newcomer
     std::string address;
     std::string complaint;         // the last
@@ -167,14 +167,18 @@ class StewardBody {
     promise.deliver(Admission{}, members, OpenedSite{site});
   }
 
-  /// What one cannot do now, and all have stood still for, it is not asked again soon.
   void refuse(strategies::WorkerId worker, Admitting promise, const std::string& why) {
     --admissions_;
+    turn_down(worker, why);
+    promise.deliver(Admission{why}, SiteMembers{}, OpenedSite{});
+  }
+
+  /// What one cannot do now, and has cost it or all of them much, it is not asked again soon.
+  void turn_down(strategies::WorkerId worker, const std::string& why) {
     complain(worker, why);
     auto& place = places_[worker];
     if (place.site) self_->send(*std::exchange(place.site, std::nullopt), Halt{});
     place.not_before = clock_.now() + std::min(kLookEvery * (1U << std::min(++place.refusals, 10U)), kLongestPause);
-    promise.deliver(Admission{why}, SiteMembers{}, OpenedSite{});
   }
 
   /// Once for each reason: the next look comes soon.
@@ -193,8 +197,34 @@ class StewardBody {
     if (!place.promise) return self_->send(site, Halt{});
     place.site = self_->spawn(stand_in_site, site);
     place.address = opened.address;
-    place.promise->deliver(Arrived{});
-    place.promise.reset();
+    compile(worker, *place.site);
+  }
+
+  /// The others train on meanwhile: they stand still only for what needs them.
+  void compile(strategies::WorkerId worker, const SiteActor& site) {
+    const auto current = [this, worker, site] {  // not when there is another vacancy, or it is all over
+      const auto found = places_.find(worker);
+      return found != places_.end() && found->second.site == site;
+    };
+    const auto failed = [this, worker](const std::string& why) {
+      look_soon();
+      turn_down(worker, why);
+    };
+    self_->request(site, kCompileDeadline + kMargin, CompileOrder{})
+        .then(
+            [this, worker, current, failed](const SiteReady& ready) {
+              if (!current()) return;
+              if (!ready.error.empty()) return failed(ready.error);
+              auto& place = places_[worker];
+              place.promise->deliver(Arrived{});
+              place.promise.reset();
+            },
+            [this, worker, current, failed](const caf::error& error) {
+              if (!current()) return;
+              if (error != caf::exit_reason::remote_link_unreachable) return failed(self_->system().render(error));
+              places_[worker].site.reset();  // nothing that it could be blamed for
+              look_soon();
+            });
   }
 
   StewardActor::stateful_pointer<StewardState> self_;

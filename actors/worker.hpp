@@ -26,7 +26,6 @@ struct WorkerSetup {
   std::shared_ptr<const strategies::Strategy> strategy;
   nn::TrainConfig train;
   double total_epochs = 1;
-  std::shared_ptr<const StartState> start;
   std::uint32_t servers = 0;
   bool journal = true;                 // keep one
   double slowdown = 1;                 // times as long as it takes to compute a step: it sleeps for the rest

@@ -35,12 +35,16 @@ core::Result<Prepared> WorkerBody::prepare() {
                                       .shards = setup_.servers});
   if (!memory) return tl::unexpected(memory.error());
   memory_ = std::move(*memory);
-  memory_->load(*setup_.start, setup_.self);
   const auto& replica = memory_->replica();
   return Prepared{.fingerprint = replica.layout_fingerprint(),
                   .arena_floats = replica.layout()->arena_floats(),
                   .workspace_bytes = replica.workspace_bytes(),
                   .error = {}};
+}
+
+void WorkerBody::load(const std::shared_ptr<const StartState>& start) {
+  start_ = start;
+  memory_->load(*start_, setup_.self);
 }
 
 void WorkerBody::begin(const Company& company) {
@@ -51,8 +55,8 @@ void WorkerBody::begin(const Company& company) {
   wire_bytes_.emplace(setup_.self, std::move(*plan), packing);
   strategies::Membership membership{company.membership_epoch, company.members};
   for (WorkerId w = 0; w < company.workers.size() && company.members.empty(); ++w) membership.workers.push_back(w);
-  auto versions = setup_.start->versions;
-  versions.resize(company.servers.size(), setup_.start->center_version);
+  auto versions = start_->versions;
+  versions.resize(company.servers.size(), start_->center_version);
   host_.emplace(
       setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
       strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
@@ -60,7 +64,7 @@ void WorkerBody::begin(const Company& company) {
       this);
   reported_at_ = now();
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
-  next_step_ = setup_.start->first_steps.at(setup_.self);
+  next_step_ = start_->first_steps.at(setup_.self);
   host_->start(next_step_);
   if (early_news_) host_->membership_changed({early_news_->epoch, early_news_->workers});
   settle();

@@ -28,6 +28,7 @@ class WorkerBody final : public strategies::WorkerPort,
   // What the actor is told.
   [[nodiscard]] core::Result<Prepared> prepare();
   [[nodiscard]] const nn::Replica& replica() const { return memory_->replica(); }
+  void load(const std::shared_ptr<const StartState>& start);
   void begin(const Company& company);
   void batch_ready(const BatchReady& ready, const LentBatch& batch);
   void compute_now();
@@ -97,6 +98,7 @@ class WorkerBody final : public strategies::WorkerPort,
 
   Self self_;
   WorkerSetup setup_;
+  std::shared_ptr<const StartState> start_;
   std::optional<WorkerMemory> memory_;
   Company company_;
   std::optional<strategies::WorkerHost> host_;

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "experiment/exchange_check.hpp"
+
 namespace troupe::experiment {
 namespace {
 
@@ -62,40 +64,6 @@ struct Served {
   std::vector<std::string_view> values;
   std::string_view remedy;
 };
-
-/// Members that lend each other memory sum in place and round nothing; over an endpoint only where they map each other's.
-core::Result<void> check_exchange(const core::Config& config, Use use) {
-  const auto text = [&](std::string_view key) { return std::get<std::string>(config.value(key)); };
-  const auto refuse = [&](std::string_view key, std::string_view remedy) {
-    return core::fail(core::Errc::config,
-                      fmt::format("{}: {} = \"{}\": {}", config.where(key), key, text(key), remedy));
-  };
-  const auto endpoint = text("exchange.endpoint"), algorithm = text("exchange.algorithm");
-  const bool processes = use == Use::processes;
-  if (endpoint == "mpi" && !processes)
-    return refuse("exchange.endpoint", "its ranks are processes: start the run with mpirun");
-  if (algorithm == "ar" && (!processes || endpoint != "mpi"))
-    return refuse("exchange.algorithm",
-                  "only MPI reduces by itself: use \"auto\", or exchange.endpoint = \"mpi\" under mpirun");
-  const bool in_place = endpoint == "auto" && !processes;
-  if (in_place && algorithm != "auto" && algorithm != "shm")
-    return refuse("exchange.algorithm",
-                  "members of one process sum in place: use \"auto\" or \"shm\", or an exchange.endpoint");
-  if (in_place && text("exchange.wire") != "fp32")
-    return refuse("exchange.wire",
-                  "members of one process lend each other memory: use \"fp32\", or an exchange.endpoint");
-  if (algorithm == "shm" && endpoint != "auto" && !maps_memory(endpoint))
-    return refuse(
-        "exchange.algorithm",
-        fmt::format("over exchange.endpoint = \"{}\" nobody maps another's memory: use \"auto\", or leave the "
-                    "endpoint at \"auto\" where all workers are on one host",
-                    endpoint));
-  if (algorithm == "shm" && text("exchange.wire") != "fp32")
-    return refuse("exchange.wire",
-                  "exchange.algorithm = \"shm\" sums where the numbers are and rounds nothing: use \"fp32\", or "
-                  "exchange.algorithm = \"asa16\"");
-  return {};
-}
 
 core::Result<void> check_build(const core::Config& config, Use use) {
   static const std::array served{

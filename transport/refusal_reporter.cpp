@@ -3,7 +3,6 @@
 #include <chrono>
 #include <span>
 #include <string>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,6 +23,8 @@ void RefusalReporter::report(std::string_view from, std::string_view why) noexce
     }
     if (told_ == kPerSecond) {
       ++swallowed_;
+      if (!rest_.joinable()) rest_ = std::jthread([this](const std::stop_token& stop) { tell_rest(stop); });
+      if (swallowed_ == 1) counted_.notify_one();
       return;
     }
     ++told_;
@@ -32,6 +33,21 @@ void RefusalReporter::report(std::string_view from, std::string_view why) noexce
       text += fmt::format(" (and {} more before, who are not listed)", more);
     hook_({std::string(from), std::move(text)});
   } catch (...) {  // a full disk under the log, memory that ran out
+  }
+}
+
+void RefusalReporter::tell_rest(const std::stop_token& stop) noexcept {
+  while (!stop.stop_requested()) {
+    try {
+      std::unique_lock lock(mutex_);
+      counted_.wait(lock, stop, [this] { return swallowed_ > 0; });
+      // Whoever comes then tells it, and begins another second: this one ends it only if nobody comes.
+      counted_.wait_for(lock, stop, 1s, [] { return false; });
+      if (stop.stop_requested() || swallowed_ == 0 || clock_.now() - since_ < 1s) continue;
+      const auto rest = std::exchange(swallowed_, 0);
+      hook_({fmt::format("{} more", rest), "they came too fast to be listed"});
+    } catch (...) {  // as above
+    }
   }
 }
 

@@ -26,8 +26,8 @@ struct TcpOptions {
                                                         // while a broken one is mended; a dialogue that does not get
                                                         // ahead for so long while connecting is given up
   std::size_t max_strangers = 64;  // connections that have not said who they are; then the oldest goes
-  std::function<void(const Refusal&)> on_refused{};  // for a log, at most RefusalReporter::kPerSecond; from the I/O
-                                                     // thread: must not block
+  std::function<void(const Refusal&)> on_refused{};  // for a log, at most RefusalReporter::kPerSecond and one; from
+                                                     // any thread, one at a time: must not block
 };
 
 }  // namespace troupe::transport

@@ -85,6 +85,7 @@ TEST_F(Messages, RoundTrip) {
   expect_roundtrip(Prepare{});
   expect_roundtrip(Halt{});
   expect_roundtrip(Interrupt{});
+  expect_roundtrip(CompileOrder{});
   expect_roundtrip(AwaitEnd{});
   expect_roundtrip(Tick{});
   expect_roundtrip(Dismissal{});

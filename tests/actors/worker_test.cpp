@@ -26,7 +26,6 @@ class LoneWorker : public testing::TestWithParam<const char*> {
                             .plan = {},
                             .strategy = plan_.strategy,
                             .train = plan_.settings->train,
-                            .start = std::make_shared<const StartState>(experiment::start_state(plan_, nullptr)),
                             .servers = plan_.servers,
                             .clock = &clock_});
   }
@@ -38,6 +37,7 @@ class LoneWorker : public testing::TestWithParam<const char*> {
   void begin() {
     self_->request(worker_, kPatience, Prepare{})
         .receive([](const Prepared& prepared, const ReplicaFacts&) { EXPECT_EQ(prepared.error, ""); }, failed());
+    self_->send(worker_, ReplicaStart{std::make_shared<const StartState>(experiment::start_state(plan_, nullptr))});
     Company company;
     company.coordinator = caf::actor_cast<CoordinatorActor>(self_);
     company.recorder = caf::actor_cast<RecorderActor>(self_);

@@ -45,6 +45,37 @@ TEST(CheckTest, WarnsOfAPeriodLongerThanTheRun) {
   EXPECT_EQ(troupe({"check", config}).err, "");
 }
 
+TEST(CheckTest, WhatRanksOfMpiExchangeIsGoodForThem) {
+  const TemporaryDirectory folder;
+  const auto config = folder.write("a.toml", kEasgd);
+  const std::vector<std::string> mpi{"check", config, "--set", "exchange.endpoint=mpi"};
+  const auto with = [&](std::initializer_list<std::string> settings) {
+    auto all = mpi;
+    for (const auto& setting : settings) all.insert(all.end(), {"--set", setting});
+    return troupe(all);
+  };
+  const auto good = with({"cluster.workers=4", "strategy.name=bsp", "exchange.algorithm=ar"});
+  ASSERT_EQ(good.code, 0) << good.err;
+  EXPECT_NE(good.err.find("`mpirun -n 4 troupe train " + config + "`\n"), std::string::npos) << good.err;
+  const auto uneven = with({"cluster.workers=5", "cluster.workers_per_rank=2"});
+  EXPECT_NE(uneven.err.find("mpirun -n 2"), std::string::npos) << uneven.err;
+  EXPECT_NE(uneven.err.find("makes 4 workers"), std::string::npos) << uneven.err;
+  for (const auto& bad : {with({"exchange.algorithm=shm"}), with({"strategy.name=pairs", "exchange.algorithm=ar"}),
+                          with({"cluster.workers_per_rank=2", "exchange.algorithm=ar"})}) {
+    EXPECT_EQ(bad.code, 78);
+    EXPECT_TRUE(is_one_line(bad)) << bad.err;
+  }
+}
+
+TEST(CheckTest, WhatSeveralProcessesExchangeIsGoodForNodes) {
+  const TemporaryDirectory folder;
+  const auto config = folder.write("a.toml", kEasgd);
+  const auto outcome = troupe({"check", config, "--set", "exchange.wire=bf16"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("--nodes"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.out.find("good"), std::string::npos) << outcome.out;
+}
+
 TEST(CheckTest, AMisspeltKeyNamesFileLineAndNearest) {
   const TemporaryDirectory folder;
   const auto path = folder.write("a.toml", std::string(kEasgd) + "alhpa = 0.5\n");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "experiment/exchange_check.hpp"
+
 namespace troupe::experiment {
 namespace {
 
@@ -113,6 +115,19 @@ TEST(SettingsTest, WhatThisBuildCannotDoNamesWhatItCan) {
   EXPECT_EQ(over("exchange.wire=bf16"),
             "--set: exchange.wire = \"bf16\": exchange.algorithm = \"shm\" sums where the numbers are and rounds "
             "nothing: use \"fp32\", or exchange.algorithm = \"asa16\"");
+}
+
+TEST(SettingsTest, HowItExchangesSaysWhatAConfigurationIsFor) {
+  const auto use = [](std::vector<std::string> overrides) {
+    return intended_use(core::Config::parse(schema(), kSmallest, "a.toml", overrides).value());
+  };
+  EXPECT_EQ(use({}), Use::run);
+  EXPECT_EQ(use({"exchange.endpoint=tcp", "exchange.algorithm=ring"}), Use::run);
+  EXPECT_EQ(use({"exchange.endpoint=mpi"}), Use::processes);
+  EXPECT_EQ(use({"exchange.endpoint=mpi", "exchange.algorithm=shm"}), Use::processes);  // and wrong there
+  EXPECT_EQ(use({"exchange.algorithm=ring"}), Use::processes);
+  EXPECT_EQ(use({"exchange.wire=fp16"}), Use::processes);
+  EXPECT_EQ(use({"exchange.algorithm=ar"}), Use::run);  // wrong everywhere
 }
 
 TEST(SettingsTest, ErrorsInAFileNameTheLine) {

@@ -1,0 +1,104 @@
+// A steward among a node, a site and a coordinator that the test speaks for: who is asked for what, and in which order.
+#include "actors/steward.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/actors/network_peers.hpp"
+#include "tests/folder.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using namespace std::chrono_literals;
+
+NodeActor::behavior_type node_with(NodeActor::pointer, const SiteActor& site) {
+  return {
+      [](const NodeQuery&) { return NodeFacts{}; },
+      [site](const SiteOrder&) -> caf::result<SiteOpened, OpenedSite> {
+        return {SiteOpened{.address = "tcp:there"}, OpenedSite{site}};
+      },
+  };
+}
+
+class StewardTest : public ::testing::Test {
+ protected:
+  StewardTest() {
+    node_ = there_.system().spawn(node_with, caf::actor_cast<SiteActor>(site_));
+    const auto port = there_.network().publish(node_, {"127.0.0.1", 0}).value();
+    SiteOrder order;
+    order.site = 1;
+    steward_ = here_.system().spawn<caf::detached>(
+        steward, StewardSetup{.network = {std::shared_ptr<void>(), &here_.network()},
+                              .nodes = {{"127.0.0.1", port}},
+                              .names = {"there:1"},
+                              .orders = {order},
+                              .sites = 2,
+                              .address = "tcp:here",
+                              .exchanger = caf::actor_cast<ExchangerActor>(exchanger_),
+                              .recorder = caf::actor_cast<RecorderActor>(recorder_)});
+  }
+  ~StewardTest() override {
+    self_->send(steward_, Halt{});
+    self_->wait_for(steward_);
+    caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
+  }
+  /// Lets `who` hear its next message, which is for `handler`.
+  template <class Handler>
+  static void expect(caf::scoped_actor& who, Handler handler) {
+    who->receive(
+        std::move(handler), caf::after(60s) >> [] { ADD_FAILURE() << "nobody said it"; });
+  }
+  static void failed(const caf::error& error) { ADD_FAILURE() << caf::to_string(error); }
+
+  testing::Node here_, there_;
+  caf::scoped_actor self_{here_.system()}, exchanger_{here_.system()}, recorder_{here_.system()};
+  caf::scoped_actor site_{there_.system()};
+  NodeActor node_;
+  StewardActor steward_;
+};
+
+TEST_F(StewardTest, NobodyStandsStillWhileANewcomerCompiles) {
+  auto vacancy = self_->request(steward_, caf::infinite, Vacancy{0});
+  expect(site_, [&](const CompileOrder&) {
+    EXPECT_TRUE(self_->mailbox().empty());  // the coordinator, who would pause the others, knows nothing of it
+    return SiteReady{};
+  });
+  vacancy.receive([](const Arrived&) {}, failed);
+
+  const tests::Folder folder;
+  const auto checkpoint = folder.write("checkpoint", "parameters");
+  auto admission = self_->request(steward_, caf::infinite, AdmissionOrder{0, checkpoint, 7, {3}});
+  expect(exchanger_, [](const StartCargo& cargo) { EXPECT_EQ(cargo.file->size(), 10U); });
+  expect(exchanger_, [](const SiteMoved& moved) {
+    EXPECT_EQ(moved.site, 1U);
+    EXPECT_EQ(moved.address, "tcp:there");
+    return SiteAddress{};
+  });
+  expect(site_, [](const SiteAddresses& addresses) -> caf::result<SiteReady, SiteMembers> {
+    EXPECT_EQ(addresses.texts, (std::vector<std::string>{"tcp:here", ""}));
+    EXPECT_EQ(addresses.first_step, 7);
+    EXPECT_EQ(addresses.versions, std::vector<strategies::Version>{3});
+    return {SiteReady{}, SiteMembers{}};
+  });
+  admission.receive(
+      [](const Admission& admitted, const SiteMembers&, const OpenedSite&) { EXPECT_EQ(admitted.error, ""); }, failed);
+}
+
+TEST_F(StewardTest, WhatCannotBeCompiledIsNamedAndAskedForAgain) {
+  auto vacancy = self_->request(steward_, caf::infinite, Vacancy{0});
+  expect(site_, [](const CompileOrder&) { return SiteReady{.error = "no memory"}; });
+  expect(recorder_, [](const Note& note) {
+    EXPECT_EQ(note.level, Note::Level::warning);
+    EXPECT_NE(note.text.find("there:1"), std::string::npos) << note.text;
+    EXPECT_NE(note.text.find("no memory"), std::string::npos) << note.text;
+  });
+  expect(site_, [](const Halt&) {});
+  expect(site_, [&](const CompileOrder&) {
+    EXPECT_TRUE(self_->mailbox().empty());
+    return SiteReady{};
+  });
+  vacancy.receive([](const Arrived&) {}, failed);
+}
+
+}  // namespace
+}  // namespace troupe::actors
