@@ -75,16 +75,16 @@ scheduled_actor::activation_result scheduled_actor::reactivate(mailbox_element& 
   static const auto next = replaced<activation_result(scheduled_actor*, mailbox_element&)>(
       "_ZN3caf15scheduled_actor10reactivateERNS_15mailbox_elementE");
   __tsan_acquire(&element);
-  return next(this, element);
+  const auto result = next(this, element);
+  __tsan_release(this);
+  return result;
 }
 
 intrusive::task_result blocking_actor::mailbox_visitor::operator()(mailbox_element& element) {
   static const auto next = replaced<intrusive::task_result(mailbox_visitor*, mailbox_element&)>(
       "_ZN3caf14blocking_actor15mailbox_visitorclERNS_15mailbox_elementE");
   __tsan_acquire(&element);
-  const auto result = next(this, element);
-  __tsan_release(this);
-  return result;
+  return next(this, element);
 }
 
 void scheduled_actor::launch(execution_unit* unit, bool lazy, bool hide) {
