@@ -10,6 +10,7 @@
 //                                                         an actor is run by one thread after the other; the next one can begin
 //                                                         as soon as a's mailbox is seen to be empty, before resume returns
 //   launch(a) → start of resume(a)                        what the spawner did, the actor sees
+//   reading a remote message → handling or dropping it    whichever thread delivers it: one that comes too early waits
 //   every release of a reference → the one that destroys
 //
 // Sanitised builds of CAF 0.17 only; tests/tsan.supp silences what the library itself allocates and locks.
@@ -20,6 +21,7 @@
 #include <utility>
 
 #include <caf/all.hpp>
+#include <caf/io/basp/message_queue.hpp>
 
 extern "C" {
 void __tsan_acquire(void* address);  // NOLINT(bugprone-reserved-identifier): ThreadSanitizer's interface
@@ -49,6 +51,7 @@ void scheduled_actor::enqueue(mailbox_element_ptr element, execution_unit* unit)
   static const auto next = replaced<void(scheduled_actor*, mailbox_element_ptr, execution_unit*)>(
       "_ZN3caf15scheduled_actor7enqueueESt10unique_ptrINS_15mailbox_elementENS_6detail8disposerEEPNS_14execution_"
       "unitE");
+  __tsan_acquire(element.get());  // of a remote message: should this actor have ended, it is destroyed here
   __tsan_release(element.get());
   __tsan_release(mailbox_of(this));
   next(this, std::move(element), unit);
@@ -72,16 +75,16 @@ scheduled_actor::activation_result scheduled_actor::reactivate(mailbox_element& 
   static const auto next = replaced<activation_result(scheduled_actor*, mailbox_element&)>(
       "_ZN3caf15scheduled_actor10reactivateERNS_15mailbox_elementE");
   __tsan_acquire(&element);
-  return next(this, element);
+  const auto result = next(this, element);
+  __tsan_release(this);
+  return result;
 }
 
 intrusive::task_result blocking_actor::mailbox_visitor::operator()(mailbox_element& element) {
   static const auto next = replaced<intrusive::task_result(mailbox_visitor*, mailbox_element&)>(
       "_ZN3caf14blocking_actor15mailbox_visitorclERNS_15mailbox_elementE");
   __tsan_acquire(&element);
-  const auto result = next(this, element);
-  __tsan_release(this);
-  return result;
+  return next(this, element);
 }
 
 void scheduled_actor::launch(execution_unit* unit, bool lazy, bool hide) {
@@ -114,6 +117,16 @@ void intrusive_ptr_release_weak(actor_control_block* block) {
   __tsan_release(block);
   __tsan_acquire(block);
   next(block);
+}
+
+void io::basp::message_queue::push(execution_unit* unit, uint64_t id, strong_actor_ptr receiver,
+                                   mailbox_element_ptr element) {
+  static const auto next =
+      replaced<void(message_queue*, execution_unit*, uint64_t, strong_actor_ptr, mailbox_element_ptr)>(
+          "_ZN3caf2io4basp13message_queue4pushEPNS_14execution_unitEmNS_13intrusive_ptrINS_19actor_"
+          "control_blockEEESt10unique_ptrINS_15mailbox_elementENS_6detail8disposerEE");
+  if (element) __tsan_release(element.get());  // none: a message that was dropped
+  next(this, unit, id, std::move(receiver), std::move(element));
 }
 
 }  // namespace caf
