@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "actors/supervision.hpp"
+#include "data/lease_lookahead.hpp"
 
 namespace troupe::actors {
 
@@ -47,23 +48,16 @@ class LoaderBody {
   }
 
   void granted(const LeaseGrant& grant) {
-    requested_ -= static_cast<std::uint32_t>(grant.leases.size());
-    for (const auto& lease : grant.leases) {
-      const auto buffer = free_.front();
-      free_.pop_front();
-      order_.push_back({{buffer, lease, grant.after_pause ? setup_.clock->now().count() : 0}, false});
-      if (decoders_.empty()) {
-        const auto space = lend(buffer);
-        const auto built = setup_.builder->build(lease, space.images, space.labels);
-        decoded({buffer, built ? std::string{} : built.error().message});
-      } else {
-        send_to_decoder(buffer, lease);
-      }
-    }
+    const auto now = setup_.clock->now();
+    lookahead_.granted(grant.leases.size(), now, grant.after_pause);
+    for (const auto& lease : grant.leases) stock_.push_back({lease, grant.after_pause ? now.count() : 0});
+    build();
   }
 
   void returned(std::uint32_t buffer) {
     free_.push_back(buffer);
+    lookahead_.used(setup_.clock->now(), free_.size() == buffers_.size());
+    build();
     request();
   }
 
@@ -72,6 +66,10 @@ class LoaderBody {
   }
 
  private:
+  struct Granted {
+    data::Lease lease;
+    core::Duration::rep granted_ns = 0;  // after a pause; else 0
+  };
   struct Ordered {
     BatchReady ready;
     bool decoded = false;
@@ -84,10 +82,28 @@ class LoaderBody {
 
   /// A lease for every buffer that is free and not spoken for; several at once, so that messages stay few.
   void request() {
-    const auto idle = static_cast<std::uint32_t>(free_.size()) - requested_;
-    if (idle * 2 < buffers_.size()) return;
-    requested_ += idle;
-    self_->send(company_.coordinator, LeaseRequest{setup_.worker, idle});
+    const auto wanted = free_.size() + lookahead_.ahead(), spoken_for = stock_.size() + lookahead_.pending();
+    if (wanted <= spoken_for || (wanted - spoken_for) * 2 < buffers_.size()) return;
+    const auto leases = static_cast<std::uint32_t>(wanted - spoken_for);
+    lookahead_.asked(leases, setup_.clock->now());
+    self_->send(company_.coordinator, LeaseRequest{setup_.worker, leases});
+  }
+
+  void build() {
+    while (!stock_.empty() && !free_.empty()) {
+      const auto [lease, granted_ns] = stock_.front();
+      stock_.pop_front();
+      const auto buffer = free_.front();
+      free_.pop_front();
+      order_.push_back({{buffer, lease, granted_ns}, false});
+      if (decoders_.empty()) {
+        const auto space = lend(buffer);
+        const auto built = setup_.builder->build(lease, space.images, space.labels);
+        decoded({buffer, built ? std::string{} : built.error().message});
+      } else {
+        send_to_decoder(buffer, lease);
+      }
+    }
   }
 
   void send_to_decoder(std::uint32_t buffer, const data::Lease& lease) {
@@ -120,8 +136,9 @@ class LoaderBody {
   std::vector<std::shared_ptr<Staging>> buffers_;
   std::vector<DecoderActor> decoders_;
   std::deque<std::uint32_t> free_;
-  std::deque<Ordered> order_;    // granted, in lease order, not passed on yet
-  std::uint32_t requested_ = 0;  // leases asked for and not granted yet
+  std::deque<Granted> stock_;  // without a buffer yet
+  std::deque<Ordered> order_;  // with one, in lease order, not passed on yet
+  data::LeaseLookahead lookahead_;
   std::size_t next_decoder_ = 0;
 };
 

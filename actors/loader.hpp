@@ -1,6 +1,7 @@
 /// The loader actor: turns its worker's leases into batches, ahead of time, as far as it has staging buffers; the worker
 /// gives each buffer back. Never more than prefetch + 1 batches exist. Batches reach the worker in the order of its leases,
-/// however many decoders work on them.
+/// however many decoders work on them. Leases it holds as far ahead as its grants take: on a link that vectors fill a worker does not
+/// stand still for the next one.
 #pragma once
 
 #include <memory>
