@@ -137,6 +137,7 @@ class CoordinatorBody {
   double weight_ = 1;                    // of the worker whose snapshot was taken last
   std::uint64_t updates_ = 0;            // newest_'s Updates::steps, of its latest snapshot
   std::string rescue_;                   // who is lost, and why that ends the run; empty: nobody
+  bool writes_rescue_ = false;           // nobody is needed any more
   std::optional<std::uint32_t> newest_;  // then: the worker that came farthest
   std::uint64_t shares_left_ = 0;        // of the snapshot under way
   bool training_ = false;

@@ -57,7 +57,7 @@ void CoordinatorBody::lose(std::uint32_t worker, const std::string& why) {
   // It may be there still, and out of reach of the others: what it says from now on is nobody's.
   self_->send(company_.workers[worker], Halt{});
   self_->send(company_.loaders[worker], Halt{});
-  if (rescues()) return members() > 0 ? void() : end_rescue("nobody is left");
+  if (rescues()) return members() > 0 || writes_rescue_ ? void() : end_rescue("nobody is left");
   const auto lost = fmt::format("{} is lost: {}", name_of(worker), why);
   const auto& sites = company_.server_sites;
   const bool with_centre =

@@ -8,7 +8,7 @@ namespace troupe::actors {
 /// REQUIRES Needs::whole_steps, and a member that is left.
 void CoordinatorBody::rescue(const std::string& why) {
   rescue_ = why;
-  self_->send(company_.recorder, Note{Note::Level::warning, why + ": the last step that all have ended is saved"});
+  self_->send(company_.recorder, Note{Note::Level::warning, why});
   setup_.book->pause();
   if (!busy_) look_for_newest();  // else the chain comes by
 }
@@ -61,6 +61,7 @@ void CoordinatorBody::save_newest(std::uint64_t steps) {
     const auto checkpoint = book_keeping();
     checkpoint->vectors = std::move(state->vectors);
     checkpoint->vectors.emplace("", *model_);
+    writes_rescue_ = true;
     write(checkpoint, [this, checkpoint] {
       end_rescue(save_failed_ ? "what they held could not be saved"
                               : fmt::format("step {}, the last that all had ended, is saved", checkpoint->step));

@@ -141,7 +141,10 @@ void ExchangerBody::settle() {
   courier_->flush();
   for (auto& [which, running] : running_) note_wait(running);
   for (const auto which : std::exchange(over_, {})) running_.erase(which);
-  if (measuring_ && !measuring_->go_on()) measuring_.reset();
+  if (!measuring_ || measuring_->go_on()) return;
+  measuring_.reset();
+  for (const auto& peer : peers_)
+    if (arenas_ && peer) arenas_->forget(*peer);  // what they measured with is gone
 }
 
 void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {

@@ -11,10 +11,10 @@ using caf::replies_to;
 
 /// Computes; owns a Replica on its own thread; the port of a WorkerHost.
 using WorkerActor =
-    caf::typed_actor<replies_to<Prepare>::with<Prepared, ReplicaFacts>, reacts_to<ReplicaStart>, reacts_to<Company>,
-                     reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>, reacts_to<ShardAnswer>,
-                     reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>, reacts_to<CollectiveEnded>,
-                     reacts_to<PeerLetter, Lent>, reacts_to<PeerCredit>,
+    caf::typed_actor<replies_to<Prepare>::with<Prepared, ReplicaFacts>, replies_to<ReplicaStart>::with<ReplicaLoaded>,
+                     reacts_to<Company>, reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>,
+                     reacts_to<ShardAnswer>, reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>,
+                     reacts_to<CollectiveEnded>, reacts_to<PeerLetter, Lent>, reacts_to<PeerCredit>,
                      replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>,
                      replies_to<Dismissal>::with<Dismissed>, replies_to<UpdatesOrder>::with<Updates>,
                      replies_to<SettleOrder>::with<Settled>, replies_to<StateOrder>::with<MemberState>,

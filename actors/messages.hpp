@@ -52,10 +52,11 @@ struct Prepared {
   std::string error{};  // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
 };
-/// Load this into your replica: the last thing before you hear of the company.
+/// Load this into your replica: the last thing before you hear of the company. Answered when that is done.
 struct ReplicaStart {
   std::shared_ptr<const StartState> state;
 };
+struct ReplicaLoaded {};
 struct Company;      // handles.hpp: everyone's address
 struct SiteCompany;  // there too: what other processes know of it,
 struct SiteMembers;  // who is at a site,

@@ -91,7 +91,7 @@ core::Result<StartCargo> Site::fetch_start() {
 core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start) {
   if (members_.workers.empty())
     if (auto compiled = compile(); !compiled) return compiled;
-  for (const auto& worker : members_.workers) self_->send(worker, ReplicaStart{start});
+  if (auto loaded = load(start); !loaded) return loaded;
   if (auto cut = cut_shards(*start); !cut) return cut;
   const auto& data = ground_.plan->settings->data;
   for (const auto w : setup_.workers) {
@@ -168,6 +168,23 @@ core::Result<void> Site::compile() {
           result = core::fail(core::Errc::timeout,
                               fmt::format("worker {} did not get ready: {}", w, ground_.system->render(error)));
         });
+  }
+  return result;
+}
+
+/// All at once. Whoever measures afterwards measures nothing else.
+core::Result<void> Site::load(const std::shared_ptr<const StartState>& start) {
+  std::vector<decltype(self_->request(members_.workers[0], kCompileDeadline, ReplicaStart{}))> asked;
+  for (const auto& worker : members_.workers)
+    asked.push_back(self_->request(worker, kCompileDeadline, ReplicaStart{start}));
+  core::Result<void> result;
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    asked[k].receive([](const ReplicaLoaded&) {},
+                     [&](const caf::error& error) {
+                       result = core::fail(core::Errc::internal,
+                                           fmt::format("worker {} did not load what it begins with: {}",
+                                                       setup_.workers[k], ground_.system->render(error)));
+                     });
   }
   return result;
 }

@@ -84,6 +84,7 @@ class Site {
  private:
   /// `member` may be none: see stand_in.hpp.
   [[nodiscard]] WorkerActor stand_in(std::uint32_t worker, const WorkerActor& member);
+  [[nodiscard]] core::Result<void> load(const std::shared_ptr<const StartState>& start);
   [[nodiscard]] core::Result<void> cut_shards(const StartState& start);
   [[nodiscard]] WorkerSetup worker_setup(std::uint32_t worker) const;
 

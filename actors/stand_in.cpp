@@ -56,8 +56,8 @@ WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies
   const auto forwarded = end_with(self, member);
   return {
       [self, member](const Prepare& m) { return self->delegate(member, m); },
-      [](const ReplicaStart&) {},  // its own site tells it
-      [](const Company&) {},       // as it does this
+      [](const ReplicaStart&) -> caf::result<ReplicaLoaded> { return caf::sec::unexpected_message; },  // its own site's
+      [](const Company&) {},  // as it does this
       [](const BatchReady&, const LentBatch&) {},
       [](const StepOrder&) {},
       [](const StepEnd&) {},
@@ -89,7 +89,7 @@ ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies
                                            ExchangerActor exchanger) {
   const auto forwarded = end_with(self, member);
   return {
-      [](const Company&) {},       // as it does this
+      [](const Company&) {},  // as it does this
       [self, exchanger](const ShardMessage& message, const Lent& slice) { self->send(exchanger, message, slice); },
       [self, exchanger, shard](const SnapshotOrder& order, const Lent& space) {
         return self->delegate(exchanger, MemberSnapshot{true, shard, order}, space);

@@ -42,7 +42,7 @@ class StewardBody {
   [[nodiscard]] caf::result<Arrived> vacant(const Vacancy& vacancy) {
     auto& place = places_[vacancy.worker];
     if (place.member) self_->send(*std::exchange(place.member, std::nullopt), Halt{});  // the one that was lost now
-    if (place.site) self_->send(*std::exchange(place.site, std::nullopt), Halt{});      // one that was not let in
+    drop(place);                                                                        // one that was not let in
     place.promise = self_->make_response_promise<Arrived>();
     const auto promise = *place.promise;
     look_soon();
@@ -83,7 +83,10 @@ class StewardBody {
     const auto site = *place->second.site;
     auto promise = self_->make_response_promise<Admission, SiteMembers, OpenedSite>();
     const auto failed = [this, promise, worker = order.worker](const caf::error& error) {
-      refuse(worker, promise, reason_of(self_->system(), error));
+      const auto why = reason_of(self_->system(), error);
+      if (error != caf::exit_reason::remote_link_unreachable) return refuse(worker, promise, why);
+      places_[worker].site.reset();  // nothing that it could be blamed for
+      end_admission(promise, why);
     };
     ++admissions_;
     auto start = read_start(order.checkpoint);
@@ -111,9 +114,9 @@ class StewardBody {
   }
 
   void halt() {
-    for (const auto& [worker, place] : places_) {
+    for (auto& [worker, place] : places_) {
       if (place.node) self_->send_exit(place.node, caf::exit_reason::user_shutdown);  // it may wait for an answer
-      if (place.site) self_->send(*place.site, Halt{});
+      drop(place);
       if (place.member) self_->send(*place.member, Halt{});
     }
     places_.clear();
@@ -138,8 +141,17 @@ class StewardBody {
     if (!std::exchange(looking_, true)) self_->delayed_send(self_, kLookEvery, Tick{});
   }
 
+  /// A site that is not let in. It may be compiling, for minutes: nobody waits for its answer.
+  void drop(Place& place) {
+    if (!place.site) return;
+    const auto site = *std::exchange(place.site, std::nullopt);
+    self_->send(site, Halt{});
+    self_->send_exit(site, caf::exit_reason::user_shutdown);
+  }
+
   void ask(strategies::WorkerId worker, const NodeActor& node) {
     auto& place = places_[worker];
+    if (place.node) self_->send_exit(place.node, caf::exit_reason::user_shutdown);  // its node has said no, or has gone
     auto order = setup_.orders.at(worker);
     order.resumed = true;
     place.asking = true;
@@ -158,26 +170,30 @@ class StewardBody {
 
   using Admitting = caf::typed_response_promise<Admission, SiteMembers, OpenedSite>;
   void accept(strategies::WorkerId worker, Admitting promise, const SiteMembers& members, const SiteActor& site) {
-    --admissions_;
     auto& place = places_[worker];
     place.member = std::exchange(place.site, std::nullopt);
     place.refusals = 0;
-    place.complaint.clear();                      // whatever it was, it is over
+    place.complaint.clear();  // whatever it was, it is over
+    end_admission(promise, {}, members, OpenedSite{site});
+  }
+
+  void end_admission(Admitting promise, const std::string& why, const SiteMembers& members = {},
+                     const OpenedSite& site = {}) {
+    --admissions_;
     self_->send(setup_.exchanger, StartCargo{});  // nobody needs the file any more
-    promise.deliver(Admission{}, members, OpenedSite{site});
+    promise.deliver(Admission{why}, members, site);
   }
 
   void refuse(strategies::WorkerId worker, Admitting promise, const std::string& why) {
-    --admissions_;
     turn_down(worker, why);
-    promise.deliver(Admission{why}, SiteMembers{}, OpenedSite{});
+    end_admission(promise, why);
   }
 
   /// What one cannot do now, and has cost it or all of them much, it is not asked again soon.
   void turn_down(strategies::WorkerId worker, const std::string& why) {
     complain(worker, why);
     auto& place = places_[worker];
-    if (place.site) self_->send(*std::exchange(place.site, std::nullopt), Halt{});
+    drop(place);
     place.not_before = clock_.now() + std::min(kLookEvery * (1U << std::min(++place.refusals, 10U)), kLongestPause);
   }
 

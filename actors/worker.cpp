@@ -18,7 +18,10 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
           return {Prepared{.error = prepared.error().message, .code = prepared.error().code}, ReplicaFacts{}};
         return {*prepared, ReplicaFacts{self->state.body->replica().layout(), self->state.body->replica().plan()}};
       },
-      [self](const ReplicaStart& start) { self->state.body->load(start.state); },
+      [self](const ReplicaStart& start) {
+        self->state.body->load(start.state);
+        return ReplicaLoaded{};
+      },
       [self, name](const Company& company) {
         report_exceptions(self, name, company);
         self->state.body->begin(company);

@@ -103,7 +103,7 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
       [](const BatchReady&, const LentBatch&) {},
       [](const StepOrder&) {},
       [](const StepEnd&) {},
-      [](const ReplicaStart&) {},
+      [](const ReplicaStart&) { return ReplicaLoaded{}; },
       [self, clock, ask](const ShardAnswer&) {
         if (--self->state.left > 0) return ask();
         const auto took = clock->now() - self->state.began;

@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <string_view>
 
 #include "transport/endpoint.hpp"
 
@@ -30,6 +31,8 @@ class Courier {
   Ticket receive(transport::Peer peer, transport::Tag tag, transport::MemoryView memory, Done done);
   /// A sum over all members of the job, by the endpoint's native_reduction(), which must be there. It cannot be cancelled.
   Ticket sum(core::Span vector, Done done);
+  /// The peer is lost to all who exchange with it.
+  void give_up(transport::Peer peer, std::string_view why) { endpoint_.disconnect(peer, why); }
   /// The callback comes all the same, with what it came to. No effect on what has ended.
   void cancel(Ticket ticket);
 

@@ -1,6 +1,8 @@
 // In place over mapped arenas: everyone says where its vector is, which is ready then, sums its slice of all vectors into all of them, and
 // says so.
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "exchange/arenas.hpp"
 #include "exchange/task.hpp"
@@ -10,6 +12,9 @@ namespace troupe::exchange {
 namespace {
 
 using transport::TagKind;
+
+constexpr int kAgain = 3;
+constexpr std::chrono::milliseconds kPause{20};
 
 class SharedMemory final : public Task {
  public:
@@ -33,9 +38,19 @@ class SharedMemory final : public Task {
   }
 
   void take(std::size_t other) {
-    auto vector = task_.arenas->vector_at(group_.peers[other], places_[other], task_.vector.size());
-    if (!vector)
-      return fail({vector.error().code, "the vector of rank " + std::to_string(other) + ": " + vector.error().message});
+    const auto owner = group_.peers[other];
+    auto vector = task_.arenas->vector_at(owner, places_[other], task_.vector.size());
+    // Where all call at once one may be turned away.
+    for (int again = 0; again < kAgain && !vector && vector.error().code == core::Errc::peer_lost; ++again) {
+      std::this_thread::sleep_for(kPause);
+      vector = task_.arenas->vector_at(owner, places_[other], task_.vector.size());
+    }
+    if (!vector) {
+      const auto why = "the vector of rank " + std::to_string(other) + ": " + vector.error().message;
+      const bool lost = vector.error().code == core::Errc::peer_lost || vector.error().code == core::Errc::timeout;
+      if (lost) courier_.give_up(owner, why);  // everybody is to hear of it, not this exchange alone
+      return fail({lost ? core::Errc::peer_lost : vector.error().code, why});
+    }
     vectors_[other] = std::move(*vector);
     if (--missing_ == 0) work();
   }

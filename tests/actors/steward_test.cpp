@@ -1,6 +1,9 @@
 // A steward among a node, a site and a coordinator that the test speaks for: who is asked for what, and in which order.
 #include "actors/steward.hpp"
 
+#include <atomic>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "tests/actors/network_peers.hpp"
@@ -11,10 +14,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-NodeActor::behavior_type node_with(NodeActor::pointer, const SiteActor& site) {
+/// What a node does with orders for sites.
+struct Orders {
+  std::atomic<bool> refused = false;
+  std::atomic<int> heard = 0;
+};
+
+NodeActor::behavior_type node_with(NodeActor::pointer, const SiteActor& site, Orders* orders) {
   return {
       [](const NodeQuery&) { return NodeFacts{}; },
-      [site](const SiteOrder&) -> caf::result<SiteOpened, OpenedSite> {
+      [site, orders](const SiteOrder&) -> caf::result<SiteOpened, OpenedSite> {
+        ++orders->heard;
+        if (orders->refused) return {SiteOpened{.address = {}, .error = "no data"}, OpenedSite{}};
         return {SiteOpened{.address = "tcp:there"}, OpenedSite{site}};
       },
   };
@@ -23,7 +34,7 @@ NodeActor::behavior_type node_with(NodeActor::pointer, const SiteActor& site) {
 class StewardTest : public ::testing::Test {
  protected:
   StewardTest() {
-    node_ = there_.system().spawn(node_with, caf::actor_cast<SiteActor>(site_));
+    node_ = there_.system().spawn(node_with, caf::actor_cast<SiteActor>(site_), &orders_);
     const auto port = there_.network().publish(node_, {"127.0.0.1", 0}).value();
     SiteOrder order;
     order.site = 1;
@@ -48,8 +59,18 @@ class StewardTest : public ::testing::Test {
     who->receive(
         std::move(handler), caf::after(60s) >> [] { ADD_FAILURE() << "nobody said it"; });
   }
+  /// Nothing of what it made is left here: else the process could not end.
+  void expect_end_of_steward(std::size_t running_before) {
+    self_->send(steward_, Halt{});
+    self_->wait_for(steward_);
+    const auto& registry = here_.system().registry();
+    for (int k = 0; k < 1000 && registry.running() >= running_before; ++k) std::this_thread::sleep_for(10ms);
+    EXPECT_LT(registry.running(), running_before);
+  }
+  [[nodiscard]] std::size_t running() { return here_.system().registry().running(); }
   static void failed(const caf::error& error) { ADD_FAILURE() << caf::to_string(error); }
 
+  Orders orders_;
   testing::Node here_, there_;
   caf::scoped_actor self_{here_.system()}, exchanger_{here_.system()}, recorder_{here_.system()};
   caf::scoped_actor site_{there_.system()};
@@ -82,6 +103,29 @@ TEST_F(StewardTest, NobodyStandsStillWhileANewcomerCompiles) {
   });
   admission.receive(
       [](const Admission& admitted, const SiteMembers&, const OpenedSite&) { EXPECT_EQ(admitted.error, ""); }, failed);
+}
+
+TEST_F(StewardTest, TheEndWaitsForNobodyWhoCompiles) {
+  const auto before = running();
+  [[maybe_unused]] const auto vacancy = self_->request(steward_, caf::infinite, Vacancy{0});
+  caf::typed_response_promise<SiteReady> never;
+  expect(site_, [&](const CompileOrder&) -> caf::result<SiteReady> {
+    never = site_->make_response_promise<SiteReady>();
+    return never;
+  });
+  expect_end_of_steward(before);
+  expect(site_, [](const Halt&) {});  // it ends when it has compiled
+}
+
+TEST_F(StewardTest, ANodeThatKeepsRefusingDoesNotHoldTheEndUp) {
+  orders_.refused = true;
+  const auto before = running();
+  [[maybe_unused]] const auto vacancy = self_->request(steward_, caf::infinite, Vacancy{0});
+  expect(recorder_, [](const Note& note) { EXPECT_NE(note.text.find("no data"), std::string::npos) << note.text; });
+  for (int k = 0; k < 6000 && orders_.heard < 3; ++k) std::this_thread::sleep_for(10ms);
+  EXPECT_GE(orders_.heard, 3);
+  EXPECT_LE(running(), before + 1);
+  expect_end_of_steward(before);
 }
 
 TEST_F(StewardTest, WhatCannotBeCompiledIsNamedAndAskedForAgain) {

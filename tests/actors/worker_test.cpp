@@ -37,7 +37,10 @@ class LoneWorker : public testing::TestWithParam<const char*> {
   void begin() {
     self_->request(worker_, kPatience, Prepare{})
         .receive([](const Prepared& prepared, const ReplicaFacts&) { EXPECT_EQ(prepared.error, ""); }, failed());
-    self_->send(worker_, ReplicaStart{std::make_shared<const StartState>(experiment::start_state(plan_, nullptr))});
+    self_
+        ->request(worker_, kPatience,
+                  ReplicaStart{std::make_shared<const StartState>(experiment::start_state(plan_, nullptr))})
+        .receive([](const ReplicaLoaded&) {}, failed());
     Company company;
     company.coordinator = caf::actor_cast<CoordinatorActor>(self_);
     company.recorder = caf::actor_cast<RecorderActor>(self_);
