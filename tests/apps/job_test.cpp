@@ -124,8 +124,8 @@ TEST_F(JobTest, TheLibrarySums) {
 TEST_F(JobTest, AsynchronousRunsLearnAndAreReplayed) {
   for (const char* endpoint : {"auto", "mpi"}) {
     SCOPED_TRACE(endpoint);
-    const auto job = parsed(run_program(
-        mpirun(3, with({"--set", "strategy.name=easgd", "--set", std::string("exchange.endpoint=") + endpoint}))));
+    const auto job = parsed(run_program(mpirun(3, with({"--set", "strategy.name=easgd", "--set", "run.epochs=5",
+                                                        "--set", std::string("exchange.endpoint=") + endpoint}))));
     EXPECT_GT(job["test"]["accuracy"], 0.3);
     const auto replay = troupe({"replay", only_run(), "--json"});
     ASSERT_EQ(replay.code, 0) << replay.err;
