@@ -62,6 +62,30 @@ TEST_P(LossOf, AMemberMayGoWhenItsVectorIsMapped) {
   }
 }
 
+/// Nothing else would end what waits for its owner, who is there.
+TEST_P(LossOf, AMemberWhoseVectorCannotBeHadIsLostToEveryExchange) {
+  Company company(GetParam(), 2);
+  if (!company.maps_memory()) GTEST_SKIP() << "nobody maps anything here";
+  auto data = company.vectors(2000), others = company.vectors(2000);
+  const auto waiting = company.start(0, task(Algorithm::asa), others);
+  const auto sum = task(Algorithm::shm);
+  // Rank 1 says where its vector is, as it would in the sum; and then it is not there.
+  const ArenaPlace place = company.arenas(1).place_of(data[1].view());
+  data[1] = core::Buffer();
+  auto tag = sum.tag;
+  tag.kind = transport::TagKind::signal;
+  company.courier(1).send(company.group(1).peers[0], transport::make_tag(tag),
+                          {reinterpret_cast<const std::byte*>(&place), sizeof place}, [](auto, const auto&) {});
+  const auto late = company.start(0, sum, data);
+  company.drive([&] { return company.ended(late).has_value() && company.ended(waiting).has_value(); });
+  for (const auto run : {late, waiting}) {
+    ASSERT_FALSE(company.ended(run)->has_value());
+    EXPECT_EQ(company.ended(run)->error().code, core::Errc::peer_lost);
+    EXPECT_NE(company.ended(run)->error().message.find("rank 1"), std::string::npos)
+        << company.ended(run)->error().message;
+  }
+}
+
 TEST_P(LossOf, WhoGivesUpGetsItsMemoryBack) {
   for (const auto algorithm : kAll) {
     Company company(GetParam(), 3);
