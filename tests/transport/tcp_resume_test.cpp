@@ -162,6 +162,15 @@ TEST_P(TcpResume, APeerThatGoesDuringAnOutageIsLost) {
   }
 }
 
+/// The connection that there is carries its first message.
+void expect_goes_on(Party& a, RawPeer& peer) {
+  Bytes received(3);
+  const OperationId receiving = a.receive(peer.at_party, tag(1), view(received));
+  peer.socket.write({.type = FrameType::offer, .message = 1, .tag = static_cast<std::uint64_t>(tag(1)), .size = 3},
+                    Bytes(3));
+  a.expect_done(receiving, 3);
+}
+
 // By hand: the greeting of the second connection, and what is said again.
 TEST(TcpResumeByHand, FramesThatTheOtherHasNotGotAreSaidAgain) {
   const Bytes sent = pattern(50, 1);  // on loan until the endpoint ends
@@ -246,11 +255,7 @@ TEST(TcpResumeByHand, WhoeverDoesNotKnowTheTokenIsRefusedAndChangesNothing) {
   EXPECT_EQ(other.read_frame().message, static_cast<std::uint64_t>(RefuseCode::later));
   EXPECT_NE(refusals.wait_for(3).back().why.find("first connection"), std::string::npos);
 
-  Bytes received(3);
-  const OperationId receiving = a.receive(peer.at_party, tag(1), view(received));
-  peer.socket.write({.type = FrameType::offer, .message = 1, .tag = static_cast<std::uint64_t>(tag(1)), .size = 3},
-                    Bytes(3));
-  a.expect_done(receiving, 3);
+  expect_goes_on(a, peer);
 }
 
 // Both have called at once. Whose call was not taken closes it, and what it said may be read when all is over.
@@ -269,11 +274,7 @@ TEST(TcpResumeByHand, AFirstCallThatWasOvertakenIsNobodyToReport) {
   EXPECT_NE(refusals.wait_for(1).front().why.find("did not say hello"), std::string::npos)
       << "the first to be reported";
 
-  Bytes received(3);
-  const OperationId receiving = a.receive(peer.at_party, tag(1), view(received));
-  peer.socket.write({.type = FrameType::offer, .message = 1, .tag = static_cast<std::uint64_t>(tag(1)), .size = 3},
-                    Bytes(3));
-  a.expect_done(receiving, 3);
+  expect_goes_on(a, peer);
 }
 
 TEST(TcpResumeByHand, ALaterConnectionTakesThePlaceOfOneThatIsHalfDead) {
