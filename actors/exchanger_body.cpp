@@ -250,7 +250,7 @@ void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vec
 
 void ExchangerBody::request(const ShardMessage& message, const Lent& slice) {
   auto there = message;
-  there.sent_ns = 0;  // clocks of other hosts are other clocks
+  there.sent_ns = 0;  // clocks of other hosts are other clocks: what it is there stands in serve()
   call(company_.server_sites.at(message.shard), pack(What::shard, there), slice, position_of_shard(message.shard),
        lend_of(message.request.kind), [this, worker = message.request.worker](core::Result<std::string> result) {
          if (!result && result.error().code == core::Errc::peer_lost) return;  // lost() tells
@@ -302,6 +302,7 @@ void ExchangerBody::serve(exchange::Calls::Incoming incoming) {
     const auto vector = opened(incoming, position_of_shard(message.shard), slice.count);
     if (!vector) return nonsense();
     asked_[{message.request.worker, message.shard, message.request.exchange}] = std::move(incoming.reply);
+    message.sent_ns = setup_.clock->now().count();  // it lies in the server's queue from now on
     return self_->send(company_.servers[message.shard], message, *vector);
   }
   if (unpack(incoming.header, what, letter) && what == What::letter && letter.to < company_.workers.size()) {

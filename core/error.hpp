@@ -29,6 +29,7 @@ enum class Errc {
 struct Error {
   Errc code = Errc::internal;
   std::string message;
+  bool operator==(const Error&) const = default;
 };
 
 template <class T>
