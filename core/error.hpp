@@ -29,7 +29,6 @@ enum class Errc {
 struct Error {
   Errc code = Errc::internal;
   std::string message;
-  bool operator==(const Error&) const = default;
 };
 
 template <class T>

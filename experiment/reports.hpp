@@ -96,7 +96,10 @@ struct RunEnd {
   Summary summary;
   bool failed = false;
   core::Error error;
-  bool operator==(const RunEnd&) const = default;
+  bool operator==(const RunEnd& other) const {
+    return summary == other.summary && failed == other.failed && error.code == other.error.code &&
+           error.message == other.error.message;
+  }
 };
 
 /// One line of JSON with the keys of design §10 (and "per_worker"), keys in that order.
