@@ -283,6 +283,7 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
                          .book = plan_.book,
                          .started = {},
                          .before = {},
+                         .first_steps = start_->first_steps,
                          .resumed = beginning.checkpoint != nullptr,
                          .launcher = launch_.launcher,
                          .memory = ground_.memory,

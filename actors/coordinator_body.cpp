@@ -26,6 +26,7 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
       wants_(setup_.started.workers, 0),
       alive_(setup_.started.workers, true),
       progress_(setup_.started.workers, setup_.before),
+      steps_(setup_.first_steps),
       train_s_(setup_.before.train_s) {
   result_.summary.test_loss = result_.summary.test_accuracy = std::numeric_limits<double>::quiet_NaN();
 }
@@ -100,6 +101,7 @@ void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
 
 void CoordinatorBody::progressed(const WorkerProgress& progress) {
   if (ended_ || !is_member(progress.worker) || rescues()) return;  // a rescue makes its own account
+  steps_.ended(progress.worker, progress.steps + progress.passed);
   auto whole = progress;
   if (const auto before = predecessors_.find(progress.worker); before != predecessors_.end())
     experiment::add(whole, before->second);

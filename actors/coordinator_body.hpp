@@ -11,6 +11,7 @@
 #include "actors/vocabulary.hpp"
 #include "core/buffer.hpp"
 #include "experiment/weighted_mean.hpp"
+#include "strategies/host/member_steps.hpp"
 
 namespace troupe::actors {
 
@@ -61,7 +62,6 @@ class CoordinatorBody {
   void prepare_newcomer(std::uint32_t worker, const Next& next);
   void take_in(std::uint32_t worker, strategies::Step first_step, const SiteMembers& members, const SiteActor& site,
                const Next& next);
-  [[nodiscard]] strategies::Step first_step() const;
   // Who is left of a company that shares every step, and what they still hold (coordinator_rescue.cpp).
   void rescue(const std::string& why);
   void look_for_newest();
@@ -120,6 +120,7 @@ class CoordinatorBody {
   std::string newest_checkpoint_;                         // path
   std::vector<SiteLost> early_losses_;                    // that came before the company
   ProgressBook progress_;
+  strategies::MemberSteps steps_;
   JournalBatch journal_;                       // of leases
   std::shared_ptr<core::Buffer> arena_;        // snapshots, in the workers' layout
   std::shared_ptr<std::vector<float>> model_;  // the latest snapshot, canonical

@@ -135,6 +135,7 @@ std::shared_ptr<Checkpoint> CoordinatorBody::book_keeping() const {
   checkpoint->leases = setup_.book->state();
   checkpoint->totals = progress_.totals(train_s_, setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
   checkpoint->totals.center_version = center_version_;
+  checkpoint->totals.worker_steps = steps_.all();
   return checkpoint;
 }
 

@@ -17,7 +17,8 @@ namespace troupe::experiment {
 
 /// Sums over the run's life, across resumes.
 struct RunTotals {
-  std::vector<std::uint64_t> worker_steps;  // by rank: where each worker's half goes on
+  std::vector<std::uint64_t>
+      worker_steps;  // by rank: where each worker's host stands, in the count of the session that saved it
   std::uint64_t steps = 0;
   std::uint64_t samples = 0;
   double train_s = 0;  // training time

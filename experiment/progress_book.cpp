@@ -10,6 +10,7 @@ void take(WorkerProgress& progress, const strategies::WorkerTotals& totals) {
   progress.exchanges = totals.exchanges;
   progress.dropped = totals.dropped;
   progress.skipped = totals.skipped;
+  progress.passed = totals.passed;
   progress.staleness_sum = totals.staleness_sum;
   progress.staleness_count = totals.updates;
   progress.staleness_max = totals.staleness_max;
@@ -22,6 +23,7 @@ void add(WorkerProgress& progress, const WorkerProgress& earlier) {
   progress.exchanges += earlier.exchanges;
   progress.dropped += earlier.dropped;
   progress.skipped += earlier.skipped;
+  progress.passed += earlier.passed;
   progress.bytes += earlier.bytes;
   progress.staleness_sum += earlier.staleness_sum;
   progress.staleness_count += earlier.staleness_count;
@@ -31,7 +33,6 @@ void add(WorkerProgress& progress, const WorkerProgress& earlier) {
 }
 
 ProgressBook::ProgressBook(std::uint32_t workers, RunTotals before) : before_(std::move(before)), latest_(workers) {
-  before_.worker_steps.resize(workers, 0);
   for (std::uint32_t w = 0; w < workers; ++w) latest_[w].worker = w;
 }
 
@@ -41,11 +42,6 @@ void ProgressBook::add(const WorkerProgress& progress) {
   epoch_loss_ += progress.loss_sum;
   epoch_top1_ += progress.top1;
   epoch_samples_ += progress.recent_samples;
-}
-
-void ProgressBook::joined(std::uint32_t worker, strategies::Step first_step) {
-  // Their sum is the step; the difference may be "below" zero and wraps around with it.
-  before_.worker_steps.at(worker) = first_step - latest_.at(worker).steps;
 }
 
 void ProgressBook::level(std::uint64_t steps, std::uint64_t samples) {
@@ -79,9 +75,7 @@ std::uint64_t ProgressBook::session_samples() const {
 std::uint64_t ProgressBook::samples() const { return before_.samples + session_samples(); }
 
 RunTotals ProgressBook::totals(double train_s, double wall_s) const {
-  RunTotals totals{before_.worker_steps, steps(), samples(), train_s, wall_s};
-  for (const auto& worker : latest_) totals.worker_steps[worker.worker] += worker.steps;
-  return totals;
+  return {.worker_steps = {}, .steps = steps(), .samples = samples(), .train_s = train_s, .wall_s = wall_s};
 }
 
 void ProgressBook::fill(Summary& summary) const {

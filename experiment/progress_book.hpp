@@ -21,8 +21,6 @@ class ProgressBook {
 
   void add(const WorkerProgress& progress);
   [[nodiscard]] const WorkerProgress& of(std::uint32_t worker) const { return latest_.at(worker); }
-  /// A newcomer takes the worker's place, at this step of the run; what it reports has its predecessor's counts in it.
-  void joined(std::uint32_t worker, strategies::Step first_step);
   /// All workers have made just so many steps in this session, of so many samples each.
   void level(std::uint64_t steps, std::uint64_t samples);
   /// The epoch ends: its means so far, then they start anew.
@@ -36,6 +34,7 @@ class ProgressBook {
   [[nodiscard]] std::uint64_t steps() const;  ///< over all workers, earlier sessions included
   [[nodiscard]] std::uint64_t samples() const;
   [[nodiscard]] std::uint64_t session_samples() const;  ///< since this session began
+  /// Without worker_steps, which are the hosts'.
   [[nodiscard]] RunTotals totals(double train_s, double wall_s) const;
   /// Fills the summary's counts, times and exchange figures.
   void fill(Summary& summary) const;

@@ -58,9 +58,12 @@ std::vector<CanonicalVector> worker_states(const Checkpoint& checkpoint, int wor
   return states;
 }
 
-strategies::Step first_step(const Checkpoint& checkpoint, std::uint32_t worker) {
+/// In step all hosts begin at one step, whatever rule wrote the checkpoint.
+strategies::Step first_step(const Blueprint& plan, const Checkpoint& checkpoint, std::uint32_t worker) {
   const auto& steps = checkpoint.totals.worker_steps;
-  return worker < steps.size() ? steps[worker] : steps.empty() ? 0 : *std::min_element(steps.begin(), steps.end());
+  if (steps.empty()) return 0;
+  if (plan.needs.in_step) return *std::ranges::max_element(steps);
+  return worker < steps.size() ? steps[worker] : *std::ranges::min_element(steps);
 }
 
 }  // namespace
@@ -78,7 +81,7 @@ StartState start_state(const Blueprint& plan, const Checkpoint* checkpoint) {
   if (workers_go_on(plan, checkpoint)) {
     for (std::uint32_t worker = 0; worker < plan.workers; ++worker) {
       start.optimizer_states[worker] = worker_states(*checkpoint, static_cast<int>(worker));
-      start.first_steps[worker] = first_step(*checkpoint, worker);
+      start.first_steps[worker] = first_step(plan, *checkpoint, worker);
     }
   }
   if (servers_go_on(plan, checkpoint)) {
