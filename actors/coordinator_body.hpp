@@ -136,6 +136,7 @@ class CoordinatorBody {
   std::vector<strategies::Version> shard_versions_;  // that the latest snapshot has seen
   std::uint64_t snapshots_ = 0;
   double weight_ = 1;                    // of the worker whose snapshot was taken last
+  std::uint64_t optimizer_steps_ = 0;    // of that worker
   std::uint64_t updates_ = 0;            // newest_'s Updates::steps, of its latest snapshot
   std::string rescue_;                   // who is lost, and why that ends the run; empty: nobody
   bool writes_rescue_ = false;           // nobody is needed any more

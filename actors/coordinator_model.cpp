@@ -199,15 +199,19 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
     into->vectors.emplace(prefix, canonical());
     take_state(prefixes, into, next);
   };
+  const Next own = [this, prefix, into, kept] {
+    into->optimizer_steps[prefix] = optimizer_steps_;
+    kept();
+  };
   // What a lost worker knew is lost: it begins anew when the run is resumed.
   const Next without = [this, prefixes, into, next] { take_state(prefixes, into, next); };
   for (std::uint8_t k = 0; k < 2; ++k) {
     const Slot state{strategies::SlotKind::velocity, k};
     for (std::uint32_t worker = 0; worker < setup_.started.workers; ++worker) {
       if (prefix == optimizer_prefix(static_cast<int>(worker), k))
-        return snapshot_worker(worker, state, whole_arena(), kept, without);
+        return snapshot_worker(worker, state, whole_arena(), own, without);
     }
-    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(model_worker(), state, whole_arena(), kept, without);
+    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(model_worker(), state, whole_arena(), own, without);
   }
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
     if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);
@@ -243,6 +247,7 @@ void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Len
       .then(
           [this, worker, next](const SnapshotTaken& taken) {
             weight_ = taken.weight;
+            optimizer_steps_ = taken.optimizer_steps;
             if (newest_ == worker) updates_ = taken.version;
             if (!ended_) next();
           },

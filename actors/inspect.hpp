@@ -283,7 +283,7 @@ typename Inspector::result_type inspect(Inspector& f, Rotated& x) {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SnapshotTaken& x) {
-  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash, x.version, x.weight);
+  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash, x.version, x.weight, x.optimizer_steps);
 }
 
 template <class Inspector>

@@ -57,11 +57,11 @@ void WorkerBody::begin(const Company& company) {
   for (WorkerId w = 0; w < company.workers.size() && company.members.empty(); ++w) membership.workers.push_back(w);
   auto versions = start_->versions;
   versions.resize(company.servers.size(), start_->center_version);
-  host_.emplace(
-      setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
-      strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
-                                    static_cast<int>(memory_->replica().buckets().size()), std::move(versions)},
-      this);
+  host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
+                strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
+                                              static_cast<int>(memory_->replica().buckets().size()),
+                                              std::move(versions), start_->optimizer_steps.at(setup_.self)},
+                this);
   reported_at_ = now();
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   next_step_ = start_->first_steps.at(setup_.self);
@@ -392,8 +392,11 @@ MemberState WorkerBody::state() const {
 SnapshotTaken WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space) {
   const auto source = memory_->view(order.slot);
   setup_.backend->kernels().copy(space.data, source);
-  const SnapshotTaken taken{
-      .id = order.id, .hash = nn::hash64(std::as_bytes(space.data)), .version = updates(), .weight = host_->weight()};
+  const SnapshotTaken taken{.id = order.id,
+                            .hash = nn::hash64(std::as_bytes(space.data)),
+                            .version = updates(),
+                            .weight = host_->weight(),
+                            .optimizer_steps = host_->optimizer_steps()};
   if (setup_.journal && order.journalled) {
     journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
     self_->send(company_.recorder, journal_.take());

@@ -60,6 +60,8 @@ Parts parts_of(const Checkpoint& checkpoint) {
                     {"optimizer", checkpoint.optimizer},   {"server_optimizer", checkpoint.server_optimizer},
                     {"leases", checkpoint.leases},         {"state", prefixes},
                     {"totals", to_text(checkpoint.totals)}};
+  if (!checkpoint.optimizer_steps.empty())
+    parts.metadata["optimizer_steps"] = nlohmann::json(checkpoint.optimizer_steps).dump();
   if (!checkpoint.members.empty()) parts.metadata["members"] = nlohmann::json(checkpoint.members).dump();
   return parts;
 }
@@ -77,6 +79,24 @@ core::Result<void> save_start(const std::string& path, const Checkpoint& checkpo
   return nn::write_checkpoint(nn::system_files(), path.substr(0, slash), path.substr(slash + 1),
                               static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
 }
+
+namespace {
+
+/// A field that not every checkpoint has.
+template <class Value>
+core::Result<void> read_map(const nn::SafetensorsFile& file, const char* key, std::map<std::string, Value>& into) {
+  const auto text = file.text(key);
+  if (!text) return {};
+  try {
+    nlohmann::json::parse(*text).get_to(into);
+    return {};
+  } catch (const nlohmann::json::exception&) {
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("{}: the field \"{}\" is not what a run writes", file.origin(), key));
+  }
+}
+
+}  // namespace
 
 core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<const nn::Graph> graph) {
   Checkpoint checkpoint;
@@ -98,13 +118,9 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
   } catch (const nlohmann::json::exception&) {
     return core::fail(core::Errc::corrupt, file.origin() + ": the field \"totals\" is not what a run writes");
   }
-  if (const auto members = file.text("members")) {
-    try {
-      nlohmann::json::parse(*members).get_to(checkpoint.members);
-    } catch (const nlohmann::json::exception&) {
-      return core::fail(core::Errc::corrupt, file.origin() + ": the field \"members\" is not what a run writes");
-    }
-  }
+  if (auto read = read_map(file, "members", checkpoint.members); !read) return tl::unexpected(read.error());
+  if (auto read = read_map(file, "optimizer_steps", checkpoint.optimizer_steps); !read)
+    return tl::unexpected(read.error());
   checkpoint.step = checkpoint.totals.steps;
   std::vector<std::string> all{""};
   for (std::size_t begin = 0; begin < prefixes.size();) {

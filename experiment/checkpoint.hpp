@@ -30,11 +30,13 @@ struct Checkpoint {
   std::uint64_t step = 0;  // over all workers; names the file
   std::shared_ptr<const nn::Graph> graph;
   std::map<std::string, std::vector<float>> vectors;  // by prefix: "" parameters, "optimizer.velocity.", …
-  std::vector<float> statistics;                      // canonical, the workers' mean; empty: the model has none
-  std::string leases;                                 // data::LeaseBook::state()
-  std::string strategy;                               // its name
-  std::string optimizer;                              // of the workers: whose state theirs is
-  std::string server_optimizer;                       // whose state the servers' is; empty: none
+  std::map<std::string, std::uint64_t>
+      optimizer_steps{};          // by prefix of a worker's optimizer state: that it is made of
+  std::vector<float> statistics;  // canonical, the workers' mean; empty: the model has none
+  std::string leases;             // data::LeaseBook::state()
+  std::string strategy;           // its name
+  std::string optimizer;          // of the workers: whose state theirs is
+  std::string server_optimizer;   // whose state the servers' is; empty: none
   RunTotals totals;
   /// Start state of a journal segment: what each member is besides its vectors, by name ("worker.0", "server.1"). Empty in a
   /// checkpoint to resume from, whose members join anew.

@@ -132,12 +132,12 @@ void Failures::begin_anew(const std::vector<WorkerId>& lost) {
       return world_.workers[a]->completed() < world_.workers[b]->completed();
     });
     const auto newest = world_.workers[donor]->completed();
+    const auto of_newest = world_.workers[donor]->host().optimizer_steps();
     abandon(members, lost);
     for (const auto worker : members) {
-      const bool behind = world_.workers[worker]->completed() < newest;
-      if (behind && world_.gradients && world_.plan.needs.model != ModelHome::weighted)
-        world_.gradients->memory().copy(worker, donor);
-      world_.workers[worker]->begin_anew(newest);
+      const bool takes = world_.workers[worker]->completed() < newest && world_.plan.needs.model != ModelHome::weighted;
+      if (takes && world_.gradients) world_.gradients->memory().copy(worker, donor);
+      world_.workers[worker]->begin_anew(newest, takes ? of_newest : world_.workers[worker]->host().optimizer_steps());
     }
     anew.erase(anew.begin(), end);
   }

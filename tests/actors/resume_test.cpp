@@ -62,6 +62,34 @@ TEST_P(BspModes, InterruptedInMidEpochItStillDoes) {
   EXPECT_EQ(end.summary.samples, expected.summary.samples);
 }
 
+// Adam corrects its moments by the number of its step, which a checkpoint keeps beside them.
+TEST(Resume, AdamGoesOnAtItsNumberWhateverSessionsCameBefore) {
+  const std::vector<std::string> options{"train.optimizer=adam", "train.lr=0.003", "run.epochs=4"};
+  SmallRun whole(options);
+  const auto expected = whole.train();
+  ASSERT_FALSE(expected.failed) << expected.error.message;
+  SmallRun parts(options);
+  auto end = parts.train(already_stopped());
+  EXPECT_EQ(end.error.code, core::Errc::interrupted) << end.error.message;
+  end = parts.resume();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.center_hash, expected.summary.center_hash);
+
+  // Moments that began in the second session count from there in the third.
+  SmallRun other({"train.lr=0.003", "run.epochs=1"});
+  ASSERT_FALSE(other.train().failed);
+  std::filesystem::copy(other.run_directory(), other.directory() / "fork", std::filesystem::copy_options::recursive);
+  const std::vector<std::string> adam{"train.optimizer=adam", "run.epochs=3"};
+  const auto at_once = other.resume(adam);
+  ASSERT_FALSE(at_once.failed) << at_once.error.message;
+  std::filesystem::remove_all(other.run_directory());
+  std::filesystem::rename(other.directory() / "fork", other.directory() / "runs" / "fork");
+  ASSERT_FALSE(other.resume({"train.optimizer=adam", "run.epochs=2"}).failed);
+  const auto in_two = other.resume(adam);
+  ASSERT_FALSE(in_two.failed) << in_two.error.message;
+  EXPECT_EQ(in_two.summary.center_hash, at_once.summary.center_hash);
+}
+
 // The model of a segment that begins before the session has looked at it: nobody but the workers has it.
 TEST(Resume, InMidEpochWithSegmentsThatAreSoonFull) {
   for (const char* strategy : {"bsp", "gossip"}) {
