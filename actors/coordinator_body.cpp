@@ -18,6 +18,12 @@ namespace {
 
 constexpr auto kDismissDeadline = std::chrono::seconds(60);
 
+std::vector<strategies::Step> first_steps(const CoordinatorSetup& setup) {
+  auto steps = setup.first_steps;
+  steps.resize(setup.started.workers, 0);
+  return steps;
+}
+
 }  // namespace
 
 CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
@@ -26,7 +32,7 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
       wants_(setup_.started.workers, 0),
       alive_(setup_.started.workers, true),
       progress_(setup_.started.workers, setup_.before),
-      steps_(setup_.first_steps),
+      steps_(first_steps(setup_)),
       train_s_(setup_.before.train_s) {
   result_.summary.test_loss = result_.summary.test_accuracy = std::numeric_limits<double>::quiet_NaN();
 }
