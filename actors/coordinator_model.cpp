@@ -102,8 +102,7 @@ void CoordinatorBody::evaluate(bool report, const Next& next) {
             summary.test_accuracy = static_cast<double>(evaluated.top1) / samples;
             summary.test_top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples;
             if (!report) return next();
-            const auto means = progress_.close_epoch();
-            const double session_s = train_s_ - setup_.before.train_s;
+            const auto means = progress_.close_epoch(train_s_);
             EpochReport epoch{.epoch = setup_.book->epoch() + 1,
                               .epochs = setup_.started.epochs,
                               .steps = progress_.steps(),
@@ -112,7 +111,7 @@ void CoordinatorBody::evaluate(bool report, const Next& next) {
                               .test_loss = summary.test_loss,
                               .test_accuracy = summary.test_accuracy,
                               .test_top5 = summary.test_top5};
-            epoch.images_per_s = session_s > 0 ? static_cast<double>(progress_.session_samples()) / session_s : 0;
+            epoch.images_per_s = means.images_per_s;
             epoch.lr = nn::learning_rate(setup_.settings->train, setup_.book->epoch_position(), setup_.started.epochs,
                                          static_cast<int>(setup_.started.workers));
             epoch.train_s = train_s_;
@@ -134,6 +133,7 @@ std::shared_ptr<Checkpoint> CoordinatorBody::book_keeping() const {
   checkpoint->statistics = *statistics_;
   checkpoint->leases = setup_.book->state();
   checkpoint->totals = progress_.totals(train_s_, setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
+  checkpoint->totals.test = {result_.summary.test_loss, result_.summary.test_accuracy, result_.summary.test_top5};
   checkpoint->totals.center_version = center_version_;
   checkpoint->totals.worker_steps = steps_.all();
   return checkpoint;

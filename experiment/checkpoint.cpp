@@ -8,22 +8,6 @@
 
 namespace troupe::experiment {
 
-namespace {
-
-std::string to_text(const RunTotals& totals) {
-  return nlohmann::json{
-      {"worker_steps", totals.worker_steps}, {"steps", totals.steps},   {"samples", totals.samples},
-      {"train_s", totals.train_s},           {"wall_s", totals.wall_s}, {"center_version", totals.center_version}}
-      .dump();
-}
-
-RunTotals to_totals(const nlohmann::json& json) {
-  return {json.at("worker_steps"), json.at("steps"),  json.at("samples"),
-          json.at("train_s"),      json.at("wall_s"), json.value("center_version", std::uint64_t{0})};
-}
-
-}  // namespace
-
 std::string optimizer_prefix(int worker, int k) {
   std::string prefix = worker < 0 ? "" : nn::worker_prefix(worker);
   return prefix.append(k == 0 ? nn::kVelocityPrefix : nn::kSquarePrefix);
@@ -113,11 +97,9 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
     if (!text) return tl::unexpected(text.error());
     *field = std::move(*text);
   }
-  try {
-    checkpoint.totals = to_totals(nlohmann::json::parse(totals));
-  } catch (const nlohmann::json::exception&) {
-    return core::fail(core::Errc::corrupt, file.origin() + ": the field \"totals\" is not what a run writes");
-  }
+  auto parsed = parse_totals(totals);
+  if (!parsed) return core::fail(parsed.error().code, fmt::format("{}: {}", file.origin(), parsed.error().message));
+  checkpoint.totals = std::move(*parsed);
   if (auto read = read_map(file, "members", checkpoint.members); !read) return tl::unexpected(read.error());
   if (auto read = read_map(file, "optimizer_steps", checkpoint.optimizer_steps); !read)
     return tl::unexpected(read.error());

@@ -9,22 +9,12 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "experiment/run_totals.hpp"
 #include "nn/checkpoint.hpp"
 #include "nn/graph.hpp"
 #include "strategies/host/types.hpp"
 
 namespace troupe::experiment {
-
-/// Sums over the run's life, across resumes.
-struct RunTotals {
-  std::vector<std::uint64_t>
-      worker_steps;  // by rank: where each worker's host stands, in the count of the session that saved it
-  std::uint64_t steps = 0;
-  std::uint64_t samples = 0;
-  double train_s = 0;  // training time
-  double wall_s = 0;
-  std::uint64_t center_version = 0;  // of the newest shard
-};
 
 struct Checkpoint {
   std::uint64_t step = 0;  // over all workers; names the file
