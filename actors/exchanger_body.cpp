@@ -92,15 +92,6 @@ core::Result<void> ExchangerBody::speak_to(std::uint32_t site, const std::string
   return {};
 }
 
-SiteAddress ExchangerBody::moved(const SiteMoved& moved) {
-  if (halted_) return {.text = {}, .error = "the run is over", .code = core::Errc::peer_lost};
-  leave(moved.site, "it has a new address");
-  const auto met = speak_to(moved.site, moved.address);
-  settle();
-  if (!met) return {.text = {}, .error = met.error().message, .code = met.error().code};
-  return {.text = moved.address, .error = {}};
-}
-
 void ExchangerBody::begin(const Company& company) {
   company_ = company;
   members_ = company.members;
@@ -111,6 +102,7 @@ void ExchangerBody::begin(const Company& company) {
     else
       trouble(decided.error());
   }
+  if (const auto early = news_.begin(company.membership_epoch)) hear(*early);
   if (early_) trouble(*early_);
   for (auto& loss : std::exchange(early_losses_, {})) self_->send(company_.coordinator, std::move(loss));
 }
@@ -158,26 +150,6 @@ void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
     self_->send(company_.coordinator, std::move(loss));
   else
     early_losses_.push_back(std::move(loss));
-}
-
-void ExchangerBody::leave(std::uint32_t site, std::string_view why) {
-  const auto peer = std::exchange(peers_.at(site), std::nullopt);
-  if (!peer) return;
-  endpoint_->disconnect(*peer, why);
-  if (arenas_) arenas_->forget(*peer);
-}
-
-void ExchangerBody::membership(const MembershipNews& news) {
-  const auto gone = [&](strategies::WorkerId w) { return !std::ranges::binary_search(news.workers, w); };
-  // Who is on its way in is not in the list yet, and was not in the last one: it stays.
-  for (const auto w : std::exchange(members_, news.workers)) {
-    const auto site = company_.worker_sites.at(w);
-    // Whom it never met it has not left either: a newcomer meets the centre only.
-    if (gone(w) && !halted_ && site != setup_.site && site < peers_.size()) leave(site, "it is no member any more");
-  }
-  std::erase_if(asked_, [&](const auto& entry) { return gone(std::get<0>(entry.first)); });
-  std::erase_if(unread_, [&](const auto& entry) { return gone(entry.first.first); });
-  settle();
 }
 
 void ExchangerBody::trouble(const core::Error& error) {

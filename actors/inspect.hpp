@@ -80,8 +80,8 @@ constexpr typename Inspector::result_type inspect(Inspector& f, RunStarted& x) {
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, WorkerProgress& x) {
   return f(caf::meta::type_name("WorkerProgress"), x.worker, x.steps, x.samples, x.loss, x.loss_sum, x.top1,
-           x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped, x.bytes,
-           x.staleness_sum, x.staleness_count, x.staleness_max, x.staleness, x.waits, x.done);
+           x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped, x.passed,
+           x.bytes, x.staleness_sum, x.staleness_count, x.staleness_max, x.staleness, x.waits, x.done);
 }
 
 template <class Inspector>
@@ -308,7 +308,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Rotated& x) {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, SnapshotTaken& x) {
-  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash, x.version, x.weight);
+  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash, x.version, x.weight, x.optimizer_steps);
 }
 
 template <class Inspector>

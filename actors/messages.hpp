@@ -191,9 +191,10 @@ struct MemberSnapshot {
 };
 struct SnapshotTaken {
   std::uint64_t id = 0;
-  std::uint64_t hash = 0;     // XXH3-64 of the copied bytes, for the journal
-  std::uint64_t version = 0;  // a server's: of its shard; a worker's: Updates::steps
-  double weight = 1;          // a worker's: its share of the model (WorkerHalf::weight)
+  std::uint64_t hash = 0;             // XXH3-64 of the copied bytes, for the journal
+  std::uint64_t version = 0;          // a server's: of its shard; a worker's: Updates::steps
+  double weight = 1;                  // a worker's: its share of the model (WorkerHalf::weight)
+  std::uint64_t optimizer_steps = 0;  // a worker's: WorkerHost::optimizer_steps
   bool operator==(const SnapshotTaken&) const = default;
 };
 /// How many of a worker's steps of this session have ended with their update.

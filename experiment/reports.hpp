@@ -41,6 +41,7 @@ struct WorkerProgress {
   std::uint64_t exchanges = 0;
   std::uint64_t dropped = 0;
   std::uint64_t skipped = 0;
+  std::uint64_t passed = 0;         // steps passed over, their leases given up
   std::uint64_t bytes = 0;          // exchanged, both ways
   std::uint64_t staleness_sum = 0;  // over `staleness_count` updates of shards, in versions of the centre
   std::uint64_t staleness_count = 0;

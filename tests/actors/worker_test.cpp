@@ -48,6 +48,7 @@ class LoneWorker : public testing::TestWithParam<const char*> {
     company.loaders.assign(2, caf::actor_cast<LoaderActor>(self_));
     company.servers.assign(plan_.servers, caf::actor_cast<ServerActor>(self_));
     company.worker_sites = {0, 0};
+    company.exchanger = caf::actor_cast<ExchangerActor>(self_);
     company.exchange = experiment::to_json(experiment::ExchangePlan{});
     self_->send(worker_, company);
   }
@@ -72,6 +73,22 @@ TEST_P(LoneWorker, SaysItsStateAfterNewsThatCameWhenItHadSettledDown) {
   self_->send(worker_, MembershipNews{1, {0}});
   self_->request(worker_, kPatience, StateOrder{})
       .receive([](const MemberState& state) { EXPECT_NE(state.state, ""); }, failed());
+}
+
+// Nobody tells its exchanger again.
+TEST_P(LoneWorker, PassesEarlyNewsToItsExchanger) {
+  self_->send(worker_, MembershipNews{1, {0}});
+  begin();
+  bool passed = false;
+  self_->receive([&](const MembershipNews& news) { passed = news.epoch == 1; }, caf::after(kPatience) >> [] {});
+  EXPECT_TRUE(passed);
+}
+
+// A worker elsewhere may be asked before it has heard of the company: it is no reason to lose it.
+TEST_P(LoneWorker, SettlesDownWhenItIsAskedBeforeItBegins) {
+  auto settled = self_->request(worker_, kPatience, SettleOrder{});
+  begin();
+  settled.receive([](const Settled&) {}, failed());
 }
 
 INSTANTIATE_TEST_SUITE_P(, LoneWorker, testing::Values("easgd", "downpour", "ssp", "gossip"),

@@ -123,11 +123,12 @@ TEST_F(Journal, CorruptionMessagesSayWhatAndWhere) {
   EXPECT_EQ(read_journal(path("text")).error().message,
             path("text") + ": bytes 0 to 7: not a Troupe journal; restore the file, or start from a checkpoint");
   std::string newer = file;
-  newer[8] = 2;
+  newer[8] = 3;
   write("newer", newer);
-  EXPECT_EQ(read_journal(path("newer")).error().message, path("newer") +
-                                                             ": bytes 8 to 11: this Troupe reads journals of version 1 "
-                                                             "only; restore the file, or start from a checkpoint");
+  EXPECT_EQ(read_journal(path("newer")).error().message,
+            path("newer") +
+                ": bytes 8 to 11: this Troupe reads journals of versions 1 "
+                "to 2; restore the file, or start from a checkpoint");
   std::string payload = file;
   payload[23] = 'x';
   write("payload", payload);
