@@ -110,6 +110,7 @@ class ExchangerBody {
   std::shared_ptr<transport::CompletionQueue> completions_;
   std::shared_ptr<transport::Endpoint> endpoint_;
   std::shared_ptr<exchange::Arenas> arenas_;  // none: members' memory is nobody else's
+  exchange::Scratch scratch_;
   std::optional<exchange::Courier> courier_;
   std::optional<exchange::Calls> calls_;
   std::vector<std::optional<transport::Peer>> peers_;  // by site; none: not spoken to

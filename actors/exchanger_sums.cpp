@@ -29,8 +29,8 @@ caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
   const auto failed = [](const core::Error& error) { return Measured{.error = error.message, .code = error.code}; };
   auto promise = self_->make_response_promise<Measured>();
   auto measuring =
-      Measuring::create({*courier_, *setup_.kernels, *setup_.memory, *setup_.clock, arenas_.get()}, std::move(group),
-                        order, [promise, failed](core::Result<Measured> measured) mutable {
+      Measuring::create({*courier_, *setup_.kernels, *setup_.memory, *setup_.clock, arenas_.get(), &scratch_},
+                        std::move(group), order, [promise, failed](core::Result<Measured> measured) mutable {
                           promise.deliver(measured ? *measured : failed(measured.error()));
                         });
   if (!measuring) return failed(measuring.error());
@@ -48,6 +48,7 @@ void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) 
                                 .scale = order.mean ? 1 / static_cast<float>(group.size()) : 1,
                                 .vector = dense.data,
                                 .arenas = arenas_.get(),
+                                .scratch = &scratch_,
                                 .tag = {.run = kRun,
                                         .exchange = static_cast<std::uint32_t>(order.exchange),
                                         .shard = static_cast<std::uint16_t>(order.step % transport::kMaxShard)}};

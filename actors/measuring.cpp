@@ -48,6 +48,7 @@ bool Measuring::go_on() {
         .algorithm = exchange::algorithm_of(order_.algorithms[which % order_.algorithms.size()]),
         .vector = vector_.view().subspan(0, order_.floats[which / order_.algorithms.size()]),
         .arenas = means_.arenas,
+        .scratch = means_.scratch,
         .tag = {.exchange = kFirstExchange + static_cast<std::uint32_t>(next_)}};
     ++next_;
     over_ = false;

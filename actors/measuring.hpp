@@ -23,6 +23,7 @@ class Measuring {
     core::Allocator& memory;
     const core::Clock& clock;
     exchange::Arenas* arenas = nullptr;  // for shm
+    exchange::Scratch* scratch = nullptr;
   };
 
   /// Errors: those of the memory.

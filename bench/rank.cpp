@@ -167,6 +167,7 @@ std::unique_ptr<exchange::Collective> Rank::make_mean(transport::Slice part, std
   wanted.vector = vector_.view().subspan(part.offset, part.count);
   wanted.tag = {.run = 1, .exchange = exchange, .shard = shard};
   wanted.arenas = arenas_.get();
+  wanted.scratch = &scratch_;
   return exchange::make_collective(*courier_, core::host_kernels(), group_, std::move(wanted), std::move(done));
 }
 

@@ -85,6 +85,7 @@ class Rank {
   std::shared_ptr<transport::CompletionQueue> queue_;
   std::shared_ptr<transport::Endpoint> endpoint_;
   std::shared_ptr<exchange::Arenas> arenas_;  // where memory is mapped
+  exchange::Scratch scratch_;
   std::unique_ptr<exchange::Courier> courier_;
   core::Buffer vector_;
   exchange::Group group_;

@@ -25,43 +25,59 @@ class Asa final : public Task {
  private:
   /// Of the own slice.
   struct SumLane {
-    std::vector<std::vector<float>> parts;  // by rank, the own one empty
-    std::vector<std::vector<std::uint16_t>> half_parts;
-    std::vector<std::uint16_t> half_sum;
-    std::vector<float> sum;
+    std::vector<core::Span> parts;  // by rank, the own one empty
+    std::vector<core::HalfSpan> half_parts;
+    core::HalfSpan half_sum;
+    core::Span sum;
     std::size_t missing = 0;  // parts, then confirmations of the sum
   };
   /// Of the slice of `rank`.
   struct PartLane {
     std::size_t rank = 0;
-    std::vector<std::uint16_t> half;
+    core::HalfSpan half;
   };
 
   void begin() override {
-    const std::size_t window = task_.chunks.window;
-    sum_lanes_.resize(std::min(window, chunks_of(slices_[rank()], floats_)));
-    for (auto& lane : sum_lanes_) prepare(lane);
     if (ranks() == 1) return kernels_.scale(task_.vector, task_.scale);
+    sum_lanes_.resize(lanes_of(rank()));
+    take_scratch(room());
+    for (auto& lane : sum_lanes_) prepare(lane);
     for (const auto other : others())
-      for (std::size_t i = 0; i < std::min(window, chunks_of(slices_[other], floats_)); ++i)
-        part_lanes_.push_back({.rank = other, .half = std::vector<std::uint16_t>(halves_ ? floats_ : 0)});
+      for (std::size_t i = 0; i < lanes_of(other); ++i)
+        part_lanes_.push_back({other, halves_ ? scratch_.cut<std::uint16_t>(longest(other)) : core::HalfSpan{}});
     for (std::size_t i = 0; i < sum_lanes_.size(); ++i) collect(sum_lanes_[i], i);
     std::vector<std::size_t> chunks(ranks(), 0);  // begun, by rank
     for (auto& lane : part_lanes_) give(lane, chunks[lane.rank]++);
   }
 
-  void prepare(SumLane& lane) const {
+  [[nodiscard]] std::size_t lanes_of(std::size_t slice) const {
+    return std::min(task_.chunks.window, chunks_of(slices_[slice], floats_));
+  }
+  /// Of the slice's chunks.
+  [[nodiscard]] std::size_t longest(std::size_t slice) const { return std::min(floats_, slices_[slice].count); }
+
+  /// Of all lanes, in bytes.
+  [[nodiscard]] std::size_t room() const {
+    const auto own = longest(rank());
+    if (!halves_) return sum_lanes_.size() * (ranks() - 1) * Scratch::room<float>(own);
+    auto bytes = sum_lanes_.size() * (ranks() * Scratch::room<std::uint16_t>(own) + Scratch::room<float>(own));
+    for (const auto other : others()) bytes += lanes_of(other) * Scratch::room<std::uint16_t>(longest(other));
+    return bytes;
+  }
+
+  void prepare(SumLane& lane) {
+    const auto own = longest(rank());
     if (halves_) {
       lane.half_parts.resize(ranks());
-      lane.half_sum.resize(floats_);
-      lane.sum.resize(floats_);
+      lane.half_sum = scratch_.cut<std::uint16_t>(own);
+      lane.sum = scratch_.cut<float>(own);
     }
     lane.parts.resize(ranks());
     for (const auto other : others()) {
       if (halves_)
-        lane.half_parts[other].resize(floats_);
+        lane.half_parts[other] = scratch_.cut<std::uint16_t>(own);
       else
-        lane.parts[other].resize(floats_);
+        lane.parts[other] = scratch_.cut<float>(own);
     }
   }
 
@@ -78,7 +94,7 @@ class Asa final : public Task {
   }
 
   transport::MemoryView memory(SumLane& lane, std::size_t from, std::size_t count) const {
-    if (!halves_) return transport::view_of(core::Span(lane.parts[from]).first(count));
+    if (!halves_) return transport::view_of(lane.parts[from].first(count));
     return half_view(lane.half_parts[from], count);
   }
 
@@ -91,8 +107,7 @@ class Asa final : public Task {
       result = half_view(lane.half_sum, own.size());
     } else {
       std::vector<core::Span> parts;
-      for (std::size_t r = 0; r < ranks(); ++r)
-        parts.push_back(r == rank() ? own : core::Span(lane.parts[r]).first(own.size()));
+      for (std::size_t r = 0; r < ranks(); ++r) parts.push_back(r == rank() ? own : lane.parts[r].first(own.size()));
       kernels_.reduce_all(parts, task_.scale);
     }
     lane.missing = ranks() - 1;
@@ -104,9 +119,9 @@ class Asa final : public Task {
 
   /// The sum in float32, its own part as it is; then everyone gets the same rounded result, this rank too.
   void sum_halves(SumLane& lane, core::Span own) {
-    const core::Span sum = core::Span(lane.sum).first(own.size());
+    const core::Span sum = lane.sum.first(own.size());
     for (std::size_t r = 0; r < ranks(); ++r) {
-      const auto part = core::HalfSpan(lane.half_parts[r]);
+      const auto part = lane.half_parts[r];
       if (r == rank() && r == 0)
         kernels_.copy(sum, own);
       else if (r == rank())
@@ -117,7 +132,7 @@ class Asa final : public Task {
         kernels_.add_wide(sum, part.first(own.size()), task_.half);
     }
     kernels_.scale(sum, task_.scale);
-    const auto rounded = core::HalfSpan(lane.half_sum).first(own.size());
+    const auto rounded = lane.half_sum.first(own.size());
     kernels_.narrow(rounded, sum, task_.half);
     kernels_.widen(own, rounded, task_.half);
   }
@@ -129,7 +144,7 @@ class Asa final : public Task {
     if (part.count == 0) return;
     transport::ConstMemoryView mine = transport::view_of(core::ConstSpan(at(part)));
     if (halves_) {
-      kernels_.narrow(core::HalfSpan(lane.half).first(part.count), at(part), task_.half);
+      kernels_.narrow(lane.half.first(part.count), at(part), task_.half);
       mine = half_view(lane.half, part.count);
     }
     send(lane.rank, TagKind::scatter, chunk, mine, [this, &lane, chunk] { take(lane, chunk); });
@@ -139,12 +154,12 @@ class Asa final : public Task {
     const core::Span part = at(chunk_of(slices_[lane.rank], chunk, floats_));
     const auto memory = halves_ ? half_view(lane.half, part.size()) : transport::view_of(part);
     receive(lane.rank, TagKind::gather, chunk, memory, [this, &lane, chunk, part] {
-      if (halves_) kernels_.widen(part, core::HalfSpan(lane.half).first(part.size()), task_.half);
-      give(lane, chunk + std::min(task_.chunks.window, chunks_of(slices_[lane.rank], floats_)));
+      if (halves_) kernels_.widen(part, lane.half.first(part.size()), task_.half);
+      give(lane, chunk + lanes_of(lane.rank));
     });
   }
 
-  static transport::MemoryView half_view(std::vector<std::uint16_t>& halves, std::size_t count) {
+  static transport::MemoryView half_view(core::HalfSpan halves, std::size_t count) {
     return {reinterpret_cast<std::byte*>(halves.data()), count * sizeof(std::uint16_t), core::MemorySpace::host};
   }
 

@@ -1,11 +1,13 @@
 #include "exchange/calls.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <deque>
 #include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "exchange/envelope.hpp"
 
 namespace troupe::exchange {
 
@@ -15,44 +17,10 @@ using transport::TagKind;
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x31435254;  // "TRC1"
-constexpr std::uint8_t kNoHalf = 0xff;
-constexpr std::uint16_t kEnvelopeShard = transport::kMaxShard;  // no collective's
-constexpr std::uint32_t kIds = 1U << 24;                        // as many as a tag tells apart
-
-enum class Type : std::uint8_t { call, answer, trouble };
+constexpr std::uint32_t kIds = 1U << 24;  // as many as a tag tells apart
+using Type = Envelope::Type;
 
 }  // namespace
-
-/// On the wire as it is in memory; both ends are little-endian (the program runs on nothing else).
-struct Calls::Envelope {
-  std::uint32_t magic = kMagic;
-  Type type = Type::call;
-  Lend lend = Lend::nothing;
-  std::uint8_t half = kNoHalf;
-  std::uint8_t code = 0;  // trouble: core::Errc
-  std::uint32_t id = 0;
-  std::uint32_t header_size = 0;
-  std::uint64_t floats = 0;
-  std::uint64_t reserved[2] = {};
-  char header[kMostHeader] = {};
-
-  [[nodiscard]] std::string text() const { return {header, header_size}; }
-  void set(std::string_view text) {
-    header_size = static_cast<std::uint32_t>(std::min(text.size(), kMostHeader));
-    std::memcpy(header, text.data(), header_size);
-  }
-  [[nodiscard]] std::optional<core::HalfKind> wire() const {
-    return half == kNoHalf ? std::nullopt : std::optional(static_cast<core::HalfKind>(half));
-  }
-  [[nodiscard]] bool reads() const { return lend == Lend::read || lend == Lend::both; }
-  [[nodiscard]] bool writes() const { return lend == Lend::write || lend == Lend::both; }
-  [[nodiscard]] bool plausible(std::size_t most_floats) const {
-    return magic == kMagic && type <= Type::trouble && lend <= Lend::both && header_size <= kMostHeader &&
-           (half == kNoHalf || half <= static_cast<std::uint8_t>(core::HalfKind::bf16)) && floats <= most_floats &&
-           code <= static_cast<std::uint8_t>(Errc::internal);
-  }
-};
 
 /// A vector on its way: floats as they are, or rounded in a buffer of its own.
 struct OnWire {
@@ -89,7 +57,9 @@ struct Calls::Serving {
   Envelope envelope;
   core::Buffer buffer;
   OnWire wire;
+  bool here = false;  // whole: what the caller lends has come
   bool replied = false;
+  int sends_left = 0;  // of the answer
 };
 
 /// One peer.
@@ -99,6 +69,12 @@ struct Calls::Line {
   std::uint32_t next_id = 0;
   Envelope heard{};
   std::map<std::uint32_t, std::shared_ptr<Outgoing>> calls{};
+  // Of the peer, in its order; the first `placed` of them have their memory.
+  std::deque<std::shared_ptr<Serving>> waiting{};
+  std::size_t placed = 0;
+  std::size_t open = 0;         // of the peer, with memory: their answers have not been taken
+  std::size_t open_floats = 0;  // of their vectors
+  bool handing_over = false;
 };
 
 Calls::Calls(transport::Endpoint& endpoint, Courier& courier, const core::Kernels& kernels, core::Allocator& memory,
@@ -110,13 +86,11 @@ Calls::Calls(transport::Endpoint& endpoint, Courier& courier, const core::Kernel
       most_floats_(most_floats),
       run_(run),
       handler_(std::move(handler)),
-      lost_(std::move(lost)) {
-  static_assert(sizeof(Envelope) == 256);
-}
+      lost_(std::move(lost)) {}
 Calls::~Calls() = default;
 
 transport::Tag Calls::tag(TagKind kind, std::uint32_t id) const {
-  return transport::make_tag({.run = run_, .exchange = id, .kind = kind, .shard = kEnvelopeShard, .chunk = 0});
+  return transport::make_tag({.run = run_, .exchange = id, .kind = kind, .shard = Envelope::kShard, .chunk = 0});
 }
 
 Courier::Done Calls::then(Line& line, std::function<void()> next) {
@@ -165,12 +139,13 @@ void Calls::call(Peer peer, Call call, Answered answered) {
   Line& line = *found->second;
   auto outgoing = std::make_shared<Outgoing>();
   outgoing->envelope.lend = call.lend;
-  outgoing->envelope.half = call.half ? static_cast<std::uint8_t>(*call.half) : kNoHalf;
+  outgoing->envelope.half = call.half ? static_cast<std::uint8_t>(*call.half) : Envelope::kNoHalf;
   outgoing->envelope.floats = call.lend == Lend::nothing ? 0 : call.vector.size();
   outgoing->envelope.set(call.header);
   outgoing->wire = {.vector = call.vector, .half = call.half};
   outgoing->answered = std::move(answered);
-  outgoing->envelope.id = line.next_id++ % kIds;
+  while (line.calls.contains(line.next_id)) line.next_id = (line.next_id + 1) % kIds;
+  outgoing->envelope.id = std::exchange(line.next_id, (line.next_id + 1) % kIds);
   outgoing->moves_left = (outgoing->envelope.reads() ? 1U : 0U) + (outgoing->envelope.writes() ? 1U : 0U);
   if (line.lost) outgoing->answer = tl::unexpected(*line.lost);
   line.calls[outgoing->envelope.id] = outgoing;
@@ -209,7 +184,8 @@ void Calls::moved(Line& line, Outgoing& outgoing, std::size_t moves) {
 }
 void Calls::answered(Line& line, const Envelope& envelope) {
   const auto found = line.calls.find(envelope.id);
-  if (found == line.calls.end() || found->second->answer) return;
+  if (found == line.calls.end() || found->second->answer)
+    return drop(line, {Errc::corrupt, "it answered a call that nobody had made"});
   auto& outgoing = *found->second;
   if (envelope.type == Type::trouble) {
     outgoing.answer = core::fail(static_cast<Errc>(envelope.code), envelope.text());
@@ -231,43 +207,81 @@ void Calls::settle(Line& line, std::uint32_t id) {
 // ---- the callee's side
 
 void Calls::serve(Line& line, const Envelope& envelope) {
-  const auto serving = std::make_shared<Serving>();
-  serving->envelope = envelope;
-  if (envelope.floats > 0) {
+  if (line.waiting.size() + line.open - line.placed >= kMostCalls)
+    return drop(line, {Errc::corrupt, fmt::format("it has more than {} calls under way", kMostCalls)});
+  line.waiting.push_back(std::make_shared<Serving>(Serving{.envelope = envelope, .buffer = {}, .wire = {}}));
+  hand_over(line);
+}
+
+/// In order, so that the vector of the first that waits is always asked for.
+void Calls::make_room(Line& line) {
+  for (; line.placed < line.waiting.size(); ++line.placed) {
+    const auto serving = line.waiting[line.placed];
+    const auto& envelope = serving->envelope;
+    const std::size_t most = kMostVectors * most_floats_;
+    if (envelope.floats > most - std::min(line.open_floats, most)) return;
     auto buffer = core::Buffer::allocate(memory_, envelope.floats);
     if (!buffer) return drop(line, buffer.error());
     serving->buffer = std::move(*buffer);
+    serving->wire = {.vector = serving->buffer.view(), .half = envelope.wire()};
+    ++line.open;
+    line.open_floats += envelope.floats;
+    if (!envelope.reads()) {
+      serving->here = true;
+      continue;
+    }
+    courier_.receive(line.peer, tag(TagKind::push, envelope.id), serving->wire.memory(),
+                     then(line, [this, &line, serving] {
+                       if (line.lost) return;
+                       serving->wire.arrived(kernels_);
+                       serving->here = true;
+                       hand_over(line);
+                     }));
   }
-  serving->wire = {.vector = serving->buffer.view(), .half = envelope.wire()};
-  const auto begin = [this, &line, serving] {
-    if (line.lost) return;
-    serving->wire.arrived(kernels_);
+}
+
+/// Those whose vectors have come, as far as none is missing before them. A handler may answer at once, and free room for more.
+void Calls::hand_over(Line& line) {
+  if (std::exchange(line.handing_over, true)) return;
+  for (make_room(line); !line.lost && !line.waiting.empty() && line.waiting.front()->here; make_room(line)) {
+    const auto serving = std::move(line.waiting.front());
+    line.waiting.pop_front();
+    --line.placed;
     handler_({line.peer, serving->envelope.text(), serving->buffer.view(),
               [this, &line, serving](core::Result<std::string> result) { answer(line, serving, std::move(result)); }});
-  };
-  if (!envelope.reads()) {
-    serving->wire.rounded.assign(serving->wire.half ? envelope.floats : 0, 0);
-    return begin();
   }
-  courier_.receive(line.peer, tag(TagKind::push, envelope.id), serving->wire.memory(), then(line, begin));
+  line.handing_over = false;
+}
+
+void Calls::free_room(Line& line, const Serving& serving) {
+  --line.open;
+  line.open_floats -= serving.envelope.floats;
+  if (!line.lost) hand_over(line);
 }
 
 void Calls::answer(Line& line, const std::shared_ptr<Serving>& serving, core::Result<std::string> result) {
   if (std::exchange(serving->replied, true)) throw std::invalid_argument("calls: answered twice");
   if (line.lost) return;
+  // A peer that does not take its answers must not make more of them wait here than it may have calls.
+  serving->sends_left = serving->envelope.writes() ? 2 : 1;
+  const auto sent = [this, &line, serving] {
+    if (--serving->sends_left == 0) free_room(line, *serving);
+  };
   // The caller waits for its vector also where something went wrong.
   if (serving->envelope.writes())
     courier_.send(line.peer, tag(TagKind::pull, serving->envelope.id), serving->wire.outgoing(kernels_),
-                  then(line, [serving] {}));
+                  then(line, sent));
   Envelope envelope{.type = result ? Type::answer : Type::trouble, .id = serving->envelope.id};
   if (!result) envelope.code = static_cast<std::uint8_t>(result.error().code);
   envelope.set(result ? *result : result.error().message);
-  send_envelope(line, envelope, [] {});
+  send_envelope(line, envelope, sent);
 }
 
 void Calls::drop(Line& line, const core::Error& error) {
   if (line.lost) return;
   line.lost = error;
+  line.waiting.clear();
+  line.placed = 0;
   endpoint_.disconnect(line.peer, error.message);  // the rest of its operations ends too
   std::vector<std::uint32_t> open;
   for (auto& [id, outgoing] : line.calls) {

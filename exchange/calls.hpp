@@ -6,12 +6,19 @@
 ///     envelope, vector ────────────────────▶    handler(header, vector)
 ///     answered(header)  ◀──────────────────     reply(header): vector, envelope
 ///
+/// Calls of one peer reach the handler in the order in which the peer made them: one that carries nothing waits for the vector of the
+/// one before. Answers come in any order.
+///
+/// What a peer can make the callee hold: the vectors of calls that are not answered, kMostVectors of the longest at most (a call
+/// beyond waits its turn, and so do those behind it), and kMostCalls envelopes.
+///
 /// Vectors may be rounded to 16 bits on the way, each way once. Payload on the wire: collective_bytes's like, 4 or 2 bytes per float
 /// and direction, and 256 bytes per envelope.
 ///
 /// Whoever drives the courier drives the calls; handlers and answers come from within its callbacks. Not thread-safe. A call
 /// ends exactly once: with the answer, with what the callee says went wrong, or with Errc::peer_lost. No deadline ends it: give up the peer
-/// (Endpoint::disconnect) when it takes too long. Malformed envelopes end the connection (Errc::corrupt).
+/// (Endpoint::disconnect) when it takes too long. Malformed envelopes, vectors of another length than announced, answers to nothing
+/// and more than kMostCalls calls at once end the connection (Errc::corrupt).
 #pragma once
 
 #include <cstdint>
@@ -39,6 +46,11 @@ enum class Lend : std::uint8_t {
 
 /// Headers are at most so long: bytes.
 inline constexpr std::size_t kMostHeader = 216;
+/// Of one peer, not answered yet.
+inline constexpr std::size_t kMostVectors = 8;
+inline constexpr std::size_t kMostCalls = 4096;
+
+struct Envelope;
 
 struct Call {
   std::string header;
@@ -75,7 +87,6 @@ class Calls {
   void call(transport::Peer peer, Call call, Answered answered);
 
  private:
-  struct Envelope;
   struct Line;
   struct Outgoing;
   struct Serving;
@@ -83,6 +94,9 @@ class Calls {
   void hear(Line& line);
   void handle(Line& line, const Envelope& envelope);
   void serve(Line& line, const Envelope& envelope);
+  void make_room(Line& line);
+  void hand_over(Line& line);
+  void free_room(Line& line, const Serving& serving);
   void answer(Line& line, const std::shared_ptr<Serving>& serving, core::Result<std::string> result);
   void answered(Line& line, const Envelope& envelope);
   void give(Line& line, const std::shared_ptr<Outgoing>& outgoing);

@@ -12,7 +12,8 @@
 ///   ar             by the library under the endpoint, in the order that it chooses; the group must be all of the job, and
 ///                  members must start these in the same order. It cannot be given up half-way.
 ///
-/// Bytes that a member puts on the wire: collective_bytes(). Memory beside the vector: a few chunks per peer.
+/// Bytes that a member puts on the wire: collective_bytes(). Memory beside the vector: of asa a window of chunks per peer and no more
+/// than the own slice per peer; of the others less. It comes from a Scratch, and goes back there.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,7 @@
 #include "core/kernels.hpp"
 #include "exchange/algorithm.hpp"
 #include "exchange/courier.hpp"
+#include "exchange/scratch.hpp"
 
 namespace troupe::exchange {
 
@@ -54,6 +56,7 @@ struct CollectiveTask {
   float scale = 1;                             ///< of the sum
   core::Span vector{};                         ///< in place; aligned to core::kAlignment
   Arenas* arenas = nullptr;                    ///< shm: what the vector's memory is of; outlives the collective
+  Scratch* scratch = nullptr;                  ///< outlives the collective; none: memory of its own
   transport::TagFields tag{};                  ///< run, exchange and shard; kind and chunk are the algorithm's
   Chunking chunks{};
 };

@@ -19,17 +19,25 @@ class SumAtFirst final : public Task {
 
  private:
   struct Lane {
-    std::vector<std::vector<float>> parts;  // by rank
+    std::vector<core::Span> parts;  // by rank, the own one empty
     std::size_t missing = 0;
   };
 
   void begin() override {
     const auto window = std::min(task_.chunks.window, chunks_of(whole(), floats_));
-    if (rank() == 0) lanes_.assign(window, {.parts = std::vector(ranks(), std::vector<float>(floats_))});
+    if (rank() == 0) prepare(window);
     for (std::size_t chunk = 0; chunk < window; ++chunk) rank() == 0 ? collect(chunk) : give(chunk, window);
   }
 
   [[nodiscard]] Slice whole() const { return {0, task_.vector.size()}; }
+
+  void prepare(std::size_t window) {
+    const auto most = std::min(floats_, task_.vector.size());
+    take_scratch(window * (ranks() - 1) * Scratch::room<float>(most));
+    lanes_.assign(window, {.parts = std::vector<core::Span>(ranks())});
+    for (auto& lane : lanes_)
+      for (const auto other : others()) lane.parts[other] = scratch_.cut<float>(most);
+  }
 
   void give(std::size_t chunk, std::size_t window) {
     const core::ConstSpan part = at(chunk_of(whole(), chunk, floats_));
@@ -43,11 +51,10 @@ class SumAtFirst final : public Task {
     auto& lane = lanes_[chunk % lanes_.size()];
     lane.missing = ranks() - 1;
     for (const auto other : others())
-      receive(other, TagKind::scatter, chunk, transport::view_of(core::Span(lane.parts[other]).first(own.size())),
+      receive(other, TagKind::scatter, chunk, transport::view_of(lane.parts[other].first(own.size())),
               [=, this, &lane] {
                 if (--lane.missing > 0) return;
-                for (std::size_t r = 1; r < ranks(); ++r)
-                  kernels_.axpy(own, 1, core::Span(lane.parts[r]).first(own.size()));
+                for (std::size_t r = 1; r < ranks(); ++r) kernels_.axpy(own, 1, lane.parts[r].first(own.size()));
                 collect(chunk + lanes_.size());
               });
   }

@@ -21,7 +21,7 @@ class Ring final : public Task {
  private:
   /// Works through every window-th chunk of all slices.
   struct Lane {
-    std::vector<float> received;
+    core::Span received;
     std::size_t chunk = 0;
     std::size_t step = 0;     // 0 … n − 2: summing; n − 1 … 2n − 3: gathering
     std::size_t missing = 0;  // the step's send and receive
@@ -29,11 +29,13 @@ class Ring final : public Task {
 
   void begin() override {
     if (ranks() == 1) return kernels_.scale(task_.vector, task_.scale);
-    chunks_ =
-        chunks_of(transport::slice_of(task_.vector.size(), 0, ranks()), floats_);  // the first slice is the longest
+    const auto longest = transport::slice_of(task_.vector.size(), 0, ranks());
+    chunks_ = chunks_of(longest, floats_);
     lanes_.resize(std::min(task_.chunks.window, chunks_));
+    const auto most = std::min(floats_, longest.count);
+    take_scratch(lanes_.size() * Scratch::room<float>(most));
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      lanes_[i].received.resize(floats_);
+      lanes_[i].received = scratch_.cut<float>(most);
       lanes_[i].chunk = i;
       step(lanes_[i]);
     }
@@ -64,9 +66,9 @@ class Ring final : public Task {
     if (in.empty())
       --lane.missing;
     else if (summing)
-      receive((rank() + n - 1) % n, kind, message, transport::view_of(core::Span(lane.received).first(in.size())),
+      receive((rank() + n - 1) % n, kind, message, transport::view_of(lane.received.first(in.size())),
               [this, &lane, in] {
-                kernels_.axpy(in, 1, core::Span(lane.received).first(in.size()));
+                kernels_.axpy(in, 1, lane.received.first(in.size()));
                 half_done(lane);
               });
     else

@@ -88,8 +88,14 @@ void Task::fail(core::Error error) {
   for (const auto ticket : tickets_) courier_.cancel(ticket);
 }
 
+void Task::take_scratch(std::size_t bytes) {
+  Scratch own;  // a piece may outlive it
+  scratch_ = (task_.scratch ? task_.scratch : &own)->take(bytes);
+}
+
 void Task::settle() {
   if (beginning_ || !tickets_.empty() || !done_) return;
+  scratch_ = {};
   const auto done = std::exchange(done_, nullptr);
   done(error_ ? core::Result<void>(tl::unexpected(*std::move(error_))) : core::Result<void>());  // may end this object
 }

@@ -43,6 +43,8 @@ class Task : public Collective {
   void sum(core::Span vector, Then then);  // over all members, by the library
   void fail(core::Error error);
 
+  /// Makes scratch_ so large. Once.
+  void take_scratch(std::size_t bytes);
   [[nodiscard]] core::Span at(const transport::Slice& part) const {
     return task_.vector.subspan(part.offset, part.count);
   }
@@ -55,6 +57,7 @@ class Task : public Collective {
   const core::Kernels& kernels_;
   const Group group_;
   const CollectiveTask task_;
+  Scratch::Piece scratch_;  // until it ends
 
  private:
   void hear(std::size_t rank);

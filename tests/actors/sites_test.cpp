@@ -108,5 +108,28 @@ TEST(Sites, RingsAndHalvesLearnToo) {
   }
 }
 
+/// A pull finds the push before it done at the server, also where the push's vector is longer on its way than the pull. The schedule
+/// search and replay take that for granted, and with one worker it decides every bit.
+TEST(Sites, OneWorkersExchangesTakeEffectInTheirOrder) {
+  for (const Options& more : std::vector<Options>{{"strategy.name=downpour"},
+                                                  {"strategy.name=downpour", "strategy.n_push=2"},
+                                                  {"strategy.name=ssp", "strategy.s=1", "strategy.overlap=wait"}}) {
+    Options options{"cluster.workers=1", "cluster.servers=2", "model.widths=[2000]", "data.train_samples=400"};
+    options.insert(options.end(), more.begin(), more.end());
+    const auto in_place = trained(options);
+    ASSERT_FALSE(in_place.failed) << in_place.error.message;
+    options.emplace_back("cluster.server_placement=dedicated");
+    for (const std::string endpoint : {"inproc", "shm", "tcp"}) {
+      SCOPED_TRACE(testing::PrintToString(more) + " over " + endpoint);
+      auto apart = options;
+      apart.push_back("exchange.endpoint=" + endpoint);
+      const auto end = trained(apart);
+      ASSERT_FALSE(end.failed) << end.error.message;
+      EXPECT_EQ(end.summary.staleness_mean, in_place.summary.staleness_mean);
+      EXPECT_EQ(end.summary.center_hash, in_place.summary.center_hash);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace troupe::tests

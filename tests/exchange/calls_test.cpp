@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "exchange/envelope.hpp"
 #include "tests/exchange/company.hpp"
 
 namespace troupe::exchange::testing {
@@ -185,6 +186,152 @@ TEST_P(CallsOf, AVectorLongerThanAllowedEndsTheConnection) {
   finish();
   company_->drive([this] { return !lost_[1].empty(); });
   EXPECT_EQ(lost_[1][0].code, core::Errc::corrupt);
+}
+
+// ---- a peer that sends what it likes, when it likes
+
+/// Host memory, and how much of it is out.
+class CountedMemory final : public core::Allocator {
+ public:
+  [[nodiscard]] core::MemorySpace space() const noexcept override { return memory_.space(); }
+  [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override {
+    out += bytes;
+    return memory_.allocate(bytes);
+  }
+  void deallocate(void* memory, std::size_t bytes) noexcept override {
+    out -= bytes;
+    memory_.deallocate(memory, bytes);
+  }
+  std::size_t out = 0;
+
+ private:
+  core::HostAllocator memory_;
+};
+
+/// Rank 0 has calls; rank 1 is a courier alone.
+class CallsOfARawPeer : public ::testing::TestWithParam<transport::testing::EndpointKind> {
+ protected:
+  void SetUp() override {
+    company_.emplace(GetParam(), 2);
+    calls_ = std::make_unique<Calls>(
+        company_->endpoint(0), company_->courier(0), core::host_kernels(), memory_, kMost, 1,
+        [this](Calls::Incoming incoming) {
+          headers_.push_back(incoming.header);
+          serve(std::move(incoming));
+        },
+        [this](Peer, const core::Error& error) { lost_.push_back(error); });
+    calls_->listen(company_->group(0).peers[1]);
+  }
+  void TearDown() override { company_.reset(); }
+
+  static transport::Tag tag(transport::TagKind kind, std::uint32_t id) {
+    return transport::make_tag({.run = 1, .exchange = id, .kind = kind, .shard = Envelope::kShard, .chunk = 0});
+  }
+  static Envelope call(std::uint32_t id, Lend lend, std::size_t floats, const std::string& header) {
+    Envelope envelope{.lend = lend, .id = id, .floats = floats};
+    envelope.set(header);
+    return envelope;
+  }
+  /// Posts it; what it carries lives until the test's end.
+  void send(transport::TagKind kind, std::uint32_t id, Bytes bytes) {
+    kept_.push_back(std::move(bytes));
+    ++sending_;
+    company_->courier(1).send(company_->group(1).peers[0], tag(kind, id), transport::testing::view(kept_.back()),
+                              [this](auto, const auto&) { --sending_; });
+  }
+  void send(const Envelope& envelope) {
+    Bytes bytes(sizeof envelope);
+    std::memcpy(bytes.data(), &envelope, sizeof envelope);
+    send(transport::TagKind::signal, 0, std::move(bytes));
+  }
+  void send_vector(std::uint32_t id, std::size_t floats) {
+    send(transport::TagKind::push, id, Bytes(floats * sizeof(float)));
+  }
+  /// The answer, and its vector where there is one.
+  void take_answer(std::uint32_t id, std::size_t floats) {
+    for (const auto& [kind, size] : {std::pair{transport::TagKind::signal, sizeof(Envelope)},
+                                     {transport::TagKind::pull, floats * sizeof(float)}}) {
+      if (size == 0) continue;
+      kept_.emplace_back(size);
+      company_->courier(1).receive(company_->group(1).peers[0], tag(kind, kind == transport::TagKind::pull ? id : 0),
+                                   transport::testing::view(kept_.back()), [](auto, const auto&) {});
+    }
+  }
+  void drive(const std::function<bool()>& done) { company_->drive(done); }
+
+  CountedMemory memory_;
+  std::optional<Company> company_;
+  std::unique_ptr<Calls> calls_;
+  std::vector<std::string> headers_;  // of the calls that were handed over, in order
+  std::vector<core::Error> lost_;
+  std::size_t sending_ = 0;
+  std::deque<Bytes> kept_;
+  std::function<void(Calls::Incoming)> serve = [](auto incoming) { incoming.reply(""); };
+};
+
+INSTANTIATE_TEST_SUITE_P(Endpoints, CallsOfARawPeer, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
+                         transport::testing::kind_name);
+
+/// A pull that was made after a push finds it done, however late the push's vector is.
+TEST_P(CallsOfARawPeer, ACallWaitsForTheVectorOfTheOneBefore) {
+  send(call(0, Lend::read, 1000, "push"));
+  send(call(1, Lend::write, 1000, "pull"));
+  send(call(2, Lend::both, 1000, "push and pull"));
+  send(call(3, Lend::nothing, 0, "a header alone"));
+  send_vector(2, 1000);
+  drive([this] { return sending_ <= 1; });  // the envelopes are there; the vector at most is under way
+  company_->poll();
+  EXPECT_TRUE(headers_.empty());
+  send_vector(0, 1000);
+  drive([this] { return headers_.size() == 4; });
+  EXPECT_EQ(headers_, (std::vector<std::string>{"push", "pull", "push and pull", "a header alone"}));
+}
+
+TEST_P(CallsOfARawPeer, CallsBeyondTheRoomForTheirVectorsWaitTheirTurn) {
+  std::deque<Calls::Reply> replies;
+  serve = [&](Calls::Incoming incoming) { replies.push_back(std::move(incoming.reply)); };
+  constexpr std::uint32_t kCalls = kMostVectors + 5;
+  for (std::uint32_t id = 0; id < kCalls; ++id) send(call(id, Lend::write, kMost, std::to_string(id)));
+  drive([&] { return sending_ == 0 && replies.size() == kMostVectors; });
+  company_->poll();
+  EXPECT_EQ(replies.size(), kMostVectors);
+  EXPECT_LE(memory_.out, kMostVectors * kMost * sizeof(float));
+  for (std::uint32_t id = 0; id < kCalls; ++id) {
+    take_answer(id, kMost);
+    drive([&] { return !replies.empty(); });
+    replies.front()("");
+    replies.pop_front();
+    EXPECT_LE(memory_.out, kMostVectors * kMost * sizeof(float));
+  }
+  EXPECT_EQ(headers_.size(), kCalls);
+  EXPECT_TRUE(lost_.empty());
+}
+
+TEST_P(CallsOfARawPeer, MoreCallsThanMayBeEndTheConnection) {
+  for (std::uint32_t id = 0; id <= kMostCalls; ++id) send(call(id, Lend::read, kMost, ""));
+  drive([this] { return !lost_.empty(); });
+  EXPECT_EQ(lost_[0].code, core::Errc::corrupt);
+  EXPECT_LE(memory_.out, kMostVectors * kMost * sizeof(float));
+}
+
+TEST_P(CallsOfARawPeer, AnswersThatNobodyTakesAreCallsThatAreOpen) {
+  for (std::uint32_t id = 0; id <= kMostCalls + 256; ++id) send(call(id, Lend::nothing, 0, ""));
+  drive([this] { return !lost_.empty(); });
+  EXPECT_EQ(lost_[0].code, core::Errc::corrupt);
+}
+
+TEST_P(CallsOfARawPeer, AnAnswerToNothingEndsTheConnection) {
+  send({.type = Envelope::Type::answer, .id = 7});
+  drive([this] { return !lost_.empty(); });
+  EXPECT_EQ(lost_[0].code, core::Errc::corrupt);
+}
+
+TEST_P(CallsOfARawPeer, AVectorOfAnotherLengthEndsTheConnection) {
+  send(call(0, Lend::read, 1000, ""));
+  send_vector(0, 999);
+  drive([this] { return !lost_.empty(); });
+  EXPECT_EQ(lost_[0].code, core::Errc::corrupt);
+  EXPECT_TRUE(headers_.empty());
 }
 
 }  // namespace

@@ -45,6 +45,25 @@ TEST_P(Sums, HaveTheBitsOfOneProcess) {
 INSTANTIATE_TEST_SUITE_P(, Sums, testing::Values("asa", "shm"),
                          [](const auto& info) { return std::string(info.param); });
 
+/// Its pull finds its push done, also where the push's vector is longer on its way.
+TEST_F(Training, OneWorkersExchangesHaveTheBitsOfOneProcess) {
+  start_nodes(1, transport::testing::good_certificate());
+  const std::vector<std::string> settings{"cluster.workers=1", "model.widths=[1000]", "run.epochs=1"};
+  for (const std::vector<std::string>& strategy : {std::vector<std::string>{"strategy.name=downpour"},
+                                                   {"strategy.name=ssp", "strategy.s=1", "strategy.overlap=wait"}}) {
+    const auto here = program({"train", config_, "--set", "run.dir=" + folder_.file("here"), "--quiet", "--json"});
+    Process alone(with(settings, with(strategy, here)));
+    ASSERT_EQ(alone.wait(), 0) << alone.err();
+    for (const char* endpoint : {"shm", "tcp"}) {
+      Process over(train(with(settings, with(strategy, with({std::string("exchange.endpoint=") + endpoint})))));
+      ASSERT_EQ(over.wait(), 0) << endpoint << ": " << over.err();
+      EXPECT_EQ(summary(over)["center_hash"], summary(alone)["center_hash"]) << endpoint;
+      EXPECT_EQ(summary(over)["exchange"]["staleness_mean"], summary(alone)["exchange"]["staleness_mean"]) << endpoint;
+      expect_replays(this->run());
+    }
+  }
+}
+
 TEST_F(Training, WhatReducesFastestIsMeasured) {
   start_nodes(2);
   Process run(train(with({"strategy.name=bsp"})));
