@@ -78,13 +78,14 @@ void CoordinatorBody::asked(const LeaseRequest& request) {
   if (!is_member(request.worker)) return;
   wants_.at(request.worker) += request.count;
   if (training_) serve(request.worker, false);
+  if (training_ && setup_.book->quiet()) when_quiet();  // a checkpoint is due, and all that was granted is done
 }
 
 void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
   LeaseGrant grant{.leases = {}, .after_pause = after_pause};
   const auto period = static_cast<std::uint64_t>(setup_.settings->checkpoint.steps);
   while (wants_[worker] > 0) {
-    if (period > 0 && granted_ >= saved_at_step_ + period)
+    if (period > 0 && !writing_ && granted_ >= saved_at_step_ + period)
       setup_.book->pause();  // workers report too rarely to count by
     const auto lease = setup_.book->grant(worker);
     if (!lease) break;
@@ -117,7 +118,7 @@ void CoordinatorBody::check_limits() {
   const double now_s = train_s_ + core::seconds(setup_.clock->now() - training_since_);
   if (max_s > 0 && now_s >= max_s) stop_ = true;
   const auto& period = setup_.settings->checkpoint;
-  const bool time_due = period.seconds > 0 && now_s >= saved_at_s_ + period.seconds;
+  const bool time_due = !writing_ && period.seconds > 0 && now_s >= saved_at_s_ + period.seconds;
   if (stop_ || time_due) setup_.book->pause();
 }
 
@@ -163,6 +164,7 @@ void CoordinatorBody::when_quiet() {
         const auto target = setup_.settings->run.target_accuracy;
         if (setup_.book->epoch_done() && target > 0 && result_.summary.test_accuracy >= target) stop_ = true;
         if (stop_ && !dismissed_) return go_on();
+        owed_ = owed_ || period_over();
         if (checkpoint_due()) return save([this] { go_on(); });
         go_on();
       };
@@ -195,8 +197,10 @@ void CoordinatorBody::dismiss(const Next& next) {
   }
 }
 
-bool CoordinatorBody::checkpoint_due() const {
-  if (last()) return true;
+/// One at a time: what falls due while one is written is taken when that has ended.
+bool CoordinatorBody::checkpoint_due() const { return last() || (!writing_ && (owed_ || period_over())); }
+
+bool CoordinatorBody::period_over() const {
   const auto& period = setup_.settings->checkpoint;
   if (setup_.book->epoch_done() && period.epochs > 0) {
     const auto done = setup_.book->epoch() + 1;

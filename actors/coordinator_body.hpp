@@ -1,4 +1,5 @@
-/// The coordinator's state machine: training → quiet → snapshot → evaluation → checkpoint → training or the end.
+/// The coordinator's state machine: training → quiet → snapshot → evaluation → checkpoint → training or the end. A checkpoint's
+/// contents are taken while training stands still; it is written while training goes on (coordinator_model.cpp).
 /// Lives on the actor's thread.
 #pragma once
 
@@ -83,7 +84,10 @@ class CoordinatorBody {
   /// Of the workers whose parameters are the model, the one that is asked for them.
   [[nodiscard]] std::uint32_t model_worker() const { return newest_.value_or(member_list().front()); }
   void save(const Next& next);
-  void write(const std::shared_ptr<Checkpoint>& checkpoint, const Next& next);
+  void save_durably(bool needed, const Next& next);
+  void take_checkpoint(bool needed, const Next& next);
+  void write(const std::shared_ptr<Checkpoint>& checkpoint, bool needed);
+  void when_written(const Next& next);
   void rotate();
   void begin_segment(const std::shared_ptr<Checkpoint>& start);
   void settle_workers(const Next& next, const Next& absent);
@@ -104,8 +108,9 @@ class CoordinatorBody {
   [[nodiscard]] std::vector<std::string> state_prefixes() const;
   [[nodiscard]] std::shared_ptr<Checkpoint> book_keeping() const;
   [[nodiscard]] std::vector<float> canonical() const;
+  [[nodiscard]] bool period_over() const;
   [[nodiscard]] bool checkpoint_due() const;
-  void saved(const CheckpointWritten& written);
+  void saved(const CheckpointWritten& written, bool needed);
   void fail(core::Errc code, const std::string& text);
   void end();
 
@@ -117,7 +122,7 @@ class CoordinatorBody {
   std::uint64_t epoch_ = 0;                               // of the membership
   std::vector<std::uint32_t> arrivals_;                   // workers for whom a site is open
   std::map<std::uint32_t, WorkerProgress> predecessors_;  // of newcomers
-  std::string newest_checkpoint_;                         // path
+  std::string newest_checkpoint_;                         // path of the newest that is durable
   std::vector<SiteLost> early_losses_;                    // that came before the company
   ProgressBook progress_;
   JournalBatch journal_;                       // of leases
@@ -126,8 +131,8 @@ class CoordinatorBody {
   std::shared_ptr<std::vector<float>> statistics_ = std::make_shared<std::vector<float>>();  // canonical
   core::Duration began_{0};
   core::Duration training_since_{0};
-  double train_s_ = 0;  // of this run, earlier sessions included
-  double saved_at_s_ = 0;
+  double train_s_ = 0;     // of this run, earlier sessions included
+  double saved_at_s_ = 0;  // what the newest checkpoint holds, which may not be written yet
   std::uint64_t saved_at_step_ = 0;
   std::uint64_t granted_ = 0;  // leases, earlier sessions included: steps done, passed over or under way
   std::uint32_t saved_at_epoch_ = 0;
@@ -141,13 +146,16 @@ class CoordinatorBody {
   std::optional<std::uint32_t> newest_;  // then: the worker that came farthest
   std::uint64_t shares_left_ = 0;        // of the snapshot under way
   bool training_ = false;
-  bool busy_ = false;        // the chain is running
-  bool first_save_ = false;  // the checkpoint at step 0
-  bool stop_ = false;        // target, time or interruption: end at the next quiet moment
-  bool dismissed_ = false;   // workers have handed in what they held: no step will follow
-  bool save_failed_ = false;
-  bool rotate_ = false;       // the journal wants a new segment at the next quiet moment
-  bool fresh_epoch_ = false;  // no step of it has begun
+  bool busy_ = false;                   // the chain is running
+  bool first_save_ = false;             // the checkpoint at step 0
+  bool stop_ = false;                   // target, time or interruption: end at the next quiet moment
+  bool dismissed_ = false;              // workers have handed in what they held: no step will follow
+  bool save_failed_ = false;            // the newest that was written or was not
+  bool writing_ = false;                // a checkpoint, which training does not wait for
+  std::vector<Next> waiting_for_disk_;  // what goes on when it is written
+  bool owed_ = false;                   // one fell due meanwhile
+  bool rotate_ = false;                 // the journal wants a new segment at the next quiet moment
+  bool fresh_epoch_ = false;            // no step of it has begun
   bool ended_ = false;
   RunEnd result_;
   std::optional<caf::typed_response_promise<RunEnd>> promise_;

@@ -183,7 +183,7 @@ void CoordinatorBody::admit(const Next& next) {
     arrivals_.pop_back();
     prepare_newcomer(worker, [this, next] { arrivals_.empty() ? next() : admit(next); });
   };
-  const Next look = [this, come] { take_model([this, come] { save(come); }); };
+  const Next look = [this, come] { take_model([this, come] { save_durably(false, come); }); };
   if (!setup_.needs.in_step) return look();
   // What a round still owes somebody must not be taken for an answer to the newcomer's.
   settle_workers(look, [this, next] { admit(next); });

@@ -17,9 +17,9 @@ using strategies::WorkerState;
 
 namespace {
 
-// A snapshot is taken when nothing else runs; a disk may be slow; an evaluation reads a whole test split.
+// A snapshot is taken when nothing else runs; an evaluation reads a whole test split.
 constexpr auto kSnapshotDeadline = std::chrono::seconds(60);
-constexpr auto kSaveDeadline = std::chrono::minutes(10);
+constexpr auto kSaveDeadline = std::chrono::minutes(11);  // the recorder's own is shorter
 constexpr auto kEvaluateDeadline = std::chrono::minutes(360);
 
 }  // namespace
@@ -138,40 +138,60 @@ std::shared_ptr<Checkpoint> CoordinatorBody::book_keeping() const {
   return checkpoint;
 }
 
+/// Training goes on while it is written; but a run neither begins nor ends without one on disk.
 void CoordinatorBody::save(const Next& next) {
+  const bool needed = first_save_ || last();
+  needed ? save_durably(needed, next) : take_checkpoint(needed, next);
+}
+
+/// For what cannot do without: `next` runs when it is on disk, or is known not to be (save_failed_).
+void CoordinatorBody::save_durably(bool needed, const Next& next) {
+  when_written([this, needed, next] { take_checkpoint(needed, [this, next] { when_written(next); }); });
+}
+
+/// REQUIRES a model_, and that none is being written: at most one copy of the state waits for the disk.
+void CoordinatorBody::take_checkpoint(bool needed, const Next& next) {
   const auto checkpoint = book_keeping();
   checkpoint->vectors.emplace("", *model_);
-  take_state(state_prefixes(), checkpoint, [this, checkpoint, next] { write(checkpoint, next); });
+  take_state(state_prefixes(), checkpoint, [this, checkpoint, needed, next] {
+    if (gives_way()) return;
+    write(checkpoint, needed);
+    next();
+  });
 }
 
-void CoordinatorBody::write(const std::shared_ptr<Checkpoint>& checkpoint, const Next& next) {
-  if (gives_way()) return;
-  self_->request(company_.recorder, kSaveDeadline, CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint})
-      .then(
-          [this, next](const CheckpointWritten& written) {
-            saved(written);
-            next();
-          },
-          [this](const caf::error& error) {
-            fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error));
-          });
-}
-
-/// A checkpoint that cannot be written is a warning: the old one is still good and training goes on. At the end it is an error.
-void CoordinatorBody::saved(const CheckpointWritten& written) {
-  save_failed_ = !written.error.empty();
-  if (!save_failed_) newest_checkpoint_ = written.path;
-  if (save_failed_) {
-    self_->send(company_.recorder, Note{Note::Level::warning, "no checkpoint: " + written.error});
-    if (last() || first_save_) {
-      result_.failed = true;
-      result_.error = {written.code, "checkpoint: " + written.error};
-      stop_ = true;
-    }
-  }
+void CoordinatorBody::write(const std::shared_ptr<Checkpoint>& checkpoint, bool needed) {
   saved_at_s_ = train_s_;
   saved_at_step_ = granted_;
   saved_at_epoch_ = setup_.book->epoch_done() ? setup_.book->epoch() + 1 : setup_.book->epoch();
+  writing_ = true;
+  owed_ = false;
+  self_->request(company_.recorder, kSaveDeadline, CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint})
+      .then([this, needed](const CheckpointWritten& written) { saved(written, needed); },
+            [this](const caf::error& error) {
+              fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error));
+            });
+}
+
+void CoordinatorBody::when_written(const Next& next) { writing_ ? waiting_for_disk_.push_back(next) : next(); }
+
+/// A checkpoint that cannot be written is a warning: the old one is still good and training goes on. One that is `needed` is an error.
+void CoordinatorBody::saved(const CheckpointWritten& written, bool needed) {
+  if (ended_) return;
+  writing_ = false;
+  save_failed_ = !written.error.empty();
+  if (!save_failed_) newest_checkpoint_ = written.path;
+  if (save_failed_) self_->send(company_.recorder, Note{Note::Level::warning, "no checkpoint: " + written.error});
+  if (save_failed_ && needed) {
+    result_.failed = true;
+    result_.error = {written.code, "checkpoint: " + written.error};
+    stop_ = true;
+  }
+  for (const auto& next : std::exchange(waiting_for_disk_, {}))
+    if (!ended_) next();
+  if (!training_ || !checkpoint_due()) return;
+  setup_.book->pause();
+  if (setup_.book->quiet()) when_quiet();
 }
 
 /// Which vectors beside the model a checkpoint keeps, by the prefix of their tensors.

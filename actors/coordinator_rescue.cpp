@@ -30,7 +30,8 @@ void CoordinatorBody::look_for_newest() {
   const auto most = std::make_shared<std::uint64_t>(0);
   const Next next = [this, left, most] {
     if (--*left > 0 || ended_) return;
-    newest_ ? save_newest(*most) : end_rescue("nobody has said how far it came");
+    if (!newest_) return end_rescue("nobody has said how far it came");
+    when_written([this, most] { save_newest(*most); });
   };
   const std::chrono::duration<double> patience(setup_.settings->exchange.deadline_s);  // a step may be under way
   const auto deadline = std::chrono::ceil<std::chrono::milliseconds>(patience);
@@ -62,7 +63,8 @@ void CoordinatorBody::save_newest(std::uint64_t steps) {
     checkpoint->vectors = std::move(state->vectors);
     checkpoint->vectors.emplace("", *model_);
     writes_rescue_ = true;
-    write(checkpoint, [this, checkpoint] {
+    write(checkpoint, false);
+    when_written([this, checkpoint] {
       end_rescue(save_failed_ ? "what they held could not be saved"
                               : fmt::format("step {}, the last that all had ended, is saved", checkpoint->step));
     });

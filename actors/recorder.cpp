@@ -1,8 +1,10 @@
 #include "actors/recorder.hpp"
 
 #include <ctime>
+#include <functional>
 #include <optional>
 
+#include "actors/checkpoint_writer.hpp"
 #include "actors/journal_keeper.hpp"
 #include "actors/tensorboard.hpp"
 #include "experiment/summary.hpp"
@@ -12,6 +14,7 @@ namespace troupe::actors {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kSaveDeadline = std::chrono::minutes(10);  // a disk may be slow
 
 }  // namespace
 
@@ -22,7 +25,8 @@ class RecorderBody {
         setup_(std::move(setup)),
         console_(setup_.console, *setup_.clock),
         began_(setup_.clock->now()),
-        journal_(setup_.directory, setup_.journal, setup_.config, setup_.plan) {
+        journal_(setup_.directory, setup_.journal, setup_.config, setup_.plan),
+        writer_(self->spawn<caf::detached + caf::linked>(checkpoint_writer, setup_.checkpoints)) {
     if (auto metrics = MetricsWriter::open(setup_.directory->metrics_file())) {
       metrics_.emplace(std::move(*metrics));
     } else {
@@ -65,12 +69,16 @@ class RecorderBody {
     return {rotated ? std::string{} : rotated.error().message};
   }
 
-  CheckpointWritten checkpoint(const CheckpointCargo& cargo) {
+  [[nodiscard]] caf::result<CheckpointWritten> checkpoint(const CheckpointOrder& order, const CheckpointCargo& cargo) {
     flush();
-    auto path = save(*setup_.checkpoints, *cargo.checkpoint);
-    if (!path) return {.path = {}, .error = path.error().message, .code = path.error().code};
-    line(to_json(Note{Note::Level::info, "checkpoint " + *path}, at()));
-    return {.path = *path};
+    const auto promise = self_->make_response_promise<CheckpointWritten>();
+    ++writing_;
+    self_->request(writer_, kSaveDeadline, order, cargo)
+        .then([this, promise](const CheckpointWritten& written) { this->written(promise, written); },
+              [this, promise](const caf::error& error) {
+                written(promise, {.path = {}, .error = self_->system().render(error), .code = core::Errc::timeout});
+              });
+    return promise;
   }
 
   void tick() {
@@ -78,7 +86,20 @@ class RecorderBody {
     self_->delayed_send(self_, kTick, Tick{});
   }
 
-  Finished finish(const RunEnd& end) {
+  /// What is being written belongs to the run.
+  [[nodiscard]] caf::result<Finished> finish(const RunEnd& end) {
+    auto promise = self_->make_response_promise<Finished>();
+    finish_ = [this, end, promise]() mutable {
+      promise.deliver(finished(end));
+      self_->send(writer_, Halt{});
+      self_->quit();
+    };
+    if (writing_ == 0) finish_();
+    return promise;
+  }
+
+ private:
+  Finished finished(const RunEnd& end) {
     line(to_json(end, at()));
     if (!end.failed || end.error.code == core::Errc::interrupted) check_journal(journal_.close());
     flush();
@@ -87,7 +108,12 @@ class RecorderBody {
     return {written ? std::string{} : written.error().message};
   }
 
- private:
+  void written(caf::typed_response_promise<CheckpointWritten> promise, const CheckpointWritten& written) {
+    if (written.error.empty()) line(to_json(Note{Note::Level::info, "checkpoint " + written.path}, at()));
+    promise.deliver(written);
+    if (--writing_ == 0 && finish_) finish_();
+  }
+
   [[nodiscard]] double at() const { return core::seconds(setup_.clock->now() - began_); }
 
   void line(const std::string& json) {
@@ -120,6 +146,9 @@ class RecorderBody {
   std::optional<MetricsWriter> metrics_;
   std::optional<TensorBoard> events_;
   JournalKeeper journal_;
+  CheckpointWriterActor writer_;
+  int writing_ = 0;               // checkpoints
+  std::function<void()> finish_;  // the end, once it was asked for
   CoordinatorActor coordinator_;  // who said that the run begins
 };
 
@@ -134,12 +163,11 @@ RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderSt
       [self](const EpochReport& report) { self->state.body->epoch(report); },
       [self](const Note& note) { self->state.body->note(note); },
       [self](const JournalRecords& records) { self->state.body->journal(records); },
-      [self](const CheckpointOrder&, const CheckpointCargo& cargo) { return self->state.body->checkpoint(cargo); },
-      [self](const RotateOrder&, const CheckpointCargo& cargo) { return self->state.body->rotate(cargo); },
-      [self](const Finish&, const RunEnd& end) {
-        self->quit();
-        return self->state.body->finish(end);
+      [self](const CheckpointOrder& order, const CheckpointCargo& cargo) {
+        return self->state.body->checkpoint(order, cargo);
       },
+      [self](const RotateOrder&, const CheckpointCargo& cargo) { return self->state.body->rotate(cargo); },
+      [self](const Finish&, const RunEnd& end) { return self->state.body->finish(end); },
       [self](const Tick&) { self->state.body->tick(); },
   };
 }

@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Combine, BspModes, testing::Values("gradients", "update
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Resume, CheckpointsInMidEpochContinueBitForBit) {
-  // Checkpoints every 14 steps over both workers, four generations kept; the newest of the first epoch is in the middle of it.
+  // Checkpoints every 14 steps over both workers, all kept: at the beginning, after 14 steps, perhaps more, and at the end.
   SmallRun whole({"run.epochs=1"});
   const auto expected = whole.train();
   SmallRun run({"run.epochs=1", "run.checkpoint_every=\"14 steps\"", "run.keep_checkpoints=20"});
@@ -93,7 +93,7 @@ TEST(Resume, CheckpointsInMidEpochContinueBitForBit) {
     if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  ASSERT_GE(files.size(), 4U);
+  ASSERT_GE(files.size(), 3U);  // of those that fall due while one is written only the last is taken
   for (std::size_t i = 2; i < files.size(); ++i) std::filesystem::remove(files[i]);
   const auto end = run.resume();
   ASSERT_FALSE(end.failed) << end.error.message;

@@ -60,6 +60,15 @@ experiment::RunEnd SmallRun::train(std::stop_token stop) {
 }
 
 experiment::RunEnd SmallRun::train_on_hosts(const std::vector<std::uint32_t>& hosts) {
+  return train(hosts, nn::system_files(), {.mode = actors::ConsoleOptions::Mode::quiet});
+}
+
+experiment::RunEnd SmallRun::train_over(nn::FileSystem& disk, std::FILE* console) {
+  return train({}, disk, {.mode = actors::ConsoleOptions::Mode::plain, .color = false, .stream = console});
+}
+
+experiment::RunEnd SmallRun::train(const std::vector<std::uint32_t>& hosts, nn::FileSystem& disk,
+                                   const actors::ConsoleOptions& console) {
   const auto settings = this->settings();
   if (!settings) return failed(settings.error());
   const auto plan = experiment::draw(*settings, true);
@@ -67,7 +76,7 @@ experiment::RunEnd SmallRun::train_on_hosts(const std::vector<std::uint32_t>& ho
   auto directory = experiment::RunDirectory::create(settings->run.dir, settings->run.name, std::time(nullptr));
   if (!directory) return failed(directory.error());
   if (auto written = directory->write_config(settings->config); !written) return failed(written.error());
-  auto store = nn::CheckpointStore::open(directory->checkpoints());
+  auto store = nn::CheckpointStore::open(directory->checkpoints(), nn::CheckpointStore::kMinGenerations, disk);
   if (!store) return failed(store.error());
 
   const core::SteadyClock clock;
@@ -75,13 +84,13 @@ experiment::RunEnd SmallRun::train_on_hosts(const std::vector<std::uint32_t>& ho
   actors::SystemConfig config;
   caf::actor_system system(config);
   auto launch = actors::launch_here(*plan);
-  launch.placement.hosts = hosts;
+  if (!hosts.empty()) launch.placement.hosts = hosts;
   actors::Assembly assembly({&system, &*plan, &backend(), &memory, &clock}, std::move(launch));
   actors::Beginning beginning;
   beginning.directory = std::make_shared<const experiment::RunDirectory>(std::move(*directory));
   beginning.checkpoints = std::make_shared<nn::CheckpointStore>(std::move(*store));
   if (auto made = assembly.make_sites(beginning); !made) return failed(made.error());
-  const auto coordinator = assembly.begin(beginning, {.mode = actors::ConsoleOptions::Mode::quiet});
+  const auto coordinator = assembly.begin(beginning, console);
   if (!coordinator) return failed(coordinator.error());
   experiment::RunEnd end;
   caf::scoped_actor self(system);

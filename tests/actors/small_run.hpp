@@ -29,6 +29,8 @@ class SmallRun {
   /// Trains in one process whose sites are said to be on these hosts: by site, 0 the coordinator's, w + 1 that of worker w. REQUIRES an
   /// exchange.endpoint.
   [[nodiscard]] experiment::RunEnd train_on_hosts(const std::vector<std::uint32_t>& hosts);
+  /// Trains with checkpoints on this disk, and plain progress on `console`.
+  [[nodiscard]] experiment::RunEnd train_over(nn::FileSystem& disk, std::FILE* console);
   [[nodiscard]] experiment::RunEnd resume(const std::vector<std::string>& more = {}, std::stop_token stop = {});
 
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }  ///< of this object
@@ -39,6 +41,9 @@ class SmallRun {
   [[nodiscard]] std::vector<core::JournalRecord> journal() const;
 
  private:
+  [[nodiscard]] experiment::RunEnd train(const std::vector<std::uint32_t>& hosts, nn::FileSystem& disk,
+                                         const actors::ConsoleOptions& console);
+
   std::filesystem::path directory_;
   std::vector<std::string> options_;
 };

@@ -143,7 +143,7 @@ TEST(ReplayOverSites, SegmentsOfABoundedJournalToo) {
 }
 
 TEST(ReplayOverSites, OtherNumbersGoTheSameWay) {
-  SmallRun run(options_of("easgd", 3, {"exchange.wire=bf16"}));
+  SmallRun run(options_of("easgd", 3, {"exchange.wire=bf16", "strategy.tau=2"}));
   const auto end = run.train();
   ASSERT_FALSE(end.failed) << end.error.message;
   const auto report = replayed(run, {"strategy.alpha=0.1"});
