@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "actors/messages.hpp"
+#include "actors/site_messages.hpp"
 
 namespace troupe::actors {
 

@@ -20,7 +20,11 @@ class StartStateTest : public testing::Test {
   }
   /// Of a run of two workers after 30 steps.
   Checkpoint checkpoint(const Blueprint& plan, const std::vector<std::string>& prefixes) {
-    Checkpoint checkpoint{.step = 60, .graph = plan.graph, .strategy = plan.settings->strategy, .optimizer = "adam"};
+    Checkpoint checkpoint;
+    checkpoint.step = 60;
+    checkpoint.graph = plan.graph;
+    checkpoint.strategy = plan.settings->strategy;
+    checkpoint.optimizer = "adam";
     checkpoint.vectors[""] = zeros(plan);
     for (const auto& prefix : prefixes) checkpoint.vectors[prefix] = zeros(plan);
     checkpoint.totals.worker_steps = {30, 30};
