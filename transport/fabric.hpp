@@ -52,6 +52,7 @@ class NativeSum {
 
 struct FabricOptions {
   std::string transports{};  // ucx: UCX_TLS for this endpoint, "tcp,self"; empty: what the environment says
+  std::size_t piece = 0;     // mpi: bytes of a transfer, or floats of a sum, that one call of MPI moves
 };
 
 class Fabric {
@@ -96,7 +97,7 @@ class Fabric {
 
 /// What a module exports, as "troupe_fabric_version" and "troupe_make_fabric". Raise the version with every change of
 /// this header or of job.hpp: a module that another build left behind is refused.
-inline constexpr int kFabricVersion = 2;
+inline constexpr int kFabricVersion = 3;
 using FabricVersion = int();
 using MakeFabric = void(const FabricOptions& options, core::Result<std::unique_ptr<Fabric>>& made);
 

@@ -1,7 +1,6 @@
 #include "transport/fabric_endpoint.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <random>
 #include <stdexcept>
 #include <utility>
@@ -170,8 +169,6 @@ core::Result<OperationId> FabricEndpoint::receive(Peer peer, Tag tag, MemoryView
 }
 
 core::Result<OperationId> FabricEndpoint::sum(core::Span vector) {
-  if (vector.size() > std::numeric_limits<int>::max())
-    throw std::invalid_argument(fmt::format("{}: too many floats for one sum", capabilities_.name));
   const std::lock_guard lock(mutex_);
   if (closed_) return core::fail(core::Errc::usage, fmt::format("{} is closed and cannot sum", shown(address_.text)));
   const OperationId operation = completions_->next_operation();

@@ -78,7 +78,7 @@ core::Result<std::unique_ptr<Endpoint>> make_module_endpoint(const std::string& 
   const auto module = load(kind);
   if (!module) return tl::unexpected(module.error());
   core::Result<std::unique_ptr<Fabric>> fabric = core::fail(core::Errc::internal, "the module made nothing");
-  module->make({.transports = options.ucx_transports}, fabric);
+  module->make({.transports = options.ucx_transports, .piece = options.mpi_piece}, fabric);
   if (!fabric) return tl::unexpected(fabric.error());
   return std::make_unique<FabricEndpoint>(kind, std::move(*fabric), options);
 }

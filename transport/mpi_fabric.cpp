@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <ctime>
+#include <limits>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -37,21 +38,24 @@ std::optional<MpiPlace> place_of(std::string_view text) {
 
 }  // namespace
 
-core::Result<std::unique_ptr<Fabric>> MpiFabric::make(const FabricOptions&) {
+core::Result<std::unique_ptr<Fabric>> MpiFabric::make(const FabricOptions& options) {
   auto hub = MpiHub::get();
   if (!hub) return tl::unexpected(hub.error());
   const int wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd < 0)
     return core::fail(core::Errc::io, fmt::format("cannot create the event descriptor of an mpi endpoint: {}",
                                                   std::generic_category().message(errno)));
-  return std::unique_ptr<Fabric>(new MpiFabric(std::move(*hub), wake_fd));
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  return std::unique_ptr<Fabric>(
+      new MpiFabric(std::move(*hub), wake_fd, std::clamp<std::size_t>(options.piece, 1, kMost)));
 }
 
-MpiFabric::MpiFabric(std::shared_ptr<MpiHub> hub, int wake_fd)
+MpiFabric::MpiFabric(std::shared_ptr<MpiHub> hub, int wake_fd, std::size_t piece)
     : hub_(std::move(hub)),
       self_{hub_->rank(), hub_->join()},
       address_(fmt::format("{}.{}.{}", hub_->job(), self_.rank, self_.slot)),
-      wake_fd_(wake_fd) {}
+      wake_fd_(wake_fd),
+      piece_(piece) {}
 
 MpiFabric::~MpiFabric() {
   if (hub_->is_here(self_.slot)) hub_->leave(self_.slot);
@@ -86,26 +90,41 @@ void MpiFabric::send_frame(WireId wire, std::span<const std::byte> frame) {
   begin(std::move(task), request);
 }
 
+template <class Post>
+void MpiFabric::begin_pieces(Task task, std::size_t size, const Post& post) {
+  cuts_[task.transfer] = {.pieces_left = std::max<std::size_t>((size + piece_ - 1) / piece_, 1)};
+  std::size_t at = 0;
+  do {
+    const std::size_t count = std::min(piece_, size - at);
+    MPI_Request request = MPI_REQUEST_NULL;
+    post(at, static_cast<int>(count), &request);
+    begin({.kind = task.kind, .wire = task.wire, .transfer = task.transfer, .size = count, .tag = task.tag}, request);
+    at += count;
+  } while (at < size);
+}
+
 std::uint64_t MpiFabric::receive(WireId wire, MemoryView memory, TransferId transfer) {
-  const int tag = hub_->next_tag();
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Irecv(memory.data, static_cast<int>(memory.size), MPI_BYTE, wires_.at(wire).to.rank, tag, hub_->bulk(), &request);
-  begin({.kind = Task::Kind::receive, .wire = wire, .transfer = transfer, .size = memory.size, .tag = tag}, request);
+  const int tag = hub_->next_tag(), rank = wires_.at(wire).to.rank;
+  begin_pieces({.kind = Task::Kind::receive, .wire = wire, .transfer = transfer, .tag = tag}, memory.size,
+               [&](std::size_t at, int count, MPI_Request* request) {
+                 MPI_Irecv(memory.data + at, count, MPI_BYTE, rank, tag, hub_->bulk(), request);
+               });
   return static_cast<std::uint64_t>(tag);
 }
 
 void MpiFabric::send(WireId wire, std::uint64_t channel, ConstMemoryView memory, TransferId transfer) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Isend(memory.data, static_cast<int>(memory.size), MPI_BYTE, wires_.at(wire).to.rank, static_cast<int>(channel),
-            hub_->bulk(), &request);
-  begin({.kind = Task::Kind::send, .wire = wire, .transfer = transfer}, request);
+  const int rank = wires_.at(wire).to.rank;
+  begin_pieces({.kind = Task::Kind::send, .wire = wire, .transfer = transfer}, memory.size,
+               [&](std::size_t at, int count, MPI_Request* request) {
+                 MPI_Isend(memory.data + at, count, MPI_BYTE, rank, static_cast<int>(channel), hub_->bulk(), request);
+               });
 }
 
 void MpiFabric::sum(core::Span vector, TransferId transfer) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Iallreduce(MPI_IN_PLACE, vector.data(), static_cast<int>(vector.size()), MPI_FLOAT, MPI_SUM, hub_->sums(),
-                 &request);
-  begin({.kind = Task::Kind::sum, .transfer = transfer}, request);
+  begin_pieces({.kind = Task::Kind::sum, .transfer = transfer}, vector.size(),
+               [&](std::size_t at, int count, MPI_Request* request) {
+                 MPI_Iallreduce(MPI_IN_PLACE, vector.data() + at, count, MPI_FLOAT, MPI_SUM, hub_->sums(), request);
+               });
 }
 
 void MpiFabric::close(WireId wire) {
@@ -153,7 +172,11 @@ bool MpiFabric::end_tasks(FabricEvents& events) {
       if (cancelled) hub_->throw_away(wires_.at(task.wire).to.rank, task.tag);
       whole = whole && !cancelled && static_cast<std::size_t>(length) == task.size;
     }
-    ended.emplace_back(task.transfer, whole);
+    const auto cut = cuts_.find(task.transfer);
+    cut->second.whole &= whole;
+    if (--cut->second.pieces_left > 0) continue;
+    ended.emplace_back(task.transfer, cut->second.whole);
+    cuts_.erase(cut);
   }
   std::size_t kept = 0;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -221,9 +244,9 @@ void MpiFabric::shutdown(FabricEvents& events) noexcept {
   while (!tasks_.empty() && Clock::now() < give_up)
     if (!progress(events)) ::sched_yield();
   hub_->leave(self_.slot);
-  for (const Task& task : std::exchange(tasks_, {}))
-    if (task.kind != Task::Kind::frame) events.on_transferred(task.transfer, false);
+  tasks_.clear();
   requests_.clear();
+  for (const auto& [transfer, cut] : std::exchange(cuts_, {})) events.on_transferred(transfer, false);
 }
 
 }  // namespace troupe::transport

@@ -2,6 +2,9 @@
 /// duplicated communicators; a bulk transfer has an MPI tag of its own and goes straight into the posted memory. Only
 /// the module troupe_mpi.so holds this.
 ///
+/// MPI counts in `int`: a longer transfer, or sum, is cut into pieces, which the two ends (all ranks) cut alike. Pieces of a transfer have
+/// its one tag, and match in their order.
+///
 /// Open MPI has no completion descriptor: wait() sleeps for 0, 50 µs, 1 ms and at last 5 ms while nothing comes. MPI cannot take
 /// back a send; one whose peer has stopped keeps its memory, and a rank that is lost ends the whole job.
 #pragma once
@@ -30,7 +33,9 @@ class MpiFabric final : public Fabric, private NativeSum {
   ~MpiFabric() override;
 
   [[nodiscard]] const std::string& address() const noexcept override { return address_; }
-  [[nodiscard]] std::size_t max_transfer_bytes() const noexcept override { return std::numeric_limits<int>::max(); }
+  [[nodiscard]] std::size_t max_transfer_bytes() const noexcept override {
+    return std::numeric_limits<std::ptrdiff_t>::max();
+  }
   [[nodiscard]] core::Result<WireId> open(std::string_view address) override;
   void send_frame(WireId wire, std::span<const std::byte> frame) override;
   [[nodiscard]] std::uint64_t receive(WireId wire, MemoryView memory, TransferId transfer) override;
@@ -61,11 +66,19 @@ class MpiFabric final : public Fabric, private NativeSum {
     bool given_up = false;
     std::unique_ptr<std::vector<std::byte>> frame{};
   };
+  /// A transfer or sum whose pieces have not all ended.
+  struct Cut {
+    std::size_t pieces_left = 0;
+    bool whole = true;  // so far
+  };
 
-  MpiFabric(std::shared_ptr<MpiHub> hub, int wake_fd);
+  MpiFabric(std::shared_ptr<MpiHub> hub, int wake_fd, std::size_t piece);
   [[nodiscard]] std::size_t members() const noexcept override { return static_cast<std::size_t>(hub_->size()); }
   void sum(core::Span vector, TransferId transfer) override;
   void begin(Task task, MPI_Request request);
+  /// Posts `size` bytes or floats of `task`: `post` is told where each piece begins and how long it is.
+  template <class Post>
+  void begin_pieces(Task task, std::size_t size, const Post& post);
   bool end_tasks(FabricEvents& events);
   bool read_letters(FabricEvents& events);
   void give_up_receives();
@@ -74,8 +87,10 @@ class MpiFabric final : public Fabric, private NativeSum {
   const MpiPlace self_;
   const std::string address_;
   const int wake_fd_;
+  const std::size_t piece_;
   std::uint64_t next_wire_ = 1;
   std::unordered_map<WireId, Wire> wires_;
+  std::unordered_map<TransferId, Cut> cuts_;
   std::vector<Task> tasks_;
   std::vector<MPI_Request> requests_;
   std::vector<int> finished_;  // scratch

@@ -18,7 +18,7 @@ class NativeReduction {
   /// All members of the job, this one included.
   [[nodiscard]] virtual std::size_t members() const noexcept = 0;
   /// vector ← Σ of all members' vectors, in an order that the library chooses. The memory is lent until the completion,
-  /// which names no peer. At most 2^31 - 1 floats: std::invalid_argument. Errc::usage after close().
+  /// which names no peer. Errc::usage after close().
   [[nodiscard]] virtual core::Result<OperationId> sum(core::Span vector) = 0;
 };
 

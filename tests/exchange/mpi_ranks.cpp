@@ -19,6 +19,7 @@
 #include "core/clock.hpp"
 #include "core/random.hpp"
 #include "exchange/collective.hpp"
+#include "tests/transport/repeated_memory.hpp"
 #include "transport/endpoint_registry.hpp"
 #include "transport/native_reduction.hpp"
 
@@ -42,14 +43,19 @@ void require(bool holds, const std::string& what) {
 
 class Rank {
  public:
-  Rank() {
+  /// All ranks make as many, in one order, before they meet(): who is not there yet is missed.
+  explicit Rank(std::size_t piece = transport::EndpointOptions{}.mpi_piece) {
     auto made = transport::make_endpoint("mpi", {.name = "member",
                                                  .completions = transport::CompletionQueue::create(clock_).value(),
                                                  .credit = {.messages = 8, .bytes = 1 << 20},
-                                                 .secret = "run"});
+                                                 .secret = "run",
+                                                 .mpi_piece = piece});
     require(made.has_value(), made ? "" : made.error().message);
     endpoint_ = std::move(*made);
     courier_ = std::make_unique<Courier>(*endpoint_);
+  }
+
+  void meet() {
     // "mpi:<job>.<rank>.<slot>/member": the others' differ in the rank.
     const std::string& mine = endpoint_->address().text;
     const auto before = mine.find('.') + 1, after = mine.find('.', before);
@@ -146,6 +152,24 @@ void messages(Rank& rank) {
   }
 }
 
+/// From rank 0 to rank 1: more bytes than MPI can count.
+void long_message(Rank& rank) {
+  if (rank.group().size() != 2) return;
+  constexpr std::size_t kSize = (std::size_t{1} << 31) + 4100;
+  const transport::testing::RepeatedMemory memory(kSize);
+  const auto bytes = memory.first(kSize);
+  const std::size_t period = memory.kPeriod;
+  const auto byte = [](std::size_t i) { return static_cast<std::byte>(i / 7 % 251); };
+  const Peer peer = rank.group().peers[1 - rank.group().rank];
+  if (rank.group().rank == 1) {
+    rank.done(rank.endpoint().receive(peer, tag(500), {bytes.data(), bytes.size()}).value());
+    for (std::size_t i = 0; i < period; ++i) require(bytes[i] == byte(i), "2 GiB did not arrive whole");
+    return;
+  }
+  for (std::size_t i = 0; i < period; ++i) bytes[i] = byte(i);
+  rank.done(rank.endpoint().send(peer, tag(500), {bytes.data(), bytes.size()}).value().value());
+}
+
 void collectives(Rank& rank) {
   const std::size_t ranks = rank.group().size();
   core::HostAllocator allocator;
@@ -189,6 +213,18 @@ void collectives(Rank& rank) {
   }
 }
 
+/// Returns when everyone has come so far.
+void barrier(Rank& rank) {
+  std::vector<OperationId> posted;
+  for (std::size_t other = 0; other < rank.group().size(); ++other) {
+    if (other == rank.group().rank) continue;
+    const Peer peer = rank.group().peers[other];
+    posted.push_back(rank.endpoint().receive(peer, tag(3000), {}).value());
+    posted.push_back(rank.endpoint().send(peer, tag(3000), {}).value().value());
+  }
+  for (const auto operation : posted) rank.done(operation);
+}
+
 /// Rank 0 goes; the others hear of it, and of nothing else.
 void losses(Rank& rank) {
   const Group& group = rank.group();
@@ -216,9 +252,16 @@ void losses(Rank& rank) {
 }  // namespace troupe::exchange
 
 int main() {
-  troupe::exchange::Rank rank;
-  troupe::exchange::messages(rank);
-  troupe::exchange::collectives(rank);
-  troupe::exchange::losses(rank);
-  if (rank.group().rank == 0) std::printf("%zu ranks: all collectives agree\n", rank.group().size());
+  using troupe::exchange::Rank;
+  const auto in_pieces = std::make_unique<Rank>(10'007);
+  const auto rank = std::make_unique<Rank>();
+  for (auto* each : {in_pieces.get(), rank.get()}) {
+    each->meet();
+    troupe::exchange::messages(*each);
+    troupe::exchange::collectives(*each);
+    troupe::exchange::barrier(*each);
+  }
+  troupe::exchange::long_message(*rank);
+  troupe::exchange::losses(*rank);
+  if (rank->group().rank == 0) std::printf("%zu ranks: all collectives agree\n", rank->group().size());
 }

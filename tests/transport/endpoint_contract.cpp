@@ -47,6 +47,7 @@ std::vector<EndpointKind> endpoint_kinds() {
   if (find_module("mpi") && !kSanitized) {
     kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run"}; }});
     kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run", .check_within_host = true}; }, "Checked"});
+    kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run", .mpi_piece = 1000}; }, "Pieces"});
   }
   return kinds;
 }
