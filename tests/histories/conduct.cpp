@@ -17,7 +17,8 @@ Conduct conduct_of(const History& history) {
   const bool stateless = optimizer == "sgd";
   conduct.last_step =
       name == "bsp" && !backups && (combine.empty() || combine == "gradients" || (combine == "updates" && stateless));
-  if (history.setting("cluster.server_placement") == "colocated") conduct.goes_on = conduct.newcomers = false;
+  const bool centre = name != "gossip" && name != "pairs" && (name != "bsp" || backups);
+  if (centre && history.setting("cluster.server_placement") == "colocated") conduct.goes_on = conduct.newcomers = false;
   return conduct;
 }
 

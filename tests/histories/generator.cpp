@@ -9,6 +9,7 @@
 
 #include "core/random.hpp"
 #include "tests/histories/conduct.hpp"
+#include "tests/histories/masks.hpp"
 
 namespace troupe::histories {
 
@@ -59,7 +60,8 @@ class Draw {
       return;
     }
     set_one("strategy.combine", {"gradients", "gradients", "updates", "weights"});
-    if (history_.setting("strategy.combine") == "weights" && chance(50)) set("strategy.average_momentum", "true");
+    averages_ = history_.setting("strategy.combine") == "weights" && chance(50);
+    if (averages_) set("strategy.average_momentum", "true");
   }
   void draw_easgd() {
     set_one("strategy.alpha", {"0.3", "0.5"});
@@ -93,18 +95,21 @@ class Draw {
 
   /// Rates at which all of them learn the drawn digits within some epochs, also after a loss.
   void draw_optimizer() {
-    const auto kind = strategy_ == "eamsgd" ? "nesterov" : one_of({"sgd", "momentum", "adam"});
+    const auto kind = strategy_ == "eamsgd" ? "nesterov" : averages_ ? "momentum" : one_of({"sgd", "momentum", "adam"});
     set("model.activation", "relu");
     set("train.optimizer", kind);
     double rate = kind == "sgd" ? 0.15 : kind == "adam" ? 0.004 : 0.03;
     const bool sums = strategy_ == "downpour" || strategy_ == "ssp" || strategy_ == "mixed" || strategy_ == "diloco" ||
                       history_.setting("strategy.combine") == "updates";
     if (sums) rate /= 3;
+    const auto server = history_.setting("strategy.server_optimizer");
+    if (server == "momentum") rate = 0.006;
+    if (server == "adam") rate = 0.001;
     set("train.lr", fmt::format("{:.5f}", rate));
   }
 
   void draw_cluster() {
-    history_.nodes = 1 + below(std::min(history_.workers, 3U));
+    history_.nodes = chance(10) ? 1 : 2 + below(std::min(history_.workers, 3U) - 1);
     set("cluster.servers", std::to_string(servers_));
     set("cluster.synthetic_step_ms", std::to_string(4 + below(9)));
     set_one("exchange.endpoint", {"auto", "auto", "tcp", "shm"});
@@ -112,11 +117,12 @@ class Draw {
     if (chance(10)) set("cluster.server_placement", "colocated");
     if (chance(10)) set("exchange.wire", "bf16");
     const auto conduct = conduct_of(history_);
-    if (conduct.newcomers && history_.nodes >= 2 && chance(20)) history_.late = 1;
+    const bool shm = history_.setting("exchange.endpoint") == "shm";  // wants all nodes when the run begins
+    if (conduct.newcomers && history_.nodes >= 2 && !shm && chance(25)) history_.late = 1;
   }
 
   void draw_run() {
-    if (chance(30)) history_.epochs = 5 + below(4);
+    if (chance(30)) history_.epochs = 6 + below(5);
     set("run.seed", std::to_string(1 + below(1000)));
     set("run.checkpoint_every", chance(30)   ? fmt::format("{} steps", 15 + below(90))
                                 : chance(15) ? "1 s"
@@ -196,6 +202,7 @@ class Draw {
   std::uint32_t nodes_ = 0;            // of the session
   std::set<std::uint32_t> up_, down_;  // nodes, as far as the events say
   bool silenced_ = false;
+  bool averages_ = false;  // momentum, too
 };
 
 bool hidden(const History& history) {

@@ -1,9 +1,11 @@
 #include "tests/histories/oracle.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "tests/histories/masks.hpp"
 #include "tests/histories/record.hpp"
 
 namespace troupe::histories {
@@ -57,8 +59,8 @@ void check_learning(const History& history, const json& summary, const tests::Fo
   if (!(loss <= kFactor * alone + kMargin))
     wrong.push_back(fmt::format("test loss {:.4f}; undisturbed {:.4f}", loss, alone));
   const double accuracy = at(summary, "test", "accuracy"), expected = at(twin, "test", "accuracy");
-  constexpr double kChance = 0.1;
-  if (!(accuracy >= kChance + (expected - kChance) * 0.6))
+  constexpr double kChance = 0.1, kNoise = 0.1;  // of 200 samples
+  if (!(accuracy >= kChance + (expected - kChance) * 0.7 - kNoise))
     wrong.push_back(fmt::format("test accuracy {:.3f}; undisturbed {:.3f}", accuracy, expected));
 }
 
@@ -93,9 +95,7 @@ void check_replay(const Outcome& outcome, Lines& wrong) {
     wrong.push_back("`troupe replay` comes to another model: " + again.out() + again.err());
 }
 
-}  // namespace
-
-Lines judge(const History& history, const Outcome& outcome, const tests::Folder& folder) try {
+Lines judge_all(const History& history, const Outcome& outcome, const tests::Folder& folder) {
   Lines wrong = outcome.wrong;
   if (outcome.run.empty() || outcome.summary.is_discarded() || outcome.summary.is_null()) return wrong;
   const auto conduct = conduct_of(history);
@@ -116,6 +116,17 @@ Lines judge(const History& history, const Outcome& outcome, const tests::Folder&
   }
   check_replay(outcome, wrong);
   check_learning(history, outcome.summary, folder, wrong);
+  return wrong;
+}
+
+}  // namespace
+
+Lines judge(const History& history, const Outcome& outcome, const tests::Folder& folder) try {
+  auto wrong = judge_all(history, outcome, folder);
+  std::erase_if(wrong, [](const std::string& line) {
+    return std::ranges::any_of(pardons(),
+                               [&](const Pardon& pardon) { return line.find(pardon.part) != std::string::npos; });
+  });
   return wrong;
 } catch (const json::exception& e) {
   auto wrong = outcome.wrong;

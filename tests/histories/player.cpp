@@ -25,6 +25,8 @@ namespace {
 constexpr std::chrono::milliseconds kMoment{3};     // between two looks
 constexpr std::chrono::milliseconds kFreeze{1000};  // nobody is evicted for that
 constexpr std::size_t kSessions = 20;
+constexpr std::uint32_t kLeastEpochs =
+    10;  // of a run that is interrupted when all has happened: so that there is something to compare
 
 security::TlsFiles certificates(const History& history) {
   return history.tls ? transport::testing::good_certificate() : security::TlsFiles{};
@@ -114,10 +116,10 @@ std::vector<std::string> Player::first_command() {
   set(command, fmt::format("cluster.workers={}", history_.workers));
   for (const auto& setting : history_.settings) set(command, setting);
   if (nodes_.empty()) return command;
-  std::string names;
+  std::vector<std::string> list;
   for (std::uint32_t k = 0; k < nodes_.size(); ++k) {
     start_node(k);
-    names += (names.empty() ? "" : ",") + name(k);
+    list.push_back(name(k));
     members_.insert(k);
   }
   const auto there = history_.nodes - history_.late;
@@ -126,7 +128,7 @@ std::vector<std::string> Player::first_command() {
     lost_.insert(k);
     harmed_.insert(k);
   }
-  append(command, {"--nodes", names});
+  append(command, {"--nodes", fmt::format("{}", fmt::join(list, ","))});
   if (history_.late > 0) append(command, {"--min-nodes", std::to_string(there)});
   append(command, nodes::tls_arguments(certificates(history_)));
   return command;
@@ -137,19 +139,22 @@ std::vector<std::string> Player::resume_command(const Resume& how) {
   workers_ = how.workers;
   set(command, fmt::format("cluster.workers={}", how.workers));
   finishing_ |= history_.epochs == 0 && next_ >= history_.events.size();
-  if (finishing_)
-    set(command, fmt::format("run.epochs={}", last_epoch_ ? last_epoch_ : last_epoch_ = progress_->epoch() + 2));
+  if (finishing_) {
+    if (last_epoch_ == 0) last_epoch_ = std::max(progress_->epoch() + 2, kLeastEpochs);
+    set(command, fmt::format("run.epochs={}", last_epoch_));
+    set(command, "cluster.synthetic_step_ms=1");
+  }
   if (how.nodes == 0) {
     for (const auto* setting : {"exchange.endpoint=auto", "exchange.algorithm=auto", "exchange.wire=fp32"})
       set(command, setting);
     return command;
   }
-  std::string names;
+  std::vector<std::string> list;
   for (const auto k : members_of(how.nodes)) {
-    names += (names.empty() ? "" : ",") + name(k);
+    list.push_back(name(k));
     members_.insert(k);
   }
-  append(command, {"--nodes", names});
+  append(command, {"--nodes", fmt::format("{}", fmt::join(list, ","))});
   append(command, nodes::tls_arguments(certificates(history_)));
   return command;
 }
@@ -164,7 +169,7 @@ Outcome Player::play() {
     if (k == kSessions) wrong(fmt::format("{} sessions have not ended the run", k));
     if (outcome_.run.empty()) wrong("no run has come about");
     if (!outcome_.wrong.empty()) break;
-    const Resume same{std::max(nodes_up(), std::min(history_.nodes, 1U)), workers_};
+    const Resume same{std::clamp(nodes_up(), std::min(history_.nodes, 1U), workers_), workers_};
     const auto how = how_.empty() ? same : how_.back();
     how_.clear();
     members_.clear();
