@@ -234,14 +234,14 @@ void Cluster::admit_at_boundary() {
   admit();
 }
 
-/// A new member begins with x = c.
+/// A new member begins with x = c. In step everyone stands still then: what was reported is all that there is.
 void Cluster::enter(WorkerId newcomer) {
   std::vector<Version> versions;
   for (const auto& server : servers_) versions.push_back(server->host().version());
   auto worker = std::make_unique<Worker>(*this, newcomer, strategy_, membership_, versions);
   std::vector<Step> stand;
   for (const auto& [id, member] : workers_)
-    if (std::ranges::binary_search(membership_.workers, id)) stand.push_back(member->host().steps());
+    if (std::ranges::binary_search(membership_.workers, id)) stand.push_back(member->reported_step());
   const Step first = newcomer_step(in_step_, stand);
   worker->start(center(), first);
   workers_.emplace(newcomer, std::move(worker));

@@ -53,7 +53,7 @@ class NewcomerToTheSecondPlace {
       if (auto writing = coordinator_.order_to_write()) coordinator_.write(writing);
       LoneCoordinator::heard(steward_, [&](const AdmissionOrder& order) {
         step = order.first_step;
-        return std::make_tuple(Admission{"not now"}, SiteMembers{}, OpenedSite{});
+        return caf::result<Admission, SiteMembers, OpenedSite>{Admission{"not now"}, SiteMembers{}, OpenedSite{}};
       });
     }
     return step;
