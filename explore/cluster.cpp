@@ -242,7 +242,8 @@ void Cluster::enter(WorkerId newcomer) {
   std::vector<Step> stand;
   for (const auto& [id, member] : workers_)
     if (std::ranges::binary_search(membership_.workers, id)) stand.push_back(member->reported_step());
-  const Step first = newcomer_step(in_step_, stand);
+  // Where all were lost a real run would be over; here the newcomer goes on from the step that they had reached.
+  const Step first = stand.empty() && in_step_ ? frontier_ : newcomer_step(in_step_, stand);
   worker->start(center(), first);
   workers_.emplace(newcomer, std::move(worker));
   for (auto* invariant : options_.invariants) invariant->entered(*this, newcomer, first, versions);

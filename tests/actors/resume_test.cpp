@@ -180,7 +180,7 @@ TEST(Resume, AnEpochThatWasInterruptedIsReportedAsAWhole) {
   std::set<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(run.run_directory() / "checkpoints"))
     if (entry.path().extension() == ".safetensors") files.insert(entry.path());
-  ASSERT_GE(files.size(), 4U);
+  ASSERT_GE(files.size(), 3U);  // step 0, one in the middle, the end; how many between depends on the disk
   std::for_each(std::next(files.begin(), 2), files.end(), [](const auto& file) { std::filesystem::remove(file); });
   ASSERT_FALSE(run.resume().failed);
   const auto epochs = epochs_of(run);
