@@ -206,6 +206,8 @@ std::vector<std::string> CoordinatorBody::state_prefixes() const {
   }
   for (int k = 0; k < setup_.needs.server_states && !setup_.needs.server_state_of.empty(); ++k)
     prefixes.push_back(server_state_prefix(k));
+  if (setup_.needs.model == ModelHome::center && setup_.needs.model_slot != strategies::kCenter)
+    prefixes.emplace_back(experiment::kCenterPrefix);
   return prefixes;
 }
 
@@ -228,6 +230,7 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
     }
     if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(model_worker(), state, whole_arena(), kept, without);
   }
+  if (prefix == experiment::kCenterPrefix) return snapshot_shards(strategies::kCenter, kept);
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
     if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);
   }
