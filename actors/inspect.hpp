@@ -173,6 +173,18 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, PeerCredit& x) {
   return f(caf::meta::type_name("PeerCredit"), x.from);
 }
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, LetterCount& x) {
+  return f(caf::meta::type_name("LetterCount"), x.peer, x.letters);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, LettersOrder& x) {
+  return f(caf::meta::type_name("LettersOrder"), x.expected);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, Letters& x) {
+  return f(caf::meta::type_name("Letters"), x.weight, x.sent, x.received, x.unread, x.slots);
+}
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, SiteAddress& x) {
@@ -345,6 +357,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepOrder))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepEnd))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::PeerLetter))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::PeerCredit))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::LettersOrder))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Letters))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardMessage))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::ShardAnswer))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CollectiveOffer))

@@ -150,6 +150,24 @@ struct PeerCredit {
   strategies::WorkerId from = 0;
 };
 
+/// Letters to a peer, or from it, since the worker began.
+struct LetterCount {
+  strategies::WorkerId peer = 0;
+  std::uint64_t letters = 0;
+};
+/// Between two steps, or when there are no more: say what has been written, and come. Answered when `expected` letters have come
+/// from each, or after a second or two with what has: whoever asks asks again.
+struct LettersOrder {
+  std::vector<LetterCount> expected{};
+};
+struct Letters {
+  double weight = 1;  // the worker's share of the model (WorkerHost::weight); that of unread letters is theirs
+  std::vector<LetterCount> sent{};
+  std::vector<LetterCount> received{};
+  std::vector<PeerLetter> unread{};
+  std::vector<strategies::Slot> slots{};  // where a snapshot finds them
+};
+
 // ---- members of several sites (exchanger.hpp)
 
 /// Where the exchanger of a site can be reached.

@@ -53,6 +53,8 @@ TEST_F(Messages, RoundTrip) {
   expect_roundtrip(CollectiveDone{1, 2, 3});
   expect_roundtrip(PeerLetter{3, 0.25});
   expect_roundtrip(PeerCredit{3});
+  expect_roundtrip(LettersOrder{{{1, 2}, {3, 4}}});
+  expect_roundtrip(Letters{0.5, {{1, 2}}, {{3, 4}, {5, 6}}, {{1, 0.25}}, {strategies::kVelocity}});
   expect_roundtrip(SiteAddress{"tcp:node1:4242/s01/site", "no such host", core::Errc::config});
   expect_roundtrip(SiteAddresses{{"inproc:0", "", "inproc:2"}, 3, {4, 5}});
   expect_roundtrip(AdmissionOrder{1, "a/b", 3, {4, 5}});
