@@ -9,6 +9,7 @@
 
 #include "actors/coordinator.hpp"
 #include "actors/journal_batch.hpp"
+#include "actors/letter_ledger.hpp"
 #include "actors/vocabulary.hpp"
 #include "core/buffer.hpp"
 #include "experiment/weighted_mean.hpp"
@@ -79,6 +80,8 @@ class CoordinatorBody {
   // The chain that runs while training stands still; each link calls the next.
   void take_model(const Next& next);
   void take_weighted(std::uint32_t worker, const std::shared_ptr<experiment::WeightedMean>& mean, const Next& next);
+  void take_unread(std::uint32_t worker, std::size_t letter, const std::shared_ptr<experiment::WeightedMean>& mean,
+                   const Next& next);
   void take_statistics(const Next& next);
   void evaluate(bool report, const Next& next);
   /// Of the workers whose parameters are the model, the one that is asked for them.
@@ -91,6 +94,14 @@ class CoordinatorBody {
   void rotate();
   void begin_segment(const std::shared_ptr<Checkpoint>& start);
   void settle_workers(const Next& next, const Next& absent);
+  // What workers have written to each other (coordinator_letters.cpp).
+  struct Arrivals {
+    std::uint64_t letters = 0;
+    core::Duration at{0};
+  };
+  void await_letters(const Next& next, const Next& absent);
+  void ask_letters(const Next& next, const Next& absent, const Arrivals& last);
+  void judge_letters(const Next& next, const Next& absent, const Arrivals& last);
   void take_member(std::uint32_t member, const std::shared_ptr<Checkpoint>& into, const Next& next);
   void take_letters(std::uint32_t worker, const MemberState& state,
                     const std::shared_ptr<experiment::WorkerStart>& into, const Next& next);
@@ -124,6 +135,7 @@ class CoordinatorBody {
   std::map<std::uint32_t, WorkerProgress> predecessors_;  // of newcomers
   std::string newest_checkpoint_;                         // path of the newest that is durable
   std::vector<SiteLost> early_losses_;                    // that came before the company
+  LetterLedger letters_;
   ProgressBook progress_;
   strategies::MemberSteps steps_;
   JournalBatch journal_;                       // of leases

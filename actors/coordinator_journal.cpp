@@ -30,7 +30,8 @@ void CoordinatorBody::rotate() {
   };
   // Without servers the model is what the workers have now.
   const Next take = [this, look] { company_.servers.empty() ? take_model(look) : look(); };
-  settle_workers(take, [this] { rotate(); });
+  const Next anew = [this] { rotate(); };
+  settle_workers([this, take, anew] { await_letters(take, anew); }, anew);
 }
 
 void CoordinatorBody::begin_segment(const std::shared_ptr<Checkpoint>& start) {
@@ -48,7 +49,7 @@ void CoordinatorBody::begin_segment(const std::shared_ptr<Checkpoint>& start) {
           [this](const caf::error& error) { fail(core::Errc::timeout, "journal: " + self_->system().render(error)); });
 }
 
-/// When all members have answered, what they sent each other has arrived. `absent`: somebody did not.
+/// When all members have answered, none of them waits for another. `absent`: somebody did not.
 void CoordinatorBody::settle_workers(const Next& next, const Next& absent) {
   const auto left = std::make_shared<std::size_t>(members());  // 0: what still comes is of no interest
   for (const auto worker : member_list()) {

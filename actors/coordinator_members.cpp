@@ -50,7 +50,11 @@ void CoordinatorBody::site_lost(const SiteLost& news) {
   const bool centre = std::ranges::find(company_.server_sites, news.lost) != company_.server_sites.end();
   // Else two workers have lost each other, and only what one wrote to the other is lost.
   if (centre || setup_.needs.group)
-    lose_site(news.lost, fmt::format("site {} does not reach it: {}", news.site, without_peer(news.why)));
+    return lose_site(news.lost, fmt::format("site {} does not reach it: {}", news.site, without_peer(news.why)));
+  const auto& sites = company_.worker_sites;
+  for (std::uint32_t one = 0; one < sites.size(); ++one)
+    for (std::uint32_t other = 0; other < sites.size(); ++other)
+      if (sites[one] == news.site && sites[other] == news.lost) letters_.parted(one, other);
 }
 
 void CoordinatorBody::lose_site(std::uint32_t site, const std::string& why) {
@@ -62,6 +66,7 @@ void CoordinatorBody::lose_site(std::uint32_t site, const std::string& why) {
 void CoordinatorBody::lose(std::uint32_t worker, const std::string& why) {
   if (ended_ || !is_member(worker)) return;
   alive_[worker] = false;
+  letters_.lost(worker);
   std::erase(arrivals_, worker);
   // It may be there still, and out of reach of the others: what it says from now on is nobody's.
   self_->send(company_.workers[worker], Halt{});
@@ -135,6 +140,7 @@ void CoordinatorBody::miss_absent() {
   for (std::uint32_t w = 0; w < company_.workers.size(); ++w) {
     if (company_.workers[w]) continue;
     alive_[w] = false;
+    letters_.lost(w);
     if (keeps_journal()) journal_.add(encode(experiment::AbsentRecord{w}));
     setup_.book->lost(w);
     self_->send(company_.recorder, Note{Note::Level::info, fmt::format("{} is not there yet", name_of(w))});

@@ -35,22 +35,37 @@ void CoordinatorBody::take_model(const Next& next) {
                      progress_.steps()));
   };
   if (setup_.needs.model == ModelHome::center) return snapshot_shards(setup_.needs.model_slot, checked);
-  if (setup_.needs.model == ModelHome::weighted) return take_weighted(0, std::make_shared<WeightedMean>(), checked);
+  if (setup_.needs.model == ModelHome::weighted)
+    return await_letters([this, checked] { take_weighted(0, std::make_shared<WeightedMean>(), checked); },
+                         [this, next] { take_model(next); });
   snapshot_worker(model_worker(), strategies::kParams, whole_arena(), checked, checked);
 }
 
-/// Σ a_i x_i / Σ a_i, in rank order. What is on its way between workers belongs to it as well; at the end of a run nothing is.
+/// Σ a_i x_i / Σ a_i, in rank order, over workers and what they have not read; at the end of a run they have read everything.
 void CoordinatorBody::take_weighted(std::uint32_t worker, const std::shared_ptr<WeightedMean>& mean, const Next& next) {
   if (worker == company_.workers.size()) {
     mean->take(arena_->view());
     return next();
   }
   const Next following = [this, worker, mean, next] { take_weighted(worker + 1, mean, next); };
-  const Next taken = [this, mean, following] {
+  const Next taken = [this, worker, mean, following] {
     mean->add(arena_->view(), weight_);
-    following();
+    take_unread(worker, 0, mean, following);
   };
   snapshot_worker(worker, strategies::kParams, whole_arena(), taken, following);
+}
+
+/// Letters have no place among what their reader consumes: a replay has no such vectors.
+void CoordinatorBody::take_unread(std::uint32_t worker, std::size_t letter, const std::shared_ptr<WeightedMean>& mean,
+                                  const Next& next) {
+  if (!setup_.needs.peers || !is_member(worker) || letter == letters_.of(worker).unread.size()) return next();
+  snapshot_worker(
+      worker, letters_.of(worker).slots.at(letter), whole_arena(),
+      [this, worker, letter, mean, next] {
+        mean->add(arena_->view(), letters_.of(worker).unread.at(letter).weight);
+        take_unread(worker, letter + 1, mean, next);
+      },
+      next, false);
 }
 
 /// The running values that a model evaluates with: the mean over the workers, in rank order.
@@ -207,6 +222,8 @@ std::vector<std::string> CoordinatorBody::state_prefixes() const {
   }
   for (int k = 0; k < setup_.needs.server_states && !setup_.needs.server_state_of.empty(); ++k)
     prefixes.push_back(server_state_prefix(k));
+  if (setup_.needs.model == ModelHome::center && setup_.needs.model_slot != strategies::kCenter)
+    prefixes.emplace_back(experiment::kCenterPrefix);
   return prefixes;
 }
 
@@ -233,6 +250,7 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
     }
     if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(model_worker(), state, whole_arena(), own, without);
   }
+  if (prefix == experiment::kCenterPrefix) return snapshot_shards(strategies::kCenter, kept);
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
     if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);
   }

@@ -236,7 +236,8 @@ void ExchangerBody::request(const ShardMessage& message, const Lent& slice) {
 void ExchangerBody::letter(const OutgoingLetter& letter, const Lent& vector) {
   call(company_.worker_sites.at(letter.to), pack(What::letter, letter), vector, 0, Lend::read,
        [this, letter](const core::Result<std::string>& result) {
-         if (result) self_->send(company_.workers.at(letter.letter.from), PeerCredit{letter.to});
+         if (result) return self_->send(company_.workers.at(letter.letter.from), PeerCredit{letter.to});
+         if (result.error().code != core::Errc::peer_lost) trouble(result.error());  // else lost() tells
        });
 }
 

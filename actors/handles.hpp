@@ -10,15 +10,14 @@ using caf::reacts_to;
 using caf::replies_to;
 
 /// Computes; owns a Replica on its own thread; the port of a WorkerHost.
-using WorkerActor =
-    caf::typed_actor<replies_to<Prepare>::with<Prepared, ReplicaFacts>, replies_to<ReplicaStart>::with<ReplicaLoaded>,
-                     reacts_to<Company>, reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>,
-                     reacts_to<ShardAnswer>, reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>,
-                     reacts_to<CollectiveEnded>, reacts_to<PeerLetter, Lent>, reacts_to<PeerCredit>,
-                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>,
-                     replies_to<Dismissal>::with<Dismissed>, replies_to<UpdatesOrder>::with<Updates>,
-                     replies_to<SettleOrder>::with<Settled>, replies_to<StateOrder>::with<MemberState>,
-                     reacts_to<MembershipNews>, reacts_to<Tick>, reacts_to<Halt>>;
+using WorkerActor = caf::typed_actor<
+    replies_to<Prepare>::with<Prepared, ReplicaFacts>, replies_to<ReplicaStart>::with<ReplicaLoaded>,
+    reacts_to<Company>, reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>,
+    reacts_to<ShardAnswer>, reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>, reacts_to<CollectiveEnded>,
+    reacts_to<PeerLetter, Lent>, reacts_to<PeerCredit>, replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>,
+    reacts_to<DeadlineReached>, replies_to<Dismissal>::with<Dismissed>, replies_to<UpdatesOrder>::with<Updates>,
+    replies_to<SettleOrder>::with<Settled>, replies_to<StateOrder>::with<MemberState>,
+    replies_to<LettersOrder>::with<Letters>, reacts_to<MembershipNews>, reacts_to<Tick>, reacts_to<Halt>>;
 /// Owns a shard of the centre; the port of a ServerHost.
 using ServerActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<ShardMessage, Lent>,

@@ -198,6 +198,18 @@ template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, PeerCredit& x) {
   return f(caf::meta::type_name("PeerCredit"), x.from);
 }
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, LetterCount& x) {
+  return f(caf::meta::type_name("LetterCount"), x.peer, x.letters);
+}
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, LettersOrder& x) {
+  return f(caf::meta::type_name("LettersOrder"), x.expected);
+}
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Letters& x) {
+  return f(caf::meta::type_name("Letters"), x.weight, x.sent, x.received, x.unread, x.slots);
+}
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, SiteAddress& x) {

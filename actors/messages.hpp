@@ -173,6 +173,27 @@ struct PeerCredit {
   bool operator==(const PeerCredit&) const = default;
 };
 
+/// Letters to a peer, or from it, since the worker began.
+struct LetterCount {
+  strategies::WorkerId peer = 0;
+  std::uint64_t letters = 0;
+  bool operator==(const LetterCount&) const = default;
+};
+/// Between two steps, or when there are no more: say what has been written, and come. Answered when `expected` letters have come
+/// from each, or after a second or two with what has: whoever asks asks again.
+struct LettersOrder {
+  std::vector<LetterCount> expected{};
+  bool operator==(const LettersOrder&) const = default;
+};
+struct Letters {
+  double weight = 1;  // the worker's share of the model (WorkerHost::weight); that of unread letters is theirs
+  std::vector<LetterCount> sent{};
+  std::vector<LetterCount> received{};
+  std::vector<PeerLetter> unread{};
+  std::vector<strategies::Slot> slots{};  // where a snapshot finds them
+  bool operator==(const Letters&) const = default;
+};
+
 // ---- the model as it is now
 
 /// Copy `slot` into the Lent space, in its place in the order of things. Both in the arena's layout.

@@ -1,6 +1,6 @@
 #include "actors/peer_mail.hpp"
 
-#include <stdexcept>
+#include <algorithm>
 
 namespace troupe::actors {
 
@@ -9,14 +9,17 @@ using strategies::WorkerId;
 
 namespace {
 
-constexpr int kFirstInbox = 64;  // staged slots from here on are the port's
-constexpr int kInboxes = 256 - kFirstInbox;
+std::vector<LetterCount> list(const std::map<WorkerId, std::uint64_t>& counts) {
+  std::vector<LetterCount> list;
+  for (const auto& [peer, letters] : counts) list.push_back({peer, letters});
+  return list;
+}
 
 }  // namespace
 
 Lent PeerPostbox::copy_for(WorkerId to, core::ConstSpan vector, const core::Kernels& kernels,
                            core::Allocator& allocator) {
-  if (away_.contains(to)) return {};
+  if (!graph_.may_write(self_, to) || away_.contains(to)) return {};
   if (free_.empty()) {
     auto fresh = core::Buffer::allocate(allocator, vector.size());
     if (!fresh) return {};
@@ -26,6 +29,7 @@ Lent PeerPostbox::copy_for(WorkerId to, core::ConstSpan vector, const core::Kern
   free_.pop_back();
   kernels.copy(copy->view(), vector);
   away_.emplace(to, copy);
+  ++sent_[to];
   return {copy->view(), copy};
 }
 
@@ -33,15 +37,37 @@ void PeerPostbox::credit_returned(WorkerId from) {
   if (auto copy = away_.extract(from)) free_.push_back(std::move(copy.mapped()));
 }
 
-Slot PeerPostbox::receive(const PeerLetter& letter) {
-  for (int k = 0; k < kInboxes; ++k) {
-    const auto slot = strategies::staged(static_cast<std::uint8_t>(kFirstInbox + k));
-    if (inbox_.emplace(slot, letter).second) return slot;
-  }
-  throw std::logic_error("more unread letters than inboxes");
+std::optional<Slot> PeerPostbox::receive(const PeerLetter& letter) {
+  const bool unread = std::ranges::any_of(inbox_, [&](const auto& entry) { return entry.second.from == letter.from; });
+  if (!graph_.may_write(letter.from, self_) || !is_member(letter.from) || unread) return {};
+  ++received_[letter.from];
+  auto index = strategies::kFirstPeerSlot;
+  while (inbox_.contains(strategies::staged(index))) ++index;  // there are as many as writers
+  const auto slot = strategies::staged(index);
+  inbox_.emplace(slot, letter);
+  return slot;
 }
 
 WorkerId PeerPostbox::released(Slot slot) { return inbox_.extract(slot).mapped().from; }
+
+bool PeerPostbox::is_member(WorkerId worker) const {
+  return !members_ || std::ranges::binary_search(*members_, worker);
+}
+
+void PeerPostbox::members(const std::vector<WorkerId>& workers) {
+  members_ = workers;
+  std::erase_if(away_, [&](const auto& entry) { return !is_member(entry.first); });
+}
+
+std::vector<LetterCount> PeerPostbox::sent() const { return list(sent_); }
+std::vector<LetterCount> PeerPostbox::received() const { return list(received_); }
+
+bool PeerPostbox::has(const std::vector<LetterCount>& expected) const {
+  return std::ranges::all_of(expected, [this](const LetterCount& from) {
+    const auto found = received_.find(from.peer);
+    return !is_member(from.peer) || (found == received_.end() ? 0 : found->second) >= from.letters;
+  });
+}
 
 void PeerPostbox::clear() {
   away_.clear();

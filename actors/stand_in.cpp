@@ -80,6 +80,7 @@ WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies
       [=](const UpdatesOrder& m) { return Forwarded::to<Updates>(forwarded, self, member, m); },
       [=](const SettleOrder& m) { return Forwarded::to<Settled>(forwarded, self, member, m); },
       [=](const StateOrder& m) { return Forwarded::to<MemberState>(forwarded, self, member, m); },
+      [=](const LettersOrder& m) { return Forwarded::to<Letters>(forwarded, self, member, m); },
       [](const Tick&) {},
       [self, member](const Halt& m) { self->send(member, m); },
   };

@@ -39,6 +39,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
       [self](const UpdatesOrder&) { return Updates{self->state.body->updates()}; },
       [self](const SettleOrder&) { return self->state.body->settle_down(); },
+      [self](const LettersOrder& order) { return self->state.body->tell_letters(order); },
       [self](const StateOrder&) { return self->state.body->tell_state(); },
       [self](const MembershipNews& news) { self->state.body->membership(news); },
       [self](const Dismissal&) { return self->state.body->dismiss(); },

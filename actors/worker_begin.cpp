@@ -36,6 +36,8 @@ void WorkerBody::begin(const Company& company) {
   wire_bytes_.emplace(setup_.self, std::move(*plan), packing);
   strategies::Membership membership{company.membership_epoch, company.members};
   for (WorkerId w = 0; w < company.workers.size() && company.members.empty(); ++w) membership.workers.push_back(w);
+  postbox_.emplace(setup_.self, static_cast<std::uint32_t>(company.workers.size()));
+  postbox_->members(membership.workers);
   auto versions = start_->versions;
   versions.resize(company.servers.size(), start_->center_version);
   host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
@@ -59,6 +61,7 @@ void WorkerBody::membership(const MembershipNews& news) {
 void WorkerBody::hear(const MembershipNews& news) {
   if (company_.exchanger) self_->send(company_.exchanger, news);
   if (failed_ || !host_) return;
+  postbox_->members(news.workers);
   host_->membership_changed({news.epoch, news.workers});
   settle();
 }

@@ -242,32 +242,7 @@ void WorkerBody::advance(Rendezvous::Key key) {
   if (auto finished = rendezvous_.finish(key)) finished_.push_back(*finished);
 }
 
-// ---- mail between workers
-
-bool WorkerBody::send(const strategies::SendPeer& message) {
-  auto copy =
-      postbox_.copy_for(message.to, memory_->view(message.slot), setup_.backend->kernels(), *setup_.compile.arenas);
-  if (!copy.owner) return false;
-  progress_.bytes += wire_bytes_->letter(message.to, copy.data.size());
-  flush_before_exchange();
-  self_->send(company_.workers[message.to], PeerLetter{setup_.self, message.weight}, std::move(copy));
-  return true;
-}
-
-void WorkerBody::letter(const PeerLetter& letter, const Lent& vector) {
-  if (failed_) return;
-  const auto slot = postbox_.receive(letter);
-  memory_->mount(slot, vector);
-  host_->peer_mail({.from = letter.from, .weight = letter.weight, .slot = slot});
-  settle();
-}
-
-void WorkerBody::release(strategies::Slot slot) {
-  memory_->dismount(slot);
-  self_->send(company_.workers[postbox_.released(slot)], PeerCredit{setup_.self});
-}
-
-void WorkerBody::credit(const PeerCredit& credit) { postbox_.credit_returned(credit.from); }
+// ---- between calls
 
 /// Tells the host of what ended while it was in a call: ports never answer from inside one.
 void WorkerBody::settle() {
@@ -290,6 +265,7 @@ void WorkerBody::settle() {
       asked_state_.reset();
     }
   }
+  answer_letters(false);
   if (dismissal_ && host_ && host_->in_flight() == 0) {
     report();
     dismissal_->deliver(Dismissed{});
@@ -305,34 +281,6 @@ caf::result<Dismissed> WorkerBody::dismiss() {
   const auto answer = *dismissal_;
   settle();
   return answer;
-}
-
-/// A worker that waits for a batch has begun no step: what has arrived may be told now. One that has not heard of the company settles
-/// down when it has.
-caf::result<Settled> WorkerBody::settle_down() {
-  if (failed_ || (host_ && !wants_batch_)) return caf::sec::runtime_error;
-  settling_ = self_->make_response_promise<Settled>();
-  const auto answer = *settling_;
-  settle();
-  return answer;
-}
-
-/// Once it has settled down it may still hear of others that are gone, or have come: that is told first.
-caf::result<MemberState> WorkerBody::tell_state() {
-  if (failed_ || (host_ && !wants_batch_)) return caf::sec::runtime_error;
-  asked_state_ = self_->make_response_promise<MemberState>();
-  const auto answer = *asked_state_;
-  settle();
-  return answer;
-}
-
-MemberState WorkerBody::state() const {
-  MemberState state{.state = host_->state(), .version = 0, .letters = {}, .letter_slots = {}};
-  for (const auto& [slot, letter] : postbox_.unread()) {
-    state.letters.push_back(letter);
-    state.letter_slots.push_back(slot);
-  }
-  return state;
 }
 
 // ---- the model as it is, accounts, the end
@@ -380,6 +328,7 @@ void WorkerBody::report() {
 void WorkerBody::tick() {
   if (failed_) return;
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
+  answer_letters(true);
   const auto late = now() - setup_.exchange_deadline;
   for (const auto& [exchange, asked] : asked_) {
     if (asked.since < late)
@@ -411,7 +360,7 @@ void WorkerBody::trouble(core::Errc code, const std::string& text) {
 void WorkerBody::halt() {
   failed_ = true;
   host_.reset();
-  postbox_.clear();
+  if (postbox_) postbox_->clear();
   memory_.reset();
 }
 

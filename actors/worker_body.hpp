@@ -45,6 +45,7 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] caf::result<Dismissed> dismiss();
   [[nodiscard]] caf::result<Settled> settle_down();
   [[nodiscard]] caf::result<MemberState> tell_state();
+  [[nodiscard]] caf::result<Letters> tell_letters(const LettersOrder& order);
   void membership(const MembershipNews& news);
   void deadline_reached(strategies::DeadlineId id);
   void tick();
@@ -95,6 +96,8 @@ class WorkerBody final : public strategies::WorkerPort,
   void advance(Rendezvous::Key key);
   void settle();
   [[nodiscard]] MemberState state() const;
+  [[nodiscard]] Letters letters() const;
+  void answer_letters(bool now);
   void report();
   void trouble(core::Errc code, const std::string& text);
 
@@ -107,7 +110,7 @@ class WorkerBody final : public strategies::WorkerPort,
   MembershipInbox news_;
   HelpingUnit helping_;  // for exchanges with shards that the worker waits for
   Rendezvous rendezvous_;
-  PeerPostbox postbox_;
+  std::optional<PeerPostbox> postbox_;  // from begin() on
   JournalBatch journal_;
   std::optional<experiment::WireBytes> wire_bytes_;  // from begin() on
   std::deque<Ready> batches_;
@@ -130,7 +133,9 @@ class WorkerBody final : public strategies::WorkerPort,
   std::optional<caf::typed_response_promise<Dismissed>> dismissal_;      // to keep when nothing is in flight any more
   std::optional<caf::typed_response_promise<Settled>> settling_;         // the same, between two steps
   std::optional<caf::typed_response_promise<MemberState>> asked_state_;  // the same
-  WorkerProgress progress_;                                              // what report() sends next
+  std::optional<caf::typed_response_promise<Letters>> asked_letters_;    // to keep when expected_ letters have come
+  std::vector<LetterCount> expected_;
+  WorkerProgress progress_;  // what report() sends next
 };
 
 }  // namespace troupe::actors

@@ -36,6 +36,8 @@ struct Checkpoint {
 /// Prefix of a worker's k-th optimizer state vector: one for all (worker below 0: "optimizer.velocity."), or its own.
 [[nodiscard]] std::string optimizer_prefix(int worker, int k);
 [[nodiscard]] std::string server_state_prefix(int k);  // "server.state.0."
+/// Prefix of the centre where the model is another vector of the servers (Needs::model_slot), and is the one without a prefix.
+inline constexpr const char* kCenterPrefix = "center.";
 /// Prefix of a worker's slot, and of an unread letter, in a start state.
 [[nodiscard]] std::string worker_slot_prefix(std::uint32_t worker, strategies::Slot slot);  // "worker.0.slot.3.1."
 [[nodiscard]] std::string letter_prefix(std::uint32_t worker, std::uint32_t from);          // "worker.0.letter.2."

@@ -40,6 +40,11 @@ std::vector<Note> left_behind(const Blueprint& plan, const Checkpoint* checkpoin
     notes.push_back({Note::Level::warning,
                      fmt::format("the checkpoint's optimizer state is that of \"{}\": \"{}\" starts with its own",
                                  checkpoint->optimizer, plan.settings->train.optimizer)});
+  const bool averages = plan.needs.model_slot.kind == strategies::SlotKind::state;
+  if (averages && servers_go_on(plan, checkpoint) && !checkpoint->vectors.contains(kCenterPrefix))
+    notes.push_back(
+        {Note::Level::warning,
+         "the checkpoint, of an older program, has the average and not the centre: the centre begins there"});
   if (!checkpoint->server_optimizer.empty() && !servers_go_on(plan, checkpoint))
     notes.push_back(
         {Note::Level::warning, fmt::format("the servers' state in the checkpoint, of \"{}\", is not taken up",
@@ -104,6 +109,7 @@ StartState start_state(const Blueprint& plan, const Checkpoint* checkpoint) {
     start.server_states.resize(plan.needs.server_states);
     auto& average = start.server_states.at(model.index);
     if (!average) average = start.parameters;  // an average that is a model at every moment begins with what there is
+    if (auto center = find(checkpoint, kCenterPrefix)) start.parameters = std::move(center);
   }
   return start;
 }

@@ -32,7 +32,7 @@ struct ServerStart {
 };
 
 struct StartState {
-  CanonicalVector parameters;
+  CanonicalVector parameters;                                  // of the workers and the centre
   CanonicalVector statistics;                                  // null: the backend's own
   std::vector<std::vector<CanonicalVector>> optimizer_states;  // [worker][k]; none: zero
   std::vector<strategies::Step> first_steps;                   // [worker]

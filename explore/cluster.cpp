@@ -40,6 +40,7 @@ Cluster::Cluster(const Strategy& strategy, ClusterOptions options)
       bowl_(options_.seed, options_.floats, options_.noise),
       network_(queue_, options_.seed, options_.delays, options_.irregularities),
       collectives_(queue_, network_, core::reference_kernels(), watch(*this)),
+      peers_(options_.workers, options_.peer_slots),
       next_worker_(options_.workers),
       losses_to_come_(options_.losses) {
   for (WorkerId w = 0; w < options_.workers; ++w) membership_.workers.push_back(w);

@@ -24,6 +24,7 @@
 #include "explore/trace.hpp"
 #include "explore/words.hpp"
 #include "explore/worker.hpp"
+#include "strategies/host/peer_graph.hpp"
 
 namespace troupe::explore {
 
@@ -42,6 +43,7 @@ struct ClusterOptions {
   std::vector<double> slowdown{};  // of a step, per worker; none: 1
   std::vector<Loss> losses{};
   double mail_loss = 0;                        // probability that a peer's message never arrives
+  std::uint32_t peer_slots = kPeerSlots;       // of a worker, for letters: fewer, and fewer may write to it
   std::vector<Irregularity> irregularities{};  // beside slowdown and losses
   std::vector<Invariant*> invariants{};        // outlive the cluster
   ServerKernelWatch on_server_kernel{};
@@ -58,6 +60,7 @@ class Cluster {
 
   [[nodiscard]] const ClusterOptions& options() const noexcept { return options_; }
   [[nodiscard]] const Bowl& bowl() const noexcept { return bowl_; }
+  [[nodiscard]] const PeerGraph& peers() const noexcept { return peers_; }
   [[nodiscard]] std::uint32_t workers() const noexcept { return next_worker_; }  ///< who came later included
   [[nodiscard]] bool has(WorkerId id) const { return workers_.contains(id); }    ///< not one that is still expected
   [[nodiscard]] const Membership& membership() const noexcept { return membership_; }
@@ -119,6 +122,7 @@ class Cluster {
   EventQueue queue_;
   Network network_;
   Collectives collectives_;
+  PeerGraph peers_;
   Membership membership_;
   std::map<WorkerId, std::unique_ptr<Worker>> workers_;
   std::uint32_t next_worker_;

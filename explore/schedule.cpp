@@ -101,6 +101,7 @@ ClusterOptions Schedule::cluster() const {
           .carriage = carriage,
           .optimizer = optimizer,
           .buckets = buckets,
+          .peer_slots = peer_slots,
           .irregularities = irregularities};
 }
 
@@ -127,6 +128,7 @@ Schedule draw_schedule(const std::string& strategy, std::uint64_t seed) {
   draw_conditions(schedule, needs, random);
   draw_losses(schedule, needs, random);
   draw_faults(schedule, needs, random);
+  if (needs.peers && random.below(2) == 0) schedule.peer_slots = static_cast<std::uint32_t>(1 + random.below(4));
   return schedule;
 }
 
@@ -138,6 +140,8 @@ std::string to_text(const Schedule& schedule) {
           std::to_string(schedule.steps) + " steps, " + std::to_string(schedule.buckets) + " buckets, " +
           (schedule.carriage == Carriage::in_place ? "work in place" : "copies travel") + ", " + name(schedule.delays) +
           " delays\n";
+  if (schedule.peer_slots < kPeerSlots)
+    text += "a worker has room for " + std::to_string(schedule.peer_slots) + " letters\n";
   for (const auto& irregularity : schedule.irregularities)
     text.append("- ").append(to_text(irregularity)).append(1, '\n');
   return text;

@@ -19,6 +19,7 @@ struct Schedule {
   std::uint32_t servers = 1;
   Step steps = 8;  // per worker
   int buckets = 0;
+  std::uint32_t peer_slots = kPeerSlots;  // of a worker, for letters
   Carriage carriage = Carriage::in_place;
   Delays delays = Delays::constant;
   core::OptimizerStep optimizer{.lr = 0.05F};

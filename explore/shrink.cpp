@@ -96,6 +96,7 @@ class Shrinking {
     smaller |= least(&Schedule::workers);
     smaller |= least(&Schedule::servers);
     smaller |= least(&Schedule::steps);
+    if (now.peer_slots < kPeerSlots) smaller |= with([](Schedule& s) { s.peer_slots = kPeerSlots; });
     if (now.buckets > 0) smaller |= with([](Schedule& s) { s.buckets = 0; });
     if (now.carriage != Carriage::in_place) smaller |= with([](Schedule& s) { s.carriage = Carriage::in_place; });
     return smaller;

@@ -198,9 +198,7 @@ void Worker::collective(Step step, ExchangeId id, Collectives::Task task) {
 
 bool Worker::send(const SendPeer& message) {
   if (message.to == self_) throw Violation("a worker sends mail to itself");
-  if (!credit_taken_.emplace(message.to, true).second) {
-    return false;
-  }
+  if (!cluster_.peers().may_write(self_, message.to) || !credit_taken_.emplace(message.to, true).second) return false;
   cluster_.mail_sent(message.weight);
   auto copy = std::make_shared<core::Buffer>(floats(memory_.size()));
   const auto from = memory_.use(message.slot);

@@ -1,5 +1,8 @@
 #include "sim/coordinator.hpp"
 
+#include <cmath>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "sim/failures.hpp"
@@ -10,6 +13,13 @@
 namespace troupe::sim {
 
 using strategies::WorkerId;
+
+namespace {
+
+/// N shares of 1/N are 1 up to N · 2⁻⁵².
+constexpr double kRoundedShares = 1e-10;
+
+}  // namespace
 
 Coordinator::Coordinator(World& world, data::LeaseBook book, Duration pause)
     : world_(world), book_(std::move(book)), pause_(pause), wants_(world.plan.workers, 0) {}
@@ -68,6 +78,15 @@ void Coordinator::quiet() {
   if (!training_ || !book_.quiet()) return;
   training_ = false;
   trained_ += world_.queue.now() - since_;
+  awaits_letters_ = world_.letters > 0;
+  if (!awaits_letters_) end_quiet();
+}
+
+void Coordinator::letters_arrived() {
+  if (std::exchange(awaits_letters_, false)) end_quiet();
+}
+
+void Coordinator::end_quiet() {
   if (!stop_ && !book_.finished() && world_.gradients) {
     if (!look_at_model()) return;
     const double target = world_.plan.target_accuracy;
@@ -111,11 +130,25 @@ bool Coordinator::look_at_model() {
                                 core::seconds(world_.queue.now()))};
     return false;
   }
+  std::vector<UnreadLetter> letters;
+  for (const auto worker : living) world_.workers[worker]->add_unread(letters);
+  if (world_.plan.needs.peers) {
+    double shares = world_.lost_weight;
+    for (const double weight : weights) shares += weight;
+    for (const auto& letter : letters) shares += letter.weight;
+    if (std::abs(shares - 1) > kRoundedShares) {
+      world_.error = core::Error{core::Errc::internal,
+                                 fmt::format("the workers' shares of the model, and those of the letters between them "
+                                             "and of what was lost, add up to {:.17g}",
+                                             shares)};
+      return false;
+    }
+  }
   const auto& epochs = world_.gradients->epochs();
   const auto done = book_.epoch() + (book_.epoch_done() ? 1 : 0);
   const bool closes = book_.epoch_done() && (epochs.empty() || epochs.back().epoch < done);
   return world_.good(world_.gradients->evaluate(
-      living, weights, closes,
+      living, weights, letters, closes,
       {.epoch = done, .train_s = core::seconds(trained_), .train_loss = 0, .train_accuracy = 0}));
 }
 

@@ -19,9 +19,10 @@ class Coordinator {
   void done(strategies::WorkerId worker, std::uint64_t lease, Duration now);
   void lost(strategies::WorkerId worker);
   void joined(strategies::WorkerId worker);
-  void serve_all();  ///< leases have come back
-  void quiet();      ///< event: every lease is done
-  void silent();     ///< nothing is on its way any more
+  void serve_all();        ///< leases have come back
+  void quiet();            ///< event: every lease is done
+  void silent();           ///< nothing is on its way any more
+  void letters_arrived();  ///< of letters between workers nothing is on its way any more
   void time_is_up();
   /// The model as it is now, where numbers are computed; false when it is not finite.
   bool look_at_model();
@@ -33,6 +34,7 @@ class Coordinator {
  private:
   void serve(strategies::WorkerId worker);
   void plan_quiet(Duration now);
+  void end_quiet();
   void begin_epoch();
 
   World& world_;
@@ -44,6 +46,7 @@ class Coordinator {
   bool training_ = false;
   bool quiet_planned_ = false;
   bool awaits_silence_ = false;  // the next epoch does, for newcomers' sake
+  bool awaits_letters_ = false;  // the look at the model does: they belong to it
   bool stop_ = false;
   bool dismissed_ = false;
 };

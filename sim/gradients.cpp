@@ -136,7 +136,8 @@ core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const
   return {};
 }
 
-core::Result<void> Gradients::take_model(std::span<const WorkerId> workers, std::span<const double> weights) {
+core::Result<void> Gradients::take_model(std::span<const WorkerId> workers, std::span<const double> weights,
+                                         std::span<const UnreadLetter> letters) {
   const auto& layout = *replicas_.begin()->second->layout();
   const auto& needs = blueprint_.needs;
   std::vector<float> arena(layout.arena_floats());
@@ -151,8 +152,12 @@ core::Result<void> Gradients::take_model(std::span<const WorkerId> workers, std:
     std::copy(params.begin(), params.end(), arena.begin());
   } else {
     experiment::WeightedMean mean;
-    for (std::size_t i = 0; i < workers.size(); ++i)
+    auto unread = letters.begin();
+    for (std::size_t i = 0; i < workers.size(); ++i) {
       mean.add(memory_->view(workers[i], strategies::kParams), weights[i]);
+      for (; unread != letters.end() && unread->reader == workers[i]; ++unread)
+        mean.add(memory_->view(unread->reader, unread->slot), unread->weight);
+    }
     mean.take(arena);
   }
   layout.to_canonical(arena, model_);
@@ -166,8 +171,8 @@ core::Result<void> Gradients::take_model(std::span<const WorkerId> workers, std:
 }
 
 core::Result<void> Gradients::evaluate(std::span<const WorkerId> workers, std::span<const double> weights,
-                                       bool closes_epoch, EpochPoint at) {
-  if (auto taken = take_model(workers, weights); !taken) return taken;
+                                       std::span<const UnreadLetter> letters, bool closes_epoch, EpochPoint at) {
+  if (auto taken = take_model(workers, weights, letters); !taken) return taken;
   auto score = experiment::evaluate(*evaluator_, *blueprint_.source.test, model_, statistics_);
   if (!score) return tl::unexpected(std::move(score.error()));
   score_ = *score;

@@ -13,6 +13,7 @@
 #include "experiment/evaluation.hpp"
 #include "experiment/start_state.hpp"
 #include "nn/backend.hpp"
+#include "sim/mail.hpp"
 #include "sim/phantom_memory.hpp"
 
 namespace troupe::sim {
@@ -41,10 +42,12 @@ class Gradients {
   /// Computes `lease` for `worker`. Errc::diverged when the loss is not finite (names worker and step), those of the data.
   [[nodiscard]] core::Result<void> step(strategies::WorkerId worker, strategies::Step step, const data::Lease& lease);
 
-  /// Takes the model where the strategy has it, of `workers` (living, ascending) with these weights, and its score. Errc::diverged
-  /// when it is not finite. `closes_epoch`: what was trained since the last time is an epoch's.
+  /// Takes the model where the strategy has it, of `workers` (living, ascending) with these weights and the letters that they have not
+  /// read (by reader), and its score. Errc::diverged when it is not finite. `closes_epoch`: what was trained since the last time is an
+  /// epoch's.
   [[nodiscard]] core::Result<void> evaluate(std::span<const strategies::WorkerId> workers,
-                                            std::span<const double> weights, bool closes_epoch, EpochPoint at);
+                                            std::span<const double> weights, std::span<const UnreadLetter> letters,
+                                            bool closes_epoch, EpochPoint at);
   [[nodiscard]] const std::vector<EpochPoint>& epochs() const noexcept { return epochs_; }
   [[nodiscard]] const experiment::Score& score() const noexcept { return score_; }  ///< of the latest evaluation
   [[nodiscard]] double train_loss()
@@ -54,7 +57,7 @@ class Gradients {
  private:
   Gradients() = default;
   [[nodiscard]] core::Result<void> take_model(std::span<const strategies::WorkerId> workers,
-                                              std::span<const double> weights);
+                                              std::span<const double> weights, std::span<const UnreadLetter> letters);
 
   experiment::Blueprint blueprint_;
   core::HostAllocator allocator_;

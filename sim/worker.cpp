@@ -74,7 +74,7 @@ void Worker::end_life() {
   account_.totals.add(host_->totals());
   if (world_.plan.needs.peers) {
     world_.lost_weight += weight();
-    for (const auto& letter : postbox_.inbox()) world_.lost_weight += letter ? letter->weight : 0;
+    for (const auto& [slot, letter] : postbox_.unread()) world_.lost_weight += letter.weight;
   }
   ++life_;
   lease_open_ = wants_lease_ = false;

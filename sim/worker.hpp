@@ -54,8 +54,9 @@ class Worker final : public strategies::WorkerPort,
   [[nodiscard]] const strategies::WorkerHost& host() const { return *host_; }
   [[nodiscard]] bool alive() const noexcept { return host_ != nullptr; }
   [[nodiscard]] strategies::Step completed() const noexcept { return wants_step_; }  ///< or passed over
-  /// Its share of the model.
+  /// Its share of the model; that of letters that it has not read is theirs.
   [[nodiscard]] double weight() const noexcept { return host_->weight(); }
+  void add_unread(std::vector<UnreadLetter>& letters) const;
   /// Whom it met in its latest collective, itself included; nobody yet: empty.
   [[nodiscard]] const strategies::Group& group() const noexcept { return group_; }
   [[nodiscard]] bool at_rest() const noexcept { return !host_ || (host_->stopped() && host_->in_flight() == 0); }

@@ -79,11 +79,7 @@ void Worker::reduced(const Meeting& meeting, Duration waited) {
 
 bool Worker::send(const strategies::SendPeer& message) {
   auto& peer = *world_.workers[message.to];
-  const bool credit = postbox_.take_credit(message.to);
-  if (!credit || !peer.postbox_.expect()) {
-    if (credit) postbox_.credit_returned(message.to);
-    return false;
-  }
+  if (!world_.peers.may_write(self_, message.to) || !postbox_.take_credit(message.to)) return false;
   auto* const memory = world_.gradients ? &world_.gradients->memory() : nullptr;
   const auto numbers = memory ? memory->write_letter(self_, message.slot) : 0;
   const auto bytes = world_.plan.floats * world_.plan.wire_bytes;
@@ -93,6 +89,7 @@ bool Worker::send(const strategies::SendPeer& message) {
   packet.life = peer.life_;
   packet.mail = {.from = self_, .from_life = life_, .memory = numbers, .weight = message.weight};
   account_.bytes += bytes;
+  ++world_.letters;
   world_.network.send(index, now());
   return true;
 }
@@ -102,14 +99,20 @@ void Worker::letter(std::uint32_t index) {
   const auto mail = packet.mail;
   const bool mine = host_ && packet.life == life_;
   world_.network.release(index);
-  if (!mine) {
+  --world_.letters;
+  if (mine) {
+    const auto slot = postbox_.receive({mail.from, mail.from_life, mail.weight});
+    if (world_.gradients) world_.gradients->memory().mount(self_, slot, mail.memory);
+    host_->peer_mail({.from = mail.from, .weight = mail.weight, .slot = slot});
+  } else {
     world_.lost_weight += mail.weight;
     if (world_.gradients) world_.gradients->memory().throw_away(mail.memory);
-    return;
   }
-  const auto slot = postbox_.receive({mail.from, mail.from_life, mail.weight});
-  if (world_.gradients) world_.gradients->memory().mount(self_, slot, mail.memory);
-  host_->peer_mail({.from = mail.from, .weight = mail.weight, .slot = slot});
+  if (world_.letters == 0) world_.coordinator->letters_arrived();
+}
+
+void Worker::add_unread(std::vector<UnreadLetter>& letters) const {
+  for (const auto& [slot, letter] : postbox_.unread()) letters.push_back({self_, slot, letter.weight});
 }
 
 void Worker::release(strategies::Slot slot) {

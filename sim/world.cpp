@@ -15,7 +15,8 @@ World::World(const Plan& plan, const Cluster& cluster)
       cluster(cluster),
       network(queue, cluster),
       collectives(queue, cluster, plan.algorithm),
-      steps(plan, cluster) {}
+      steps(plan, cluster),
+      peers(plan.workers) {}
 World::~World() = default;
 
 bool World::good(core::Result<void> result) {

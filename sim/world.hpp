@@ -8,6 +8,7 @@
 #include "sim/network.hpp"
 #include "sim/plan.hpp"
 #include "sim/step_times.hpp"
+#include "strategies/host/peer_graph.hpp"
 
 namespace troupe::sim {
 
@@ -27,6 +28,7 @@ struct World {
   Network network;
   Collectives collectives;
   StepClock steps;
+  strategies::PeerGraph peers;
   strategies::Membership membership;
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<std::unique_ptr<Server>> servers;
@@ -35,6 +37,7 @@ struct World {
   Gradients* gradients = nullptr;    // none: numbers are not computed
   std::optional<core::Error> error;  // the first one: the simulation ends with it
   double lost_weight = 0;            ///< of mail to the dead
+  std::uint64_t letters = 0;         ///< on their way between workers
 
   /// Notes the error of a result that has one; false then.
   bool good(core::Result<void> result);

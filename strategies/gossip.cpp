@@ -14,8 +14,8 @@ double whole(double weight) { return std::ldexp(std::floor(std::ldexp(weight, kB
 
 }  // namespace
 
-GossipWorker::GossipWorker(std::uint32_t workers, double probability) noexcept
-    : probability_(probability), weight_(whole(1.0 / workers)) {}
+GossipWorker::GossipWorker(std::uint32_t workers, std::shared_ptr<const PeerGraph> graph, double probability) noexcept
+    : graph_(std::move(graph)), probability_(probability), weight_(whole(1.0 / workers)) {}
 
 void GossipWorker::on(const StepDone& event, const WorkerContext& context, WorkerActions& then) {
   then.apply(optimize(kParams, kGrads, kVelocity, event.optimizer));
@@ -38,7 +38,7 @@ void GossipWorker::drain_inbox(WorkerActions& then) {
 void GossipWorker::perhaps_send(const WorkerContext& context, WorkerActions& then) {
   auto random = context.random();
   std::vector<WorkerId> peers = context.membership.workers;
-  std::erase(peers, context.self);
+  std::erase_if(peers, [&](WorkerId peer) { return !graph_->may_write(context.self, peer); });
   const double half = whole(weight_ / 2);
   if (peers.empty() || half == 0 || random.uniform() >= probability_) return;
   weight_ -= half;
@@ -76,15 +76,19 @@ const core::Table<GossipConfig>& gossip_table() {
 
 class Gossip final : public Strategy {
  public:
-  Gossip(std::uint32_t workers, double probability) : workers_(workers), probability_(probability) {}
+  Gossip(std::uint32_t workers, double probability)
+      : workers_(workers), graph_(std::make_shared<const PeerGraph>(workers)), probability_(probability) {}
   Needs needs() const override {
     return {.peers = true, .model = ModelHome::weighted, .worker_state = WorkerState::discarded};
   }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<GossipWorker>(workers_, probability_); }
+  std::unique_ptr<WorkerHalf> worker() const override {
+    return std::make_unique<GossipWorker>(workers_, graph_, probability_);
+  }
   std::unique_ptr<ServerHalf> server() const override { return nullptr; }
 
  private:
   std::uint32_t workers_;
+  std::shared_ptr<const PeerGraph> graph_;
   double probability_;
 };
 

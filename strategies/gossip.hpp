@@ -2,7 +2,8 @@
 /// its parameters to a peer, which mixes them in. a_i is worker i's share of the model, 1/N at first.
 ///
 ///     after each local step:   for every mail (x_m, a_m) that has come:   x ← (a x + a_m x_m) / (a + a_m);   a ← a + a_m
-///                              with probability p:   a ← a / 2;   send (x, a) to a peer drawn uniformly
+///                              with probability p:   a ← a / 2;   send (x, a) to a peer drawn uniformly (of more than 193
+///                                                    workers: among those that it may write to, PeerGraph)
 ///     the model:               Σ a_i x_i,  while  Σ a = 1  over the workers, the mail on its way and what was lost
 ///
 /// A send that finds no credit is skipped, and the worker keeps its a: nobody ever waits for anybody. Mail that comes when there
@@ -12,6 +13,7 @@
 /// A lost member takes its a and the mail on its way to it along: the others' shares of the model grow by as much.
 #pragma once
 
+#include "strategies/host/peer_graph.hpp"
 #include "strategies/strategy.hpp"
 
 namespace troupe::strategies {
@@ -22,7 +24,7 @@ struct GossipConfig {
 
 class GossipWorker final : public WorkerHalf {
  public:
-  GossipWorker(std::uint32_t workers, double probability) noexcept;
+  GossipWorker(std::uint32_t workers, std::shared_ptr<const PeerGraph> graph, double probability) noexcept;
   void on(const StepDone& event, const WorkerContext& context, WorkerActions& then) override;
   void on(const Stopped& event, const WorkerContext& context, WorkerActions& then) override;
   void on(const PeerMail& event, const WorkerContext& context, WorkerActions& then) override;
@@ -35,6 +37,7 @@ class GossipWorker final : public WorkerHalf {
   void drain_inbox(WorkerActions& then);
   void perhaps_send(const WorkerContext& context, WorkerActions& then);
 
+  std::shared_ptr<const PeerGraph> graph_;
   double probability_;
   double weight_;
   bool stopped_ = false;

@@ -59,13 +59,15 @@ class GroupPort {
 };
 
 /// For strategies whose workers write to each other. The copy is taken before send() returns. At the other end the port
-/// chooses a staged slot that the strategy does not name (Needs::worker_slots) and tells WorkerHost::peer_mail().
+/// chooses a staged slot that the strategy does not name (kFirstPeerSlot) and tells WorkerHost::peer_mail(). What was sent arrives once,
+/// unless its sender, its reader or what connects them is lost.
 class PeerPort {
  public:
   virtual ~PeerPort() = default;
-  /// False: no credit towards the peer, nothing was sent.
+  /// False: nothing was sent. The peer is none that this worker may write to (PeerGraph), has not released the letter before, or there
+  /// is no memory for the copy. Never waits.
   [[nodiscard]] virtual bool send(const SendPeer& message) = 0;
-  /// The mail in `slot` has been read: the slot is the port's again, and may become credit.
+  /// The mail in `slot` has been read: the slot is the port's again, and its sender may write the next.
   virtual void release(Slot slot) = 0;
 };
 

@@ -211,6 +211,52 @@ TEST(Resume, WhatHasReachedItsTargetKeepsItsSummary) {
   }
 }
 
+/// The model is an average of the centre: workers and servers go on from the centre itself.
+std::vector<std::string> averaging(const std::string& server_optimizer) {
+  return {"strategy.name=mixed", "strategy.ema=0.9", "strategy.server_optimizer=" + server_optimizer,
+          "cluster.workers=1",   "cluster.servers=2", "train.optimizer=sgd",
+          "train.lr=0.01"};
+}
+
+TEST(Resume, TheCentreOfAnAverageGoesOnWhereItWas) {
+  for (const std::string server_optimizer : {"none", "adam"}) {
+    SCOPED_TRACE(server_optimizer);
+    auto options = averaging(server_optimizer);
+    options.emplace_back("run.epochs=3");
+    SmallRun whole(options);
+    const auto expected = whole.train();
+    ASSERT_FALSE(expected.failed) << expected.error.message;
+    options.back() = "run.epochs=1";
+    SmallRun parts(options);
+    ASSERT_FALSE(parts.train().failed);
+    const auto end = parts.resume({"run.epochs=3"});
+    ASSERT_FALSE(end.failed) << end.error.message;
+    EXPECT_EQ(end.summary.center_hash, expected.summary.center_hash);
+    const auto tensors = parts.tensors();
+    EXPECT_EQ(tensors, whole.tensors());
+    EXPECT_NE(tensors.at("center.fc1.weight"), tensors.at("fc1.weight")) << "an average lags behind";
+  }
+}
+
+TEST(Resume, ACheckpointWithoutTheCentreBeginsAtTheAverage) {
+  SmallRun run(averaging("none"));
+  ASSERT_FALSE(run.train().failed);
+  {
+    auto store = nn::CheckpointStore::open((run.run_directory() / "checkpoints").string());
+    auto newest = store->load_newest();
+    ASSERT_TRUE(newest) << newest.error().message;
+    auto checkpoint = experiment::load(newest->checkpoint.file, experiment::draw(*run.settings(), true)->graph);
+    ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+    ASSERT_EQ(checkpoint->vectors.erase(experiment::kCenterPrefix), 1U);  // as version 0.1 wrote it
+    ASSERT_TRUE(experiment::save(*store, *checkpoint));
+  }
+  const auto end = run.resume({"run.epochs=2"});
+  ASSERT_FALSE(end.failed) << end.error.message;
+  std::ifstream metrics(run.run_directory() / "metrics.jsonl");
+  const std::string text((std::istreambuf_iterator<char>(metrics)), {});
+  EXPECT_NE(text.find("has the average and not the centre"), std::string::npos);
+}
+
 TEST(Resume, NothingLeftToDoIsSaid) {
   SmallRun run;
   ASSERT_FALSE(run.train().failed);

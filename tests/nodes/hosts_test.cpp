@@ -173,5 +173,25 @@ TEST_F(Hosts, ASlowLinkIsNoLoss) {
   EXPECT_EQ(run.err().find("lost"), std::string::npos) << run.err();
 }
 
+/// Between the workers' hosts there is a way of its own, slower than the one to the coordinator: what workers write to each other is on
+/// its way long after they have said that they are ready.
+TEST_F(Hosts, LettersOnASlowWayArriveBeforeASegmentOfTheJournalBegins) {
+  ASSERT_TRUE(ip("-n " + space(1) + " link add name direct type veth peer name direct netns " + space(2)));
+  for (const int host : {1, 2}) {
+    ASSERT_TRUE(ip("-n " + space(host) + " link set dev direct up"));
+    ASSERT_TRUE(ip("-n " + space(host) + " route add " + address(3 - host) + "/32 dev direct src " + address(host)));
+    Process limit(at(host, {"tc", "qdisc", "add", "dev", "direct", "root", "tbf", "rate", "8mbit", "burst", "16kb",
+                            "latency", "2s"}));
+    if (limit.wait() != 0) GTEST_SKIP() << "limiting a link needs tc with tbf";
+  }
+  Process run(at(0, train(with({"strategy.name=gossip", "strategy.p=1", "cluster.workers=4", "data.batch=1",
+                                "data.train_samples=200", "run.epochs=3", "run.journal=20 KB",
+                                "cluster.synthetic_step_ms=10"}))));
+  ASSERT_EQ(run.wait(), 0) << run.err();
+  Process replay(program({"replay", summary(run)["run"], "--json"}));
+  ASSERT_EQ(replay.wait(), 0) << replay.err();
+  EXPECT_EQ(summary(replay)["center_hash"], summary(run)["center_hash"]);
+}
+
 }  // namespace
 }  // namespace troupe::nodes

@@ -142,6 +142,26 @@ TEST(ReplayOverSites, SegmentsOfABoundedJournalToo) {
   }
 }
 
+/// Each look at the model, and each segment, finds all letters: the coordinator adds up their shares and ends the run where they are not one.
+TEST(ReplayOverSites, LettersBetweenWorkersAreInEverySegment) {
+  for (const std::string endpoint : {"inproc", "shm", "tcp"}) {
+    for (const std::string seed : {"1", "2", "3"}) {
+      SCOPED_TRACE(endpoint + ", seed " + seed);
+      auto options = options_of("gossip", 4,
+                                {"strategy.p=0.9", "run.seed=" + seed, "cluster.slowdown=[1, 3, 1, 2]",
+                                 "run.journal=40 KB", "run.epochs=6", "model.widths=[4]"});
+      options.push_back("exchange.endpoint=" + endpoint);
+      SmallRun run(options);
+      const auto end = run.train();
+      ASSERT_FALSE(end.failed) << end.error.message;
+      const auto report = replayed(run);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_GE(report->segments.size(), 2U);
+      expect_whole(*report, end);
+    }
+  }
+}
+
 TEST(ReplayOverSites, OtherNumbersGoTheSameWay) {
   SmallRun run(options_of("easgd", 3, {"exchange.wire=bf16", "strategy.tau=2"}));
   const auto end = run.train();

@@ -131,6 +131,20 @@ TEST(GradientsInVirtualTime, GradientsTakeNoVirtualTime) {
   }
 }
 
+// Letters that take longer than several steps are on their way whenever an epoch ends: the model has their shares, or the simulation
+// ends with an error.
+TEST(GradientsInVirtualTime, LettersBelongToTheModel) {
+  for (const std::string seed : {"1", "2", "3", "4"}) {
+    SCOPED_TRACE(seed);
+    const auto end = simulated({"strategy.name=gossip", "strategy.p=1", "train.lr=0.02", "cluster.workers=5",
+                                "run.epochs=4", "run.seed=" + seed},
+                               &backend(), {"network.latency_us=30000"});
+    ASSERT_TRUE(end) << end.error().message;
+    EXPECT_NEAR(end->outcome.weight, 1, 1e-12);
+    EXPECT_LT(end->outcome.learned->epochs.at(3).train_loss, end->outcome.learned->epochs.at(0).train_loss);
+  }
+}
+
 // Whoever comes back begins with the centre's parameters; survivors of a group go on from one of them.
 TEST(GradientsInVirtualTime, NumbersOutliveLosses) {
   for (const std::string strategy : {"easgd", "downpour", "ssp", "bsp", "pairs", "gossip", "mixed", "local_sgd"}) {
