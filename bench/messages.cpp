@@ -126,6 +126,7 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
       [](const PeerCredit&) {},
       [](const UpdatesOrder&) { return Updates{}; },
       [](const SettleOrder&) { return Settled{}; },
+      [](const LettersOrder&) { return Letters{}; },
       [](const StateOrder&) {
         return MemberState{};
       },
