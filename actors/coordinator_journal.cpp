@@ -22,6 +22,7 @@ constexpr auto kRotateDeadline = std::chrono::minutes(10);
 void CoordinatorBody::rotate() {
   if (ended_ || gives_way()) return;
   rotate_ = false;
+  setup_.book->pause();  // an epoch that has just begun does not stand still by itself
   const Next look = [this] {
     const auto start = book_keeping();
     put(*start, strategies::Membership{epoch_, member_list()});
@@ -42,6 +43,7 @@ void CoordinatorBody::begin_segment(const std::shared_ptr<Checkpoint>& start) {
             if (!rotated.error.empty())
               self_->send(company_.recorder, Note{Note::Level::warning, "no new journal segment: " + rotated.error});
             journal_.add(encode(PlanRecord{setup_.plan_hash}));
+            rotate_ = false;  // what has filled up meanwhile is the segment before
             if (!ended_) train();
           },
           [this](const caf::error& error) { fail(core::Errc::timeout, "journal: " + self_->system().render(error)); });

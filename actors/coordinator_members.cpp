@@ -18,6 +18,15 @@ std::string without_peer(const std::string& why) {
   return sign == std::string::npos ? why : why.substr(sign + kSign.size());
 }
 
+/// ", but for 40 samples of steps under way, which are passed over"; nothing when all of it is granted again.
+std::string passed_over(const experiment::LostRecord& lost) {
+  std::int64_t samples = 0;
+  for (const auto& lease : lost.leases) samples += lease.samples;
+  if (lost.again || samples == 0) return {};
+  return fmt::format(", but for {} sample{} of steps under way, which are passed over", samples,
+                     samples == 1 ? "" : "s");
+}
+
 }  // namespace
 
 std::uint32_t CoordinatorBody::members() const { return static_cast<std::uint32_t>(std::ranges::count(alive_, true)); }
@@ -79,11 +88,14 @@ void CoordinatorBody::lose(std::uint32_t worker, const std::string& why) {
     return fail(core::Errc::peer_lost, fmt::format("{}: {}", end, how_to_go_on()));
   }
   if (members() == 0) return fail(core::Errc::peer_lost, fmt::format("{}; nobody is left: {}", lost, how_to_go_on()));
-  self_->send(company_.recorder,
-              Note{Note::Level::warning, fmt::format("{}; its batches return, {} of {} workers go on", lost, members(),
-                                                     setup_.started.workers)});
   wants_[worker] = 0;
-  setup_.book->lost(worker);
+  const experiment::LostRecord record{worker, !setup_.needs.in_step, setup_.book->lost(worker)};
+  self_->send(company_.recorder,
+              Note{Note::Level::warning, fmt::format("{}; its batches return{}, {} of {} workers go on", lost,
+                                                     passed_over(record), members(), setup_.started.workers)});
+  // Before anything of the one that takes its place.
+  if (keeps_journal()) journal_.add(encode(record));
+  flush_journal();
   ++epoch_;
   tell_membership();
   seek(worker);

@@ -126,6 +126,14 @@ std::optional<Lease> LeaseBook::grant(std::uint32_t worker) {
 
 bool LeaseBook::may_begin_round() const { return !paused_ && !free_.empty(); }
 
+/// Where a member's part of a round begins, and how much of it lies in the epoch.
+std::pair<std::int64_t, std::int64_t> LeaseBook::slice_of(const Round& round, std::uint32_t worker) const {
+  const std::int64_t batch = options_.batches[worker];
+  const auto slice = std::lower_bound(round.members.begin(), round.members.end(), worker) - round.members.begin();
+  const std::int64_t first = round.begin + slice * batch;
+  return {first, std::clamp<std::int64_t>(options_.epoch_size - first, 0, batch)};
+}
+
 std::optional<Lease> LeaseBook::grant_share(std::uint32_t worker) {
   const std::int64_t batch = options_.batches[worker];
   auto round =
@@ -142,9 +150,7 @@ std::optional<Lease> LeaseBook::grant_share(std::uint32_t worker) {
     drop_unfillable_tail();
     round = rounds_.insert(rounds_.end(), std::move(next));
   }
-  const auto slice = std::lower_bound(round->members.begin(), round->members.end(), worker) - round->members.begin();
-  const std::int64_t first = round->begin + slice * batch;
-  const std::int64_t covers = std::clamp<std::int64_t>(options_.epoch_size - first, 0, batch);
+  const auto [first, covers] = slice_of(*round, worker);
   const Lease lease = hand_out(worker, round->first_index + worker, first, covers, round->begin);
   round->waiting.erase(worker);
   if (round->waiting.empty()) rounds_.erase(round);
@@ -171,20 +177,28 @@ void LeaseBook::done(std::uint32_t worker, std::uint64_t index) {
   outstanding_.erase(found);
 }
 
-void LeaseBook::lost(std::uint32_t worker) {
-  if (worker >= alive_.size() || !alive_[worker]) return;
+std::vector<LeftLease> LeaseBook::lost(std::uint32_t worker) {
+  std::vector<LeftLease> left;
+  if (worker >= alive_.size() || !alive_[worker]) return left;
   alive_[worker] = false;
   for (auto it = outstanding_.begin(); it != outstanding_.end();) {
     if (it->second.worker != worker) {
       ++it;
       continue;
     }
-    if (options_.sharing == Sharing::on_demand) release(it->second.lease.first, it->second.covers);
+    const auto& [lease, holder, covers] = it->second;
+    left.push_back({lease.index, lease.epoch, lease.first, covers});
+    if (options_.sharing == Sharing::on_demand) release(lease.first, covers);
     it = outstanding_.erase(it);
   }
-  for (auto& round : rounds_) round.waiting.erase(worker);
+  for (auto& round : rounds_) {
+    if (round.waiting.erase(worker) == 0) continue;
+    const auto [first, covers] = slice_of(round, worker);
+    left.push_back({round.first_index + worker, epoch_, first % options_.epoch_size, covers});
+  }
   std::erase_if(rounds_, [](const Round& round) { return round.waiting.empty(); });
   drop_unfillable_tail();  // the one batch that could have filled it may be gone
+  return left;             // rounds that wait for it are younger than those that it has its part of
 }
 
 void LeaseBook::joined(std::uint32_t worker) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -28,6 +29,15 @@ struct Lease {
 /// How an epoch is divided. `shares`: worker i always gets slice i of each global batch, so 1 × 128 and 2 × 64 see the same
 /// samples at the same step; needs equal batches. `on_demand`: the next batch goes to whoever asks.
 enum class Sharing : std::uint8_t { shares, on_demand };
+
+/// What a lost worker had not finished.
+struct LeftLease {
+  std::uint64_t index = 0;   // as Lease's
+  std::uint32_t epoch = 0;   //
+  std::int64_t first = 0;    //
+  std::int64_t samples = 0;  // positions from `first` on that are nobody's now: fewer than Lease::count at a tail
+  bool operator==(const LeftLease&) const = default;
+};
 
 struct LeaseOptions {
   std::int64_t epoch_size = 0;  // samples
@@ -51,8 +61,9 @@ class LeaseBook {
   /// Leases that the worker does not hold (it was declared lost meanwhile) are ignored.
   void done(std::uint32_t worker, std::uint64_t index);
   /// The worker is gone: what it had and did not finish will be granted again (on_demand), oldest first. With `shares` its
-  /// slices of rounds that have begun are skipped, and later rounds are cut for those who remain.
-  void lost(std::uint32_t worker);
+  /// slices of rounds that have begun are skipped, also those that it was not granted yet, and later rounds are cut for those who remain.
+  /// Returns all of these, by index; nothing when it was lost before.
+  std::vector<LeftLease> lost(std::uint32_t worker);
   /// A lost worker is back. With `shares` it takes part from the next round that begins.
   void joined(std::uint32_t worker);
 
@@ -113,6 +124,7 @@ class LeaseBook {
   [[nodiscard]] std::vector<std::uint32_t> live_workers() const;
   [[nodiscard]] bool may_begin_round() const;
   [[nodiscard]] bool would_grant() const;
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> slice_of(const Round& round, std::uint32_t worker) const;
   [[nodiscard]] std::optional<Lease> grant_share(std::uint32_t worker);
   [[nodiscard]] std::optional<Lease> grant_on_demand(std::uint32_t worker);
   Lease hand_out(std::uint32_t worker, std::uint64_t index, std::int64_t first, std::int64_t covers,

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::size_t kLeaseBytes = 4 + 8 + 4 + 8 + 8 + 8;
 constexpr std::size_t kSnapshotBytes = 1 + 4 + 1 + 1 + 8;
+constexpr std::size_t kLostBytes = 4 + 1 + 4;
+constexpr std::size_t kLeftLeaseBytes = 8 + 4 + 8 + 8;
 
 class Writer {
  public:
@@ -49,6 +51,18 @@ core::JournalRecord encode(const AbsentRecord& record) {
   return Writer(RunRecordKind::absent).put(record.worker, 4).done();
 }
 
+core::JournalRecord encode(const LostRecord& record) {
+  Writer out(RunRecordKind::lost);
+  out.put(record.worker, 4).put(record.again, 1).put(record.leases.size(), 4);
+  for (const auto& lease : record.leases) {
+    out.put(lease.index, 8)
+        .put(lease.epoch, 4)
+        .put(static_cast<std::uint64_t>(lease.first), 8)
+        .put(static_cast<std::uint64_t>(lease.samples), 8);
+  }
+  return out.done();
+}
+
 core::JournalRecord encode(const LeaseGranted& record) {
   const auto& lease = record.lease;
   return Writer(RunRecordKind::lease_granted)
@@ -82,6 +96,27 @@ core::Result<AbsentRecord> decode_absent(const core::JournalRecord& record) {
   if (!is(record, RunRecordKind::absent, 4))
     return core::fail(core::Errc::corrupt, "journal: not the record of an absence");
   return AbsentRecord{static_cast<std::uint32_t>(Reader(record).get(4))};
+}
+
+core::Result<LostRecord> decode_lost(const core::JournalRecord& record) {
+  const auto refused = [] { return core::fail(core::Errc::corrupt, "journal: not the record of a lost worker"); };
+  if (record.kind != static_cast<std::uint16_t>(RunRecordKind::lost) || record.payload.size() < kLostBytes)
+    return refused();
+  Reader in(record);
+  LostRecord lost;
+  lost.worker = static_cast<std::uint32_t>(in.get(4));
+  const auto again = in.get(1);
+  const auto leases = in.get(4);
+  if (again > 1 || record.payload.size() != kLostBytes + leases * kLeftLeaseBytes) return refused();
+  lost.again = again == 1;
+  for (std::uint64_t k = 0; k < leases; ++k) {
+    auto& lease = lost.leases.emplace_back();
+    lease.index = in.get(8);
+    lease.epoch = static_cast<std::uint32_t>(in.get(4));
+    lease.first = static_cast<std::int64_t>(in.get(8));
+    lease.samples = static_cast<std::int64_t>(in.get(8));
+  }
+  return lost;
 }
 
 core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record) {

@@ -1,6 +1,8 @@
 /// The journal records that are not a half's: leases and snapshots (docs/formats/journal.md, "Records of the run").
-/// Little-endian, fixed size, append-only kinds. Pure functions.
+/// Little-endian, append-only kinds, of a fixed size but for `lost`. Pure functions.
 #pragma once
+
+#include <vector>
 
 #include "core/journal.hpp"
 #include "data/lease.hpp"
@@ -14,6 +16,7 @@ enum class RunRecordKind : std::uint16_t {
   plan = 0x0303,
   end = 0x0304,
   absent = 0x0305,
+  lost = 0x0306,
 };
 
 /// `worker` was given `lease`.
@@ -43,18 +46,29 @@ struct AbsentRecord {
   bool operator==(const AbsentRecord&) const = default;
 };
 
+/// `worker` was lost, and has not finished `leases`. `again`: their samples are granted again, under other numbers; else this epoch
+/// passes over them. What follows of this worker is a new member's.
+struct LostRecord {
+  std::uint32_t worker = 0;
+  bool again = false;
+  std::vector<data::LeftLease> leases;
+  bool operator==(const LostRecord&) const = default;
+};
+
 /// The writer closed the segment: every record of every member is in it.
 struct EndRecord {};
 
 [[nodiscard]] core::JournalRecord encode(const EndRecord& record);
 [[nodiscard]] core::JournalRecord encode(const PlanRecord& record);
 [[nodiscard]] core::JournalRecord encode(const AbsentRecord& record);
+[[nodiscard]] core::JournalRecord encode(const LostRecord& record);
 [[nodiscard]] core::JournalRecord encode(const LeaseGranted& record);
 [[nodiscard]] core::JournalRecord encode(const SnapshotRecord& record);
 
 /// Errc::corrupt when kind or length are others than encode() writes.
 [[nodiscard]] core::Result<PlanRecord> decode_plan(const core::JournalRecord& record);
 [[nodiscard]] core::Result<AbsentRecord> decode_absent(const core::JournalRecord& record);
+[[nodiscard]] core::Result<LostRecord> decode_lost(const core::JournalRecord& record);
 [[nodiscard]] core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record);
 [[nodiscard]] core::Result<SnapshotRecord> decode_snapshot(const core::JournalRecord& record);
 

@@ -52,6 +52,7 @@ class Sorter {
       case RunRecordKind::plan: return add_plan(record);
       case RunRecordKind::end: to_.complete = true; return {};
       case RunRecordKind::absent: return add_absent(record);
+      case RunRecordKind::lost: return check_lost(record);
     }
     return refuse(fmt::format("a record of unknown kind {:#06x}", record.kind));
   }
@@ -132,6 +133,12 @@ class Sorter {
     if (auto there = check_member(absent->worker, plan_.workers, "worker"); !there) return there;
     to_.absent.push_back(absent->worker);
     return {};
+  }
+  /// A replay hears of the loss when its members do.
+  core::Result<void> check_lost(const core::JournalRecord& record) const {
+    const auto lost = experiment::decode_lost(record);
+    if (!lost) return tl::unexpected(lost.error());
+    return check_member(lost->worker, plan_.workers, "worker");
   }
   core::Result<void> add_plan(const core::JournalRecord& record) {
     const auto plan = experiment::decode_plan(record);

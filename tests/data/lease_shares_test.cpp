@@ -73,7 +73,8 @@ TEST(LeaseSharesTest, SurvivorsShareWhatFollowsTheRoundsThatHadBegun) {
   auto book = book_of(shares_of(24, {2, 2, 2}));
   (void)book.grant(0), (void)book.grant(0);  // rounds 0 and 1 have begun: positions [0, 6) and [6, 12)
   (void)book.grant(1);
-  book.lost(1);
+  // Its slice of round 0, which it has, and of round 1, which it was not granted yet.
+  EXPECT_EQ(book.lost(1), (std::vector<LeftLease>{{1, 0, 2, 2}, {4, 0, 8, 2}}));
   EXPECT_EQ(book.grant(2)->first, 4);  // its slices stay where they were
   EXPECT_EQ(book.grant(2)->first, 10);
   EXPECT_EQ(book.grant(2)->first, 14);  // round 2 has two members: [12, 14) and [14, 16)
@@ -87,7 +88,7 @@ TEST(LeaseSharesTest, SurvivorsShareWhatFollowsTheRoundsThatHadBegun) {
 TEST(LeaseSharesTest, ALostWorkerDoesNotHoldUpTheEpoch) {
   auto book = book_of(shares_of(4, {2, 2}));
   const auto lease = book.grant(0);
-  book.lost(1);
+  EXPECT_EQ(book.lost(1), (std::vector<LeftLease>{{1, 0, 2, 2}}));
   EXPECT_FALSE(book.epoch_done());
   book.done(0, lease->index);
   EXPECT_TRUE(book.epoch_done());

@@ -102,7 +102,8 @@ TEST(LeaseBookTest, ATailThatOnlyALostWorkerCouldFillIsDropped) {
 TEST(LeaseBookTest, LeasesOfALostWorkerReturnOldestFirst) {
   auto book = book_of(on_demand_of(20, {4, 4}));
   const auto lost_first = book.grant(0), kept = book.grant(1), lost_second = book.grant(0);
-  book.lost(0);
+  EXPECT_EQ(book.lost(0), (std::vector<LeftLease>{{0, 0, 0, 4}, {2, 0, 8, 4}}));
+  EXPECT_TRUE(book.lost(0).empty());
   EXPECT_EQ(book.grant(0), std::nullopt);
   const auto again = book.grant(1);
   EXPECT_EQ(again->first, lost_first->first);

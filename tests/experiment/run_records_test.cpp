@@ -17,6 +17,14 @@ TEST(RunRecords, RoundTripAndRefuseOthers) {
   const PlanRecord plan{0xfedcba9876543210};
   EXPECT_EQ(*decode_plan(encode(plan)), plan);
   EXPECT_EQ(*decode_absent(encode(AbsentRecord{5})), AbsentRecord{5});
+  const LostRecord lost{2, true, {{7, 2, 640, 64}, {9, 2, 1200, 13}}};
+  EXPECT_EQ(*decode_lost(encode(lost)), lost);
+  const LostRecord idle{1, false, {}};
+  EXPECT_EQ(*decode_lost(encode(idle)), idle);
+  auto short_of_a_lease = encode(lost);
+  short_of_a_lease.payload.resize(short_of_a_lease.payload.size() - 28);
+  EXPECT_EQ(decode_lost(short_of_a_lease).error().code, core::Errc::corrupt);
+  EXPECT_FALSE(decode_lost(encode(AbsentRecord{5})));
   EXPECT_FALSE(decode_absent(encode(plan)));
   EXPECT_FALSE(decode_plan(lease));
   EXPECT_FALSE(decode_lease(snapshot));

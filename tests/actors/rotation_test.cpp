@@ -1,0 +1,59 @@
+// A new journal segment in the middle of a run, and what happens while members say what they are.
+#include <gtest/gtest.h>
+
+#include "tests/actors/lone_coordinator.hpp"
+
+namespace troupe::actors {
+namespace {
+
+class Rotation : public testing::Test {
+ protected:
+  Rotation() { coordinator_.begin_training(); }
+
+  /// Settling, which the worker is asked for first, ends.
+  bool settle() {
+    return coordinator_.answered(*coordinator_.workers[0], [](const SettleOrder&) { return Settled{}; });
+  }
+  /// Everything after that, until the recorder is asked for the segment.
+  void say_what_they_are() {
+    const auto state = [](const StateOrder&) { return MemberState{}; };
+    EXPECT_TRUE(coordinator_.answered(*coordinator_.workers[0], state));
+    EXPECT_TRUE(coordinator_.answered(*coordinator_.servers[0], state));
+    coordinator_.take_snapshots();
+  }
+  bool begin_segment() {
+    return coordinator_.answered(coordinator_.recorder,
+                                 [](const RotateOrder&, const CheckpointCargo&) { return Rotated{}; });
+  }
+  void evaluate() {
+    coordinator_.take_snapshots();
+    EXPECT_TRUE(coordinator_.answered(coordinator_.evaluator, [](const EvaluateOrder&, const Lent&, const Lent&) {
+      return Evaluated{.samples = 1};
+    }));
+    coordinator_.take_snapshots();
+  }
+
+  // Two batches per epoch.
+  LoneCoordinator coordinator_{{"strategy.name=easgd", "cluster.workers=1", "run.epochs=3", "data.train_samples=40",
+                                "run.checkpoint_every=never"}};
+};
+
+// A newcomer wants a new segment, and the old one says meanwhile that it is full.
+TEST_F(Rotation, ASegmentThatFillsUpWhileTheNextOneBeginsWantsNoOther) {
+  coordinator_.train(coordinator_.ask_for_one());
+  coordinator_.tell(JournalFull{});
+  coordinator_.tell(JournalFull{});
+  ASSERT_TRUE(settle());
+  coordinator_.tell(JournalFull{});
+  say_what_they_are();
+  ASSERT_TRUE(begin_segment());
+  const auto leases = coordinator_.ask_for_one();
+  ASSERT_EQ(leases.size(), 1U) << "training stands still";
+  coordinator_.train(leases);
+  evaluate();
+  EXPECT_FALSE(settle());
+  EXPECT_EQ(coordinator_.ask_for_one().size(), 1U) << "the next epoch does not begin";
+}
+
+}  // namespace
+}  // namespace troupe::actors

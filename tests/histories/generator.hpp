@@ -1,0 +1,13 @@
+/// Draws histories. The same seed draws the same history, on every machine. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "tests/histories/history.hpp"
+
+namespace troupe::histories {
+
+/// The history of this seed: the first of its draws that no mask hides.
+[[nodiscard]] History generate(std::uint64_t seed);
+
+}  // namespace troupe::histories

@@ -1,0 +1,389 @@
+#include "tests/histories/player.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tests/small_config.hpp"
+#include "tests/transport/tcp_certificates.hpp"
+
+namespace troupe::histories {
+
+namespace fs = std::filesystem;
+using nodes::count;
+using nodes::kSoon;
+using nodes::Process;
+using nodes::program;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::milliseconds kMoment{3};     // between two looks
+constexpr std::chrono::milliseconds kFreeze{1000};  // nobody is evicted for that
+constexpr std::size_t kSessions = 20;
+constexpr std::uint32_t kLeastEpochs =
+    10;  // of a run that is interrupted when all has happened: so that there is something to compare
+
+security::TlsFiles certificates(const History& history) {
+  return history.tls ? transport::testing::good_certificate() : security::TlsFiles{};
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+void set(std::vector<std::string>& command, const std::string& setting) { append(command, {"--set", setting}); }
+
+std::string config_of(const History& history) {
+  return tests::small_config(
+      fmt::format("[run]\nepochs = {}\ntensorboard = false", history.epochs ? history.epochs : 100'000),
+      "[cluster]\nsynthetic_step_ms = 8\n");
+}
+
+}  // namespace
+
+Player::Player(const History& history, const tests::Folder& folder)
+    : history_(history),
+      folder_(folder),
+      conduct_(conduct_of(history)),
+      nodes_(history.nodes),
+      workers_(history.workers),
+      last_epoch_(history.epochs) {}
+
+void Player::say(const std::string& what) { outcome_.log.push_back(what); }
+void Player::wrong(const std::string& what) {
+  say("WRONG: " + what);
+  outcome_.wrong.push_back(what);
+}
+
+// ---- nodes
+
+std::string Player::name(std::uint32_t k) const { return fmt::format("127.0.0.1:{}", nodes_[k].port); }
+bool Player::runs(std::uint32_t k) { return nodes_[k].process && nodes_[k].process->process().runs(); }
+
+void Player::start_node(std::uint32_t k) {
+  auto& node = nodes_[k];
+  if (node.process) node.said += node.process->log();
+  nodes::NodeProcess::Options options;
+  options.tls = certificates(history_);
+  options.port = node.port;
+  node.process = std::make_unique<nodes::NodeProcess>(options);
+  if (!node.process->up()) return wrong(fmt::format("node {} does not come up: {}", k, node.process->log()));
+  node.port = node.process->port();
+}
+
+std::uint32_t Player::nodes_up() {
+  std::uint32_t up = 0;
+  for (std::uint32_t k = 0; k < nodes_.size(); ++k) up += runs(k) ? 1 : 0;
+  return up;
+}
+
+/// So many nodes that are up; where there are too few, others are started.
+std::vector<std::uint32_t> Player::members_of(std::uint32_t nodes) {
+  std::vector<std::uint32_t> list;
+  for (std::uint32_t k = 0; k < nodes_.size() && list.size() < nodes; ++k)
+    if (runs(k)) list.push_back(k);
+  for (std::uint32_t k = 0; k < nodes_.size() && list.size() < nodes; ++k) {
+    if (runs(k)) continue;
+    say(fmt::format("node {} is started to resume on it", k));
+    start_node(k);
+    list.push_back(k);
+  }
+  std::ranges::sort(list);
+  return list;
+}
+
+/// As they are asked to end: free of the run, with exit code 0.
+void Player::end_nodes() {
+  for (std::uint32_t k = 0; k < nodes_.size(); ++k) {
+    if (!runs(k)) continue;
+    auto& process = nodes_[k].process->process();
+    process.signal(SIGCONT);
+    process.signal(SIGTERM);
+    if (const int code = process.wait(); code != 0) wrong(fmt::format("node {} ends with exit code {}", k, code));
+  }
+}
+
+// ---- sessions
+
+std::vector<std::string> Player::first_command() {
+  auto command = program({"train", folder_.write("config.toml", config_of(history_)), "--plain", "--json"});
+  set(command, "run.dir=" + folder_.file("runs"));
+  set(command, fmt::format("cluster.workers={}", history_.workers));
+  for (const auto& setting : history_.settings) set(command, setting);
+  if (nodes_.empty()) return command;
+  std::vector<std::string> list;
+  for (std::uint32_t k = 0; k < nodes_.size(); ++k) {
+    start_node(k);
+    list.push_back(name(k));
+    members_.insert(k);
+  }
+  const auto there = history_.nodes - history_.late;
+  for (auto k = there; k < history_.nodes; ++k) {  // its port is known now
+    nodes_[k].process->process().kill();
+    lost_.insert(k);
+    harmed_.insert(k);
+  }
+  append(command, {"--nodes", fmt::format("{}", fmt::join(list, ","))});
+  if (history_.late > 0) append(command, {"--min-nodes", std::to_string(there)});
+  append(command, nodes::tls_arguments(certificates(history_)));
+  return command;
+}
+
+std::vector<std::string> Player::resume_command(const Resume& how) {
+  auto command = program({"train", "--resume", outcome_.run, "--plain", "--json"});
+  workers_ = how.workers;
+  set(command, fmt::format("cluster.workers={}", how.workers));
+  finishing_ |= history_.epochs == 0 && next_ >= history_.events.size();
+  if (finishing_) {
+    if (last_epoch_ == 0) last_epoch_ = std::max(progress_->epoch() + 2, kLeastEpochs);
+    set(command, fmt::format("run.epochs={}", last_epoch_));
+    set(command, "cluster.synthetic_step_ms=1");
+  }
+  if (how.nodes == 0) {
+    for (const auto* setting : {"exchange.endpoint=auto", "exchange.algorithm=auto", "exchange.wire=fp32"})
+      set(command, setting);
+    return command;
+  }
+  std::vector<std::string> list;
+  for (const auto k : members_of(how.nodes)) {
+    list.push_back(name(k));
+    members_.insert(k);
+  }
+  append(command, {"--nodes", fmt::format("{}", fmt::join(list, ","))});
+  append(command, nodes::tls_arguments(certificates(history_)));
+  return command;
+}
+
+Outcome Player::play() {
+  auto command = first_command();
+  for (std::size_t k = 0; outcome_.wrong.empty(); ++k) {
+    session_ = {.nodes = static_cast<std::uint32_t>(members_.size()), .may_finish = finite()};
+    session_.nodes_lost = static_cast<std::uint32_t>(lost_.size());
+    run_session(command);
+    if (!outcome_.wrong.empty() || !outcome_.summary.is_discarded()) break;
+    if (k == kSessions) wrong(fmt::format("{} sessions have not ended the run", k));
+    if (outcome_.run.empty()) wrong("no run has come about");
+    if (!outcome_.wrong.empty()) break;
+    const Resume same{std::clamp(nodes_up(), std::min(history_.nodes, 1U), workers_), workers_};
+    const auto how = how_.empty() ? same : how_.back();
+    how_.clear();
+    members_.clear();
+    lost_.clear();
+    harmed_.clear();
+    command = resume_command(how);
+  }
+  if (train_ && train_->runs()) train_->kill();
+  end_nodes();
+  return std::move(outcome_);
+}
+
+/// Sets the summary when the run has ended with exit code 0.
+void Player::run_session(std::vector<std::string> command) {
+  say(fmt::format("{} on {} nodes with {} workers", outcome_.run.empty() ? "begins" : "goes on", members_.size(),
+                  workers_));
+  if (train_) said_.push_back(train_->err());
+  train_ = std::make_unique<Process>(std::move(command));
+  mark_ = 0;
+  sessions_begun_ = progress_ ? progress_->sessions() : 0;
+  if (next_ < history_.events.size() && history_.events[next_].what == Doing::cut) cut();
+  if (!session_.crashed && await_begin()) do_events();
+  if (gave_up_) return train_->kill();
+  const int code = train_->wait();
+  if (progress_) progress_->look();
+  say(fmt::format("ends with exit code {}", code));
+  check_end(code);
+  outcome_.summary =
+      code == 0 ? nlohmann::json::parse(train_->out(), nullptr, false) : nlohmann::json::parse("", nullptr, false);
+  if (code == 0 && outcome_.summary.is_discarded()) wrong("no summary is printed: " + train_->out());
+  outcome_.lost |= session_.lost;
+  outcome_.crashed |= code == -1 || code == 75;
+}
+
+void Player::check_end(int code) {
+  if (session_.nodes > 0) session_.nodes_lost = static_cast<std::uint32_t>(lost_.size());
+  const auto codes = exit_codes(conduct_, session_);
+  if (!codes.contains(code)) wrong(fmt::format("exit code {}; allowed: {}", code, fmt::join(codes, ", ")));
+  // Nobody is called lost that nothing has happened to.
+  for (const auto k : members_) {
+    if (!harmed_.contains(k) && count(train_->err(), fmt::format("(node {}) is lost", name(k))) > 0)
+      wrong(fmt::format("node {} is called lost, and was well all the time", k));
+  }
+}
+
+bool Player::over() {
+  if (train_->runs()) return false;
+  static_cast<void>(train_->err());
+  return true;
+}
+
+bool Player::await_begin() {
+  const auto until = Clock::now() + kSoon;
+  while (Clock::now() < until) {
+    const bool ended = over();
+    if (outcome_.run.empty() && fs::exists(folder_.file("runs"))) {
+      for (const auto& entry : fs::directory_iterator(folder_.file("runs"))) outcome_.run = entry.path();
+    }
+    if (!progress_ && !outcome_.run.empty() && fs::exists(outcome_.run + "/metrics.jsonl"))
+      progress_ = std::make_unique<Progress>(outcome_.run);
+    if (progress_) progress_->look();
+    if (progress_ && progress_->sessions() > sessions_begun_) return true;
+    if (ended) return false;
+    static_cast<void>(train_->err());
+    std::this_thread::sleep_for(kMoment);
+  }
+  wrong("it does not begin");
+  gave_up_ = true;
+  return false;
+}
+
+void Player::cut() {
+  if (outcome_.run.empty()) return;
+  const auto files = [this] { return std::distance(fs::directory_iterator(outcome_.run), {}); };
+  const auto before = files();
+  while (!over() && files() <= before) std::this_thread::yield();
+  act(history_.events[next_++]);
+}
+
+/// False: the session has ended. Steps that follow each other are no hang, however slow.
+bool Player::await(const std::function<bool()>& there) {
+  auto until = Clock::now() + kSoon;
+  std::uint64_t before = 0;
+  while (Clock::now() < until) {
+    const bool ended = over();
+    progress_->look();
+    if (ended) return false;
+    if (there()) return true;
+    if (progress_->steps() > before) until = Clock::now() + kSoon;
+    before = progress_->steps();
+    static_cast<void>(train_->err());
+    std::this_thread::sleep_for(kMoment);
+  }
+  wrong(fmt::format("it hangs at step {} of the session", progress_->steps()));
+  gave_up_ = true;
+  return false;
+}
+
+bool Player::await_moment(const Event& event) {
+  if (event.what == Doing::last && last_epoch_ > 0) return await([this] { return progress_->epoch() >= last_epoch_; });
+  return await([this, steps = mark_ + event.after] { return progress_->steps() >= steps; });
+}
+
+bool Player::await_said(const std::string& sign, std::size_t times) {
+  const auto until = Clock::now() + kSoon;
+  while (Clock::now() < until) {
+    if (count(train_->err(), sign) >= times) return true;
+    if (over()) return count(train_->err(), sign) >= times;
+    std::this_thread::sleep_for(kMoment);
+  }
+  wrong(fmt::format("it never says \"{}\"", sign));
+  gave_up_ = true;
+  return false;
+}
+
+// ---- what happens
+
+void Player::do_events() {
+  while (next_ < history_.events.size()) {
+    const auto& event = history_.events[next_];
+    if (!await_moment(event)) return;
+    ++next_;
+    act(event);
+    if (gave_up_ || session_.interrupted || session_.crashed) return;
+    progress_->look();
+    mark_ = progress_->steps();
+  }
+  if (finite()) return;
+  constexpr std::uint64_t kFew = 20;
+  if (!await([this] { return progress_->steps() >= mark_ + kFew; })) return;
+  say("SIGINT, as everything has happened");
+  session_.interrupted = true;
+  train_->signal(SIGINT);
+}
+
+void Player::act(const Event& event) {
+  say(fmt::format("{} at step {} of the session", to_text(event), progress_->steps()));
+  switch (event.what) {
+    case Doing::kill:
+      if (!runs(event.node)) return say("it does not run");
+      nodes_[event.node].process->process().kill();
+      return lose(event.node);
+    case Doing::freeze: {
+      if (!runs(event.node)) return say("it does not run");
+      const auto& process = nodes_[event.node].process->process();
+      process.signal(SIGSTOP);
+      std::this_thread::sleep_for(kFreeze);
+      return process.signal(SIGCONT);
+    }
+    case Doing::silence: return silence(event.node);
+    case Doing::start: return bring(event.node);
+    case Doing::interrupt:
+    case Doing::crash:
+    case Doing::cut:
+    case Doing::last: {
+      const bool kill = event.what != Doing::interrupt;
+      (kill ? session_.crashed : session_.interrupted) = true;
+      how_.push_back({event.nodes, event.workers});
+      return train_->signal(kill ? SIGKILL : SIGINT);
+    }
+    case Doing::evaluate: return look_beside({"eval", outcome_.run, "--json"}, 0);
+    case Doing::intrude: return look_beside({"train", "--resume", outcome_.run, "--quiet"}, 75);
+  }
+}
+
+/// A member, or a node that no run is on.
+void Player::lose(std::uint32_t node) {
+  if (!members_.contains(node)) return;
+  session_.lost = true;
+  lost_.insert(node);
+  harmed_.insert(node);
+}
+
+void Player::silence(std::uint32_t node) {
+  if (!runs(node) || !members_.contains(node) || lost_.contains(node)) return say("it is no member");
+  const auto sign = fmt::format("(node {}) is lost", name(node));
+  const auto back = fmt::format("(node {}) is here, as a new member", name(node));
+  const auto before = count(train_->err(), sign), returns = count(train_->err(), back);
+  lose(node);
+  const auto& process = nodes_[node].process->process();
+  process.signal(SIGSTOP);
+  const bool noticed = await_said(sign, before + 1);
+  process.signal(SIGCONT);
+  if (noticed) await_newcomer(node, returns + 1);
+}
+
+void Player::bring(std::uint32_t node) {
+  if (runs(node)) return say("it runs");
+  const auto before = count(train_->err(), fmt::format("(node {}) is here, as a new member", name(node)));
+  start_node(node);
+  if (members_.contains(node)) await_newcomer(node, before + 1);
+}
+
+/// A run that goes on until all has happened takes it in. Where it may end before, nothing is waited for.
+void Player::await_newcomer(std::uint32_t node, std::size_t times) {
+  if (!conduct_.newcomers || finite() || lost_.size() == members_.size() || !outcome_.wrong.empty()) return;
+  if (await_said(fmt::format("(node {}) is here, as a new member", name(node)), times)) lost_.erase(node);
+}
+
+void Player::look_beside(const std::vector<std::string>& command, int code) {
+  Process beside(program(command));
+  if (const int ended = beside.wait(); ended != code)
+    wrong(fmt::format("`troupe {}` beside the run ends with exit code {}, not {}: {}", fmt::join(command, " "), ended,
+                      code, beside.err()));
+}
+
+std::string Player::everything_said() {
+  std::string text;
+  for (std::size_t k = 0; k < said_.size(); ++k) text += fmt::format("--- session {}\n{}", k + 1, said_[k]);
+  if (train_) text += fmt::format("--- session {}\n{}", said_.size() + 1, train_->err());
+  for (std::uint32_t k = 0; k < nodes_.size(); ++k)
+    text += fmt::format("--- node {} ({})\n{}{}", k, name(k), nodes_[k].said,
+                        nodes_[k].process ? nodes_[k].process->log() : "");
+  return text;
+}
+
+}  // namespace troupe::histories
