@@ -283,6 +283,7 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
                          .book = plan_.book,
                          .started = {},
                          .before = {},
+                         .first_steps = start_->first_steps,
                          .resumed = beginning.checkpoint != nullptr,
                          .launcher = launch_.launcher,
                          .memory = ground_.memory,
@@ -301,7 +302,10 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
                    .parameters = static_cast<std::uint64_t>(plan_.graph->parameter_count()),
                    .epoch_samples = static_cast<std::uint64_t>(plan_.source.train->size()),
                    .epoch_position = plan_.book->epoch_position()};
-  if (beginning.checkpoint) setup.before = beginning.checkpoint->totals;
+  if (beginning.checkpoint) {
+    setup.before = beginning.checkpoint->totals;
+    experiment::complete(setup.before, beginning.directory->read_summary());
+  }
   coordinator_ = ground_.system->spawn(coordinator, std::move(setup));
 }
 

@@ -24,6 +24,7 @@ struct CoordinatorSetup {
   std::shared_ptr<data::LeaseBook> book;      // fresh or restored; the coordinator's from now on
   RunStarted started;                         // what the recorder shows first
   RunTotals before;                           // of earlier sessions of this run
+  std::vector<strategies::Step> first_steps{};  // by rank: where the founding members' hosts begin; none: at 0
   bool resumed = false;
   std::string launcher{};  // of an MPI job, "mpirun": whoever is lost takes the others along; none: there is none
   core::Allocator* memory = nullptr;   // of snapshots; outlives the actor

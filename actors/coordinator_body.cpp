@@ -1,7 +1,6 @@
 #include "actors/coordinator_body.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,6 +17,12 @@ namespace {
 
 constexpr auto kDismissDeadline = std::chrono::seconds(60);
 
+std::vector<strategies::Step> first_steps(const CoordinatorSetup& setup) {
+  auto steps = setup.first_steps;
+  steps.resize(setup.started.workers, 0);
+  return steps;
+}
+
 }  // namespace
 
 CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
@@ -26,8 +31,12 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
       wants_(setup_.started.workers, 0),
       alive_(setup_.started.workers, true),
       progress_(setup_.started.workers, setup_.before),
+      steps_(first_steps(setup_)),
       train_s_(setup_.before.train_s) {
-  result_.summary.test_loss = result_.summary.test_accuracy = std::numeric_limits<double>::quiet_NaN();
+  const auto& test = setup_.before.test;
+  result_.summary.test_loss = test.loss;
+  result_.summary.test_accuracy = test.accuracy;
+  result_.summary.test_top5 = test.top5;
 }
 
 void CoordinatorBody::begin(const Company& company) {
@@ -46,7 +55,7 @@ void CoordinatorBody::begin(const Company& company) {
   self_->send(company_.recorder, setup_.started);
   if (keeps_journal()) journal_.add(encode(PlanRecord{setup_.plan_hash}));
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
-  saved_at_epoch_ = setup_.book->epoch();
+  saved_at_epoch_ = setup_.book->epoch() + (setup_.book->epoch_done() ? 1 : 0);
   saved_at_s_ = train_s_;
   saved_at_step_ = granted_ = progress_.steps();
   miss_absent();
@@ -101,6 +110,7 @@ void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
 
 void CoordinatorBody::progressed(const WorkerProgress& progress) {
   if (ended_ || !is_member(progress.worker) || rescues()) return;  // a rescue makes its own account
+  steps_.ended(progress.worker, progress.steps + progress.passed);
   auto whole = progress;
   if (const auto before = predecessors_.find(progress.worker); before != predecessors_.end())
     experiment::add(whole, before->second);
@@ -168,7 +178,8 @@ void CoordinatorBody::when_quiet() {
         if (checkpoint_due()) return save([this] { go_on(); });
         go_on();
       };
-      if (setup_.book->epoch_done()) return evaluate(true, decide);
+      // An epoch that an earlier session has reported is not reported again.
+      if (setup_.book->epoch_done()) return evaluate(!progress_.epoch_closed(), decide);
       decide();
     });
   };
@@ -288,9 +299,7 @@ void CoordinatorBody::end() {
   summary.workers = setup_.started.workers;
   summary.servers = setup_.started.servers;
   summary.epochs = setup_.book->epoch() + (setup_.book->epoch_done() ? 1 : 0);
-  progress_.fill(summary);
-  const double session_s = train_s_ - setup_.before.train_s;
-  summary.images_per_s = session_s > 0 ? static_cast<double>(progress_.session_samples()) / session_s : 0;
+  progress_.fill(summary, train_s_);
   summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);
   if (model_) summary.center_hash = nn::center_hash(*model_);
   if (promise_) promise_->deliver(result_);

@@ -13,6 +13,7 @@
 #include "actors/vocabulary.hpp"
 #include "core/buffer.hpp"
 #include "experiment/weighted_mean.hpp"
+#include "strategies/host/member_steps.hpp"
 
 namespace troupe::actors {
 
@@ -63,7 +64,6 @@ class CoordinatorBody {
   void prepare_newcomer(std::uint32_t worker, const Next& next);
   void take_in(std::uint32_t worker, strategies::Step first_step, const SiteMembers& members, const SiteActor& site,
                const Next& next);
-  [[nodiscard]] strategies::Step first_step() const;
   // Who is left of a company that shares every step, and what they still hold (coordinator_rescue.cpp).
   void rescue(const std::string& why);
   void look_for_newest();
@@ -137,6 +137,7 @@ class CoordinatorBody {
   std::vector<SiteLost> early_losses_;                    // that came before the company
   LetterLedger letters_;
   ProgressBook progress_;
+  strategies::MemberSteps steps_;
   JournalBatch journal_;                       // of leases
   std::shared_ptr<core::Buffer> arena_;        // snapshots, in the workers' layout
   std::shared_ptr<std::vector<float>> model_;  // the latest snapshot, canonical
@@ -152,6 +153,7 @@ class CoordinatorBody {
   std::vector<strategies::Version> shard_versions_;  // that the latest snapshot has seen
   std::uint64_t snapshots_ = 0;
   double weight_ = 1;                    // of the worker whose snapshot was taken last
+  std::uint64_t optimizer_steps_ = 0;    // of that worker
   std::uint64_t updates_ = 0;            // newest_'s Updates::steps, of its latest snapshot
   std::string rescue_;                   // who is lost, and why that ends the run; empty: nobody
   bool writes_rescue_ = false;           // nobody is needed any more

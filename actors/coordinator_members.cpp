@@ -179,18 +179,6 @@ bool CoordinatorBody::may_admit() const {
   return !arrivals_.empty() && !save_failed_ && (!setup_.needs.in_step || fresh_epoch_);
 }
 
-strategies::Step CoordinatorBody::first_step() const {
-  const auto steps = progress_.totals(0, 0).worker_steps;
-  strategies::Step first = 0;
-  bool any = false;
-  for (std::uint32_t w = 0; w < alive_.size(); ++w) {
-    if (!alive_[w]) continue;
-    first = !any ? steps[w] : setup_.needs.in_step ? std::max(first, steps[w]) : std::min(first, steps[w]);
-    any = true;
-  }
-  return first;
-}
-
 /// Training stands still, and nothing is on its way: the model is saved, and the newcomers begin with that.
 void CoordinatorBody::admit(const Next& next) {
   setup_.book->pause();  // an epoch that has just begun does not stand still by itself
@@ -208,7 +196,7 @@ void CoordinatorBody::admit(const Next& next) {
 }
 
 void CoordinatorBody::prepare_newcomer(std::uint32_t worker, const Next& next) {
-  const auto first = first_step();
+  const auto first = steps_.of_newcomer(setup_.needs.in_step, member_list());
   // The steward has said why.
   const auto refused = [this, worker, next] {
     seek(worker);
@@ -234,7 +222,7 @@ void CoordinatorBody::take_in(std::uint32_t worker, strategies::Step first_step,
   self_->monitor(company_.workers[worker]);
   self_->monitor(company_.loaders[worker]);
   predecessors_[worker] = progress_.of(worker);
-  progress_.joined(worker, first_step);
+  steps_.joined(worker, first_step);
   alive_[worker] = true;
   ++epoch_;
   setup_.book->joined(worker);

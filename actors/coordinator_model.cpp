@@ -117,8 +117,7 @@ void CoordinatorBody::evaluate(bool report, const Next& next) {
             summary.test_accuracy = static_cast<double>(evaluated.top1) / samples;
             summary.test_top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples;
             if (!report) return next();
-            const auto means = progress_.close_epoch();
-            const double session_s = train_s_ - setup_.before.train_s;
+            const auto means = progress_.close_epoch(train_s_);
             EpochReport epoch{.epoch = setup_.book->epoch() + 1,
                               .epochs = setup_.started.epochs,
                               .steps = progress_.steps(),
@@ -127,7 +126,7 @@ void CoordinatorBody::evaluate(bool report, const Next& next) {
                               .test_loss = summary.test_loss,
                               .test_accuracy = summary.test_accuracy,
                               .test_top5 = summary.test_top5};
-            epoch.images_per_s = session_s > 0 ? static_cast<double>(progress_.session_samples()) / session_s : 0;
+            epoch.images_per_s = means.images_per_s;
             epoch.lr = nn::learning_rate(setup_.settings->train, setup_.book->epoch_position(), setup_.started.epochs,
                                          static_cast<int>(setup_.started.workers));
             epoch.train_s = train_s_;
@@ -149,7 +148,9 @@ std::shared_ptr<Checkpoint> CoordinatorBody::book_keeping() const {
   checkpoint->statistics = *statistics_;
   checkpoint->leases = setup_.book->state();
   checkpoint->totals = progress_.totals(train_s_, setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
+  checkpoint->totals.test = {result_.summary.test_loss, result_.summary.test_accuracy, result_.summary.test_top5};
   checkpoint->totals.center_version = center_version_;
+  checkpoint->totals.worker_steps = steps_.all();
   return checkpoint;
 }
 
@@ -235,15 +236,19 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
     into->vectors.emplace(prefix, canonical());
     take_state(prefixes, into, next);
   };
+  const Next own = [this, prefix, into, kept] {
+    into->optimizer_steps[prefix] = optimizer_steps_;
+    kept();
+  };
   // What a lost worker knew is lost: it begins anew when the run is resumed.
   const Next without = [this, prefixes, into, next] { take_state(prefixes, into, next); };
   for (std::uint8_t k = 0; k < 2; ++k) {
     const Slot state{strategies::SlotKind::velocity, k};
     for (std::uint32_t worker = 0; worker < setup_.started.workers; ++worker) {
       if (prefix == optimizer_prefix(static_cast<int>(worker), k))
-        return snapshot_worker(worker, state, whole_arena(), kept, without);
+        return snapshot_worker(worker, state, whole_arena(), own, without);
     }
-    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(model_worker(), state, whole_arena(), kept, without);
+    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(model_worker(), state, whole_arena(), own, without);
   }
   if (prefix == experiment::kCenterPrefix) return snapshot_shards(strategies::kCenter, kept);
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
@@ -280,6 +285,7 @@ void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Len
       .then(
           [this, worker, next](const SnapshotTaken& taken) {
             weight_ = taken.weight;
+            optimizer_steps_ = taken.optimizer_steps;
             if (newest_ == worker) updates_ = taken.version;
             if (!ended_) next();
           },

@@ -59,6 +59,7 @@ void CoordinatorBody::save_newest(std::uint64_t steps) {
   const Next keep = [this, steps, state] {
     if (auto back = setup_.book->rewind(steps); !back) return end_rescue(back.error().message);
     progress_.level(steps, static_cast<std::uint64_t>(setup_.settings->batch(0)));
+    for (std::uint32_t worker = 0; worker < setup_.started.workers; ++worker) steps_.ended(worker, steps);
     const auto checkpoint = book_keeping();
     checkpoint->vectors = std::move(state->vectors);
     checkpoint->vectors.emplace("", *model_);

@@ -92,15 +92,6 @@ core::Result<void> ExchangerBody::speak_to(std::uint32_t site, const std::string
   return {};
 }
 
-SiteAddress ExchangerBody::moved(const SiteMoved& moved) {
-  if (halted_) return {.text = {}, .error = "the run is over", .code = core::Errc::peer_lost};
-  leave(moved.site, "it has a new address");
-  const auto met = speak_to(moved.site, moved.address);
-  settle();
-  if (!met) return {.text = {}, .error = met.error().message, .code = met.error().code};
-  return {.text = moved.address, .error = {}};
-}
-
 void ExchangerBody::begin(const Company& company) {
   company_ = company;
   members_ = company.members;
@@ -111,6 +102,7 @@ void ExchangerBody::begin(const Company& company) {
     else
       trouble(decided.error());
   }
+  if (const auto early = news_.begin(company.membership_epoch)) hear(*early);
   if (early_) trouble(*early_);
   for (auto& loss : std::exchange(early_losses_, {})) self_->send(company_.coordinator, std::move(loss));
 }
@@ -158,26 +150,6 @@ void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
     self_->send(company_.coordinator, std::move(loss));
   else
     early_losses_.push_back(std::move(loss));
-}
-
-void ExchangerBody::leave(std::uint32_t site, std::string_view why) {
-  const auto peer = std::exchange(peers_.at(site), std::nullopt);
-  if (!peer) return;
-  endpoint_->disconnect(*peer, why);
-  if (arenas_) arenas_->forget(*peer);
-}
-
-void ExchangerBody::membership(const MembershipNews& news) {
-  const auto gone = [&](strategies::WorkerId w) { return !std::ranges::binary_search(news.workers, w); };
-  // Who is on its way in is not in the list yet, and was not in the last one: it stays.
-  for (const auto w : std::exchange(members_, news.workers)) {
-    const auto site = company_.worker_sites.at(w);
-    // Whom it never met it has not left either: a newcomer meets the centre only.
-    if (gone(w) && !halted_ && site != setup_.site && site < peers_.size()) leave(site, "it is no member any more");
-  }
-  std::erase_if(asked_, [&](const auto& entry) { return gone(std::get<0>(entry.first)); });
-  std::erase_if(unread_, [&](const auto& entry) { return gone(entry.first.first); });
-  settle();
 }
 
 void ExchangerBody::trouble(const core::Error& error) {
@@ -250,7 +222,7 @@ void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vec
 
 void ExchangerBody::request(const ShardMessage& message, const Lent& slice) {
   auto there = message;
-  there.sent_ns = 0;  // clocks of other hosts are other clocks
+  there.sent_ns = 0;  // clocks of other hosts are other clocks: what it is there stands in serve()
   call(company_.server_sites.at(message.shard), pack(What::shard, there), slice, position_of_shard(message.shard),
        lend_of(message.request.kind), [this, worker = message.request.worker](core::Result<std::string> result) {
          if (!result && result.error().code == core::Errc::peer_lost) return;  // lost() tells
@@ -303,6 +275,7 @@ void ExchangerBody::serve(exchange::Calls::Incoming incoming) {
     const auto vector = opened(incoming, position_of_shard(message.shard), slice.count);
     if (!vector) return nonsense();
     asked_[{message.request.worker, message.shard, message.request.exchange}] = std::move(incoming.reply);
+    message.sent_ns = setup_.clock->now().count();  // it lies in the server's queue from now on
     return self_->send(company_.servers[message.shard], message, *vector);
   }
   if (unpack(incoming.header, what, letter) && what == What::letter && letter.to < company_.workers.size()) {

@@ -10,6 +10,7 @@
 
 #include "actors/exchanger.hpp"
 #include "actors/measuring.hpp"
+#include "actors/membership_inbox.hpp"
 #include "exchange/arenas.hpp"
 #include "exchange/calls.hpp"
 #include "exchange/collective.hpp"
@@ -90,6 +91,7 @@ class ExchangerBody {
             std::function<void(core::Result<std::string>)> answered);
   void serve(exchange::Calls::Incoming incoming);
   void lost(transport::Peer peer, const core::Error& error);
+  void hear(const MembershipNews& news);
   void leave(std::uint32_t site, std::string_view why);
   void trouble(const core::Error& error);
   void note_wait(Running& running);
@@ -126,6 +128,7 @@ class ExchangerBody {
   std::optional<core::Error> early_;                  // what went wrong before there was anyone to tell
   std::vector<SiteLost> early_losses_;                // and who was lost
   std::vector<strategies::WorkerId> members_;         // ascending; from begin() on
+  MembershipInbox news_;
   bool serving_ = false;
   bool halted_ = false;
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/inspect.hpp"
-#include "actors/messages.hpp"
+#include "actors/site_messages.hpp"
 
 namespace troupe::actors {
 
@@ -81,9 +81,10 @@ struct Company {
   std::vector<std::uint32_t> site_hosts{};    // by site, any numbers that tell hosts apart; none: all on one
   std::uint32_t site = 0;                     // whose members are told this
   std::string exchange{};                     // how members exchange, as it was decided: ExchangePlan as JSON
+  bool operator==(const Company&) const = default;
 };
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, Company& x) {
+constexpr typename Inspector::result_type inspect(Inspector& f, Company& x) {
   return f(caf::meta::type_name("Company"), x.coordinator, x.recorder, x.evaluator, x.workers, x.loaders, x.servers,
            x.membership_epoch, x.worker_sites, x.server_sites, x.exchanger, x.members, x.site_hosts, x.site,
            x.exchange);
@@ -92,9 +93,10 @@ typename Inspector::result_type inspect(Inspector& f, Company& x) {
 /// A site that a node has made.
 struct OpenedSite {
   SiteActor site;
+  bool operator==(const OpenedSite&) const = default;
 };
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, OpenedSite& x) {
+constexpr typename Inspector::result_type inspect(Inspector& f, OpenedSite& x) {
   return f(caf::meta::type_name("OpenedSite"), x.site);
 }
 
@@ -103,9 +105,10 @@ struct SiteMembers {
   std::vector<WorkerActor> workers;
   std::vector<LoaderActor> loaders;
   std::vector<ServerActor> servers;
+  bool operator==(const SiteMembers&) const = default;
 };
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, SiteMembers& x) {
+constexpr typename Inspector::result_type inspect(Inspector& f, SiteMembers& x) {
   return f(caf::meta::type_name("SiteMembers"), x.workers, x.loaders, x.servers);
 }
 
@@ -119,9 +122,10 @@ struct SiteCompany {
   std::vector<std::uint32_t> members{};     // ascending; none: all
   std::vector<std::uint32_t> site_hosts{};  // by site
   std::string exchange{};                   // as in Company
+  bool operator==(const SiteCompany&) const = default;
 };
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, SiteCompany& x) {
+constexpr typename Inspector::result_type inspect(Inspector& f, SiteCompany& x) {
   return f(caf::meta::type_name("SiteCompany"), x.coordinator, x.recorder, x.membership_epoch, x.worker_sites,
            x.server_sites, x.members, x.site_hosts, x.exchange);
 }

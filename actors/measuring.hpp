@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "actors/messages.hpp"
+#include "actors/site_messages.hpp"
 #include "core/clock.hpp"
 #include "exchange/arenas.hpp"
 #include "exchange/collective.hpp"

@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "actors/interruptible.hpp"
+#include "actors/message_fields.hpp"
 #include "transport/endpoint_registry.hpp"
 
 namespace troupe::actors {
@@ -112,6 +113,11 @@ core::Result<std::vector<Node>> connect_nodes(caf::actor_system& system, Network
     nodes.push_back({name, *at, *actor, *facts});
   }
   return nodes;
+}
+
+std::string spoken_version(const std::string& program) {
+  const auto fingerprint = message_fingerprint();
+  return fmt::format("{}, protocol {:08x}", program, static_cast<std::uint32_t>(fingerprint ^ fingerprint >> 32));
 }
 
 NodeFacts own_facts(const std::string& version, const std::string& data_host) {

@@ -32,6 +32,9 @@ struct Node {
                                                             const std::string& version,
                                                             const std::stop_token& stop = {});
 
+/// `program` ("0.1.0") and what its messages are like: "0.1.0, protocol 1a2b3c4d". Processes of one run say the same; programs of one
+/// version that would misread each other's messages do not.
+[[nodiscard]] std::string spoken_version(const std::string& program);
 /// What this process would say of itself as a node, members apart. `data_host`: where endpoints listen.
 [[nodiscard]] NodeFacts own_facts(const std::string& version, const std::string& data_host);
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "actors/journal_batch.hpp"
+#include "actors/membership_inbox.hpp"
 #include "actors/supervision.hpp"
 #include "actors/vocabulary.hpp"
 #include "nn/hash.hpp"
@@ -29,13 +30,11 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     members_ = membership.workers;
     host_.emplace(setup_.strategy->server(), *this,
                   strategies::ServerHostOptions{setup_.self, membership, setup_.version}, this);
+    if (const auto early = news_.begin(company.membership_epoch)) hear(*early);
   }
 
-  /// What someone says who is no member any more is not heard.
   void membership(const MembershipNews& news) {
-    members_ = news.workers;
-    if (host_) host_->membership_changed({news.epoch, news.workers});
-    flush();
+    if (news_.take(news)) hear(news);
   }
 
   void request(const ShardMessage& message, const Lent& slice) {
@@ -95,6 +94,13 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   void dropped(const strategies::Request&, const std::string&) override {}
 
  private:
+  /// What someone says who is no member any more is not heard.
+  void hear(const MembershipNews& news) {
+    members_ = news.workers;
+    if (host_) host_->membership_changed({news.epoch, news.workers});
+    flush();
+  }
+
   void flush() {
     flushed_at_ = now();
     if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
@@ -105,6 +111,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   Company company_;
   std::optional<strategies::ServerHost> host_;
   std::vector<strategies::WorkerId> members_;  // ascending
+  MembershipInbox news_;
   std::map<RequestId, Lent> payloads_;
   JournalBatch journal_;
   std::map<strategies::WorkerId, core::Duration> served_;  // when its latest request had been handled

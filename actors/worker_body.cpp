@@ -25,54 +25,6 @@ WorkerBody::WorkerBody(Self self, WorkerSetup setup)
     : self_(self), setup_(std::move(setup)), helping_(self->system()), rendezvous_(setup_.self) {}
 WorkerBody::~WorkerBody() = default;
 
-core::Result<Prepared> WorkerBody::prepare() {
-  if (setup_.plan) setup_.compile.plan = &*setup_.plan;
-  auto memory = WorkerMemory::create({.backend = setup_.backend,
-                                      .graph = setup_.graph.get(),
-                                      .compile = setup_.compile,
-                                      .extra = setup_.strategy->needs().worker_slots,
-                                      .optimizer = nn::optimizer_kind(setup_.train),
-                                      .shards = setup_.servers});
-  if (!memory) return tl::unexpected(memory.error());
-  memory_ = std::move(*memory);
-  const auto& replica = memory_->replica();
-  return Prepared{.fingerprint = replica.layout_fingerprint(),
-                  .arena_floats = replica.layout()->arena_floats(),
-                  .workspace_bytes = replica.workspace_bytes(),
-                  .error = {}};
-}
-
-void WorkerBody::load(const std::shared_ptr<const StartState>& start) {
-  start_ = start;
-  memory_->load(*start_, setup_.self);
-}
-
-void WorkerBody::begin(const Company& company) {
-  company_ = company;
-  auto plan = experiment::parse_exchange(company.exchange, "the company");
-  if (!plan) return trouble(plan.error().code, plan.error().message);
-  const auto packing = plan->packed ? experiment::packing_of(*memory_->replica().layout()) : nullptr;
-  wire_bytes_.emplace(setup_.self, std::move(*plan), packing);
-  strategies::Membership membership{company.membership_epoch, company.members};
-  for (WorkerId w = 0; w < company.workers.size() && company.members.empty(); ++w) membership.workers.push_back(w);
-  postbox_.emplace(setup_.self, static_cast<std::uint32_t>(company.workers.size()));
-  postbox_->members(membership.workers);
-  auto versions = start_->versions;
-  versions.resize(company.servers.size(), start_->center_version);
-  host_.emplace(
-      setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
-      strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
-                                    static_cast<int>(memory_->replica().buckets().size()), std::move(versions)},
-      this);
-  reported_at_ = now();
-  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
-  next_step_ = start_->first_steps.at(setup_.self);
-  host_->start(next_step_);
-  if (early_news_) postbox_->members(early_news_->workers);
-  if (early_news_) host_->membership_changed({early_news_->epoch, early_news_->workers});
-  settle();
-}
-
 // ---- batches and steps
 
 /// The host says: compute. The update that the last lease led to is thereby finished.
@@ -184,15 +136,6 @@ void WorkerBody::set_deadline(strategies::DeadlineId id, core::Duration after) {
 void WorkerBody::deadline_reached(strategies::DeadlineId id) {
   if (failed_) return;
   host_->deadline_passed(id);
-  settle();
-}
-
-void WorkerBody::membership(const MembershipNews& news) {
-  if (company_.exchanger) self_->send(company_.exchanger, news);
-  if (!host_) early_news_ = news;
-  if (failed_ || !host_) return;
-  postbox_->members(news.workers);
-  host_->membership_changed({news.epoch, news.workers});
   settle();
 }
 
@@ -313,7 +256,7 @@ void WorkerBody::settle() {
     helping_.help();  // nothing to do until the answer is there
   else
     helping_.leave();
-  if (settling_ || asked_state_) {
+  if (host_ && (settling_ || asked_state_)) {
     host_->settle();
     if (host_->settled()) {
       if (settling_) settling_->deliver(Settled{});
@@ -345,8 +288,11 @@ caf::result<Dismissed> WorkerBody::dismiss() {
 SnapshotTaken WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space) {
   const auto source = memory_->view(order.slot);
   setup_.backend->kernels().copy(space.data, source);
-  const SnapshotTaken taken{
-      .id = order.id, .hash = nn::hash64(std::as_bytes(space.data)), .version = updates(), .weight = host_->weight()};
+  const SnapshotTaken taken{.id = order.id,
+                            .hash = nn::hash64(std::as_bytes(space.data)),
+                            .version = updates(),
+                            .weight = host_->weight(),
+                            .optimizer_steps = host_->optimizer_steps()};
   if (setup_.journal && order.journalled) {
     journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
     self_->send(company_.recorder, journal_.take());

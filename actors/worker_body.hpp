@@ -7,6 +7,7 @@
 
 #include "actors/helping.hpp"
 #include "actors/journal_batch.hpp"
+#include "actors/membership_inbox.hpp"
 #include "actors/peer_mail.hpp"
 #include "actors/rendezvous.hpp"
 #include "actors/worker.hpp"
@@ -85,6 +86,7 @@ class WorkerBody final : public strategies::WorkerPort,
     strategies::Slot slot;
     strategies::ShardId parts_left = 0;
   };
+  void hear(const MembershipNews& news);
   void take_batch();
   void order_step();
   [[nodiscard]] core::Duration pretended(core::Duration computed) const;
@@ -105,8 +107,8 @@ class WorkerBody final : public strategies::WorkerPort,
   std::optional<WorkerMemory> memory_;
   Company company_;
   std::optional<strategies::WorkerHost> host_;
-  std::optional<MembershipNews> early_news_;  // came before the company
-  HelpingUnit helping_;                       // for exchanges with shards that the worker waits for
+  MembershipInbox news_;
+  HelpingUnit helping_;  // for exchanges with shards that the worker waits for
   Rendezvous rendezvous_;
   std::optional<PeerPostbox> postbox_;  // from begin() on
   JournalBatch journal_;

@@ -32,9 +32,10 @@ void WorkerBody::credit(const PeerCredit& credit) { postbox_->credit_returned(cr
 
 // ---- while training stands still
 
-/// A worker that waits for a batch has begun no step: what has arrived may be told now.
+/// A worker that waits for a batch has begun no step: what has arrived may be told now. One that has not heard of the company settles
+/// down when it has.
 caf::result<Settled> WorkerBody::settle_down() {
-  if (failed_ || !wants_batch_) return caf::sec::runtime_error;
+  if (failed_ || (host_ && !wants_batch_)) return caf::sec::runtime_error;
   settling_ = self_->make_response_promise<Settled>();
   const auto answer = *settling_;
   settle();
@@ -43,7 +44,7 @@ caf::result<Settled> WorkerBody::settle_down() {
 
 /// Once it has settled down it may still hear of others that are gone, or have come: that is told first.
 caf::result<MemberState> WorkerBody::tell_state() {
-  if (failed_ || !wants_batch_) return caf::sec::runtime_error;
+  if (failed_ || (host_ && !wants_batch_)) return caf::sec::runtime_error;
   asked_state_ = self_->make_response_promise<MemberState>();
   const auto answer = *asked_state_;
   settle();

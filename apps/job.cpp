@@ -77,7 +77,7 @@ Job::~Job() {
 }
 
 core::Result<void> Job::meet() {
-  const auto facts = actors::own_facts(TROUPE_VERSION, {});
+  const auto facts = actors::own_facts(actors::spoken_version(TROUPE_VERSION), {});
   const RankHost own{.name = facts.host, .place = facts.place, .addresses = own_addresses()};
   const auto said = job_->gather(to_json(own).dump(), within(kPatience));
   if (!said) return tl::unexpected(said.error());
@@ -152,7 +152,7 @@ core::Result<void> Job::be_node(const Order& order) {
   auto network = actors::Network::create(system, options);
   if (!network && ready) ready = tl::unexpected(network.error());
   const auto node = system.spawn(  // as in `troupe node`: not detached
-      actors::node, actors::NodeSetup{.version = TROUPE_VERSION,
+      actors::node, actors::NodeSetup{.version = actors::spoken_version(TROUPE_VERSION),
                                       .data_host = host,
                                       .tls = options.tls,
                                       .grounds = std::make_shared<actors::NodeGrounds>(

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "actors/network.hpp"
+#include "actors/nodes.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/interrupt.hpp"
@@ -55,7 +56,7 @@ core::Result<void> run_node(const Arguments& arguments) {
   if (!network) return tl::unexpected(network.error());
   // Not detached: the broker keeps who is published, and would keep the thread. What it does is short; sites have threads.
   const auto node =
-      system.spawn(actors::node, actors::NodeSetup{.version = TROUPE_VERSION,
+      system.spawn(actors::node, actors::NodeSetup{.version = actors::spoken_version(TROUPE_VERSION),
                                                    .data_host = at->host,
                                                    .tls = arguments.tls,
                                                    .grounds = std::make_shared<actors::NodeGrounds>(

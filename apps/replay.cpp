@@ -32,13 +32,17 @@ core::Result<void> check_overrides(const std::vector<std::string>& overrides) {
   return {};
 }
 
-std::string sentences(const replay::ReplayReport& report, bool same_numbers) {
+std::string sentences(const replay::ReplayReport& report) {
   std::string text;
+  if (report.missing > 0)
+    text +=
+        fmt::format("{} older segment{} of the journal {} not there any more: the run's beginning is not replayed\n",
+                    report.missing, report.missing == 1 ? "" : "s", report.missing == 1 ? "is" : "are");
   for (const auto& segment : report.segments) {
     if (segment.complete) {
       text += fmt::format("{}: {} events, {}\n", segment.path, segment.events,
-                          same_numbers ? fmt::format("{} hashes, all as recorded", segment.hashes)
-                                       : std::string("the same schedule under other numbers"));
+                          report.same_numbers ? fmt::format("{} hashes, all as recorded", segment.hashes)
+                                              : std::string("the same schedule under other numbers"));
     } else {
       text += fmt::format(
           "{}: cut off; {} of {} events replayed, {} hashes as recorded; what follows needs records that "
@@ -49,6 +53,10 @@ std::string sentences(const replay::ReplayReport& report, bool same_numbers) {
   const auto& s = report.summary;
   text += fmt::format("{} steps, {} samples; test accuracy {:.2f} %, loss {:.4f}, {}\n", s.steps, s.samples,
                       100 * s.test_accuracy, s.test_loss, s.center_hash);
+  if (report.same_numbers)
+    text += fmt::format("{}: {} of {} events replayed, {} hashes compared\n",
+                        report.complete() ? "verified from beginning to end" : "not the whole run", report.replayed(),
+                        report.events(), report.hashes());
   return text;
 }
 
@@ -63,15 +71,16 @@ core::Result<void> run_replay(const Arguments& arguments) {
   const replay::ReplayRequest request{arguments.run, arguments.overrides};
   const auto report = replay::replay_run(request, **backend);
   if (!report) return tl::unexpected(report.error());
-  return print(arguments.json ? experiment::to_json(report->summary) + "\n"
-                              : sentences(*report, request.overrides.empty()));
+  const auto printed = print(arguments.json ? to_json(*report) + "\n" : sentences(*report));
+  return printed ? report->check() : printed;
 }
 
 Action declare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("RUN_DIR", arguments->run, "a run's directory, with its journal")->required();
   add_set(app, arguments->overrides);
-  app.add_flag("--json", arguments->json, "print the summary, computed anew, as one line of JSON");
+  app.add_flag("--json", arguments->json,
+               "print the summary, computed anew, and what was compared, as one line of JSON");
   return [arguments] { return run_replay(*arguments); };
 }
 

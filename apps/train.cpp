@@ -55,7 +55,7 @@ core::Result<void> train(const Arguments& arguments, actors::RunRequest request,
   auto backend = make_backend(request.settings.cluster.device);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   request.resume = arguments.resume;
-  request.version = TROUPE_VERSION;
+  request.version = actors::spoken_version(TROUPE_VERSION);
   request.console.mode = console_mode(arguments);
   request.console.stop = interrupt.token();
   request.on_begin = [&interrupt] { interrupt.nothing_to_save(false); };

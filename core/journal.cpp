@@ -18,8 +18,7 @@ namespace {
 
 // Numbers are little-endian, as are all machines this builds for; docs/formats/journal.md.
 constexpr std::array<char, 8> kMagic = {'T', 'R', 'P', 'J', 'R', 'N', 'L', '\n'};
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kFileHeader = kMagic.size() + sizeof(kVersion);
+constexpr std::size_t kFileHeader = kMagic.size() + sizeof(kJournalVersion);
 constexpr std::size_t kRecordHeader = 4 + 2 + 4;  // length, kind, check of both
 constexpr std::size_t kRecordTail = 8;            // checksum
 constexpr std::size_t kMaxPayload = std::size_t{16} << 20;
@@ -113,7 +112,7 @@ Result<JournalWriter> JournalWriter::create(const std::string& path) {
   if (descriptor < 0) return tl::unexpected(from_errno(errno, "create", path));
   auto state = std::make_unique<State>(descriptor, path);
   for (const char c : kMagic) put(state->pending, c);
-  put(state->pending, kVersion);
+  put(state->pending, kJournalVersion);
   state->appended = kFileHeader;
   return JournalWriter(std::move(state));
 }
@@ -174,19 +173,18 @@ Result<JournalContents> read_journal(const std::string& path) {
 
   std::vector<std::byte> header;
   for (const char c : kMagic) put(header, c);
-  put(header, kVersion);
-  const std::size_t present = std::min(header.size(), bytes.size());
-  if (std::memcmp(bytes.data(), header.data(), std::min(present, kMagic.size())) != 0)
+  if (std::memcmp(bytes.data(), header.data(), std::min(header.size(), bytes.size())) != 0)
     return damaged(path, 0, kMagic.size(), "not a Troupe journal");
-  if (std::memcmp(bytes.data(), header.data(), present) != 0)
-    return damaged(path, kMagic.size(), kFileHeader,
-                   fmt::format("this Troupe reads journals of version {} only", kVersion));
-
   JournalContents contents;
-  if (present < header.size()) {
+  if (bytes.size() < kFileHeader) {
     contents.cut_off = true;
     return contents;
   }
+  contents.version = get<std::uint32_t>(&bytes[kMagic.size()]);
+  if (contents.version < 1 || contents.version > kJournalVersion)
+    return damaged(path, kMagic.size(), kFileHeader,
+                   fmt::format("this Troupe reads journals of versions 1 to {}", kJournalVersion));
+
   std::size_t offset = kFileHeader;
   for (std::uint64_t sequence = 0; offset < bytes.size(); ++sequence) {
     contents.cut_off = true;  // until the record turns out to be whole

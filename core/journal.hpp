@@ -12,6 +12,9 @@
 
 namespace troupe::core {
 
+/// What a writer writes; a reader takes this and all before it.
+inline constexpr std::uint32_t kJournalVersion = 2;
+
 /// One record: a kind that the writer's module defines, and its bytes.
 struct JournalRecord {
   std::uint16_t kind = 0;
@@ -42,7 +45,8 @@ class JournalWriter {
 /// Damage before the end (a flipped bit, a wrong magic) is an Error of read_journal, not a short result.
 struct JournalContents {
   std::vector<JournalRecord> records;
-  bool cut_off = false;  // the file ends inside a record
+  bool cut_off = false;                     // the file ends inside a record
+  std::uint32_t version = kJournalVersion;  // of the segment: what its records mean may depend on it
 };
 
 /// Reads all of `path`. Errc::corrupt names the offset of the first bad byte range; Errc::io a failed read.

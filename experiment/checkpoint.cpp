@@ -8,22 +8,6 @@
 
 namespace troupe::experiment {
 
-namespace {
-
-std::string to_text(const RunTotals& totals) {
-  return nlohmann::json{
-      {"worker_steps", totals.worker_steps}, {"steps", totals.steps},   {"samples", totals.samples},
-      {"train_s", totals.train_s},           {"wall_s", totals.wall_s}, {"center_version", totals.center_version}}
-      .dump();
-}
-
-RunTotals to_totals(const nlohmann::json& json) {
-  return {json.at("worker_steps"), json.at("steps"),  json.at("samples"),
-          json.at("train_s"),      json.at("wall_s"), json.value("center_version", std::uint64_t{0})};
-}
-
-}  // namespace
-
 std::string optimizer_prefix(int worker, int k) {
   std::string prefix = worker < 0 ? "" : nn::worker_prefix(worker);
   return prefix.append(k == 0 ? nn::kVelocityPrefix : nn::kSquarePrefix);
@@ -60,6 +44,8 @@ Parts parts_of(const Checkpoint& checkpoint) {
                     {"optimizer", checkpoint.optimizer},   {"server_optimizer", checkpoint.server_optimizer},
                     {"leases", checkpoint.leases},         {"state", prefixes},
                     {"totals", to_text(checkpoint.totals)}};
+  if (!checkpoint.optimizer_steps.empty())
+    parts.metadata["optimizer_steps"] = nlohmann::json(checkpoint.optimizer_steps).dump();
   if (!checkpoint.members.empty()) parts.metadata["members"] = nlohmann::json(checkpoint.members).dump();
   return parts;
 }
@@ -78,6 +64,24 @@ core::Result<void> save_start(const std::string& path, const Checkpoint& checkpo
                               static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
 }
 
+namespace {
+
+/// A field that not every checkpoint has.
+template <class Value>
+core::Result<void> read_map(const nn::SafetensorsFile& file, const char* key, std::map<std::string, Value>& into) {
+  const auto text = file.text(key);
+  if (!text) return {};
+  try {
+    nlohmann::json::parse(*text).get_to(into);
+    return {};
+  } catch (const nlohmann::json::exception&) {
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("{}: the field \"{}\" is not what a run writes", file.origin(), key));
+  }
+}
+
+}  // namespace
+
 core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<const nn::Graph> graph) {
   Checkpoint checkpoint;
   checkpoint.graph = graph;
@@ -93,18 +97,12 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
     if (!text) return tl::unexpected(text.error());
     *field = std::move(*text);
   }
-  try {
-    checkpoint.totals = to_totals(nlohmann::json::parse(totals));
-  } catch (const nlohmann::json::exception&) {
-    return core::fail(core::Errc::corrupt, file.origin() + ": the field \"totals\" is not what a run writes");
-  }
-  if (const auto members = file.text("members")) {
-    try {
-      nlohmann::json::parse(*members).get_to(checkpoint.members);
-    } catch (const nlohmann::json::exception&) {
-      return core::fail(core::Errc::corrupt, file.origin() + ": the field \"members\" is not what a run writes");
-    }
-  }
+  auto parsed = parse_totals(totals);
+  if (!parsed) return core::fail(parsed.error().code, fmt::format("{}: {}", file.origin(), parsed.error().message));
+  checkpoint.totals = std::move(*parsed);
+  if (auto read = read_map(file, "members", checkpoint.members); !read) return tl::unexpected(read.error());
+  if (auto read = read_map(file, "optimizer_steps", checkpoint.optimizer_steps); !read)
+    return tl::unexpected(read.error());
   checkpoint.step = checkpoint.totals.steps;
   std::vector<std::string> all{""};
   for (std::size_t begin = 0; begin < prefixes.size();) {

@@ -9,31 +9,24 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "experiment/run_totals.hpp"
 #include "nn/checkpoint.hpp"
 #include "nn/graph.hpp"
 #include "strategies/host/types.hpp"
 
 namespace troupe::experiment {
 
-/// Sums over the run's life, across resumes.
-struct RunTotals {
-  std::vector<std::uint64_t> worker_steps;  // by rank: where each worker's half goes on
-  std::uint64_t steps = 0;
-  std::uint64_t samples = 0;
-  double train_s = 0;  // training time
-  double wall_s = 0;
-  std::uint64_t center_version = 0;  // of the newest shard
-};
-
 struct Checkpoint {
   std::uint64_t step = 0;  // over all workers; names the file
   std::shared_ptr<const nn::Graph> graph;
   std::map<std::string, std::vector<float>> vectors;  // by prefix: "" parameters, "optimizer.velocity.", …
-  std::vector<float> statistics;                      // canonical, the workers' mean; empty: the model has none
-  std::string leases;                                 // data::LeaseBook::state()
-  std::string strategy;                               // its name
-  std::string optimizer;                              // of the workers: whose state theirs is
-  std::string server_optimizer;                       // whose state the servers' is; empty: none
+  std::map<std::string, std::uint64_t>
+      optimizer_steps{};          // by prefix of a worker's optimizer state: that it is made of
+  std::vector<float> statistics;  // canonical, the workers' mean; empty: the model has none
+  std::string leases;             // data::LeaseBook::state()
+  std::string strategy;           // its name
+  std::string optimizer;          // of the workers: whose state theirs is
+  std::string server_optimizer;   // whose state the servers' is; empty: none
   RunTotals totals;
   /// Start state of a journal segment: what each member is besides its vectors, by name ("worker.0", "server.1"). Empty in a
   /// checkpoint to resume from, whose members join anew.

@@ -142,6 +142,7 @@ core::Result<StartState> members_state(const Blueprint& plan, const Checkpoint& 
                    .statistics = nullptr,
                    .optimizer_states = std::vector<std::vector<CanonicalVector>>(plan.workers),
                    .first_steps = std::vector<strategies::Step>(plan.workers, 0),
+                   .optimizer_steps = std::vector<std::uint64_t>(plan.workers, 0),
                    .server_states = {},
                    .center_version = 0,
                    .notes = {},

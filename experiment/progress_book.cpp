@@ -10,6 +10,7 @@ void take(WorkerProgress& progress, const strategies::WorkerTotals& totals) {
   progress.exchanges = totals.exchanges;
   progress.dropped = totals.dropped;
   progress.skipped = totals.skipped;
+  progress.passed = totals.passed;
   progress.staleness_sum = totals.staleness_sum;
   progress.staleness_count = totals.updates;
   progress.staleness_max = totals.staleness_max;
@@ -19,33 +20,37 @@ void take(WorkerProgress& progress, const strategies::WorkerTotals& totals) {
 void add(WorkerProgress& progress, const WorkerProgress& earlier) {
   progress.steps += earlier.steps;
   progress.samples += earlier.samples;
+  progress.compute_s += earlier.compute_s;
+  progress.exchange_s += earlier.exchange_s;
+  progress.wait_s += earlier.wait_s;
+  progress.load_s += earlier.load_s;
   progress.exchanges += earlier.exchanges;
   progress.dropped += earlier.dropped;
   progress.skipped += earlier.skipped;
+  progress.passed += earlier.passed;
   progress.bytes += earlier.bytes;
   progress.staleness_sum += earlier.staleness_sum;
   progress.staleness_count += earlier.staleness_count;
   progress.staleness_max = std::max(progress.staleness_max, earlier.staleness_max);
   for (std::size_t bin = 0; bin < std::min(progress.staleness.size(), earlier.staleness.size()); ++bin)
     progress.staleness[bin] += earlier.staleness[bin];
+  for (std::size_t cause = 0; cause < std::min(progress.waits.size(), earlier.waits.size()); ++cause)
+    progress.waits[cause] += earlier.waits[cause];
 }
 
-ProgressBook::ProgressBook(std::uint32_t workers, RunTotals before) : before_(std::move(before)), latest_(workers) {
-  before_.worker_steps.resize(workers, 0);
+ProgressBook::ProgressBook(std::uint32_t workers, RunTotals before)
+    : before_(std::move(before)), latest_(workers), epoch_(before_.epoch) {
   for (std::uint32_t w = 0; w < workers; ++w) latest_[w].worker = w;
 }
 
 void ProgressBook::add(const WorkerProgress& progress) {
-  latest_.at(progress.worker) = progress;
-  latest_[progress.worker].done.clear();
-  epoch_loss_ += progress.loss_sum;
-  epoch_top1_ += progress.top1;
-  epoch_samples_ += progress.recent_samples;
-}
-
-void ProgressBook::joined(std::uint32_t worker, strategies::Step first_step) {
-  // Their sum is the step; the difference may be "below" zero and wraps around with it.
-  before_.worker_steps.at(worker) = first_step - latest_.at(worker).steps;
+  auto& latest = latest_.at(progress.worker);
+  latest = progress;
+  latest.done.clear();
+  epoch_.loss += progress.loss_sum;
+  epoch_.top1 += progress.top1;
+  epoch_.samples += progress.recent_samples;
+  if (progress.recent_samples > 0) epoch_.closed = false;
 }
 
 void ProgressBook::level(std::uint64_t steps, std::uint64_t samples) {
@@ -55,12 +60,11 @@ void ProgressBook::level(std::uint64_t steps, std::uint64_t samples) {
   }
 }
 
-ProgressBook::EpochMeans ProgressBook::close_epoch() {
-  const auto samples = static_cast<double>(std::max<std::uint64_t>(epoch_samples_, 1));
-  const EpochMeans means{epoch_loss_ / samples, static_cast<double>(epoch_top1_) / samples, epoch_samples_};
-  last_epoch_loss_ = means.loss;
-  epoch_loss_ = 0;
-  epoch_top1_ = epoch_samples_ = 0;
+ProgressBook::EpochMeans ProgressBook::close_epoch(double train_s) {
+  const auto samples = static_cast<double>(std::max<std::uint64_t>(epoch_.samples, 1));
+  EpochMeans means{epoch_.loss / samples, static_cast<double>(epoch_.top1) / samples, epoch_.samples};
+  if (train_s > epoch_.began_s) means.images_per_s = static_cast<double>(epoch_.samples) / (train_s - epoch_.began_s);
+  epoch_ = {.began_s = train_s, .closed = true, .last_loss = means.loss};
   return means;
 }
 
@@ -78,20 +82,34 @@ std::uint64_t ProgressBook::session_samples() const {
 
 std::uint64_t ProgressBook::samples() const { return before_.samples + session_samples(); }
 
-RunTotals ProgressBook::totals(double train_s, double wall_s) const {
-  RunTotals totals{before_.worker_steps, steps(), samples(), train_s, wall_s};
-  for (const auto& worker : latest_) totals.worker_steps[worker.worker] += worker.steps;
-  return totals;
+SessionTotals ProgressBook::session(double train_s) const {
+  const bool known = !before_.session.workers.empty();
+  if (session_samples() == 0 && known) return before_.session;
+  return {.train_s = train_s - before_.train_s, .samples = session_samples(), .workers = latest_};
 }
 
-void ProgressBook::fill(Summary& summary) const {
+RunTotals ProgressBook::totals(double train_s, double wall_s) const {
+  return {.worker_steps = {},
+          .steps = steps(),
+          .samples = samples(),
+          .train_s = train_s,
+          .wall_s = wall_s,
+          .center_version = 0,
+          .epoch = epoch_,
+          .test = before_.test,
+          .session = session(train_s)};
+}
+
+void ProgressBook::fill(Summary& summary, double train_s) const {
+  const auto session = this->session(train_s);
   summary.steps = steps();
   summary.samples = samples();
-  summary.per_worker = latest_;
-  summary.train_loss = epoch_samples_ ? epoch_loss_ / static_cast<double>(epoch_samples_) : last_epoch_loss_;
+  summary.per_worker = session.workers;
+  summary.images_per_s = session.train_s > 0 ? static_cast<double>(session.samples) / session.train_s : 0;
+  summary.train_loss = epoch_.samples ? epoch_.loss / static_cast<double>(epoch_.samples) : epoch_.last_loss;
   std::uint64_t staleness = 0;
   std::uint64_t counted = 0;
-  for (const auto& worker : latest_) {
+  for (const auto& worker : session.workers) {
     summary.exchange_count += worker.exchanges;
     summary.exchange_bytes += worker.bytes;
     summary.exchange_dropped += worker.dropped;

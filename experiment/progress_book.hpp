@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "experiment/checkpoint.hpp"
 #include "experiment/reports.hpp"
+#include "experiment/run_totals.hpp"
 #include "strategies/host/worker_host.hpp"
 
 namespace troupe::experiment {
@@ -12,7 +12,7 @@ namespace troupe::experiment {
 /// What a worker's host has counted, into its report: everything but times of its own, samples and bytes.
 void take(WorkerProgress& progress, const strategies::WorkerTotals& totals);
 
-/// Adds the counts of an earlier part of the same worker's session; times and recent figures stay as they are.
+/// Adds the sums of an earlier part of the same worker's session, times included; recent figures stay as they are.
 void add(WorkerProgress& progress, const WorkerProgress& earlier);
 
 class ProgressBook {
@@ -21,32 +21,34 @@ class ProgressBook {
 
   void add(const WorkerProgress& progress);
   [[nodiscard]] const WorkerProgress& of(std::uint32_t worker) const { return latest_.at(worker); }
-  /// A newcomer takes the worker's place, at this step of the run; what it reports has its predecessor's counts in it.
-  void joined(std::uint32_t worker, strategies::Step first_step);
   /// All workers have made just so many steps in this session, of so many samples each.
   void level(std::uint64_t steps, std::uint64_t samples);
-  /// The epoch ends: its means so far, then they start anew.
+  /// The epoch ends after `train_s` seconds of training in the run's life: its means, over all sessions that had a part in it; then
+  /// they start anew.
   struct EpochMeans {
     double loss = 0;
     double accuracy = 0;
     std::uint64_t samples = 0;
+    double images_per_s = 0;
   };
-  [[nodiscard]] EpochMeans close_epoch();
+  [[nodiscard]] EpochMeans close_epoch(double train_s);
+  /// Nothing has been trained since an epoch was closed: by this session, or by the one before it.
+  [[nodiscard]] bool epoch_closed() const noexcept { return epoch_.closed; }
 
   [[nodiscard]] std::uint64_t steps() const;  ///< over all workers, earlier sessions included
   [[nodiscard]] std::uint64_t samples() const;
-  [[nodiscard]] std::uint64_t session_samples() const;  ///< since this session began
+  /// Of this session; of the latest that trained while this one has not.
+  [[nodiscard]] SessionTotals session(double train_s) const;
+  /// What a checkpoint keeps, but for worker_steps and center_version, which are the members', and the test's score.
   [[nodiscard]] RunTotals totals(double train_s, double wall_s) const;
-  /// Fills the summary's counts, times and exchange figures.
-  void fill(Summary& summary) const;
+  /// Fills the summary's counts, times, rate and exchange figures.
+  void fill(Summary& summary, double train_s = 0) const;
 
  private:
+  [[nodiscard]] std::uint64_t session_samples() const;
   RunTotals before_;
   std::vector<WorkerProgress> latest_;
-  double epoch_loss_ = 0;
-  std::uint64_t epoch_top1_ = 0;
-  std::uint64_t epoch_samples_ = 0;
-  double last_epoch_loss_ = 0;
+  EpochTotals epoch_;
 };
 
 }  // namespace troupe::experiment

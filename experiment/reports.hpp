@@ -22,6 +22,7 @@ struct RunStarted {
   std::uint64_t parameters = 0;
   std::uint64_t epoch_samples = 0;
   double epoch_position = 0;  // epochs done: > 0 after a resume
+  bool operator==(const RunStarted&) const = default;
 };
 
 /// One worker, up to now. Sums since the worker began, except where said.
@@ -40,6 +41,7 @@ struct WorkerProgress {
   std::uint64_t exchanges = 0;
   std::uint64_t dropped = 0;
   std::uint64_t skipped = 0;
+  std::uint64_t passed = 0;         // steps passed over, their leases given up
   std::uint64_t bytes = 0;          // exchanged, both ways
   std::uint64_t staleness_sum = 0;  // over `staleness_count` updates of shards, in versions of the centre
   std::uint64_t staleness_count = 0;
@@ -47,6 +49,7 @@ struct WorkerProgress {
   std::vector<std::uint64_t> staleness{};  // updates by bin of strategies::StalenessHistogram
   std::vector<double> waits{};             // seconds of wait_s by whom it stood still for: workers, then servers
   std::vector<std::uint64_t> done{};       // leases finished since the last report
+  bool operator==(const WorkerProgress&) const = default;
 };
 
 /// An evaluation of the model, at the end of an epoch or of the run.
@@ -62,6 +65,7 @@ struct EpochReport {
   double images_per_s = 0;  // of the epoch, all workers
   double lr = 0;
   double train_s = 0;  // training time of the run so far
+  bool operator==(const EpochReport&) const = default;
 };
 
 /// A line for the user: a checkpoint saved or refused, a warning, an interruption.
@@ -69,6 +73,7 @@ struct Note {
   enum class Level : std::uint8_t { info, warning, error };
   Level level = Level::info;
   std::string text;
+  bool operator==(const Note&) const = default;
 };
 
 /// What a run came to: summary.json and `--json` (design §10). `time` is per worker, averaged.
@@ -84,6 +89,7 @@ struct Summary {
   std::uint64_t staleness_max = 0;
   std::string center_hash;
   std::vector<WorkerProgress> per_worker;  // final values, in rank order
+  bool operator==(const Summary&) const = default;
 };
 
 /// How a run ended. `error` has code interrupted, diverged, …; the summary then says how far it came.
@@ -91,6 +97,10 @@ struct RunEnd {
   Summary summary;
   bool failed = false;
   core::Error error;
+  bool operator==(const RunEnd& other) const {
+    return summary == other.summary && failed == other.failed && error.code == other.error.code &&
+           error.message == other.error.message;
+  }
 };
 
 /// One line of JSON with the keys of design §10 (and "per_worker"), keys in that order.

@@ -160,6 +160,11 @@ core::Result<void> RunDirectory::write_summary(std::string_view json) const {
   return replace(path_, "summary.json", fmt::format("{}\n", json));
 }
 
+std::string RunDirectory::read_summary() const {
+  const auto text = read_text(summary_file());
+  return text && *text ? **text : std::string();
+}
+
 core::Result<void> RunDirectory::write_plan(std::string_view json) const {
   return replace(path_, "plan.json", fmt::format("{}\n", json));
 }

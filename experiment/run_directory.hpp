@@ -51,6 +51,7 @@ class RunDirectory {
   [[nodiscard]] core::Result<void> write_plan(std::string_view json) const;
   [[nodiscard]] core::Result<std::optional<std::string>> read_plan() const;
   [[nodiscard]] core::Result<void> write_summary(std::string_view json) const;  // as to_json(const Summary&) makes it
+  [[nodiscard]] std::string read_summary() const;  // of the latest session that ended; empty: there is none to be read
 
   /// Paths of the segment after the newest: journal-0001.bin in a new run. No file is created.
   [[nodiscard]] core::Result<JournalSegment> next_journal() const;

@@ -52,20 +52,33 @@ std::vector<Note> left_behind(const Blueprint& plan, const Checkpoint* checkpoin
   return notes;
 }
 
-/// A worker that continues goes on with its own optimizer state, or with the one that all share; one that joins anew has none.
-std::vector<CanonicalVector> worker_states(const Checkpoint& checkpoint, int worker) {
-  std::vector<CanonicalVector> states;
-  for (int k = 0; k < 2; ++k) {
-    auto state = find(&checkpoint, optimizer_prefix(worker, k));
-    if (!state) state = find(&checkpoint, optimizer_prefix(-1, k));
-    if (state) states.push_back(std::move(state));
-  }
-  return states;
+/// In step all hosts begin at one step, whatever rule wrote the checkpoint.
+strategies::Step first_step(const Blueprint& plan, const Checkpoint& checkpoint, std::uint32_t worker) {
+  const auto& steps = checkpoint.totals.worker_steps;
+  if (steps.empty()) return 0;
+  if (plan.needs.in_step) return *std::ranges::max_element(steps);
+  return worker < steps.size() ? steps[worker] : *std::ranges::min_element(steps);
 }
 
-strategies::Step first_step(const Checkpoint& checkpoint, std::uint32_t worker) {
-  const auto& steps = checkpoint.totals.worker_steps;
-  return worker < steps.size() ? steps[worker] : steps.empty() ? 0 : *std::min_element(steps.begin(), steps.end());
+}  // namespace
+
+namespace {
+
+/// A worker that continues goes on with its own optimizer state, or with the one that all share; one that joins anew has none.
+/// REQUIRES its first step. Version 0.1 did not say how many steps had made the state: it took the worker's steps for that.
+void take_states(const Checkpoint& checkpoint, std::uint32_t worker, StartState& start) {
+  for (int k = 0; k < 2; ++k) {
+    for (const int whose : {static_cast<int>(worker), -1}) {
+      const auto prefix = optimizer_prefix(whose, k);
+      auto state = find(&checkpoint, prefix);
+      if (!state) continue;
+      start.optimizer_states[worker].push_back(std::move(state));
+      const auto steps = checkpoint.optimizer_steps.find(prefix);
+      const bool known = steps != checkpoint.optimizer_steps.end();
+      start.optimizer_steps[worker] = known ? steps->second : start.first_steps[worker];
+      break;
+    }
+  }
 }
 
 }  // namespace
@@ -75,6 +88,7 @@ StartState start_state(const Blueprint& plan, const Checkpoint* checkpoint) {
                    .statistics = nullptr,
                    .optimizer_states = std::vector<std::vector<CanonicalVector>>(plan.workers),
                    .first_steps = std::vector<strategies::Step>(plan.workers, 0),
+                   .optimizer_steps = std::vector<std::uint64_t>(plan.workers, 0),
                    .server_states = {},
                    .center_version = 0,
                    .notes = left_behind(plan, checkpoint)};
@@ -82,8 +96,8 @@ StartState start_state(const Blueprint& plan, const Checkpoint* checkpoint) {
   if (checkpoint) start.statistics = std::make_shared<const std::vector<float>>(checkpoint->statistics);
   if (workers_go_on(plan, checkpoint)) {
     for (std::uint32_t worker = 0; worker < plan.workers; ++worker) {
-      start.optimizer_states[worker] = worker_states(*checkpoint, static_cast<int>(worker));
-      start.first_steps[worker] = first_step(*checkpoint, worker);
+      start.first_steps[worker] = first_step(plan, *checkpoint, worker);
+      take_states(*checkpoint, worker, start);
     }
   }
   if (servers_go_on(plan, checkpoint)) {

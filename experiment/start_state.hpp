@@ -36,6 +36,7 @@ struct StartState {
   CanonicalVector statistics;                                  // null: the backend's own
   std::vector<std::vector<CanonicalVector>> optimizer_states;  // [worker][k]; none: zero
   std::vector<strategies::Step> first_steps;                   // [worker]
+  std::vector<std::uint64_t> optimizer_steps;                  // [worker]: that made its optimizer_states; none: 0
   std::vector<CanonicalVector> server_states;                  // [k]; none: zero, or parameters for Needs::model_slot
   strategies::Version center_version = 0;  // updates since the servers' state began: what Adam's bias correction needs
   std::vector<Note> notes;                 // state that was left behind

@@ -32,6 +32,7 @@ void add_sums(Json& json, const WorkerProgress& p) {
   json["skipped"] = p.skipped;
   json["staleness_mean"] = mean_staleness(p);
   json["staleness_max"] = p.staleness_max;
+  json["passed"] = p.passed;
 }
 
 std::string_view name(Note::Level level) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "strategies/host/member_steps.hpp"
+
 namespace troupe::explore {
 namespace {
 
@@ -233,12 +235,16 @@ void Cluster::admit_at_boundary() {
   admit();
 }
 
-/// A new member begins with x = c.
+/// A new member begins with x = c. In step everyone stands still then: what was reported is all that there is.
 void Cluster::enter(WorkerId newcomer) {
   std::vector<Version> versions;
   for (const auto& server : servers_) versions.push_back(server->host().version());
   auto worker = std::make_unique<Worker>(*this, newcomer, strategy_, membership_, versions);
-  const Step first = in_step_ ? frontier_ : 0;
+  std::vector<Step> stand;
+  for (const auto& [id, member] : workers_)
+    if (std::ranges::binary_search(membership_.workers, id)) stand.push_back(member->reported_step());
+  // Where all were lost a real run would be over; here the newcomer goes on from the step that they had reached.
+  const Step first = stand.empty() && in_step_ ? frontier_ : newcomer_step(in_step_, stand);
   worker->start(center(), first);
   workers_.emplace(newcomer, std::move(worker));
   for (auto* invariant : options_.invariants) invariant->entered(*this, newcomer, first, versions);

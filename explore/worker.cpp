@@ -57,7 +57,7 @@ void Worker::later(Duration delay, EventQueue::Action what) {
 void Worker::start(core::ConstSpan params, Step first) {
   const auto mine = memory_.use(kParams);
   std::copy(params.begin(), params.end(), mine.begin());
-  next_step_ = first;
+  first_ = next_step_ = first;
   later(Duration{0}, [this, first] { host_.start(first); });
 }
 
@@ -128,6 +128,7 @@ void Worker::step_final(std::uint64_t lease) {
     std::copy(from.begin(), from.end(), memory_.use(kGrads).begin());
   }
   cluster_.lease_done(self_);
+  ++computed_;
   host_.step_done(cluster_.epoch(lease), cluster_.options().optimizer);
 }
 

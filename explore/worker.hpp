@@ -33,6 +33,8 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   [[nodiscard]] core::ConstSpan peek(Slot slot) const { return memory_.peek(slot); }
   [[nodiscard]] core::ConstSpan params() const { return peek(kParams); }
   [[nodiscard]] bool alive() const noexcept { return alive_; }
+  /// Where its host stands as a coordinator knows it, from what a worker reports: steps that it computed, and that it passed over.
+  [[nodiscard]] Step reported_step() const noexcept { return first_ + computed_ + host_.totals().passed; }
   /// Between two steps: it has asked for a lease and got none yet, and has no request open.
   [[nodiscard]] bool stands() const noexcept { return waits_for_lease_ && away_.empty(); }
   /// Its share of the model, with mail that has come and is not mixed in yet; none when it is dead.
@@ -82,6 +84,8 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   std::map<std::pair<ExchangeId, ShardId>, Away> away_;
   std::map<WorkerId, bool> credit_taken_;
   std::uint64_t params_checksum_ = 0;  // while computing
+  Step first_ = 0;                     // of its host
+  Step computed_ = 0;
   Step next_step_ = 0;
   double untold_mail_ = 0;  // weight of mail that the half will be told of
   bool waits_for_lease_ = false;

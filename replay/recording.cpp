@@ -216,6 +216,7 @@ core::Result<Recording> read_recording(const std::string& path, const Blueprint&
   if (!contents) return tl::unexpected(contents.error());
   Recording recording;
   recording.path = path;
+  recording.version = contents->version;
   recording.workers.resize(plan.workers);
   recording.leases.resize(plan.workers);
   recording.servers.resize(plan.servers);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/journal.hpp"
 #include "data/lease.hpp"
 #include "experiment/blueprint.hpp"
 #include "experiment/run_records.hpp"
@@ -24,8 +25,9 @@ struct Recording {
   std::vector<std::vector<data::Lease>> leases;  // by worker, in the order in which they were granted
   std::vector<std::vector<ServerItem>> servers;
   std::optional<std::uint64_t> plan_hash;
-  std::vector<strategies::WorkerId> absent;  // when the run began
-  std::vector<strategies::WorkerId> left;    // members at its end, as far as anybody has said; ascending
+  std::vector<strategies::WorkerId> absent;       // when the run began
+  std::vector<strategies::WorkerId> left;         // members at its end, as far as anybody has said; ascending
+  std::uint32_t version = core::kJournalVersion;  // of the segment
   bool complete =
       false;  // the writer closed it; else the process died, or is still running, and members' ends may be missing
   bool lost_members = false;  // and their ends may be missing, too

@@ -94,6 +94,8 @@ class Replayer {
                                                         directory_.path()));
     }
     if (auto whole = check_whole(directory_.path(), *segments); !whole) return tl::unexpected(whole.error());
+    report_.missing = static_cast<std::size_t>(segments->front().number) - 1;
+    report_.same_numbers = same_numbers();
     for (const auto& segment : *segments) {
       if (auto done = one(segment, segment.path == segments->back().path); !done) return tl::unexpected(done.error());
     }
@@ -147,7 +149,6 @@ class Replayer {
     const auto made = plan_of(file, *recording);
     if (!made) return tl::unexpected(made.error());
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
-    const bool lossy = recording->lost_members;
     const bool one_batch = plan.settings->data.batch.size() == 1;  // a plan is of one batch size
     auto segment = Segment::open(plan, *start, std::move(*recording),
                                  {.backend = &backend_,
@@ -163,7 +164,7 @@ class Replayer {
       return tl::unexpected(of(diverged, same_numbers()));
     }
     done.replayed = (*segment)->consumed();
-    done.complete = done.complete && (!lossy || done.replayed == done.events);
+    done.complete = done.complete && done.replayed == done.events;
     done.hashes = (*segment)->hashes();
     report_.segments.push_back(done);
     add((*segment)->progress(), goes_on);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "experiment/reports.hpp"
 #include "nn/backend.hpp"
+#include "replay/report.hpp"
 
 namespace troupe::replay {
 
@@ -15,20 +15,7 @@ struct ReplayRequest {
   std::vector<std::string> overrides{};  // "key=value", for every session; none: every hash must be reached
 };
 
-struct SegmentReport {
-  std::string path;
-  std::size_t events = 0;    // in the segment, snapshots included
-  std::size_t replayed = 0;  // fewer when it was cut off
-  std::uint64_t hashes = 0;  // snapshots that were bit for bit the same
-  bool complete = false;
-};
-
-struct ReplayReport {
-  std::vector<SegmentReport> segments;
-  experiment::Summary summary;  // computed anew; times are 0
-};
-
-/// All sessions compute on `backend`. Errors: Errc::diverged with the first event, member and numbers that are not the recording's,
+/// All sessions compute on `backend`. A report is not yet a proof: ReplayReport::check() says whether anything was compared. Errors: Errc::diverged with the first event, member and numbers that are not the recording's,
 /// or when the training itself diverges; Errc::corrupt for a journal that is damaged or has gaps, or whose start state is missing;
 /// Errc::config when there is none, and with the key that the recording does not fit.
 [[nodiscard]] core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend);

@@ -39,7 +39,8 @@ ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerIt
                               .seed = static_cast<std::uint64_t>(segment.plan().settings->run.seed),
                               .membership = segment.membership(),
                               .buckets = static_cast<int>(memory_.replica().buckets().size()),
-                              .versions = std::vector<Version>(segment.plan().servers, start.center_version)},
+                              .versions = std::vector<Version>(segment.plan().servers, start.center_version),
+                              .optimizer_steps = start.optimizer_steps.at(self)},
             this) {
   const auto& builder = *segment.plan().source.train;
   const auto batch = memory_.replica().batch();
@@ -117,7 +118,7 @@ bool ReplayWorker::feed(const BucketReady& event) {
   return compute_step(true);
 }
 
-bool ReplayWorker::feed(const StepDone&) {
+bool ReplayWorker::feed(const StepDone& event) {
   require_computing("a step ended");
   if (!computed_ && !compute_step(false)) return false;
   computed_ = false;
@@ -125,9 +126,13 @@ bool ReplayWorker::feed(const StepDone&) {
   const auto position = lease_.epoch_position;
   host_.step_done(position,
                   nn::optimizer_step(plan.settings->train, position, static_cast<double>(plan.settings->run.epochs),
-                                     static_cast<int>(plan.workers)));
+                                     static_cast<int>(plan.workers)),
+                  counts_steps() ? std::optional(event.optimizer.t) : std::nullopt);
   return true;
 }
+
+/// In version 1 the optimizer's step had the number of the worker's step, also that of a newcomer, whose optimizer began anew.
+bool ReplayWorker::counts_steps() const { return segment_.recording().version == 1; }
 
 bool ReplayWorker::feed(const Stopped&) {
   require_computing("the worker stopped");

@@ -12,6 +12,7 @@
 #include "sim/server.hpp"
 #include "sim/virtual_time.hpp"
 #include "sim/worker.hpp"
+#include "strategies/host/member_steps.hpp"
 
 namespace troupe::sim {
 
@@ -131,12 +132,12 @@ void Failures::begin_anew(const std::vector<WorkerId>& lost) {
       return world_.workers[a]->completed() < world_.workers[b]->completed();
     });
     const auto newest = world_.workers[donor]->completed();
+    const auto of_newest = world_.workers[donor]->host().optimizer_steps();
     abandon(members, lost);
     for (const auto worker : members) {
-      const bool behind = world_.workers[worker]->completed() < newest;
-      if (behind && world_.gradients && world_.plan.needs.model != ModelHome::weighted)
-        world_.gradients->memory().copy(worker, donor);
-      world_.workers[worker]->begin_anew(newest);
+      const bool takes = world_.workers[worker]->completed() < newest && world_.plan.needs.model != ModelHome::weighted;
+      if (takes && world_.gradients) world_.gradients->memory().copy(worker, donor);
+      world_.workers[worker]->begin_anew(newest, takes ? of_newest : world_.workers[worker]->host().optimizer_steps());
     }
     anew.erase(anew.begin(), end);
   }
@@ -175,11 +176,13 @@ void Failures::rejoin(std::vector<WorkerId> workers) {
   if (world_.coordinator->dismissed()) return;
   auto& members = world_.membership;
   std::erase_if(workers, [&](WorkerId worker) { return world_.workers[worker]->alive(); });
-  // In step: where the others are, or were. On its own: with the least of them.
-  strategies::Step first = 0;
-  for (const auto& other : world_.workers) first = std::max(first, other->completed());
-  for (const auto other : members.workers)
-    if (!world_.plan.needs.in_step) first = std::min(first, world_.workers[other]->completed());
+  // In step also those count that are gone: without them it is where they were.
+  const bool in_step = world_.plan.needs.in_step;
+  std::vector<strategies::Step> stand;
+  for (WorkerId other = 0; other < world_.workers.size(); ++other)
+    if (in_step || std::ranges::binary_search(members.workers, other))
+      stand.push_back(world_.workers[other]->completed());
+  const auto first = strategies::newcomer_step(in_step, stand);
   for (const auto worker : workers) {
     members.workers.insert(std::lower_bound(members.workers.begin(), members.workers.end(), worker), worker);
     ++members.epoch;

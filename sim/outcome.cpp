@@ -26,16 +26,8 @@ experiment::Summary summary_of(const Outcome& outcome, const Plan& plan) {
     const auto& totals = account.totals;
     experiment::WorkerProgress progress{.worker = worker, .steps = account.steps, .samples = account.samples};
     progress.compute_s = core::seconds(account.compute + totals.local);
-    progress.exchange_s = core::seconds(totals.exchange);
-    progress.wait_s = core::seconds(totals.wait);
-    progress.exchanges = totals.exchanges;
-    progress.dropped = totals.dropped;
-    progress.skipped = totals.skipped;
+    experiment::take(progress, totals);
     progress.bytes = account.bytes;
-    progress.staleness_sum = totals.staleness_sum;
-    progress.staleness_count = totals.updates;
-    progress.staleness_max = totals.staleness_max;
-    progress.staleness.assign(totals.staleness.counts().begin(), totals.staleness.counts().end());
     if (plan.workers + plan.servers <= kMostInMatrix) {
       progress.waits.assign(plan.workers + plan.servers, 0);
       for (const auto& [cause, time] : totals.waits.by_cause())

@@ -25,15 +25,16 @@ struct Sums {
 /// A worker whose run had so many steps would have stepped for 30 years at a microsecond each.
 constexpr std::uint64_t kMostSteps = 1'000'000'000'000'000;
 
-/// Adds the steps between two reports of a worker. A worker that begins anew, after a resume, begins at nothing. What is wrong with
-/// the report; empty: nothing.
+/// Adds the steps between two reports of a worker of one session. Version 0.1 left out the times of those in whose place a newcomer
+/// came, and counted their steps. What is wrong with the report; empty: nothing.
 std::string add_report(const Json& line, Sums& sums, double slowdown, std::vector<RecordedSteps>& steps) {
   const auto& count = line.at("steps");
   const Sums now{line.at("compute_s").get<double>(),
                  count.is_number_unsigned() ? count.get<std::uint64_t>() : kMostSteps};
   if (now.steps >= kMostSteps) return fmt::format("steps = {}: no number of steps", count.dump());
   if (!(now.compute_s >= 0)) return fmt::format("compute_s = {}: no time", now.compute_s);
-  if (now.steps < sums.steps || now.compute_s < sums.compute_s) sums = {};
+  if (now.steps < sums.steps) sums = {};
+  if (now.compute_s < sums.compute_s) sums.compute_s = 0;
   const auto more = now.steps - sums.steps;
   if (more == 0) return {};
   const double ms = 1e3 * (now.compute_s - sums.compute_s) / static_cast<double>(more) / slowdown;
@@ -53,7 +54,10 @@ core::Result<void> read_metrics(const std::string& path, const experiment::Setti
     const auto line = Json::parse(text, nullptr, false);
     try {
       const auto kind = line.at("kind").get<std::string>();
-      if (kind == "started") run.model = line.at("model").get<std::string>();
+      if (kind == "started") {
+        run.model = line.at("model").get<std::string>();
+        std::ranges::fill(sums, Sums{});  // every session counts from nothing
+      }
       if (kind != "worker") continue;
       const auto worker = line.at("worker").get<std::size_t>();
       if (worker >= sums.size())

@@ -33,16 +33,17 @@ void Worker::begin_at(strategies::Step first, Duration after) {
   ++life_;
   wants_step_ = next_step_ = first;
   idle_buffers_ = world_.plan.prefetch + 1;
-  make_host();
+  make_host(0);
   ask_for_leases();
   world_.queue.plan(now() + after, EventKind::worker_begins, self_, life_);
 }
 
-void Worker::make_host() {
+void Worker::make_host(std::uint64_t optimizer_steps) {
   free_ = world_.queue.now();
   const auto& needs = world_.plan.needs;
   strategies::WorkerHostOptions options{
       .self = self_, .seed = world_.plan.seed, .membership = world_.membership, .buckets = world_.cluster.buckets};
+  options.optimizer_steps = optimizer_steps;
   for (const auto& server : world_.servers) options.versions.push_back(server->host().version());
   host_ = std::make_unique<strategies::WorkerHost>(
       world_.plan.strategy->worker(),
@@ -51,7 +52,7 @@ void Worker::make_host() {
       std::move(options));
 }
 
-void Worker::begin_anew(strategies::Step first) {
+void Worker::begin_anew(strategies::Step first, std::uint64_t optimizer_steps) {
   const bool computing = host_->computing() && !wants_lease_;
   if (computing || lease_open_) {
     hand_.push_front(lease_);
@@ -63,7 +64,7 @@ void Worker::begin_anew(strategies::Step first) {
   }
   end_life();
   wants_step_ = first;
-  make_host();
+  make_host(optimizer_steps);
   world_.queue.plan(now(), EventKind::worker_begins, self_, life_);
 }
 

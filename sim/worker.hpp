@@ -33,8 +33,9 @@ class Worker final : public strategies::WorkerPort,
   void begin();
   /// A life as a new member; its first step is `first`, some time `after` now, with the centre's parameters.
   void join(strategies::Step first, Duration after);
-  /// A new life in the same company, at step `first`: the lease under way is done again, unless its step is older.
-  void begin_anew(strategies::Step first);
+  /// A new life in the same company, at step `first`: the lease under way is done again, unless its step is older. `optimizer_steps`
+  /// made the optimizer's state that it goes on with.
+  void begin_anew(strategies::Step first, std::uint64_t optimizer_steps);
   void die();
   void started(std::uint64_t life);
   void granted(const data::Lease& lease);
@@ -82,7 +83,7 @@ class Worker final : public strategies::WorkerPort,
     std::uint32_t life = 0;
   };
   void begin_at(strategies::Step first, Duration after);
-  void make_host();
+  void make_host(std::uint64_t optimizer_steps);
   void compute_gradients();
   void end_life();
   void take_lease();

@@ -61,6 +61,10 @@ bool touches(const KernelCall& call, Slot slot) noexcept {
   return call.y == slot || call.x == slot || call.z == slot || is_second_state(call, slot);
 }
 
+bool steps_optimizer(const KernelCall& call) noexcept {
+  return call.kernel == KernelName::optimize || call.kernel == KernelName::optimize_delta;
+}
+
 bool needs_whole(const KernelCall& call) noexcept {
   return (optimizes(call) || call.kernel == KernelName::clip) && call.optimizer.clip_norm > 0;
 }

@@ -55,6 +55,9 @@ struct KernelCall {
 /// Does it read or write it?
 [[nodiscard]] bool touches(const KernelCall& call, Slot slot) noexcept;
 
+/// Is it a step of an optimizer, which moves the optimizer's state on?
+[[nodiscard]] bool steps_optimizer(const KernelCall& call) noexcept;
+
 /// Does it read the whole vector at once, so that the result depends on where the vector is cut? Clipping by norm does.
 [[nodiscard]] bool needs_whole(const KernelCall& call) noexcept;
 

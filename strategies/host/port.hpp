@@ -89,9 +89,10 @@ struct ShardReply {
   Version staleness = 0;  ///< versions that the worker had not seen when its request was handled
   Step min_clock = 0;
   bool dropped = false;
-  Duration queued{0};              ///< from sending until the server turned to it, where both have one clock
+  Duration queued{0};              ///< from sending, or from arriving in the server's process, until the server turned to it
   Duration held{0};                ///< from then to the event that answered it: waiting for others
   std::optional<WorkerId> last{};  ///< whose request that event was; none: another event
+  bool operator==(const ShardReply&) const = default;
 };
 
 /// Every server has these. Later answers: ServerHost::request(), deadline_passed().

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct WorkerHostOptions {
   Membership membership{};
   int buckets = 1;
   std::vector<Version> versions{};  ///< per shard, of the centre that the worker starts from; empty: all 0
+  std::uint64_t optimizer_steps{};  ///< that made the optimizer's state with which the worker starts; 0: it is zero
 };
 
 /// Sums since the host began.
@@ -57,8 +59,9 @@ class WorkerHost {
   void start(Step step);
   /// During a step, of all its buckets, 0 first; or of none.
   void bucket_ready(int bucket);
-  /// The number of the optimizer's step is the host's to set.
-  void step_done(double epoch, const core::OptimizerStep& optimizer);
+  /// The number of the optimizer's step is the host's to set: it counts the steps that made the worker's own optimizer state. `t`:
+  /// the number that a recording has, where another count was in use (journals of version 1).
+  void step_done(double epoch, const core::OptimizerStep& optimizer, std::optional<std::uint64_t> t = {});
   /// Instead of a step: there are no batches any more. What arrives from now on is told at once.
   void stop();
   void replied(const ShardReply& reply);
@@ -81,6 +84,8 @@ class WorkerHost {
 
   [[nodiscard]] const WorkerTotals& totals() const noexcept { return totals_; }
   [[nodiscard]] Step steps() const noexcept { return step_; }  ///< completed or passed over
+  /// Steps of the optimizer since its state was zero: none is one that passed without it.
+  [[nodiscard]] std::uint64_t optimizer_steps() const noexcept { return optimizer_steps_; }
   [[nodiscard]] bool computing() const noexcept {
     return computing_;
   }  ///< Compute was said; step_done() or stop() is to come
@@ -159,6 +164,7 @@ class WorkerHost {
   std::vector<Slot> mail_;                  // peers' vectors that the half may still read
   WorkerTotals totals_;
   Step step_ = 0;
+  std::uint64_t optimizer_steps_ = 0;
   double epoch_ = 0;
   float lr_ = 0;
   int buckets_told_ = 0;  // of the step under way

@@ -62,6 +62,7 @@ class LoneWorker {
     company.loaders.assign(plan_.workers, caf::actor_cast<LoaderActor>(self));
     company.servers.assign(plan_.servers, caf::actor_cast<ServerActor>(self));
     company.worker_sites.assign(plan_.workers, 0);
+    company.exchanger = caf::actor_cast<ExchangerActor>(self);
     company.exchange = experiment::to_json(experiment::ExchangePlan{});
     self->send(actor, company);
   }

@@ -1,8 +1,11 @@
 // Interrupting and going on: BSP bit for bit, EASGD from the centre; what a broken checkpoint or a full disk leads to.
+#include <algorithm>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/actors/small_run.hpp"
 
@@ -62,6 +65,34 @@ TEST_P(BspModes, InterruptedInMidEpochItStillDoes) {
   EXPECT_EQ(end.summary.samples, expected.summary.samples);
 }
 
+// Adam corrects its moments by the number of its step, which a checkpoint keeps beside them.
+TEST(Resume, AdamGoesOnAtItsNumberWhateverSessionsCameBefore) {
+  const std::vector<std::string> options{"train.optimizer=adam", "train.lr=0.003", "run.epochs=4"};
+  SmallRun whole(options);
+  const auto expected = whole.train();
+  ASSERT_FALSE(expected.failed) << expected.error.message;
+  SmallRun parts(options);
+  auto end = parts.train(already_stopped());
+  EXPECT_EQ(end.error.code, core::Errc::interrupted) << end.error.message;
+  end = parts.resume();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.center_hash, expected.summary.center_hash);
+
+  // Moments that began in the second session count from there in the third.
+  SmallRun other({"train.lr=0.003", "run.epochs=1"});
+  ASSERT_FALSE(other.train().failed);
+  std::filesystem::copy(other.run_directory(), other.directory() / "fork", std::filesystem::copy_options::recursive);
+  const std::vector<std::string> adam{"train.optimizer=adam", "run.epochs=3"};
+  const auto at_once = other.resume(adam);
+  ASSERT_FALSE(at_once.failed) << at_once.error.message;
+  std::filesystem::remove_all(other.run_directory());
+  std::filesystem::rename(other.directory() / "fork", other.directory() / "runs" / "fork");
+  ASSERT_FALSE(other.resume({"train.optimizer=adam", "run.epochs=2"}).failed);
+  const auto in_two = other.resume(adam);
+  ASSERT_FALSE(in_two.failed) << in_two.error.message;
+  EXPECT_EQ(in_two.summary.center_hash, at_once.summary.center_hash);
+}
+
 // The model of a segment that begins before the session has looked at it: nobody but the workers has it.
 TEST(Resume, InMidEpochWithSegmentsThatAreSoonFull) {
   for (const char* strategy : {"bsp", "gossip"}) {
@@ -113,7 +144,7 @@ TEST(Resume, EasgdWorkersJoinAnewWithTheCentre) {
 
 /// The model is an average of the centre: workers and servers go on from the centre itself.
 std::vector<std::string> averaging(const std::string& server_optimizer) {
-  return {"strategy.name=mixed", "strategy.ema=0.9", "strategy.server_optimizer=" + server_optimizer,
+  return {"strategy.name=mixed", "strategy.ema=0.9",  "strategy.server_optimizer=" + server_optimizer,
           "cluster.workers=1",   "cluster.servers=2", "train.optimizer=sgd",
           "train.lr=0.01"};
 }
@@ -155,6 +186,75 @@ TEST(Resume, ACheckpointWithoutTheCentreBeginsAtTheAverage) {
   std::ifstream metrics(run.run_directory() / "metrics.jsonl");
   const std::string text((std::istreambuf_iterator<char>(metrics)), {});
   EXPECT_NE(text.find("has the average and not the centre"), std::string::npos);
+}
+
+/// The `epoch` lines of metrics.jsonl.
+std::vector<nlohmann::json> epochs_of(const SmallRun& run) {
+  std::ifstream metrics(run.run_directory() / "metrics.jsonl");
+  std::vector<nlohmann::json> epochs;
+  for (std::string text; std::getline(metrics, text);) {
+    auto line = nlohmann::json::parse(text);
+    if (line["kind"] == "epoch") epochs.push_back(std::move(line));
+  }
+  return epochs;
+}
+
+nlohmann::json summary_of(const SmallRun& run) {
+  std::ifstream file(run.run_directory() / "summary.json");
+  return nlohmann::json::parse(file);
+}
+
+TEST(Resume, AnEpochIsReportedOnce) {
+  for (const char* strategy : {"bsp", "easgd"}) {
+    SmallRun run({std::string("strategy.name=") + strategy, "run.epochs=2"});
+    ASSERT_FALSE(run.train().failed);
+    const auto end = run.resume({"run.epochs=3"});
+    ASSERT_FALSE(end.failed) << end.error.message;
+    const auto epochs = epochs_of(run);
+    ASSERT_EQ(epochs.size(), 3U) << strategy;
+    for (std::size_t k = 0; k < epochs.size(); ++k) {
+      EXPECT_EQ(epochs[k]["epoch"], k + 1);
+      EXPECT_GT(epochs[k]["train"]["loss"].get<double>(), 0) << strategy;
+      EXPECT_GT(epochs[k]["train"]["images_per_s"].get<double>(), 0) << strategy;
+    }
+  }
+}
+
+TEST(Resume, AnEpochThatWasInterruptedIsReportedAsAWhole) {
+  SmallRun run({"run.epochs=1", "run.checkpoint_every=\"14 steps\"", "run.keep_checkpoints=20"});
+  ASSERT_FALSE(run.train().failed);
+  std::set<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(run.run_directory() / "checkpoints"))
+    if (entry.path().extension() == ".safetensors") files.insert(entry.path());
+  ASSERT_GE(files.size(), 3U);  // step 0, one in the middle, the end; how many between depends on the disk
+  std::for_each(std::next(files.begin(), 2), files.end(), [](const auto& file) { std::filesystem::remove(file); });
+  ASSERT_FALSE(run.resume().failed);
+  const auto epochs = epochs_of(run);
+  ASSERT_EQ(epochs.size(), 2U);
+  const auto at_once = epochs[0]["train"], in_parts = epochs[1]["train"];
+  EXPECT_NEAR(in_parts["loss"].get<double>(), at_once["loss"].get<double>(), 1e-9);
+  EXPECT_EQ(in_parts["accuracy"], at_once["accuracy"]);
+}
+
+TEST(Resume, WhatHasReachedItsTargetKeepsItsSummary) {
+  for (const char* strategy : {"bsp", "easgd"}) {
+    SmallRun run({std::string("strategy.name=") + strategy, "run.epochs=9", "run.target_accuracy=0.01"});
+    const auto end = run.train();
+    ASSERT_FALSE(end.failed) << end.error.message;
+    ASSERT_EQ(end.summary.epochs, 1U);
+    auto before = summary_of(run);
+    const auto again = run.resume();
+    ASSERT_FALSE(again.failed) << again.error.message;
+    auto after = summary_of(run);
+    EXPECT_GT(before["train"]["loss"].get<double>(), 0);
+    EXPECT_GT(before["time"]["compute_s"].get<double>(), 0);
+    for (auto* summary : {&before, &after}) summary->erase("wall_s");
+    EXPECT_NEAR(before["train"]["images_per_s"].get<double>(), after["train"]["images_per_s"].get<double>(),
+                1e-6 * before["train"]["images_per_s"].get<double>());
+    for (auto* summary : {&before, &after}) (*summary)["train"].erase("images_per_s");
+    EXPECT_EQ(before, after) << strategy;
+    EXPECT_EQ(epochs_of(run).size(), 1U) << strategy;
+  }
 }
 
 TEST(Resume, NothingLeftToDoIsSaid) {

@@ -80,6 +80,22 @@ TEST(Sites, WhoWaitsForWhomIsKnown) {
   for (const int w : {0, 1}) EXPECT_GT(workers[w].waits[2], 0) << w;
 }
 
+/// A server lets a round go when its last worker has come: the others waited for that one, not for the server.
+TEST(Sites, WhomAServerHeldThemForIsKnown) {
+  auto options = options_of("sync_easgd", {"exchange.endpoint=inproc", "data.batch=10", "strategy.tau=1",
+                                           "cluster.synthetic_step_ms=1", "cluster.slowdown=[1, 1, 8]"});
+  const auto end = trained(options);
+  ASSERT_FALSE(end.failed) << end.error.message;
+  const auto& workers = end.summary.per_worker;
+  for (const int w : {0, 1}) EXPECT_GT(workers[w].waits[2], 0) << w;
+}
+
+TEST(Sites, WaitingInAServersQueueIsKnown) {
+  const auto end = trained(options_of("easgd", {"exchange.endpoint=inproc", "strategy.tau=1"}));
+  ASSERT_FALSE(end.failed) << end.error.message;
+  for (const auto& worker : end.summary.per_worker) EXPECT_GT(worker.waits[3] + worker.waits[4], 0) << worker.worker;
+}
+
 TEST(Sites, BytesAreThoseOnTheWire) {
   const auto bytes = [](Options options) {
     options.insert(options.end(), {"exchange.endpoint=inproc", "cluster.server_placement=dedicated", "run.epochs=1"});

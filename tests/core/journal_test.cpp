@@ -73,7 +73,7 @@ TEST_F(Journal, ReadsBackWhatWasWritten) {
 // docs/formats/journal.md, by hand up to the checks.
 TEST_F(Journal, HasTheDocumentedLayout) {
   const std::string file = sample();
-  EXPECT_EQ(file.substr(0, 12), std::string("TRPJRNL\n\1\0\0\0", 12));
+  EXPECT_EQ(file.substr(0, 12), std::string("TRPJRNL\n\2\0\0\0", 12));
   EXPECT_EQ(file.substr(12, 6), std::string("\3\0\0\0\1\0", 6));      // length 3, kind 1
   EXPECT_EQ(file.substr(22, 3), "abc");                               // after 4 bytes of head check
   EXPECT_EQ(file.substr(33, 6), std::string("\0\0\0\0\377\377", 6));  // length 0, kind 65535, after 8 bytes of checksum
@@ -123,11 +123,12 @@ TEST_F(Journal, CorruptionMessagesSayWhatAndWhere) {
   EXPECT_EQ(read_journal(path("text")).error().message,
             path("text") + ": bytes 0 to 7: not a Troupe journal; restore the file, or start from a checkpoint");
   std::string newer = file;
-  newer[8] = 2;
+  newer[8] = 3;
   write("newer", newer);
-  EXPECT_EQ(read_journal(path("newer")).error().message, path("newer") +
-                                                             ": bytes 8 to 11: this Troupe reads journals of version 1 "
-                                                             "only; restore the file, or start from a checkpoint");
+  EXPECT_EQ(read_journal(path("newer")).error().message,
+            path("newer") +
+                ": bytes 8 to 11: this Troupe reads journals of versions 1 "
+                "to 2; restore the file, or start from a checkpoint");
   std::string payload = file;
   payload[23] = 'x';
   write("payload", payload);

@@ -20,7 +20,8 @@ TEST(Versions, ARunNeedsOneEverywhere) {
   auto theirs = Network::create(there, options).value();
   std::vector<std::string> names;
   std::vector<NodeActor> nodes;
-  for (const char* version : {"1.2.3", "1.2.4"}) {
+  const auto ours_says = spoken_version("1.2.3");
+  for (const auto& version : {ours_says, spoken_version("1.2.4"), std::string("1.2.3")}) {
     const auto& node = nodes.emplace_back(there.spawn(node_of, version));
     names.push_back("127.0.0.1:" + std::to_string(theirs->publish(node, {"127.0.0.1", 0}).value()));
   }
@@ -28,14 +29,17 @@ TEST(Versions, ARunNeedsOneEverywhere) {
     NetworkConfig here_config(options);
     caf::actor_system here(here_config);
     auto ours = Network::create(here, options).value();
-    const auto same = connect_nodes(here, *ours, {names[0]}, 1, "1.2.3");
+    const auto same = connect_nodes(here, *ours, {names[0]}, 1, ours_says);
     ASSERT_TRUE(same) << same.error().message;
-    EXPECT_EQ(same->front().facts.version, "1.2.3");
-    const auto other = connect_nodes(here, *ours, names, names.size(), "1.2.3");
-    ASSERT_FALSE(other);
-    EXPECT_EQ(other.error().code, core::Errc::config);
-    for (const auto& sign : {names[1], std::string("1.2.3"), std::string("1.2.4")})
-      EXPECT_NE(other.error().message.find(sign), std::string::npos) << other.error().message;
+    EXPECT_EQ(same->front().facts.version, ours_says);
+    // Also one of the same version that does not say how its messages are read, as version 0.1 did not.
+    for (const std::size_t which : {1U, 2U}) {
+      const auto other = connect_nodes(here, *ours, {names[0], names[which]}, 2, ours_says);
+      ASSERT_FALSE(other);
+      EXPECT_EQ(other.error().code, core::Errc::config);
+      for (const auto& sign : {names[which], ours_says, std::string(which == 1 ? "1.2.4" : "runs troupe 1.2.3,")})
+        EXPECT_NE(other.error().message.find(sign), std::string::npos) << other.error().message;
+    }
   }
   for (const auto& node : nodes) caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
   theirs.reset();

@@ -73,6 +73,26 @@ TEST_F(Recorded, AWorkerThatBeganAnewAfterAResumeBeginsAtNothing) {
   EXPECT_NEAR(recorded->steps[0][1].mean_ms, 4, 1e-9);
 }
 
+// More steps in its first report than the last session had: they are its own all the same.
+TEST_F(Recorded, ASessionCountsFromNothingHoweverLongItIs) {
+  const auto recorded =
+      load_recorded(run(kStarted + report(0, 2, 0.006) + report(1, 1, 0.008) + kStarted + report(0, 10, 0.04)));
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  ASSERT_EQ(recorded->steps[0].size(), 2U);
+  EXPECT_EQ(recorded->steps[0][1].count, 10U);
+  EXPECT_NEAR(recorded->steps[0][1].mean_ms, 4, 1e-9);
+}
+
+// Version 0.1 counted the steps of the one in whose place a newcomer came, but left out its times.
+TEST_F(Recorded, ANewcomersTimesAreThoseOfItsOwnSteps) {
+  const auto recorded =
+      load_recorded(run(kStarted + report(1, 1, 0.008) + report(0, 100, 0.4) + report(0, 102, 0.008)));
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  ASSERT_EQ(recorded->steps[0].size(), 2U);
+  EXPECT_EQ(recorded->steps[0][1].count, 2U);
+  EXPECT_NEAR(recorded->steps[0][1].mean_ms, 4, 1e-9);
+}
+
 TEST_F(Recorded, SaysWhatIsWrong) {
   const auto metrics = directory_.string() + "/metrics.jsonl";
   EXPECT_EQ(load_recorded(directory_.string()).error().code, core::Errc::config);  // no run

@@ -1,0 +1,93 @@
+// `troupe replay` says what it compared; where that is nothing, it does not end as if all were well.
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/program.hpp"
+#include "tests/small_config.hpp"
+
+namespace troupe::apps {
+namespace {
+
+class ReplayTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto trained = troupe({"train", config_, "--quiet", "--set", "run.dir=" + folder_.file("runs")});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    run_ = std::filesystem::directory_iterator(folder_.file("runs"))->path().string();
+  }
+
+  Outcome replayed(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"replay", run_});
+    return troupe(std::move(more));
+  }
+  void cut(std::uintmax_t bytes) const { std::filesystem::resize_file(run_ + "/journal-0001.bin", bytes); }
+
+  TemporaryDirectory folder_;
+  std::string config_ = folder_.write("config.toml", tests::small_config("[run]\nepochs = 1", R"([train]
+lr = 0.1
+[strategy]
+name = "easgd"
+[cluster]
+workers = 2
+)"));
+  std::string run_;
+};
+
+TEST_F(ReplayTest, AWholeJournalIsVerified) {
+  const auto replay = replayed({"--json"});
+  ASSERT_EQ(replay.code, 0) << replay.err;
+  const auto json = nlohmann::json::parse(replay.out);
+  EXPECT_EQ(json["complete"], true);
+  EXPECT_EQ(json["segments"], 1);
+  EXPECT_EQ(json["missing"], 0);
+  EXPECT_GT(json["events"], 100);
+  EXPECT_EQ(json["replayed"], json["events"]);
+  EXPECT_GT(json["hashes"], 0);
+  EXPECT_EQ(json["steps"], 60);
+  const auto text = replayed();
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("verified from beginning to end"), std::string::npos) << text.out;
+}
+
+TEST_F(ReplayTest, NothingComparedIsNoSuccess) {
+  cut(12);
+  for (const bool as_json : {false, true}) {
+    const auto replay = replayed(as_json ? std::vector<std::string>{"--json"} : std::vector<std::string>{});
+    EXPECT_EQ(replay.code, 65) << replay.out << replay.err;
+    EXPECT_NE(replay.err.find("nothing was verified: 0 of 0 events"), std::string::npos) << replay.err;
+    if (!as_json) {
+      EXPECT_EQ(replay.out.find("verified from beginning"), std::string::npos) << replay.out;
+      continue;
+    }
+    const auto json = nlohmann::json::parse(replay.out);
+    EXPECT_EQ(json["complete"], false);
+    EXPECT_EQ(json["events"], 0);
+    EXPECT_EQ(json["hashes"], 0);
+  }
+  const auto changed = replayed({"--set", "train.lr=0.05"});
+  EXPECT_EQ(changed.code, 65) << changed.out << changed.err;
+}
+
+/// The hash of the end is missing, those before it are not: as after a killed process.
+TEST_F(ReplayTest, WhatIsLeftOfAJournalIsVerifiedAndSaidToBeAPart) {
+  cut(std::filesystem::file_size(run_ + "/journal-0001.bin") - 1);
+  const auto replay = replayed({"--json"});
+  ASSERT_EQ(replay.code, 0) << replay.err;
+  const auto json = nlohmann::json::parse(replay.out);
+  EXPECT_EQ(json["complete"], false);
+  EXPECT_GT(json["hashes"], 0);
+  EXPECT_NE(replayed().out.find("not the whole run"), std::string::npos);
+}
+
+TEST_F(ReplayTest, OtherSettingsCompareNothingAndSaySo) {
+  const auto replay = replayed({"--set", "strategy.alpha=0.1", "--json"});
+  ASSERT_EQ(replay.code, 0) << replay.err;
+  const auto json = nlohmann::json::parse(replay.out);
+  EXPECT_EQ(json["complete"], true);
+  EXPECT_EQ(json["hashes"], 0);
+}
+
+}  // namespace
+}  // namespace troupe::apps
