@@ -204,7 +204,7 @@ std::optional<Lent> ExchangerBody::opened(exchange::Calls::Incoming& incoming, P
 }
 
 void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vector, Position position, Lend lend,
-                         std::function<void(core::Result<std::string>)> answered) {
+                         core::Rounding rounding, std::function<void(core::Result<std::string>)> answered) {
   const auto peer = peers_.at(site);
   if (!peer) return answered(core::fail(core::Errc::peer_lost, fmt::format("site {} is not there any more", site)));
   const bool read = lend == Lend::read || lend == Lend::both;
@@ -212,7 +212,12 @@ void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vec
   const auto dense = packed(vector, position, read);
   // The loan is kept until the answer.
   calls_->call(
-      *peer, {.header = std::move(header), .vector = dense.data, .lend = lend, .half = setup_.exchange.wire},
+      *peer,
+      {.header = std::move(header),
+       .vector = dense.data,
+       .lend = lend,
+       .half = setup_.exchange.wire,
+       .rounding = rounding},
       [this, vector, dense, position, written, answered = std::move(answered)](core::Result<std::string> result) {
         if (result && written) unpack(dense, position, vector);
         answered(std::move(result));
@@ -224,7 +229,8 @@ void ExchangerBody::request(const ShardMessage& message, const Lent& slice) {
   auto there = message;
   there.sent_ns = 0;  // clocks of other hosts are other clocks: what it is there stands in serve()
   call(company_.server_sites.at(message.shard), pack(What::shard, there), slice, position_of_shard(message.shard),
-       lend_of(message.request.kind), [this, worker = message.request.worker](core::Result<std::string> result) {
+       lend_of(message.request.kind), message.rounding,
+       [this, worker = message.request.worker](core::Result<std::string> result) {
          if (!result && result.error().code == core::Errc::peer_lost) return;  // lost() tells
          if (!result) return trouble(result.error());
          ShardAnswer answer;
@@ -234,7 +240,7 @@ void ExchangerBody::request(const ShardMessage& message, const Lent& slice) {
 }
 
 void ExchangerBody::letter(const OutgoingLetter& letter, const Lent& vector) {
-  call(company_.worker_sites.at(letter.to), pack(What::letter, letter), vector, 0, Lend::read,
+  call(company_.worker_sites.at(letter.to), pack(What::letter, letter), vector, 0, Lend::read, core::Rounding::none,
        [this, letter](const core::Result<std::string>& result) {
          if (result) return self_->send(company_.workers.at(letter.letter.from), PeerCredit{letter.to});
          if (result.error().code != core::Errc::peer_lost) trouble(result.error());  // else lost() tells
@@ -245,9 +251,8 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
   auto promise = self_->make_response_promise<SnapshotTaken>();
   const auto& sites = snapshot.server ? company_.server_sites : company_.worker_sites;
   // Whole numbers for hashes: a snapshot is never rounded.
-  const auto wire = std::exchange(setup_.exchange.wire, std::nullopt);
   call(sites.at(snapshot.member), pack(What::snapshot, snapshot), space, position_of(snapshot), Lend::write,
-       [this, promise](const core::Result<std::string>& result) mutable {
+       core::Rounding::none, [this, promise](const core::Result<std::string>& result) mutable {
          SnapshotTaken taken;
          const auto why = result ? std::string("an answer that makes no sense") : result.error().message;
          if (result && unpack(*result, taken))
@@ -255,7 +260,6 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
          else
            promise.deliver(caf::make_error(caf::sec::runtime_error, why));
        });
-  setup_.exchange.wire = wire;
   return promise;
 }
 
@@ -338,8 +342,7 @@ caf::result<StartCargo> ExchangerBody::fetch_start() {
 void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
   const std::uint64_t offset = fetching->file->size();
   const Lent room{fetching->piece.view(), fetching};
-  const auto wire = std::exchange(setup_.exchange.wire, std::nullopt);  // bytes, not numbers
-  call(0, pack(What::start, offset), room, {}, Lend::write,
+  call(0, pack(What::start, offset), room, {}, Lend::write, core::Rounding::none,  // bytes, not numbers
        [this, fetching, offset](const core::Result<std::string>& result) {
          std::uint64_t whole = 0;
          if (!result || !unpack(*result, whole)) {
@@ -354,7 +357,6 @@ void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
          if (fetching->file->size() < whole && count > 0) return fetch_piece(fetching);
          fetching->promise.deliver(StartCargo{fetching->file});
        });
-  setup_.exchange.wire = wire;
 }
 
 void ExchangerBody::give_piece(const exchange::Calls::Incoming& incoming) {

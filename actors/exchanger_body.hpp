@@ -88,7 +88,7 @@ class ExchangerBody {
   /// What came in as the member here is to see it; its reply packs it again.
   [[nodiscard]] std::optional<Lent> opened(exchange::Calls::Incoming& incoming, Position position, std::size_t floats);
   void call(std::uint32_t site, std::string header, const Lent& vector, Position position, exchange::Lend lend,
-            std::function<void(core::Result<std::string>)> answered);
+            core::Rounding rounding, std::function<void(core::Result<std::string>)> answered);
   void serve(exchange::Calls::Incoming incoming);
   void lost(transport::Peer peer, const core::Error& error);
   void hear(const MembershipNews& news);

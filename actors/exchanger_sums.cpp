@@ -43,7 +43,7 @@ void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) 
   auto group = group_of(order);
   const Position position = order.offset < 0 ? Position{} : static_cast<std::size_t>(order.offset);
   const auto dense = packed(slice, position, true);
-  exchange::CollectiveTask task{.algorithm = setup_.exchange.reduction(dense.data.size()),
+  exchange::CollectiveTask task{.algorithm = setup_.exchange.reduction(dense.data.size(), order.rounding),
                                 .half = setup_.exchange.half(),
                                 .scale = order.mean ? 1 / static_cast<float>(group.size()) : 1,
                                 .vector = dense.data,

@@ -64,7 +64,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Request& x) {
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, ShardReply& x) {
   return f(caf::meta::type_name("ShardReply"), x.request, x.worker, x.shard, x.exchange, x.version, x.staleness,
-           x.min_clock, x.dropped, x.queued, x.held, actors::Maybe<WorkerId>{x.last});
+           x.min_clock, x.dropped, x.refused, x.queued, x.held, actors::Maybe<WorkerId>{x.last});
 }
 
 }  // namespace troupe::strategies
@@ -80,8 +80,9 @@ constexpr typename Inspector::result_type inspect(Inspector& f, RunStarted& x) {
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, WorkerProgress& x) {
   return f(caf::meta::type_name("WorkerProgress"), x.worker, x.steps, x.samples, x.loss, x.loss_sum, x.top1,
-           x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped, x.passed,
-           x.bytes, x.staleness_sum, x.staleness_count, x.staleness_max, x.staleness, x.waits, x.done);
+           x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped,
+           x.refused, x.passed, x.bytes, x.staleness_sum, x.staleness_count, x.staleness_max, x.staleness, x.waits,
+           x.done);
 }
 
 template <class Inspector>
@@ -100,7 +101,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Summary& x) {
   return f(caf::meta::type_name("Summary"), x.run, x.strategy, x.model, x.dataset, x.device, x.precision, x.workers,
            x.servers, x.epochs, x.steps, x.samples, x.wall_s, x.train_loss, x.images_per_s, x.test_loss,
            x.test_accuracy, x.test_top5, x.exchange_count, x.exchange_bytes, x.exchange_dropped, x.exchange_skipped,
-           x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker);
+           x.refused, x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker);
 }
 
 template <class Inspector>
@@ -166,7 +167,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Decoded& x) {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, ShardMessage& x) {
-  return f(caf::meta::type_name("ShardMessage"), x.shard, x.request, x.sent_ns);
+  return f(caf::meta::type_name("ShardMessage"), x.shard, x.request, x.rounding, x.sent_ns);
 }
 
 template <class Inspector>
@@ -285,7 +286,8 @@ constexpr typename Inspector::result_type inspect(Inspector& f, SiteReady& x) {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, CollectiveOrder& x) {
-  return f(caf::meta::type_name("CollectiveOrder"), x.worker, x.step, x.exchange, x.group, x.root, x.mean, x.offset);
+  return f(caf::meta::type_name("CollectiveOrder"), x.worker, x.step, x.exchange, x.group, x.root, x.mean, x.offset,
+           x.rounding);
 }
 
 template <class Inspector>

@@ -138,8 +138,9 @@ struct StepEnd {};
 struct ShardMessage {
   strategies::ShardId shard = 0;
   strategies::Request request;
-  std::int64_t sent_ns =
-      0;  // the server's clock when the worker sent it, or it arrived from another process; 0: unknown
+  strategies::Rounding rounding = strategies::Rounding::both;  // what a wire may round of the slice
+  /// The server's clock when the worker sent it, or when it arrived from another process; 0: unknown.
+  std::int64_t sent_ns = 0;
   bool operator==(const ShardMessage&) const = default;
 };
 struct ShardAnswer {

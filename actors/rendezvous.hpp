@@ -23,6 +23,7 @@ class Rendezvous {
     std::optional<strategies::WorkerId> root;
     strategies::ReduceOp op = strategies::ReduceOp::mean;
     strategies::Slot slot;
+    strategies::Rounding rounding = strategies::Rounding::none;
   };
 
   explicit Rendezvous(strategies::WorkerId self) noexcept : self_(self) {}

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "actors/journal_batch.hpp"
 #include "actors/membership_inbox.hpp"
 #include "actors/supervision.hpp"
 #include "actors/vocabulary.hpp"
+#include "experiment/bad_updates.hpp"
 #include "nn/hash.hpp"
 #include "strategies/host/server_host.hpp"
 
@@ -48,6 +50,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     const auto queued = message.sent_ns > 0 ? now() - since : core::Duration{0};
     host_->request(request, std::max(queued, core::Duration{0}));
     served = now();
+    if (request.kind != strategies::Transfer::pull) note_bad_push(request.worker);
     // What a crash may cost is a moment, not a journal that no worker's records can be replayed without.
     if (journal_.large() || served - flushed_at_ >= kFlushEvery) flush();
   }
@@ -76,6 +79,9 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
 
   // strategies::ServerPort
   core::Duration now() const override { return setup_.clock->now(); }
+  bool usable(RequestId payload) const override {
+    return setup_.kernels->all_within(payloads_.at(payload).data, core::kLargestUsable);
+  }
   void run(const strategies::KernelCall& call, RequestId payload) override {
     setup_.memory->run(call, payload == 0 ? core::Span{} : payloads_.at(payload).data);
   }
@@ -92,8 +98,21 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     if (setup_.journal) journal_.add(setup_.self, event);
   }
   void dropped(const strategies::Request&, const std::string&) override {}
+  void refused(const strategies::Request&) override { refused_ = true; }
 
  private:
+  /// Whether the push of `worker` that was just worked on was refused: that is said, and too many in a row end the run.
+  void note_bad_push(strategies::WorkerId worker) {
+    auto& bad = bad_.try_emplace(worker, setup_.max_bad_updates).first->second;
+    if (!std::exchange(refused_, false)) return bad.good();
+    bad.bad();
+    const auto text = experiment::bad_push(worker, setup_.self, bad);
+    if (bad.too_many())
+      self_->send(company_.coordinator, Trouble{core::Errc::diverged, text, company_.site});
+    else if (bad.worth_a_warning())
+      self_->send(company_.recorder, Note{Note::Level::warning, text});
+  }
+
   /// What someone says who is no member any more is not heard.
   void hear(const MembershipNews& news) {
     members_ = news.workers;
@@ -116,6 +135,8 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   JournalBatch journal_;
   std::map<strategies::WorkerId, core::Duration> served_;  // when its latest request had been handled
   RequestId last_request_ = 0;
+  std::map<strategies::WorkerId, experiment::BadUpdates> bad_;
+  bool refused_ = false;  // the push that is being worked on
   core::Duration flushed_at_{0};
 };
 

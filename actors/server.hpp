@@ -21,6 +21,7 @@ struct ServerSetup {
   std::shared_ptr<ShardMemory> memory;     // the shard, filled, and the server's states, zero or restored
   strategies::Version version = 0;         // of the shard as it is
   bool journal = true;                     // keep one
+  std::int64_t max_bad_updates = 10;       // of one worker, in a row
   const core::Clock* clock = nullptr;      // outlives the actor
 };
 

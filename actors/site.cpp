@@ -210,6 +210,7 @@ core::Result<void> Site::cut_shards(const StartState& start) {
                                                   .memory = std::make_shared<ShardMemory>(std::move((*shards)[s])),
                                                   .version = start.center_version,
                                                   .journal = plan.settings->journal.keep,
+                                                  .max_bad_updates = plan.settings->train.max_bad_updates,
                                                   .clock = ground_.clock}));
   }
   return {};

@@ -64,6 +64,7 @@ struct CollectiveOrder {
   std::int64_t root = -1;                   // of a broadcast
   bool mean = true;                         // else the sum
   std::int64_t offset = -1;                 // of the slice in an arena; below 0: it is of another vector
+  strategies::Rounding rounding = strategies::Rounding::both;
   bool operator==(const CollectiveOrder&) const = default;
 };
 struct CollectiveEnded {

@@ -33,6 +33,7 @@ void WorkerBody::begin(const Company& company) {
   auto plan = experiment::parse_exchange(company.exchange, "the company");
   if (!plan) return trouble(plan.error().code, plan.error().message);
   const auto packing = plan->packed ? experiment::packing_of(*memory_->replica().layout()) : nullptr;
+  usable_ = plan->largest_usable();
   wire_bytes_.emplace(setup_.self, std::move(*plan), packing);
   strategies::Membership membership{company.membership_epoch, company.members};
   for (WorkerId w = 0; w < company.workers.size() && company.members.empty(); ++w) membership.workers.push_back(w);

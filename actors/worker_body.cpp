@@ -14,15 +14,12 @@ namespace troupe::actors {
 using strategies::KernelName;
 using strategies::WorkerId;
 
-namespace {
-
-/// Progress goes out when there is nothing else to do, and at least this often.
-constexpr core::Duration kReportEvery = std::chrono::milliseconds(100);
-
-}  // namespace
-
 WorkerBody::WorkerBody(Self self, WorkerSetup setup)
-    : self_(self), setup_(std::move(setup)), helping_(self->system()), rendezvous_(setup_.self) {}
+    : self_(self),
+      setup_(std::move(setup)),
+      helping_(self->system()),
+      rendezvous_(setup_.self),
+      bad_(setup_.train.max_bad_updates) {}
 WorkerBody::~WorkerBody() = default;
 
 // ---- batches and steps
@@ -55,7 +52,7 @@ void WorkerBody::take_batch() {
 }
 
 void WorkerBody::order_step() {
-  if (now() - reported_at_ >= kReportEvery) report();
+  if (report_is_due()) report();
   self_->send(self_, StepOrder{});
 }
 
@@ -80,9 +77,10 @@ void WorkerBody::compute_now() {
       .images = next.batch.images, .labels = next.batch.labels, .lease = lease_.index, .count = lease_.count};
   const auto began = now();
   buckets_late_ = setup_.slowdown > 1 || setup_.synthetic_step.count() > 0;
-  const auto result = memory_->replica().step(batch, [this](int bucket) {
-    if (!buckets_late_) host_->bucket_ready(bucket);
-  });
+  const auto step =
+      experiment::guarded_step(memory_->replica(), setup_.backend->kernels(), usable_, batch, [this](int bucket) {
+        if (!buckets_late_) host_->bucket_ready(bucket);
+      });
   const auto computed = now() - began;
   const auto pretended = this->pretended(computed);
   // What the last pause took too long, because nobody wakes up on time, this one is shorter.
@@ -90,9 +88,10 @@ void WorkerBody::compute_now() {
   compute_time_ += pretended;
   wakes_at_ = began + computed + sleep;
   self_->send(company_.loaders[setup_.self], BatchReturn{next.ready.buffer});
-  if (!result)
-    return trouble(result.error().code,
-                   fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), result.error().message));
+  if (!step)
+    return trouble(step.error().code,
+                   fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), step.error().message));
+  const auto* const result = &step->result;
   if (!std::isfinite(result->loss)) {
     return trouble(
         core::Errc::diverged,
@@ -105,6 +104,7 @@ void WorkerBody::compute_now() {
   progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
   progress_.loss_sum += result->loss * static_cast<double>(result->samples);
   progress_.top1 += static_cast<std::uint64_t>(result->top1);
+  if (!look_at(*step)) return;
   if (sleep.count() > 0)
     self_->delayed_send(self_, sleep, StepEnd{});
   else
@@ -146,9 +146,11 @@ void WorkerBody::send(const strategies::ShardRequest& request) {
   const auto sent = now();
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{sent, request.slot}).first->second;
   ++asked.parts_left;
-  progress_.bytes += wire_bytes_->to_shard(request.shard, request.request.kind, slice.offset, slice.count);
+  progress_.bytes +=
+      wire_bytes_->to_shard(request.shard, request.request.kind, request.rounding, slice.offset, slice.count);
   flush_before_exchange();
-  helping_.send(self_, company_.servers[request.shard], ShardMessage{request.shard, request.request, sent.count()},
+  helping_.send(self_, company_.servers[request.shard],
+                ShardMessage{request.shard, request.request, request.rounding, sent.count()},
                 memory_->lend(request.slot, slice.offset, slice.count));
 }
 
@@ -170,7 +172,7 @@ void WorkerBody::answered(const strategies::ShardReply& reply) {
 // ---- collectives
 
 void WorkerBody::reduce(strategies::Step step, const strategies::Reduce& reduce) {
-  collective({step, reduce.id}, {reduce.group, {}, reduce.op, reduce.slot}, reduce.bucket);
+  collective({step, reduce.id}, {reduce.group, {}, reduce.op, reduce.slot, reduce.rounding}, reduce.bucket);
 }
 
 void WorkerBody::broadcast(strategies::Step step, const strategies::Broadcast& broadcast) {
@@ -184,7 +186,7 @@ void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int buck
   const auto slice = memory_->lend(task.slot, part.offset, part.count);
   const auto ranks = task.group.size();
   const auto offset = task.slot == strategies::kStatistics ? std::nullopt : std::optional(part.offset);
-  progress_.bytes += wire_bytes_->collective(task.group, task.root, offset, part.count);
+  progress_.bytes += wire_bytes_->collective(task.group, task.root, task.rounding, offset, part.count);
   if (over_sites(task.group)) {
     elsewhere_[key] = {now(), task.slot};
     self_->send(company_.exchanger,
@@ -194,7 +196,8 @@ void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int buck
                                 .group = task.group,
                                 .root = task.root ? static_cast<std::int64_t>(*task.root) : -1,
                                 .mean = task.op == strategies::ReduceOp::mean,
-                                .offset = offset ? static_cast<std::int64_t>(*offset) : -1},
+                                .offset = offset ? static_cast<std::int64_t>(*offset) : -1,
+                                .rounding = task.rounding},
                 slice);
     return;
   }
@@ -304,57 +307,6 @@ void WorkerBody::consumed(const strategies::WorkerEvent& event) {
   if (setup_.journal) journal_.add(setup_.self, event);
 }
 void WorkerBody::exchanged(const strategies::ExchangeRecord&) {}
-
-void WorkerBody::report() {
-  const auto& totals = host_->totals();
-  progress_.worker = setup_.self;
-  progress_.loss = progress_.recent_samples ? progress_.loss_sum / static_cast<double>(progress_.recent_samples) : 0;
-  progress_.compute_s = core::seconds(compute_time_ + totals.local);
-  experiment::take(progress_, totals);
-  progress_.load_s = core::seconds(load_time_);
-  progress_.waits.assign(company_.workers.size() + company_.servers.size(), 0);
-  for (const auto& [cause, time] : totals.waits.by_cause()) {
-    const auto column = cause.kind == strategies::Cause::Kind::worker ? cause.id : company_.workers.size() + cause.id;
-    progress_.waits.at(column) = core::seconds(time);
-  }
-  self_->send(company_.coordinator, progress_);
-  if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
-  progress_.done.clear();
-  progress_.loss_sum = 0;
-  progress_.top1 = progress_.recent_samples = 0;
-  reported_at_ = now();
-}
-
-void WorkerBody::tick() {
-  if (failed_) return;
-  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
-  answer_letters(true);
-  const auto late = now() - setup_.exchange_deadline;
-  for (const auto& [exchange, asked] : asked_) {
-    if (asked.since < late)
-      return trouble(core::Errc::timeout,
-                     fmt::format("worker {}: a server has not answered exchange {} within exchange.deadline_s = {:g}",
-                                 setup_.self, exchange, core::seconds(setup_.exchange_deadline)));
-  }
-  for (const auto& [key, collective] : elsewhere_) {
-    if (collective.since < late)
-      return trouble(
-          core::Errc::timeout,
-          fmt::format("worker {}: a reduction with other sites has not ended within exchange.deadline_s = {:g}",
-                      setup_.self, core::seconds(setup_.exchange_deadline)));
-  }
-  if (const auto oldest = rendezvous_.oldest(); oldest && *oldest < late) {
-    trouble(core::Errc::timeout,
-            fmt::format("worker {}: worker {} has not joined a reduction within exchange.deadline_s = {:g}",
-                        setup_.self, fmt::join(rendezvous_.missing(), ", "), core::seconds(setup_.exchange_deadline)));
-  }
-}
-
-void WorkerBody::trouble(core::Errc code, const std::string& text) {
-  failed_ = true;
-  report();
-  self_->send(company_.coordinator, Trouble{code, text, company_.site});
-}
 
 /// The replica is destroyed on the thread that made it, unless a loan outlives the worker.
 void WorkerBody::halt() {

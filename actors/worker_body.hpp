@@ -11,6 +11,7 @@
 #include "actors/peer_mail.hpp"
 #include "actors/rendezvous.hpp"
 #include "actors/worker.hpp"
+#include "experiment/bad_updates.hpp"
 #include "experiment/wire_bytes.hpp"
 #include "strategies/host/worker_host.hpp"
 
@@ -98,7 +99,9 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] MemberState state() const;
   [[nodiscard]] Letters letters() const;
   void answer_letters(bool now);
+  [[nodiscard]] bool report_is_due() const;
   void report();
+  [[nodiscard]] bool look_at(const experiment::GuardedStep& step);
   void trouble(core::Errc code, const std::string& text);
 
   Self self_;
@@ -135,7 +138,10 @@ class WorkerBody final : public strategies::WorkerPort,
   std::optional<caf::typed_response_promise<MemberState>> asked_state_;  // the same
   std::optional<caf::typed_response_promise<Letters>> asked_letters_;    // to keep when expected_ letters have come
   std::vector<LetterCount> expected_;
-  WorkerProgress progress_;  // what report() sends next
+  WorkerProgress progress_;              // what report() sends next
+  experiment::BadUpdates bad_;           // gradients of its own, in a row
+  float usable_ = core::kLargestUsable;  // of a gradient, by the company's wire
+  std::uint64_t bad_gradients_ = 0;      // of its own, ever
 };
 
 }  // namespace troupe::actors

@@ -39,6 +39,11 @@ std::vector<Line> lines() {
       {"scale_add", 3, [](const Kernels& k, const auto& v) { k.scale_add(v[0], 0.5f, 0.5f, v[1]); }},
       {"difference", 3, [](const Kernels& k, const auto& v) { k.difference(v[0], v[1], v[2]); }},
       {"elastic_pair", 4, [](const Kernels& k, const auto& v) { k.elastic_pair(v[0], v[1], 0.25f, 0.25f); }},
+      {"the same, looked at", 4,
+       [](const Kernels& k, const auto& v) {
+         if (!k.all_within(v[0], kLargestUsable)) std::abort();  // as a server does with every push
+         k.elastic_pair(v[0], v[1], 0.25f, 0.25f);
+       }},
       {"elastic_delta", 4, [](const Kernels& k, const auto& v) { k.elastic_delta(v[0], v[1], 0.25f, 0.25f); }},
       {"broadcast_all of 4", 4, [](const Kernels& k, const auto& v) { k.broadcast_all(std::span(v).first(4), 0); }},
   };
@@ -61,6 +66,9 @@ std::vector<Line> lines() {
   // A result that is used keeps the call alive.
   all.push_back({"squared_norm", 1, [](const Kernels& k, const auto& v) {
                    if (k.squared_norm(v[0]) < 0) std::abort();
+                 }});
+  all.push_back({"all_within", 1, [](const Kernels& k, const auto& v) {
+                   if (!k.all_within(v[0], kLargestUsable)) std::abort();
                  }});
   all.push_back({"all_finite", 1, [](const Kernels& k, const auto& v) {
                    if (!k.all_finite(v[0])) std::abort();

@@ -15,6 +15,10 @@ namespace troupe::core {
 using Span = std::span<float>;
 using ConstSpan = std::span<const float>;
 
+/// The largest magnitude that training has a use for. What is not larger can be squared, and summed over any number of workers, and is
+/// still finite in float32.
+inline constexpr float kLargestUsable = 0x1p50F;
+
 /// Element-wise optimizer rules. State vectors: sgd none; adam two; the others one.
 enum class OptimizerKind : std::uint8_t { sgd, momentum, nesterov, rmsprop, adagrad, adam };
 inline constexpr std::size_t kOptimizerKinds = 6;
@@ -97,6 +101,7 @@ class Kernels {
   /// Σ x², float64, over fixed chunks in fixed order: the same for any number of threads.
   [[nodiscard]] virtual double squared_norm(ConstSpan x) const = 0;
   [[nodiscard]] virtual bool all_finite(ConstSpan x) const = 0;
+  [[nodiscard]] virtual bool all_within(ConstSpan x, float limit) const = 0;  ///< every |x| ≤ limit, and no NaN
 };
 
 /// Gradient clipping: each element to [−value, value], then the whole to a Euclidean norm of at most `norm`,

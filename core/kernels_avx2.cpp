@@ -21,6 +21,11 @@ struct Avx2 {
   friend Avx2 min(Avx2 a, Avx2 b) { return {_mm256_min_ps(a.value, b.value)}; }
   friend Avx2 max(Avx2 a, Avx2 b) { return {_mm256_max_ps(a.value, b.value)}; }
   friend Avx2 sqrt(Avx2 a) { return {_mm256_sqrt_ps(a.value)}; }
+  /// The larger magnitude by its bits: above all numbers stands infinity, above that NaN.
+  friend Avx2 larger(Avx2 magnitude, Avx2 a) {
+    const __m256i bits = _mm256_and_si256(_mm256_castps_si256(a.value), _mm256_set1_epi32(0x7fffffff));
+    return {_mm256_castsi256_ps(_mm256_max_epu32(_mm256_castps_si256(magnitude.value), bits))};
+  }
 
   template <HalfKind kKind>
   void store_half(std::uint16_t* to) const {

@@ -77,6 +77,9 @@ class HostKernels final : public Kernels {
   }
   [[nodiscard]] double squared_norm(ConstSpan x) const override { return loops_.squared_norm(x.data(), x.size()); }
   [[nodiscard]] bool all_finite(ConstSpan x) const override { return loops_.all_finite(x.data(), x.size()); }
+  [[nodiscard]] bool all_within(ConstSpan x, float limit) const override {
+    return loops_.all_within(x.data(), limit, x.size());
+  }
 
  private:
   const HostLoops& loops_;

@@ -41,6 +41,7 @@ struct HostLoops {
   OptimizeDelta optimize_delta[kOptimizerKinds];
   double (*squared_norm)(const float* x, std::size_t n);
   bool (*all_finite)(const float* x, std::size_t n);
+  bool (*all_within)(const float* x, float limit, std::size_t n);
 };
 
 extern const HostLoops kAvx2Loops;
@@ -316,6 +317,28 @@ struct Loops {
     return true;
   }
 
+  /// One comparison at the end of each chunk: a NaN is within no limit.
+  static bool all_within(const float* x, float limit, std::size_t n) {
+    constexpr std::size_t kParts = 4;
+    constexpr std::size_t kStep = kParts * kWidth;
+    for (std::size_t begin = 0; begin < n; begin += kChunk) {
+      const std::size_t size = n - begin < kChunk ? n - begin : kChunk;
+      const float* const from = x + begin;
+      V largest[kParts] = {V::all(0), V::all(0), V::all(0), V::all(0)};
+      std::size_t i = 0;
+      for (; i + kStep <= size; i += kStep)
+        for (std::size_t part = 0; part < kParts; ++part)
+          largest[part] = larger(largest[part], V::load(from + i + part * kWidth));
+      alignas(kAlignment) float lanes[kWidth];
+      larger(larger(largest[0], largest[1]), larger(largest[2], largest[3])).store(lanes);
+      for (const float lane : lanes)
+        if (!(lane <= limit)) return false;
+      for (; i < size; ++i)
+        if (!(from[i] <= limit && from[i] >= -limit)) return false;
+    }
+    return true;
+  }
+
   static constexpr std::size_t kChunk = 1024;  // 4 KiB: a page of each vector
 
   static constexpr HostLoops table() {
@@ -338,7 +361,8 @@ struct Loops {
         {optimize_delta<sgd>, optimize_delta<momentum>, optimize_delta<nesterov>, optimize_delta<rmsprop>,
          optimize_delta<adagrad>, optimize_delta<adam>},
         squared_norm,
-        all_finite};
+        all_finite,
+        all_within};
   }
 };
 

@@ -127,6 +127,9 @@ class ReferenceKernels final : public Kernels {
   [[nodiscard]] bool all_finite(ConstSpan x) const override {
     return std::all_of(x.begin(), x.end(), [](float element) { return std::isfinite(element); });
   }
+  [[nodiscard]] bool all_within(ConstSpan x, float limit) const override {
+    return std::all_of(x.begin(), x.end(), [limit](float element) { return std::abs(element) <= limit; });
+  }
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "exchange/envelope.hpp"
+#include "exchange/on_wire.hpp"
 
 namespace troupe::exchange {
 
@@ -22,28 +23,6 @@ using Type = Envelope::Type;
 
 }  // namespace
 
-/// A vector on its way: floats as they are, or rounded in a buffer of its own.
-struct OnWire {
-  core::Span vector;
-  std::optional<core::HalfKind> half;
-  std::vector<std::uint16_t> rounded{};
-
-  [[nodiscard]] transport::MemoryView memory() {
-    if (!half) return transport::view_of(vector);
-    rounded.resize(vector.size());
-    return {reinterpret_cast<std::byte*>(rounded.data()), rounded.size() * sizeof(std::uint16_t),
-            core::MemorySpace::host};
-  }
-  [[nodiscard]] transport::ConstMemoryView outgoing(const core::Kernels& kernels) {
-    const auto view = memory();
-    if (half) kernels.narrow(rounded, vector, *half);
-    return view;
-  }
-  void arrived(const core::Kernels& kernels) {
-    if (half) kernels.widen(vector, rounded, *half);
-  }
-};
-
 struct Calls::Outgoing {
   Envelope envelope;
   OnWire wire;
@@ -51,15 +30,17 @@ struct Calls::Outgoing {
   std::size_t moves_left = 0;                         // of the vector, to the callee and back
   std::size_t posted = 0;                             // operations that have not ended: they have the caller's memory
   std::optional<core::Result<std::string>> answer{};  // or what the line was lost by
+  bool as_change = false;                             // the vector that came back is one
 };
 
 struct Calls::Serving {
   Envelope envelope;
-  core::Buffer buffer;
+  core::Buffer buffer;  // the vector, and behind it what it was when it came, where its change goes back
   OnWire wire;
   bool here = false;  // whole: what the caller lends has come
   bool replied = false;
   int sends_left = 0;  // of the answer
+  [[nodiscard]] core::Span vector() const { return buffer.view().first(envelope.floats); }
 };
 
 /// One peer.
@@ -140,9 +121,10 @@ void Calls::call(Peer peer, Call call, Answered answered) {
   auto outgoing = std::make_shared<Outgoing>();
   outgoing->envelope.lend = call.lend;
   outgoing->envelope.half = call.half ? static_cast<std::uint8_t>(*call.half) : Envelope::kNoHalf;
+  outgoing->envelope.rounding = call.rounding;
   outgoing->envelope.floats = call.lend == Lend::nothing ? 0 : call.vector.size();
   outgoing->envelope.set(call.header);
-  outgoing->wire = {.vector = call.vector, .half = call.half};
+  outgoing->wire = OnWire(call.vector, call.half, call.rounding);
   outgoing->answered = std::move(answered);
   while (line.calls.contains(line.next_id)) line.next_id = (line.next_id + 1) % kIds;
   outgoing->envelope.id = std::exchange(line.next_id, (line.next_id + 1) % kIds);
@@ -159,7 +141,7 @@ void Calls::call(Peer peer, Call call, Answered answered) {
 
 void Calls::give(Line& line, const std::shared_ptr<Outgoing>& outgoing) {
   ++outgoing->posted;
-  courier_.send(line.peer, tag(TagKind::push, outgoing->envelope.id), outgoing->wire.outgoing(kernels_),
+  courier_.send(line.peer, tag(TagKind::push, outgoing->envelope.id), outgoing->wire.going(kernels_),
                 then(line, [this, &line, outgoing] {
                   // The same memory goes and comes: what comes is asked for when what goes has gone.
                   if (!line.lost && outgoing->envelope.writes()) take(line, outgoing);
@@ -169,11 +151,8 @@ void Calls::give(Line& line, const std::shared_ptr<Outgoing>& outgoing) {
 
 void Calls::take(Line& line, const std::shared_ptr<Outgoing>& outgoing) {
   ++outgoing->posted;
-  courier_.receive(line.peer, tag(TagKind::pull, outgoing->envelope.id), outgoing->wire.memory(),
-                   then(line, [this, &line, outgoing] {
-                     if (!line.lost) outgoing->wire.arrived(kernels_);
-                     moved(line, *outgoing, 1);
-                   }));
+  courier_.receive(line.peer, tag(TagKind::pull, outgoing->envelope.id), outgoing->wire.room_for_answer(),
+                   then(line, [this, &line, outgoing] { moved(line, *outgoing, 1); }));
 }
 
 /// An operation of the call has ended.
@@ -187,6 +166,7 @@ void Calls::answered(Line& line, const Envelope& envelope) {
   if (found == line.calls.end() || found->second->answer)
     return drop(line, {Errc::corrupt, "it answered a call that nobody had made"});
   auto& outgoing = *found->second;
+  outgoing.as_change = envelope.rounding == core::Rounding::change;
   if (envelope.type == Type::trouble) {
     outgoing.answer = core::fail(static_cast<Errc>(envelope.code), envelope.text());
   } else {
@@ -201,6 +181,7 @@ void Calls::settle(Line& line, std::uint32_t id) {
   if (found == line.calls.end() || !found->second->answer || found->second->posted > 0) return;
   if (!line.lost && found->second->moves_left > 0) return;
   const auto outgoing = std::move(line.calls.extract(found).mapped());
+  if (!line.lost && outgoing->envelope.writes()) outgoing->wire.take_answer(kernels_, outgoing->as_change);
   outgoing->answered(*std::move(outgoing->answer));
 }
 
@@ -219,21 +200,22 @@ void Calls::make_room(Line& line) {
     const auto serving = line.waiting[line.placed];
     const auto& envelope = serving->envelope;
     const std::size_t most = kMostVectors * most_floats_;
-    if (envelope.floats > most - std::min(line.open_floats, most)) return;
-    auto buffer = core::Buffer::allocate(memory_, envelope.floats);
+    if (envelope.floats_counted() > most - std::min(line.open_floats, most)) return;
+    auto buffer = core::Buffer::allocate(memory_, envelope.floats_held());
     if (!buffer) return drop(line, buffer.error());
     serving->buffer = std::move(*buffer);
-    serving->wire = {.vector = serving->buffer.view(), .half = envelope.wire()};
+    serving->wire = OnWire(serving->vector(), envelope.wire(), envelope.rounding,
+                           serving->buffer.view().last(envelope.returns_change() ? envelope.floats : 0));
     ++line.open;
-    line.open_floats += envelope.floats;
+    line.open_floats += envelope.floats_counted();
     if (!envelope.reads()) {
       serving->here = true;
       continue;
     }
-    courier_.receive(line.peer, tag(TagKind::push, envelope.id), serving->wire.memory(),
+    courier_.receive(line.peer, tag(TagKind::push, envelope.id), serving->wire.room(),
                      then(line, [this, &line, serving] {
                        if (line.lost) return;
-                       serving->wire.arrived(kernels_);
+                       serving->wire.take(kernels_);
                        serving->here = true;
                        hand_over(line);
                      }));
@@ -247,7 +229,7 @@ void Calls::hand_over(Line& line) {
     const auto serving = std::move(line.waiting.front());
     line.waiting.pop_front();
     --line.placed;
-    handler_({line.peer, serving->envelope.text(), serving->buffer.view(),
+    handler_({line.peer, serving->envelope.text(), serving->vector(),
               [this, &line, serving](core::Result<std::string> result) { answer(line, serving, std::move(result)); }});
   }
   line.handing_over = false;
@@ -255,7 +237,7 @@ void Calls::hand_over(Line& line) {
 
 void Calls::free_room(Line& line, const Serving& serving) {
   --line.open;
-  line.open_floats -= serving.envelope.floats;
+  line.open_floats -= serving.envelope.floats_counted();
   if (!line.lost) hand_over(line);
 }
 
@@ -267,11 +249,13 @@ void Calls::answer(Line& line, const std::shared_ptr<Serving>& serving, core::Re
   const auto sent = [this, &line, serving] {
     if (--serving->sends_left == 0) free_room(line, *serving);
   };
-  // The caller waits for its vector also where something went wrong.
-  if (serving->envelope.writes())
-    courier_.send(line.peer, tag(TagKind::pull, serving->envelope.id), serving->wire.outgoing(kernels_),
-                  then(line, sent));
   Envelope envelope{.type = result ? Type::answer : Type::trouble, .id = serving->envelope.id};
+  // The caller waits for its vector also where something went wrong.
+  if (serving->envelope.writes()) {
+    const auto [view, as_change] = serving->wire.answer(kernels_);
+    if (as_change) envelope.rounding = core::Rounding::change;
+    courier_.send(line.peer, tag(TagKind::pull, serving->envelope.id), view, then(line, sent));
+  }
   if (!result) envelope.code = static_cast<std::uint8_t>(result.error().code);
   envelope.set(result ? *result : result.error().message);
   send_envelope(line, envelope, sent);

@@ -10,10 +10,11 @@
 /// one before. Answers come in any order.
 ///
 /// What a peer can make the callee hold: the vectors of calls that are not answered, kMostVectors of the longest at most (a call
-/// beyond waits its turn, and so do those behind it), and kMostCalls envelopes.
+/// beyond waits its turn, and so do those behind it), and kMostCalls envelopes. One whose change goes back counts twice.
 ///
-/// Vectors may be rounded to 16 bits on the way, each way once. Payload on the wire: collective_bytes's like, 4 or 2 bytes per float
-/// and direction, and 256 bytes per envelope.
+/// Vectors may be rounded to 16 bits on the way, as far as core::Rounding lets them. Payload on the wire: 4 or 2 bytes per float and
+/// direction, and 256 bytes per envelope. Where a change cannot be had, because what came held numbers that are not finite, the vector
+/// comes back itself, rounded, in place of what the caller lent.
 ///
 /// Whoever drives the courier drives the calls; handlers and answers come from within its callbacks. Not thread-safe. A call
 /// ends exactly once: with the answer, with what the callee says went wrong, or with Errc::peer_lost. No deadline ends it: give up the peer
@@ -56,7 +57,8 @@ struct Call {
   std::string header;
   core::Span vector{};  // the caller's, until answered
   Lend lend = Lend::nothing;
-  std::optional<core::HalfKind> half{};  // on the wire
+  std::optional<core::HalfKind> half{};  // on the wire, for what `rounding` lets be rounded
+  core::Rounding rounding = core::Rounding::both;
 };
 
 class Calls {

@@ -1,7 +1,7 @@
 /// What a call sends beside its vector (exchange/calls.hpp), as it is on the wire. Internal to exchange/, and to who tests it.
 /// Plain values.
 ///
-///     0 magic · 4 type · 5 lend · 6 half · 7 code · 8 id · 12 header_size · 16 floats · 24 reserved · 40 header [216]
+///     0 magic · 4 type · 5 lend · 6 half · 7 code · 8 id · 12 header_size · 16 floats · 24 rounding · 25 reserved · 40 header [216]
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,8 @@ struct Envelope {
   std::uint32_t id = 0;
   std::uint32_t header_size = 0;
   std::uint64_t floats = 0;
-  std::uint64_t reserved[2] = {};
+  core::Rounding rounding = core::Rounding::both;  // of an answer: change where the vector that comes with it is one
+  std::uint8_t reserved[15] = {};
   char header[kMostHeader] = {};
 
   [[nodiscard]] std::string text() const { return {header, header_size}; }
@@ -47,12 +48,19 @@ struct Envelope {
   }
   [[nodiscard]] bool reads() const { return lend == Lend::read || lend == Lend::both; }
   [[nodiscard]] bool writes() const { return lend == Lend::write || lend == Lend::both; }
-  /// Of its vector, on the wire.
-  [[nodiscard]] std::size_t bytes() const { return floats * (wire() ? sizeof(std::uint16_t) : sizeof(float)); }
+  /// The callee keeps what came, to send back what became of it.
+  [[nodiscard]] bool returns_change() const { return wire() && rounding == core::Rounding::change; }
+  [[nodiscard]] std::size_t floats_counted() const { return returns_change() ? 2 * floats : floats; }
+  /// Of the callee's memory, the second vector aligned.
+  [[nodiscard]] std::size_t floats_held() const {
+    return returns_change() ? core::align_floats(floats) + floats : floats;
+  }
   [[nodiscard]] bool plausible(std::size_t most_floats) const {
     return magic == kMagic && type <= Type::trouble && lend <= Lend::both && header_size <= kMostHeader &&
            (half == kNoHalf || half <= static_cast<std::uint8_t>(core::HalfKind::bf16)) && floats <= most_floats &&
-           (floats == 0 || lend != Lend::nothing) && code <= static_cast<std::uint8_t>(core::Errc::internal);
+           (floats == 0 || lend != Lend::nothing) && rounding <= core::Rounding::none &&
+           (rounding != core::Rounding::change || lend == Lend::both || type != Type::call) &&
+           code <= static_cast<std::uint8_t>(core::Errc::internal);
   }
 };
 static_assert(sizeof(Envelope) == 256);

@@ -1,5 +1,7 @@
 #include "experiment/blueprint.hpp"
 
+#include <fmt/format.h>
+
 #include "nn/models.hpp"
 #include "nn/optimizer.hpp"
 #include "strategies/registry.hpp"
@@ -26,17 +28,22 @@ core::Result<std::shared_ptr<data::LeaseBook>> cut_leases(const Blueprint& plan,
 
 namespace {
 
-std::vector<Note> unused_keys(const Settings& settings) {
+/// What the configuration says and nothing makes use of.
+std::vector<Note> unused(const Settings& settings, const strategies::Needs& needs) {
   std::vector<Note> notes;
   for (const auto& key : settings.config.unused())
     notes.push_back({Note::Level::info, key + " is not used by strategy " + settings.strategy});
+  if (settings.exchange.wire != "fp32" && !needs.rounds)
+    notes.push_back({Note::Level::info,
+                     fmt::format("exchange.wire = \"{}\" rounds nothing of strategy {}: parameters travel in float32",
+                                 settings.exchange.wire, settings.strategy)});
   return notes;
 }
 
 }  // namespace
 
 std::vector<Note> notes_on(const Settings& settings, const strategies::Needs& needs, std::uint64_t steps_per_worker) {
-  auto notes = unused_keys(settings);
+  auto notes = unused(settings, needs);
   for (auto& line : strategies::warnings(settings.config, needs, steps_per_worker))
     notes.push_back({Note::Level::warning, std::move(line)});
   return notes;
@@ -47,9 +54,9 @@ std::vector<Note> notes_on(const Blueprint& plan) {
   auto book = plan.book;
   if (!book) {
     const auto samples = data::published_samples(settings.data, data::Split::train);
-    if (!samples) return unused_keys(settings);
+    if (!samples) return unused(settings, plan.needs);
     const auto cut = cut_leases(plan, *samples);
-    if (!cut) return unused_keys(settings);  // what is wrong with it is said by those who train
+    if (!cut) return unused(settings, plan.needs);  // what is wrong with it is said by those who train
     book = *cut;
   }
   const auto leases = book->leases_per_epoch(plan.workers) * static_cast<std::uint64_t>(settings.run.epochs);

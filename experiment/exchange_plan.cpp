@@ -17,6 +17,7 @@ using exchange::Algorithm;
 using nlohmann::json;
 
 constexpr auto kKey = "exchange";
+constexpr auto kArithmeticKey = "arithmetic";
 constexpr std::array<std::pair<std::string_view, core::HalfKind>, 2> kHalves{
     {{"fp16", core::HalfKind::fp16}, {"bf16", core::HalfKind::bf16}}};
 
@@ -90,11 +91,19 @@ core::Error corrupt(const std::string& origin, const std::string& why) {
 
 }  // namespace
 
-Algorithm ExchangePlan::reduction(std::size_t floats) const {
+Algorithm ExchangePlan::reduction(std::size_t floats, core::Rounding rounding) const {
   const auto fits = [floats](const exchange::Choice& reduction) {
     return !reduction.up_to_floats || floats <= *reduction.up_to_floats;
   };
-  return std::ranges::find_if(reductions, fits)->algorithm;
+  const auto algorithm = std::ranges::find_if(reductions, fits)->algorithm;
+  const bool must_not = rounding == core::Rounding::none && !rounds_masters;
+  return algorithm == Algorithm::asa16 && must_not ? Algorithm::asa : algorithm;
+}
+
+float ExchangePlan::largest_usable() const noexcept {
+  const bool rounds = !in_place() && (wire || std::ranges::find(reductions, Algorithm::asa16,
+                                                                &exchange::Choice::algorithm) != reductions.end());
+  return rounds && half() == core::HalfKind::fp16 ? core::kLargestFp16 : core::kLargestUsable;
 }
 
 std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout) {
@@ -104,19 +113,26 @@ std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout) {
 }
 
 std::string to_json(const RunPlan& plan) {
-  if (plan.exchange.in_place()) return plan.backend.json;
-  auto whole = json::parse(plan.backend.json);
-  whole[kKey] = to_object(plan.exchange);
+  auto whole = plan.backend.json.empty() ? json::object() : json::parse(plan.backend.json);
+  whole[kArithmeticKey] = plan.arithmetic;
+  if (!plan.exchange.in_place()) whole[kKey] = to_object(plan.exchange);
   return whole.dump();
 }
 
 core::Result<RunPlan> parse_plan(std::string_view text, const std::string& origin) {
   try {
     auto whole = json::parse(text);
-    if (!whole.contains(kKey)) return RunPlan{{std::string(text)}};
-    RunPlan plan{.backend = {}, .exchange = from_object(whole.at(kKey))};
-    whole.erase(kKey);
-    plan.backend.json = whole.dump();
+    RunPlan plan{.arithmetic = whole.value(kArithmeticKey, 1)};
+    if (plan.arithmetic < 1 || plan.arithmetic > kArithmetic)
+      return core::fail(core::Errc::config,
+                        fmt::format("{}: {} = {} is of a newer program, whose numbers this one does not come to",
+                                    origin, kArithmeticKey, plan.arithmetic));
+    if (whole.contains(kKey)) {
+      plan.exchange = from_object(whole.at(kKey));
+      plan.exchange.rounds_masters = plan.arithmetic < 2;
+    }
+    const bool more = whole.erase(kKey) + whole.erase(kArithmeticKey) > 0;
+    if (!whole.empty()) plan.backend.json = more ? whole.dump() : std::string(text);
     return plan;
   } catch (const std::exception& why) {
     return tl::unexpected(corrupt(origin, why.what()));

@@ -21,8 +21,9 @@
 namespace troupe::experiment {
 
 struct ExchangePlan {
-  std::string endpoint{};                        // "tcp"; empty: everybody is at one site, and exchanges in place
-  std::optional<core::HalfKind> wire{};          // of calls between sites, and of asa16; none: float32
+  std::string endpoint{};                // "tcp"; empty: everybody is at one site, and exchanges in place
+  std::optional<core::HalfKind> wire{};  // of calls between sites, and of asa16; none: float32
+  bool rounds_masters = false;           // it rounds every vector, whatever core::Rounding says: as version 0.1 did
   std::vector<std::uint32_t> worker_sites{};     // by rank
   std::vector<std::uint32_t> server_sites{};     // by shard
   std::vector<std::uint32_t> site_hosts{};       // by site, any numbers that tell hosts apart; empty: all on one
@@ -31,7 +32,16 @@ struct ExchangePlan {
   std::vector<exchange::Timing> measured{};      // that they were chosen by; empty: nothing was
 
   [[nodiscard]] bool in_place() const noexcept { return endpoint.empty(); }
-  [[nodiscard]] exchange::Algorithm reduction(std::size_t floats) const;
+  [[nodiscard]] exchange::Algorithm reduction(std::size_t floats, core::Rounding rounding = core::Rounding::both) const;
+  /// The largest gradient that training has a use for, and its way to the others has a number for.
+  [[nodiscard]] float largest_usable() const noexcept;
+  /// Whether a vector that travels is rounded on its way there, or back.
+  [[nodiscard]] bool rounds_there(core::Rounding rounding) const noexcept {
+    return wire && (rounds_masters || rounding == core::Rounding::both);
+  }
+  [[nodiscard]] bool rounds_back(core::Rounding rounding) const noexcept {
+    return wire && (rounds_masters || rounding != core::Rounding::none);
+  }
   /// What asa16 rounds to.
   [[nodiscard]] core::HalfKind half() const noexcept { return wire.value_or(core::HalfKind::fp16); }
   bool operator==(const ExchangePlan&) const = default;
@@ -40,10 +50,16 @@ struct ExchangePlan {
 /// Which floats of arenas laid out like this travel where a plan says `packed`.
 [[nodiscard]] std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout);
 
+/// What a session computes, apart from all choices: a number that grows when the same choices come to other numbers.
+///   1   version 0.1: a wire of 16 bits rounds every vector; bsp with combine = "weights" averages x itself
+///   2   a wire of 16 bits rounds differences alone; bsp averages the steps that were made from the common x
+inline constexpr int kArithmetic = 2;
+
 /// plan.json: everything that a session chose and its numbers depend on.
 struct RunPlan {
   nn::Plan backend;
   ExchangePlan exchange{};
+  int arithmetic = kArithmetic;
 };
 
 /// The backend's object with the key "exchange" beside what it chose; in place: as it is. The same plan is always the same text.

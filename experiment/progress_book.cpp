@@ -10,6 +10,7 @@ void take(WorkerProgress& progress, const strategies::WorkerTotals& totals) {
   progress.exchanges = totals.exchanges;
   progress.dropped = totals.dropped;
   progress.skipped = totals.skipped;
+  progress.refused = totals.refused;
   progress.passed = totals.passed;
   progress.staleness_sum = totals.staleness_sum;
   progress.staleness_count = totals.updates;
@@ -27,6 +28,7 @@ void add(WorkerProgress& progress, const WorkerProgress& earlier) {
   progress.exchanges += earlier.exchanges;
   progress.dropped += earlier.dropped;
   progress.skipped += earlier.skipped;
+  progress.refused += earlier.refused;
   progress.passed += earlier.passed;
   progress.bytes += earlier.bytes;
   progress.staleness_sum += earlier.staleness_sum;
@@ -114,6 +116,7 @@ void ProgressBook::fill(Summary& summary, double train_s) const {
     summary.exchange_bytes += worker.bytes;
     summary.exchange_dropped += worker.dropped;
     summary.exchange_skipped += worker.skipped;
+    summary.refused += worker.refused;
     summary.staleness_max = std::max(summary.staleness_max, worker.staleness_max);
     staleness += worker.staleness_sum;
     counted += worker.staleness_count;

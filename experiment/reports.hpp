@@ -41,6 +41,7 @@ struct WorkerProgress {
   std::uint64_t exchanges = 0;
   std::uint64_t dropped = 0;
   std::uint64_t skipped = 0;
+  std::uint64_t refused = 0;        // gradients and pushes with numbers that cannot be used (bad_updates.hpp)
   std::uint64_t passed = 0;         // steps passed over, their leases given up
   std::uint64_t bytes = 0;          // exchanged, both ways
   std::uint64_t staleness_sum = 0;  // over `staleness_count` updates of shards, in versions of the centre
@@ -85,6 +86,7 @@ struct Summary {
   double train_loss = 0, images_per_s = 0;
   double test_loss = 0, test_accuracy = 0, test_top5 = -1;  // top5 below 0: null
   std::uint64_t exchange_count = 0, exchange_bytes = 0, exchange_dropped = 0, exchange_skipped = 0;
+  std::uint64_t refused = 0;  // gradients and pushes, summed over the workers
   double staleness_mean = 0;
   std::uint64_t staleness_max = 0;
   std::string center_hash;

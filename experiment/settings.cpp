@@ -180,7 +180,9 @@ const core::Table<ExchangeConfig>& exchange_table() {
        {"deadline_s", &ExchangeConfig::deadline_s, between(1, 1e6),
         "a run ends when a worker has waited so long for a server or a reduction: longer than the slowest worker "
         "needs"},
-       {"wire", &ExchangeConfig::wire, one_of({"fp32", "fp16", "bf16"}), "number format between processes"}}};
+       {"wire", &ExchangeConfig::wire, one_of({"fp32", "fp16", "bf16"}),
+        "number format of differences between processes: gradients, sums of steps, what servers answer; parameters "
+        "that a worker goes on from travel in float32"}}};
   return table;
 }
 

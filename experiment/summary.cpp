@@ -30,6 +30,7 @@ void add_sums(Json& json, const WorkerProgress& p) {
   json["bytes"] = p.bytes;
   json["dropped"] = p.dropped;
   json["skipped"] = p.skipped;
+  json["refused"] = p.refused;
   json["staleness_mean"] = mean_staleness(p);
   json["staleness_max"] = p.staleness_max;
   json["passed"] = p.passed;
@@ -90,7 +91,8 @@ std::string to_json(const Summary& s) {
               {"dropped", s.exchange_dropped},
               {"staleness_mean", s.staleness_mean},
               {"staleness_max", s.staleness_max},
-              {"skipped", s.exchange_skipped}}},
+              {"skipped", s.exchange_skipped},
+              {"refused", s.refused}}},
             {"center_hash", s.center_hash}};
   json["waits"] = {{"workers", s.workers}, {"servers", s.servers}, {"seconds", Json::array()}};
   json["staleness"] = {{"edges", strategies::StalenessHistogram::kEdges}, {"workers", Json::array()}};

@@ -16,17 +16,16 @@ class WireBytes {
   WireBytes(strategies::WorkerId self, ExchangePlan plan, std::shared_ptr<const exchange::Packing> packing);
 
   /// A slice [offset, offset + count) of an arena, there, back, or both.
-  [[nodiscard]] std::uint64_t to_shard(strategies::ShardId shard, strategies::Transfer transfer, std::size_t offset,
-                                       std::size_t count) const;
+  [[nodiscard]] std::uint64_t to_shard(strategies::ShardId shard, strategies::Transfer transfer,
+                                       strategies::Rounding rounding, std::size_t offset, std::size_t count) const;
   /// A whole arena.
   [[nodiscard]] std::uint64_t letter(strategies::WorkerId to, std::size_t floats) const;
   /// The worker's part of a reduction, or with a `root` of a broadcast. `offset`: in an arena; none: the vector is of another kind.
   [[nodiscard]] std::uint64_t collective(const strategies::Group& group, std::optional<strategies::WorkerId> root,
-                                         std::optional<std::size_t> offset, std::size_t count) const;
+                                         strategies::Rounding rounding, std::optional<std::size_t> offset,
+                                         std::size_t count) const;
 
  private:
-  [[nodiscard]] std::uint64_t between(std::uint32_t site, std::uint32_t other, std::size_t offset,
-                                      std::size_t count) const;
   [[nodiscard]] std::size_t travelling(std::size_t offset, std::size_t count) const;
 
   const strategies::WorkerId self_;

@@ -32,12 +32,15 @@ class Server final : public ServerPort, public ServerObserver {
 
   // ServerPort
   [[nodiscard]] Duration now() const override;
+  /// A NaN is what somebody read that nobody had written (poison()): it is to spoil the result.
+  bool usable(RequestId) const override { return true; }
   void run(const KernelCall& call, RequestId payload) override;
   void reply(const ShardReply& reply) override;
   void set_deadline(DeadlineId id, Duration after) override;
   // ServerObserver
   void consumed(const ServerEvent& event) override;
   void dropped(const Request& request, const std::string& why) override;
+  void refused(const Request&) override {}
 
  private:
   /// Now, or when the shard no longer stands still.

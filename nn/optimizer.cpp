@@ -23,6 +23,9 @@ const core::Table<TrainConfig>& train_table() {
         "limit of each element of a gradient before it is used; 0: none"},
        {"clip_norm", &TrainConfig::clip_norm, at_least(0),
         "limit of a gradient's Euclidean norm before it is used; 0: none"},
+       {"max_bad_updates", &TrainConfig::max_bad_updates, core::between(1, 1'000'000'000),
+        "gradients or pushes of one worker in a row with numbers that are not finite, or too large to be of use: none "
+        "is used, and so many end the run"},
        {"lr_policy", &TrainConfig::lr_policy, core::one_of({"constant", "step", "polynomial"}),
         "how the learning rate falls"},
        {"lr_step", &TrainConfig::lr_step, above(0), "step: epochs between falls"},

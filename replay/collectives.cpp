@@ -37,12 +37,12 @@ void Collectives::join(strategies::WorkerId worker, strategies::Step step, strat
 
 void Collectives::over_sites(const Task& task, const std::vector<core::Span>& parts, std::size_t root, float scale) {
   const auto broadcast_from = task.broadcast ? std::optional(root) : std::nullopt;
-  if (!wire_.travels_packed(task.position)) return sums_->run(task.group, parts, broadcast_from, scale);
+  if (!wire_.travels_packed(task.position)) return sums_->run(task.group, parts, broadcast_from, scale, task.rounding);
   std::vector<core::Buffer> dense;
   std::vector<core::Span> views;
   for (const auto& part : parts) dense.push_back(wire_.packed(part, *task.position));
   for (auto& buffer : dense) views.push_back(buffer.view());
-  sums_->run(task.group, views, broadcast_from, scale);
+  sums_->run(task.group, views, broadcast_from, scale, task.rounding);
   for (std::size_t rank = 0; rank < parts.size(); ++rank) wire_.unpack(views[rank], *task.position, parts[rank]);
 }
 

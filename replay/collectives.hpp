@@ -26,6 +26,7 @@ class Collectives {
     strategies::WorkerId root = 0;
     strategies::ReduceOp op = strategies::ReduceOp::mean;
     Position position{};  // of the part
+    strategies::Rounding rounding = strategies::Rounding::none;
   };
   /// `part` stays untouched by its owner until done().
   void join(strategies::WorkerId worker, strategies::Step step, strategies::ExchangeId id, Task task, core::Span part);

@@ -63,6 +63,18 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
                   missing.size() == 1 ? "is" : "are"));
 }
 
+/// Of recordings by a program that computed otherwise those can be replayed whose rounding is known, and no rule has changed.
+core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const core::Config& config,
+                                    const std::string& file) {
+  const bool weights = std::get<std::string>(config.value("strategy.name")) == "bsp" &&
+                       std::get<std::string>(config.value("strategy.combine")) == "weights";
+  if (plan.arithmetic >= 2 || !weights) return {};
+  return core::fail(core::Errc::config,
+                    fmt::format("{}: recorded by version 0.1, whose strategy.combine = \"weights\" comes to other bits "
+                                "than this program's: replay it with that version",
+                                file));
+}
+
 /// The order of a sum that a library forms is its own, and in no journal.
 core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const experiment::Blueprint& run,
                                   const std::string& file, bool same_numbers) {
@@ -131,6 +143,8 @@ class Replayer {
     if (!plan) return tl::unexpected(plan.error());
     if (auto known = check_exchange(plan->exchange, session_->recorded, name, same_numbers()); !known)
       return tl::unexpected(known.error());
+    if (auto same = check_arithmetic(*plan, session_->recorded.settings->config, name); !same && same_numbers())
+      return tl::unexpected(same.error());
     return plan;
   }
 

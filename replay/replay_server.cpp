@@ -90,10 +90,11 @@ void ReplayServer::consumed(const ServerEvent& event) {
   ++next_;
 }
 
-void ReplayServer::sent(const Request& request, const experiment::Lent& slice) {
+void ReplayServer::sent(const ShardRequest& part, const experiment::Lent& slice) {
+  const auto& request = part.request;
   const bool reads = request.kind != Transfer::pull;
-  auto here = travels(request) ? segment_.wire().room(slice.data, position(), reads) : slice;
-  sent_[{request.worker, request.exchange}].push_back({request, slice, std::move(here)});
+  auto here = travels(request) ? segment_.wire().room(slice.data, position(), reads, part.rounding) : slice;
+  sent_[{request.worker, request.exchange}].push_back({request, slice, std::move(here), part.rounding});
 }
 
 bool ReplayServer::travels(const Request& request) const { return segment_.wire().is_between(request.worker, self_); }
@@ -106,6 +107,10 @@ void ReplayServer::diverge(std::size_t item, const std::string& what) const {
   throw Diverged(fmt::format("{}: shard {}, event {}: {}", segment_.recording().path, self_, item, what));
 }
 
+bool ReplayServer::usable(RequestId payload) const {
+  return segment_.kernels().all_within(payloads_.at(payload).here.data, core::kLargestUsable);
+}
+
 void ReplayServer::run(const KernelCall& call, RequestId payload) {
   memory_.run(call, payload == 0 ? core::Span{} : payloads_.at(payload).here.data);
 }
@@ -113,7 +118,7 @@ void ReplayServer::run(const KernelCall& call, RequestId payload) {
 void ReplayServer::reply(const ShardReply& reply) {
   const auto& done = payloads_.at(reply.request);
   if (travels(done.request) && done.request.kind != Transfer::push)
-    segment_.wire().send(done.here.data, done.slice.data, position());
+    segment_.wire().send_back(done.here.data, done.slice.data, position(), done.rounding);
   payloads_.erase(reply.request);
   if (auto* worker = segment_.worker(reply.worker)) worker->answered(reply);
 }

@@ -24,23 +24,26 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
   [[nodiscard]] std::string waits_for() const;
 
   /// A worker's part of an exchange, until the recording says that the server turned to it.
-  void sent(const strategies::Request& request, const experiment::Lent& slice);
+  void sent(const strategies::ShardRequest& request, const experiment::Lent& slice);
   [[nodiscard]] experiment::ShardMemory& memory() noexcept { return memory_; }
 
   // strategies::ServerPort
   [[nodiscard]] core::Duration now() const override { return core::Duration{0}; }
+  bool usable(strategies::RequestId payload) const override;
   void run(const strategies::KernelCall& call, strategies::RequestId payload) override;
   void reply(const strategies::ShardReply& reply) override;
   void set_deadline(strategies::DeadlineId, core::Duration) override {}
   // strategies::ServerObserver
   void consumed(const strategies::ServerEvent& event) override;
   void dropped(const strategies::Request&, const std::string&) override {}
+  void refused(const strategies::Request&) override {}
 
  private:
   struct Sent {
     strategies::Request request;
     experiment::Lent slice;  // the worker's
     experiment::Lent here;   // what the server works on: that slice, or what has come of it
+    core::Rounding rounding;
   };
   [[nodiscard]] bool travels(const strategies::Request& request) const;
   [[nodiscard]] Position position() const;

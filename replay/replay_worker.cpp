@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "experiment/bad_updates.hpp"
 #include "experiment/progress_book.hpp"
 #include "nn/optimizer.hpp"
 #include "replay/describe.hpp"
@@ -219,14 +220,17 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
     segment_.fail(built.error());
     return false;
   }
-  auto result = memory_.replica().step(
+  const auto step = experiment::guarded_step(
+      memory_.replica(), segment_.kernels(), segment_.options().exchange->largest_usable(),
       {.images = images_, .labels = labels_, .lease = lease_.index, .count = lease_.count}, [&](int bucket) {
         if (tell_buckets) host_.bucket_ready(bucket);
       });
-  if (!result) {
-    segment_.fail(result.error());
+  if (!step) {
+    segment_.fail(step.error());
     return false;
   }
+  bad_gradients_ += step->refused ? 1 : 0;
+  const auto* const result = &step->result;
   if (!std::isfinite(result->loss)) {
     segment_.fail({core::Errc::diverged, fmt::format("{}: worker {}, step {}: the loss is {}: training diverged",
                                                      segment_.recording().path, self_, host_.steps(), result->loss)});
@@ -248,8 +252,9 @@ void ReplayWorker::send(const ShardRequest& request) {
   ++asked.parts_left;
   const auto slice = memory_.lend(request.slot, request.shard);
   const auto position = transport::slice_of(segment_.arena_floats(), request.shard, segment_.servers()).offset;
-  progress_.bytes += wire_bytes_.to_shard(request.shard, request.request.kind, position, slice.data.size());
-  segment_.server(request.shard).sent(request.request, slice);
+  progress_.bytes +=
+      wire_bytes_.to_shard(request.shard, request.request.kind, request.rounding, position, slice.data.size());
+  segment_.server(request.shard).sent(request, slice);
 }
 
 void ReplayWorker::answered(const ShardReply& reply) {
@@ -257,7 +262,8 @@ void ReplayWorker::answered(const ShardReply& reply) {
 }
 
 void ReplayWorker::reduce(Step step, const Reduce& reduce) {
-  collective(step, reduce.id, {.group = reduce.group, .op = reduce.op}, reduce.slot, reduce.bucket);
+  collective(step, reduce.id, {.group = reduce.group, .op = reduce.op, .rounding = reduce.rounding}, reduce.slot,
+             reduce.bucket);
 }
 
 void ReplayWorker::broadcast(Step step, const Broadcast& broadcast) {
@@ -275,7 +281,7 @@ void ReplayWorker::collective(Step step, ExchangeId id, Collectives::Task task, 
     task.position = range.offset;
   }
   const auto root = task.broadcast ? std::optional(task.root) : std::nullopt;
-  progress_.bytes += wire_bytes_.collective(task.group, root, task.position, part.size());
+  progress_.bytes += wire_bytes_.collective(task.group, root, task.rounding, task.position, part.size());
   joined_.emplace(id, slot);
   segment_.collectives().join(self_, step, id, std::move(task), part);
 }
@@ -305,6 +311,7 @@ void ReplayWorker::letter(WorkerId from, double weight, experiment::Lent vector)
 experiment::WorkerProgress ReplayWorker::progress() const {
   auto progress = progress_;
   experiment::take(progress, host_.totals());
+  progress.refused += bad_gradients_;
   return progress;
 }
 

@@ -105,6 +105,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   std::map<strategies::WorkerId, std::deque<Letter>> letters_;
   std::set<std::size_t> skips_told_;  // items
   experiment::WorkerProgress progress_;
+  std::uint64_t bad_gradients_ = 0;
   experiment::WireBytes wire_bytes_;
   strategies::WorkerHost host_;
 };

@@ -61,8 +61,8 @@ core::Result<void> SiteSums::meet(std::size_t workers) {
 }
 
 void SiteSums::run(const strategies::Group& group, const std::vector<core::Span>& vectors,
-                   std::optional<std::size_t> root, float scale) {
-  auto algorithm = plan_.reduction(vectors.front().size());
+                   std::optional<std::size_t> root, float scale, core::Rounding rounding) {
+  auto algorithm = plan_.reduction(vectors.front().size(), rounding);
   // Nobody but the library knows its order: whoever asks for its bits is turned away before.
   if (algorithm == exchange::Algorithm::ar) algorithm = exchange::Algorithm::asa;
   // The same sums in the same order, without anybody's arenas.

@@ -27,7 +27,7 @@ class SiteSums {
 
   /// In place: `vectors`, of group's members in its order, as they travel. `root` of a broadcast: a place in the group.
   void run(const strategies::Group& group, const std::vector<core::Span>& vectors, std::optional<std::size_t> root,
-           float scale);
+           float scale, core::Rounding rounding);
 
  private:
   struct Member;

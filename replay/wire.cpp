@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "exchange/on_wire.hpp"
+
 namespace troupe::replay {
 
 Wire::Wire(const experiment::ExchangePlan& plan, std::shared_ptr<const exchange::Packing> packing,
@@ -25,33 +27,55 @@ core::Buffer Wire::buffer(std::size_t floats) const {
 }
 
 void Wire::round(core::Span vector) const {
-  if (!plan_.wire) return;
   std::vector<std::uint16_t> halves(vector.size());
   kernels_.narrow(halves, vector, *plan_.wire);
   kernels_.widen(vector, halves, *plan_.wire);
 }
 
-experiment::Lent Wire::room(core::ConstSpan vector, Position position, bool filled) const {
+/// The caller adds what it is told; what is no change comes itself (exchange/on_wire.hpp).
+void Wire::change(core::Span vector, core::ConstSpan now) const {
+  auto before = buffer(vector.size());
+  kernels_.copy(before.view(), vector);
+  std::vector<std::uint16_t> halves(vector.size());
+  if (exchange::round_change(kernels_, halves, now, before.view(), *plan_.wire))
+    kernels_.add_wide(vector, halves, *plan_.wire);
+  else
+    kernels_.widen(vector, halves, *plan_.wire);
+}
+
+template <class Act>
+void Wire::travel(core::ConstSpan from, core::Span to, Position position, Act act) const {
+  if (!travels_packed(position)) return act(to, from);
+  auto there = packed(to, *position);
+  const auto here = packed(from, *position);
+  act(there.view(), here.view());
+  unpack(there.view(), *position, to);
+}
+
+experiment::Lent Wire::room(core::ConstSpan vector, Position position, bool filled, core::Rounding rounding) const {
   const auto there = std::make_shared<core::Buffer>(buffer(vector.size()));
-  if (filled) send(vector, there->view(), position);
+  if (filled)
+    travel(vector, there->view(), position, [&](core::Span to, core::ConstSpan from) {
+      kernels_.copy(to, from);
+      if (plan_.rounds_there(rounding)) round(to);
+    });
   return {there->view(), there};
 }
 
 experiment::Lent Wire::letter(strategies::WorkerId from, strategies::WorkerId to, core::ConstSpan arena) const {
-  if (is_between_workers(from, to)) return room(arena, 0, true);
+  if (is_between_workers(from, to)) return room(arena, 0, true, core::Rounding::none);
   const auto copy = std::make_shared<core::Buffer>(buffer(arena.size()));
   kernels_.copy(copy->view(), arena);
   return {copy->view(), copy};
 }
 
-void Wire::send(core::ConstSpan from, core::Span to, Position position) const {
-  if (!travels_packed(position)) {
-    kernels_.copy(to, from);
-    return round(to);
-  }
-  auto dense = packed(from, *position);
-  round(dense.view());
-  unpack(dense.view(), *position, to);
+void Wire::send_back(core::ConstSpan from, core::Span to, Position position, core::Rounding rounding) const {
+  travel(from, to, position, [&](core::Span there, core::ConstSpan here) {
+    const bool rounds = plan_.rounds_back(rounding);
+    if (rounds && rounding == core::Rounding::change && !plan_.rounds_masters) return change(there, here);
+    kernels_.copy(there, here);
+    if (rounds) round(there);
+  });
 }
 
 core::Buffer Wire::packed(core::ConstSpan vector, std::size_t position) const {

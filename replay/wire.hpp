@@ -1,5 +1,5 @@
 /// What vectors go through between members of different sites, computed as exchangers and exchange/calls.hpp do it: without their padding
-/// where the run left it out, rounded once on each way where its wire had 16 bits. Members of one site lend each other memory, and
+/// where the run left it out, rounded as far as core::Rounding lets a wire of 16 bits. Members of one site lend each other memory, and
 /// nothing happens to it. One thread.
 #pragma once
 
@@ -29,12 +29,14 @@ class Wire {
   [[nodiscard]] bool is_between_workers(strategies::WorkerId one, strategies::WorkerId other) const;
 
   /// Room elsewhere for a vector that is lent: with what it holds, as it arrives there, or zeros where only room is lent.
-  [[nodiscard]] experiment::Lent room(core::ConstSpan vector, Position position, bool filled) const;
+  [[nodiscard]] experiment::Lent room(core::ConstSpan vector, Position position, bool filled,
+                                      core::Rounding rounding) const;
   /// A worker's arena as another one reads it.
   [[nodiscard]] experiment::Lent letter(strategies::WorkerId from, strategies::WorkerId to,
                                         core::ConstSpan arena) const;
-  /// `to` ← `from`, as it arrives. Equal lengths; padding that does not travel stays as it is.
-  void send(core::ConstSpan from, core::Span to, Position position) const;
+  /// `to` ← `from`, what became of a vector that stands in `to` as it was sent. Equal lengths; padding that does not travel stays as it
+  /// is.
+  void send_back(core::ConstSpan from, core::Span to, Position position, core::Rounding rounding) const;
 
   /// `vector` as it travels: without padding. REQUIRES travels_packed(position) for both.
   [[nodiscard]] bool travels_packed(Position position) const noexcept { return packing_ && position; }
@@ -44,6 +46,10 @@ class Wire {
  private:
   [[nodiscard]] core::Buffer buffer(std::size_t floats) const;
   void round(core::Span vector) const;
+  void change(core::Span vector, core::ConstSpan now) const;
+  /// `act(to, from)` on both as they travel.
+  template <class Act>
+  void travel(core::ConstSpan from, core::Span to, Position position, Act act) const;
 
   const experiment::ExchangePlan& plan_;
   std::shared_ptr<const exchange::Packing> packing_;

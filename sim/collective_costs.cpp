@@ -145,7 +145,8 @@ Algorithm CollectiveCosts::chosen(std::span<const HostId> hosts) const {
 
 Duration CollectiveCosts::reduce(const Vector& vector, std::span<const HostId> hosts) const {
   if (hosts.size() < 2) return Duration{0};
-  const auto algorithm = chosen(hosts);
+  auto algorithm = chosen(hosts);
+  if (algorithm == Algorithm::asa16 && !vector.rounds) algorithm = Algorithm::asa;
   const bool halves = algorithm == Algorithm::asa16;
   const double wire = halves ? 2 : vector.wire_bytes;
   const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector, wire);
@@ -163,7 +164,7 @@ Duration CollectiveCosts::reduce(const Vector& vector, std::span<const HostId> h
 Duration CollectiveCosts::broadcast(const Vector& vector, std::span<const HostId> hosts) const {
   if (hosts.size() < 2) return Duration{0};
   const auto algorithm = chosen(hosts);
-  const double wire = algorithm == Algorithm::asa16 ? 2 : vector.wire_bytes;
+  const double wire = vector.wire_bytes;
   const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector, wire);
   if (algorithm == Algorithm::hierarchical || algorithm == Algorithm::shm)
     return nanoseconds(formula.group().hosts == 1 ? formula.broadcast_within() : formula.broadcast_hierarchical());

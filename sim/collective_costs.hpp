@@ -33,6 +33,7 @@ struct Vector {
   std::uint64_t floats = 0;
   std::uint32_t wire_bytes = 4;  ///< per float
   std::uint32_t parts = 1;
+  bool rounds = true;  ///< asa16 may round it; else it goes as by asa
 };
 
 class CollectiveCosts {

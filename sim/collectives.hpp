@@ -19,6 +19,7 @@ struct CollectiveTask {
   bool broadcast = false;
   strategies::ReduceOp op = strategies::ReduceOp::mean;
   strategies::WorkerId root = 0;
+  strategies::Rounding rounding = strategies::Rounding::none;  // of a broadcast: none
   bool operator==(const CollectiveTask&) const = default;
 };
 

@@ -194,7 +194,7 @@ void Failures::rejoin(std::vector<WorkerId> workers) {
   // over the network first.
   const auto& cluster = world_.cluster;
   for (const auto worker : workers) {
-    const auto bytes = world_.plan.floats * world_.plan.wire_bytes;
+    const auto bytes = world_.plan.floats * sizeof(float);  // what a newcomer begins with is never rounded
     const Duration carried{cluster.hosts[cluster.workers[worker].host].card.of(bytes)};
     world_.workers[worker]->join(first, cluster.network.latency + carried);
   }

@@ -40,6 +40,7 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Blu
   std::unique_ptr<Gradients> gradients(new Gradients);
   auto& g = *gradients;
   g.blueprint_ = blueprint;
+  g.kernels_ = &backend.kernels();
   g.start_ = experiment::start_state(blueprint, nullptr);
   std::int64_t largest = 1;
   const nn::Layout* layout = nullptr;
@@ -117,17 +118,23 @@ core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const
   std::copy(statistics.begin(), statistics.end(), replica.statistics().begin());
   replica.parameters_written();
   const auto pixels = static_cast<std::size_t>(lease.count * blueprint_.source.train->image_shape().size());
-  const auto result = replica.step({.images = std::span(images_).first(pixels),
-                                    .labels = std::span(labels_).first(static_cast<std::size_t>(lease.count)),
-                                    .lease = lease.index,
-                                    .count = lease.count},
-                                   {});
-  if (!result) return tl::unexpected(result.error());
+  const auto guarded =
+      experiment::guarded_step(replica, *kernels_, core::kLargestUsable,
+                               {.images = std::span(images_).first(pixels),
+                                .labels = std::span(labels_).first(static_cast<std::size_t>(lease.count)),
+                                .lease = lease.index,
+                                .count = lease.count},
+                               {});
+  if (!guarded) return tl::unexpected(guarded.error());
+  const auto* const result = &guarded->result;
   if (!std::isfinite(result->loss))
     return core::fail(Errc::diverged,
                       fmt::format("worker {}, step {}: the loss is {}: training diverged; lower train.lr or use "
                                   "train.warmup_epochs",
                                   worker, step, result->loss));
+  auto& bad = bad_gradients_.try_emplace(worker, blueprint_.settings->train.max_bad_updates).first->second;
+  guarded->refused ? bad.bad() : bad.good();
+  if (bad.too_many()) return core::fail(Errc::diverged, experiment::bad_gradient(worker, step, bad));
   std::copy(replica.gradients().begin(), replica.gradients().end(), grads.begin());
   std::copy(replica.statistics().begin(), replica.statistics().end(), statistics.begin());
   loss_ += result->loss * static_cast<double>(result->samples);

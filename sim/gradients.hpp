@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "data/batch_builder.hpp"
+#include "experiment/bad_updates.hpp"
 #include "experiment/blueprint.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/start_state.hpp"
@@ -35,11 +36,13 @@ class Gradients {
                                                                        nn::Backend& backend, int buckets);
 
   [[nodiscard]] PhantomMemory& memory() noexcept { return *memory_; }
+  [[nodiscard]] std::int64_t max_bad_updates() const { return blueprint_.settings->train.max_bad_updates; }
   /// Vectors for a worker that begins, with the run's first parameters. Errc::no_space.
   [[nodiscard]] core::Result<void> begin(strategies::WorkerId worker);
   /// The centre's parameters for a worker that has just joined.
   void fetch_center(strategies::WorkerId worker);
-  /// Computes `lease` for `worker`. Errc::diverged when the loss is not finite (names worker and step), those of the data.
+  /// Computes `lease` for `worker`. Errc::diverged when the loss is not finite, or too many gradients in a row could not be used (names
+  /// worker and step); those of the data.
   [[nodiscard]] core::Result<void> step(strategies::WorkerId worker, strategies::Step step, const data::Lease& lease);
 
   /// Takes the model where the strategy has it, of `workers` (living, ascending) with these weights and the letters that they have not
@@ -60,6 +63,8 @@ class Gradients {
                                               std::span<const double> weights, std::span<const UnreadLetter> letters);
 
   experiment::Blueprint blueprint_;
+  const core::Kernels* kernels_ = nullptr;
+  std::map<strategies::WorkerId, experiment::BadUpdates> bad_gradients_;  // in a row
   core::HostAllocator allocator_;
   experiment::StartState start_;
   std::map<std::int64_t, std::unique_ptr<nn::Replica>> replicas_;  // by batch

@@ -43,7 +43,8 @@ struct alignas(64) Packet {
   std::uint32_t life = 0;           ///< of that worker: what was meant for an earlier one is not delivered
   PacketKind kind = PacketKind::request;
   strategies::Slot slot{};  ///< request: whose slice travels
-  union {                   // as kind says
+  strategies::Rounding rounding = strategies::Rounding::both;
+  union {  // as kind says
     strategies::Request request;
     strategies::ShardReply reply;
     Mail mail;

@@ -72,16 +72,16 @@ void PhantomMemory::lend(std::uint32_t packet, WorkerId worker, Slot slot) {
 
 void PhantomMemory::give_back(std::uint32_t packet) { loans_.erase(packet); }
 
+core::Span PhantomMemory::payload(strategies::ShardId shard, std::uint32_t packet) const {
+  const auto& [vectors, slot] = loans_.at(packet);
+  const auto whole = vectors->own.at(slot).view();
+  const auto slice = transport::slice_of(whole.size(), shard, shards_.size());
+  return whole.subspan(slice.offset, slice.count);
+}
+
 void PhantomMemory::run_at_shard(strategies::ShardId shard, const strategies::KernelCall& call,
                                  const std::uint32_t* packet) {
-  core::Span payload;
-  if (packet) {
-    const auto& [vectors, slot] = loans_.at(*packet);
-    const auto whole = vectors->own.at(slot).view();
-    const auto slice = transport::slice_of(whole.size(), shard, shards_.size());
-    payload = whole.subspan(slice.offset, slice.count);
-  }
-  shards_.at(shard).run(call, payload);
+  shards_.at(shard).run(call, packet ? payload(shard, *packet) : core::Span{});
 }
 
 /// Backward order: bucket 0 is the end of the arena.

@@ -42,6 +42,8 @@ class PhantomMemory {
   /// A worker's slot goes with a packet to a shard, until give_back().
   void lend(std::uint32_t packet, strategies::WorkerId worker, strategies::Slot slot);
   void give_back(std::uint32_t packet);
+  /// What the packet has brought to the shard.
+  [[nodiscard]] core::Span payload(strategies::ShardId shard, std::uint32_t packet) const;
   void run_at_shard(strategies::ShardId shard, const strategies::KernelCall& call, const std::uint32_t* packet);
   [[nodiscard]] experiment::ShardMemory& shard(strategies::ShardId id) { return shards_.at(id); }
   [[nodiscard]] std::size_t shards() const noexcept { return shards_.size(); }

@@ -20,7 +20,14 @@ struct Plan {
   nn::TrainConfig train;
   std::uint64_t floats = 0;      ///< of the model's parameters
   std::uint32_t tensors = 1;     ///< that they are in
-  std::uint32_t wire_bytes = 4;  ///< of one parameter on its way: 2 for fp16 and bf16
+  std::uint32_t wire_bytes = 4;  ///< of one float of what a wire may round: 2 for fp16 and bf16
+  /// Of one float there, and back (core::Rounding).
+  [[nodiscard]] std::uint32_t bytes_there(strategies::Rounding rounding) const noexcept {
+    return rounding == strategies::Rounding::both ? wire_bytes : 4;
+  }
+  [[nodiscard]] std::uint32_t bytes_back(strategies::Rounding rounding) const noexcept {
+    return rounding == strategies::Rounding::none ? 4 : wire_bytes;
+  }
   Algorithm algorithm = Algorithm::automatic;
   std::int64_t prefetch = 4;         ///< leases that a loader holds beside the one being computed
   std::vector<double> slowdown{1};   ///< as cluster.slowdown: one for all, or one per worker

@@ -23,8 +23,7 @@ constexpr std::uint32_t packet_of(RequestId id) { return static_cast<std::uint32
 Server::Server(World& world, strategies::ShardId self)
     : world_(world),
       self_(self),
-      floats_(transport::slice_of(world.plan.floats, self, world.plan.servers).count),
-      bytes_(world.shard_bytes(self)),
+      floats_(world.shard_floats(self)),
       host_(world.plan.strategy->server(), *this, {.self = self, .membership = world.membership}) {}
 
 Duration Server::now() const { return std::max(world_.queue.now(), free_); }
@@ -40,7 +39,22 @@ void Server::receive(std::uint32_t index) {
   work(world_.cluster.server.per_request);
   auto request = packet.request;
   request.id = id_of(++requests_, index);
+  const auto refused = host_.totals().refused;
   host_.request(request, stood + packet.line);
+  if (world_.gradients && request.kind != strategies::Transfer::pull)
+    look_at_push(request.worker, host_.totals().refused > refused);
+}
+
+void Server::look_at_push(strategies::WorkerId worker, bool refused) {
+  auto& bad = bad_pushes_.try_emplace(worker, world_.gradients->max_bad_updates()).first->second;
+  refused ? bad.bad() : bad.good();
+  if (bad.too_many()) world_.good(core::fail(core::Errc::diverged, experiment::bad_push(worker, self_, bad)));
+}
+
+bool Server::usable(RequestId payload) const {
+  if (!world_.gradients) return true;
+  return core::host_kernels().all_within(world_.gradients->memory().payload(self_, packet_of(payload)),
+                                         core::kLargestUsable);
 }
 
 void Server::run(const strategies::KernelCall& call, RequestId payload) {
@@ -54,7 +68,7 @@ void Server::reply(const strategies::ShardReply& reply) {
   const auto index = packet_of(reply.request);
   auto& packet = world_.network[index];
   const auto kind = packet.request.kind;
-  packet.bytes = kind == strategies::Transfer::push ? 0 : bytes_;
+  packet.bytes = kind == strategies::Transfer::push ? 0 : floats_ * world_.plan.bytes_back(packet.rounding);
   packet.line = Duration{0};
   packet.kind = PacketKind::reply;
   std::swap(packet.from, packet.to);

@@ -2,6 +2,9 @@
 /// they arrive; each takes the server's time per request, and its kernels the bytes that they touch over the speed of its memory.
 #pragma once
 
+#include <map>
+
+#include "experiment/bad_updates.hpp"
 #include "sim/world.hpp"
 #include "strategies/host/server_host.hpp"
 
@@ -21,20 +24,22 @@ class Server final : public strategies::ServerPort {
 
   // strategies::ServerPort
   [[nodiscard]] Duration now() const override;
+  [[nodiscard]] bool usable(strategies::RequestId payload) const override;
   void run(const strategies::KernelCall& call, strategies::RequestId payload) override;
   void reply(const strategies::ShardReply& reply) override;
   void set_deadline(strategies::DeadlineId id, Duration after) override;
 
  private:
   void work(Duration time);
+  void look_at_push(strategies::WorkerId worker, bool refused);
 
   World& world_;
   strategies::ShardId self_;
   std::uint64_t floats_;
-  std::uint64_t bytes_;
   Duration free_{0};  // when it has worked off what has arrived: it may be ahead of the world's clock
   Duration busy_{0};
   std::uint64_t requests_ = 0;
+  std::map<strategies::WorkerId, experiment::BadUpdates> bad_pushes_;  // in a row
   strategies::ServerHost host_;
 };
 

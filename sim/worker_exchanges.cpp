@@ -21,17 +21,19 @@ std::uint32_t Worker::packet_to(HostId host, PacketKind kind, std::uint64_t byte
 // ---- with shards
 
 void Worker::send(const strategies::ShardRequest& request) {
-  const auto bytes = world_.shard_bytes(request.shard);
+  const auto floats = world_.shard_floats(request.shard);
   const auto kind = request.request.kind;
-  const auto index = packet_to(world_.cluster.servers[request.shard], PacketKind::request,
-                               kind == strategies::Transfer::pull ? 0 : bytes);
+  const auto there = kind == strategies::Transfer::pull ? 0 : floats * world_.plan.bytes_there(request.rounding);
+  const auto back = kind == strategies::Transfer::push ? 0 : floats * world_.plan.bytes_back(request.rounding);
+  const auto index = packet_to(world_.cluster.servers[request.shard], PacketKind::request, there);
   auto& packet = world_.network[index];
   packet.shard = request.shard;
   packet.worker = self_;
   packet.life = life_;
   packet.slot = request.slot;
   packet.request = request.request;
-  account_.bytes += kind == strategies::Transfer::push_pull ? 2 * bytes : bytes;
+  packet.rounding = request.rounding;
+  account_.bytes += there + back;
   if (world_.gradients) world_.gradients->memory().lend(index, self_, request.slot);
   world_.network.send(index, now());
 }
@@ -50,7 +52,8 @@ void Worker::answered(std::uint32_t index) {
 // ---- in groups
 
 void Worker::reduce(strategies::Step step, const strategies::Reduce& reduce) {
-  collective(step, reduce.id, reduce.group, {.slot = reduce.slot, .bucket = reduce.bucket, .op = reduce.op});
+  collective(step, reduce.id, reduce.group,
+             {.slot = reduce.slot, .bucket = reduce.bucket, .op = reduce.op, .rounding = reduce.rounding});
 }
 
 void Worker::broadcast(strategies::Step step, const strategies::Broadcast& broadcast) {
@@ -62,7 +65,9 @@ void Worker::collective(strategies::Step step, strategies::ExchangeId id, std::s
   if (group.empty()) group = host_->membership().workers;
   if (!std::equal(group.begin(), group.end(), group_.begin(), group_.end())) group_.assign(group.begin(), group.end());
   const auto& plan = world_.plan;
-  Vector vector{.floats = world_.bucket_floats(task.bucket), .wire_bytes = plan.wire_bytes};
+  Vector vector{.floats = world_.bucket_floats(task.bucket),
+                .wire_bytes = plan.bytes_there(task.rounding),
+                .rounds = task.rounding != strategies::Rounding::none};
   if (world_.cluster.tensor_by_tensor) {
     const auto buckets = static_cast<std::uint32_t>(task.bucket < 0 ? 1 : world_.cluster.buckets);
     vector.parts = (plan.tensors + buckets - 1) / buckets;
@@ -82,7 +87,7 @@ bool Worker::send(const strategies::SendPeer& message) {
   if (!world_.peers.may_write(self_, message.to) || !postbox_.take_credit(message.to)) return false;
   auto* const memory = world_.gradients ? &world_.gradients->memory() : nullptr;
   const auto numbers = memory ? memory->write_letter(self_, message.slot) : 0;
-  const auto bytes = world_.plan.floats * world_.plan.wire_bytes;
+  const auto bytes = world_.plan.floats * sizeof(float);  // a letter is read to the bit
   const auto index = packet_to(peer.place_.host, PacketKind::mail, bytes);
   auto& packet = world_.network[index];
   packet.worker = message.to;

@@ -36,8 +36,8 @@ std::uint64_t World::bucket_floats(int bucket) const {
   return slice_of(plan.floats, buckets - 1 - static_cast<std::size_t>(bucket), buckets).count;
 }
 
-std::uint64_t World::shard_bytes(strategies::ShardId shard) const {
-  return slice_of(plan.floats, shard, plan.servers).count * plan.wire_bytes;
+std::uint64_t World::shard_floats(strategies::ShardId shard) const {
+  return slice_of(plan.floats, shard, plan.servers).count;
 }
 
 }  // namespace troupe::sim

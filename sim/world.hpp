@@ -45,7 +45,8 @@ struct World {
   [[nodiscard]] std::uint64_t floats(strategies::Shards shards) const;
   /// Floats of bucket `bucket`; all of them when it is negative.
   [[nodiscard]] std::uint64_t bucket_floats(int bucket) const;
-  [[nodiscard]] std::uint64_t shard_bytes(strategies::ShardId shard) const;
+  /// Of the slice that a shard has.
+  [[nodiscard]] std::uint64_t shard_floats(strategies::ShardId shard) const;
 };
 
 }  // namespace troupe::sim

@@ -17,16 +17,13 @@ void BspWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& t
   if (combine_ == Combine::gradients && !in_buckets_) {
     then.reduce(0, kGrads, ReduceOp::mean);
     pending_ = 1;
-  } else if (combine_ == Combine::updates) {
+  } else if (combine_ != Combine::gradients) {
+    // Before the step all x are equal to the bit: their mean after it is x plus the mean of the steps.
     then.apply(optimize_delta(kParams, kGrads, kVelocity, optimizer_));
-    then.reduce(0, kGrads, ReduceOp::sum);
-    pending_ = 1;
-  } else if (combine_ == Combine::weights) {
-    then.apply(optimize(kParams, kGrads, kVelocity, optimizer_));
-    then.reduce(0, kParams, ReduceOp::mean);
+    then.reduce(0, kGrads, combine_ == Combine::updates ? ReduceOp::sum : ReduceOp::mean);
     pending_ = 1;
     if (average_velocity_) {
-      then.reduce(1, kVelocity, ReduceOp::mean);
+      then.reduce(1, kVelocity, ReduceOp::mean, -1, {}, Rounding::none);
       pending_ = 2;
     }
   }
@@ -42,7 +39,7 @@ void BspWorker::finish_when_all_are_in(WorkerActions& then) {
   if (!stepped_ || pending_ > 0) return;
   stepped_ = in_buckets_ = false;
   if (combine_ == Combine::gradients) then.apply(optimize(kParams, kGrads, kVelocity, optimizer_));
-  if (combine_ == Combine::updates) then.apply(axpy(kParams, 1, kGrads));
+  if (combine_ != Combine::gradients) then.apply(axpy(kParams, 1, kGrads));
   then.compute();
 }
 
@@ -71,7 +68,7 @@ class Bsp final : public Strategy {
             .in_step = true,
             .model = ModelHome::any_worker,
             .worker_state = equal ? WorkerState::replicated : WorkerState::per_worker,
-            .whole_steps = equal && combine_ != BspWorker::Combine::weights};
+            .whole_steps = equal && !average_velocity_};
   }
   std::unique_ptr<WorkerHalf> worker() const override {
     return std::make_unique<BspWorker>(combine_, average_velocity_);

@@ -3,7 +3,9 @@
 /// combine = gradients:  g = (1/N) Σ g_i, then everyone takes the same optimizer step. Replicas stay bit-identical. Reduced
 ///                       bucket by bucket while backward goes on, or whole where the backend reports no buckets.
 ///           updates:    v_i = μ v_i − η g_i;  x ← x + Σ v_i, in the step it was computed in (SUBGD; no scaling of η by N).
-///           weights:    a local optimizer step, then x = (1/N) Σ x_i (AWAGD), velocity likewise if average_momentum.
+///           weights:    a local optimizer step, then x = (1/N) Σ x_i (AWAGD), velocity likewise if average_momentum. As all x were
+///                       equal before it, x ← x + (1/N) Σ v_i with v_i the changes that the steps made: what is reduced are
+///                       differences, which a wire of 16 bits may round. It never rounds a velocity.
 ///
 /// Messages: collectives only, no server. Bytes per step and worker for P parameters: 2 (N−1)/N · 4P on a wire, one pass over
 /// N arenas in shared memory. With backup > 0 a step does not wait for so many of the slowest, and servers combine gradients:

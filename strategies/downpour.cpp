@@ -92,6 +92,11 @@ void DownpourServer::on(const Request& request, const ServerContext& context, Se
   then.reply(request.id);
 }
 
+/// Not even its momentum moves the centre.
+void DownpourServer::refused(const Request& request, const ServerContext&, ServerActions& then) {
+  then.drop(request.id, "the push holds numbers that cannot be used");
+}
+
 // ---- options
 
 namespace {

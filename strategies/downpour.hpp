@@ -63,6 +63,7 @@ class DownpourServer final : public ServerHalf {
   DownpourServer(std::optional<core::OptimizerStep> optimizer, bool staleness_aware) noexcept
       : optimizer_(optimizer), staleness_aware_(staleness_aware) {}
   void on(const Request& request, const ServerContext& context, ServerActions& then) override;
+  void refused(const Request& request, const ServerContext& context, ServerActions& then) override;
 
  private:
   std::optional<core::OptimizerStep> optimizer_;

@@ -18,7 +18,7 @@ void EasgdWorker::on(const StepDone& event, const WorkerContext&, WorkerActions&
   if ((event.step + 1) % tau_ != 0) return then.compute();
   if (overlap_ == Overlap::off) {
     if (gradient_ == Gradient::at_lookahead) then.apply(axpy(kParams, -momentum_, kVelocity));
-    return then.push_pull(event.step, kParams);  // waits: ExchangeDone computes
+    return then.push_pull(event.step, kParams, {}, Rounding::change);  // waits: ExchangeDone computes
   }
   if (!in_flight_) {
     send_copy(event.step, then);
@@ -48,7 +48,7 @@ void EasgdWorker::on(const ExchangeDone& event, const WorkerContext&, WorkerActi
 void EasgdWorker::send_copy(Step step, WorkerActions& then) {
   then.apply(copy(staged(0), kParams));
   if (gradient_ == Gradient::at_lookahead) then.apply(axpy(staged(0), -momentum_, kVelocity));
-  then.push_pull(step, staged(0));
+  then.push_pull(step, staged(0), {}, Rounding::answer);
   in_flight_ = true;
 }
 
@@ -60,6 +60,12 @@ void EasgdServer::on(const Request& request, const ServerContext&, ServerActions
                                       : elastic_delta(kPayload, kCenter, alpha.worker, alpha.server),
              request.id);
   then.reply(request.id);
+}
+
+/// Where x = c nothing pulls: d = 0, and a worker that waits goes on from the centre.
+void EasgdServer::refused(const Request& request, const ServerContext& context, ServerActions& then) {
+  then.apply(copy(kPayload, kCenter), request.id);
+  on(request, context, then);
 }
 
 // ---- options

@@ -8,7 +8,7 @@
 /// skipped and counted (overlap = "skip") or waited for ("wait").
 ///
 /// Messages: one request and one reply per shard every τ steps. Bytes per exchange and worker for P parameters: 2 · 4P on a
-/// wire. Staleness: unbounded. A lost member needs no action: the centre already holds what it gave.
+/// wire; 4P + 2P on one of 16 bits, which carries x as it is and rounds α_w d alone. Staleness: unbounded. A lost member needs no action: the centre already holds what it gave.
 #pragma once
 
 #include "strategies/strategy.hpp"
@@ -65,6 +65,7 @@ class EasgdServer final : public ServerHalf {
  public:
   EasgdServer(ElasticRates rates, Overlap overlap) : rates_(std::move(rates)), overlap_(overlap) {}
   void on(const Request& request, const ServerContext& context, ServerActions& then) override;
+  void refused(const Request& request, const ServerContext& context, ServerActions& then) override;
 
  private:
   ElasticRates rates_;

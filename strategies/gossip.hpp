@@ -9,7 +9,8 @@
 /// A send that finds no credit is skipped, and the worker keeps its a: nobody ever waits for anybody. Mail that comes when there
 /// are no more steps is mixed in at once.
 ///
-/// Messages: p per step and worker, no server, no group. Bytes per step and worker for P parameters: p · 4P. Staleness: unbounded.
+/// Messages: p per step and worker, no server, no group. Bytes per step and worker for P parameters: p · 4P, never rounded: x would
+/// lose what it learned since the last mail. Staleness: unbounded.
 /// A lost member takes its a and the mail on its way to it along: the others' shares of the model grow by as much.
 #pragma once
 

@@ -64,8 +64,8 @@ void MixedWorker::begin_step(WorkerActions& then) {
 }
 
 /// While the group averages or spreads, the inner strategy must not touch what is on its way.
-void MixedWorker::hear(const WorkerEvent& event, const WorkerContext& context, WorkerActions& then) {
-  if (inner_computes_) return late_.push_back(event);
+void MixedWorker::hear(WorkerEvent event, const WorkerContext& context, WorkerActions& then) {
+  if (inner_computes_) return late_.push_back(std::move(event));
   tell_inner(event, context, then);
 }
 
@@ -137,6 +137,15 @@ void MixedServer::on(const Request& request, const ServerContext& context, Serve
   tell_inner(of_group, context, then);
 }
 
+void MixedServer::refused(const Request& request, const ServerContext& context, ServerActions& then) {
+  auto of_group = request;
+  of_group.worker = grouping_.group_of(request.worker);
+  const auto groups = grouping_.groups(context.membership);
+  ServerActions said;
+  inner_->refused(of_group, {context.self, groups, context.version}, said);
+  pass_on(said, then);
+}
+
 void MixedServer::on(const MembershipChanged& event, const ServerContext& context, ServerActions& then) {
   tell_inner(MembershipChanged{grouping_.groups(event.membership)}, context, then);
 }
@@ -150,6 +159,10 @@ void MixedServer::tell_inner(const Event& event, const ServerContext& context, S
   const auto groups = grouping_.groups(context.membership);
   ServerActions said;
   inner_->on(event, {context.self, groups, context.version}, said);
+  pass_on(said, then);
+}
+
+void MixedServer::pass_on(const ServerActions& said, ServerActions& then) const {
   for (const auto& action : said.list()) {
     then.add(action);
     const auto* apply = std::get_if<Apply>(&action);

@@ -52,7 +52,7 @@ class MixedWorker final : public WorkerHalf {
   [[nodiscard]] core::Result<void> restore(const std::string& text) override;
 
  private:
-  void hear(const WorkerEvent& event, const WorkerContext& context, WorkerActions& then);
+  void hear(WorkerEvent event, const WorkerContext& context, WorkerActions& then);
   void end_inner_step(const WorkerEvent& event, const WorkerContext& context, WorkerActions& then);
   void tell_inner(const WorkerEvent& event, const WorkerContext& context, WorkerActions& then);
   [[nodiscard]] bool leads(const WorkerContext& context) const { return members_.front() == context.self; }
@@ -77,12 +77,14 @@ class MixedServer final : public ServerHalf {
   void on(const Request& request, const ServerContext& context, ServerActions& then) override;
   void on(const MembershipChanged& event, const ServerContext& context, ServerActions& then) override;
   void on(const DeadlinePassed& event, const ServerContext& context, ServerActions& then) override;
+  void refused(const Request& request, const ServerContext& context, ServerActions& then) override;
   [[nodiscard]] std::string state() const override { return inner_->state(); }
   [[nodiscard]] core::Result<void> restore(const std::string& text) override { return inner_->restore(text); }
 
  private:
   template <class Event>
   void tell_inner(const Event& event, const ServerContext& context, ServerActions& then);
+  void pass_on(const ServerActions& said, ServerActions& then) const;
 
   Grouping grouping_;
   std::unique_ptr<ServerHalf> inner_;

@@ -27,7 +27,7 @@ void PairsWorker::on(const StepDone& event, const WorkerContext& context, Worker
   const auto partner = partner_of(context.self, members_, context.shared_random(steps / tau_));
   if (!partner) return then.compute();
   then.reduce(event.step, kParams, ReduceOp::mean, -1,
-              {std::min(context.self, *partner), std::max(context.self, *partner)});
+              {std::min(context.self, *partner), std::max(context.self, *partner)}, Rounding::none);
 }
 
 void PairsWorker::on(const ExchangeDone&, const WorkerContext&, WorkerActions& then) { then.compute(); }
@@ -54,6 +54,7 @@ class Pairs final : public Strategy {
             .in_step = true,
             .model = ModelHome::weighted,
             .worker_state = WorkerState::discarded,
+            .rounds = false,
             .periods = {{"strategy.tau", tau_}}};
   }
   std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<PairsWorker>(tau_); }

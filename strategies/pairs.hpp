@@ -5,7 +5,8 @@
 /// Everyone draws the same matching from (run seed, round), so nobody needs to be told. It is drawn among those who began
 /// together: who has finished its steps took part in every round, and when a member is lost the others begin anew.
 ///
-/// Messages: one reduction between two per round. Bytes per round and worker for P parameters: 4P on a wire. Staleness: none, but a
+/// Messages: one reduction between two per round. Bytes per round and worker for P parameters: 4P on a wire, never rounded: the two have
+/// no value in common that they could exchange differences from. Staleness: none, but a
 /// round mixes pairs only: what one worker learns reaches all N after about log2 N rounds. A worker waits for its partner alone.
 /// A lost member: its partner cannot end the round; the survivors begin anew, matched among themselves.
 #pragma once

@@ -59,6 +59,7 @@ struct Needs {
   std::uint8_t server_states = 0;    ///< state vectors per shard
   std::string
       server_state_of{};  ///< whose rule understands them ("adam"): only the same takes them up; empty: mere scratch
+  bool rounds = true;     ///< a wire of 16 bits has something to round; false: only masters travel, in float32
   std::vector<Period> periods{};  ///< of exchanges: one that is longer than the run never comes (warnings())
 
   /// Whether someone may become a member in the middle of a run, with x = c and a fresh half: where the model is the centre and nobody

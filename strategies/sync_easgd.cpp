@@ -10,7 +10,7 @@ namespace troupe::strategies {
 void SyncEasgdWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
   then.apply(optimize(kParams, kGrads, kVelocity, event.optimizer));
   if ((event.step + 1) % tau_ != 0) return then.compute();
-  then.push_pull(event.step, kParams);  // waits: ExchangeDone computes
+  then.push_pull(event.step, kParams, {}, Rounding::change);  // waits: ExchangeDone computes
 }
 
 void SyncEasgdWorker::on(const ExchangeDone&, const WorkerContext&, WorkerActions& then) { then.compute(); }
@@ -31,6 +31,12 @@ void SyncEasgdServer::on(const Request& request, const ServerContext& context, S
 
 void SyncEasgdServer::on(const MembershipChanged& event, const ServerContext&, ServerActions& then) {
   close_if_complete(event.membership, then);
+}
+
+/// It takes part as one that stands where the centre is: d = 0. The centre is the same until the round is over.
+void SyncEasgdServer::refused(const Request& request, const ServerContext& context, ServerActions& then) {
+  then.apply(copy(kPayload, kCenter), request.id);
+  on(request, context, then);
 }
 
 /// The round is over when every living member has come. Someone who came and was lost since has still contributed.

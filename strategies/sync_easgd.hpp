@@ -7,7 +7,7 @@
 /// so a run is bit-identical from one time to the next. N α = β ≤ 1, or the centre overshoots.
 ///
 /// Messages: one request and one reply per shard every τ steps. Bytes per exchange and worker for P parameters: 2 · 4P on a
-/// wire. Staleness: 0, and everyone waits for the slowest. A lost member: rounds close without it, but what
+/// wire; 4P + 2P on one of 16 bits, which carries x as it is and rounds its change alone. Staleness: 0, and everyone waits for the slowest. A lost member: rounds close without it, but what
 /// came before the shard knew of it still counts; what comes afterwards is dropped.
 #pragma once
 
@@ -38,6 +38,7 @@ class SyncEasgdServer final : public ServerHalf {
   explicit SyncEasgdServer(float alpha) noexcept : alpha_(alpha) {}
   void on(const Request& request, const ServerContext& context, ServerActions& then) override;
   void on(const MembershipChanged& event, const ServerContext& context, ServerActions& then) override;
+  void refused(const Request& request, const ServerContext& context, ServerActions& then) override;
 
  private:
   void close_if_complete(const Membership& membership, ServerActions& then);

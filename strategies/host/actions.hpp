@@ -27,28 +27,32 @@ struct ApplyLocal {
   bool operator==(const ApplyLocal&) const = default;
 };
 /// Exchange `slot` with shards: it belongs to them until ExchangeDone{id}. In shared memory that is a loan, worked on in
-/// place. So a half that waits names params themselves, and a half that computes meanwhile names a staged copy.
+/// place. So a half that waits names params themselves, and a half that computes meanwhile names a staged copy. `rounding`: what a wire
+/// of 16 bits may do to it; a half says what it sends, and never sees a wire.
 struct Exchange {
   ExchangeId id = 0;
   Transfer kind = Transfer::push_pull;
   Slot slot = kParams;
   Shards shards{};
+  Rounding rounding = Rounding::both;
   bool operator==(const Exchange&) const = default;
 };
 enum class ReduceOp : std::uint8_t { sum, mean };
 /// Workers that reduce together; empty means every member.
 using Group = std::vector<WorkerId>;
 /// Replace `slot` (bucket `bucket` of it, or all of it when negative) in every member of the group by the sum or mean over
-/// the group, in rank order. Which algorithm moves the bytes is the port's business: results do not depend on it.
+/// the group, in rank order. Which algorithm moves the bytes is the port's business: results do not depend on it, but for the rounding
+/// of a wire of 16 bits. `rounding`: both or none.
 struct Reduce {
   ExchangeId id = 0;
   Slot slot = kGrads;
   int bucket = -1;
   ReduceOp op = ReduceOp::mean;
   Group group;
+  Rounding rounding = Rounding::both;
   bool operator==(const Reduce&) const = default;
 };
-/// Replace `slot` in every member of the group by root's.
+/// Replace `slot` in every member of the group by root's, to the bit.
 struct Broadcast {
   ExchangeId id = 0;
   Slot slot = kParams;
@@ -56,7 +60,7 @@ struct Broadcast {
   Group group;
   bool operator==(const Broadcast&) const = default;
 };
-/// Send a copy of `slot` with `weight`; never waits. Without credit the port says so at once (PeerPort::send).
+/// Send a copy of `slot` with `weight`, to the bit; never waits. Without credit the port says so at once (PeerPort::send).
 struct SendPeer {
   WorkerId to = 0;
   Slot slot = kParams;
@@ -87,11 +91,12 @@ class WorkerActions {
   void pull(ExchangeId id, Slot slot, Shards shards = {}) {
     list_.emplace_back(Exchange{id, Transfer::pull, slot, shards});
   }
-  void push_pull(ExchangeId id, Slot slot, Shards shards = {}) {
-    list_.emplace_back(Exchange{id, Transfer::push_pull, slot, shards});
+  void push_pull(ExchangeId id, Slot slot, Shards shards = {}, Rounding rounding = Rounding::both) {
+    list_.emplace_back(Exchange{id, Transfer::push_pull, slot, shards, rounding});
   }
-  void reduce(ExchangeId id, Slot slot, ReduceOp op, int bucket = -1, Group group = {}) {
-    list_.emplace_back(Reduce{id, slot, bucket, op, std::move(group)});
+  void reduce(ExchangeId id, Slot slot, ReduceOp op, int bucket = -1, Group group = {},
+              Rounding rounding = Rounding::both) {
+    list_.emplace_back(Reduce{id, slot, bucket, op, std::move(group), rounding});
   }
   void broadcast(ExchangeId id, Slot slot, WorkerId root, Group group = {}) {
     list_.emplace_back(Broadcast{id, slot, root, std::move(group)});

@@ -66,6 +66,11 @@ class ServerHalf {
   virtual void on(const MembershipChanged&, const ServerContext&, ServerActions&) {}
   virtual void on(const DeadlinePassed&, const ServerContext&, ServerActions&) {}
 
+  /// Instead of on(): what is pushed holds numbers that cannot be used (ServerPort::usable). To clocks and rounds it is a request like
+  /// another and is answered like one, or they would wait for ever; to the centre and the state vectors it adds nothing. The default
+  /// makes zeros of the payload first: no part of any sum. Where workers send parameters, what adds nothing is the centre itself.
+  virtual void refused(const Request& request, const ServerContext& context, ServerActions& then);
+
   /// As a worker half's. Asked when no request is held.
   [[nodiscard]] virtual std::string state() const { return {}; }
   [[nodiscard]] virtual core::Result<void> restore(const std::string& text) { return read_state(text, {}); }

@@ -35,6 +35,8 @@ class ServerObserver {
   virtual ~ServerObserver() = default;
   virtual void consumed(const ServerEvent& event) = 0;
   virtual void dropped(const Request& request, const std::string& why) = 0;
+  /// The push of `request` held numbers that cannot be used. `consumed` is told of the request as of any other.
+  virtual void refused(const Request& request) = 0;
 };
 
 }  // namespace troupe::strategies

@@ -33,6 +33,7 @@ struct ShardRequest {
   ShardId shard = 0;
   Request request;      // id is for the server's port to set, from 1
   Slot slot = kParams;  // whose slice travels
+  Rounding rounding = Rounding::both;
 };
 
 /// For strategies with servers. Later answer: WorkerHost::replied(), once per request, also for a dropped one. Until then the
@@ -89,8 +90,9 @@ struct ShardReply {
   Version staleness = 0;  ///< versions that the worker had not seen when its request was handled
   Step min_clock = 0;
   bool dropped = false;
-  Duration queued{0};              ///< from sending, or from arriving in the server's process, until the server turned to it
-  Duration held{0};                ///< from then to the event that answered it: waiting for others
+  bool refused = false;  ///< what was pushed held numbers that cannot be used, and changed nothing
+  Duration queued{0};    ///< from sending, or from arriving in the server's process, until the server turned to it
+  Duration held{0};      ///< from then to the event that answered it: waiting for others
   std::optional<WorkerId> last{};  ///< whose request that event was; none: another event
   bool operator==(const ShardReply&) const = default;
 };
@@ -100,6 +102,9 @@ class ServerPort {
  public:
   virtual ~ServerPort() = default;
   [[nodiscard]] virtual Duration now() const = 0;
+  /// Whether training has a use for every number of the payload (core::kLargestUsable). A function of the numbers, so that a replay
+  /// decides alike; where there are none, as in virtual time, every payload is usable. Costs a pass over the payload.
+  [[nodiscard]] virtual bool usable(RequestId payload) const = 0;
   /// Run `call` before returning; kPayload is that of `payload`, which is a request not yet replied to. With 0 the call names
   /// no kPayload.
   virtual void run(const KernelCall& call, RequestId payload) = 0;

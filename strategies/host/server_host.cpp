@@ -2,9 +2,15 @@
 
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace troupe::strategies {
+
+void ServerHalf::refused(const Request& request, const ServerContext& context, ServerActions& then) {
+  then.apply(fill(kPayload, 0), request.id);
+  on(request, context, then);
+}
 
 ServerHost::ServerHost(std::unique_ptr<ServerHalf> half, ServerPort& port, ServerHostOptions options,
                        ServerObserver* observer)
@@ -20,15 +26,14 @@ void ServerHost::request(const Request& request, Duration queued) {
   if (request.version > version_)
     throw std::logic_error(text + " has seen a version that shard " + std::to_string(options_.self) + " never had");
   const auto now = port_.now();
-  if (!open_
-           .emplace(request.id,
-                    Open{.request = request, .queued = queued, .arrived = now, .staleness = version_ - request.version})
-           .second) {
-    throw std::logic_error(text + " arrived twice");
-  }
+  const auto [open, fresh] = open_.emplace(
+      request.id, Open{.request = request, .queued = queued, .arrived = now, .staleness = version_ - request.version});
+  if (!fresh) throw std::logic_error(text + " arrived twice");
   ++totals_.requests;
   last_ = request.worker;
-  tell(request, now);
+  const bool refused = request.kind != Transfer::pull && !port_.usable(request.id);
+  open->second.refused = refused;
+  tell(request, now, refused);
   last_.reset();
   const auto left = open_.find(request.id);
   if (left != open_.end() && !left->second.held) {
@@ -44,14 +49,24 @@ void ServerHost::membership_changed(const Membership& membership) {
 void ServerHost::deadline_passed(DeadlineId id) { tell(DeadlinePassed{id}, port_.now()); }
 
 template <class Event>
-void ServerHost::tell(const Event& event, Duration now) {
+void ServerHost::tell(const Event& event, Duration now, bool refused) {
   if (telling_) throw std::logic_error("server host: called from inside a port's call");
   telling_ = true;
   now_ = now;
   if (observer_) observer_->consumed(event);
   const ServerContext context{options_.self, options_.membership, version_};
   actions_.clear();
-  half_->on(event, context, actions_);
+  if constexpr (std::is_same_v<Event, Request>) {
+    if (refused) {
+      ++totals_.refused;
+      if (observer_) observer_->refused(event);
+      half_->refused(event, context, actions_);
+    } else {
+      half_->on(event, context, actions_);
+    }
+  } else {
+    half_->on(event, context, actions_);
+  }
   for (const auto& action : actions_.list()) std::visit([this](const auto& a) { execute(a); }, action);
   telling_ = false;
 }
@@ -103,6 +118,7 @@ void ServerHost::answer(RequestId id, Step min_clock, bool dropped) {
                          .staleness = open.staleness,
                          .min_clock = min_clock,
                          .dropped = dropped,
+                         .refused = open.refused,
                          .queued = open.queued,
                          .held = now_ - open.arrived,
                          .last = last_};

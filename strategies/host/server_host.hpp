@@ -1,5 +1,5 @@
 /// Executes a server half's actions through a port: keeps the shard's version, holds requests until the half lets them go,
-/// and makes sure that each one is answered exactly once. No CAF, no thread, no clock of its own. One thread.
+/// makes sure that each one is answered exactly once, and that no push with a number that is not finite reaches the centre. No CAF, no thread, no clock of its own. One thread.
 #pragma once
 
 #include <map>
@@ -22,6 +22,7 @@ struct ServerTotals {
   std::uint64_t requests = 0;
   std::uint64_t replies = 0;  ///< dropped ones included
   std::uint64_t dropped = 0;
+  std::uint64_t refused = 0;  ///< pushes with numbers that cannot be used: answered, and counted in replies
 };
 
 class ServerHost {
@@ -51,10 +52,11 @@ class ServerHost {
     Version staleness = 0;
     bool worked_on = false;
     bool held = false;
+    bool refused = false;
   };
 
   template <class Event>
-  void tell(const Event& event, Duration now);
+  void tell(const Event& event, Duration now, bool refused = false);
   void execute(const Apply& action);
   void execute(const Reply& action);
   void execute(const Hold& action);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/half.hpp"
 
 namespace troupe::strategies {
 
@@ -16,6 +17,7 @@ using ExchangeId = std::uint64_t;  ///< chosen by a worker half, unique among wh
 using RequestId = std::uint64_t;   ///< given by a server's port, unique within one shard, from 1
 using DeadlineId = std::uint64_t;  ///< chosen by a half
 using core::Duration;
+using core::Rounding;
 
 /// A flat vector by name. The first seven kinds live with a worker and have the arena's length; the last three live with a
 /// server and have the shard's length.

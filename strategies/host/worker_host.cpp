@@ -19,6 +19,7 @@ bool computed_with(Slot slot) noexcept {
 void WorkerTotals::add(const WorkerTotals& other) {
   exchanges += other.exchanges;
   dropped += other.dropped;
+  refused += other.refused;
   skipped += other.skipped;
   passed += other.passed;
   staleness_sum += other.staleness_sum;
@@ -139,7 +140,9 @@ void WorkerHost::handle(const ShardReply& reply, Duration at) {
   const Wait wait{.queued = reply.queued, .server = reply.shard, .held = reply.held, .holder = holder};
   if (wait.total() > flight.wait.total()) flight.wait = wait;
   auto& record = flight.record;
-  if (reply.dropped) {
+  flight.dropped |= reply.dropped;
+  totals_.refused += reply.refused ? 1 : 0;
+  if (reply.dropped || reply.refused) {
     record.outcome = Outcome::dropped;
   } else if (flight.kind != Transfer::pull) {
     record.staleness_sum += reply.staleness;
@@ -207,7 +210,7 @@ void WorkerHost::land(ExchangeId id, Duration at) {
   totals_.staleness_max = std::max(totals_.staleness_max, record.staleness_max);
   totals_.updates += record.updates;
   if (observer_) observer_->exchanged(record);
-  tell(ExchangeDone{id, dropped});
+  tell(ExchangeDone{id, flight.dropped});  // an answer to a refused push is one that can be worked with
 }
 
 // ---- what the half says
@@ -297,7 +300,7 @@ void WorkerHost::execute(const Exchange& action) {
                           .version = computed_on_[shard],
                           .epoch = epoch_,
                           .lr = lr_};
-    ports_.shards->send({.shard = shard, .request = request, .slot = action.slot});
+    ports_.shards->send({.shard = shard, .request = request, .slot = action.slot, .rounding = action.rounding});
   }
 }
 

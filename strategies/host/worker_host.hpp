@@ -30,7 +30,8 @@ struct WorkerHostOptions {
 /// Sums since the host began.
 struct WorkerTotals {
   std::uint64_t exchanges = 0;  ///< with all shards asked, collectives, and messages to peers
-  std::uint64_t dropped = 0;
+  std::uint64_t dropped = 0;    ///< by a shard at least, those that it refused included
+  std::uint64_t refused = 0;    ///< by shards: answers to pushes with numbers that cannot be used
   std::uint64_t skipped = 0;
   std::uint64_t passed = 0;   ///< steps passed over
   Version staleness_sum = 0;  ///< over `updates`
@@ -109,6 +110,7 @@ class WorkerHost {
     ShardId parts_left = 0;
     Duration began{0};
     Wait wait;                  // the longest of its parts
+    bool dropped = false;       // a part of it
     std::vector<Version> seen;  // per shard asked, of an answer with the centre in it
     ExchangeRecord record;
   };

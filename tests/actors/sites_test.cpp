@@ -104,6 +104,15 @@ TEST(Sites, BytesAreThoseOnTheWire) {
     return static_cast<double>(end.summary.exchange_bytes) / static_cast<double>(end.summary.exchange_count);
   };
   EXPECT_EQ(bytes({"strategy.name=downpour", "exchange.wire=bf16"}), bytes({"strategy.name=downpour"}) / 2);
+  // A master is not rounded: of an elastic exchange the answer alone, of what pairs and gossip send nothing.
+  for (const auto* overlap : {"strategy.overlap=off", "strategy.overlap=wait"})
+    EXPECT_EQ(bytes({"strategy.name=easgd", overlap, "exchange.wire=bf16"}),
+              bytes({"strategy.name=easgd", overlap}) * 3 / 4);
+  EXPECT_EQ(bytes({"strategy.name=sync_easgd", "exchange.wire=bf16"}), bytes({"strategy.name=sync_easgd"}) * 3 / 4);
+  for (const auto* strategy : {"strategy.name=pairs", "strategy.name=gossip"})
+    EXPECT_EQ(bytes({strategy, "exchange.wire=bf16"}), bytes({strategy}));
+  EXPECT_EQ(bytes({"strategy.name=bsp", "strategy.combine=weights", "exchange.wire=bf16"}),
+            bytes({"strategy.name=bsp", "strategy.combine=weights"}) / 2);
   EXPECT_EQ(bytes({"strategy.name=bsp", "exchange.algorithm=ring"}), bytes({"strategy.name=bsp"}));
   EXPECT_EQ(bytes({"strategy.name=bsp", "exchange.algorithm=asa16"}), bytes({"strategy.name=bsp"}) / 2);
 }

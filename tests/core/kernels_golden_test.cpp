@@ -193,6 +193,33 @@ TEST_P(KernelsGolden, AllFiniteFindsOneBadValueAnywhere) {
   EXPECT_FALSE(k.all_finite(Floats{1, std::numeric_limits<float>::infinity()}));
 }
 
+TEST_P(KernelsGolden, AllWithinFindsOneLargerValueAnywhere) {
+  EXPECT_TRUE(k.all_within(Floats{}, 0));
+  EXPECT_TRUE(k.all_within(Floats{1, -1, 0.5F, -0.0f, std::numeric_limits<float>::denorm_min()}, 1));
+  EXPECT_TRUE(k.all_within(Floats{std::numeric_limits<float>::max()}, std::numeric_limits<float>::max()));
+  Floats x(2100, -kLargestUsable);  // more than two chunks, with a tail
+  EXPECT_TRUE(k.all_within(x, kLargestUsable));
+  const float next = std::nextafter(kLargestUsable, std::numeric_limits<float>::infinity());
+  for (std::size_t i = 0; i < x.size(); i += 13) {
+    for (const float bad :
+         {next, -next, 1e38f, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+          std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()}) {
+      x[i] = bad;
+      ASSERT_FALSE(k.all_within(x, kLargestUsable)) << i << ": " << bad;
+    }
+    x[i] = 0;
+  }
+  // A larger number hides no NaN that stands before or after it.
+  for (const auto& pair :
+       {Floats{std::numeric_limits<float>::quiet_NaN(), 5}, Floats{5, std::numeric_limits<float>::quiet_NaN()}}) {
+    Floats many(64, 0);
+    std::copy(pair.begin(), pair.end(), many.begin());
+    EXPECT_FALSE(k.all_within(many, 10));
+    std::copy(pair.begin(), pair.end(), many.begin() + 16);
+    EXPECT_FALSE(k.all_within(many, 10));
+  }
+}
+
 // r = 0.75 · 20 + 0.25 · 2² = 16; Δ = −0.5 · 2 / (4 + 0) = −0.25.
 TEST_P(KernelsGolden, RmspropDividesByTheRootOfTheMeanOfSquares) {
   const OptimizerStep step{.kind = OptimizerKind::rmsprop, .lr = 0.5f, .decay = 0.75f, .epsilon = 0};

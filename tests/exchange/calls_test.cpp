@@ -1,7 +1,9 @@
 #include "exchange/calls.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "exchange/envelope.hpp"
 #include "tests/exchange/company.hpp"
@@ -114,6 +116,70 @@ TEST_P(CallsOf, RoundsOncePerDirection) {
     for (std::size_t i = 0; i < mine.size(); ++i)
       ASSERT_EQ(mine.data()[i], core::from_half(core::to_half(before.data()[i], half), half));
     EXPECT_EQ(company_->bytes_sent(0) - sent, 777 * 2 + 256U);
+  }
+}
+
+/// A master goes as it is, and what was added to it comes back rounded: a change of a 2⁻¹² part of it is still seen.
+TEST_P(CallsOf, OfAMasterOnlyTheChangeIsRounded) {
+  serve = [](Calls::Incoming incoming) {
+    EXPECT_EQ(incoming.vector[1], 1.2345F + 1.F / 1000) << "as it was sent";
+    for (float& x : incoming.vector) x -= 0x1.23456p-12F;
+    incoming.reply("");
+  };
+  for (const auto half : {core::HalfKind::fp16, core::HalfKind::bf16}) {
+    auto mine = vector(777, 1.2345F);
+    const auto before = vector(777, 1.2345F);
+    const std::uint64_t sent[] = {company_->bytes_sent(0), company_->bytes_sent(1)};
+    call(0, {.header = "", .vector = mine.view(), .lend = Lend::both, .half = half, .rounding = core::Rounding::change},
+         [&](auto answer) { EXPECT_TRUE(answer); });
+    finish();
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const float x = before.data()[i];
+      const float change = (x - 0x1.23456p-12F) - x;
+      ASSERT_EQ(mine.data()[i], x + core::from_half(core::to_half(change, half), half)) << i;
+    }
+    EXPECT_EQ(company_->bytes_sent(0) - sent[0], 777 * 4 + 256U);
+    EXPECT_EQ(company_->bytes_sent(1) - sent[1], 777 * 2 + 256U);
+  }
+}
+
+TEST_P(CallsOf, AnAnswerAloneCanBeRoundedAndNothingCanBe) {
+  serve = [](Calls::Incoming incoming) {
+    EXPECT_EQ(incoming.vector[0], 1.2345F);
+    for (float& x : incoming.vector) x *= 3;
+    incoming.reply("");
+  };
+  for (const auto rounding : {core::Rounding::answer, core::Rounding::none}) {
+    auto mine = vector(50, 1.2345F);
+    call(0,
+         {.header = "", .vector = mine.view(), .lend = Lend::both, .half = core::HalfKind::bf16, .rounding = rounding},
+         [&](auto answer) { EXPECT_TRUE(answer); });
+    finish();
+    const float whole = 1.2345F * 3;
+    const bool rounded = rounding == core::Rounding::answer;
+    EXPECT_EQ(mine.data()[0],
+              rounded ? core::from_half(core::to_half(whole, core::HalfKind::bf16), core::HalfKind::bf16) : whole);
+  }
+}
+
+/// What is no number has no change: then what the callee has comes itself, in place of it.
+TEST_P(CallsOf, WhatCannotBeChangedIsReplaced) {
+  serve = [](Calls::Incoming incoming) {
+    for (float& x : incoming.vector) x = 1.5F;
+    incoming.reply("");
+  };
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), 1e38F, -std::numeric_limits<float>::infinity()}) {
+    for (const auto half : {core::HalfKind::fp16, core::HalfKind::bf16}) {
+      auto mine = vector(50, 1);
+      mine.data()[49] = bad;
+      call(0,
+           {.header = "", .vector = mine.view(), .lend = Lend::both, .half = half, .rounding = core::Rounding::change},
+           [&](auto answer) { EXPECT_TRUE(answer); });
+      finish();
+      const bool has_change = std::isfinite(bad) && half == core::HalfKind::bf16;  // fp16 does not reach to 1e38
+      for (std::size_t i = 0; i < 49; ++i) ASSERT_NEAR(mine.data()[i], 1.5F, has_change ? 0.01 : 0) << i;
+      EXPECT_TRUE(has_change || mine.data()[49] == 1.5F);
+    }
   }
 }
 

@@ -32,16 +32,52 @@ TEST(ExchangePlan, ComesBackEqualBesideTheBackends) {
   EXPECT_EQ(parse_exchange(to_json(plan.exchange), "here").value(), plan.exchange);
 }
 
-TEST(ExchangePlan, InPlaceIsWhatOlderProgramsWrote) {
+TEST(ExchangePlan, InPlaceNothingIsSaidOfExchanges) {
   const RunPlan plan{.backend = {kBackend}};
   EXPECT_TRUE(plan.exchange.in_place());
-  EXPECT_EQ(to_json(plan), kBackend);
+  auto json = nlohmann::json::parse(to_json(plan));
+  EXPECT_EQ(json.at("arithmetic"), 2);
+  json.erase("arithmetic");
+  EXPECT_EQ(json.dump(), kBackend);
   // Not as this program would write it: the hash of what is there counts.
   const std::string older = "{ \"version\": 1, \"backend\": \"cpu\" }";
   const auto back = parse_plan(older, "plan.json").value();
   EXPECT_EQ(back.backend.json, older);
   EXPECT_EQ(back.exchange, ExchangePlan{});
+  EXPECT_EQ(back.arithmetic, 1);
   EXPECT_EQ(parse_exchange(to_json(plan.exchange), "here").value(), ExchangePlan{});
+}
+
+/// Version 0.1 said nothing of it, and rounded every vector: so its recordings are replayed. Of a newer program nothing is known.
+TEST(ExchangePlan, SaysWhatItsNumbersAreComputedBy) {
+  EXPECT_FALSE(parse_plan(to_json(apart()), "plan.json")->exchange.rounds_masters);
+  auto whole = nlohmann::json::parse(to_json(apart()));
+  whole.erase("arithmetic");
+  const auto older = parse_plan(whole.dump(), "plan.json").value();
+  EXPECT_TRUE(older.exchange.rounds_masters);
+  EXPECT_EQ(older.arithmetic, 1);
+  EXPECT_TRUE(older.exchange.rounds_there(core::Rounding::none));
+  whole["arithmetic"] = 99;
+  const auto newer = parse_plan(whole.dump(), "runs/a/plan.json");
+  ASSERT_FALSE(newer);
+  EXPECT_EQ(newer.error().code, core::Errc::config);
+  EXPECT_NE(newer.error().message.find("runs/a/plan.json"), std::string::npos) << newer.error().message;
+}
+
+TEST(ExchangePlan, RoundsWhatMayBeRounded) {
+  using enum core::Rounding;
+  const auto plan = apart().exchange;
+  const auto both_ways = [](const ExchangePlan& p, core::Rounding r) {
+    return std::pair(p.rounds_there(r), p.rounds_back(r));
+  };
+  EXPECT_EQ(both_ways(plan, both), std::pair(true, true));
+  EXPECT_EQ(both_ways(plan, answer), std::pair(false, true));
+  EXPECT_EQ(both_ways(plan, change), std::pair(false, true));
+  EXPECT_EQ(both_ways(plan, none), std::pair(false, false));
+  EXPECT_EQ(both_ways(ExchangePlan{}, both), std::pair(false, false)) << "there is no wire";
+  EXPECT_EQ(plan.reduction(100, both), Algorithm::asa16);
+  EXPECT_EQ(plan.reduction(100, none), Algorithm::asa) << "the same sum in the same order";
+  EXPECT_EQ(plan.reduction(10'000, none), Algorithm::ring);
 }
 
 TEST(ExchangePlan, TheFirstReductionThatIsLargeEnoughHolds) {
@@ -57,6 +93,18 @@ TEST(ExchangePlan, TheFirstReductionThatIsLargeEnoughHolds) {
 TEST(ExchangePlan, WithoutAWireAsa16RoundsToFp16) {
   EXPECT_EQ(ExchangePlan{}.half(), core::HalfKind::fp16);
   EXPECT_EQ(apart().exchange.half(), core::HalfKind::bf16);
+}
+
+TEST(ExchangePlan, AGradientMustHaveANumberOnItsWay) {
+  auto plan = apart().exchange;
+  EXPECT_EQ(plan.largest_usable(), core::kLargestUsable) << "bf16 has the range of float32";
+  plan.wire = core::HalfKind::fp16;
+  EXPECT_EQ(plan.largest_usable(), 65504);
+  plan.wire.reset();
+  EXPECT_EQ(plan.largest_usable(), 65504) << "asa16 rounds to fp16 then";
+  plan.reductions = {{{}, Algorithm::ring}};
+  EXPECT_EQ(plan.largest_usable(), core::kLargestUsable);
+  EXPECT_EQ(ExchangePlan{}.largest_usable(), core::kLargestUsable);
 }
 
 TEST(ExchangePlan, WhatNoRunWritesIsCorruptAndNamed) {

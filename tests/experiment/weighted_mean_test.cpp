@@ -1,9 +1,9 @@
 #include "experiment/weighted_mean.hpp"
 
-#include <gtest/gtest.h>
-
 #include <stdexcept>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace troupe::experiment {
 namespace {

@@ -172,7 +172,8 @@ TEST(Bsp, SaysWhatACheckpointMustKeep) {
   const auto whole = [](const Case& c) { return strategy_of(c)->needs().whole_steps; };
   EXPECT_TRUE(whole({"gradients", false, 2, kMomentum}));
   EXPECT_TRUE(whole({"updates", false, 2, kSgd}));
-  EXPECT_FALSE(whole({"weights", true, 2, kMomentum}));   // parameters change before they are averaged
+  EXPECT_TRUE(whole({"weights", false, 2, kSgd}));
+  EXPECT_FALSE(whole({"weights", true, 2, kMomentum}));   // velocities change before they are averaged
   EXPECT_FALSE(whole({"updates", false, 2, kMomentum}));  // a lost worker's velocity is lost
   for (const auto& c : cases()) {
     if (keeps(c) != WorkerState::replicated || c.optimizer.kind == core::OptimizerKind::sgd) continue;

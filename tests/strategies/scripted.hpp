@@ -1,6 +1,7 @@
 /// Halves that do what a test says, and ports that only note what they are asked.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -101,6 +102,7 @@ struct NotingPorts final : WorkerPort, ShardPort, GroupPort, PeerPort {
 
 struct NotingServerPort final : ServerPort {
   Duration now() const override { return clock.now(); }
+  bool usable(RequestId payload) const override { return std::ranges::find(bad, payload) == bad.end(); }
   void run(const KernelCall& call, RequestId payload) override {
     kernels.push_back(call);
     calls.push_back("run on " + std::to_string(payload));
@@ -116,6 +118,7 @@ struct NotingServerPort final : ServerPort {
   Duration kernel_takes{0};
   core::ManualClock clock;
   std::function<void()> inside;
+  std::vector<RequestId> bad;  // requests whose numbers cannot be used
   std::vector<std::string> calls;
   std::vector<KernelCall> kernels;
   std::vector<ShardReply> replies;

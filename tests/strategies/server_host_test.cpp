@@ -16,8 +16,10 @@ using Answer = std::function<void(const Request&, ServerActions&)>;
 struct Notes final : ServerObserver {
   void consumed(const ServerEvent& event) override { events.push_back(event); }
   void dropped(const Request& request, const std::string& why) override { drops.emplace_back(request.id, why); }
+  void refused(const Request& request) override { refusals.push_back(request.id); }
   std::vector<ServerEvent> events;
   std::vector<std::pair<RequestId, std::string>> drops;
+  std::vector<RequestId> refusals;
 };
 
 struct Stage {
@@ -39,6 +41,25 @@ void holding(const ServerEvent& event, const ServerContext&, ServerActions& then
     if (deadline->id < 100) return then.reply(deadline->id, 17);
     then.drop(deadline->id - 100, "too late");
   }
+}
+
+/// The half is not told: a push that cannot be used becomes one that adds nothing.
+TEST(ServerHost, RefusesNumbersThatCannotBeUsed) {
+  Stage s([](const Request& request, ServerActions& then) {
+    then.apply(axpy(kCenter, 1, kPayload), request.id), then.reply(request.id);
+  });
+  s.port.bad = {2, 3};
+  for (const auto kind : {Transfer::push, Transfer::push, Transfer::pull})
+    s.host.request({.id = s.host.totals().requests + 1, .kind = kind});
+  EXPECT_EQ(s.port.calls, (Calls{"run on 1", "reply 1", "run on 2", "run on 2", "reply 2", "run on 3", "reply 3"}));
+  EXPECT_EQ(s.port.kernels.at(1), fill(kPayload, 0));
+  EXPECT_EQ(s.notes.refusals, std::vector<RequestId>{2}) << "a pull brings nothing";
+  EXPECT_EQ(s.notes.events.size(), 3U);
+  EXPECT_FALSE(s.port.replies.at(0).refused);
+  EXPECT_TRUE(s.port.replies.at(1).refused);
+  EXPECT_FALSE(s.port.replies.at(2).refused);
+  EXPECT_EQ(s.host.totals().refused, 1U);
+  EXPECT_EQ(s.host.totals().dropped, 0U);
 }
 
 TEST(ServerHost, AnswersCarryWhatTheWorkerNeedsToPairThem) {

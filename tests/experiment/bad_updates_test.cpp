@@ -1,0 +1,107 @@
+#include "experiment/bad_updates.hpp"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+
+namespace troupe::experiment {
+namespace {
+
+/// Two buckets whose gradients are what a test says; the rest is nobody's business.
+class Fake final : public nn::Replica {
+ public:
+  const nn::Graph& graph() const noexcept override { std::abort(); }
+  std::int64_t batch() const noexcept override { return 1; }
+  const std::shared_ptr<const nn::Layout>& layout() const noexcept override { std::abort(); }
+  core::Span parameters() noexcept override { return {}; }
+  core::Span gradients() noexcept override { return gradients_.view(); }
+  core::Span statistics() noexcept override { return {}; }
+  void parameters_written() noexcept override {}
+  std::uint64_t parameters_version() const noexcept override { return 0; }
+  const std::vector<nn::Bucket>& buckets() const noexcept override { return buckets_; }
+  core::Result<nn::StepResult> step(const nn::Batch&, const std::function<void(int)>& ready) override {
+    if (fails) return core::fail(core::Errc::data, "sample 7");
+    for (int bucket = 0; bucket < 2; ++bucket) {
+      std::ranges::fill(gradients().subspan(buckets_[static_cast<std::size_t>(bucket)].offset, 16), 0.5F);
+      if (bad_at >= buckets_[static_cast<std::size_t>(bucket)].offset &&
+          bad_at < buckets_[static_cast<std::size_t>(bucket)].offset + 16)
+        gradients()[bad_at] = bad;
+      ready(bucket);
+    }
+    return nn::StepResult{.loss = 0.5, .samples = 1};
+  }
+  void apply(const core::OptimizerStep&, core::OptimizerState) override {}
+  core::Result<nn::StepResult> evaluate(const nn::Batch&) override { return nn::StepResult{}; }
+  std::span<const float> outputs() const noexcept override { return {}; }
+  const nn::Plan& plan() const noexcept override { return plan_; }
+  std::size_t workspace_bytes() const noexcept override { return 0; }
+
+  std::size_t bad_at = 100;  // in no bucket
+  float bad = 0;
+  bool fails = false;
+
+ private:
+  core::HostAllocator memory_;
+  core::Buffer gradients_ = core::Buffer::allocate(memory_, 32).value();
+  std::vector<nn::Bucket> buckets_{{16, 16}, {0, 16}};  // backward order
+  nn::Plan plan_;
+};
+
+TEST(GuardedStep, ABucketThatCannotBeUsedIsZerosBeforeAnybodySeesIt) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e38F, -1e16F}) {
+    for (const std::size_t at : {0U, 15U, 16U, 31U}) {
+      Fake replica;
+      replica.bad_at = at;
+      replica.bad = bad;
+      const auto bad_bucket = at < 16 ? 1 : 0;
+      std::vector<int> ready;
+      const auto step = guarded_step(replica, core::host_kernels(), core::kLargestUsable, {}, [&](int bucket) {
+        ready.push_back(bucket);
+        const auto& range = replica.buckets()[static_cast<std::size_t>(bucket)];
+        for (const float g : replica.gradients().subspan(range.offset, range.count))
+          ASSERT_EQ(g, bucket == bad_bucket ? 0.F : 0.5F) << bucket;
+      });
+      ASSERT_TRUE(step);
+      EXPECT_TRUE(step->refused);
+      EXPECT_EQ(step->result.loss, 0.5);
+      EXPECT_EQ(ready, (std::vector<int>{0, 1}));
+    }
+  }
+}
+
+TEST(GuardedStep, LeavesTheOthersAlone) {
+  Fake replica;
+  replica.bad_at = 3;
+  replica.bad = core::kLargestUsable;  // just usable
+  const auto step = guarded_step(replica, core::host_kernels(), core::kLargestUsable, {}, {});
+  ASSERT_TRUE(step);
+  EXPECT_FALSE(step->refused);
+  EXPECT_EQ(replica.gradients()[3], core::kLargestUsable);
+  replica.fails = true;
+  const auto failed = guarded_step(replica, core::host_kernels(), core::kLargestUsable, {}, {});
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "sample 7");
+}
+
+TEST(BadUpdates, TooManyInARowAreTooMany) {
+  BadUpdates bad(3);
+  for (int round = 0; round < 2; ++round) {
+    bad.bad();
+    EXPECT_TRUE(bad.worth_a_warning());
+    bad.bad();
+    EXPECT_FALSE(bad.too_many());
+    bad.good();
+  }
+  for (int i = 0; i < 3; ++i) bad.bad();
+  EXPECT_TRUE(bad.too_many());
+  EXPECT_FALSE(bad.worth_a_warning()) << "of three the first two were";
+  EXPECT_EQ(bad_gradient(1, 7, bad),
+            "worker 1, step 7: its gradient held numbers that are not finite, or too large to be of use, and was not "
+            "applied (3 in a "
+            "row; train.max_bad_updates = 3 end the run)");
+  EXPECT_NE(bad_push(2, 1, bad).find("worker 2: what it pushed to shard 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe::experiment
