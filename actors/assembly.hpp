@@ -26,6 +26,7 @@ struct Beginning {
   std::vector<Note> notes;
   std::optional<nn::Plan> plan;            // of the run that is resumed
   std::optional<ExchangePlan> exchange{};  // of its last session
+  bool complete = false;                   // nothing is left to train
 };
 
 /// A company: its sites here, and those that nodes make for it. One thread. Its actors may end after it: what they were given (plan,

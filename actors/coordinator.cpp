@@ -1,6 +1,7 @@
 #include "actors/coordinator.hpp"
 
 #include "actors/coordinator_body.hpp"
+#include "actors/supervision.hpp"
 
 namespace troupe::actors {
 
@@ -11,15 +12,10 @@ CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<C
                                             CoordinatorSetup setup) {
   self->state.body = std::make_unique<CoordinatorBody>(self, std::move(setup));
   self->set_down_handler([self](const caf::down_msg& message) { self->state.body->down(message); });
-  // An exception here is a bug of the coordinator's own: it ends the run like anybody else's.
+  // An exception of the coordinator's own ends the run like anybody else's.
   self->set_exception_handler([self](std::exception_ptr& thrown) -> caf::error {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const std::exception& e) {
-      self->state.body->trouble({core::Errc::internal, std::string("coordinator: ") + e.what()});
-    } catch (...) {
-      self->state.body->trouble({core::Errc::internal, "coordinator: unknown exception"});
-    }
+    const auto failure = failure_of("coordinator", thrown);
+    self->state.body->trouble({failure.code, failure.message});
     return caf::exit_reason::unhandled_exception;
   });
   return {

@@ -42,7 +42,8 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
 void CoordinatorBody::begin(const Company& company) {
   company_ = company;
   began_ = setup_.clock->now();
-  auto arena = core::Buffer::allocate(*setup_.memory, setup_.layout->arena_floats());
+  auto arena =
+      core::Buffer::allocate(*setup_.memory, setup_.layout->arena_floats(), "the coordinator's copy of the model");
   if (!arena) return fail(arena.error().code, arena.error().message);
   arena_ = std::make_shared<core::Buffer>(std::move(*arena));
   for (const auto& worker : company_.workers)
@@ -214,8 +215,8 @@ bool CoordinatorBody::checkpoint_due() const { return last() || (!writing_ && (o
 bool CoordinatorBody::period_over() const {
   const auto& period = setup_.settings->checkpoint;
   if (setup_.book->epoch_done() && period.epochs > 0) {
-    const auto done = setup_.book->epoch() + 1;
-    if (done >= saved_at_epoch_ + static_cast<std::uint32_t>(period.epochs)) return true;
+    const std::int64_t done = setup_.book->epoch() + std::int64_t{1};
+    if (done >= saved_at_epoch_ + period.epochs) return true;
   }
   if (period.steps > 0 && granted_ >= saved_at_step_ + static_cast<std::uint64_t>(period.steps)) return true;
   return period.seconds > 0 && train_s_ >= saved_at_s_ + period.seconds;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/supervision.hpp"
 #include "transport/reduce.hpp"
 
 namespace troupe::actors {
@@ -175,7 +176,7 @@ Lent ExchangerBody::packed(const Lent& vector, Position position, bool filled) {
   if (!packing_ || !position) return vector;
   const auto floats = packing_->packed(*position, vector.data.size());
   auto buffer = core::Buffer::allocate(*setup_.memory, floats);
-  if (!buffer) throw std::runtime_error(buffer.error().message);
+  if (!buffer) throw MemoryRanOut(buffer.error().message);
   const auto dense = std::make_shared<core::Buffer>(std::move(*buffer));
   if (filled) packing_->pack(vector.data, *position, dense->view());
   return {dense->view(), dense};
@@ -191,7 +192,7 @@ std::optional<Lent> ExchangerBody::opened(exchange::Calls::Incoming& incoming, P
   if (!packing_ || !position) return dense;
   if (dense.data.size() != packing_->packed(*position, floats)) return {};
   auto buffer = core::Buffer::allocate(*setup_.memory, floats);
-  if (!buffer) throw std::runtime_error(buffer.error().message);
+  if (!buffer) throw MemoryRanOut(buffer.error().message);
   const auto whole = std::make_shared<core::Buffer>(std::move(*buffer));
   std::ranges::fill(whole->view(), 0.F);
   packing_->unpack(dense.data, *position, whole->view());

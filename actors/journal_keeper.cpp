@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "nn/file_system.hpp"
+
 namespace troupe::actors {
 
 namespace fs = std::filesystem;
@@ -30,10 +32,12 @@ JournalKeeper::JournalKeeper(std::shared_ptr<const RunDirectory> directory, expe
 core::Result<void> JournalKeeper::open(const std::string& start) {
   auto segment = directory_->next_journal();
   if (!segment) return tl::unexpected(segment.error());
+  // Whatever of this segment a session has left that was killed, or had no room, before its journal began: it is replaced.
   if (!start.empty()) {
-    std::error_code failed;
-    fs::copy_file(start, segment->start, failed);
-    if (failed) return tl::unexpected(core::from_errno(failed.value(), "write", segment->start));
+    const fs::path to(segment->start);
+    if (auto copied = nn::replace_by_copy(nn::system_files(), start, to.parent_path().string(), to.filename().string());
+        !copied)
+      return copied;
   }
   auto writer = create(*segment);
   if (!writer) return tl::unexpected(writer.error());
@@ -97,6 +101,7 @@ bool JournalKeeper::full() {
 
 /// The newest whole segment stays, however large: with it gone there would be nothing to replay.
 void JournalKeeper::remove_old() const {
+  if (policy_.bytes == 0) return;  // all of them stay
   auto segments = directory_->journals();
   if (!segments) return;
   std::uint64_t total = 0;

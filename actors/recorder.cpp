@@ -100,10 +100,13 @@ class RecorderBody {
 
  private:
   Finished finished(const RunEnd& end) {
-    line(to_json(end, at()));
     if (!end.failed || end.error.code == core::Errc::interrupted) check_journal(journal_.close());
     flush();
-    auto written = setup_.directory->write_summary(to_json(end.summary));
+    const auto written = setup_.directory->write_summary(to_json(end.summary));
+    // Last, and only of a run whose summary is there: from this line others know that it is.
+    auto told = end;
+    if (!written && !told.failed) told = {.summary = end.summary, .failed = true, .error = written.error()};
+    line(to_json(told, at()));
     console_.ended(end);
     return {written ? std::string{} : written.error().message};
   }

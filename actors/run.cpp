@@ -7,6 +7,8 @@
 
 #include "actors/assembly.hpp"
 #include "actors/interruptible.hpp"
+#include "actors/missing_summary.hpp"
+#include "experiment/directory_lock.hpp"
 #include "experiment/evaluation.hpp"
 #include "nn/hash.hpp"
 #include "nn/tensors.hpp"
@@ -16,6 +18,25 @@ namespace troupe::actors {
 namespace {
 
 RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
+
+/// The run directory is this process's alone.
+class RunLock {
+ public:
+  core::Result<void> take(const RunDirectory& directory) {
+    auto taken = experiment::DirectoryLock::take(directory.path());
+    if (!taken) return tl::unexpected(std::move(taken.error()));
+    lock_.emplace(std::move(*taken));
+    return {};
+  }
+  /// What the run's user is told of it.
+  [[nodiscard]] std::vector<Note> notes() const {
+    if (!lock_ || lock_->missing().empty()) return {};
+    return {{Note::Level::warning, lock_->missing()}};
+  }
+
+ private:
+  std::optional<experiment::DirectoryLock> lock_;
+};
 
 /// The newest checkpoint that is whole, and a note for each newer one that was not.
 core::Result<void> find_newest(nn::CheckpointStore& store, const Blueprint& plan, Beginning& beginning) {
@@ -37,14 +58,51 @@ core::Result<void> find_newest(nn::CheckpointStore& store, const Blueprint& plan
   return {};
 }
 
+/// Of the directory that the run goes on in, before anything in it is read; that of a new run is made later.
+core::Result<void> lock_run(const RunRequest& request, RunLock& lock) {
+  if (request.resume.empty()) return {};
+  const auto directory = RunDirectory::open(request.resume);
+  if (!directory) return tl::unexpected(directory.error());
+  return lock.take(*directory).and_then([&] { return directory->remove_temporaries(); });
+}
+
+/// REQUIRES the directory's lock.
 core::Result<void> open_store(const RunRequest& request, core::Result<RunDirectory> directory, Beginning& beginning) {
   if (!directory) return tl::unexpected(directory.error());
   beginning.directory = std::make_shared<const RunDirectory>(std::move(*directory));
-  auto store = nn::CheckpointStore::open(beginning.directory->checkpoints(),
-                                         static_cast<int>(request.settings.run.keep_checkpoints));
+  auto store = nn::CheckpointStore::open(beginning.directory->checkpoints(), request.settings.run.keep_checkpoints);
   if (!store) return tl::unexpected(store.error());
   beginning.checkpoints = std::make_shared<nn::CheckpointStore>(std::move(*store));
   return {};
+}
+
+/// What plan.json says, unless that is to be chosen anew.
+core::Result<void> read_plan(const RunRequest& request, Beginning& beginning) {
+  if (request.replan) {
+    beginning.notes.push_back(
+        {Note::Level::warning, fmt::format("{}/plan.json is left unread: what it says is chosen anew, and numbers "
+                                           "differ in their last bits from those that the run would have come to",
+                                           request.resume)});
+    return {};
+  }
+  auto made = beginning.directory->read_plan();
+  if (!made) return tl::unexpected(made.error());
+  if (!*made) return {};
+  auto chosen = experiment::parse_plan(**made, request.resume + "/plan.json");
+  if (!chosen) return core::fail(chosen.error().code, chosen.error().message + ": resume with --replan to choose anew");
+  if (request.settings.data.batch.size() == 1) beginning.plan = std::move(chosen->backend);
+  beginning.exchange = std::move(chosen->exchange);
+  return {};
+}
+
+/// A plan that another machine has made may ask for what this one has not.
+core::Error with_remedy(core::Error error, const RunRequest& request, const Beginning& beginning) {
+  if (beginning.plan && error.code == core::Errc::config && error.message.find(nn::kPlanRefused) != std::string::npos)
+    error.message += fmt::format(
+        ": {}/plan.json was made on another machine; resume with --replan to choose anew: numbers then differ in "
+        "their last bits",
+        request.resume);
+  return error;
 }
 
 /// Where the run that is resumed stopped; of a new one nothing.
@@ -53,35 +111,28 @@ core::Result<Beginning> find_start(const RunRequest& request, const Blueprint& p
   if (request.resume.empty()) return beginning;
   if (auto opened = open_store(request, RunDirectory::open(request.resume), beginning); !opened)
     return tl::unexpected(opened.error());
-  auto made = beginning.directory->read_plan();
-  if (!made) return tl::unexpected(made.error());
-  if (*made) {
-    auto chosen = experiment::parse_plan(**made, request.resume + "/plan.json");
-    if (!chosen) return tl::unexpected(chosen.error());
-    if (request.settings.data.batch.size() == 1) beginning.plan = std::move(chosen->backend);
-    beginning.exchange = std::move(chosen->exchange);
-  }
+  if (auto read = read_plan(request, beginning); !read) return tl::unexpected(read.error());
   if (auto found = find_newest(*beginning.checkpoints, plan, beginning); !found) return tl::unexpected(found.error());
   if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored)
     return tl::unexpected(restored.error());
-  if (plan.book->finished()) {
-    return core::fail(core::Errc::config,
-                      fmt::format("{}: all {} epochs are done; add --set run.epochs=N to train longer", request.resume,
-                                  plan.settings->run.epochs));
-  }
+  beginning.complete = plan.book->finished();
   return beginning;
 }
 
 /// When everybody is ready: a run that does not come about leaves no directory.
-core::Result<void> open_directory(const RunRequest& request, const Blueprint& plan, Beginning& beginning) {
+core::Result<void> open_directory(const RunRequest& request, const Blueprint& plan, RunLock& lock,
+                                  Beginning& beginning) {
   if (request.resume.empty()) {
-    auto opened = open_store(
-        request, RunDirectory::create(request.settings.run.dir, request.settings.run.name, std::time(nullptr)),
-        beginning);
-    if (!opened) return opened;
+    // Nobody opens a run directory that has no config.toml yet: its lock is free.
+    auto made = RunDirectory::create(request.settings.run.dir, request.settings.run.name, std::time(nullptr))
+                    .and_then([&](RunDirectory directory) {
+                      return lock.take(directory).map([&] { return std::move(directory); });
+                    });
+    if (auto opened = open_store(request, std::move(made), beginning); !opened) return opened;
   }
   if (auto written = beginning.directory->write_config(request.settings.config); !written) return written;
   beginning.notes.insert(beginning.notes.begin(), request.notes.begin(), request.notes.end());
+  for (auto& note : lock.notes()) beginning.notes.push_back(std::move(note));
   for (auto& note : experiment::notes_on(plan)) beginning.notes.push_back(std::move(note));
   return {};
 }
@@ -131,6 +182,8 @@ core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest
 }  // namespace
 
 RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_token stop) {
+  RunLock lock;  // outlives every actor: any of them may write to the end
+  if (auto locked = lock_run(request, lock); !locked) return failed(locked.error());
   auto plan = draw(request.settings, true);
   if (!plan) return failed(plan.error());
 
@@ -145,18 +198,20 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   caf::actor_system system(*config);
   std::optional<LastToLeave> last;
   if (!alone) last.emplace(system);
-  auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan, stop);
-  if (!launch) return failed(launch.error());
   auto beginning = find_start(request, *plan);
   if (!beginning) return failed(beginning.error());
+  if (beginning->complete)  // needs no nodes
+    return write_missing_summary(*plan, *beginning->directory, *beginning->checkpoint, backend, request.console);
+  auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan, stop);
+  if (!launch) return failed(launch.error());
   // A run in this process is ready within moments, and stops with a checkpoint.
   const auto ready = alone ? std::stop_token() : stop;
   if (ready.stop_requested()) return failed(interrupted_early());
   Assembly assembly({&system, &*plan, &backend, &memory, &clock}, std::move(*launch), ready);
-  if (auto made = assembly.make_sites(*beginning); !made) return failed(made.error());
+  if (auto made = assembly.make_sites(*beginning); !made) return failed(with_remedy(made.error(), request, *beginning));
   if (ready.stop_requested()) return failed(interrupted_early());
   if (request.on_begin) request.on_begin();
-  if (auto opened = open_directory(request, *plan, *beginning); !opened) return failed(opened.error());
+  if (auto opened = open_directory(request, *plan, lock, *beginning); !opened) return failed(opened.error());
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());
 
@@ -181,6 +236,7 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
 core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backend, bool open_data) {
   auto plan = draw(settings, open_data);
   if (!plan) return tl::unexpected(plan.error());
+  if (auto divided = experiment::check_leases(*plan); !divided) return tl::unexpected(divided.error());
   if (auto sums = check_library_sum(settings, static_cast<std::uint32_t>(settings.cluster.workers_per_rank)); !sums)
     return tl::unexpected(sums.error());
   core::HostAllocator memory;
@@ -209,9 +265,7 @@ core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std
   auto directory = RunDirectory::open(checkpoint);
   core::Result<nn::Checkpoint> loaded = core::fail(core::Errc::internal, "nothing loaded");
   if (directory) {
-    auto store = nn::CheckpointStore::open(directory->checkpoints(), static_cast<int>(settings.run.keep_checkpoints));
-    if (!store) return tl::unexpected(store.error());
-    auto found = store->load_newest();
+    auto found = nn::load_newest(directory->checkpoints());
     if (!found) return tl::unexpected(found.error());
     loaded = std::move(found->checkpoint);
   } else {
@@ -224,18 +278,11 @@ core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std
   std::vector<float> statistics(nn::statistics_layout(*plan->graph).canonical_floats());
   if (auto read = nn::statistics_from(loaded->file, *plan->graph, statistics); !read)
     return tl::unexpected(read.error());
-  core::HostAllocator memory;
-  auto replica = backend.compile(*plan->graph, {.batch = std::min<std::int64_t>(100, plan->source.test->size()),
-                                                .threads = settings.threads(0),
-                                                .arenas = &memory,
-                                                .training = false});
-  if (!replica) return tl::unexpected(replica.error());
-  const auto score = experiment::evaluate(**replica, *plan->source.test, parameters, statistics);
+  const auto score = experiment::evaluate(*plan, backend, parameters, statistics);
   if (!score) return tl::unexpected(score.error());
-  const auto samples = static_cast<double>(std::max<std::int64_t>(score->samples, 1));
   return Evaluation{.loss = score->loss,
                     .accuracy = score->accuracy(),
-                    .top5 = score->top5 < 0 ? -1 : static_cast<double>(score->top5) / samples,
+                    .top5 = score->top5_share(),
                     .samples = score->samples,
                     .model = plan->graph->name(),
                     .dataset = settings.data.name,

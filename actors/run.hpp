@@ -18,6 +18,8 @@ struct RunRequest {
   Settings settings;
   /// An existing run directory to go on in; empty: a new one under settings.run.dir.
   std::string resume;
+  /// Of such a run: the plan that it was made with is left unread, and backend and members choose anew.
+  bool replan = false;
   ConsoleOptions console;
   /// Where the members are to be, "host:port" each; none: all in this process.
   std::vector<std::string> nodes{};

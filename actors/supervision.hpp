@@ -2,25 +2,33 @@
 #pragma once
 
 #include <exception>
+#include <new>
 #include <string>
 
 #include "actors/handles.hpp"
 
 namespace troupe::actors {
 
-/// An exception in a handler of `self` is a bug: it becomes Trouble naming the actor, and the actor quits with an error.
+/// Memory ran out in a handler that has nobody to answer: ends its actor, and says what the memory was for.
+class MemoryRanOut final : public std::bad_alloc {
+ public:
+  explicit MemoryRanOut(std::string what) : what_(std::move(what)) {}
+  [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+
+/// What `thrown` says of the actor `name`: Errc::out_of_memory for a std::bad_alloc, Errc::internal for anything else, which is a bug.
+[[nodiscard]] core::Error failure_of(const std::string& name, const std::exception_ptr& thrown);
+
+/// An exception in a handler of `self` becomes Trouble naming the actor, and the actor quits with an error.
 template <class Self>
 void report_exceptions(Self self, const std::string& name, const Company& company) {
   self->set_exception_handler(
       [self, name, coordinator = company.coordinator, site = company.site](std::exception_ptr& thrown) -> caf::error {
-        std::string what = "unknown exception";
-        try {
-          std::rethrow_exception(thrown);
-        } catch (const std::exception& e) {
-          what = e.what();
-        } catch (...) {
-        }
-        self->send(coordinator, Trouble{core::Errc::internal, name + ": " + what, site});
+        const auto failure = failure_of(name, thrown);
+        self->send(coordinator, Trouble{failure.code, failure.message, site});
         return caf::exit_reason::unhandled_exception;
       });
 }

@@ -130,7 +130,7 @@ int run(int argc, const char* const* argv) {
   try {
     result = dispatch(argc, argv);
   } catch (const std::bad_alloc&) {
-    result = core::fail(core::Errc::no_space, "memory ran out: use a smaller data.batch or fewer workers");
+    result = core::fail(core::Errc::out_of_memory, "memory ran out: use a smaller data.batch or fewer workers");
   } catch (const std::exception& error) {
     result = core::fail(core::Errc::internal, fmt::format("internal error: {}", error.what()));
   }

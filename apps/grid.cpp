@@ -31,6 +31,7 @@ struct Arguments {
   std::string sort = "test.accuracy";
   int jobs = 1;
   bool dry_run = false;
+  bool replan = false;
   bool json = false;
   bool quiet = false;
   bool plain = false;
@@ -190,6 +191,7 @@ core::Result<void> run_grid_command(const Arguments& arguments) {
 
   grid::GridOptions options;
   options.jobs = static_cast<std::size_t>(arguments.jobs);
+  options.replan = arguments.replan;
   Probe probe(options.jobs);
   for (const auto& run : plan->runs) options.estimates_s.push_back(probe.seconds(run.settings));
   std::vector<std::size_t> to_do;
@@ -234,6 +236,8 @@ Action declare(CLI::App& app) {
   app.add_option("--jobs", arguments->jobs, "runs at once")->check(CLI::Range(1, 1024))->capture_default_str();
   add_set(app, arguments->overrides);
   app.add_flag("--dry-run", arguments->dry_run, "check every run, list them and a forecast, train nothing");
+  app.add_flag("--replan", arguments->replan,
+               "runs that go on choose anew what their plan.json says (`troupe train --replan`)");
   app.add_flag("--json", arguments->json, "print all results on standard output, as one line of JSON");
   app.add_option("--sort", arguments->sort, "metric of the summary that orders the table")
       ->type_name("METRIC")

@@ -70,6 +70,8 @@ core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::strin
           runs[k].label =
               (std::filesystem::path(directories[k]) / ".").lexically_normal().parent_path().filename().string();
     }
+  plot::FileNames labels;  // of one name and time, in different places
+  for (auto& run : runs) run.label = labels.take(run.label);
   auto figures = plot::curves(runs, runs.size() == 1 ? runs.front().label : fmt::format("{} runs", runs.size()));
   for (const auto& run : runs) append(figures, plot::company(run, runs.size() == 1 ? "" : "-" + run.label));
   if (figures.empty()) return core::fail(core::Errc::config, "these runs have nothing to draw: no epoch ended");
@@ -94,7 +96,11 @@ core::Result<void> run_plot(const Arguments& arguments) {
       return core::fail(core::Errc::usage, fmt::format("--metric: no summary has \"{}\" (nearest: {})", metric,
                                                        nn::nearest_word(metric, known)));
   std::vector<std::string> runs, grids;
-  for (const auto& directory : arguments.directories) (plot::is_grid(directory) ? grids : runs).push_back(directory);
+  for (const auto& directory : arguments.directories) {
+    const auto is_grid = plot::is_grid(directory);
+    if (!is_grid) return tl::unexpected(is_grid.error());
+    (*is_grid ? grids : runs).push_back(directory);
+  }
   std::string text;
   const auto add = [&](const core::Result<std::vector<plot::Figure>>& figures,
                        const std::string& default_output) -> core::Result<void> {

@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
@@ -32,12 +33,13 @@ core::Result<void> check_overrides(const std::vector<std::string>& overrides) {
   return {};
 }
 
+std::string line(const experiment::Note& note) {
+  return fmt::format("{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+}
+
 std::string sentences(const replay::ReplayReport& report) {
   std::string text;
-  if (report.missing > 0)
-    text +=
-        fmt::format("{} older segment{} of the journal {} not there any more: the run's beginning is not replayed\n",
-                    report.missing, report.missing == 1 ? "" : "s", report.missing == 1 ? "is" : "are");
+  for (const auto& note : report.notes) text += line(note);
   for (const auto& segment : report.segments) {
     if (segment.complete) {
       text += fmt::format("{}: {} events, {}\n", segment.path, segment.events,
@@ -71,6 +73,8 @@ core::Result<void> run_replay(const Arguments& arguments) {
   const replay::ReplayRequest request{arguments.run, arguments.overrides};
   const auto report = replay::replay_run(request, **backend);
   if (!report) return tl::unexpected(report.error());
+  for (const auto& note : report->notes)
+    if (arguments.json) fmt::print(stderr, "{}", line(note));
   const auto printed = print(arguments.json ? to_json(*report) + "\n" : sentences(*report));
   return printed ? report->check() : printed;
 }

@@ -25,6 +25,7 @@ struct Arguments {
   std::optional<std::string> nodes;  // empty: a list that somebody forgot to fill, and an error
   std::size_t min_nodes = 0;
   security::TlsFiles tls;
+  bool replan = false;
   bool json = false;
   bool quiet = false;
   bool plain = false;
@@ -55,6 +56,7 @@ core::Result<void> train(const Arguments& arguments, actors::RunRequest request,
   auto backend = make_backend(request.settings.cluster.device);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   request.resume = arguments.resume;
+  request.replan = arguments.replan;
   request.version = actors::spoken_version(TROUPE_VERSION);
   request.console.mode = console_mode(arguments);
   request.console.stop = interrupt.token();
@@ -119,8 +121,14 @@ Action declare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("CONFIG", arguments->config, "configuration file (TOML)");
   add_set(app, arguments->overrides);
-  app.add_option("--resume", arguments->resume, "go on in this run's directory, from its newest checkpoint")
-      ->type_name("RUN_DIR");
+  auto* resume =
+      app.add_option("--resume", arguments->resume, "go on in this run's directory, from its newest checkpoint")
+          ->type_name("RUN_DIR");
+  app.add_flag(
+         "--replan", arguments->replan,
+         "with --resume: choose anew what the run's plan.json says, as on a machine with another CPU; numbers then "
+         "differ in their last bits")
+      ->needs(resume);
   app.add_option("--nodes", arguments->nodes, "train on these nodes (`troupe node`): workers are spread over them")
       ->type_name("HOST:PORT,…");
   app.add_option("--min-nodes", arguments->min_nodes,

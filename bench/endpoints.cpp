@@ -181,8 +181,9 @@ int main(int argc, char** argv) {
       names.push_back(argument);
   }
   if (names.empty()) names = {"tcp", "tcp+tls"};
-  std::string directory = (std::filesystem::temp_directory_path() / "troupe-bench-XXXXXX").string();
-  if (::mkdtemp(directory.data()) == nullptr) give_up("no temporary directory");
+  std::error_code error;
+  std::string directory = (std::filesystem::temp_directory_path(error) / "troupe-bench-XXXXXX").string();
+  if (error || ::mkdtemp(directory.data()) == nullptr) give_up("no temporary directory");
   const auto gb_per_s = [&](double seconds) { return static_cast<double>(load.bytes) * load.messages / seconds / 1e9; };
   const double bare =
       gb_per_s(in_two_processes([&](const Line& l, bool sends) { return bare_socket(l, sends, load); }));
@@ -200,6 +201,6 @@ int main(int argc, char** argv) {
     std::printf("%-12s %7.3f GB/s   %.2f of the bare socket\n", name.c_str(), got, got / bare);
     std::fflush(stdout);
   }
-  std::filesystem::remove_all(directory);
+  std::filesystem::remove_all(directory, error);
   return 0;
 }

@@ -120,7 +120,8 @@ core::Result<void> Rank::write(const std::string& what, const std::string& text)
 core::Result<std::string> Rank::read(const std::string& what, std::size_t rank) const {
   const auto path = options_.folder / fmt::format("{}-{}", what, rank);
   const auto deadline = clock_.now() + options_.patience;
-  while (!std::filesystem::exists(path)) {
+  for (std::error_code error; !std::filesystem::exists(path, error);) {
+    if (error) return core::fail(core::Errc::io, fmt::format("cannot look for {}: {}", path.string(), error.message()));
     if (clock_.now() > deadline)
       return core::fail(core::Errc::timeout, fmt::format("rank {} has not written {}", rank, path.string()));
     std::this_thread::sleep_for(kLookAgain);

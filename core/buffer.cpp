@@ -19,7 +19,7 @@ constexpr std::size_t page_for(std::size_t bytes) noexcept { return bytes >= 2 *
 
 tl::unexpected<Error> out_of_memory(std::size_t bytes) {
   return fail(
-      Errc::no_space,
+      Errc::out_of_memory,
       fmt::format("cannot allocate {} bytes of memory: use a smaller model, a smaller batch or fewer workers", bytes));
 }
 
@@ -46,6 +46,12 @@ Result<Buffer> Buffer::allocate(Allocator& allocator, std::size_t floats) {
   Result<void*> memory = allocator.allocate(floats * sizeof(float));
   if (!memory) return tl::unexpected(std::move(memory.error()));
   return Buffer{allocator, static_cast<float*>(*memory), floats};
+}
+
+Result<Buffer> Buffer::allocate(Allocator& allocator, std::size_t floats, std::string_view purpose) {
+  auto buffer = allocate(allocator, floats);
+  if (!buffer) buffer.error().message = fmt::format("{}: {}", purpose, buffer.error().message);
+  return buffer;
 }
 
 Buffer::Buffer(Allocator& allocator, float* data, std::size_t size) noexcept

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "core/error.hpp"
 
@@ -28,7 +29,7 @@ class Allocator {
  public:
   virtual ~Allocator() = default;
   [[nodiscard]] virtual MemorySpace space() const noexcept = 0;
-  /// `bytes` > 0, zero-filled, aligned to kAlignment. Fails with no_space when there is no memory.
+  /// `bytes` > 0, zero-filled, aligned to kAlignment. Errc::out_of_memory when there is none.
   [[nodiscard]] virtual Result<void*> allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* memory, std::size_t bytes) noexcept = 0;
 };
@@ -45,7 +46,10 @@ class HostAllocator final : public Allocator {
 class Buffer {
  public:
   Buffer() = default;
+  /// Errors: the allocator's; Errc::out_of_memory when the bytes cannot even be counted.
   [[nodiscard]] static Result<Buffer> allocate(Allocator& allocator, std::size_t floats);
+  /// The same; `purpose` is what it is for, in the words of the Error: "the gradients of lenet".
+  [[nodiscard]] static Result<Buffer> allocate(Allocator& allocator, std::size_t floats, std::string_view purpose);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
   Buffer(const Buffer&) = delete;

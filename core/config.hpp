@@ -43,6 +43,13 @@ struct Rule {
   std::string text;
   std::function<bool(const Value&)> allows;
 };
+
+/// Every integer option has a bound such that what it is turned into holds it, with room for sums: counts of steps, samples of a
+/// batch, members and the like become an int or 32 bits.
+inline constexpr double kMostCount = 1e9;
+/// And every option that becomes a float32 one such that it stays a number, with room for a few products.
+inline constexpr double kMostFloat = 1e30;
+inline constexpr double kLeastFloat = 1e-30;  ///< of those that are divided by
 [[nodiscard]] Rule anything();
 [[nodiscard]] Rule at_least(double low);  ///< numbers, and every element of a list
 [[nodiscard]] Rule above(double low);

@@ -208,6 +208,15 @@ Result<void> collect(const Schema& schema, const toml::table& table, const std::
   return {};
 }
 
+/// TOML forbids a key twice, and sees none where one is quoted: "train.lr" = 1 beside [train] lr = 2.
+Result<void> check_once(const std::vector<Setting>& settings) {
+  std::map<std::string_view, std::string_view> places;
+  for (const Setting& setting : settings)
+    if (const auto [other, is_new] = places.emplace(setting.key, setting.where); !is_new)
+      return refuse(setting.where, fmt::format("{} is set twice: here and at {}", setting.key, other->second));
+  return {};
+}
+
 Result<toml::table> parse_document(std::string_view text, const std::string& origin) {
   try {
     return toml::parse(text, origin);
@@ -297,6 +306,7 @@ Result<Config> Config::parse(const Schema& schema, std::string_view text, const 
   std::vector<Setting> settings;
   if (auto result = collect(schema, *document, "", origin, settings); !result)
     return tl::unexpected(std::move(result.error()));
+  if (auto once = check_once(settings); !once) return tl::unexpected(std::move(once.error()));
   std::vector<toml::table> documents;
   documents.reserve(overrides.size());  // settings point into them
   for (const std::string& override_text : overrides) {

@@ -18,6 +18,7 @@ int exit_code(Errc code) noexcept {
     case Errc::timeout:
     case Errc::peer_lost: return 75;
     case Errc::interrupted: return 130;
+    case Errc::out_of_memory: return 71;
     case Errc::diverged:
     case Errc::internal: return 70;
   }
@@ -37,16 +38,22 @@ std::string_view name(Errc code) noexcept {
     case Errc::diverged: return "diverged";
     case Errc::interrupted: return "interrupted";
     case Errc::internal: return "internal";
+    case Errc::out_of_memory: return "out_of_memory";
   }
   return "internal";
 }
 
 Error from_errno(int error_number, std::string_view doing, std::string_view path) {
   const bool full = error_number == ENOSPC || error_number == EDQUOT;
+  const bool memory = error_number == ENOMEM;
   // std::strerror is not thread-safe; the category's message is.
-  return {full ? Errc::no_space : Errc::io,
+  return {full     ? Errc::no_space
+          : memory ? Errc::out_of_memory
+                   : Errc::io,
           fmt::format("cannot {} {}: {}{}", doing, path, std::generic_category().message(error_number),
-                      full ? " (free some space and try again)" : "")};
+                      full     ? " (free some space and try again)"
+                      : memory ? " (free some memory and try again)"
+                               : "")};
 }
 
 }  // namespace troupe::core

@@ -10,20 +10,23 @@
 
 namespace troupe::core {
 
-/// The kinds of failure a user or a supervisor reacts to differently. Each has one exit code (design §6).
+/// The kinds of failure a user or a supervisor reacts to differently. Each has one exit code (README). Their numbers travel between
+/// processes: a new one comes last.
 enum class Errc {
-  usage,        ///< wrong subcommand, flag or call: exit 2
-  config,       ///< bad configuration value or key: exit 78
-  data,         ///< dataset missing, truncated or malformed: exit 65
-  corrupt,      ///< a file of ours fails its checksum or format: exit 65
-  io,           ///< a system call on a file failed: exit 74
-  no_space,     ///< the disk is full: exit 74
-  timeout,      ///< a wait reached its deadline: exit 75
-  peer_lost,    ///< a member of the run is gone: exit 75
-  diverged,     ///< loss or parameters stopped being finite: exit 70
-  interrupted,  ///< stopped on request, after a checkpoint: exit 130
-  internal,     ///< an invariant of ours does not hold: exit 70
+  usage,          ///< wrong subcommand, flag or call: exit 2
+  config,         ///< bad configuration value or key: exit 78
+  data,           ///< dataset missing, truncated or malformed: exit 65
+  corrupt,        ///< a file of ours fails its checksum or format: exit 65
+  io,             ///< a system call on a file failed: exit 74
+  no_space,       ///< the disk is full: exit 74
+  timeout,        ///< a wait reached its deadline: exit 75
+  peer_lost,      ///< a member of the run is gone: exit 75
+  diverged,       ///< loss or parameters stopped being finite: exit 70
+  interrupted,    ///< stopped on request, after a checkpoint: exit 130
+  internal,       ///< an invariant of ours does not hold: exit 70
+  out_of_memory,  ///< of this process, its control group, shared memory or a device: exit 71
 };
+inline constexpr Errc kLastErrc = Errc::out_of_memory;
 
 /// One line: what, where (file and line, record, worker and step, peer), and what to do.
 struct Error {
@@ -44,7 +47,7 @@ using Result = tl::expected<T, Error>;
 /// Short stable name ("config", "no_space", …), used in logs and JSON.
 [[nodiscard]] std::string_view name(Errc code) noexcept;
 
-/// The Error for a failed system call on `path`: ENOSPC and EDQUOT become no_space, the rest io. `doing` is the verb that
+/// The Error for a failed system call on `path`: ENOSPC and EDQUOT become no_space, ENOMEM out_of_memory, the rest io. `doing` is the verb that
 /// follows "cannot": "open", "write".
 [[nodiscard]] Error from_errno(int error_number, std::string_view doing, std::string_view path);
 

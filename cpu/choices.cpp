@@ -10,7 +10,7 @@ constexpr int kPlanVersion = 1;
 constexpr std::int64_t kChannelBlock = 16;
 
 tl::unexpected<core::Error> refuse(const std::string& why) {
-  return core::fail(core::Errc::config, fmt::format("plan: {}: leave the plan out to choose anew", why));
+  return core::fail(core::Errc::config, fmt::format("{}{}", nn::kPlanRefused, why));
 }
 
 }  // namespace

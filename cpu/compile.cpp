@@ -13,6 +13,9 @@ namespace {
 /// An exchange of less does not pay for starting it.
 constexpr std::size_t kBucketFloats = (std::size_t{256} << 10) / sizeof(float);
 
+/// Of a layer for a whole batch: products of sizes stay far from where int64 overflows.
+constexpr std::int64_t kMostValues = std::int64_t{1} << 45;
+
 /// The activation right behind node `i`, where that can compute it along: products any, batch normalisation relu.
 std::optional<nn::Activation> activation_behind(const std::vector<nn::Node>& nodes, std::size_t i) {
   if (i + 1 == nodes.size()) return std::nullopt;
@@ -112,6 +115,11 @@ core::Result<void> check(const nn::Graph& graph, const nn::CompileOptions& optio
     const nn::Node& node = graph.nodes()[i];
     if (node.inputs != std::vector<int>{static_cast<int>(i) - 1})
       return refuse(fmt::format("layer {} does not take just the output of the layer before it", node.name));
+    if (options.batch > kMostValues / std::max<std::int64_t>(node.output.size(), graph.input().size()))
+      return core::fail(core::Errc::out_of_memory,
+                        fmt::format("layer {} of {} with batch {} has more values than there are addresses: use a "
+                                    "smaller batch or a smaller model",
+                                    node.name, graph.name(), options.batch));
     const bool one_value = options.batch * node.output.height * node.output.width == 1;
     if (std::holds_alternative<nn::BatchNormLayer>(node.layer) && options.training && one_value)
       return refuse(fmt::format(
@@ -155,17 +163,21 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
 
     result.layout = std::make_shared<const nn::Layout>(builder.arena_layout(graph.parameters()));
     const nn::Layout statistics = nn::statistics_layout(graph);
-    const auto arena = [&](core::Buffer& buffer, const nn::Layout& layout) -> core::Result<void> {
-      auto allocated = core::Buffer::allocate(*options.arenas, layout.arena_floats());
+    const auto arena = [&](core::Buffer& buffer, const nn::Layout& layout, const char* what) -> core::Result<void> {
+      auto allocated =
+          core::Buffer::allocate(*options.arenas, layout.arena_floats(), fmt::format("{} of {}", what, graph.name()));
       if (!allocated) return tl::unexpected(std::move(allocated.error()));
       buffer = std::move(*allocated);
       return {};
     };
-    if (auto made = arena(result.parameters, *result.layout); !made) return tl::unexpected(std::move(made.error()));
+    if (auto made = arena(result.parameters, *result.layout, "parameters"); !made)
+      return tl::unexpected(std::move(made.error()));
     if (options.training)
-      if (auto made = arena(result.gradients, *result.layout); !made) return tl::unexpected(std::move(made.error()));
+      if (auto made = arena(result.gradients, *result.layout, "gradients"); !made)
+        return tl::unexpected(std::move(made.error()));
     if (statistics.arena_floats() > 0) {
-      if (auto made = arena(result.statistics, statistics); !made) return tl::unexpected(std::move(made.error()));
+      if (auto made = arena(result.statistics, statistics, "statistics"); !made)
+        return tl::unexpected(std::move(made.error()));
       nn::initialise_statistics(graph, result.statistics.view());
     }
     auto program = std::move(builder).build(
@@ -176,12 +188,11 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
     result.plan = choices->to_plan();
     return result;
   } catch (const NoSuchImplementation& missing) {
-    return core::fail(
-        core::Errc::config,
-        fmt::format("plan: this CPU or oneDNN has no {} for layer {} of {}: leave the plan out to choose anew",
-                    missing.implementation, graph.nodes()[node].name, graph.name()));
+    return core::fail(core::Errc::config,
+                      fmt::format("{}this CPU or oneDNN has no {} for layer {} of {}", nn::kPlanRefused,
+                                  missing.implementation, graph.nodes()[node].name, graph.name()));
   } catch (const dnnl::error& error) {
-    const auto code = error.status == dnnl_out_of_memory ? core::Errc::no_space : core::Errc::config;
+    const auto code = error.status == dnnl_out_of_memory ? core::Errc::out_of_memory : core::Errc::config;
     return core::fail(code, fmt::format("oneDNN cannot compute layer {} of {} with batch {}: {}",
                                         graph.nodes()[node].name, graph.name(), options.batch, error.what()));
   }

@@ -24,7 +24,7 @@ struct Compiled {
 };
 
 /// REQUIRES omp_set_num_threads(options.threads) on the calling thread. Errc::config names the node that cannot be computed;
-/// no_space when arenas or workspace do not fit.
+/// out_of_memory when arenas or workspace do not fit.
 [[nodiscard]] core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions& options);
 
 /// Buckets of at least `floats` floats (all but the last), cut between nodes, from the arena's tail: backward runs from the last

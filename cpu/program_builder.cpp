@@ -181,7 +181,7 @@ core::Result<Program> ProgramBuilder::build(const Arenas& arenas) && {
   std::size_t floats = 0;
   const std::vector<std::size_t> offsets = plan_slots(floats);
   static core::HostAllocator allocator;
-  auto workspace = core::Buffer::allocate(allocator, floats);
+  auto workspace = core::Buffer::allocate(allocator, floats, "activations of a step");
   if (!workspace) return tl::unexpected(std::move(workspace.error()));
 
   Program program;

@@ -85,42 +85,48 @@ std::vector<std::string> kind_names() {
 
 const core::Table<DataConfig>& data_table() {
   using core::at_least;
+  using core::between;
+  constexpr double kMostBuffers = 65'536;  // each of a batch
+  constexpr double kMostPixels = 65'535;   // along a side
+  constexpr double kMostSamples = 1e12;
   static const core::Table<DataConfig> table{
       "data",
       {{"name", &DataConfig::name, core::one_of(kind_names()), "the data set; required"},
        {"path", &DataConfig::path, core::anything(),
         "directory of its files, relative to the working directory; empty: data/<name>"},
-       {"classes", &DataConfig::classes, core::between(2, 256), "idx only: number of classes"},
+       {"classes", &DataConfig::classes, between(2, 256), "idx only: number of classes"},
        {"seed", &DataConfig::seed, at_least(0), "glyphs only: which digits are drawn (run.seed shuffles and augments)"},
-       {"batch", &DataConfig::batch, core::between(1, 1e9),
+       {"batch", &DataConfig::batch, between(1, core::kMostCount),
         "samples per worker and step: one number, or a list with one per worker"},
-       {"prefetch", &DataConfig::prefetch, at_least(1), "batches that a loader keeps ready"},
-       {"decode_threads", &DataConfig::decode_threads, core::between(1, 256),
-        "threads per process that decode and augment"},
+       {"prefetch", &DataConfig::prefetch, between(1, kMostBuffers), "batches that a loader keeps ready"},
+       {"decode_threads", &DataConfig::decode_threads, between(1, 256), "threads per process that decode and augment"},
        {"shuffle", &DataConfig::shuffle, core::anything(), "visit the samples in a new random order each epoch"},
        {"drop_tail", &DataConfig::drop_tail, core::anything(),
         "leave out an epoch's last incomplete batch instead of filling it from the beginning"},
        {"mean", &DataConfig::mean, core::one_of({"none", "channel", "image"}),
         "what is subtracted: nothing, a mean per channel, a mean per pixel"},
        {"normalise", &DataConfig::normalise, core::anything(), "divide by each channel's standard deviation"},
-       {"crop", &DataConfig::crop, at_least(0),
+       {"crop", &DataConfig::crop, between(0, kMostPixels),
         "side of the square cut out, in pixels: at random to train, the centre to test; 0: the whole image"},
-       {"pad", &DataConfig::pad, core::between(0, 4096), "pixels that a training crop may reach beyond each side"},
+       {"pad", &DataConfig::pad, between(0, 4096), "pixels that a training crop may reach beyond each side"},
        {"mirror", &DataConfig::mirror, core::anything(),
         "exchange left and right of every second training sample, at random"},
-       {"train_samples", &DataConfig::train_samples, at_least(0), "use the first so many training samples; 0: all"},
-       {"test_samples", &DataConfig::test_samples, at_least(0), "use the first so many test samples; 0: all"}}};
+       {"train_samples", &DataConfig::train_samples, between(0, kMostSamples),
+        "use the first so many training samples; 0: all"},
+       {"test_samples", &DataConfig::test_samples, between(0, kMostSamples),
+        "use the first so many test samples; 0: all"}}};
   return table;
 }
 
 std::span<const DatasetKind> dataset_kinds() { return kKinds; }
 
-std::optional<ImageFacts> image_facts(const DataConfig& config) {
-  if (config.name == "idx") return {};
+Result<std::optional<ImageFacts>> image_facts(const DataConfig& config) {
+  if (config.name == "idx") return std::nullopt;
   const bool cifar10 = config.name == "cifar10";
-  ImageShape shape = cifar10 ? kCifar10Shape : ImageShape{1, kPublishedSide, kPublishedSide};
-  if (config.crop > 0) shape.height = shape.width = config.crop;
-  return ImageFacts{shape, cifar10 ? kCifar10Classes : kPublishedClasses};
+  const ImageShape stored = cifar10 ? kCifar10Shape : ImageShape{1, kPublishedSide, kPublishedSide};
+  return output_shape(preprocess_options(config), stored).map([&](const ImageShape& shape) {
+    return std::optional(ImageFacts{shape, cifar10 ? kCifar10Classes : kPublishedClasses});
+  });
 }
 
 std::optional<std::int64_t> published_samples(const DataConfig& config, Split split) {

@@ -50,8 +50,9 @@ struct ImageFacts {
   ImageShape shape;
   std::int32_t classes = 0;
 };
-/// The facts without opening anything, for the data sets whose form is published; nothing for those that must be opened.
-[[nodiscard]] std::optional<ImageFacts> image_facts(const DataConfig& config);
+/// The facts without opening anything, for the data sets whose form is published; nothing for those that must be opened. Errc::config:
+/// as opening would say it of a crop that is too large.
+[[nodiscard]] core::Result<std::optional<ImageFacts>> image_facts(const DataConfig& config);
 
 /// How many samples a split has as published (or drawn), limited as the configuration says; nothing for data sets that must be
 /// opened.

@@ -54,20 +54,24 @@ core::Result<Statistics> measure_statistics(const Dataset& data) {
   return result;
 }
 
+core::Result<ImageShape> output_shape(const PreprocessOptions& options, ImageShape source) {
+  if (options.crop == 0) return source;
+  const std::int64_t largest = std::min(source.height, source.width) + 2 * options.pad;
+  if (options.crop > largest)
+    return core::fail(core::Errc::config,
+                      fmt::format("data.crop is {} and images are {} x {} with data.pad = {}: the largest crop is {}",
+                                  options.crop, source.height, source.width, options.pad, largest));
+  return ImageShape{source.channels, options.crop, options.crop};
+}
+
 core::Result<Preprocess> Preprocess::create(const PreprocessOptions& options, ImageShape source,
                                             const Statistics& statistics) {
+  const auto output = troupe::data::output_shape(options, source);
+  if (!output) return tl::unexpected(output.error());
   Preprocess result;
   result.options_ = options;
   result.source_ = source;
-  result.output_ = source;
-  if (options.crop > 0) {
-    const std::int64_t largest = std::min(source.height, source.width) + 2 * options.pad;
-    if (options.crop > largest)
-      return core::fail(core::Errc::config,
-                        fmt::format("data.crop is {} and images are {} x {} with data.pad = {}: the largest crop is {}",
-                                    options.crop, source.height, source.width, options.pad, largest));
-    result.output_.height = result.output_.width = options.crop;
-  }
+  result.output_ = *output;
   const std::size_t plane = positive(source.height * source.width);
   for (std::size_t c = 0; c < positive(source.channels); ++c) {
     const double deviation = options.normalise ? statistics.channel_deviation.at(c) : 1.0;

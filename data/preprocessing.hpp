@@ -45,10 +45,13 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
+/// The shape of what a batch holds of images of shape `source`. Errc::config: a crop that is larger than the padded image.
+[[nodiscard]] core::Result<ImageShape> output_shape(const PreprocessOptions& options, ImageShape source);
+
 /// Immutable: all members are thread-safe.
 class Preprocess {
  public:
-  /// Errc::config: a crop that is larger than the padded image.
+  /// Errors: those of output_shape().
   [[nodiscard]] static core::Result<Preprocess> create(const PreprocessOptions& options, ImageShape source,
                                                        const Statistics& statistics);
 

@@ -60,7 +60,7 @@ struct Envelope {
            (half == kNoHalf || half <= static_cast<std::uint8_t>(core::HalfKind::bf16)) && floats <= most_floats &&
            (floats == 0 || lend != Lend::nothing) && rounding <= core::Rounding::none &&
            (rounding != core::Rounding::change || lend == Lend::both || type != Type::call) &&
-           code <= static_cast<std::uint8_t>(core::Errc::internal);
+           code <= static_cast<std::uint8_t>(core::kLastErrc);
   }
 };
 static_assert(sizeof(Envelope) == 256);

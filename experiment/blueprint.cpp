@@ -56,11 +56,17 @@ std::vector<Note> notes_on(const Blueprint& plan) {
     const auto samples = data::published_samples(settings.data, data::Split::train);
     if (!samples) return unused(settings, plan.needs);
     const auto cut = cut_leases(plan, *samples);
-    if (!cut) return unused(settings, plan.needs);  // what is wrong with it is said by those who train
+    if (!cut) return unused(settings, plan.needs);  // what is wrong with it is said by check_leases()
     book = *cut;
   }
   const auto leases = book->leases_per_epoch(plan.workers) * static_cast<std::uint64_t>(settings.run.epochs);
   return notes_on(settings, plan.needs, leases / plan.workers);
+}
+
+core::Result<void> check_leases(const Blueprint& plan) {
+  const auto samples = data::published_samples(plan.settings->data, data::Split::train);
+  if (plan.book || !samples) return {};
+  return cut_leases(plan, *samples).map([](const auto&) {});
 }
 
 core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Settings& settings) {
@@ -86,7 +92,9 @@ core::Result<Blueprint> draw(const Settings& settings, bool open_data) {
   plan.needs = plan.strategy->needs();
   plan.servers = plan.needs.servers ? static_cast<std::uint32_t>(settings.cluster.servers) : 0;
 
-  auto facts = data::image_facts(settings.data);
+  auto published = data::image_facts(settings.data);
+  if (!published) return tl::unexpected(published.error());
+  auto facts = *published;
   if (open_data || !facts) {
     auto source = data::open_source(settings.data, static_cast<std::uint64_t>(settings.run.seed));
     if (!source) return tl::unexpected(source.error());

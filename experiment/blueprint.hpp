@@ -31,6 +31,10 @@ struct Blueprint {
 [[nodiscard]] std::vector<Note> notes_on(const Settings& settings, const strategies::Needs& needs,
                                          std::uint64_t steps_per_worker);
 
+/// Whether the training data can be divided among the workers, where the data set was not opened and its length is published: what
+/// opening it would find. Errc::config.
+[[nodiscard]] core::Result<void> check_leases(const Blueprint& plan);
+
 /// The strategy that the settings name, checked against the company. Errc::config.
 [[nodiscard]] core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Settings& settings);
 

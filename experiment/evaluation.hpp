@@ -3,6 +3,7 @@
 
 #include "core/kernels.hpp"
 #include "data/batch_builder.hpp"
+#include "experiment/blueprint.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::experiment {
@@ -15,11 +16,20 @@ struct Score {
   [[nodiscard]] double accuracy() const noexcept {
     return samples > 0 ? static_cast<double>(top1) / static_cast<double>(samples) : 0;
   }
+  /// Below 0: fewer than five classes, or no sample.
+  [[nodiscard]] double top5_share() const noexcept {
+    return top5 < 0 || samples == 0 ? -1 : static_cast<double>(top5) / static_cast<double>(samples);
+  }
 };
 
 /// All of `builder`'s samples in order, batch by batch; parameters and statistics are canonical. Errors: those of the data and
 /// of the backend.
 [[nodiscard]] core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder,
                                            core::ConstSpan parameters, core::ConstSpan statistics);
+
+/// The test split of `plan`, whose data is open, on a replica that is compiled for it. Errors: of the above, and of
+/// Backend::compile.
+[[nodiscard]] core::Result<Score> evaluate(const Blueprint& plan, nn::Backend& backend, core::ConstSpan parameters,
+                                           core::ConstSpan statistics);
 
 }  // namespace troupe::experiment

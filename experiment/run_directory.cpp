@@ -48,7 +48,10 @@ core::Result<void> replace(const std::string& directory, const std::string& name
 
 /// Without its line's end; nothing when there is no such file.
 core::Result<std::optional<std::string>> read_text(const std::string& path) {
-  if (!fs::exists(path)) return std::nullopt;
+  std::error_code error;
+  const bool there = fs::exists(path, error);
+  if (error) return failed(error.value(), "look for", path);
+  if (!there) return std::nullopt;
   const auto bytes = nn::system_files().read(path);
   if (!bytes) return tl::unexpected(bytes.error());
   std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
@@ -136,11 +139,19 @@ core::Result<RunDirectory> RunDirectory::containing(const std::string& path) {
   if (error) return failed(error.value(), "open", path);
   if (is_directory) return open(path);
   const fs::path folder = fs::absolute(path, error).parent_path();
-  for (const fs::path& candidate : {folder, folder.parent_path()})
-    if (fs::exists(candidate / "config.toml", error)) return open(candidate.string());
+  if (error) return failed(error.value(), "find", path);
+  for (const fs::path& candidate : {folder, folder.parent_path()}) {
+    const bool there = fs::exists(candidate / "config.toml", error);
+    if (error) return failed(error.value(), "look for", (candidate / "config.toml").string());
+    if (there) return open(candidate.string());
+  }
   return core::fail(
       core::Errc::config,
       fmt::format("{} lies in no run directory: there is no config.toml in its folder or the one above", path));
+}
+
+core::Result<void> RunDirectory::remove_temporaries() const {
+  return nn::remove_temporaries(nn::system_files(), path_);
 }
 
 core::Result<void> RunDirectory::write_config(const core::Config& config) const {

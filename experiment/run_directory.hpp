@@ -1,6 +1,7 @@
 /// The directory of one run: its name, its files, and how they are written so that a crash leaves the old file or the new one.
 /// Layout: docs/formats/run-directory.md. Checkpoints and journal segments are written by others, at the paths named here.
-/// Thread rule: one thread at a time; several processes may create directories under one parent at once.
+/// Thread rule: one thread at a time; several processes may create directories under one parent at once. Who writes into one holds its
+/// DirectoryLock; reading needs none and opens nothing to write.
 /// Errors: Errc::io or no_space naming the path.
 #pragma once
 
@@ -41,6 +42,9 @@ class RunDirectory {
   [[nodiscard]] std::string summary_file() const { return path_ + "/summary.json"; }
   [[nodiscard]] std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
   [[nodiscard]] std::string checkpoints() const { return path_ + "/checkpoints"; }
+
+  /// Removes what a writer that was killed left half written here (nn::remove_temporaries). REQUIRES the directory's lock.
+  [[nodiscard]] core::Result<void> remove_temporaries() const;
 
   /// Both files are replaced whole or not at all (nn::replace_file).
   [[nodiscard]] core::Result<void> write_config(const core::Config& config) const;

@@ -22,7 +22,7 @@ namespace {
 core::Result<std::vector<core::Buffer>> cut(const std::vector<float>* canonical, const nn::Layout& layout,
                                             strategies::ShardId count, const core::Kernels& kernels,
                                             core::Allocator& memory) {
-  auto arena = core::Buffer::allocate(memory, layout.arena_floats());
+  auto arena = core::Buffer::allocate(memory, layout.arena_floats(), "the centre, to be cut into shards");
   if (!arena) return tl::unexpected(arena.error());
   if (canonical) layout.from_canonical(*canonical, arena->view());
   std::vector<core::Buffer> shards;
@@ -33,7 +33,7 @@ core::Result<std::vector<core::Buffer>> cut(const std::vector<float>* canonical,
                         fmt::format("cluster.servers = {}: the model's {} parameters are too few for so many shards",
                                     count, layout.canonical_floats()));
     }
-    auto shard = core::Buffer::allocate(memory, slice.count);
+    auto shard = core::Buffer::allocate(memory, slice.count, "a server's shard");
     if (!shard) return tl::unexpected(shard.error());
     kernels.copy(shard->view(), arena->view().subspan(slice.offset, slice.count));
     shards.push_back(std::move(*shard));

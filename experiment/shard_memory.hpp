@@ -28,7 +28,7 @@ class ShardMemory {
 };
 
 /// What `start` says of the centre, laid out as the workers' arenas are and cut into `count` shards with `states` state vectors
-/// each. Errc::config when there are more shards than the model can be cut into; no_space.
+/// each. Errc::config when there are more shards than the model can be cut into; out_of_memory.
 [[nodiscard]] core::Result<std::vector<ShardMemory>> cut_shards(const StartState& start, const nn::Layout& layout,
                                                                 strategies::ShardId count, std::uint8_t states,
                                                                 const core::Kernels& kernels, core::Allocator& memory);

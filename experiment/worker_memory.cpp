@@ -20,7 +20,7 @@ core::Result<WorkerMemory> WorkerMemory::create(const Options& options) {
   for (int k = 0; k < core::state_slots(options.optimizer); ++k) extra.push_back(optimizer_state(k));
   const auto floats = memory.replica_->parameters().size();
   for (const Slot slot : extra) {
-    auto buffer = core::Buffer::allocate(*options.compile.arenas, floats);
+    auto buffer = core::Buffer::allocate(*options.compile.arenas, floats, "a vector of a worker's state");
     if (!buffer) return tl::unexpected(buffer.error());
     memory.extra_.emplace(slot, std::make_shared<core::Buffer>(std::move(*buffer)));
   }

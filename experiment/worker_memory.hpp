@@ -30,7 +30,7 @@ class WorkerMemory {
     core::OptimizerKind optimizer = core::OptimizerKind::sgd;
     strategies::ShardId shards = 0;  // of the centre; 0: there is none
   };
-  /// Errors: those of Backend::compile; no_space.
+  /// Errors: those of Backend::compile; out_of_memory.
   [[nodiscard]] static core::Result<WorkerMemory> create(const Options& options);
 
   /// Takes over what worker `worker` begins with.

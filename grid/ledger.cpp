@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiment/directory_lock.hpp"
+
 namespace troupe::grid {
 namespace {
 
@@ -43,9 +45,10 @@ bool has_checkpoint(const std::string& run_directory) {
   return false;
 }
 
-constexpr std::array kAll{Errc::usage,    Errc::config,      Errc::data,    Errc::corrupt,
-                          Errc::io,       Errc::no_space,    Errc::timeout, Errc::peer_lost,
-                          Errc::internal, Errc::interrupted, Errc::diverged};
+constexpr std::array kAll{Errc::usage,    Errc::config,      Errc::data,     Errc::corrupt,
+                          Errc::io,       Errc::no_space,    Errc::timeout,  Errc::peer_lost,
+                          Errc::internal, Errc::interrupted, Errc::diverged, Errc::out_of_memory};
+static_assert(kAll.size() == static_cast<std::size_t>(core::kLastErrc) + 1);
 
 int exit_code_of(const std::string& code) {
   const auto found = std::ranges::find_if(kAll, [&](Errc candidate) { return core::name(candidate) == code; });
@@ -61,6 +64,7 @@ std::string_view name(Status status) noexcept {
     case Status::diverged: return "diverged";
     case Status::failed: return "failed";
     case Status::interrupted: return "interrupted";
+    case Status::running: return "running";
   }
   return "waiting";
 }
@@ -80,6 +84,11 @@ Status status_of(int exit_code) noexcept {
 Outcome outcome_of(const std::string& run_directory) {
   Outcome outcome;
   outcome.directory = run_directory;
+  if (const auto holder = experiment::DirectoryLock::holder(run_directory); holder && *holder) {
+    outcome.status = Status::running;
+    outcome.error = fmt::format("{} trains in {}", **holder, run_directory);
+    return outcome;
+  }
   outcome.summary = first_line(run_directory + "/summary.json");
   const auto turn = last_turn(run_directory + "/metrics.jsonl");
   const bool ended = turn.is_object() && turn.value("kind", "") == "ended";
@@ -107,13 +116,17 @@ core::Result<Ledger> read_ledger(const Plan& plan) {
 
   std::vector<std::string> directories;
   std::error_code error;
-  if (!fs::exists(plan.directory)) return ledger;
-  for (fs::directory_iterator entry(plan.directory, error), end; !error && entry != end; entry.increment(error))
-    if (fs::exists(entry->path() / "config.toml")) directories.push_back(entry->path().string());
+  fs::directory_iterator entry(plan.directory, error);
+  if (error == std::errc::no_such_file_or_directory) return ledger;
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    std::error_code no_run;  // a file, or a directory that nobody may look into
+    if (fs::exists(entry->path() / "config.toml", no_run)) directories.push_back(entry->path().string());
+  }
   if (error) return tl::unexpected(core::from_errno(error.value(), "list", plan.directory));
   std::ranges::sort(directories);  // by time
 
-  constexpr std::array kBest{Status::waiting, Status::failed, Status::interrupted, Status::diverged, Status::done};
+  constexpr std::array kBest{Status::waiting, Status::failed,   Status::interrupted,
+                             Status::running, Status::diverged, Status::done};
   const auto rank = [&](Status status) { return std::ranges::find(kBest, status) - kBest.begin(); };
   for (const auto& directory : directories) {
     const auto identity = identity_of(directory + "/config.toml");

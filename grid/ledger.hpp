@@ -18,6 +18,7 @@ enum class Status : std::uint8_t {
   diverged,     ///< exit 70: a result like another
   failed,       ///< ended by anything else that a new start may cure
   interrupted,  ///< can go on
+  running,  ///< another process has the run's directory: a grid's that was killed, whose runs still save, or a user's
 };
 [[nodiscard]] std::string_view name(Status status) noexcept;
 
@@ -31,7 +32,8 @@ struct Outcome {
 };
 
 /// The outcome that a run directory tells: its summary, and how its metrics.jsonl ends. `interrupted` when there is a
-/// checkpoint to go on from and no end, or an end that time cures (interrupted, lost peers, a full disk).
+/// checkpoint to go on from and no end, or an end that time cures (interrupted, lost peers, a full disk); `running` while a process
+/// has its lock: `error` then says which.
 [[nodiscard]] Outcome outcome_of(const std::string& run_directory);
 
 /// The kind of failure that a process with this exit code met; internal where several share one.
@@ -46,7 +48,7 @@ struct Ledger {
 };
 
 /// Matches the run directories in plan.directory (which may not exist) with the plan's runs, by settings. Where several are of
-/// one run the best counts: done, diverged, interrupted. Errc::io.
+/// one run the best counts: done, diverged, running, interrupted. Errc::io.
 [[nodiscard]] core::Result<Ledger> read_ledger(const Plan& plan);
 
 }  // namespace troupe::grid

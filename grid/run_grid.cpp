@@ -1,8 +1,7 @@
 #include "grid/run_grid.hpp"
 
-#include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,15 +12,17 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <set>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiment/directory_lock.hpp"
 #include "grid/children.hpp"
 #include "grid/forecast.hpp"
 #include "grid/results.hpp"
+#include "nn/file_system.hpp"
 
 namespace troupe::grid {
 namespace {
@@ -30,7 +31,8 @@ namespace fs = std::filesystem;
 using core::Result;
 
 constexpr auto kTick = std::chrono::milliseconds(500);
-/// After an interrupt a run finishes its steps and writes a checkpoint; one that takes longer than this hangs.
+/// After an interrupt a run finishes its steps and writes a checkpoint; one that takes longer than this hangs. So long the grid waits
+/// for runs of others, too, when it has nothing else to do: those of a grid that was killed save and end within it.
 constexpr double kSavingDeadline_s = 600;
 
 /// A descriptor, closed at the end.
@@ -50,9 +52,11 @@ class Descriptor {
 
 class Scratch {
  public:
-  Scratch() : path_((fs::temp_directory_path() / "troupe-grid-XXXXXX").string()) {
-    made_ = ::mkdtemp(path_.data()) != nullptr;
-    error_ = errno;
+  Scratch() {
+    std::error_code error;
+    path_ = (fs::temp_directory_path(error) / "troupe-grid-XXXXXX").string();
+    made_ = !error && ::mkdtemp(path_.data()) != nullptr;
+    error_ = error ? error.value() : errno;
   }
   ~Scratch() {
     std::error_code ignored;
@@ -100,6 +104,8 @@ class Session {
         if (const auto json = nlohmann::json::parse(outcome.summary, nullptr, false);
             json.is_object() && json.contains("wall_s") && json["wall_s"].is_number())
           forecast_.measured(i, json["wall_s"].get<double>());
+      } else if (outcome.status == Status::running) {
+        leave_to_others(i);
       } else if (outcome.status != Status::diverged) {
         waiting_.push_back(i);
       }
@@ -114,8 +120,9 @@ class Session {
     });
     bool told = false;
     core::Duration told_at{};
-    while (children_.count() > 0 || (!waiting_.empty() && !stop.stop_requested())) {
+    while (children_.count() > 0 || (!(waiting_.empty() && others_.empty()) && !stop.stop_requested())) {
       if (!stop.stop_requested()) {
+        look_at_others();
         if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
       } else if (!std::exchange(told, true)) {
         told_at = options_.clock->now();
@@ -126,15 +133,19 @@ class Session {
       } else if (core::seconds(options_.clock->now() - told_at) > kSavingDeadline_s) {
         children_.signal(SIGKILL);
       }
-      if (children_.count() == 0) continue;  // none could be started
+      if (children_.count() == 0) {
+        if (waiting_.empty() && !others_.empty() && !stop.stop_requested()) wait_for_others(wake.get());
+        continue;  // or none could be started
+      }
+      idle_since_.reset();
       progress_.tick(position());
       for (auto& end : children_.wait(kTick, wake.get())) settle(std::move(end));
     }
     progress_.close();
     if (auto written = write_results(plan_, outcomes_); !written) return tl::unexpected(std::move(written.error()));
-    const bool left = !waiting_.empty() || std::ranges::any_of(outcomes_, [](const Outcome& outcome) {
-      return outcome.status == Status::interrupted;
-    });
+    const bool left =
+        !waiting_.empty() || !others_.empty() ||
+        std::ranges::any_of(outcomes_, [](const Outcome& outcome) { return outcome.status == Status::interrupted; });
     return GridEnd{std::move(outcomes_), stop.stop_requested() && left};
   }
 
@@ -148,12 +159,54 @@ class Session {
     return {};
   }
 
+  /// Another process has the run's directory. Two must not train in it, nor may the run begin anew beside it.
+  void leave_to_others(std::size_t i) {
+    others_[i] = options_.clock->now();
+    progress_.line(fmt::format("waiting for {}: {}", plan_.runs[i].name, outcomes_[i].error));
+  }
+
+  /// What has become of the runs that others train: a result, or something to go on with.
+  void look_at_others() {
+    for (auto entry = others_.begin(); entry != others_.end();) {
+      const auto [i, since] = *entry;
+      auto outcome = outcome_of(outcomes_[i].directory);
+      if (outcome.status == Status::running) {
+        ++entry;
+        continue;
+      }
+      entry = others_.erase(entry);
+      outcomes_[i] = std::move(outcome);
+      if (outcomes_[i].status == Status::done || outcomes_[i].status == Status::diverged)
+        record(i, core::seconds(options_.clock->now() - since));
+      else
+        waiting_.push_front(i);
+    }
+  }
+
+  /// There is nothing else to do.
+  void wait_for_others(int wake) {
+    const auto now = options_.clock->now();
+    if (!idle_since_) idle_since_ = now;
+    if (core::seconds(now - *idle_since_) <= kSavingDeadline_s) {
+      pollfd woken{wake, POLLIN, 0};
+      ::poll(&woken, 1, static_cast<int>(kTick.count()));
+      return;
+    }
+    for (const auto& [i, since] : std::exchange(others_, {})) {
+      outcomes_[i].status = Status::failed;
+      outcomes_[i].exit_code = core::exit_code(core::Errc::timeout);
+      outcomes_[i].error += ": try again when it has ended";
+      record(i, core::seconds(now - since));
+    }
+  }
+
   Result<void> begin(std::size_t i) {
     const auto& run = plan_.runs[i];
-    const bool resume = outcomes_[i].status == Status::interrupted && !fresh_.contains(i);
+    const bool resume = outcomes_[i].status == Status::interrupted;
     std::vector<std::string> arguments{"train", "--json", "--quiet"};
     if (resume) {
       arguments.insert(arguments.end(), {"--resume", outcomes_[i].directory});
+      if (options_.replan) arguments.emplace_back("--replan");
     } else {
       const auto config = fmt::format("{}/{}.toml", scratch_, i);
       if (!(std::ofstream(config) << run.settings.config.to_toml() << std::flush))
@@ -179,12 +232,17 @@ class Session {
     else if (resumed)
       outcome.directory = outcomes_[end.id].directory;
 
-    if (resumed && (end.exit_code == core::exit_code(core::Errc::config) ||
-                    end.exit_code == core::exit_code(core::Errc::corrupt))) {
-      progress_.line(fmt::format("{} cannot go on ({}): it starts anew", plan_.runs[end.id].name, outcome.error));
-      fresh_.insert(end.id);
-      waiting_.push_front(end.id);
-      return;
+    if (resumed && outcome.status == Status::failed) {
+      const bool for_good =
+          end.exit_code == core::exit_code(core::Errc::config) || end.exit_code == core::exit_code(core::Errc::corrupt);
+      if (auto now = outcome_of(outcome.directory); now.status == Status::running) {  // another process was faster
+        outcomes_[end.id] = std::move(now);
+        return leave_to_others(end.id);
+      }
+      // What it has reached is the user's: the grid never begins anew in its place.
+      if (for_good)
+        outcome.error +=
+            fmt::format(" (what it has reached stays in {}; remove that directory to begin anew)", outcome.directory);
     }
     if (outcome.status == Status::done && outcome.directory.empty()) {
       outcome.status = Status::failed;
@@ -197,7 +255,12 @@ class Session {
     if (outcome.status == Status::interrupted && outcome.directory.empty()) outcome.status = Status::waiting;
     if (outcome.status == Status::done && !resumed) forecast_.measured(end.id, seconds);
     outcomes_[end.id] = std::move(outcome);
-    progress_.ended(plan_.runs[end.id], outcomes_[end.id], seconds, position());
+    record(end.id, seconds);
+  }
+
+  /// Says what a run has come to, and writes it down.
+  void record(std::size_t i, double seconds) {
+    progress_.ended(plan_.runs[i], outcomes_[i], seconds, position());
     if (auto written = write_results(plan_, outcomes_); !written)
       progress_.line("results are not written for now: " + written.error().message);
   }
@@ -233,7 +296,8 @@ class Session {
   Children children_;
   std::deque<std::size_t> waiting_;
   std::map<std::size_t, Running> running_;
-  std::set<std::size_t> fresh_;  // could not be resumed
+  std::map<std::size_t, core::Duration> others_;  // runs that other processes train, and since when that is known
+  std::optional<core::Duration> idle_since_;      // since when they are all that there is to wait for
 };
 
 }  // namespace
@@ -242,13 +306,11 @@ Result<GridEnd> run_grid(const Plan& plan, const GridOptions& options, Progress&
   std::error_code error;
   fs::create_directories(plan.directory, error);
   if (error) return tl::unexpected(core::from_errno(error.value(), "create directory", plan.directory));
-  const auto lock_path = plan.directory + "/.lock";
-  const Descriptor lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (lock.get() < 0) return tl::unexpected(core::from_errno(errno, "open", lock_path));
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
-    return core::fail(
-        core::Errc::timeout,
-        fmt::format("{}: another `troupe grid` works in this directory: try again when it has ended", plan.directory));
+  const auto lock = experiment::DirectoryLock::take(plan.directory);
+  if (!lock) return tl::unexpected(lock.error());
+  if (!lock->missing().empty()) progress.line("warning: " + lock->missing());
+  if (auto cleaned = nn::remove_temporaries(nn::system_files(), plan.directory); !cleaned)
+    return tl::unexpected(std::move(cleaned.error()));
   const Scratch scratch;
   if (auto good = scratch.good(); !good) return tl::unexpected(std::move(good.error()));
   auto ledger = read_ledger(plan);

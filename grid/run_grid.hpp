@@ -18,6 +18,7 @@ struct GridOptions {
   std::string executable;           // what the children run
   std::vector<double> estimates_s;  // [runs], 0: not known
   const core::Clock* clock = nullptr;
+  bool replan = false;  // runs that go on choose anew what their plan.json says
 };
 
 struct GridEnd {
@@ -26,7 +27,8 @@ struct GridEnd {
 };
 
 /// `stop`: running children are sent SIGINT once (they save a checkpoint and end), the others do not begin.
-/// results.csv and results.jsonl are replaced each time a run ends. Call on the thread that lives longest (Children). Errors:
+/// A run that another process trains (Status::running) is left to it; when that has ended its result counts, or the grid goes on
+/// with it. results.csv and results.jsonl are replaced each time a run ends. Call on the thread that lives longest (Children). Errors:
 /// Errc::io or no_space for the directory and the results; Errc::timeout when another grid has the directory. What a run meets
 /// is its Outcome.
 [[nodiscard]] core::Result<GridEnd> run_grid(const Plan& plan, const GridOptions& options, Progress& progress,

@@ -111,6 +111,8 @@ class Replica {
   [[nodiscard]] virtual std::size_t workspace_bytes() const noexcept = 0;  ///< everything but the arenas
 };
 
+inline constexpr std::string_view kPlanRefused = "plan: ";
+
 /// Makes replicas. Thread-safe. Outlives them.
 class Backend {
  public:
@@ -119,7 +121,8 @@ class Backend {
   [[nodiscard]] virtual Capabilities capabilities() const = 0;
   /// Kernels for vectors in this backend's arenas. On a device, ordered by the calling thread's stream.
   [[nodiscard]] virtual const core::Kernels& kernels() const noexcept = 0;
-  /// Errc::config when the graph cannot be computed as asked (names the node), no_space when memory runs out.
+  /// Errc::config when the graph cannot be computed as asked (names the node), out_of_memory when memory runs out. What is wrong
+  /// with the plan that was given, or with this machine for it, begins with kPlanRefused.
   [[nodiscard]] virtual core::Result<std::unique_ptr<Replica>> compile(const Graph& graph,
                                                                        const CompileOptions& options) = 0;
 };

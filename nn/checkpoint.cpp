@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,31 +20,83 @@ constexpr const char* kStepKey = "step";
 
 /// What a save leaves in the directory, decided from what is there.
 Manifest plan(std::int64_t step, const std::vector<std::int64_t>& newest_first, const std::set<std::int64_t>& corrupt,
-              int keep) {
+              std::int64_t keep) {
   Manifest manifest{{step}, {}};
   for (const auto other : newest_first) {
     if (other == step) continue;
-    const bool wanted =
-        other < step && !corrupt.contains(other) && manifest.kept.size() < static_cast<std::size_t>(keep);
+    const bool wanted = other < step && !corrupt.contains(other) && std::ssize(manifest.kept) < keep;
     (wanted ? manifest.kept : manifest.removed).push_back(other);
   }
   return manifest;
 }
 
+std::string path_in(const std::string& directory, std::int64_t step) { return directory + "/" + checkpoint_name(step); }
+
+/// Steps, newest first.
+core::Result<std::vector<std::int64_t>> generations(const std::string& directory, FileSystem& files) {
+  const auto names = files.list(directory);
+  if (!names) return tl::unexpected(names.error());
+  std::vector<std::int64_t> steps;
+  for (const auto& name : *names)
+    if (const auto step = checkpoint_step(name); step >= 0) steps.push_back(step);
+  std::ranges::sort(steps, std::greater{});
+  return steps;
+}
+
+/// The first that is whole of those listed.
+core::Result<NewestCheckpoint> try_all(const std::string& directory, std::vector<std::int64_t> steps, FileSystem& files,
+                                       std::set<std::int64_t>& corrupt) {
+  std::vector<std::string> refused;
+  if (const auto manifest = read_manifest(files, directory + "/" + std::string(kManifestName))) {
+    for (const auto step : manifest->kept)
+      if (std::ranges::find(steps, step) == steps.end())
+        refused.push_back(fmt::format("{}: it is missing, though the manifest names it", path_in(directory, step)));
+    // Better than nothing, and worse than everything else.
+    std::stable_partition(steps.begin(), steps.end(), [&](std::int64_t step) {
+      return std::ranges::find(manifest->removed, step) == manifest->removed.end();
+    });
+  } else if (!steps.empty()) {
+    refused.push_back(manifest.error().message + " (the directory was searched instead)");
+  }
+  for (const auto step : steps) {
+    const std::string path = path_in(directory, step);
+    auto checkpoint = load_checkpoint(path, files);
+    if (checkpoint && checkpoint->step == step)
+      return NewestCheckpoint{std::move(*checkpoint), path, std::move(refused)};
+    if (checkpoint)
+      checkpoint = core::fail(core::Errc::corrupt, fmt::format("{}: it holds step {}", path, checkpoint->step));
+    if (checkpoint.error().code == core::Errc::corrupt) corrupt.insert(step);
+    refused.push_back(checkpoint.error().message);
+  }
+  if (steps.empty()) return core::fail(core::Errc::io, fmt::format("there is no checkpoint in {}", directory));
+  return core::fail(core::Errc::corrupt,
+                    fmt::format("no checkpoint in {} can be used: {}", directory, fmt::join(refused, "; ")));
+}
+
+core::Result<NewestCheckpoint> find_newest(const std::string& directory, FileSystem& files,
+                                           std::set<std::int64_t>& corrupt) {
+  constexpr int kMostPasses = 10;  // a writer saves far more slowly than a directory is listed
+  auto steps = generations(directory, files);
+  for (int pass = 1; steps; ++pass) {
+    auto found = try_all(directory, *steps, files, corrupt);
+    if (pass == kMostPasses || (found && found->refused.empty())) return found;
+    auto now = generations(directory, files);
+    if (now && *now == *steps) return found;
+    steps = std::move(now);
+  }
+  return tl::unexpected(std::move(steps.error()));
+}
+
 }  // namespace
 
-core::Result<CheckpointStore> CheckpointStore::open(std::string directory, int keep, FileSystem& files) {
+core::Result<CheckpointStore> CheckpointStore::open(std::string directory, std::int64_t keep, FileSystem& files) {
   if (auto made = files.create_directories(directory); !made) return tl::unexpected(std::move(made.error()));
   // A directory that was made just now is lost with a crash until its parent is safe, and all generations with it.
   const std::string parent = std::filesystem::path(directory).parent_path();
   if (auto synced = files.sync_directory(parent.empty() ? "." : parent); !synced)
     return tl::unexpected(std::move(synced.error()));
   CheckpointStore store(std::move(directory), std::max(keep, kMinGenerations), files);
-  const auto names = files.list(store.directory_);
-  if (!names) return tl::unexpected(names.error());
-  for (const auto& name : *names)
-    if (name.ends_with(kTemporarySuffix))
-      (void)files.remove(store.path_of(name));  // where nothing may be removed, one can still load
+  if (auto cleaned = remove_temporaries(files, store.directory_); !cleaned) return tl::unexpected(cleaned.error());
   return store;
 }
 
@@ -59,7 +112,7 @@ core::Result<void> write_checkpoint(FileSystem& files, const std::string& direct
 
 core::Result<std::string> CheckpointStore::save(std::int64_t step, std::span<const TensorView> tensors,
                                                 const Metadata& metadata) {
-  const auto existing = generations();
+  const auto existing = generations(directory_, *files_);
   if (!existing) return tl::unexpected(existing.error());
   const std::string name = checkpoint_name(step);
   if (auto written = write_checkpoint(*files_, directory_, name, step, tensors, metadata); !written)
@@ -78,45 +131,11 @@ core::Result<std::string> CheckpointStore::save(std::int64_t step, std::span<con
   return path_of(name);
 }
 
-core::Result<std::vector<std::int64_t>> CheckpointStore::generations() const {
-  const auto names = files_->list(directory_);
-  if (!names) return tl::unexpected(names.error());
-  std::vector<std::int64_t> steps;
-  for (const auto& name : *names)
-    if (const auto step = checkpoint_step(name); step >= 0) steps.push_back(step);
-  std::ranges::sort(steps, std::greater{});
-  return steps;
-}
+core::Result<NewestCheckpoint> CheckpointStore::load_newest() { return find_newest(directory_, *files_, corrupt_); }
 
-core::Result<NewestCheckpoint> CheckpointStore::load_newest() {
-  auto steps = generations();
-  if (!steps) return tl::unexpected(std::move(steps.error()));
-  std::vector<std::string> refused;
-  if (const auto manifest = read_manifest(*files_, path_of(std::string(kManifestName)))) {
-    for (const auto step : manifest->kept)
-      if (std::ranges::find(*steps, step) == steps->end())
-        refused.push_back(
-            fmt::format("{}: it is missing, though the manifest names it", path_of(checkpoint_name(step))));
-    // Better than nothing, and worse than everything else.
-    std::stable_partition(steps->begin(), steps->end(), [&](std::int64_t step) {
-      return std::ranges::find(manifest->removed, step) == manifest->removed.end();
-    });
-  } else if (!steps->empty()) {
-    refused.push_back(manifest.error().message + " (the directory was searched instead)");
-  }
-  for (const auto step : *steps) {
-    const std::string path = path_of(checkpoint_name(step));
-    auto checkpoint = load_checkpoint(path, *files_);
-    if (checkpoint && checkpoint->step == step)
-      return NewestCheckpoint{std::move(*checkpoint), path, std::move(refused)};
-    if (checkpoint)
-      checkpoint = core::fail(core::Errc::corrupt, fmt::format("{}: it holds step {}", path, checkpoint->step));
-    if (checkpoint.error().code == core::Errc::corrupt) corrupt_.insert(step);
-    refused.push_back(checkpoint.error().message);
-  }
-  if (steps->empty()) return core::fail(core::Errc::io, fmt::format("there is no checkpoint in {}", directory_));
-  return core::fail(core::Errc::corrupt,
-                    fmt::format("no checkpoint in {} can be used: {}", directory_, fmt::join(refused, "; ")));
+core::Result<NewestCheckpoint> load_newest(const std::string& directory, FileSystem& files) {
+  std::set<std::int64_t> corrupt;
+  return find_newest(directory, files, corrupt);
 }
 
 core::Result<Checkpoint> load_checkpoint(const std::string& path, FileSystem& files) {

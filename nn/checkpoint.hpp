@@ -1,6 +1,7 @@
 /// Checkpoints that survive a crash at any point, a full disk and flipped bits: a directory of generations, each one safetensors
 /// file that checks itself. Format and order of operations: docs/formats/checkpoint.md.
-/// Thread rule: one thread at a time; it may be another than the one that trains. One writer per directory.
+/// Thread rule: one thread at a time; it may be another than the one that trains. One writer per directory: it holds the lock of the
+/// run (experiment::DirectoryLock). Any number may read, while it writes too.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +34,20 @@ struct NewestCheckpoint {
                                                   const std::string& name, std::int64_t step,
                                                   std::span<const TensorView> tensors, const Metadata& metadata);
 
+/// The newest generation in `directory` that is whole, going back one by one. Only lists and reads. A writer may save meanwhile: when
+/// the generations change while they are tried, they are listed again. Errc::corrupt when all are bad (with the reasons), Errc::io
+/// when there is none at all.
+[[nodiscard]] core::Result<NewestCheckpoint> load_newest(const std::string& directory,
+                                                         FileSystem& files = system_files());
+
+/// The writer's hand on a directory of generations.
 class CheckpointStore {
  public:
-  static constexpr int kMinGenerations = 2;  // so that a newest one that turns out bad is no disaster
+  static constexpr std::int64_t kMinGenerations = 2;  // so that a newest one that turns out bad is no disaster
 
-  /// Opens `directory`, made if need be, and removes temporaries that a killed writer left. `keep` below kMinGenerations counts as
-  /// that. `files` outlives the store.
-  [[nodiscard]] static core::Result<CheckpointStore> open(std::string directory, int keep = kMinGenerations,
+  /// Opens `directory` to write, made if need be, and removes temporaries that a killed writer left. `keep` below kMinGenerations
+  /// counts as that. `files` outlives the store.
+  [[nodiscard]] static core::Result<CheckpointStore> open(std::string directory, std::int64_t keep = kMinGenerations,
                                                           FileSystem& files = system_files());
 
   /// Writes generation `step` ≥ 0 and then the manifest, both by replace_file; when all that is durable, deletes what is no longer
@@ -49,20 +57,18 @@ class CheckpointStore {
   [[nodiscard]] core::Result<std::string> save(std::int64_t step, std::span<const TensorView> tensors,
                                                const Metadata& metadata);
 
-  /// The newest generation that is whole, going back one by one. Errc::corrupt when all are bad (with the reasons), Errc::io when
-  /// there is none at all.
+  /// As the function above, and keeps in mind which generations were corrupt.
   [[nodiscard]] core::Result<NewestCheckpoint> load_newest();
 
   [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
 
  private:
-  CheckpointStore(std::string directory, int keep, FileSystem& files)
+  CheckpointStore(std::string directory, std::int64_t keep, FileSystem& files)
       : directory_(std::move(directory)), keep_(keep), files_(&files) {}
-  [[nodiscard]] core::Result<std::vector<std::int64_t>> generations() const;  // newest first
   [[nodiscard]] std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
 
   std::string directory_;
-  int keep_;
+  std::int64_t keep_;
   FileSystem* files_;
   std::set<std::int64_t> corrupt_;  // steps
 };

@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
+#include <random>
 
 #include <fmt/format.h>
 
@@ -48,6 +52,18 @@ class SystemFiles final : public FileSystem {
   core::Result<void> close(int file, const std::string& path) override {
     if (::close(file) != 0 && errno != EINTR) return failed("close", path);
     return {};
+  }
+
+  core::Result<void> copy(const std::string& from, const std::string& to) override {
+    const int source = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
+    if (source < 0) return failed("open", from);
+    const auto target = create(to);
+    auto result = target ? copy_bytes(source, from, *target, to) : tl::unexpected(target.error());
+    ::close(source);
+    if (!target) return result;
+    if (result) result = sync(*target, to);
+    const auto closed = close(*target, to);
+    return result ? closed : result;
   }
 
   core::Result<void> rename(const std::string& from, const std::string& to) override {
@@ -96,6 +112,17 @@ class SystemFiles final : public FileSystem {
   }
 
  private:
+  core::Result<void> copy_bytes(int source, const std::string& from, int target, const std::string& to) {
+    std::vector<std::byte> piece(std::size_t{1} << 20);
+    for (;;) {
+      const ssize_t got = ::read(source, piece.data(), piece.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return failed("read", from);
+      if (got == 0) return {};
+      if (auto written = write(target, Bytes(piece).first(static_cast<std::size_t>(got)), to); !written) return written;
+    }
+  }
+
   static core::Result<std::vector<std::byte>> read_all(int file, const std::string& path) {
     struct stat status {};
     if (::fstat(file, &status) != 0) return failed("read", path);
@@ -114,6 +141,23 @@ class SystemFiles final : public FileSystem {
     return bytes;
   }
 };
+
+/// Of this process among all that may write into a directory: "host1-4711-5f3a9c01".
+std::string writer_name() {
+  constexpr std::size_t kMostOfHost = 32;  // file names have 255 bytes, and the file's own name comes first
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = 0;
+  std::string name = std::string(host.data()).substr(0, kMostOfHost);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return c <= ' ' || c == '/' || c >= 0x7f; }, '_');
+  return fmt::format("{}-{}-{:08x}", name, ::getpid(), std::random_device{}());
+}
+
+std::string temporary_of(const std::string& path) {
+  static const std::string writer = writer_name();
+  static std::atomic<std::uint64_t> count{0};
+  return fmt::format("{}.{}-{}{}", path, writer, count.fetch_add(1), kTemporarySuffix);
+}
 
 core::Result<void> write_synced(FileSystem& files, const std::string& path, std::span<const Bytes> parts) {
   const auto file = files.create(path);
@@ -135,20 +179,42 @@ FileSystem& system_files() noexcept {
   return files;
 }
 
-core::Result<void> replace_file(FileSystem& files, const std::string& directory, const std::string& name,
-                                std::span<const Bytes> parts) {
+namespace {
+
+/// `write` makes a temporary of its own, whole and synced, that then takes the file's place.
+template <class Write>
+core::Result<void> replace(FileSystem& files, const std::string& directory, const std::string& name, Write write) {
   const std::string path = fmt::format("{}/{}", directory, name);
-  const std::string temporary = path + std::string(kTemporarySuffix);
-  auto result = files.remove(temporary);  // of a writer that was killed
-  if (!result) return result;
-  result = write_synced(files, temporary, parts);
+  const std::string temporary = temporary_of(path);
+  core::Result<void> result = write(temporary);
   if (result) result = files.rename(temporary, path);
   if (!result) {
-    // Best effort: the failure that counts is the first, and the next attempt removes it again.
+    // Best effort: the failure that counts is the first, and whoever opens the directory to write removes it again.
     (void)files.remove(temporary);
     return result;
   }
   return files.sync_directory(directory);
+}
+
+}  // namespace
+
+core::Result<void> replace_file(FileSystem& files, const std::string& directory, const std::string& name,
+                                std::span<const Bytes> parts) {
+  return replace(files, directory, name,
+                 [&](const std::string& temporary) { return write_synced(files, temporary, parts); });
+}
+
+core::Result<void> replace_by_copy(FileSystem& files, const std::string& from, const std::string& directory,
+                                   const std::string& name) {
+  return replace(files, directory, name, [&](const std::string& temporary) { return files.copy(from, temporary); });
+}
+
+core::Result<void> remove_temporaries(FileSystem& files, const std::string& directory) {
+  const auto names = files.list(directory);
+  if (!names) return tl::unexpected(names.error());
+  for (const auto& name : *names)
+    if (name.ends_with(kTemporarySuffix)) (void)files.remove(directory + "/" + name);
+  return {};
 }
 
 }  // namespace troupe::nn

@@ -25,6 +25,8 @@ class FileSystem {
   [[nodiscard]] virtual core::Result<void> sync(int file, const std::string& path) = 0;
   /// The descriptor is gone even when this fails.
   [[nodiscard]] virtual core::Result<void> close(int file, const std::string& path) = 0;
+  /// A new file `to` with the bytes of `from`, synced. Fails when `to` exists; after an Error it may be left, in part.
+  [[nodiscard]] virtual core::Result<void> copy(const std::string& from, const std::string& to) = 0;
   /// Replaces `to` atomically.
   [[nodiscard]] virtual core::Result<void> rename(const std::string& from, const std::string& to) = 0;
   [[nodiscard]] virtual core::Result<void> sync_directory(const std::string& path) = 0;
@@ -40,14 +42,23 @@ class FileSystem {
 /// The real one. Errors are core::from_errno: no_space for a full disk, io for the rest.
 [[nodiscard]] FileSystem& system_files() noexcept;
 
-/// Ends in ".tmp": what replace_file writes until the contents are safe.
+/// What replace_file writes until the contents are safe is NAME.HOST-PID-TOKEN-COUNT.tmp: no two writers, of any process on any host,
+/// ever share one. TOKEN is drawn once per process, as hosts of one name may share a directory.
 inline constexpr std::string_view kTemporarySuffix = ".tmp";
 
 /// Puts `parts`, one after the other, into directory/name so that whoever opens it, now or after a crash at any point, finds the
 /// old contents or the new, whole: temporary file in the same directory → write → fsync → rename → fsync of the directory.
 /// After an Error no temporary is left (unless removing fails too) and a failed fsync is not tried again: call once more, and a
-/// new file is written.
+/// new file is written. A writer that is killed leaves its temporary: remove_temporaries().
 [[nodiscard]] core::Result<void> replace_file(FileSystem& files, const std::string& directory, const std::string& name,
                                               std::span<const Bytes> parts);
+
+/// The same with the contents of the file `from`, a piece at a time.
+[[nodiscard]] core::Result<void> replace_by_copy(FileSystem& files, const std::string& from,
+                                                 const std::string& directory, const std::string& name);
+
+/// Removes the temporaries in `directory`. REQUIRES that nobody else writes there: it is the holder of the directory's lock who may
+/// take them for those of a writer that was killed. The Error is that of the listing; a temporary that cannot be removed stays.
+[[nodiscard]] core::Result<void> remove_temporaries(FileSystem& files, const std::string& directory);
 
 }  // namespace troupe::nn

@@ -13,6 +13,7 @@ namespace {
 constexpr Shape kMnist{1, 28, 28};
 constexpr Shape kCifarCrop{3, 28, 28};  // of 32x32
 constexpr std::int64_t kTenClasses = 10;
+constexpr double kMostUnits = 1 << 24;  // of a layer, as Graph::sequential has it
 
 /// What a model of the zoo is made from, checked.
 struct Ingredients {
@@ -120,16 +121,17 @@ const core::Table<ModelConfig>& model_table() {
         &ModelConfig::name,
         {fmt::format("{}, or any with layers", fmt::join(recipe_names(), " | ")), {}},
         "the model; must be set unless layers is"},
-       {"widths", &ModelConfig::widths, core::at_least(1), "mlp: units of each hidden layer"},
+       {"widths", &ModelConfig::widths, core::between(1, kMostUnits), "mlp: units of each hidden layer"},
        {"activation", &ModelConfig::activation, core::one_of({"auto", "relu", "sigmoid", "tanh"}),
         "of hidden layers; auto: sigmoid for mlp, relu for cifar and lenet"},
        {"loss", &ModelConfig::loss, core::one_of({"softmax_cross_entropy", "squared_error"}),
         "what training minimises; squared_error gives mlp sigmoid outputs"},
-       {"classes", &ModelConfig::classes, core::at_least(0),
+       {"classes", &ModelConfig::classes, core::between(0, kMostUnits),
         "outputs of a model with a name of its own; 0: as many as the data has classes"},
        {"initialiser", &ModelConfig::initialiser, core::one_of({"auto", "normal", "uniform", "xavier", "he"}),
         "how weights start; biases start at 0; auto: he for cifar, else xavier"},
-       {"init_scale", &ModelConfig::init_scale, core::at_least(0), "normal: deviation; uniform: bound"},
+       {"init_scale", &ModelConfig::init_scale, core::between(0, core::kMostFloat),
+        "normal: deviation; uniform: bound"},
        {"layers", &ModelConfig::layers, core::anything(),
         "a model of your own: a list of tables like {type = \"linear\", outputs = 10}"}}};
   return table;

@@ -6,34 +6,38 @@
 namespace troupe::nn {
 
 const core::Table<TrainConfig>& train_table() {
-  using core::above;
-  using core::at_least;
+  using core::between;
+  using core::kLeastFloat;
+  using core::kMostFloat;
   static const core::Table<TrainConfig> table{
       "train",
       {{"optimizer", &TrainConfig::optimizer,
         core::one_of({"sgd", "momentum", "nesterov", "rmsprop", "adagrad", "adam"}), "rule of the local step"},
-       {"lr", &TrainConfig::lr, at_least(0), "learning rate"},
-       {"momentum", &TrainConfig::momentum, core::between(0, 0.999999),
+       {"lr", &TrainConfig::lr, between(0, kMostFloat), "learning rate"},
+       {"momentum", &TrainConfig::momentum, between(0, 0.999999),
         "share of the velocity kept per step (momentum, nesterov); adam's beta1"},
-       {"weight_decay", &TrainConfig::weight_decay, at_least(0), "added to the gradient, times the parameters"},
-       {"beta2", &TrainConfig::beta2, core::between(0, 0.999999),
+       {"weight_decay", &TrainConfig::weight_decay, between(0, kMostFloat),
+        "added to the gradient, times the parameters"},
+       {"beta2", &TrainConfig::beta2, between(0, 0.999999),
         "share of the mean of squared gradients kept per step (rmsprop, adam)"},
-       {"epsilon", &TrainConfig::epsilon, above(0), "added to the root of squared gradients (rmsprop, adagrad, adam)"},
-       {"clip_value", &TrainConfig::clip_value, at_least(0),
+       {"epsilon", &TrainConfig::epsilon, between(kLeastFloat, kMostFloat),
+        "added to the root of squared gradients (rmsprop, adagrad, adam)"},
+       {"clip_value", &TrainConfig::clip_value, between(0, kMostFloat),
         "limit of each element of a gradient before it is used; 0: none"},
-       {"clip_norm", &TrainConfig::clip_norm, at_least(0),
+       {"clip_norm", &TrainConfig::clip_norm, between(0, kMostFloat),
         "limit of a gradient's Euclidean norm before it is used; 0: none"},
        {"max_bad_updates", &TrainConfig::max_bad_updates, core::between(1, 1'000'000'000),
         "gradients or pushes of one worker in a row with numbers that are not finite, or too large to be of use: none "
         "is used, and so many end the run"},
        {"lr_policy", &TrainConfig::lr_policy, core::one_of({"constant", "step", "polynomial"}),
         "how the learning rate falls"},
-       {"lr_step", &TrainConfig::lr_step, above(0), "step: epochs between falls"},
-       {"lr_gamma", &TrainConfig::lr_gamma, above(0), "step: factor of a fall"},
-       {"lr_power", &TrainConfig::lr_power, above(0), "polynomial: exponent; 1 falls linearly to 0"},
-       {"warmup_epochs", &TrainConfig::warmup_epochs, at_least(0),
+       {"lr_step", &TrainConfig::lr_step, between(kLeastFloat, kMostFloat), "step: epochs between falls"},
+       {"lr_gamma", &TrainConfig::lr_gamma, between(kLeastFloat, kMostFloat), "step: factor of a fall"},
+       {"lr_power", &TrainConfig::lr_power, between(kLeastFloat, kMostFloat),
+        "polynomial: exponent; 1 falls linearly to 0"},
+       {"warmup_epochs", &TrainConfig::warmup_epochs, between(0, kMostFloat),
         "epochs in which the learning rate grows linearly to its value"},
-       {"warmup_from", &TrainConfig::warmup_from, at_least(0),
+       {"warmup_from", &TrainConfig::warmup_from, between(0, kMostFloat),
         "the warm-up starts at lr / this; 0: the number of workers"},
        {"scale_lr", &TrainConfig::scale_lr, core::anything(), "multiply lr by the number of workers"}}};
   return table;

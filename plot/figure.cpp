@@ -37,6 +37,12 @@ std::size_t longest(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+std::string FileNames::take(const std::string& name) {
+  auto candidate = name;
+  for (int number = 2; !taken_.insert(candidate).second; ++number) candidate = fmt::format("{}-{}", name, number);
+  return candidate;
+}
+
 std::string literal(std::string_view text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c == '\n' ? ' ' : c);

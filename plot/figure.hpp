@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,15 @@ struct Figure {
   int height = 620;
   std::map<std::string, std::string> data;  // file name → contents, beside the script
   std::string script;                       // without terminal and output
+};
+
+/// File names, each given out once: "a", then "a-2", "a-3", …. What two figures share they would overwrite.
+class FileNames {
+ public:
+  [[nodiscard]] std::string take(const std::string& name);
+
+ private:
+  std::set<std::string> taken_;
 };
 
 /// 'text' as gnuplot reads it literally.

@@ -41,7 +41,10 @@ class Workshop {
       if (error) return tl::unexpected(core::from_errno(error.value(), "create directory", workshop.path_.string()));
       return workshop;
     }
-    std::string pattern = (fs::temp_directory_path() / "troupe-plot-XXXXXX").string();
+    const auto parent = fs::temp_directory_path(error);
+    if (error)
+      return tl::unexpected(core::from_errno(error.value(), "use the directory for temporary files", "TMPDIR"));
+    std::string pattern = (parent / "troupe-plot-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr)
       return tl::unexpected(core::from_errno(errno, "create directory", pattern));
     workshop.path_ = pattern;
@@ -119,8 +122,13 @@ Result<std::vector<std::string>> render(const std::vector<Figure>& figures, cons
     return core::fail(Errc::config, "gnuplot is not installed or not on PATH: apt-get install gnuplot-nox");
   std::error_code error;
   fs::create_directories(output.directory, error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "create directory", output.directory));
-  const auto absolute = fs::absolute(output.directory).string();
+  if (error) {
+    auto failed = core::from_errno(error.value(), "create directory", output.directory);
+    failed.message += ": give --output DIR for another place";
+    return tl::unexpected(std::move(failed));
+  }
+  const auto absolute = fs::absolute(output.directory, error).string();
+  if (error) return tl::unexpected(core::from_errno(error.value(), "find directory", output.directory));
   const auto workshop = Workshop::open(output);
   if (!workshop) return tl::unexpected(workshop.error());
   std::vector<std::string> paths;

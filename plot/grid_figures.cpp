@@ -29,6 +29,14 @@ std::string file_text(std::string text) {
   return text;
 }
 
+/// The key's last part, or all of it where another key ends alike: data.name and model.name.
+std::string file_key(const GridRecord& grid, const std::string& key) {
+  const bool alone = std::ranges::count_if(grid.keys, [&](const VariedKey& other) {
+                       return short_key(other.key) == short_key(key);
+                     }) == 1;
+  return file_text(alone ? short_key(key) : key);
+}
+
 std::vector<std::string> short_values(const VariedKey& key) {
   std::vector<std::string> values;
   for (const auto& value : key.values) values.push_back(short_value(value));
@@ -81,6 +89,7 @@ Unit unit_of(const std::string& metric) {
 
 std::vector<Figure> heat_maps(const GridRecord& grid, const std::string& metric) {
   std::vector<Figure> figures;
+  FileNames names;
   const auto unit = unit_of(metric);
   const auto count = std::min(grid.keys.size(), kMostKeys);
   for (std::size_t a = 0; a < count; ++a) {
@@ -88,8 +97,9 @@ std::vector<Figure> heat_maps(const GridRecord& grid, const std::string& metric)
       for (const auto& series : grid.series) {
         const auto &down = grid.keys[a], &across = grid.keys[b];
         HeatMap map;
-        map.name = fmt::format("heat-{}-{}-{}{}", file_text(metric), short_key(down.key), short_key(across.key),
-                               grid.series.size() > 1 ? fmt::format("-{}", file_text(series)) : "");
+        map.name = names.take(fmt::format("heat-{}-{}-{}{}", file_text(metric), file_key(grid, down.key),
+                                          file_key(grid, across.key),
+                                          grid.series.size() > 1 ? fmt::format("-{}", file_text(series)) : ""));
         map.title = fmt::format("{} ({}): {}", grid.name, series, others(grid, {down.key, across.key}));
         map.x_label = across.key;
         map.y_label = down.key;
@@ -115,10 +125,11 @@ std::vector<Figure> heat_maps(const GridRecord& grid, const std::string& metric)
 
 std::vector<Figure> lines(const GridRecord& grid, const std::string& metric) {
   std::vector<Figure> figures;
+  FileNames names;
   const auto unit = unit_of(metric);
   for (const auto& key : grid.keys) {
     LineChart chart;
-    chart.name = fmt::format("lines-{}-{}", file_text(metric), short_key(key.key));
+    chart.name = names.take(fmt::format("lines-{}-{}", file_text(metric), file_key(grid, key.key)));
     chart.x_label = key.key;
     chart.y_label = unit.label;
     chart.places = short_values(key);

@@ -15,7 +15,8 @@ struct Mean {
 };
 [[nodiscard]] Mean mean_of(const std::vector<double>& numbers);
 
-/// For each pair of varied keys (the first three keys) and each series: the mean of `metric`, "heat-<metric>-<key>-<key>…".
+/// For each pair of varied keys (the first three keys) and each series: the mean of `metric`, "heat-<metric>-<key>-<key>…". A key is
+/// named by its last part, and in full where two end alike; no two figures have one name.
 [[nodiscard]] std::vector<Figure> heat_maps(const GridRecord& grid, const std::string& metric);
 
 /// For each varied key: the mean of `metric` over its values, a line per series; in a grid of one series a line per value of

@@ -41,7 +41,13 @@ VariedKey sorted(VariedKey key, const std::vector<GridRun>& runs) {
 
 }  // namespace
 
-bool is_grid(const std::string& directory) { return std::filesystem::exists(directory + "/results.jsonl"); }
+core::Result<bool> is_grid(const std::string& directory) {
+  const auto path = directory + "/results.jsonl";
+  std::error_code error;
+  const bool there = std::filesystem::exists(path, error);
+  if (error) return tl::unexpected(core::from_errno(error.value(), "look for", path));
+  return there;
+}
 
 core::Result<GridRecord> read_grid(const std::string& directory) {
   GridRecord grid;

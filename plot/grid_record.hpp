@@ -33,8 +33,8 @@ struct GridRecord {
   std::vector<std::string> series;  // in the order of the grid
 };
 
-/// Whether the directory is a grid's.
-[[nodiscard]] bool is_grid(const std::string& directory);
+/// Whether the directory is a grid's. Errc::io when that cannot be seen.
+[[nodiscard]] core::Result<bool> is_grid(const std::string& directory);
 
 /// Errc::config when no run is done; io as reading says.
 [[nodiscard]] core::Result<GridRecord> read_grid(const std::string& directory);

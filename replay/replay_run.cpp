@@ -171,6 +171,7 @@ class Replayer {
                                   .exchange = &made->exchange,
                                   .same_numbers = same_numbers()});
     if (!segment) return begins_otherwise(file, segment.error());
+    note_gap(file, checkpoint->get(), goes_on);
     if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
     try {
       if (auto ran = (*segment)->run(); !ran) return ran;
@@ -184,6 +185,35 @@ class Replayer {
     add((*segment)->progress(), goes_on);
     if (!last) return {};
     return sum_up(plan, **segment);
+  }
+
+  [[nodiscard]] std::uint64_t steps() const {
+    auto steps = before_.steps;
+    for (const auto& worker : progress_) steps += worker.steps;
+    return steps;
+  }
+
+  /// Steps before this segment that the replay has not come by.
+  void note_gap(const experiment::JournalSegment& file, const Checkpoint* start, bool goes_on) {
+    const auto begins = start ? start->totals.steps : 0;
+    const auto warning = experiment::Note::Level::warning;
+    if (report_.missing > 0 && report_.segments.empty()) {
+      const bool limited = session_->recorded.settings->journal.bytes > 0;
+      report_.notes.push_back(
+          {limited ? experiment::Note::Level::info : warning,
+           fmt::format(
+               "{}: segment{} missing: the replay begins with segment {}, at step {} of the run; {}", directory_.path(),
+               report_.missing == 1 ? " 1 is" : fmt::format("s 1 to {} are", report_.missing), file.number, begins,
+               limited ? "run.journal keeps the newest only"
+                       : "run.journal keeps all of them: they were removed, or lost")});
+    } else if (!goes_on && begins > steps()) {
+      report_.unrecorded += begins - steps();
+      report_.notes.push_back(
+          {warning,
+           fmt::format("{}: it begins at step {}, and the segments before it end at step {}: no segment has the "
+                       "steps between (the journal was off, or could not be written)",
+                       file.path, begins, steps())});
+    }
   }
 
   /// What members remember is sealed by the file's checksums: when other settings do not understand it, it is they that are wrong.

@@ -18,7 +18,8 @@ T sum(const std::vector<SegmentReport>& segments, T SegmentReport::*field) {
 }  // namespace
 
 bool ReplayReport::complete() const noexcept {
-  return missing == 0 && !segments.empty() && std::ranges::all_of(segments, &SegmentReport::complete);
+  return missing == 0 && unrecorded == 0 && !segments.empty() &&
+         std::ranges::all_of(segments, &SegmentReport::complete);
 }
 std::size_t ReplayReport::events() const noexcept { return sum(segments, &SegmentReport::events); }
 std::size_t ReplayReport::replayed() const noexcept { return sum(segments, &SegmentReport::replayed); }
@@ -37,10 +38,11 @@ std::string to_json(const ReplayReport& report) {
   auto line = experiment::to_json(report.summary);
   line.pop_back();  // the closing brace
   return line + fmt::format(
-                    ", \"complete\": {}, \"segments\": {}, \"missing\": {}, \"events\": {}, \"replayed\": {}, "
+                    ", \"complete\": {}, \"segments\": {}, \"missing\": {}, \"unrecorded\": {}, \"events\": {}, "
+                    "\"replayed\": {}, "
                     "\"hashes\": {}}}",
-                    report.complete(), report.segments.size(), report.missing, report.events(), report.replayed(),
-                    report.hashes());
+                    report.complete(), report.segments.size(), report.missing, report.unrecorded, report.events(),
+                    report.replayed(), report.hashes());
 }
 
 }  // namespace troupe::replay

@@ -112,9 +112,14 @@ core::Result<std::string> pem_of(const Identity& identity, bool key) {
 }
 
 core::Result<void> refuse_existing(std::initializer_list<std::string> paths) {
-  for (const std::string& path : paths)
-    if (std::filesystem::exists(std::filesystem::symlink_status(path)))
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const auto status = std::filesystem::symlink_status(path, error);
+    if (std::filesystem::exists(status))
       return core::fail(core::Errc::usage, fmt::format("{} is there already: give --force to replace it", path));
+    if (status.type() == std::filesystem::file_type::none)  // not: there is no such file
+      return tl::unexpected(core::from_errno(error.value(), "look for", path));
+  }
   return {};
 }
 

@@ -22,7 +22,7 @@ using StoreContext = std::unique_ptr<X509_STORE_CTX, Freed<X509_STORE_CTX_free>>
 
 core::Result<Bio> open_text(const std::string& text) {
   Bio bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-  if (!bio) return core::fail(core::Errc::no_space, "TLS: memory ran out");
+  if (!bio) return core::fail(core::Errc::out_of_memory, "TLS: memory ran out");
   return bio;
 }
 

@@ -6,7 +6,6 @@
 
 namespace troupe::sim {
 
-using core::at_least;
 using core::between;
 
 namespace {
@@ -120,7 +119,7 @@ core::Table<SlowConfig> slow_table(const std::string& name) {
           {{"factor", &SlowConfig::factor, between(0.001, 1e6), "steps take so many times as long"},
            {"from_s", &SlowConfig::from_s, between(0, kMostSeconds), "steps that begin from here on"},
            {"to_s", &SlowConfig::to_s, between(0, kMostSeconds), "and before this; 0: to the end"},
-           {"workers", &SlowConfig::workers, at_least(0), "ranks; none: all"}}};
+           {"workers", &SlowConfig::workers, between(0, kMost), "ranks; none: all"}}};
 }
 
 const core::Table<FailuresConfig>& failures_table() {
@@ -137,7 +136,7 @@ const core::Table<FailuresConfig>& failures_table() {
 
 core::Table<LossConfig> loss_table(const std::string& name) {
   return {"loss." + name,
-          {{"worker", &LossConfig::worker, at_least(0), "rank of one whose host dies, with all workers on it"},
+          {{"worker", &LossConfig::worker, between(0, kMost), "rank of one whose host dies, with all workers on it"},
            {"at_s", &LossConfig::at_s, between(0, kMostSeconds), "when"}}};
 }
 

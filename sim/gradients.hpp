@@ -30,14 +30,14 @@ struct EpochPoint {
 
 class Gradients {
  public:
-  /// `blueprint` with its data opened; `backend` outlives the object. Errors: those of Backend::compile, no_space, Errc::config for
+  /// `blueprint` with its data opened; `backend` outlives the object. Errors: those of Backend::compile, out_of_memory, Errc::config for
   /// batches whose layouts differ and for a precision that the backend has not got.
   [[nodiscard]] static core::Result<std::unique_ptr<Gradients>> create(const experiment::Blueprint& blueprint,
                                                                        nn::Backend& backend, int buckets);
 
   [[nodiscard]] PhantomMemory& memory() noexcept { return *memory_; }
   [[nodiscard]] std::int64_t max_bad_updates() const { return blueprint_.settings->train.max_bad_updates; }
-  /// Vectors for a worker that begins, with the run's first parameters. Errc::no_space.
+  /// Vectors for a worker that begins, with the run's first parameters. Errc::out_of_memory.
   [[nodiscard]] core::Result<void> begin(strategies::WorkerId worker);
   /// The centre's parameters for a worker that has just joined.
   void fetch_center(strategies::WorkerId worker);

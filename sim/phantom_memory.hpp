@@ -27,7 +27,7 @@ class PhantomMemory {
   };
   PhantomMemory(const Options& options, std::vector<experiment::ShardMemory> shards);
 
-  /// Fresh vectors, all zero. Errc::no_space.
+  /// Fresh vectors, all zero. Errc::out_of_memory.
   [[nodiscard]] core::Result<void> begin(strategies::WorkerId worker);
   /// The worker is gone, and its letters with it. Its vectors stay until it begins anew: a collective may have them.
   void end(strategies::WorkerId worker);

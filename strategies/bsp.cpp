@@ -52,7 +52,7 @@ const core::Table<BspConfig>& bsp_table() {
         "what is combined over the workers at each step"},
        {"average_momentum", &BspConfig::average_momentum, core::anything(),
         "combine = weights: average the velocities too"},
-       {"backup", &BspConfig::backup, core::at_least(0),
+       {"backup", &BspConfig::backup, core::between(0, core::kMostCount),
         "combine = gradients: a step goes on without so many of the slowest workers"}}};
   return table;
 }

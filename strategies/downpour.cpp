@@ -102,11 +102,12 @@ void DownpourServer::refused(const Request& request, const ServerContext&, Serve
 namespace {
 
 const core::Table<DownpourConfig>& downpour_table() {
-  using core::at_least;
+  using core::between;
+  using core::kMostCount;
   static const core::Table<DownpourConfig> table{
       "strategy",
-      {{"n_push", &DownpourConfig::n_push, at_least(1), "local steps between two pushes of their sum"},
-       {"n_fetch", &DownpourConfig::n_fetch, at_least(1), "local steps between two fetches of the centre"},
+      {{"n_push", &DownpourConfig::n_push, between(1, kMostCount), "local steps between two pushes of their sum"},
+       {"n_fetch", &DownpourConfig::n_fetch, between(1, kMostCount), "local steps between two fetches of the centre"},
        {"server_optimizer", &DownpourConfig::server_optimizer,
         core::one_of({"none", "sgd", "momentum", "rmsprop", "adagrad", "adam"}),
         "none: workers step and the server adds; else the server steps, with train's numbers"},

@@ -76,11 +76,11 @@ core::Table<EasgdConfig> easgd_table(const EasgdConfig& defaults) {
           {{"alpha", &EasgdConfig::alpha, between(0, 1), "moving rate of worker and centre"},
            {"alpha_worker", &EasgdConfig::alpha_worker, between(-1, 1), "moving rate of the worker alone (-1: alpha)"},
            {"alpha_server", &EasgdConfig::alpha_server, between(-1, 1), "moving rate of the centre alone (-1: alpha)"},
-           {"beta", &EasgdConfig::beta, core::at_least(0),
+           {"beta", &EasgdConfig::beta, between(0, core::kMostFloat),
             "when above 0: alpha = beta / workers, as the theory has it (0.9)"},
            {"alpha_schedule", &EasgdConfig::alpha_schedule, between(0, 1),
             "moving rate epoch by epoch; the last one stays"},
-           {"tau", &EasgdConfig::tau, core::at_least(1), "local steps between exchanges"},
+           {"tau", &EasgdConfig::tau, between(1, core::kMostCount), "local steps between exchanges"},
            {"overlap", &EasgdConfig::overlap, core::one_of({"off", "skip", "wait"}),
             "exchange while computing; skip or wait for the one before when the next is due"}},
           defaults};

@@ -146,17 +146,20 @@ core::Result<void> LocalSgdServer::restore(const std::string& text) {
 // ---- options
 
 core::Table<LocalSgdConfig> local_sgd_table(const LocalSgdConfig& defaults) {
-  return {
-      "strategy",
-      {{"tau", &LocalSgdConfig::tau, core::at_least(1), "local steps between two rounds (the papers' H)"},
-       {"outer", &LocalSgdConfig::outer, core::one_of({"sgd", "nesterov"}), "the centre's optimizer"},
-       {"outer_lr", &LocalSgdConfig::outer_lr, core::at_least(0), "its learning rate; 0: 1 for sgd, 0.7 for nesterov"},
-       {"outer_momentum", &LocalSgdConfig::outer_momentum, core::between(0, 1), "outer = nesterov: its momentum"},
-       {"fragments", &LocalSgdConfig::fragments, core::at_least(1),
-        "exchange one of so many parts at a time, every tau / fragments steps"},
-       {"delay", &LocalSgdConfig::delay, core::at_least(0), "steps that go on between sending and taking the answer"},
-       {"quorum", &LocalSgdConfig::quorum, core::at_least(0), "contributions that close a round; 0: all members'"}},
-      defaults};
+  return {"strategy",
+          {{"tau", &LocalSgdConfig::tau, core::between(1, core::kMostCount),
+            "local steps between two rounds (the papers' H)"},
+           {"outer", &LocalSgdConfig::outer, core::one_of({"sgd", "nesterov"}), "the centre's optimizer"},
+           {"outer_lr", &LocalSgdConfig::outer_lr, core::between(0, core::kMostFloat),
+            "its learning rate; 0: 1 for sgd, 0.7 for nesterov"},
+           {"outer_momentum", &LocalSgdConfig::outer_momentum, core::between(0, 1), "outer = nesterov: its momentum"},
+           {"fragments", &LocalSgdConfig::fragments, core::between(1, core::kMostCount),
+            "exchange one of so many parts at a time, every tau / fragments steps"},
+           {"delay", &LocalSgdConfig::delay, core::between(0, core::kMostCount),
+            "steps that go on between sending and taking the answer"},
+           {"quorum", &LocalSgdConfig::quorum, core::between(0, core::kMostCount),
+            "contributions that close a round; 0: all members'"}},
+          defaults};
 }
 
 namespace {

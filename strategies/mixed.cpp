@@ -180,7 +180,7 @@ std::array<StrategyInfo, 3> inner_strategies() { return {downpour(), easgd(), ss
 const core::Table<MixedConfig>& mixed_table() {
   static const core::Table<MixedConfig> table{
       "strategy",
-      {{"group_size", &MixedConfig::group_size, core::at_least(1),
+      {{"group_size", &MixedConfig::group_size, core::between(1, core::kMostCount),
         "workers that average their gradients at every step"},
        {"inner", &MixedConfig::inner, core::one_of({"downpour", "easgd", "ssp"}),
         "what a group is one worker of; its options stand beside this one"},

@@ -42,7 +42,8 @@ namespace {
 
 const core::Table<PairsConfig>& pairs_table() {
   static const core::Table<PairsConfig> table{
-      "strategy", {{"tau", &PairsConfig::tau, core::at_least(1), "local steps between two rounds of pairs"}}};
+      "strategy",
+      {{"tau", &PairsConfig::tau, core::between(1, core::kMostCount), "local steps between two rounds of pairs"}}};
   return table;
 }
 

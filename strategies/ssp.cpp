@@ -146,8 +146,9 @@ namespace {
 const core::Table<SspConfig>& ssp_table() {
   static const core::Table<SspConfig> table{
       "strategy",
-      {{"s", &SspConfig::s, core::at_least(0), "clocks that a worker may be ahead of the slowest"},
-       {"steps_per_clock", &SspConfig::steps_per_clock, core::at_least(1), "local steps that make up a clock"},
+      {{"s", &SspConfig::s, core::between(0, core::kMostCount), "clocks that a worker may be ahead of the slowest"},
+       {"steps_per_clock", &SspConfig::steps_per_clock, core::between(1, core::kMostCount),
+        "local steps that make up a clock"},
        {"overlap", &SspConfig::overlap, core::one_of({"off", "wait"}),
         "push while computing; wait for the one before when the next is due"}}};
   return table;

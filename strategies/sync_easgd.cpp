@@ -63,7 +63,7 @@ const core::Table<SyncEasgdConfig>& sync_easgd_table() {
       "strategy",
       {{"alpha", &SyncEasgdConfig::alpha, core::between(0, 1), "moving rate; 0: beta / workers"},
        {"beta", &SyncEasgdConfig::beta, core::between(0, 1), "moving rate of the centre towards the workers' mean"},
-       {"tau", &SyncEasgdConfig::tau, core::at_least(1), "local steps between exchanges"}}};
+       {"tau", &SyncEasgdConfig::tau, core::between(1, core::kMostCount), "local steps between exchanges"}}};
   return table;
 }
 

@@ -32,7 +32,7 @@ core::Result<void*> PinnedAllocator::allocate(std::size_t bytes) {
   const CurrentDevice current(device_);
   void* memory = nullptr;
   if (const auto error = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable); error != cudaSuccess)
-    return core::fail(core::Errc::no_space,
+    return core::fail(core::Errc::out_of_memory,
                       fmt::format("CUDA cannot lock {} bytes of host memory ({}): have fewer messages under way", bytes,
                                   cudaGetErrorString(error)));
   std::memset(memory, 0, bytes);

@@ -15,7 +15,7 @@ struct ExchangeBench {
 };
 
 /// The `shm` algorithm (reduce.hpp) among `ranks` threads over arenas of `floats` floats each: the median of `rounds`
-/// exchanges and of as many copies, alternating. Checks the mean it computes: a wrong sum is Errc::internal. no_space when
+/// exchanges and of as many copies, alternating. Checks the mean it computes: a wrong sum is Errc::internal. out_of_memory when
 /// the arenas do not fit. REQUIRES ranks ≥ 1, floats ≥ 1, rounds ≥ 1.
 [[nodiscard]] core::Result<ExchangeBench> run_exchange_bench(const core::Kernels& kernels, int ranks,
                                                              std::size_t floats, int rounds);

@@ -64,7 +64,7 @@ void prefer_huge_pages(const ShmMapping& mapping) noexcept {
 
 tl::unexpected<core::Error> out_of_memory(std::size_t bytes) {
   return core::fail(
-      core::Errc::no_space,
+      core::Errc::out_of_memory,
       fmt::format("cannot allocate {} bytes of shared memory: use a smaller model or fewer workers", bytes));
 }
 

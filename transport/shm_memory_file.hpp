@@ -33,7 +33,7 @@ struct ShmMemoryFile {
 };
 
 /// `bytes` (above 0) of zeros, all of them there: nothing faults for lack of memory later. From 4 MiB on in huge pages
-/// where the kernel has some, because exchanges stream through whole arenas. Errc::no_space, Errc::io.
+/// where the kernel has some, because exchanges stream through whole arenas. Errc::out_of_memory, Errc::io.
 [[nodiscard]] core::Result<ShmMemoryFile> make_memory_file(std::size_t bytes);
 
 /// Maps a peer's, which must hold `bytes` at least and be sealed: otherwise Errc::corrupt. Pages are mapped at once.

@@ -5,7 +5,7 @@
 /// The contract is that of transport/endpoint.hpp, with these additions. A send is done when the peer's receive has it, and with a
 /// peer that stages that is its buffer on the host: its copy to the device still follows, before the receive is done.
 /// Nothing waits for a buffer, so tags do not wait for each other: sends are bounded by the credit, receives by what is posted, and
-/// both by `staging_bytes` (powers of two): send() and receive() beyond it are refused with Errc::no_space. A copy that fails ends
+/// both by `staging_bytes` (powers of two): send() and receive() beyond it are refused with Errc::out_of_memory. A copy that fails ends
 /// its operation with the copier's error.
 ///
 /// Mapped memory is the endpoint's underneath; its native reduction is not offered, because it takes no device memory.

@@ -16,7 +16,7 @@ constexpr std::size_t kSmallest = 4 << 10;  // a page: page-locked memory comes 
 core::Result<StagingPool::Block> StagingPool::take(std::size_t bytes) {
   if (bytes > limit_)
     return core::fail(
-        core::Errc::no_space,
+        core::Errc::out_of_memory,
         fmt::format("a message of {} bytes does not fit into the {} bytes that device memory is staged through", bytes,
                     limit_));
   const std::size_t size = std::bit_ceil(std::max(bytes, kSmallest));
@@ -28,7 +28,7 @@ core::Result<StagingPool::Block> StagingPool::take(std::size_t bytes) {
   if (held_ + size > limit_) drop_idle();  // of other sizes
   if (held_ + size > limit_)
     return core::fail(
-        core::Errc::no_space,
+        core::Errc::out_of_memory,
         fmt::format("all {} bytes that device memory is staged through are in use: have fewer messages under way",
                     limit_));
   const auto memory = allocator_.allocate(size);

@@ -27,7 +27,7 @@ class StagingPool {
   StagingPool& operator=(const StagingPool&) = delete;
   ~StagingPool() { drop_idle(); }
 
-  /// At least `bytes` > 0, aligned to core::kAlignment, contents undefined. Errc::no_space beyond the limit, or what the
+  /// At least `bytes` > 0, aligned to core::kAlignment, contents undefined. Errc::out_of_memory beyond the limit, or what the
   /// allocator says.
   [[nodiscard]] core::Result<Block> take(std::size_t bytes);
   [[nodiscard]] std::size_t held_bytes() const noexcept { return held_; }  // in use and idle

@@ -166,6 +166,7 @@ class SlowDisk final : public nn::FileSystem {
     return disk_.sync(file, path);
   }
   core::Result<void> close(int file, const std::string& path) override { return disk_.close(file, path); }
+  core::Result<void> copy(const std::string& from, const std::string& to) override { return disk_.copy(from, to); }
   core::Result<void> rename(const std::string& from, const std::string& to) override { return disk_.rename(from, to); }
   core::Result<void> sync_directory(const std::string& path) override { return disk_.sync_directory(path); }
   core::Result<void> remove(const std::string& path) override { return disk_.remove(path); }

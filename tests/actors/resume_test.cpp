@@ -213,7 +213,7 @@ TEST(Resume, WhatHasReachedItsTargetKeepsItsSummary) {
 
 /// The model is an average of the centre: workers and servers go on from the centre itself.
 std::vector<std::string> averaging(const std::string& server_optimizer) {
-  return {"strategy.name=mixed", "strategy.ema=0.9", "strategy.server_optimizer=" + server_optimizer,
+  return {"strategy.name=mixed", "strategy.ema=0.9",  "strategy.server_optimizer=" + server_optimizer,
           "cluster.workers=1",   "cluster.servers=2", "train.optimizer=sgd",
           "train.lr=0.01"};
 }
@@ -264,6 +264,118 @@ TEST(Resume, NothingLeftToDoIsSaid) {
   ASSERT_TRUE(end.failed);
   EXPECT_EQ(end.error.code, core::Errc::config);
   EXPECT_NE(end.error.message.find("run.epochs"), std::string::npos) << end.error.message;
+}
+
+/// A file's lines.
+std::vector<std::string> lines_of(const std::filesystem::path& path) {
+  std::vector<std::string> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+/// As if the process had been killed after its last checkpoint: without a summary, or with an earlier session's, and the metrics end
+/// before their last line.
+void forget_the_end(const SmallRun& run, const std::string& summary) {
+  const auto metrics = lines_of(run.run_directory() / "metrics.jsonl");
+  ASSERT_NE(metrics.back().find("\"kind\":\"ended\""), std::string::npos);
+  {
+    std::ofstream file(run.run_directory() / "metrics.jsonl");
+    for (std::size_t i = 0; i + 1 < metrics.size(); ++i) file << metrics[i] << "\n";
+    file << "{\"kind\":\"en";  // what was under way
+  }
+  std::filesystem::remove(run.run_directory() / "summary.json");
+  if (!summary.empty()) std::ofstream(run.run_directory() / "summary.json") << summary << "\n";
+}
+
+TEST(Resume, ARunKilledBetweenItsLastCheckpointAndItsSummaryEndsAsItWouldHave) {
+  for (const char* strategy : {"bsp", "easgd", "gossip"}) {
+    SCOPED_TRACE(strategy);
+    SmallRun run({std::string("strategy.name=") + strategy, "run.epochs=2"});
+    ASSERT_FALSE(run.train().failed);
+    const auto expected = lines_of(run.run_directory() / "summary.json");
+    ASSERT_EQ(expected.size(), 1U);
+    const auto earlier = nlohmann::json::parse(expected[0]);
+    auto of_an_earlier_session = earlier;
+    of_an_earlier_session["steps"] = 3;
+    for (const auto& left : {std::string(), of_an_earlier_session.dump()}) {
+      forget_the_end(run, left);
+      const auto end = run.resume();
+      ASSERT_FALSE(end.failed) << end.error.message;
+      const auto written = lines_of(run.run_directory() / "summary.json");
+      ASSERT_EQ(written.size(), 1U);
+      auto now = nlohmann::json::parse(written[0]);
+      // The last moments are those between the checkpoint and the end.
+      EXPECT_LE(now["wall_s"], earlier["wall_s"]);
+      now["wall_s"] = earlier["wall_s"];
+      EXPECT_EQ(now, earlier) << "every count, time, loss and hash";
+      EXPECT_EQ(to_json(end.summary), written[0]);
+      const auto metrics = lines_of(run.run_directory() / "metrics.jsonl");
+      EXPECT_NE(metrics.back().find("\"kind\":\"ended\""), std::string::npos) << metrics.back();
+      EXPECT_NE(metrics.back().find("\"error\":null"), std::string::npos) << metrics.back();
+      for (const auto& line : metrics) EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+    }
+    const auto again = run.resume();
+    ASSERT_TRUE(again.failed) << "now nothing is missing";
+    EXPECT_EQ(again.error.code, core::Errc::config);
+  }
+}
+
+TEST(Resume, TheMissingSummaryNeedsNoMetrics) {
+  SmallRun run({"run.epochs=2"});
+  const auto whole = run.train();
+  ASSERT_FALSE(whole.failed);
+  std::filesystem::remove(run.run_directory() / "summary.json");
+  std::filesystem::remove(run.run_directory() / "metrics.jsonl");
+  const auto end = run.resume();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.center_hash, whole.summary.center_hash);
+  EXPECT_EQ(end.summary.steps, whole.summary.steps);
+  EXPECT_EQ(end.summary.samples, whole.summary.samples);
+  EXPECT_EQ(end.summary.test_accuracy, whole.summary.test_accuracy);
+  EXPECT_EQ(end.summary.train_loss, whole.summary.train_loss);
+}
+
+/// Rewrites plan.json: another machine's choice for the first layer.
+void plan_of_another_machine(const SmallRun& run) {
+  const auto path = run.run_directory() / "plan.json";
+  auto plan = nlohmann::json::parse(lines_of(path).at(0));
+  ASSERT_FALSE(plan.at("implementations").empty());
+  plan["implementations"].begin().value() = "jit:of_another_machine";
+  std::ofstream(path) << plan.dump() << "\n";
+}
+
+TEST(Resume, APlanOfAnotherMachineIsRefusedAndChosenAnewOnRequest) {
+  SmallRun run({"run.epochs=1"});
+  ASSERT_FALSE(run.train().failed);
+  plan_of_another_machine(run);
+  const auto refused = run.resume({"run.epochs=2"});
+  ASSERT_TRUE(refused.failed);
+  EXPECT_EQ(refused.error.code, core::Errc::config);
+  EXPECT_NE(refused.error.message.find("has no jit:of_another_machine for layer"), std::string::npos)
+      << refused.error.message;
+  EXPECT_NE(refused.error.message.find("resume with --replan to choose anew"), std::string::npos)
+      << refused.error.message;
+
+  const auto end = run.resume({"run.epochs=2"}, {}, true);
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.epochs, 2U);
+  EXPECT_EQ(lines_of(run.run_directory() / "plan.json").at(0).find("of_another_machine"), std::string::npos);
+  bool warned = false;
+  for (const auto& line : lines_of(run.run_directory() / "metrics.jsonl"))
+    warned = warned || (line.find("\"warning\"") != std::string::npos && line.find("last bits") != std::string::npos);
+  EXPECT_TRUE(warned);
+  EXPECT_FALSE(run.resume({"run.epochs=3"}).failed) << "the new plan is this machine's";
+}
+
+TEST(Resume, APlanThatCannotBeReadIsChosenAnewOnRequest) {
+  SmallRun run({"run.epochs=1"});
+  ASSERT_FALSE(run.train().failed);
+  std::ofstream(run.run_directory() / "plan.json") << "half a pl";
+  const auto refused = run.resume({"run.epochs=2"});
+  ASSERT_TRUE(refused.failed);
+  EXPECT_NE(refused.error.message.find("--replan"), std::string::npos) << refused.error.message;
+  EXPECT_FALSE(run.resume({"run.epochs=2"}, {}, true).failed);
 }
 
 TEST(Resume, ACorruptCheckpointFallsBackAGeneration) {

@@ -56,7 +56,7 @@ core::Result<experiment::Settings> SmallRun::settings(const std::vector<std::str
 experiment::RunEnd SmallRun::train(std::stop_token stop) {
   auto settings = this->settings();
   if (!settings) return failed(settings.error());
-  return actors::run_training({*settings, {}, {.mode = actors::ConsoleOptions::Mode::quiet}}, backend(), stop);
+  return actors::run_training({*settings, {}, false, {.mode = actors::ConsoleOptions::Mode::quiet}}, backend(), stop);
 }
 
 experiment::RunEnd SmallRun::train_on_hosts(const std::vector<std::uint32_t>& hosts) {
@@ -103,15 +103,16 @@ experiment::RunEnd SmallRun::train(const std::vector<std::uint32_t>& hosts, nn::
   return end;
 }
 
-experiment::RunEnd SmallRun::resume(const std::vector<std::string>& more, std::stop_token stop) {
+experiment::RunEnd SmallRun::resume(const std::vector<std::string>& more, std::stop_token stop, bool replan) {
   auto directory = experiment::RunDirectory::open(run_directory().string());
   if (!directory) return failed(directory.error());
   auto config = directory->read_config(experiment::schema(), more);
   if (!config) return failed(config.error());
   auto settings = experiment::resolve(std::move(*config));
   if (!settings) return failed(settings.error());
-  return actors::run_training({*settings, run_directory().string(), {.mode = actors::ConsoleOptions::Mode::quiet}},
-                              backend(), stop);
+  actors::RunRequest request{
+      *settings, run_directory().string(), replan, {.mode = actors::ConsoleOptions::Mode::quiet}};
+  return actors::run_training(request, backend(), stop);
 }
 
 std::filesystem::path SmallRun::run_directory() const {
@@ -120,8 +121,7 @@ std::filesystem::path SmallRun::run_directory() const {
 }
 
 std::map<std::string, std::vector<float>> SmallRun::tensors() const {
-  auto store = nn::CheckpointStore::open((run_directory() / "checkpoints").string());
-  auto newest = store->load_newest();
+  auto newest = nn::load_newest((run_directory() / "checkpoints").string());
   if (!newest) throw std::runtime_error(newest.error().message);
   std::map<std::string, std::vector<float>> tensors;
   for (const auto& tensor : newest->checkpoint.file.tensors()) {

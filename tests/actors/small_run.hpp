@@ -31,7 +31,8 @@ class SmallRun {
   [[nodiscard]] experiment::RunEnd train_on_hosts(const std::vector<std::uint32_t>& hosts);
   /// Trains with checkpoints on this disk, and plain progress on `console`.
   [[nodiscard]] experiment::RunEnd train_over(nn::FileSystem& disk, std::FILE* console);
-  [[nodiscard]] experiment::RunEnd resume(const std::vector<std::string>& more = {}, std::stop_token stop = {});
+  [[nodiscard]] experiment::RunEnd resume(const std::vector<std::string>& more = {}, std::stop_token stop = {},
+                                          bool replan = false);
 
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }  ///< of this object
   [[nodiscard]] std::filesystem::path run_directory() const;                           ///< of its one run

@@ -27,6 +27,16 @@ TEST(CertsTest, AnAuthorityAndANodeThatPassTheCheck) {
   }
 }
 
+TEST(CertsTest, ADirectoryThatCannotBeLookedIntoIsExit74) {
+  const TemporaryDirectory folder;
+  std::filesystem::create_symlink("loop", folder.file("loop"));  // to itself
+  for (const auto& where : {folder.file("loop"), folder.file(std::string(300, 'x'))}) {
+    const auto outcome = troupe({"certs", "init", "--directory", where});
+    EXPECT_EQ(outcome.code, 74) << outcome.err;
+    EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+  }
+}
+
 TEST(CertsTest, NothingIsReplacedWithoutForce) {
   const TemporaryDirectory folder;
   const std::string directory = folder.file("certs");

@@ -104,11 +104,35 @@ TEST_P(OverrideTest, IsExit78WithOneLine) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, OverrideTest,
-    testing::Values(Wrong{"strategy.tau=0", "strategy.tau = 0: must be ≥ 1"},
+    testing::Values(Wrong{"strategy.tau=0", "strategy.tau = 0: must be between 1 and 1000000000"},
                     Wrong{"cluster.workers=0", "cluster.workers = 0"}, Wrong{"strategy.name=esgd", "strategy.name"},
                     Wrong{"cluster.wrokers=2", "cluster.workers"}, Wrong{"cluster.workers", "is not key=value"},
                     Wrong{"data.batch=[1,2,3]", "3 values for 2 workers"}, Wrong{"cluster.device=cuda", "use \"cpu\""},
                     Wrong{"run.checkpoint_every=daily", "N epochs"}));
+
+// Without opening the data set: what is known of it is enough.
+TEST(CheckTest, RefusesWhatTrainingWouldRefuseOfTheData) {
+  const TemporaryDirectory folder;
+  const auto config = folder.write("a.toml", kEasgd);
+  const auto with = [&](const std::string& command, std::initializer_list<std::string> settings) {
+    std::vector<std::string> all{command, config, "--set", "run.dir=" + folder.file("runs")};
+    for (const auto& setting : settings) all.insert(all.end(), {"--set", setting});
+    return troupe(all);
+  };
+  const auto crop = with("check", {"data.name=mnist", "data.crop=64"});
+  EXPECT_EQ(crop.code, 78);
+  EXPECT_TRUE(is_one_line(crop)) << crop.err;
+  EXPECT_NE(crop.err.find("data.crop is 64 and images are 28 x 28"), std::string::npos) << crop.err;
+  for (const auto& settings : {std::initializer_list<std::string>{"data.crop=29"},
+                               {"data.crop=32", "data.pad=1"},
+                               {"data.drop_tail=true", "data.batch=70000"}}) {
+    const auto checked = with("check", settings), trained = with("train", settings);
+    EXPECT_EQ(checked.code, 78) << checked.out;
+    EXPECT_EQ(trained.code, 78);
+    EXPECT_EQ(checked.err, trained.err);
+  }
+  EXPECT_EQ(with("check", {"data.crop=32", "data.pad=2"}).code, 0);
+}
 
 TEST(CheckTest, AMissingConfigurationIsExit78) {
   const auto outcome = troupe({"check", "none/at/all.toml"});

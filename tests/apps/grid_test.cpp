@@ -1,11 +1,13 @@
 // Whole grids of the real program: what a user sees of results, of a wrong file, of failing runs, and of Ctrl-C.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "experiment/directory_lock.hpp"
 #include "tests/apps/program.hpp"
 
 namespace troupe::apps {
@@ -115,8 +117,10 @@ TEST_F(GridTest, EveryCombinationIsCheckedBeforeAnyRuns) {
       troupe(grid("[grid]\nstrategy.name = [\"bsp\", \"easgd\"]\n[only.easgd]\nstrategy.tau = [4, 0]\n"));
   EXPECT_EQ(value.code, 78);
   EXPECT_TRUE(is_one_line(value)) << value.err;
-  EXPECT_THAT(value.err, HasSubstr("small.toml:5: strategy.tau = 0: must be ≥ 1 (in the run with strategy.name = "
-                                   "\"easgd\", strategy.tau = 0)"));
+  EXPECT_THAT(
+      value.err,
+      HasSubstr("small.toml:5: strategy.tau = 0: must be between 1 and 1000000000 (in the run with strategy.name = "
+                "\"easgd\", strategy.tau = 0)"));
   const auto model =
       troupe(grid("[grid]\nmodel.name = [\"mlp\", \"layers\"]\n[[zip]]\nmodel.layers = [[{type = "
                   "\"linear\", outputs = 5}]]\n"));
@@ -169,6 +173,71 @@ TEST_F(GridTest, AnInterruptedGridGoesOn) {
   EXPECT_THAT(second.err, Not(HasSubstr("starting epochs=1\n")));
   EXPECT_EQ(run_directories().size(), 3u);
   for (std::size_t row = 1; row <= 3; ++row) EXPECT_THAT(csv_line(row), HasSubstr(",done,0,"));
+}
+
+/// The process that trains in the only run directory, once there is one.
+pid_t writer_in(const std::string& directory) {
+  constexpr int kMostLooks = 12'000;  // two minutes
+  for (int look = 0; look < kMostLooks; ++look) {
+    std::error_code not_yet;
+    for (std::filesystem::directory_iterator entry(directory, not_yet), end; !not_yet && entry != end; ++entry) {
+      if (!entry->is_directory() || !std::filesystem::exists(entry->path() / "config.toml")) continue;
+      const auto holder = experiment::DirectoryLock::holder(entry->path().string());
+      if (holder && *holder) return std::stoi((*holder)->substr(std::string_view("process ").size()));
+    }
+    ::poll(nullptr, 0, 10);
+  }
+  return -1;
+}
+
+TEST_F(GridTest, ARunThatCannotGoOnKeepsWhatItHasReached) {
+  const std::string text = "[grid]\nrun.epochs = [3000]\n";
+  auto arguments = grid(text);
+  arguments.insert(arguments.begin(), TROUPE_BINARY);
+  const auto first = run_until(arguments, "starting epochs=3000", [&](pid_t process) {
+    ASSERT_GT(writer_in(directory()), 0);  // from now on there is something to keep
+    ::kill(process, SIGINT);
+  });
+  ASSERT_EQ(first.code, 130) << first.err;
+  ASSERT_EQ(run_directories().size(), 1u);
+  const auto run = run_directories()[0];
+  // As a machine with another CPU would have written it.
+  auto plan = nlohmann::json::parse(contents(run + "/plan.json"));
+  plan["implementations"].begin().value() = "jit:of_another_machine";
+  std::ofstream(run + "/plan.json") << plan.dump() << "\n";
+
+  const auto second = troupe(grid(text));
+  EXPECT_EQ(second.code, 78) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("resume with --replan to choose anew"));
+  EXPECT_THAT(second.err, HasSubstr("what it has reached stays in " + run));
+  EXPECT_EQ(run_directories(), std::vector<std::string>{run}) << "nothing begins anew in its place";
+  EXPECT_THAT(csv_line(1), HasSubstr(",failed,78,"));
+
+  const auto third = troupe(grid(text, {"--replan"}));
+  EXPECT_EQ(third.code, 0) << third.err;
+  EXPECT_THAT(third.err, HasSubstr("going on with epochs=3000"));
+  EXPECT_EQ(run_directories(), std::vector<std::string>{run});
+}
+
+TEST_F(GridTest, StartedAgainWhileTheRunsOfAKilledGridStillSaveItWaitsForThem) {
+  auto arguments = grid("[grid]\nrun.epochs = [3000]\n");
+  arguments.insert(arguments.begin(), TROUPE_BINARY);
+  pid_t run = -1;
+  run_until(arguments, "starting epochs=3000", [&](pid_t process) {
+    run = writer_in(directory());
+    ::kill(run, SIGSTOP);  // it saves for as long as this test wants it to
+    ::kill(process, SIGKILL);
+  });
+  ASSERT_GT(run, 0);
+  const auto second = run_until(arguments, "waiting for epochs=3000: process " + std::to_string(run), [&](pid_t) {
+    EXPECT_EQ(run_directories().size(), 1u);
+    ::kill(run, SIGCONT);
+  });
+  ::kill(run, SIGCONT);
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("going on with epochs=3000"));
+  EXPECT_EQ(run_directories().size(), 1u);
+  EXPECT_THAT(csv_line(1), HasSubstr(",done,0,"));
 }
 
 }  // namespace

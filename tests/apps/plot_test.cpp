@@ -1,5 +1,7 @@
 // `troupe plot` on a run and a grid of the real program.
 #include <filesystem>
+#include <set>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,6 +38,36 @@ TEST(PlotTest, DrawsGridsAndTheirRuns) {
   ASSERT_EQ(runs.code, 0) << runs.err;
   EXPECT_TRUE(std::filesystem::exists(folder.file("pictures/loss.png")));
   EXPECT_TRUE(std::filesystem::exists(folder.file("pictures/accuracy.png")));
+}
+
+TEST(PlotTest, RunsOfOneNameInTwoPlacesHaveTheirOwnPictures) {
+  if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "gnuplot is not installed";
+  const TemporaryDirectory folder;
+  const auto base = folder.write("base.toml", kBase);
+  ASSERT_EQ(troupe({"train", base, "--quiet", "--set", "run.dir=" + folder.file("a")}).code, 0);
+  const auto run = std::filesystem::directory_iterator(folder.file("a"))->path();
+  std::filesystem::create_directories(folder.file("b"));
+  std::filesystem::copy(run, folder.file("b/" + run.filename().string()), std::filesystem::copy_options::recursive);
+  const auto outcome =
+      troupe({"plot", run.string(), folder.file("b/" + run.filename().string()), "--output", folder.file("pictures")});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::istringstream lines(outcome.out);
+  std::set<std::string> named;
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) named.insert(line);
+  EXPECT_EQ(named.size(), count) << outcome.out;
+  EXPECT_GE(count, 4u) << outcome.out;
+}
+
+TEST(PlotTest, WithoutADirectoryForTemporaryFilesItIsExit74) {
+  if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "gnuplot is not installed";
+  const TemporaryDirectory folder;
+  const auto base = folder.write("base.toml", kBase);
+  ASSERT_EQ(troupe({"train", base, "--quiet", "--set", "run.dir=" + folder.file("a")}).code, 0);
+  const auto run = std::filesystem::directory_iterator(folder.file("a"))->path().string();
+  const auto outcome = run_program({"env", "TMPDIR=" + folder.file("none"), TROUPE_BINARY, "plot", run});
+  EXPECT_EQ(outcome.code, 74) << outcome.err;
+  EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
 }
 
 TEST(PlotTest, SaysWhatIsWrong) {

@@ -117,6 +117,26 @@ TEST_F(RunTest, ShapesAndClassesThatDoNotFitAreExit78) {
   }
 }
 
+TEST_F(RunTest, MemoryThatRunsOutIsExit71AndSaysHowMuchWasWanted) {
+  // 784 x 16,000,000 weights are 50 GB; the process may have 4.
+  const auto within = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"sh", "-c", "ulimit -v 4000000 && exec \"$0\" \"$@\"", TROUPE_BINARY});
+    return run_program(arguments);
+  };
+  if (within({"doctor"}).code != 0)
+    GTEST_SKIP() << "the program does not start within 4 GB of addresses (a sanitizer?)";
+  const auto checked = within({"check", config_, "--set", "model.widths=[16000000]"});
+  EXPECT_EQ(checked.code, 71) << checked.err;
+  EXPECT_TRUE(is_one_line(checked)) << checked.err;
+  EXPECT_NE(checked.err.find("parameters of mlp: cannot allocate 50"), std::string::npos) << checked.err;
+  const auto trained = within(train({"--quiet", "--set", "model.widths=[16000000]"}));
+  EXPECT_EQ(trained.code, 71) << trained.err;
+  EXPECT_TRUE(is_one_line(trained)) << trained.err;
+  EXPECT_NE(trained.err.find("memory"), std::string::npos) << trained.err;
+  EXPECT_EQ(trained.err.find("disk"), std::string::npos) << trained.err;
+  EXPECT_TRUE(no_run());
+}
+
 TEST_F(RunTest, AnInterruptSavesACheckpointAndTheRunGoesOn) {
   const auto first = troupe_interrupted(train({"--plain", "--set", "run.epochs=100000"}), "epoch 1/");
   EXPECT_EQ(first.code, 130) << first.err;

@@ -17,7 +17,7 @@ class CountingAllocator final : public Allocator {
  public:
   [[nodiscard]] MemorySpace space() const noexcept override { return MemorySpace::host; }
   [[nodiscard]] Result<void*> allocate(std::size_t bytes) override {
-    if (refuse) return fail(Errc::no_space, "refused");
+    if (refuse) return fail(Errc::out_of_memory, "refused");
     out += bytes;
     return host_.allocate(bytes);
   }
@@ -61,7 +61,7 @@ TEST(HostAllocator, RefusesWhatNoMachineHas) {
   HostAllocator allocator;
   const auto memory = allocator.allocate(std::numeric_limits<std::size_t>::max() - 7);
   ASSERT_FALSE(memory);
-  EXPECT_EQ(memory.error().code, Errc::no_space);
+  EXPECT_EQ(memory.error().code, Errc::out_of_memory);
   EXPECT_EQ(
       memory.error().message,
       "cannot allocate 18446744073709551608 bytes of memory: use a smaller model, a smaller batch or fewer workers");
@@ -84,12 +84,25 @@ TEST(Buffer, PassesTheAllocatorsErrorOn) {
   EXPECT_EQ(buffer.error().message, "refused");
 }
 
+TEST(Buffer, SaysWhatTheMemoryWasFor) {
+  CountingAllocator allocator;
+  allocator.refuse = true;
+  EXPECT_EQ(Buffer::allocate(allocator, 1, "the gradients of lenet").error().message,
+            "the gradients of lenet: refused");
+  HostAllocator host;
+  const auto floats = std::numeric_limits<std::size_t>::max() / 8;
+  EXPECT_EQ(
+      Buffer::allocate(host, floats, "the parameters of lenet").error().message,
+      "the parameters of lenet: cannot allocate 9223372036854775804 bytes of memory: use a smaller model, a smaller "
+      "batch or fewer workers");
+}
+
 TEST(Buffer, RefusesACountWhoseBytesOverflow) {
   CountingAllocator allocator;
   const auto buffer =
       Buffer::allocate(allocator, std::numeric_limits<std::size_t>::max() / 4 + 2);  // 4 bytes, if it wrapped
   ASSERT_FALSE(buffer);
-  EXPECT_EQ(buffer.error().code, Errc::no_space);
+  EXPECT_EQ(buffer.error().code, Errc::out_of_memory);
   EXPECT_EQ(allocator.out, 0u);
 }
 

@@ -30,6 +30,18 @@ TEST(Config, FillsStructsFromFileAndDefaults) {
   EXPECT_EQ(config->get(example::model_table()).name, "lenet");
 }
 
+TEST(Config, AKeyStandsOnceHoweverItIsWritten) {
+  EXPECT_EQ(error_of("\"train.lr\" = 1\n[model]\nname = \"lenet\"\n[train]\nlr = 0.5\n"),
+            "a.toml:1: train.lr is set twice: here and at a.toml:5");
+  EXPECT_EQ(error_of("[train]\nlr = 0.5\n[model]\nname = \"lenet\"\n[\"train.lr\"]\n").substr(0, 9), "a.toml:5:");
+  EXPECT_EQ(parse("\"train.lr\" = 1\n[model]\nname = \"lenet\"\n")->get(example::train_table()).lr, 1)
+      << "once, it may be quoted";
+  EXPECT_EQ(
+      parse("train.lr = 1\n[model]\nname = \"lenet\"\n", {"train.lr=2", "train.lr=3"})->get(example::train_table()).lr,
+      3)
+      << "an override replaces the file's and those before it";
+}
+
 TEST(Config, TakesIntegersForDoublesAndScalarsForLists) {
   const auto config = parse(with("[train]\nlr = 2\nmomenta = 1\nbatch = 32\nhosts = \"a\"\n"));
   ASSERT_TRUE(config) << config.error().message;

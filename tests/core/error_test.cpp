@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 
 #include <cerrno>
+#include <iterator>
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,11 @@ TEST(Error, EveryKindHasTheDocumentedExitCodeAndName) {
                   {Errc::peer_lost, 75, "peer_lost"},
                   {Errc::diverged, 70, "diverged"},
                   {Errc::interrupted, 130, "interrupted"},
-                  {Errc::internal, 70, "internal"}};
+                  {Errc::internal, 70, "internal"},
+                  {Errc::out_of_memory, 71, "out_of_memory"}};
+  ASSERT_EQ(std::size(expected), static_cast<std::size_t>(kLastErrc) + 1);
+  for (std::size_t number = 0; number < std::size(expected); ++number)
+    EXPECT_EQ(static_cast<std::size_t>(expected[number].code), number) << "kinds travel between processes by number";
   for (const auto& e : expected) {
     EXPECT_EQ(exit_code(e.code), e.exit) << e.name;
     EXPECT_EQ(name(e.code), e.name);
@@ -40,6 +45,12 @@ TEST(Error, AFullDiskOrQuotaIsNoSpaceAndSaysWhatToDo) {
   const Error error = from_errno(ENOSPC, "write", "runs/a/journal");
   EXPECT_EQ(error.code, Errc::no_space);
   EXPECT_EQ(error.message, "cannot write runs/a/journal: No space left on device (free some space and try again)");
+}
+
+TEST(Error, MemoryThatRanOutIsNoFullDisk) {
+  const Error error = from_errno(ENOMEM, "map", "/dev/shm/x");
+  EXPECT_EQ(error.code, Errc::out_of_memory);
+  EXPECT_EQ(error.message, "cannot map /dev/shm/x: Cannot allocate memory (free some memory and try again)");
 }
 
 TEST(Error, ResultsCarryEither) {

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "tests/cpu/model.hpp"
@@ -36,7 +38,7 @@ class Scarce final : public core::Allocator {
   explicit Scarce(int left) : left_(left) {}
   [[nodiscard]] core::MemorySpace space() const noexcept override { return core::MemorySpace::host_shared; }
   [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override {
-    if (left_-- <= 0) return core::fail(core::Errc::no_space, "no more");
+    if (left_-- <= 0) return core::fail(core::Errc::out_of_memory, "no more");
     return host_.allocate(bytes);
   }
   void deallocate(void* memory, std::size_t bytes) noexcept override { host_.deallocate(memory, bytes); }
@@ -46,10 +48,21 @@ class Scarce final : public core::Allocator {
   int left_;
 };
 
+TEST(Backend, ABatchThatNoMachineHoldsIsRefusedBeforeAnySizeOverflows) {
+  core::HostAllocator allocator;
+  const auto wide = graph_of({784, 1, 1}, {LinearLayer{1 << 24, {}}, LinearLayer{10, {}}});
+  for (const std::int64_t batch : {std::int64_t{1'000'000'000}, std::numeric_limits<std::int64_t>::max()}) {
+    const auto compiled = make_backend()->compile(wide, {.batch = batch, .arenas = &allocator});
+    ASSERT_FALSE(compiled);
+    EXPECT_EQ(compiled.error().code, core::Errc::out_of_memory);
+    EXPECT_NE(compiled.error().message.find("layer fc1"), std::string::npos) << compiled.error().message;
+  }
+}
+
 TEST(Backend, TakesArenasFromTheAllocatorGiven) {
   for (const int left : {0, 1}) {
     Scarce scarce(left);
-    EXPECT_EQ(error_of({.arenas = &scarce}).code, core::Errc::no_space);
+    EXPECT_EQ(error_of({.arenas = &scarce}).code, core::Errc::out_of_memory);
   }
   Scarce enough(2);  // parameters and gradients
   EXPECT_EQ(error_of({.arenas = &enough}).message, "it compiled");

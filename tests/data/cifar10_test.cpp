@@ -131,7 +131,7 @@ TEST_F(Cifar10Test, TrainingIsCroppedPaddedAndMirroredAndEvaluationTakesTheCentr
   const auto source = open_source(config, 3);
   ASSERT_TRUE(source.has_value()) << source.error().message;
   EXPECT_EQ(source->train->image_shape(), (ImageShape{3, 24, 24}));
-  EXPECT_EQ(image_facts(config)->shape, source->train->image_shape());
+  EXPECT_EQ(image_facts(config).value()->shape, source->train->image_shape());
   const std::size_t plane = 24 * 24;
   std::vector<float> images(10 * 3 * plane);
   std::vector<std::int32_t> labels(10);
@@ -170,7 +170,7 @@ TEST_F(Cifar10Test, FactsAreWhatOpeningFinds) {
   DataConfig config;
   config.name = "cifar10";
   config.path = path();
-  const auto facts = image_facts(config);
+  const auto facts = image_facts(config).value();
   const auto source = open_source(config, 1);
   ASSERT_TRUE(facts.has_value() && source.has_value());
   EXPECT_EQ(facts->shape, source->train->image_shape());

@@ -122,14 +122,31 @@ TEST(ImageFactsTest, AreWhatOpeningFinds) {
   DataConfig config = glyphs(10, 10);
   for (const std::int64_t crop : {0, 24}) {
     config.crop = crop;
-    const auto facts = image_facts(config);
+    const auto facts = image_facts(config).value();
     const auto source = open_source(config, 1);
     ASSERT_TRUE(facts.has_value() && source.has_value());
     EXPECT_EQ(facts->shape, source->train->image_shape());
     EXPECT_EQ(facts->classes, source->train->classes());
   }
   config.name = "idx";
-  EXPECT_FALSE(image_facts(config).has_value());
+  EXPECT_FALSE(image_facts(config).value().has_value());
+}
+
+TEST(ImageFactsTest, ACropThatOpeningRefusesIsRefusedWithoutIt) {
+  DataConfig config = glyphs(10, 10);
+  for (const std::int64_t pad : {0, 2}) {
+    config.pad = pad;
+    config.crop = 28 + 2 * pad;
+    EXPECT_TRUE(image_facts(config));
+    EXPECT_TRUE(open_source(config, 1));
+    ++config.crop;
+    const auto facts = image_facts(config);
+    const auto source = open_source(config, 1);
+    ASSERT_FALSE(facts);
+    ASSERT_FALSE(source);
+    EXPECT_EQ(facts.error().code, Errc::config);
+    EXPECT_EQ(facts.error().message, source.error().message);
+  }
 }
 
 TEST(PublishedSamplesTest, AreThePublishedOnesUpToTheLimit) {

@@ -83,9 +83,10 @@ TEST_F(RunDirectoryTest, ConfigurationComesBackEqualAndTakesOverrides) {
 
 TEST_F(RunDirectoryTest, FilesAreReplacedAndLeaveNoTemporary) {
   const auto run = make();
-  write(run.summary_file() + ".tmp", "of a process that was killed");
+  write(run.summary_file() + ".host-1-00000000-1.tmp", "of a process that was killed");
   ASSERT_TRUE(run.write_summary("{\"steps\": 1}"));
   ASSERT_TRUE(run.write_summary("{\"steps\": 2}"));
+  ASSERT_TRUE(run.remove_temporaries());
   EXPECT_EQ(read(run.summary_file()), "{\"steps\": 2}\n");
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(run.path())) names.insert(entry.path().filename());
@@ -122,6 +123,21 @@ TEST_F(RunDirectoryTest, IsFoundFromACheckpoint) {
   EXPECT_EQ(RunDirectory::containing(root_ + "/none").error().code, core::Errc::io);
   write(root_ + "/stray.safetensors", "");
   EXPECT_EQ(RunDirectory::containing(root_ + "/stray.safetensors").error().code, core::Errc::config);
+}
+
+TEST_F(RunDirectoryTest, WhatCannotBeLookedAtIsAnIoErrorWithThePath) {
+  const auto run = make();
+  fs::create_symlink("plan.json", run.path() + "/plan.json");  // to itself: too many levels, for everybody
+  const auto plan = run.read_plan();
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, core::Errc::io);
+  EXPECT_NE(plan.error().message.find(run.path() + "/plan.json"), std::string::npos) << plan.error().message;
+
+  fs::create_symlink("config.toml", root_ + "/config.toml");
+  write(root_ + "/stray.safetensors", "");
+  const auto stray = RunDirectory::containing(root_ + "/stray.safetensors");
+  ASSERT_FALSE(stray);
+  EXPECT_EQ(stray.error().code, core::Errc::io) << stray.error().message;
 }
 
 TEST_F(RunDirectoryTest, UnwritablePlacesAreIoErrorsWithThePath) {

@@ -1,5 +1,8 @@
 #include "experiment/settings.hpp"
 
+#include <limits>
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "experiment/exchange_check.hpp"
@@ -35,6 +38,85 @@ TEST(SettingsTest, SectionsStandInTheOrderOfAConfig) {
 
 TEST(SettingsTest, EveryOptionHasHelp) {
   for (const auto& option : schema().options()) EXPECT_FALSE(option.help.empty()) << option.key;
+}
+
+/// What an integer option may be at most so that whatever it is turned into holds it.
+std::int64_t most_of(const std::string& key) {
+  constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
+  constexpr auto kInt = std::numeric_limits<std::int32_t>::max();
+  static const std::map<std::string, std::int64_t> wider{
+      {"run.seed", kAny},
+      {"data.seed", kAny},  // 64 bits, as they are
+      {"data.train_samples", 1'000'000'000'000},
+      {"data.test_samples", 1'000'000'000'000}};  // counted in 64 bits
+  const auto found = wider.find(key);
+  return found == wider.end() ? kInt : found->second;
+}
+
+/// The largest integer that the option's rule allows: it allows all between that and the default.
+std::int64_t highest(const core::Option& option) {
+  const bool list = std::holds_alternative<std::vector<std::int64_t>>(option.default_value);
+  const auto allows = [&](std::int64_t value) {
+    return !option.rule.allows || option.rule.allows(list ? core::Value{std::vector{value}} : core::Value{value});
+  };
+  std::int64_t low = list ? std::get<std::vector<std::int64_t>>(option.default_value).at(0)
+                          : std::get<std::int64_t>(option.default_value);
+  std::int64_t high = std::numeric_limits<std::int64_t>::max();
+  if (allows(high)) return high;
+  while (high - low > 1) {
+    const auto middle = low + (high - low) / 2;
+    (allows(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+std::vector<std::string> setting(const core::Option& option, const std::string& value) {
+  std::vector<std::string> overrides{option.key + "=" + value};
+  if (!option.scope.empty()) overrides.push_back("strategy.name=" + option.scope);
+  return overrides;
+}
+
+TEST(SettingsTest, EveryIntegerHasABoundThatWhatItIsTurnedIntoHolds) {
+  int integers = 0;
+  for (const auto& option : schema().options()) {
+    const bool list = std::holds_alternative<std::vector<std::int64_t>>(option.default_value);
+    if (!list && !std::holds_alternative<std::int64_t>(option.default_value)) continue;
+    ++integers;
+    const auto most = most_of(option.key), high = highest(option);
+    EXPECT_LE(high, most) << option.key << " (" << option.scope << ")";
+    const auto largest = core::Config::parse(schema(), kSmallest, "a.toml", setting(option, std::to_string(high)));
+    ASSERT_TRUE(largest) << largest.error().message;
+    const auto value = largest->value(option.key);
+    EXPECT_EQ(list ? std::get<std::vector<std::int64_t>>(value).at(0) : std::get<std::int64_t>(value), high);
+    EXPECT_FALSE(core::Config::parse(schema(), kSmallest, "a.toml", setting(option, "-1"))) << option.key;
+    if (high == std::numeric_limits<std::int64_t>::max()) continue;
+    const auto above = core::Config::parse(schema(), kSmallest, "a.toml", setting(option, std::to_string(high + 1)));
+    ASSERT_FALSE(above) << option.key;
+    EXPECT_EQ(above.error().code, core::Errc::config);
+  }
+  EXPECT_GT(integers, 25);
+}
+
+// Of the numbers, those that workers and servers compute with become float32: none is infinite there, or 0 where it was not.
+TEST(SettingsTest, EveryNumberHasABoundThatAFloatHolds) {
+  for (const auto& option : schema().options()) {
+    const bool list = std::holds_alternative<std::vector<double>>(option.default_value);
+    if (!list && !std::holds_alternative<double>(option.default_value)) continue;
+    for (const auto* beyond : {"1e39", "-1e39", "1e300"})  // infinite as a float32
+      EXPECT_FALSE(core::Config::parse(schema(), kSmallest, "a.toml", setting(option, beyond)))
+          << option.key << " = " << beyond;
+    const bool may_vanish(
+        core::Config::parse(schema(), kSmallest, "a.toml", setting(option, "1e-46")));  // 0 as float32
+    const bool may_be_0(core::Config::parse(schema(), kSmallest, "a.toml", setting(option, "0")));
+    EXPECT_TRUE(may_be_0 || !may_vanish) << option.key;
+  }
+}
+
+TEST(SettingsTest, AsManyCheckpointsAreKeptAsWereAskedFor) {
+  EXPECT_EQ(settings(kSmallest, {"run.keep_checkpoints=1000000000"})->run.keep_checkpoints, 1'000'000'000);
+  EXPECT_NE(refusal("run.keep_checkpoints=2147483648").find("must be between 2 and 1000000000"), std::string::npos);
+  EXPECT_NE(refusal("run.keep_checkpoints=4294967298").find("must be between 2 and 1000000000"), std::string::npos);
+  EXPECT_NE(refusal("data.prefetch=1000000").find("must be between 1 and 65536"), std::string::npos);
 }
 
 TEST(SettingsTest, DefaultsAreTheStructsOwn) {

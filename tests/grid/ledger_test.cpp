@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "experiment/directory_lock.hpp"
 #include "tests/grid/folder.hpp"
 
 namespace troupe::grid {
@@ -57,6 +58,19 @@ TEST_F(LedgerTest, WithoutACheckpointARunBeginsAnew) {
   EXPECT_EQ(outcome(kStarted + ended_by("no_space"), false).status, Status::waiting);
 }
 
+TEST_F(LedgerTest, ARunWhoseDirectoryHasAWriterIsRunningWhateverItsFilesSay) {
+  for (const auto& metrics : {kStarted, kStarted + kEnded, kStarted + ended_by("interrupted")}) {
+    folder_.write("run/metrics.jsonl", metrics);
+    const auto lock = experiment::DirectoryLock::take(folder_.file("run"));
+    ASSERT_TRUE(lock);
+    const auto running = outcome(metrics, true);
+    EXPECT_EQ(running.status, Status::running);
+    EXPECT_EQ(running.directory, folder_.file("run"));
+    EXPECT_THAT(running.error, testing::EndsWith(" trains in " + folder_.file("run")));
+  }
+  EXPECT_EQ(outcome(kStarted + kEnded, true).status, Status::done);
+}
+
 TEST_F(LedgerTest, MatchesDirectoriesBySettings) {
   const auto base = folder_.write("base.toml", kSmallBase);
   auto file = parse("base = \"" + base + "\"\n[grid]\nstrategy.tau = [1, 2, 3]\n", "g.toml", experiment::schema());
@@ -84,12 +98,26 @@ TEST_F(LedgerTest, MatchesDirectoriesBySettings) {
   EXPECT_THAT(ledger->strangers, ElementsAre(folder_.file("runs/g/4-other")));
 }
 
+TEST_F(LedgerTest, ADirectoryThatCannotBeLookedAtIsAnIoError) {
+  const auto base = folder_.write("base.toml", kSmallBase);
+  auto file = parse("base = \"" + base + "\"\n[grid]\nstrategy.tau = [1]\n", "g.toml", experiment::schema());
+  const auto plan = grid::plan(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  std::filesystem::create_directories(folder_.file("runs"));
+  std::filesystem::create_symlink("g", plan->directory);  // to itself
+  const auto ledger = read_ledger(*plan);
+  ASSERT_FALSE(ledger);
+  EXPECT_EQ(ledger.error().code, core::Errc::io);
+  EXPECT_THAT(ledger.error().message, testing::HasSubstr(plan->directory));
+}
+
 TEST(StatusTest, FollowsExitCodes) {
   EXPECT_EQ(status_of(0), Status::done);
   EXPECT_EQ(status_of(70), Status::diverged);
   EXPECT_EQ(status_of(130), Status::interrupted);
-  for (const int code : {2, 65, 74, 75, 78, 137}) EXPECT_EQ(status_of(code), Status::failed);
+  for (const int code : {2, 65, 71, 74, 75, 78, 137}) EXPECT_EQ(status_of(code), Status::failed);
   EXPECT_EQ(errc_of(65), core::Errc::data);
+  EXPECT_EQ(errc_of(71), core::Errc::out_of_memory);
   EXPECT_EQ(errc_of(137), core::Errc::internal);
 }
 

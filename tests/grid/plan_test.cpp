@@ -62,7 +62,8 @@ TEST_F(PlanTest, AWrongValueNamesTheLineAndTheRun) {
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(plan.error().code, core::Errc::config);
   EXPECT_EQ(plan.error().message,
-            "g.toml:4: strategy.tau = 0: must be ≥ 1 (in the run with train.lr = 0.1, strategy.tau = 0)");
+            "g.toml:4: strategy.tau = 0: must be between 1 and 1000000000 (in the run with train.lr = 0.1, "
+            "strategy.tau = 0)");
 }
 
 TEST_F(PlanTest, ValuesThatDoNotFitEachOtherAreFoundToo) {

@@ -45,6 +45,18 @@ bool any_temporary(MemoryFiles& files) {
   return std::ranges::any_of(names.value(), [](const std::string& name) { return name.ends_with(kTemporarySuffix); });
 }
 
+/// "…/manifest.json.host-12-0123abcd-4.tmp" → "…/manifest.json.tmp": what tells one process's files from another's, left out.
+std::vector<std::string> without_writers(std::vector<std::string> log) {
+  for (auto& call : log) {
+    if (!call.ends_with(kTemporarySuffix)) continue;
+    const auto whole = call.substr(0, call.size() - kTemporarySuffix.size());
+    const auto name =
+        whole.find(".safetensors") != std::string::npos ? whole.find(".safetensors") + 12 : whole.find(".json") + 5;
+    call = whole.substr(0, name) + std::string(kTemporarySuffix);
+  }
+  return log;
+}
+
 /// A store with generations 1 and 2, both durable.
 MemoryFiles two_generations() {
   MemoryFiles files;
@@ -61,14 +73,13 @@ TEST(CheckpointFaults, ASaveIsDoneInTheDocumentedOrder) {
   ASSERT_TRUE(save(store, 3));
   const std::string data = std::string(kDirectory) + "/step-000000000003.safetensors";
   const std::string manifest = std::string(kDirectory) + "/manifest.json";
-  EXPECT_EQ(
-      files.log(),
-      (std::vector<std::string>{
-          "list run/checkpoints", "remove " + data + ".tmp", "create " + data + ".tmp", "write " + data + ".tmp",
-          "write " + data + ".tmp", "sync " + data + ".tmp", "close " + data + ".tmp", "rename " + data,
-          "sync_directory run/checkpoints", "remove " + manifest + ".tmp", "create " + manifest + ".tmp",
-          "write " + manifest + ".tmp", "sync " + manifest + ".tmp", "close " + manifest + ".tmp", "rename " + manifest,
-          "sync_directory run/checkpoints", "remove run/checkpoints/step-000000000001.safetensors"}));
+  EXPECT_EQ(without_writers(files.log()),
+            (std::vector<std::string>{
+                "list run/checkpoints", "create " + data + ".tmp", "write " + data + ".tmp", "write " + data + ".tmp",
+                "sync " + data + ".tmp", "close " + data + ".tmp", "rename " + data, "sync_directory run/checkpoints",
+                "create " + manifest + ".tmp", "write " + manifest + ".tmp", "sync " + manifest + ".tmp",
+                "close " + manifest + ".tmp", "rename " + manifest, "sync_directory run/checkpoints",
+                "remove run/checkpoints/step-000000000001.safetensors"}));
 }
 
 TEST(CheckpointFaults, WhicheverCallFailsOldOrNewLoadsAndTheNextSaveWorks) {
@@ -92,7 +103,7 @@ TEST(CheckpointFaults, WhicheverCallFailsOldOrNewLoadsAndTheNextSaveWorks) {
     EXPECT_EQ(newest(files), 4) << n;
     EXPECT_TRUE(files.violations().empty()) << n << ": " << files.violations().front();
   }
-  EXPECT_EQ(failures, 17);  // every call of the order above was made to fail once
+  EXPECT_EQ(failures, 15);  // every call of the order above was made to fail once
 }
 
 TEST(CheckpointFaults, AFailedSyncIsNeverSuccess) {
@@ -141,7 +152,7 @@ TEST(CheckpointFaults, KilledAtAnyCallThenLosingWhatWasNotSyncedKeepsOldOrNew) {
     }
     if (!reached) break;
   }
-  EXPECT_EQ(crashes, 17 * kSeeds);
+  EXPECT_EQ(crashes, 15 * kSeeds);
 }
 
 TEST(CheckpointFaults, AFullDiskIsNamedAndLeavesNothingBehind) {

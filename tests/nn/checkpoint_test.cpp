@@ -181,6 +181,40 @@ TEST(CheckpointStore, OpeningRemovesTemporariesOnly) {
   EXPECT_EQ(listing(files), std::vector<std::string>{"notes.txt"});
 }
 
+TEST(LoadNewest, OnlyListsAndReads) {
+  MemoryFiles files;
+  auto store = open(files);
+  for (const std::int64_t step : {1, 2, 3}) save(store, step);
+  files.bytes(path_of(3)).back() ^= std::byte{1};
+  ASSERT_TRUE(files.create("c/step-000000000004.safetensors.h-1-00000000-0.tmp"));  // a writer is at it
+  files.clear_log();
+  const auto loaded = load_newest(kDirectory, files);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->checkpoint.step, 2);
+  EXPECT_EQ(loaded->refused.size(), 1u);
+  EXPECT_FALSE(load_newest("nowhere", files));
+  for (const auto& call : files.log()) EXPECT_TRUE(call.starts_with("list ") || call.starts_with("read ")) << call;
+  EXPECT_TRUE(files.exists("c/step-000000000004.safetensors.h-1-00000000-0.tmp"));
+}
+
+TEST(LoadNewest, FindsTheNewestThoughAWriterRemovesWhatWasListed) {
+  MemoryFiles files;
+  auto store = open(files);
+  save(store, 1);
+  save(store, 2);
+  std::int64_t next = 3;
+  files.set_hook([&](const std::string& call) {
+    // Between the listing and the reading two generations come and those that were listed go.
+    if (!call.starts_with("read ") || next > 4) return;
+    save(store, next++);
+    save(store, next++);
+  });
+  const auto loaded = load_newest(kDirectory, files);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->checkpoint.step, 4);
+  EXPECT_TRUE(loaded->refused.empty()) << loaded->refused.front();
+}
+
 TEST(CheckpointStore, FilesOfOthersAreRefused) {
   MemoryFiles files;
   const auto encoded = encode_safetensors({}, {{"format", "pt"}, {"step", "1"}});

@@ -75,25 +75,95 @@ TEST_F(SystemFilesTest, DirectoriesAndRemoval) {
   EXPECT_TRUE(files_.sync_directory(path("x")));
 }
 
-TEST(ReplaceFile, ALeftoverTemporaryIsNotInTheWay) {
+TEST(ReplaceFile, TwoWritersOfOneNameDoNotMeet) {
   MemoryFiles files;
-  ASSERT_TRUE(files.create("d/f.tmp"));
-  const auto text = bytes_of("new");
-  const std::array<Bytes, 1> parts{text};
-  EXPECT_TRUE(replace_file(files, "d", "f", parts));
-  EXPECT_EQ(files.bytes("d/f"), text);
-  EXPECT_FALSE(files.exists("d/f.tmp"));
+  const auto first = bytes_of("first");
+  const auto second = bytes_of("second");
+  const std::array<Bytes, 1> mine{first}, theirs{second};
+  files.set_hook([&](const std::string& call) {
+    // Just before the first has its contents in place, another writes the same file from the beginning to the end.
+    if (!call.starts_with("rename ")) return;
+    EXPECT_TRUE(replace_file(files, "d", "f", theirs));
+    EXPECT_EQ(files.bytes("d/f"), second);
+  });
+  EXPECT_TRUE(replace_file(files, "d", "f", mine));
+  EXPECT_EQ(files.bytes("d/f"), first);
+  EXPECT_EQ(files.list("d").value(), std::vector<std::string>{"f"});
+}
+
+TEST(ReplaceFile, ATemporaryNamesTheProcessThatWritesIt) {
+  MemoryFiles files;
+  const std::array<Bytes, 1> parts{};
+  ASSERT_TRUE(replace_file(files, "d", "f", parts));
+  std::array<char, 256> host{};
+  ASSERT_EQ(::gethostname(host.data(), host.size() - 1), 0);
+  const auto& created = files.log().front();
+  EXPECT_EQ(created.rfind("create d/f." + std::string(host.data()).substr(0, 32) + "-" + std::to_string(::getpid()), 0),
+            0u)
+      << created;
+  EXPECT_TRUE(created.ends_with(kTemporarySuffix)) << created;
+}
+
+TEST_F(SystemFilesTest, ReplaceByCopyReplacesAndKeepsTheSource) {
+  std::string text(3'000'001, 'x');  // several pieces
+  for (std::size_t i = 0; i < text.size(); i += 1000) text[i] = static_cast<char>('a' + i / 1000 % 26);
+  const auto large = bytes_of(text);
+  const std::array<Bytes, 1> parts{large};
+  ASSERT_TRUE(replace_file(files_, directory_, "from", parts));
+  for (const auto* name : {"to", "to"}) {  // the second time it is there already
+    ASSERT_TRUE(replace_by_copy(files_, path("from"), directory_, name));
+    EXPECT_EQ(files_.read(path(name)).value(), large);
+  }
+  EXPECT_EQ(files_.list(directory_).value(), (std::vector<std::string>{"from", "to"}));
+  const auto missing = replace_by_copy(files_, path("none"), directory_, "to");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message, "cannot open " + path("none") + ": No such file or directory");
+  EXPECT_EQ(files_.read(path("to")).value(), large);
+  EXPECT_EQ(files_.list(directory_).value(), (std::vector<std::string>{"from", "to"}));
+}
+
+TEST(ReplaceByCopy, WhicheverCallFailsOldOrNewIsThereWhole) {
+  const auto old_text = bytes_of("old"), new_text = bytes_of("new");
+  int failures = 0;
+  for (int n = 1;; ++n) {
+    MemoryFiles files;
+    for (const auto& [name, text] : {std::pair{"from", &new_text}, {"to", &old_text}}) {
+      const std::array<Bytes, 1> parts{*text};
+      ASSERT_TRUE(replace_file(files, "d", name, parts));
+    }
+    files.fail_at(n, ENOSPC, false);
+    const auto copied = replace_by_copy(files, "d/from", "d", "to");
+    if (!files.failed()) break;
+    ++failures;
+    EXPECT_FALSE(copied) << n;
+    files.heal();
+    EXPECT_EQ(files.list("d").value(), (std::vector<std::string>{"from", "to"})) << n;
+    EXPECT_TRUE(files.bytes("d/to") == old_text || files.bytes("d/to") == new_text) << n;
+    EXPECT_TRUE(replace_by_copy(files, "d/from", "d", "to")) << n;
+    EXPECT_EQ(files.bytes("d/to"), new_text) << n;
+    EXPECT_TRUE(files.violations().empty()) << n;
+  }
+  EXPECT_EQ(failures, 7);  // read, create, write, sync, close, rename, sync_directory
+}
+
+TEST(RemoveTemporaries, LeavesEverythingElse) {
+  MemoryFiles files;
+  for (const auto* name : {"d/f", "d/f.tmp", "d/f.h-1-00000000-2.tmp", "d/tmp", "e/f.tmp"})
+    ASSERT_TRUE(files.create(name));
+  ASSERT_TRUE(remove_temporaries(files, "d"));
+  EXPECT_EQ(files.list("d").value(), (std::vector<std::string>{"f", "tmp"}));
+  EXPECT_TRUE(files.exists("e/f.tmp"));
 }
 
 TEST(ReplaceFile, TheFirstFailureIsTheOneReported) {
   MemoryFiles files;
   const auto text = bytes_of("new");
   const std::array<Bytes, 1> parts{text};
-  files.fail_at(3, ENOSPC, true);  // the write, and everything after it
+  files.fail_at(2, ENOSPC, true);  // the write, and everything after it
   const auto replaced = replace_file(files, "d", "f", parts);
   ASSERT_FALSE(replaced);
   EXPECT_EQ(replaced.error().code, core::Errc::no_space);
-  EXPECT_EQ(replaced.error().message.rfind("cannot write d/f.tmp: ", 0), 0u) << replaced.error().message;
+  EXPECT_EQ(replaced.error().message.rfind("cannot write d/f.", 0), 0u) << replaced.error().message;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <set>
+#include <utility>
 
 namespace troupe::nn {
 namespace {
@@ -25,6 +26,10 @@ void MemoryFiles::fail_at(int n, int error_number, bool and_all_after) {
 }
 
 core::Result<void> MemoryFiles::enter(const std::string& call, const std::string& path) {
+  if (auto hook = std::exchange(hook_, nullptr)) {
+    hook(call + " " + path);
+    if (!hook_) hook_ = std::move(hook);
+  }
   log_.push_back(call + " " + path);
   ++calls_;
   if (fail_call_ == 0 || calls_ < fail_call_ || (calls_ > fail_call_ && !and_all_after_)) return {};
@@ -109,6 +114,17 @@ core::Result<void> MemoryFiles::sync(int file, const std::string& path) {
 core::Result<void> MemoryFiles::close(int file, const std::string& path) {
   open_.erase(file);  // also when it fails, as in Linux
   return enter("close", path);
+}
+
+core::Result<void> MemoryFiles::copy(const std::string& from, const std::string& to) {
+  const auto whole = read(from);
+  if (!whole) return tl::unexpected(whole.error());
+  const auto file = create(to);
+  if (!file) return tl::unexpected(file.error());
+  auto result = write(*file, *whole, to);
+  if (result) result = sync(*file, to);
+  const auto closed = close(*file, to);
+  return result ? closed : result;
 }
 
 core::Result<void> MemoryFiles::rename(const std::string& from, const std::string& to) {

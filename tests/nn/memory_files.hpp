@@ -21,7 +21,9 @@ class MemoryFiles final : public FileSystem {
   void fail_at(int n, int error_number, bool and_all_after);
   void heal() { fail_at(0, 0, false); }
   [[nodiscard]] bool failed() const noexcept { return failed_; }  ///< since fail_at
-  void set_capacity(std::size_t bytes) { capacity_ = bytes; }     ///< of all files together; a write beyond it: ENOSPC
+  /// Runs before each call, with its name: what another process does at just that moment. Calls that it makes run no hook.
+  void set_hook(std::function<void(const std::string& call)> hook) { hook_ = std::move(hook); }
+  void set_capacity(std::size_t bytes) { capacity_ = bytes; }  ///< of all files together; a write beyond it: ENOSPC
 
   /// The power goes: of everything not synced, `random` decides what the disk has of it. Open files are closed.
   void crash(core::Random& random);
@@ -39,6 +41,7 @@ class MemoryFiles final : public FileSystem {
   core::Result<void> write(int file, Bytes bytes, const std::string& path) override;
   core::Result<void> sync(int file, const std::string& path) override;
   core::Result<void> close(int file, const std::string& path) override;
+  core::Result<void> copy(const std::string& from, const std::string& to) override;
   core::Result<void> rename(const std::string& from, const std::string& to) override;
   core::Result<void> sync_directory(const std::string& path) override;
   core::Result<void> remove(const std::string& path) override;
@@ -62,6 +65,7 @@ class MemoryFiles final : public FileSystem {
   std::map<int, std::shared_ptr<File>> open_;
   int next_file_ = 3;
   std::optional<std::size_t> capacity_;
+  std::function<void(const std::string& call)> hook_;
   int calls_ = 0;
   int fail_call_ = 0;
   int error_number_ = 0;

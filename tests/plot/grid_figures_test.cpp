@@ -1,7 +1,9 @@
 #include "plot/grid_figures.hpp"
 
 #include <cmath>
+#include <filesystem>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,6 +43,38 @@ class GridFiguresTest : public testing::Test {
   }
   Folder folder_;
 };
+
+TEST_F(GridFiguresTest, ADirectoryThatCannotBeLookedAtIsAnIoError) {
+  EXPECT_TRUE(read(row("b.toml", "easgd", R"({"train.lr": 1})", 0.5)));
+  EXPECT_TRUE(is_grid(folder_.file("my-grid")).value());
+  EXPECT_FALSE(is_grid(folder_.file("none")).value());
+  std::filesystem::create_directories(folder_.file("other"));
+  std::filesystem::create_symlink("results.jsonl", folder_.file("other/results.jsonl"));  // to itself
+  const auto other = is_grid(folder_.file("other"));
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, core::Errc::io);
+  EXPECT_THAT(other.error().message, HasSubstr(folder_.file("other/results.jsonl")));
+}
+
+TEST_F(GridFiguresTest, NoTwoFiguresHaveOneName) {
+  // Both keys end in "name", and both strategies are one file name.
+  std::string rows;
+  for (const auto* strategy : {"a/b", "a b"})
+    for (const auto* data : {"mnist", "glyphs"})
+      for (const auto* model : {"mlp", "lenet"})
+        rows += row("b.toml", strategy,
+                    fmt::format(R"({{"data.name": "{}", "model.name": "{}", "train.lr": 1}})", data, model), 0.5);
+  const auto grid = read(rows);
+  ASSERT_TRUE(grid) << grid.error().message;
+  EXPECT_THAT(names(heat_maps(*grid, "test.accuracy")), ElementsAre("heat-test-accuracy-data-name-model-name-a-b",
+                                                                    "heat-test-accuracy-data-name-model-name-a-b-2"));
+  EXPECT_THAT(names(lines(*grid, "test.accuracy")),
+              ElementsAre("lines-test-accuracy-data-name", "lines-test-accuracy-model-name"));
+  for (const auto& figure : heat_maps(*grid, "test.accuracy")) {
+    ASSERT_EQ(figure.data.size(), 1u);
+    EXPECT_EQ(figure.data.begin()->first, figure.name + ".dat") << "the data too has a file of its own";
+  }
+}
 
 TEST_F(GridFiguresTest, ReadsWhatVaries) {
   const auto grid =

@@ -84,6 +84,52 @@ TEST(ReplaySessions, OnlyTheOldestSegmentsMayBeMissing) {
   EXPECT_NE(two.error().message.find("segments 2, 3 are missing"), std::string::npos) << two.error().message;
   remove("0001");
   expect_all_as_recorded(run, 1, end.summary.center_hash);
+  const auto rest = replayed(run);
+  ASSERT_TRUE(rest) << rest.error().message;
+  EXPECT_EQ(rest->missing, 3U);
+  EXPECT_FALSE(rest->complete());
+  ASSERT_EQ(rest->notes.size(), 1U);
+  EXPECT_EQ(rest->notes[0].level, experiment::Note::Level::warning);
+  // An epoch of 120 samples is 6 batches of 20: the fourth begins after 18 of them.
+  EXPECT_EQ(
+      rest->notes[0].text,
+      run.run_directory().string() +
+          ": segments 1 to 3 are missing: the replay begins with segment 4, at step 18 of the run; run.journal keeps "
+          "all of them: they were removed, or lost");
+}
+
+TEST(ReplaySessions, OfAJournalWithALimitItIsSaidWhereTheReplayBegins) {
+  SmallRun run(falling_rate({"run.epochs=12", "run.journal=30 KB", "model.widths=[4]"}));
+  const auto end = run.train();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  const auto report = replayed(run);
+  ASSERT_TRUE(report) << report.error().message;
+  expect_whole(*report, end);
+  ASSERT_GT(report->missing, 0U);
+  ASSERT_EQ(report->notes.size(), 1U);
+  EXPECT_EQ(report->notes[0].level, experiment::Note::Level::info);
+  EXPECT_NE(report->notes[0].text.find("run.journal keeps the newest only"), std::string::npos)
+      << report->notes[0].text;
+}
+
+TEST(ReplaySessions, StepsThatNoSegmentHasAreNamed) {
+  SmallRun run(falling_rate({"data.train_samples=120"}));
+  ASSERT_FALSE(run.train().failed);
+  ASSERT_FALSE(run.resume({"run.epochs=2", "run.journal=off"}).failed);
+  const auto end = run.resume({"run.epochs=3", "run.journal=all"});
+  ASSERT_FALSE(end.failed) << end.error.message;
+  const auto report = replayed(run);
+  ASSERT_TRUE(report) << report.error().message;
+  expect_whole(*report, end);
+  EXPECT_EQ(report->missing, 0U);
+  EXPECT_EQ(report->unrecorded, 6U);
+  EXPECT_FALSE(report->complete());
+  ASSERT_EQ(report->notes.size(), 1U);
+  EXPECT_EQ(report->notes[0].level, experiment::Note::Level::warning);
+  EXPECT_NE(
+      report->notes[0].text.find("journal-0002.bin: it begins at step 12, and the segments before it end at step 6"),
+      std::string::npos)
+      << report->notes[0].text;
 }
 
 }  // namespace

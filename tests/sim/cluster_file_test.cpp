@@ -1,7 +1,10 @@
 #include "sim/cluster_file.hpp"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
+#include "sim/cluster_tables.hpp"
 #include "sim/placement.hpp"
 
 namespace troupe::sim {
@@ -21,6 +24,37 @@ std::string placing_error(const std::string& text, std::uint32_t workers, std::u
   if (cluster) return "good";
   EXPECT_EQ(cluster.error().code, core::Errc::config);
   return cluster.error().message;
+}
+
+template <class T>
+void expect_bounds(const core::Table<T>& table) {
+  for (const auto& entry : table.entries()) {
+    const auto value = entry.read(table.defaults());
+    if (!std::holds_alternative<std::int64_t>(value) && !std::holds_alternative<std::vector<std::int64_t>>(value))
+      continue;
+    const auto key = table.section() + "." + entry.name;
+    // Of a model's parameters and an epoch's samples there are 64 bits, of all else 32.
+    const bool wide = entry.name == "parameters" || entry.name == "epoch_samples";
+    const auto above =
+        wide ? std::int64_t{1'000'000'000'001} : std::int64_t{std::numeric_limits<std::int32_t>::max()} + 1;
+    const bool list = std::holds_alternative<std::vector<std::int64_t>>(value);
+    EXPECT_FALSE(entry.rule.allows(list ? core::Value{std::vector{above}} : core::Value{above})) << key;
+    EXPECT_FALSE(entry.rule.allows(list ? core::Value{std::vector<std::int64_t>{-1}} : core::Value{std::int64_t{-1}}))
+        << key;
+  }
+}
+
+TEST(ClusterFile, EveryIntegerHasABoundThatWhatItIsTurnedIntoHolds) {
+  expect_bounds(hosts_table("a"));
+  expect_bounds(models_table("a"));
+  expect_bounds(network_table());
+  expect_bounds(servers_table());
+  expect_bounds(steps_table());
+  expect_bounds(stragglers_table());
+  expect_bounds(slow_table("a"));
+  expect_bounds(failures_table());
+  expect_bounds(loss_table("a"));
+  expect_bounds(collectives_table());
 }
 
 TEST(ClusterFile, NamesTheLineAndTheNearestKey) {

@@ -128,14 +128,14 @@ TEST_F(Staged, BuffersAreBoundedAndUsedAgain) {
   Party a = party("a", true, 64 << 10), b = party("b", false);
   const Pair pair = join(a, b);
   const Bytes large(32 << 10), too_large((64 << 10) + 1);
-  EXPECT_EQ(a->send(pair.b_at_a, tag(1), on_device(view(too_large))).error().code, core::Errc::no_space);
+  EXPECT_EQ(a->send(pair.b_at_a, tag(1), on_device(view(too_large))).error().code, core::Errc::out_of_memory);
   for (int round = 0; round < 5; ++round) {
     const OperationId first = a.send(pair.b_at_a, tag(1), on_device(view(large)));
     Bytes in(32 << 10);
     const OperationId second = a.receive(pair.b_at_a, tag(1), on_device(view(in)));
     const auto third = a->receive(pair.b_at_a, tag(2), on_device(view(in)));
     ASSERT_FALSE(third);
-    EXPECT_EQ(third.error().code, core::Errc::no_space);
+    EXPECT_EQ(third.error().code, core::Errc::out_of_memory);
     EXPECT_NE(third.error().message.find("65536"), std::string::npos) << third.error().message;
     Bytes received(32 << 10);
     b.expect_done(b.receive(pair.a_at_b, tag(1), view(received)), received.size());
