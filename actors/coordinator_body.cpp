@@ -227,11 +227,14 @@ void CoordinatorBody::go_on() {
   const bool complete =
       setup_.book->epoch_done() && !first_save_ && setup_.book->epoch() + 1 >= setup_.started.epochs && !save_failed_;
   if (!complete && gives_way()) return;  // of a run that is, the last checkpoint has been written
+  const Next last_word = [this, complete] {
+    if (complete || !gives_way()) end();
+  };
   if (setup_.book->epoch_done() && !first_save_) {
     if (setup_.book->epoch() + 1 >= setup_.started.epochs) {
       // Interrupted when nothing was left to interrupt: the run is complete.
       if (result_.error.code == core::Errc::interrupted) result_.failed = false;
-      return end();
+      return collect_records(last_word);
     }
     if (!stop_) {
       setup_.book->next_epoch();
@@ -241,7 +244,7 @@ void CoordinatorBody::go_on() {
   if (!stop_ && may_admit()) return admit([this] { go_on(); });
   if (!stop_ && rotate_) return rotate();
   if (!stop_) return train();
-  if (dismissed_ || first_save_) return end();
+  if (dismissed_ || first_save_) return collect_records(last_word);
   // The reason to stop came while the model was looked at: workers hand in what they hold, and it is looked at again.
   dismiss([this] {
     take_model([this] {

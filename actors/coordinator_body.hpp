@@ -93,6 +93,7 @@ class CoordinatorBody {
   void when_written(const Next& next);
   void rotate();
   void begin_segment(const std::shared_ptr<Checkpoint>& start);
+  void collect_records(const Next& next);
   void settle_workers(const Next& next, const Next& absent);
   // What workers have written to each other (coordinator_letters.cpp).
   struct Arrivals {

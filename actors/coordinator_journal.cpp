@@ -26,7 +26,8 @@ void CoordinatorBody::rotate() {
   const Next look = [this] {
     const auto start = book_keeping();
     put(*start, strategies::Membership{epoch_, member_list()});
-    take_member(0, start, [this, start, epoch = epoch_] { epoch == epoch_ ? begin_segment(start) : rotate(); });
+    const Next begin = [this, start, epoch = epoch_] { epoch == epoch_ ? begin_segment(start) : rotate(); };
+    take_member(0, start, [this, begin] { collect_records(begin); });
   };
   // Without servers the model is what the workers have now.
   const Next take = [this, look] { company_.servers.empty() ? take_model(look) : look(); };
@@ -47,6 +48,27 @@ void CoordinatorBody::begin_segment(const std::shared_ptr<Checkpoint>& start) {
             if (!ended_) train();
           },
           [this](const caf::error& error) { fail(core::Errc::timeout, "journal: " + self_->system().render(error)); });
+}
+
+/// A snapshot of a member elsewhere comes by another connection than its record, and may be faster. What the member answers is behind
+/// the record: the segment that is closed then has it.
+void CoordinatorBody::collect_records(const Next& next) {
+  const auto left = std::make_shared<std::size_t>(1);
+  const auto answered = [this, left, next] {
+    if (--*left == 0 && !ended_) next();
+  };
+  const auto ask = [&](const auto& member) {
+    ++*left;
+    // One that does not answer is missed elsewhere, and one that has been dismissed has no state to tell: an answer it is.
+    self_->request(member, kSettleDeadline, StateOrder{})
+        .then([answered](const MemberState&) { answered(); }, [answered](const caf::error&) { answered(); });
+  };
+  const auto& sites = company_.worker_sites;
+  for (const auto worker : member_list())
+    if (keeps_journal() && worker < sites.size() && sites[worker] != 0) ask(company_.workers[worker]);
+  for (std::size_t server = 0; server < company_.server_sites.size(); ++server)
+    if (keeps_journal() && company_.server_sites[server] != 0) ask(company_.servers[server]);
+  answered();
 }
 
 /// When all members have answered, none of them waits for another. `absent`: somebody did not.

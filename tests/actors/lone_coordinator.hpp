@@ -67,7 +67,8 @@ class LoneCoordinator {
       servers.push_back(std::make_unique<caf::scoped_actor>(system_));
       company.servers.push_back(caf::actor_cast<ServerActor>(*servers.back()));
     }
-    company_ = company;
+    company.worker_sites = worker_sites;
+    company.server_sites.assign(plan_.servers, 0);
     tell(company);
   }
   void begin() {
@@ -179,12 +180,12 @@ class LoneCoordinator {
   TestedSystemConfig config_;
   caf::actor_system system_{config_};
   CoordinatorActor coordinator_;
-  Company company_;
   std::uint64_t steps_ = 0;
 
  public:
   caf::scoped_actor recorder{system_}, evaluator{system_};
   std::vector<std::unique_ptr<caf::scoped_actor>> workers, servers;  // worker i is also its loader
+  std::vector<std::uint32_t> worker_sites;                           // set before begin(); none: all are in one place
   std::uint64_t written_step = 0;                                    // of the latest order to write
 };
 

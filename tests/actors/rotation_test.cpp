@@ -8,7 +8,10 @@ namespace {
 
 class Rotation : public testing::Test {
  protected:
-  Rotation() { coordinator_.begin_training(); }
+  void begin(std::vector<std::uint32_t> worker_sites = {}) {
+    coordinator_.worker_sites = std::move(worker_sites);
+    coordinator_.begin_training();
+  }
 
   /// Settling, which the worker is asked for first, ends.
   bool settle() {
@@ -20,6 +23,10 @@ class Rotation : public testing::Test {
     EXPECT_TRUE(coordinator_.answered(*coordinator_.workers[0], state));
     EXPECT_TRUE(coordinator_.answered(*coordinator_.servers[0], state));
     coordinator_.take_snapshots();
+  }
+  /// A member elsewhere is asked for something that its records have come before.
+  bool hand_in() {
+    return coordinator_.answered(*coordinator_.workers[0], [](const StateOrder&) { return MemberState{}; });
   }
   bool begin_segment() {
     return coordinator_.answered(coordinator_.recorder,
@@ -40,6 +47,7 @@ class Rotation : public testing::Test {
 
 // A newcomer wants a new segment, and the old one says meanwhile that it is full.
 TEST_F(Rotation, ASegmentThatFillsUpWhileTheNextOneBeginsWantsNoOther) {
+  begin();
   coordinator_.train(coordinator_.ask_for_one());
   coordinator_.tell(JournalFull{});
   coordinator_.tell(JournalFull{});
@@ -53,6 +61,34 @@ TEST_F(Rotation, ASegmentThatFillsUpWhileTheNextOneBeginsWantsNoOther) {
   evaluate();
   EXPECT_FALSE(settle());
   EXPECT_EQ(coordinator_.ask_for_one().size(), 1U) << "the next epoch does not begin";
+}
+
+// A snapshot may come faster than its record in the journal: another connection carries it.
+TEST_F(Rotation, ASegmentEndsWhenTheRecordsOfMembersElsewhereAreThere) {
+  begin({1});
+  coordinator_.train(coordinator_.ask_for_one());
+  coordinator_.tell(JournalFull{});
+  ASSERT_TRUE(settle());
+  say_what_they_are();
+  EXPECT_FALSE(begin_segment());
+  ASSERT_TRUE(hand_in());
+  EXPECT_TRUE(begin_segment());
+}
+
+TEST_F(Rotation, TheJournalEndsWhenTheRecordsOfMembersElsewhereAreThere) {
+  begin({1});
+  caf::scoped_actor self(coordinator_.system());
+  auto end = self->request(coordinator_.actor(), std::chrono::seconds(60), AwaitEnd{});
+  coordinator_.train(coordinator_.ask_for_one());
+  coordinator_.tell(Interrupt{});
+  ASSERT_TRUE(coordinator_.answered(*coordinator_.workers[0], [](const Dismissal&) { return Dismissed{}; }));
+  coordinator_.take_snapshots();
+  auto last = coordinator_.order_to_write();
+  coordinator_.write(last);
+  EXPECT_FALSE(self->has_next_message()) << "it has ended";
+  ASSERT_TRUE(hand_in());
+  end.receive([](const RunEnd& reached) { EXPECT_EQ(reached.error.code, core::Errc::interrupted); },
+              [](const caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
 }
 
 }  // namespace

@@ -22,11 +22,10 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::milliseconds kMoment{3};     // between two looks
-constexpr std::chrono::milliseconds kFreeze{1000};  // nobody is evicted for that
+constexpr std::chrono::milliseconds kMoment{3};  // between two looks
 constexpr std::size_t kSessions = 20;
-constexpr std::uint32_t kLeastEpochs =
-    10;  // of a run that is interrupted when all has happened: so that there is something to compare
+// Of a run that is interrupted when all has happened: so that there is something to compare.
+constexpr std::uint32_t kLeastEpochs = 10;
 
 security::TlsFiles certificates(const History& history) {
   return history.tls ? transport::testing::good_certificate() : security::TlsFiles{};
@@ -97,7 +96,25 @@ std::vector<std::uint32_t> Player::members_of(std::uint32_t nodes) {
   return list;
 }
 
-/// As they are asked to end: free of the run, with exit code 0.
+/// No member of the run is left on any of them.
+void Player::await_free() {
+  std::vector<std::string> list;
+  for (std::uint32_t k = 0; k < nodes_.size(); ++k)
+    if (runs(k)) list.push_back(name(k));
+  if (list.empty()) return;
+  auto command = program({"nodes", fmt::format("{}", fmt::join(list, ",")), "--json"});
+  append(command, nodes::tls_arguments(certificates(history_)));
+  std::string said;
+  for (const auto until = Clock::now() + kSoon; Clock::now() < until; std::this_thread::sleep_for(kMoment)) {
+    Process ask(command);
+    const bool answered = ask.wait() == 0;
+    said = ask.out() + ask.err();
+    if (answered && count(said, "\"members\":[]") == list.size()) return;
+  }
+  wrong("nodes are not free when the run is over: " + said);
+}
+
+/// As they are asked to: with exit code 0.
 void Player::end_nodes() {
   for (std::uint32_t k = 0; k < nodes_.size(); ++k) {
     if (!runs(k)) continue;
@@ -178,6 +195,7 @@ Outcome Player::play() {
     command = resume_command(how);
   }
   if (train_ && train_->runs()) train_->kill();
+  if (outcome_.wrong.empty()) await_free();
   end_nodes();
   return std::move(outcome_);
 }
@@ -283,97 +301,6 @@ bool Player::await_said(const std::string& sign, std::size_t times) {
   wrong(fmt::format("it never says \"{}\"", sign));
   gave_up_ = true;
   return false;
-}
-
-// ---- what happens
-
-void Player::do_events() {
-  while (next_ < history_.events.size()) {
-    const auto& event = history_.events[next_];
-    if (!await_moment(event)) return;
-    ++next_;
-    act(event);
-    if (gave_up_ || session_.interrupted || session_.crashed) return;
-    progress_->look();
-    mark_ = progress_->steps();
-  }
-  if (finite()) return;
-  constexpr std::uint64_t kFew = 20;
-  if (!await([this] { return progress_->steps() >= mark_ + kFew; })) return;
-  say("SIGINT, as everything has happened");
-  session_.interrupted = true;
-  train_->signal(SIGINT);
-}
-
-void Player::act(const Event& event) {
-  say(fmt::format("{} at step {} of the session", to_text(event), progress_->steps()));
-  switch (event.what) {
-    case Doing::kill:
-      if (!runs(event.node)) return say("it does not run");
-      nodes_[event.node].process->process().kill();
-      return lose(event.node);
-    case Doing::freeze: {
-      if (!runs(event.node)) return say("it does not run");
-      const auto& process = nodes_[event.node].process->process();
-      process.signal(SIGSTOP);
-      std::this_thread::sleep_for(kFreeze);
-      return process.signal(SIGCONT);
-    }
-    case Doing::silence: return silence(event.node);
-    case Doing::start: return bring(event.node);
-    case Doing::interrupt:
-    case Doing::crash:
-    case Doing::cut:
-    case Doing::last: {
-      const bool kill = event.what != Doing::interrupt;
-      (kill ? session_.crashed : session_.interrupted) = true;
-      how_.push_back({event.nodes, event.workers});
-      return train_->signal(kill ? SIGKILL : SIGINT);
-    }
-    case Doing::evaluate: return look_beside({"eval", outcome_.run, "--json"}, 0);
-    case Doing::intrude: return look_beside({"train", "--resume", outcome_.run, "--quiet"}, 75);
-  }
-}
-
-/// A member, or a node that no run is on.
-void Player::lose(std::uint32_t node) {
-  if (!members_.contains(node)) return;
-  session_.lost = true;
-  lost_.insert(node);
-  harmed_.insert(node);
-}
-
-void Player::silence(std::uint32_t node) {
-  if (!runs(node) || !members_.contains(node) || lost_.contains(node)) return say("it is no member");
-  const auto sign = fmt::format("(node {}) is lost", name(node));
-  const auto back = fmt::format("(node {}) is here, as a new member", name(node));
-  const auto before = count(train_->err(), sign), returns = count(train_->err(), back);
-  lose(node);
-  const auto& process = nodes_[node].process->process();
-  process.signal(SIGSTOP);
-  const bool noticed = await_said(sign, before + 1);
-  process.signal(SIGCONT);
-  if (noticed) await_newcomer(node, returns + 1);
-}
-
-void Player::bring(std::uint32_t node) {
-  if (runs(node)) return say("it runs");
-  const auto before = count(train_->err(), fmt::format("(node {}) is here, as a new member", name(node)));
-  start_node(node);
-  if (members_.contains(node)) await_newcomer(node, before + 1);
-}
-
-/// A run that goes on until all has happened takes it in. Where it may end before, nothing is waited for.
-void Player::await_newcomer(std::uint32_t node, std::size_t times) {
-  if (!conduct_.newcomers || finite() || lost_.size() == members_.size() || !outcome_.wrong.empty()) return;
-  if (await_said(fmt::format("(node {}) is here, as a new member", name(node)), times)) lost_.erase(node);
-}
-
-void Player::look_beside(const std::vector<std::string>& command, int code) {
-  Process beside(program(command));
-  if (const int ended = beside.wait(); ended != code)
-    wrong(fmt::format("`troupe {}` beside the run ends with exit code {}, not {}: {}", fmt::join(command, " "), ended,
-                      code, beside.err()));
 }
 
 std::string Player::everything_said() {

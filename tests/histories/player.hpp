@@ -73,6 +73,7 @@ class Player {
   void await_newcomer(std::uint32_t node, std::size_t times);
   void look_beside(const std::vector<std::string>& command, int code);
   void check_end(int code);
+  void await_free();
   void end_nodes();
   [[nodiscard]] bool over();
   [[nodiscard]] bool finite() const { return history_.epochs > 0 || finishing_; }
