@@ -1,8 +1,10 @@
-/// Collectives in virtual time: performed at the moment the last member of the group asks, told to each member some time later.
+/// Collectives in virtual time. A reduction is performed at the moment the last member of the group asks, and told to each member some
+/// time later. A broadcast is told to a member some time after it and the root have asked: it does not wait for the others.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,7 +27,7 @@ class Collectives {
     bool operator==(const Task&) const = default;
   };
   using Done = std::function<void(Duration waited, WorkerId last)>;
-  /// What came and what became of it, in rank order.
+  /// What came to a reduction and what became of it, in rank order.
   using Watch = std::function<void(Step step, const Task& task, const std::vector<std::vector<float>>& before,
                                    const std::vector<core::Span>& after)>;
 
@@ -44,8 +46,12 @@ class Collectives {
   };
   struct Meeting {
     Task task;
-    std::map<WorkerId, Part> parts;  // by rank: the order of summation
+    std::map<WorkerId, Part> parts;                            // by rank: the order of summation
+    std::shared_ptr<const std::vector<float>> roots_vector{};  // as it was when the root asked; null: it has not
   };
+  void perform(Meeting& meeting, Step step, WorkerId last);
+  void spread(Meeting& meeting, WorkerId last);
+  void bring(const Meeting& meeting, WorkerId to, Part& part, WorkerId last);
   EventQueue& queue_;
   Network& network_;
   const core::Kernels& kernels_;

@@ -11,6 +11,7 @@ Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const M
     : cluster_(cluster),
       self_(self),
       memory_(start.size()),
+      members_(membership.workers),
       host_(strategy.server(), *this, {.self = self, .membership = membership}, this) {
   memory_.add(kCenter);
   for (std::uint8_t k = 0; k < strategy.needs().server_states; ++k) memory_.add(server_state(k));
@@ -25,7 +26,10 @@ void Server::heard(const EventQueue::Action& what) {
 }
 
 void Server::membership_changed(const Membership& membership) {
-  heard([this, membership] { host_.membership_changed(membership); });
+  heard([this, membership] {
+    members_ = membership.workers;
+    host_.membership_changed(membership);
+  });
 }
 
 void Server::receive(Request request, std::shared_ptr<Parcel> payload) {
@@ -34,6 +38,7 @@ void Server::receive(Request request, std::shared_ptr<Parcel> payload) {
 
 void Server::arrive(Request request, const std::shared_ptr<Parcel>& payload) {
   (void)payload->open();  // unchanged on its way
+  if (!std::binary_search(members_.begin(), members_.end(), request.worker)) return;
   request.id = ++last_request_;
   payloads_.emplace(request.id, payload);
   host_.request(request);

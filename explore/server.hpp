@@ -21,7 +21,7 @@ class Server final : public ServerPort, public ServerObserver {
  public:
   Server(Cluster& cluster, ShardId self, const Strategy& strategy, const Membership& membership, core::ConstSpan start);
 
-  /// A part of an exchange has arrived.
+  /// A part of an exchange has arrived. One of a worker that is no member any more, as far as the shard has heard, is not heard.
   void receive(Request request, std::shared_ptr<Parcel> payload);
   void membership_changed(const Membership& membership);
 
@@ -50,6 +50,7 @@ class Server final : public ServerPort, public ServerObserver {
   Cluster& cluster_;
   ShardId self_;
   Memory memory_;
+  std::vector<WorkerId> members_;  // ascending, as heard
   std::map<RequestId, std::shared_ptr<Parcel>> payloads_;
   RequestId last_request_ = 0;
   Version seen_version_ = 0;

@@ -1,6 +1,7 @@
 #include "replay/collectives.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "transport/reduce.hpp"
 
@@ -11,39 +12,65 @@ Collectives::Collectives(const Wire& wire, std::unique_ptr<SiteSums> sums, const
 
 void Collectives::join(strategies::WorkerId worker, strategies::Step step, strategies::ExchangeId id, Task task,
                        core::Span part) {
-  auto& parts = open_[{task.group, step, id}];
+  const Key key{task.group, step, id};
+  if (task.broadcast) return join_broadcast(worker, key, task, part);
+  auto& parts = open_[key];
   parts.emplace(worker, part);
   if (parts.size() < task.group.size()) return;
   std::vector<core::Span> arenas;  // in rank order: the map is ordered
-  std::size_t root = 0;
   for (const auto& [member, span] : parts) {
-    if (member == task.root) root = arenas.size();
     arenas.push_back(span);
     done_.emplace(member, id);
   }
   const auto ranks = arenas.size();
   const float scale = task.op == strategies::ReduceOp::mean ? 1 / static_cast<float>(ranks) : 1;
-  const bool apart =
-      std::ranges::any_of(task.group, [&](auto other) { return wire_.is_between_workers(task.group.front(), other); });
-  if (apart) over_sites(task, arenas, root, scale);
-  for (std::size_t rank = 0; rank < ranks && !apart; ++rank) {
-    if (task.broadcast)
-      transport::broadcast_slice(kernels_, arenas, rank, root);
-    else
-      transport::reduce_slice(kernels_, arenas, rank, scale);
+  if (is_apart(task.group)) {
+    over_sites(task, arenas, scale);
+  } else {
+    for (std::size_t rank = 0; rank < ranks; ++rank) transport::reduce_slice(kernels_, arenas, rank, scale);
   }
-  open_.erase({task.group, step, id});
+  open_.erase(key);
 }
 
-void Collectives::over_sites(const Task& task, const std::vector<core::Span>& parts, std::size_t root, float scale) {
-  const auto broadcast_from = task.broadcast ? std::optional(root) : std::nullopt;
-  if (!wire_.travels_packed(task.position)) return sums_->run(task.group, parts, broadcast_from, scale, task.rounding);
+bool Collectives::is_apart(const strategies::Group& group) const {
+  return std::ranges::any_of(group, [&](auto other) { return wire_.is_between_workers(group.front(), other); });
+}
+
+void Collectives::over_sites(const Task& task, const std::vector<core::Span>& parts, float scale) {
+  if (!wire_.travels_packed(task.position)) return sums_->run(task.group, parts, scale, task.rounding);
   std::vector<core::Buffer> dense;
   std::vector<core::Span> views;
   for (const auto& part : parts) dense.push_back(wire_.packed(part, *task.position));
   for (auto& buffer : dense) views.push_back(buffer.view());
-  sums_->run(task.group, views, broadcast_from, scale, task.rounding);
+  sums_->run(task.group, views, scale, task.rounding);
   for (std::size_t rank = 0; rank < parts.size(); ++rank) wire_.unpack(views[rank], *task.position, parts[rank]);
+}
+
+void Collectives::join_broadcast(strategies::WorkerId worker, const Key& key, const Task& task, core::Span part) {
+  auto& spreading = spreading_.try_emplace(key, Spreading{.missing = task.group.size()}).first->second;
+  const auto id = std::get<2>(key);
+  if (worker == task.root) {
+    spreading.vector.assign(part.begin(), part.end());
+    done_.emplace(worker, id);
+    for (const auto& [member, span] : std::exchange(spreading.waiting, {})) {
+      spread(member, task, spreading.vector, span);
+      done_.emplace(member, id);
+    }
+  } else if (spreading.vector.empty()) {
+    spreading.waiting.emplace(worker, part);
+  } else {
+    spread(worker, task, spreading.vector, part);
+    done_.emplace(worker, id);
+  }
+  if (--spreading.missing == 0) spreading_.erase(key);
+}
+
+/// Bit for bit, whatever a wire does to sums. Between sites padding stays behind.
+void Collectives::spread(strategies::WorkerId to, const Task& task, core::ConstSpan vector, core::Span part) {
+  if (wire_.is_between_workers(task.root, to) && wire_.travels_packed(task.position))
+    wire_.unpack(wire_.packed(vector, *task.position).view(), *task.position, part);
+  else
+    std::ranges::copy(vector, part.begin());
 }
 
 bool Collectives::take_done(strategies::WorkerId worker, strategies::ExchangeId id) {

@@ -1,5 +1,6 @@
-/// Collectives of a replay: done when the last member of the group has asked. In place, with the arithmetic of transport/reduce.hpp,
-/// where the group is at one site; else as the run's exchange plan says. One thread.
+/// Collectives of a replay. A reduction is done when the last member of the group has joined: in place, with the arithmetic of
+/// transport/reduce.hpp, where the group is at one site; else as the run's exchange plan says. A broadcast is done for a member when it
+/// and the root have joined, whoever else is still to come: between sites a run waits for no more than that. One thread.
 #pragma once
 
 #include <map>
@@ -35,12 +36,22 @@ class Collectives {
 
  private:
   using Key = std::tuple<strategies::Group, strategies::Step, strategies::ExchangeId>;
-  void over_sites(const Task& task, const std::vector<core::Span>& parts, std::size_t root, float scale);
+  /// A broadcast that not everyone has joined.
+  struct Spreading {
+    std::size_t missing = 0;                               // members that have not joined
+    std::vector<float> vector{};                           // root's as it was when it joined; empty: it has not
+    std::map<strategies::WorkerId, core::Span> waiting{};  // for that
+  };
+  void join_broadcast(strategies::WorkerId worker, const Key& key, const Task& task, core::Span part);
+  void spread(strategies::WorkerId to, const Task& task, core::ConstSpan vector, core::Span part);
+  [[nodiscard]] bool is_apart(const strategies::Group& group) const;
+  void over_sites(const Task& task, const std::vector<core::Span>& parts, float scale);
 
   const Wire& wire_;
   std::unique_ptr<SiteSums> sums_;
   const core::Kernels& kernels_;
   std::map<Key, std::map<strategies::WorkerId, core::Span>> open_;
+  std::map<Key, Spreading> spreading_;
   std::set<std::pair<strategies::WorkerId, strategies::ExchangeId>> done_;
 };
 

@@ -60,8 +60,8 @@ core::Result<void> SiteSums::meet(std::size_t workers) {
   return {};
 }
 
-void SiteSums::run(const strategies::Group& group, const std::vector<core::Span>& vectors,
-                   std::optional<std::size_t> root, float scale, core::Rounding rounding) {
+void SiteSums::run(const strategies::Group& group, const std::vector<core::Span>& vectors, float scale,
+                   core::Rounding rounding) {
   auto algorithm = plan_.reduction(vectors.front().size(), rounding);
   // Nobody but the library knows its order: whoever asks for its bits is turned away before.
   if (algorithm == exchange::Algorithm::ar) algorithm = exchange::Algorithm::asa;
@@ -79,7 +79,7 @@ void SiteSums::run(const strategies::Group& group, const std::vector<core::Span>
     }
     collectives.push_back(exchange::make_collective(
         members_[group[rank]]->courier, kernels_, std::move(seen),
-        {.algorithm = algorithm, .half = plan_.half(), .root = root, .scale = scale, .vector = vectors[rank]},
+        {.algorithm = algorithm, .half = plan_.half(), .scale = scale, .vector = vectors[rank]},
         [&](const core::Result<void>& result) {
           --left;
           if (!result) failed = result.error();

@@ -25,9 +25,8 @@ class SiteSums {
   SiteSums(const SiteSums&) = delete;
   SiteSums& operator=(const SiteSums&) = delete;
 
-  /// In place: `vectors`, of group's members in its order, as they travel. `root` of a broadcast: a place in the group.
-  void run(const strategies::Group& group, const std::vector<core::Span>& vectors, std::optional<std::size_t> root,
-           float scale, core::Rounding rounding);
+  /// In place: `vectors`, of group's members in its order, as they travel.
+  void run(const strategies::Group& group, const std::vector<core::Span>& vectors, float scale, core::Rounding rounding);
 
  private:
   struct Member;

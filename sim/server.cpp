@@ -5,6 +5,7 @@
 #include "sim/gradients.hpp"
 #include "sim/kernel_costs.hpp"
 #include "sim/virtual_time.hpp"
+#include "sim/worker.hpp"
 #include "transport/reduce.hpp"
 
 namespace troupe::sim {
@@ -35,6 +36,10 @@ void Server::work(Duration time) {
 
 void Server::receive(std::uint32_t index) {
   auto& packet = world_.network[index];
+  auto& worker = *world_.workers[packet.worker];
+  const auto& members = world_.membership.workers;
+  if (!std::binary_search(members.begin(), members.end(), packet.worker) || !worker.speaks_as(packet.life))
+    return worker.unheard(index);
   const auto stood = now() - world_.queue.now();
   work(world_.cluster.server.per_request);
   auto request = packet.request;

@@ -14,7 +14,8 @@ class Server final : public strategies::ServerPort {
  public:
   Server(World& world, strategies::ShardId self);
 
-  /// A request is here. The answer goes back in the same packet.
+  /// A request is here. The answer goes back in the same packet. One of a worker that is known to be lost, or of an earlier life of it,
+  /// is not heard: the packet is over.
   void receive(std::uint32_t packet);
   void membership_changed() { host_.membership_changed(world_.membership); }
   void deadline_passed(strategies::DeadlineId id) { host_.deadline_passed(id); }

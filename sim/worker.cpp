@@ -40,6 +40,7 @@ void Worker::begin_at(strategies::Step first, Duration after) {
 
 void Worker::make_host(std::uint64_t optimizer_steps) {
   free_ = world_.queue.now();
+  started_ = early_news_ = false;
   const auto& needs = world_.plan.needs;
   strategies::WorkerHostOptions options{
       .self = self_, .seed = world_.plan.seed, .membership = world_.membership, .buckets = world_.cluster.buckets};
@@ -93,13 +94,18 @@ void Worker::die() {
 void Worker::membership_changed() {
   const auto& members = world_.membership.workers;
   postbox_.forget([&](strategies::WorkerId peer) { return !std::binary_search(members.begin(), members.end(), peer); });
-  host_->membership_changed(world_.membership);
+  if (!started_)
+    early_news_ = true;  // Started comes first
+  else
+    host_->membership_changed(world_.membership);
 }
 
 void Worker::started(std::uint64_t life) {
   if (life != life_) return;
   if (std::exchange(joins_, false) && world_.gradients) world_.gradients->fetch_center(self_);
+  started_ = true;
   host_->start(wants_step_);
+  if (std::exchange(early_news_, false)) host_->membership_changed(world_.membership);
 }
 
 // ---- leases and steps

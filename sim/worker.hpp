@@ -43,6 +43,7 @@ class Worker final : public strategies::WorkerPort,
   void step_ended(std::uint64_t life);
   void stop(std::uint64_t life);
   void answered(std::uint32_t packet);
+  void unheard(std::uint32_t packet);  ///< the request, by its server
   void reduced(const Meeting& meeting, Duration waited);
   void letter(std::uint32_t packet);
   void credit(std::uint32_t packet);
@@ -53,6 +54,8 @@ class Worker final : public strategies::WorkerPort,
 
   [[nodiscard]] const strategies::WorkerHost& host() const { return *host_; }
   [[nodiscard]] bool alive() const noexcept { return host_ != nullptr; }
+  /// Is what it said in that life said by a member, as long as it is one? Of its last life yes: nobody knows yet that it is over.
+  [[nodiscard]] bool speaks_as(std::uint32_t life) const noexcept { return life + (host_ ? 0 : 1) == life_; }
   [[nodiscard]] strategies::Step completed() const noexcept { return wants_step_; }  ///< or passed over
   /// Its share of the model; that of letters that it has not read is theirs.
   [[nodiscard]] double weight() const noexcept { return host_->weight(); }
@@ -107,6 +110,8 @@ class Worker final : public strategies::WorkerPort,
   bool dismissed_ = false;
   Duration step_ends_{0};            // of the step under way
   bool computed_ = false;            // its gradients are
+  bool started_ = false;             // its host has been
+  bool early_news_ = false;          // of the members came before that
   bool joins_ = false;               // its life has not started, and will with the centre's parameters
   std::int64_t idle_buffers_ = 0;    // of its loader: what it may ask leases for
   strategies::Step wants_step_ = 0;  // that Compute asked for

@@ -49,6 +49,12 @@ void Worker::answered(std::uint32_t index) {
   if (world_.network.in_flight() == 0) world_.coordinator->silent();
 }
 
+void Worker::unheard(std::uint32_t index) {
+  if (world_.gradients) world_.gradients->memory().give_back(index);
+  world_.network.release(index);
+  if (world_.network.in_flight() == 0) world_.coordinator->silent();
+}
+
 // ---- in groups
 
 void Worker::reduce(strategies::Step step, const strategies::Reduce& reduce) {

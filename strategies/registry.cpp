@@ -1,6 +1,8 @@
 #include "strategies/registry.hpp"
 
-#include <array>
+#include <atomic>
+#include <stdexcept>
+#include <utility>
 
 #include "strategies/bsp.hpp"
 #include "strategies/diloco.hpp"
@@ -16,10 +18,32 @@
 
 namespace troupe::strategies {
 
-std::span<const StrategyInfo> registry() {
-  static const std::array rows{bsp(),       easgd(),  eamsgd(), sync_easgd(), downpour(), ssp(),
-                               local_sgd(), diloco(), mixed(),  gossip(),     pairs()};
+namespace {
+
+struct Rows {
+  std::vector<StrategyInfo> all{bsp(),       easgd(),  eamsgd(), sync_easgd(), downpour(), ssp(),
+                                local_sgd(), diloco(), mixed(),  gossip(),     pairs()};
+  std::atomic<bool> read = false;  // spans of them are about
+};
+
+Rows& rows() {
+  static Rows rows;
   return rows;
+}
+
+}  // namespace
+
+std::span<const StrategyInfo> registry() {
+  rows().read = true;
+  return rows().all;
+}
+
+void add(StrategyInfo row) {
+  auto& [all, read] = rows();
+  if (read) throw std::logic_error("strategy " + row.name + " is added after the registry was read");
+  for (const auto& other : all)
+    if (other.name == row.name) throw std::logic_error("there is a strategy " + row.name + " already");
+  all.push_back(std::move(row));
 }
 
 const core::Table<StrategyConfig>& strategy_table() {

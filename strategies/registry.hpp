@@ -1,5 +1,5 @@
-/// The strategies there are. Adding one is a file pair, a line in registry.cpp, a test and a config. Thread-safe after the
-/// first call.
+/// The strategies there are. Adding one is a file pair, a line in registry.cpp, a test and a config; a program that links Troupe
+/// adds its own with add(). Thread-safe after the first call.
 #pragma once
 
 #include <span>
@@ -15,6 +15,9 @@ struct StrategyConfig {
 [[nodiscard]] const core::Table<StrategyConfig>& strategy_table();  ///< section "strategy", key "name"
 
 [[nodiscard]] std::span<const StrategyInfo> registry();
+/// One more row, behind the others: a strategy that the program brings with it. Before anything reads the registry (configuration,
+/// help and journals know its name then), in one thread. std::logic_error: too late, or the name is taken.
+void add(StrategyInfo row);
 [[nodiscard]] const StrategyInfo* find(std::string_view name);  ///< null when unknown
 
 /// Adds strategy.name and every strategy's options, scoped by its name.

@@ -60,14 +60,19 @@ experiment::RunEnd SmallRun::train(std::stop_token stop) {
 }
 
 experiment::RunEnd SmallRun::train_on_hosts(const std::vector<std::uint32_t>& hosts) {
-  return train(hosts, nn::system_files(), {.mode = actors::ConsoleOptions::Mode::quiet});
+  return train_launched([&hosts](actors::Launch& launch) { launch.placement.hosts = hosts; });
+}
+
+experiment::RunEnd SmallRun::train_launched(const std::function<void(actors::Launch&)>& change) {
+  return train(change, nn::system_files(), {.mode = actors::ConsoleOptions::Mode::quiet});
 }
 
 experiment::RunEnd SmallRun::train_over(nn::FileSystem& disk, std::FILE* console) {
-  return train({}, disk, {.mode = actors::ConsoleOptions::Mode::plain, .color = false, .stream = console});
+  return train([](actors::Launch&) {}, disk,
+               {.mode = actors::ConsoleOptions::Mode::plain, .color = false, .stream = console});
 }
 
-experiment::RunEnd SmallRun::train(const std::vector<std::uint32_t>& hosts, nn::FileSystem& disk,
+experiment::RunEnd SmallRun::train(const std::function<void(actors::Launch&)>& change, nn::FileSystem& disk,
                                    const actors::ConsoleOptions& console) {
   const auto settings = this->settings();
   if (!settings) return failed(settings.error());
@@ -84,7 +89,7 @@ experiment::RunEnd SmallRun::train(const std::vector<std::uint32_t>& hosts, nn::
   actors::SystemConfig config;
   caf::actor_system system(config);
   auto launch = actors::launch_here(*plan);
-  if (!hosts.empty()) launch.placement.hosts = hosts;
+  change(launch);
   actors::Assembly assembly({&system, &*plan, &backend(), &memory, &clock}, std::move(launch));
   actors::Beginning beginning;
   beginning.directory = std::make_shared<const experiment::RunDirectory>(std::move(*directory));

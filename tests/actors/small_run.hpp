@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "actors/launch.hpp"
 #include "actors/run.hpp"
 #include "core/journal.hpp"
 #include "experiment/checkpoint.hpp"
@@ -29,6 +31,8 @@ class SmallRun {
   /// Trains in one process whose sites are said to be on these hosts: by site, 0 the coordinator's, w + 1 that of worker w. REQUIRES an
   /// exchange.endpoint.
   [[nodiscard]] experiment::RunEnd train_on_hosts(const std::vector<std::uint32_t>& hosts);
+  /// Trains in one process, launched otherwise: `change` is told what train() would do. REQUIRES an exchange.endpoint.
+  [[nodiscard]] experiment::RunEnd train_launched(const std::function<void(actors::Launch&)>& change);
   /// Trains with checkpoints on this disk, and plain progress on `console`.
   [[nodiscard]] experiment::RunEnd train_over(nn::FileSystem& disk, std::FILE* console);
   [[nodiscard]] experiment::RunEnd resume(const std::vector<std::string>& more = {}, std::stop_token stop = {},
@@ -42,7 +46,7 @@ class SmallRun {
   [[nodiscard]] std::vector<core::JournalRecord> journal() const;
 
  private:
-  [[nodiscard]] experiment::RunEnd train(const std::vector<std::uint32_t>& hosts, nn::FileSystem& disk,
+  [[nodiscard]] experiment::RunEnd train(const std::function<void(actors::Launch&)>& change, nn::FileSystem& disk,
                                          const actors::ConsoleOptions& console);
 
   std::filesystem::path directory_;

@@ -1,0 +1,82 @@
+#include <chrono>
+
+#include "actors/assembly.hpp"
+#include "experiment/start_state.hpp"
+#include "replay/replay_run.hpp"
+#include "tests/actors/small_run.hpp"
+#include "tests/contract/promises.hpp"
+#include "tests/contract/worlds.hpp"
+#include "tests/transport/tcp_certificates.hpp"
+#include "transport/endpoint_registry.hpp"
+
+namespace troupe::contract {
+namespace {
+
+/// Canonical, with what the newest checkpoint has of it.
+std::vector<CenterFloat> center_of(const tests::SmallRun& run) {
+  const auto plan = experiment::draw(run.settings().value(), true).value();
+  const auto began = experiment::start_state(plan, nullptr).parameters;
+  const auto tensors = run.tensors();
+  std::vector<CenterFloat> center;
+  for (const auto& parameter : plan.graph->parameters())
+    for (const float ended : tensors.at(parameter.name)) center.push_back({began->at(center.size()), ended});
+  return center;
+}
+
+core::Duration steady_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+Seen train(tests::SmallRun& run, bool tls) {
+  tell_time_by(steady_now);
+  const auto end = tls ? run.train_launched([](actors::Launch& launch) {
+    launch.options.tcp.tls = transport::testing::good_certificate();
+  })
+                       : run.train();
+  tell_time_by({});
+  if (end.failed) return {end.error.message};
+  return {{}, center_of(run)};
+}
+
+World world(const std::string& name, const std::string& endpoint, bool tls,
+            const std::function<Seen(tests::SmallRun&)>& then) {
+  const auto run = [endpoint, tls, then](const Scenario& scenario) {
+    auto options = run_options(scenario);
+    if (!endpoint.empty()) options.push_back("exchange.endpoint=" + endpoint);
+    tests::SmallRun files(options);
+    auto seen = train(files, tls);
+    return then && seen.error.empty() ? then(files) : seen;
+  };
+  std::string absent;
+  const auto registry = transport::built_in_endpoints();
+  for (const auto& entry : registry.entries())
+    if (entry.name == endpoint && !entry.make) absent = entry.absent;
+  return {name, run, false, absent};
+}
+
+/// All rules again, from the journal.
+Seen replay(tests::SmallRun& files) {
+  reset();
+  const auto report = replay::replay_run({files.run_directory().string(), {}}, tests::backend());
+  if (!report) return {report.error().message};
+  std::uint64_t hashes = 0;
+  for (const auto& segment : report->segments) {
+    hashes += segment.hashes;
+    if (!segment.complete || segment.replayed != segment.events) return {segment.path + " was not replayed as a whole"};
+  }
+  if (hashes == 0) return {"no hash was compared"};
+  return {{}, center_of(files)};
+}
+
+World made(const std::string& kind, const std::function<Seen(tests::SmallRun&)>& then) {
+  const auto prefix = then ? "replay_of_" : "";
+  if (kind.empty()) return world(std::string(prefix) + "actors", "", false, then);
+  const bool tls = kind == "tcp_tls";
+  return world(std::string(prefix) + "actors_over_" + kind, tls ? "tcp" : kind, tls, then);
+}
+
+}  // namespace
+
+World actors_world() { return made("", {}); }
+World actors_world_over(const std::string& endpoint) { return made(endpoint, {}); }
+World replay_world(const std::string& endpoint) { return made(endpoint, replay); }
+
+}  // namespace troupe::contract

@@ -1,0 +1,59 @@
+#include "explore/schedule.hpp"
+#include "strategies/registry.hpp"
+#include "tests/contract/promises.hpp"
+#include "tests/contract/worlds.hpp"
+
+namespace troupe::contract {
+namespace {
+
+constexpr std::uint64_t kSchedules = 200;
+
+/// One random schedule; false when something is wrong.
+bool run(const explore::Schedule& schedule, Seen& seen) {
+  const auto config = schedule.config();
+  const auto strategy = config.and_then([&](const auto& c) { return strategies::make(c, schedule.company()); });
+  if (!strategy) return seen.error = strategy.error().message, false;
+  forget_versions();
+  explore::Cluster cluster(**strategy, schedule.cluster());
+  const auto began = cluster.center();
+  tell_time_by([&cluster] { return cluster.now(); });
+  try {
+    cluster.run();
+  } catch (const std::exception& broken) {
+    seen.error = broken.what();
+  }
+  tell_time_by({});
+  seen.center.clear();
+  std::size_t next = 0;
+  for (explore::ShardId shard = 0; shard < cluster.shards(); ++shard) {
+    for (const float ended : cluster.server(shard).center()) {
+      const float first = began[next++];
+      if (cluster.server(shard).host().version() > 0)
+        seen.center.push_back({first, ended});  // else nobody ever asked it
+    }
+  }
+  if (seen.error.empty()) seen.error = wrong_in(seen.center);
+  if (seen.error.empty()) return true;
+  seen.error += "\nseed " + std::to_string(schedule.seed) + ": " + explore::to_text(schedule);
+  return false;
+}
+
+}  // namespace
+
+World explore_world(bool carried) {
+  return {carried ? "explore_carried" : "explore_in_place",
+          [carried](const Scenario& scenario) {
+            Seen seen{.error = {}, .runs = 0};
+            for (; seen.runs < kSchedules; ++seen.runs) {
+              auto schedule = explore::draw_schedule(scenario.probe, scenario.seed + seen.runs);
+              schedule.carriage = carried ? explore::Carriage::carried : explore::Carriage::in_place;
+              schedule.options = scenario.options;
+              schedule.steps += 8;
+              if (!run(schedule, seen)) break;
+            }
+            return seen;
+          },
+          true};
+}
+
+}  // namespace troupe::contract

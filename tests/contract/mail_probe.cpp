@@ -1,0 +1,138 @@
+#include "tests/contract/mail_probe.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/contract/evidence.hpp"
+#include "tests/contract/promises.hpp"
+#include "tests/contract/protocol.hpp"
+
+namespace troupe::contract {
+
+using namespace strategies;
+
+namespace {
+
+constexpr Slot kLetter = staged(0), kPushed = staged(1);
+
+/// A letter's weight is its number; and what is in it, in units, follows from that.
+double times_of(double weight) { return 1 + std::fmod(weight, 50); }
+
+std::string letter(const PeerMail& mail, WorkerId self) {
+  return "letter " + std::to_string(mail.weight) + " of worker " + std::to_string(mail.from) + " to " +
+         std::to_string(self);
+}
+
+}  // namespace
+
+void MailProbe::on(const Started&, const WorkerContext&, WorkerActions& then) {
+  begin_evidence(then);
+  pushing_ = true;
+  then.pull(exchange_id(next_push_++, true), kUnit);
+}
+
+void MailProbe::on(const StepDone&, const WorkerContext& context, WorkerActions& then) {
+  look_at_skips(context.self);
+  read_all(then);
+  write(context, then);
+  auto random = context.random();
+  if (random.below(3) == 0) return push(then);  // ExchangeDone computes
+  then.compute();
+}
+
+void MailProbe::write(const WorkerContext& context, WorkerActions& then) {
+  auto random = context.random();
+  auto peers = context.membership.workers;
+  std::erase(peers, context.self);
+  for (const auto peer : peers) {
+    for (auto left = random.below(3); left > 0; --left) {  // the second of two finds no credit
+      const auto weight = static_cast<double>(next_letter_++);
+      const bool again = !sent_.empty() && sent_.back().to == peer;
+      sent_.push_back({.to = peer, .weight = weight, .has_no_credit = again});
+      fill_with(then, kLetter, times_of(weight));
+      then.send(peer, kLetter, weight);
+      fill_with(then, kLetter, -1);
+    }
+  }
+}
+
+void MailProbe::on(const SendSkipped& event, const WorkerContext& context, WorkerActions&) {
+  const auto sent = std::find_if(sent_.begin(), sent_.end(), [&](const Sent& s) {
+    return s.to == event.to && s.weight == event.weight && !s.skipped;
+  });
+  look(Promise::skip_told_in_time, sent != sent_.end(), [&] {
+    return "worker " + std::to_string(context.self) + " is told of letter " + std::to_string(event.weight) + " to " +
+           std::to_string(event.to);
+  });
+  sent->skipped = true;
+}
+
+/// What was sent in the step before.
+void MailProbe::look_at_skips(WorkerId self) {
+  for (const auto& sent : sent_) {
+    if (!sent.skipped) posted();
+    if (sent.has_no_credit)
+      look(Promise::skip_told_in_time, sent.skipped, [&] {
+        return "worker " + std::to_string(self) + " was not told that letter " + std::to_string(sent.weight) + " to " +
+               std::to_string(sent.to) + " was not sent, or has had credit for two";
+      });
+  }
+  sent_.clear();
+}
+
+void MailProbe::on(const PeerMail& event, const WorkerContext& context, WorkerActions& then) {
+  const auto seen = [&] { return letter(event, context.self); };
+  auto& latest = latest_[event.from];
+  look(Promise::mail_in_order, event.weight > latest, seen);
+  latest = event.weight;
+  look(Promise::mail_one_unread,
+       std::none_of(unread_.begin(), unread_.end(), [&](const PeerMail& other) { return other.from == event.from; }),
+       seen);
+  look(
+      Promise::mail_slot_kept,
+      event.slot != kLetter && event.slot != kPushed && event.slot.kind == SlotKind::staged &&
+          std::none_of(unread_.begin(), unread_.end(), [&](const PeerMail& other) { return other.slot == event.slot; }),
+      seen);
+  read();
+  unread_.push_back(event);
+  if (!stopped_) return;
+  read_all(then);
+  push(then);
+}
+
+void MailProbe::read_all(WorkerActions& then) {
+  for (const auto& mail : std::exchange(unread_, {})) {
+    if (here_) expect(then, mail.slot, times_of(mail.weight));
+    if (here_) kept(Promise::mail_as_sent);
+  }
+}
+
+void MailProbe::push(WorkerActions& then) {
+  late_ = pushing_;
+  if (std::exchange(pushing_, true)) return;
+  fill_unit(then, kPushed);
+  then.push(exchange_id(next_push_++, true), kPushed);
+}
+
+void MailProbe::on(const Replied& event, const WorkerContext&, WorkerActions&) {
+  versions_[event.shard] = event.version;
+}
+
+void MailProbe::on(const ExchangeDone&, const WorkerContext&, WorkerActions& then) {
+  if (!std::exchange(here_, true)) {
+    for (const auto& [shard, version] : versions_) unit_is_of(then, version, {shard, 1});
+    unit_is_here(then);
+  }
+  pushing_ = false;
+  if (!stopped_) return then.compute();
+  if (late_) push(then);
+}
+
+void MailProbe::on(const Stopped&, const WorkerContext& context, WorkerActions& then) {
+  stopped_ = true;
+  look_at_skips(context.self);
+  read_all(then);
+  push(then);
+}
+
+}  // namespace troupe::contract

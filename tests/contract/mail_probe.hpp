@@ -1,0 +1,53 @@
+/// The probe of letters: workers write to each other more than there is credit for, change what they have sent at once, and read
+/// late what has come.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "strategies/strategy.hpp"
+
+namespace troupe::contract {
+
+class MailProbe final : public strategies::WorkerHalf {
+ public:
+  void on(const strategies::Started& event, const strategies::WorkerContext& context,
+          strategies::WorkerActions& then) override;
+  void on(const strategies::StepDone& event, const strategies::WorkerContext& context,
+          strategies::WorkerActions& then) override;
+  void on(const strategies::Stopped& event, const strategies::WorkerContext& context,
+          strategies::WorkerActions& then) override;
+  void on(const strategies::Replied& event, const strategies::WorkerContext& context,
+          strategies::WorkerActions& then) override;
+  void on(const strategies::ExchangeDone& event, const strategies::WorkerContext& context,
+          strategies::WorkerActions& then) override;
+  void on(const strategies::PeerMail& event, const strategies::WorkerContext& context,
+          strategies::WorkerActions& then) override;
+  void on(const strategies::SendSkipped& event, const strategies::WorkerContext& context,
+          strategies::WorkerActions& then) override;
+
+ private:
+  struct Sent {
+    strategies::WorkerId to = 0;
+    double weight = 0;
+    bool skipped = false;
+    bool has_no_credit = false;  // the one before it, to the same peer, has taken it
+  };
+  void write(const strategies::WorkerContext& context, strategies::WorkerActions& then);
+  void read_all(strategies::WorkerActions& then);
+  void look_at_skips(strategies::WorkerId self);
+  void push(strategies::WorkerActions& then);
+
+  bool here_ = false;  // u
+  bool stopped_ = false;
+  bool pushing_ = false;
+  bool late_ = false;  // something was read since the last push began
+  std::uint64_t next_push_ = 0;
+  std::uint64_t next_letter_ = 1;
+  std::vector<Sent> sent_;  // since the latest StepDone
+  std::vector<strategies::PeerMail> unread_;
+  std::map<strategies::WorkerId, double> latest_;  // letter of each peer
+  std::map<strategies::ShardId, strategies::Version> versions_;
+};
+
+}  // namespace troupe::contract

@@ -1,0 +1,91 @@
+#include "tests/contract/probes.hpp"
+
+#include "strategies/registry.hpp"
+#include "tests/contract/evidence.hpp"
+#include "tests/contract/exchange_probe.hpp"
+#include "tests/contract/mail_probe.hpp"
+#include "tests/contract/shard_probe.hpp"
+#include "tests/contract/sums_probe.hpp"
+
+namespace troupe::contract {
+
+using namespace strategies;
+
+namespace {
+
+struct ProbeConfig {
+  bool in_step = false;
+};
+
+const core::Table<ProbeConfig>& probe_table() {
+  static const core::Table<ProbeConfig> table{
+      "strategy", {{"in_step", &ProbeConfig::in_step, core::anything(), "equal shares of the leases"}}};
+  return table;
+}
+
+class Exchanges final : public Strategy {
+ public:
+  Exchanges(const ProbeConfig& config, const Company& company) : config_(config), shards_(company.servers) {}
+  Needs needs() const override {
+    return {.servers = true,
+            .in_step = config_.in_step,
+            .model = ModelHome::center,
+            .worker_slots = with_evidence({staged(0), staged(1), staged(2), kAnchor}),
+            .server_states = kServerStates};
+  }
+  std::unique_ptr<WorkerHalf> worker() const override {
+    return std::make_unique<ExchangeProbe>(shards_, config_.in_step);
+  }
+  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<ShardProbe>(); }
+
+ private:
+  ProbeConfig config_;
+  ShardId shards_;
+};
+
+class Sums final : public Strategy {
+ public:
+  Sums(const ProbeConfig&, const Company&) {}
+  Needs needs() const override {
+    return {.servers = true,
+            .group = true,
+            .in_step = true,
+            .model = ModelHome::center,
+            .worker_slots = with_evidence({staged(0), staged(1), staged(2), staged(3), staged(4), staged(5)}),
+            .server_states = kServerStates};
+  }
+  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<SumsProbe>(); }
+  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<ShardProbe>(); }
+};
+
+class Mail final : public Strategy {
+ public:
+  Mail(const ProbeConfig&, const Company&) {}
+  Needs needs() const override {
+    return {.servers = true,
+            .peers = true,
+            .model = ModelHome::center,
+            .worker_slots = with_evidence({staged(0), staged(1)}),
+            .server_states = kServerStates};
+  }
+  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<MailProbe>(); }
+  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<ShardProbe>(); }
+};
+
+template <class Probe>
+StrategyInfo probe(const std::string& name, const std::string& summary) {
+  return {name, summary, [name](core::Schema& schema) { schema.add(probe_table(), name); },
+          [](const core::Config& config, const Company& company) -> core::Result<std::unique_ptr<Strategy>> {
+            return std::make_unique<Probe>(config.get(probe_table()), company);
+          }};
+}
+
+}  // namespace
+
+void register_probes() {
+  strategies::add(probe<Exchanges>("probe_exchanges", "looks at what exchanges promise"));
+  strategies::add(probe<Sums>("probe_sums", "looks at what collectives promise"));
+  strategies::add(probe<Mail>("probe_mail", "looks at what letters between workers promise"));
+}
+
+}  // namespace troupe::contract

@@ -1,0 +1,109 @@
+#include <chrono>
+
+#include "experiment/blueprint.hpp"
+#include "sim/gradients.hpp"
+#include "sim/placement.hpp"
+#include "sim/simulation.hpp"
+#include "tests/actors/small_run.hpp"
+#include "tests/contract/worlds.hpp"
+
+namespace troupe::contract {
+namespace {
+
+constexpr const char* kCluster = R"(
+[hosts.fast]
+count = 3
+devices = 2
+step_ms = 0.5
+step_sigma = 0.3
+[hosts.slow]
+count = 4
+step_ms = 1.5
+memory_gb_per_s = 8
+[network]
+latency_us = 400
+per_message_us = 5
+gbit_per_s = 10
+local_latency_us = 2
+local_gb_per_s = 10
+[servers]
+per_request_us = 10
+memory_gb_per_s = 10
+[collectives]
+sum_gb_per_s = 5
+memory_gb_per_s = 10
+[steps]
+buckets = 3
+)";
+
+sim::Plan plan_of(const experiment::Blueprint& run, std::uint64_t floats) {
+  const auto& settings = *run.settings;
+  sim::Plan plan;
+  plan.strategy = run.strategy;
+  plan.needs = run.needs;
+  plan.workers = run.workers;
+  plan.servers = run.servers;
+  plan.seed = static_cast<std::uint64_t>(settings.run.seed);
+  plan.leases = {.epoch_size = run.source.train->size(),
+                 .epochs = static_cast<std::uint32_t>(settings.run.epochs),
+                 .batches = data::batches_per_worker(settings.data, run.workers).value(),
+                 .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
+  plan.train = settings.train;
+  plan.floats = floats;
+  return plan;
+}
+
+/// Some of them in the middle of an exchange; noticed late, so that requests are on their way then, or early.
+sim::FailureModel losses(std::uint32_t workers) {
+  using namespace std::chrono_literals;
+  sim::FailureModel failures{.detection = 50us, .rejoin = 200us};
+  for (std::uint32_t k = 0; k < 24; ++k)
+    failures.losses.push_back({k % workers, 700us * (k + 1) + 37us * (k * k % 11)});
+  return failures;
+}
+
+std::vector<float> center_of(sim::PhantomMemory& memory) {
+  std::vector<float> all;
+  for (strategies::ShardId shard = 0; shard < memory.shards(); ++shard) {
+    const auto center = memory.shard(shard).view(strategies::kCenter);
+    all.insert(all.end(), center.begin(), center.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+World sim_world() {
+  return {"sim",
+          [](const Scenario& scenario) {
+            const tests::SmallRun files(run_options(scenario));
+            const auto settings = files.settings();
+            if (!settings) return Seen{settings.error().message};
+            const auto run = experiment::draw(*settings, true);
+            if (!run) return Seen{run.error().message};
+            const auto file = sim::parse_cluster(kCluster, "cluster.toml");
+            auto cluster = file.and_then(
+                [&](const auto& f) { return sim::place(f, {.workers = run->workers, .servers = run->servers}); });
+            if (!cluster) return Seen{cluster.error().message};
+            if (scenario.losses) cluster->failures = losses(run->workers);
+            auto gradients = sim::Gradients::create(*run, tests::backend(), cluster->buckets);
+            if (!gradients) return Seen{gradients.error().message};
+            const auto began = center_of((*gradients)->memory());
+            const auto plan = plan_of(*run, began.size());
+            Seen seen;
+            try {
+              const auto outcome = sim::Simulation(plan, *cluster, data::LeaseBook::create(plan.leases).value(),
+                                                   {.gradients = gradients->get()})
+                                       .run();
+              if (!outcome) seen.error = outcome.error().message;
+            } catch (const std::exception& broken) {
+              seen.error = broken.what();
+            }
+            const auto ended = center_of((*gradients)->memory());
+            for (std::size_t i = 0; i < ended.size(); ++i) seen.center.push_back({began[i], ended[i]});
+            return seen;
+          },
+          true};
+}
+
+}  // namespace troupe::contract
