@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/asking.hpp"
 #include "actors/deadlines.hpp"
 #include "actors/evaluator.hpp"
 #include "actors/interruptible.hpp"
@@ -18,8 +19,8 @@ namespace troupe::actors {
 
 namespace {
 
-constexpr std::uint32_t kMeasureRounds = 5;
-constexpr auto kFinishDeadline = std::chrono::minutes(10);
+constexpr core::Duration kFinishSilence =
+    kDiskSilence + core::Duration(kMargin);  // the recorder gives a disk up before
 
 // Large enough to be efficient, small enough that a workspace for it is no burden.
 constexpr std::int64_t kEvaluationBatch = 100;
@@ -59,75 +60,6 @@ core::Result<void> Assembly::make_sites(const Beginning& beginning) {
   if (auto opened = open_sites(beginning); !opened) return opened;
   if (auto prepared = prepare_sites(); !prepared) return prepared;
   return choose_reductions(beginning);
-}
-
-/// "auto" is what the members themselves find fastest.
-core::Result<void> Assembly::choose_reductions(const Beginning& beginning) {
-  const auto& config = plan_.settings->exchange;
-  if (config.algorithm != "auto" || config.wire != "fp32" || !plan_.needs.group || launch_.nodes.empty()) return {};
-  const auto& before = beginning.exchange;
-  // The same sites go on as they did: a session that is resumed comes to the same sums.
-  const auto same = [&](auto field) { return (*before).*field == exchange_.*field; };
-  if (before && !before->measured.empty() && same(&ExchangePlan::endpoint) && same(&ExchangePlan::worker_sites) &&
-      same(&ExchangePlan::site_hosts)) {
-    exchange_.reductions = before->reductions;
-    exchange_.measured = before->measured;
-    return {};
-  }
-  std::vector<std::uint32_t> hosts;
-  for (const auto site : exchange_.worker_sites)
-    if (!exchange_.site_hosts.empty()) hosts.push_back(exchange_.site_hosts[site]);
-  const auto algorithms = exchange::candidates(plan_.workers, hosts, experiment::may_sum_in_arenas(config));
-  if (algorithms.size() < 2) return {};
-  auto timings = measure(algorithms);
-  if (!timings) return tl::unexpected(timings.error());
-  exchange_.measured = std::move(*timings);
-  exchange_.reductions = exchange::choose(exchange_.measured);
-  return {};
-}
-
-core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<exchange::Algorithm>& algorithms) {
-  MeasureOrder order{.worker_sites = exchange_.worker_sites,
-                     .site_hosts = exchange_.site_hosts,
-                     .floats = {},
-                     .algorithms = {},
-                     .rounds = kMeasureRounds};
-  for (const auto length : exchange::lengths_to_measure(most_floats(plan_, *layout_))) order.floats.push_back(length);
-  for (const auto algorithm : algorithms) order.algorithms.emplace_back(exchange::name(algorithm));
-  using Asking = decltype(self_->request(SiteActor{}, kMeasureDeadline, order));
-  using AskingHere = decltype(self_->request(ExchangerActor{}, kMeasureDeadline, order));
-  std::vector<std::pair<Place*, Asking>> there;
-  std::vector<std::pair<Place*, AskingHere>> here;
-  for (auto& place : places_) {
-    if (place.members.workers.empty()) continue;
-    if (place.there)
-      there.emplace_back(&place, self_->request(place.there, kMeasureDeadline, order));
-    else
-      here.emplace_back(&place, self_->request(place.here->exchanger(), kMeasureDeadline, order));
-  }
-  std::vector<exchange::Timing> timings;
-  for (const auto length : order.floats)
-    for (const auto algorithm : algorithms) timings.push_back({length, algorithm, 0});
-  core::Result<void> result;
-  // The slowest member decides: the others wait for it.
-  const auto wait_for = [&](auto& asked) {
-    for (auto& [place, asking] : asked) {
-      receive(
-          asking, stop_,
-          [&, place = place](const Measured& measured) {
-            if (!measured.error.empty() && result) result = tl::unexpected(at(*place, {measured.code, measured.error}));
-            for (std::size_t k = 0; k < std::min(timings.size(), measured.seconds.size()); ++k)
-              timings[k].seconds = std::max(timings[k].seconds, measured.seconds[k]);
-          },
-          [&, place = place](const caf::error& error) {
-            if (result) result = tl::unexpected(no_answer(*place, "did not measure", error));
-          });
-    }
-  };
-  wait_for(there);
-  wait_for(here);
-  if (!result) return tl::unexpected(result.error());
-  return timings;
 }
 
 /// What went wrong at a node says which.
@@ -221,10 +153,10 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
 }
 
 core::Result<void> Assembly::prepare_sites() {
-  using Preparing = decltype(self_->request(SiteActor{}, kPrepareDeadline, SiteAddresses{}));
+  using Preparing = decltype(self_->request(SiteActor{}, kNoDeadline, SiteAddresses{}));
   std::vector<std::pair<Place*, Preparing>> asked;
   for (auto& place : places_)
-    if (place.there) asked.emplace_back(&place, self_->request(place.there, kPrepareDeadline, addresses_));
+    if (place.there) asked.emplace_back(&place, self_->request(place.there, kNoDeadline, addresses_));
   core::Result<void> result;
   for (auto& place : places_) {
     if (!place.here || !result) continue;
@@ -235,7 +167,7 @@ core::Result<void> Assembly::prepare_sites() {
   }
   for (auto& [place, preparing] : asked) {
     receive(
-        preparing, stop_,
+        preparing, Movement{places_[0].here->moves(), kPrepareSilence}, stop_,  // what it begins with it has from there
         [&](const SiteReady& ready, const SiteMembers& members) {
           place->members = members;
           if (!ready.error.empty() && result) result = tl::unexpected(at(*place, {ready.code, ready.error}));
@@ -259,17 +191,19 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
                                  .threads = threads,
                                  .arenas = ground_.memory,
                                  .training = false},
-                                plan_.source.test});
+                                plan_.source.test,
+                                ground_.clock});
   const auto plan = run_plan();
   auto notes = beginning.notes;
   if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
   if (!exchange_.measured.empty())
     notes.push_back({Note::Level::info, "reductions: " + exchange::describe(exchange_.reductions, exchange_.measured)});
   notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());
+  disk_ = beginning.disk;
   recorder_ = ground_.system->spawn<caf::detached>(
-      recorder,
-      RecorderSetup{beginning.directory, beginning.checkpoints, console, std::move(notes), settings.journal,
-                    beginning.checkpoint_file, settings.run.tensorboard, ground_.clock, settings.config, plan});
+      recorder, RecorderSetup{beginning.directory, beginning.disk, beginning.checkpoints, console, std::move(notes),
+                              settings.journal, beginning.checkpoint_file, settings.run.tensorboard, ground_.clock,
+                              settings.config, plan});
 
   // A newcomer meets site 0 only: nobody comes where another site has a part of the centre.
   const bool whole_centre = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
@@ -381,14 +315,15 @@ void Assembly::begin_sites() {
 
 core::Result<void> Assembly::finish(const RunEnd& end) {
   core::Result<void> result;
-  self_->request(recorder_, kFinishDeadline, Finish{}, end)
-      .receive(
-          [&](const Finished& finished) {
-            if (!finished.error.empty()) result = core::fail(core::Errc::io, finished.error);
-          },
-          [&](const caf::error& error) {
-            result = core::fail(core::Errc::timeout, "recorder: " + ground_.system->render(error));
-          });
+  auto asked = self_->request(recorder_, kNoDeadline, Finish{}, end);
+  receive(
+      asked, Movement{disk_->calls(), kFinishSilence}, {},
+      [&](const Finished& finished) {
+        if (!finished.error.empty()) result = core::fail(core::Errc::io, finished.error);
+      },
+      [&](const caf::error& error) {
+        result = core::fail(core::Errc::timeout, "recorder: " + ground_.system->render(error));
+      });
   halt();
   return result;
 }

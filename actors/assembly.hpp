@@ -14,6 +14,7 @@
 #include "actors/system.hpp"
 #include "actors/vocabulary.hpp"
 #include "nn/backend.hpp"
+#include "nn/metered_files.hpp"
 
 namespace troupe::actors {
 
@@ -22,6 +23,7 @@ struct Beginning {
   std::shared_ptr<const Checkpoint> checkpoint;   // null: a new run
   std::string checkpoint_file;                    // where it was
   std::shared_ptr<const RunDirectory> directory;  // this and checkpoints: of a new run when its sites are made
+  std::shared_ptr<nn::MeteredFiles> disk;         // and disk, which is under the checkpoints
   std::shared_ptr<nn::CheckpointStore> checkpoints;
   std::vector<Note> notes;
   std::optional<nn::Plan> plan;            // of the run that is resumed
@@ -85,6 +87,7 @@ class Assembly {
   SiteAddresses addresses_;
   CoordinatorActor coordinator_;
   RecorderActor recorder_;
+  std::shared_ptr<nn::MeteredFiles> disk_;  // the recorder's
   EvaluatorActor evaluator_;
   StewardActor steward_;  // of a run over nodes that takes newcomers
   caf::scoped_actor self_;

@@ -26,9 +26,26 @@ CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<C
       [self](const SiteLost& lost) { self->state.body->site_lost(lost); },
       [self](const JournalFull&) { self->state.body->journal_full(); },
       [self](const Interrupt&) { self->state.body->interrupt(); },
+      [self](const TransferNews& news) { self->state.body->moved(news); },
+      [self](const StillEvaluating&) { self->state.body->still_evaluating(); },
+      [self](const StillWriting&) { self->state.body->still_writing(); },
+      [self](const Arrived& news) { self->state.body->arrived(news.worker); },
       [self](const Tick&) { self->state.body->tick(); },
-      [self](const AwaitEnd&) { return self->state.body->await_end(); },
+      [self](const AwaitEnd&) { self->state.body->await_end(); },
   };
+}
+
+RunEnd await_end(caf::actor_system& system, const CoordinatorActor& coordinator) {
+  RunEnd end;
+  caf::scoped_actor self(system);
+  self->monitor(coordinator);
+  self->send(coordinator, AwaitEnd{});
+  self->receive([&](const RunEnd& reached) { end = reached; },
+                [&](const caf::down_msg& down) {
+                  end.failed = true;
+                  end.error = {core::Errc::internal, "coordinator: " + system.render(down.reason)};
+                });
+  return end;
 }
 
 }  // namespace troupe::actors

@@ -20,10 +20,10 @@ struct CoordinatorSetup {
   std::shared_ptr<const nn::Layout> layout;  // of every worker's arena
   std::uint64_t plan_hash = 0;               // XXH3-64 of plan.json's text
   strategies::Needs needs;
-  std::vector<strategies::Slot> state_slots;  // of a worker, that outlive a step
-  std::shared_ptr<data::LeaseBook> book;      // fresh or restored; the coordinator's from now on
-  RunStarted started;                         // what the recorder shows first
-  RunTotals before;                           // of earlier sessions of this run
+  std::vector<strategies::Slot> state_slots;    // of a worker, that outlive a step
+  std::shared_ptr<data::LeaseBook> book;        // fresh or restored; the coordinator's from now on
+  RunStarted started;                           // what the recorder shows first
+  RunTotals before;                             // of earlier sessions of this run
   std::vector<strategies::Step> first_steps{};  // by rank: where the founding members' hosts begin; none: at 0
   bool resumed = false;
   std::string launcher{};  // of an MPI job, "mpirun": whoever is lost takes the others along; none: there is none
@@ -43,5 +43,9 @@ struct CoordinatorState {
 
 [[nodiscard]] CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<CoordinatorState> self,
                                                           CoordinatorSetup setup);
+
+/// Blocks the thread until the run is over: it has no deadline, everything within it has. A coordinator that ends without a word
+/// ends it with Errc::internal.
+[[nodiscard]] RunEnd await_end(caf::actor_system& system, const CoordinatorActor& coordinator);
 
 }  // namespace troupe::actors

@@ -15,7 +15,7 @@ namespace troupe::actors {
 
 namespace {
 
-constexpr auto kDismissDeadline = std::chrono::seconds(60);
+constexpr core::Duration kMemberSilence = std::chrono::seconds(60);
 
 std::vector<strategies::Step> first_steps(const CoordinatorSetup& setup) {
   auto steps = setup.first_steps;
@@ -53,6 +53,7 @@ void CoordinatorBody::begin(const Company& company) {
     if (loader) self_->monitor(loader);
   self_->monitor(company_.recorder);
   self_->monitor(company_.evaluator);
+  if (setup_.steward) self_->monitor(setup_.steward);
   self_->send(company_.recorder, setup_.started);
   if (keeps_journal()) journal_.add(encode(PlanRecord{setup_.plan_hash}));
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
@@ -153,8 +154,40 @@ void CoordinatorBody::tick() {
   if (ended_) return;
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   flush_journal();
+  tell_moves();
+  silences_.check(setup_.clock->now());
+  if (ended_) return;
   check_limits();
   if (training_ && setup_.book->quiet()) when_quiet();
+}
+
+void CoordinatorBody::moved(const TransferNews& news) {
+  silences_.moved(news.sites);
+  moved_sites_.insert(news.sites.begin(), news.sites.end());
+  moved_at_ = setup_.clock->now();
+}
+
+/// Whoever waits for a member waits for what that one waits for: a transfer between two sites may hold all of them up.
+void CoordinatorBody::tell_moves() {
+  if (moved_sites_.empty()) return;
+  const TransferNews news{{moved_sites_.begin(), moved_sites_.end()}};
+  moved_sites_.clear();
+  for (const auto w : member_list()) self_->send(company_.workers[w], news);
+  if (setup_.steward) self_->send(setup_.steward, news);
+}
+
+core::Duration CoordinatorBody::member_silence() const {
+  const std::chrono::duration<double> patience(setup_.settings->exchange.deadline_s);
+  const auto longest = std::chrono::duration_cast<core::Duration>(patience);
+  return rescues() ? longest : std::min(kMemberSilence, longest);  // in a rescue a step may be under way
+}
+
+CoordinatorBody::Source CoordinatorBody::site_of(std::uint32_t worker) const {
+  return company_.worker_sites.empty() ? 0 : company_.worker_sites[worker];
+}
+
+CoordinatorBody::Source CoordinatorBody::site_of_server(std::uint32_t server) const {
+  return company_.server_sites.empty() ? 0 : company_.server_sites[server];
 }
 
 void CoordinatorBody::flush_journal() {
@@ -203,9 +236,9 @@ void CoordinatorBody::dismiss(const Next& next) {
   };
   for (std::uint32_t worker = 0; worker < company_.workers.size(); ++worker) {
     if (!is_member(worker)) continue;
-    self_->request(company_.workers[worker], kDismissDeadline, Dismissal{})
-        .then([finished](const Dismissed&) { finished(); },
-              [this, worker, finished](const caf::error& error) { missed(worker, error, finished); });
+    ask<Dismissed>(
+        site_of(worker), member_silence(), company_.workers[worker], [finished](const Dismissed&) { finished(); },
+        [this, worker, finished](const caf::error& error) { missed(worker, error, finished); }, Dismissal{});
   }
 }
 
@@ -275,6 +308,9 @@ void CoordinatorBody::down(const caf::down_msg& message) {
   if (company_.recorder.address() == message.source) return fail(core::Errc::internal, "the recorder is gone: " + why);
   if (company_.evaluator.address() == message.source)
     return fail(core::Errc::internal, "the evaluator is gone: " + why);
+  if (setup_.steward && setup_.steward.address() == message.source && !ended_)
+    self_->send(company_.recorder,
+                Note{Note::Level::warning, "nobody looks for workers in place of lost ones any more: " + why});
   // Else it is who was lost before, and has a successor by now.
 }
 
@@ -306,13 +342,12 @@ void CoordinatorBody::end() {
   progress_.fill(summary, train_s_);
   summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);
   if (model_) summary.center_hash = nn::center_hash(*model_);
-  if (promise_) promise_->deliver(result_);
+  if (listener_) self_->send(listener_, result_);
 }
 
-caf::result<RunEnd> CoordinatorBody::await_end() {
-  if (ended_) return result_;
-  promise_ = self_->make_response_promise<RunEnd>();
-  return *promise_;
+void CoordinatorBody::await_end() {
+  listener_ = caf::actor_cast<caf::actor>(self_->current_sender());
+  if (ended_) self_->send(listener_, result_);
 }
 
 }  // namespace troupe::actors

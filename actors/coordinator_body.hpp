@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
+#include "actors/asking.hpp"
 #include "actors/coordinator.hpp"
 #include "actors/journal_batch.hpp"
 #include "actors/letter_ledger.hpp"
@@ -29,16 +31,38 @@ class CoordinatorBody {
   void site_lost(const SiteLost& news);
   void interrupt();
   void journal_full();
+  void arrived(std::uint32_t worker);
+  void moved(const TransferNews& news);
+  void still_evaluating() { silences_.moved(kEvaluator); }
+  void still_writing() { silences_.moved(kDisk); }
   void tick();
   void down(const caf::down_msg& message);
-  [[nodiscard]] caf::result<RunEnd> await_end();
+  void await_end();
 
  private:
   using Next = std::function<void()>;
+  using Refused = std::function<void(const caf::error&)>;
+  using Source = SilenceDeadlines::Source;
+  // Beside the sites.
+  static constexpr Source kEvaluator = 0xffff'fffe;
+  static constexpr Source kDisk = 0xffff'ffff;
+
+  /// See asking.hpp.
+  template <class... Answers, class Member, class Answered, class... Messages>
+  void ask(Source source, core::Duration silence, const Member& member, Answered answered, const Refused& refused,
+           Messages&&... messages) {
+    ask_until_silent<Answers...>(self_, silences_, {source}, silence, member, std::move(answered), refused,
+                                 std::forward<Messages>(messages)...);
+  }
+  /// How long a member that is asked for something may be silent.
+  [[nodiscard]] core::Duration member_silence() const;
+  [[nodiscard]] Source site_of(std::uint32_t worker) const;
+  [[nodiscard]] Source site_of_server(std::uint32_t server) const;
 
   void train();
   void serve(std::uint32_t worker, bool after_pause);
   void check_limits();
+  void tell_moves();
   [[nodiscard]] bool keeps_journal() const { return setup_.settings->journal.keep; }
   void flush_journal();
   void when_quiet();
@@ -58,7 +82,6 @@ class CoordinatorBody {
   // Members that come.
   void miss_absent();
   void seek(std::uint32_t worker);
-  void arrived(std::uint32_t worker);
   [[nodiscard]] bool may_admit() const;
   void admit(const Next& next);
   void prepare_newcomer(std::uint32_t worker, const Next& next);
@@ -84,6 +107,7 @@ class CoordinatorBody {
                    const Next& next);
   void take_statistics(const Next& next);
   void evaluate(bool report, const Next& next);
+  void evaluated(const Evaluated& evaluated, bool report);
   /// Of the workers whose parameters are the model, the one that is asked for them.
   [[nodiscard]] std::uint32_t model_worker() const { return newest_.value_or(member_list().front()); }
   void save(const Next& next);
@@ -160,6 +184,9 @@ class CoordinatorBody {
   bool writes_rescue_ = false;           // nobody is needed any more
   std::optional<std::uint32_t> newest_;  // then: the worker that came farthest
   std::uint64_t shares_left_ = 0;        // of the snapshot under way
+  SilenceDeadlines silences_;            // of everybody who is asked for something
+  std::set<std::uint32_t> moved_sites_;  // since the last tick
+  core::Duration moved_at_{0};           // when something last moved
   bool training_ = false;
   bool busy_ = false;                   // the chain is running
   bool first_save_ = false;             // the checkpoint at step 0
@@ -173,7 +200,7 @@ class CoordinatorBody {
   bool fresh_epoch_ = false;            // no step of it has begun
   bool ended_ = false;
   RunEnd result_;
-  std::optional<caf::typed_response_promise<RunEnd>> promise_;
+  caf::actor listener_;  // to the end
 };
 
 }  // namespace troupe::actors

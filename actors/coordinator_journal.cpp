@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "actors/coordinator_body.hpp"
+#include "actors/deadlines.hpp"
 #include "nn/layout.hpp"
 
 namespace troupe::actors {
@@ -13,8 +14,7 @@ using strategies::Slot;
 
 namespace {
 
-constexpr auto kSettleDeadline = std::chrono::seconds(60);
-constexpr auto kRotateDeadline = std::chrono::minutes(10);
+constexpr core::Duration kRecorderSilence = kDiskSilence + core::Duration(kMargin);  // it may be at the segment before
 
 }  // namespace
 
@@ -38,16 +38,15 @@ void CoordinatorBody::rotate() {
 void CoordinatorBody::begin_segment(const std::shared_ptr<Checkpoint>& start) {
   if (gives_way()) return;
   flush_journal();
-  self_->request(company_.recorder, kRotateDeadline, RotateOrder{}, CheckpointCargo{start})
-      .then(
-          [this](const Rotated& rotated) {
-            if (!rotated.error.empty())
-              self_->send(company_.recorder, Note{Note::Level::warning, "no new journal segment: " + rotated.error});
-            journal_.add(encode(PlanRecord{setup_.plan_hash}));
-            rotate_ = false;  // what has filled up meanwhile is the segment before
-            if (!ended_) train();
-          },
-          [this](const caf::error& error) { fail(core::Errc::timeout, "journal: " + self_->system().render(error)); });
+  ask<Rotated>(
+      kDisk, kRecorderSilence, company_.recorder,
+      [this](const Rotated&) {
+        journal_.add(encode(PlanRecord{setup_.plan_hash}));
+        rotate_ = false;  // what has filled up meanwhile is the segment before
+        if (!ended_) train();
+      },
+      [this](const caf::error& error) { fail(core::Errc::timeout, "journal: " + self_->system().render(error)); },
+      RotateOrder{}, CheckpointCargo{start});
 }
 
 /// A snapshot of a member elsewhere comes by another connection than its record, and may be faster. What the member answers is behind
@@ -57,17 +56,17 @@ void CoordinatorBody::collect_records(const Next& next) {
   const auto answered = [this, left, next] {
     if (--*left == 0 && !ended_) next();
   };
-  const auto ask = [&](const auto& member) {
+  const auto collect = [&](Source site, const auto& member) {
+    if (!keeps_journal() || site == 0) return;
     ++*left;
     // One that does not answer is missed elsewhere, and one that has been dismissed has no state to tell: an answer it is.
-    self_->request(member, kSettleDeadline, StateOrder{})
-        .then([answered](const MemberState&) { answered(); }, [answered](const caf::error&) { answered(); });
+    ask<MemberState>(
+        site, member_silence(), member, [answered](const MemberState&) { answered(); },
+        [answered](const caf::error&) { answered(); }, StateOrder{});
   };
-  const auto& sites = company_.worker_sites;
-  for (const auto worker : member_list())
-    if (keeps_journal() && worker < sites.size() && sites[worker] != 0) ask(company_.workers[worker]);
-  for (std::size_t server = 0; server < company_.server_sites.size(); ++server)
-    if (keeps_journal() && company_.server_sites[server] != 0) ask(company_.servers[server]);
+  for (const auto worker : member_list()) collect(site_of(worker), company_.workers[worker]);
+  for (std::uint32_t server = 0; server < company_.servers.size(); ++server)
+    collect(site_of_server(server), company_.servers[server]);
   answered();
 }
 
@@ -75,14 +74,15 @@ void CoordinatorBody::collect_records(const Next& next) {
 void CoordinatorBody::settle_workers(const Next& next, const Next& absent) {
   const auto left = std::make_shared<std::size_t>(members());  // 0: what still comes is of no interest
   for (const auto worker : member_list()) {
-    self_->request(company_.workers[worker], kSettleDeadline, SettleOrder{})
-        .then(
-            [this, left, next](const Settled&) {
-              if (*left > 0 && --*left == 0 && !ended_) next();
-            },
-            [this, left, worker, absent](const caf::error& error) {
-              if (std::exchange(*left, 0) > 0) missed(worker, error, absent);
-            });
+    ask<Settled>(
+        site_of(worker), member_silence(), company_.workers[worker],
+        [this, left, next](const Settled&) {
+          if (*left > 0 && --*left == 0 && !ended_) next();
+        },
+        [this, left, worker, absent](const caf::error& error) {
+          if (std::exchange(*left, 0) > 0) missed(worker, error, absent);
+        },
+        SettleOrder{});
   }
 }
 
@@ -97,30 +97,25 @@ void CoordinatorBody::take_member(std::uint32_t member, const std::shared_ptr<Ch
   const Next following = [this, member, into, next] { take_member(member + 1, into, next); };
   if (member < workers && !is_member(member)) return following();
   if (member < workers) {
-    self_->request(company_.workers[member], kSettleDeadline, StateOrder{})
-        .then(
-            [this, member, into, following](const MemberState& state) {
-              const auto start = std::make_shared<WorkerStart>();
-              start->state = state.state;
-              take_letters(member, state, start, [this, member, into, start, following] {
-                take_slots(member, setup_.state_slots, start, [member, into, start, following] {
-                  put(*into, member, *start);
-                  following();
-                });
-              });
-            },
-            refused);
-    return;
+    const auto told = [this, member, into, following](const MemberState& state) {
+      const auto start = std::make_shared<WorkerStart>();
+      start->state = state.state;
+      take_letters(member, state, start, [this, member, into, start, following] {
+        take_slots(member, setup_.state_slots, start, [member, into, start, following] {
+          put(*into, member, *start);
+          following();
+        });
+      });
+    };
+    return ask<MemberState>(site_of(member), member_silence(), company_.workers[member], told, refused, StateOrder{});
   }
   if (const auto server = member - workers; server < company_.servers.size()) {
-    self_->request(company_.servers[server], kSettleDeadline, StateOrder{})
-        .then(
-            [server, into, following](const MemberState& state) {
-              put(*into, server, experiment::ServerStart{state.state, state.version});
-              following();
-            },
-            refused);
-    return;
+    const auto told = [server, into, following](const MemberState& state) {
+      put(*into, server, experiment::ServerStart{state.state, state.version});
+      following();
+    };
+    return ask<MemberState>(site_of_server(server), member_silence(), company_.servers[server], told, refused,
+                            StateOrder{});
   }
   if (company_.servers.empty()) {
     into->vectors.emplace("", *model_);

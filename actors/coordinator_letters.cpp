@@ -1,16 +1,12 @@
 // What workers have written to each other is waited for before anybody looks at what they hold: it is a part of the model.
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "actors/coordinator_body.hpp"
 
 namespace troupe::actors {
-
-namespace {
-
-/// A worker answers at the latest when it looks after itself, every second, whatever is still on its way.
-constexpr auto kLettersDeadline = std::chrono::seconds(60);
-
-}  // namespace
 
 /// `absent`: somebody was lost meanwhile.
 void CoordinatorBody::await_letters(const Next& next, const Next& absent) {
@@ -18,21 +14,23 @@ void CoordinatorBody::await_letters(const Next& next, const Next& absent) {
   ask_letters(next, absent, {letters_.arrived(), setup_.clock->now()});
 }
 
-/// `last`: what had arrived when the last one did, and when that was.
+/// `last`: what had arrived when the last one did, and when that was. A worker answers at the latest when it looks after itself, every
+/// second, whatever is still on its way.
 void CoordinatorBody::ask_letters(const Next& next, const Next& absent, const Arrivals& last) {
   if (ended_ || gives_way()) return;
   const auto left = std::make_shared<std::size_t>(members());  // 0: what still comes is of no interest
   for (const auto worker : member_list()) {
-    self_->request(company_.workers[worker], kLettersDeadline, LettersOrder{letters_.expected_by(worker)})
-        .then(
-            [this, left, worker, next, absent, last](const Letters& letters) {
-              if (*left == 0 || ended_) return;
-              if (is_member(worker)) letters_.heard(worker, letters);
-              if (--*left == 0) judge_letters(next, absent, last);
-            },
-            [this, left, worker, absent](const caf::error& error) {
-              if (std::exchange(*left, 0) > 0) missed(worker, error, absent);
-            });
+    ask<Letters>(
+        site_of(worker), member_silence(), company_.workers[worker],
+        [this, left, worker, next, absent, last](const Letters& letters) {
+          if (*left == 0 || ended_) return;
+          if (is_member(worker)) letters_.heard(worker, letters);
+          if (--*left == 0) judge_letters(next, absent, last);
+        },
+        [this, left, worker, absent](const caf::error& error) {
+          if (std::exchange(*left, 0) > 0) missed(worker, error, absent);
+        },
+        LettersOrder{letters_.expected_by(worker)});
   }
 }
 
@@ -45,9 +43,10 @@ void CoordinatorBody::judge_letters(const Next& next, const Next& absent, const 
   const Arrivals now{letters_.arrived(), setup_.clock->now()};
   if (now.letters > last.letters) return ask_letters(next, absent, now);
   const double patience = setup_.settings->exchange.deadline_s;
-  if (core::seconds(now.at - last.at) < patience) return ask_letters(next, absent, last);
+  if (core::seconds(now.at - std::max(last.at, moved_at_)) < patience) return ask_letters(next, absent, last);
   fail(core::Errc::timeout,
-       fmt::format("what worker {} has written to worker {} has not arrived within exchange.deadline_s = {:g}",
+       fmt::format("what worker {} has written to worker {} has not arrived, and nothing has moved "
+                   "for exchange.deadline_s = {:g}",
                    missing->first, missing->second, patience));
 }
 

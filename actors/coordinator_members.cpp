@@ -129,7 +129,9 @@ std::vector<std::uint32_t> CoordinatorBody::member_list() const {
 }
 
 void CoordinatorBody::missed(std::uint32_t worker, const caf::error& error, const Next& next) {
-  lose(worker, "no answer: " + reason_of(self_->system(), error));
+  const bool silent = error == caf::sec::request_timeout;
+  lose(worker, silent ? std::string("it does not answer, and nothing moves to it or from it")
+                      : "no answer: " + reason_of(self_->system(), error));
   if (!ended_) next();
 }
 
@@ -153,20 +155,11 @@ void CoordinatorBody::miss_absent() {
 
 /// Whoever comes in its place is a new member, with the centre's parameters and a fresh half.
 void CoordinatorBody::seek(std::uint32_t worker) {
-  if (!setup_.steward) return;
-  // Without a deadline: it may come at any time, or never.
-  self_->request(setup_.steward, caf::infinite, Vacancy{worker})
-      .then([this, worker](const Arrived&) { arrived(worker); },
-            [this, worker](const caf::error& error) {
-              if (ended_) return;
-              self_->send(company_.recorder,
-                          Note{Note::Level::warning, fmt::format("nobody looks for {} any more: {}", name_of(worker),
-                                                                 self_->system().render(error))});
-            });
+  if (setup_.steward) self_->send(setup_.steward, Vacancy{worker});
 }
 
 void CoordinatorBody::arrived(std::uint32_t worker) {
-  if (ended_ || is_member(worker)) return;
+  if (ended_ || is_member(worker) || std::ranges::find(arrivals_, worker) != arrivals_.end()) return;
   arrivals_.push_back(worker);
   if (setup_.needs.in_step) return;  // an epoch's end will do
   setup_.book->pause();
@@ -202,16 +195,15 @@ void CoordinatorBody::prepare_newcomer(std::uint32_t worker, const Next& next) {
     seek(worker);
     if (!ended_) next();
   };
-  self_->request(setup_.steward, kAdmitDeadline, AdmissionOrder{worker, newest_checkpoint_, first, shard_versions_})
-      .then(
-          [this, worker, first, next, refused](const Admission& admission, const SiteMembers& members,
-                                               const OpenedSite& there) {
-            if (ended_) return;
-            if (!admission.error.empty() || members.workers.size() != 1 || members.loaders.size() != 1)
-              return refused();
-            take_in(worker, first, members, there.site, next);
-          },
-          [refused](const caf::error&) { refused(); });
+  ask<Admission, SiteMembers, OpenedSite>(
+      site_of(worker), kAdmitSilence, setup_.steward,
+      [this, worker, first, next, refused](const Admission& admission, const SiteMembers& members,
+                                           const OpenedSite& there) {
+        if (ended_) return;
+        if (!admission.error.empty() || members.workers.size() != 1 || members.loaders.size() != 1) return refused();
+        take_in(worker, first, members, there.site, next);
+      },
+      [refused](const caf::error&) { refused(); }, AdmissionOrder{worker, newest_checkpoint_, first, shard_versions_});
 }
 
 void CoordinatorBody::take_in(std::uint32_t worker, strategies::Step first_step, const SiteMembers& members,
@@ -228,20 +220,19 @@ void CoordinatorBody::take_in(std::uint32_t worker, strategies::Step first_step,
   setup_.book->joined(worker);
   // The servers know it before it may speak to them.
   tell_membership();
-  self_
-      ->request(site, kAdmitDeadline,
-                SiteCompany{company_.coordinator, company_.recorder, epoch_, company_.worker_sites,
-                            company_.server_sites, member_list(), company_.site_hosts, company_.exchange})
-      .then(
-          [this, worker, next](const SiteBegun&) {
-            self_->send(company_.recorder,
-                        Note{Note::Level::info, fmt::format("{} is here, as a new member: {} of {} workers",
-                                                            name_of(worker), this->members(), setup_.started.workers)});
-            // A replay begins anew with it, as it knows nothing of what a newcomer begins with.
-            if (keeps_journal()) rotate_ = true;
-            if (!ended_) next();
-          },
-          [this, worker, next](const caf::error& error) { missed(worker, error, next); });
+  ask<SiteBegun>(
+      site_of(worker), member_silence(), site,
+      [this, worker, next](const SiteBegun&) {
+        self_->send(company_.recorder,
+                    Note{Note::Level::info, fmt::format("{} is here, as a new member: {} of {} workers",
+                                                        name_of(worker), this->members(), setup_.started.workers)});
+        // A replay begins anew with it, as it knows nothing of what a newcomer begins with.
+        if (keeps_journal()) rotate_ = true;
+        if (!ended_) next();
+      },
+      [this, worker, next](const caf::error& error) { missed(worker, error, next); },
+      SiteCompany{company_.coordinator, company_.recorder, epoch_, company_.worker_sites, company_.server_sites,
+                  member_list(), company_.site_hosts, company_.exchange});
 }
 
 }  // namespace troupe::actors

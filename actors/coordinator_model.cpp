@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "actors/coordinator_body.hpp"
+#include "actors/deadlines.hpp"
 #include "nn/layout.hpp"
 #include "nn/optimizer.hpp"
 #include "transport/reduce.hpp"
@@ -17,10 +18,8 @@ using strategies::WorkerState;
 
 namespace {
 
-// A snapshot is taken when nothing else runs; an evaluation reads a whole test split.
-constexpr auto kSnapshotDeadline = std::chrono::seconds(60);
-constexpr auto kSaveDeadline = std::chrono::minutes(11);  // the recorder's own is shorter
-constexpr auto kEvaluateDeadline = std::chrono::minutes(360);
+constexpr core::Duration kEvaluatorSilence = kCompileDeadline;  // its replica is compiled when it is first asked
+constexpr core::Duration kRecorderSilence = kDiskSilence + core::Duration(kMargin);  // the recorder says so before
 
 }  // namespace
 
@@ -104,38 +103,39 @@ std::vector<float> CoordinatorBody::canonical() const {
 void CoordinatorBody::evaluate(bool report, const Next& next) {
   if (gives_way()) return;
   const auto model = model_;
-  self_
-      ->request(company_.evaluator, kEvaluateDeadline, EvaluateOrder{++snapshots_}, Lent{core::Span{*model}, model},
-                Lent{core::Span{*statistics_}, statistics_})
-      .then(
-          [this, report, next](const Evaluated& evaluated) {
-            if (ended_) return;
-            if (!evaluated.error.empty()) return fail(evaluated.code, evaluated.error);
-            const auto samples = static_cast<double>(std::max<std::int64_t>(evaluated.samples, 1));
-            auto& summary = result_.summary;
-            summary.test_loss = evaluated.loss;
-            summary.test_accuracy = static_cast<double>(evaluated.top1) / samples;
-            summary.test_top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples;
-            if (!report) return next();
-            const auto means = progress_.close_epoch(train_s_);
-            EpochReport epoch{.epoch = setup_.book->epoch() + 1,
-                              .epochs = setup_.started.epochs,
-                              .steps = progress_.steps(),
-                              .train_loss = means.loss,
-                              .train_accuracy = means.accuracy,
-                              .test_loss = summary.test_loss,
-                              .test_accuracy = summary.test_accuracy,
-                              .test_top5 = summary.test_top5};
-            epoch.images_per_s = means.images_per_s;
-            epoch.lr = nn::learning_rate(setup_.settings->train, setup_.book->epoch_position(), setup_.started.epochs,
-                                         static_cast<int>(setup_.started.workers));
-            epoch.train_s = train_s_;
-            self_->send(company_.recorder, epoch);
-            next();
-          },
-          [this](const caf::error& error) {
-            fail(core::Errc::timeout, "evaluation: " + self_->system().render(error));
-          });
+  ask<Evaluated>(
+      kEvaluator, kEvaluatorSilence, company_.evaluator,
+      [this, report, next](const Evaluated& evaluated) {
+        if (ended_) return;
+        if (!evaluated.error.empty()) return fail(evaluated.code, evaluated.error);
+        this->evaluated(evaluated, report);
+        next();
+      },
+      [this](const caf::error& error) { fail(core::Errc::timeout, "evaluation: " + self_->system().render(error)); },
+      EvaluateOrder{++snapshots_}, Lent{core::Span{*model}, model}, Lent{core::Span{*statistics_}, statistics_});
+}
+
+void CoordinatorBody::evaluated(const Evaluated& evaluated, bool report) {
+  const auto samples = static_cast<double>(std::max<std::int64_t>(evaluated.samples, 1));
+  auto& summary = result_.summary;
+  summary.test_loss = evaluated.loss;
+  summary.test_accuracy = static_cast<double>(evaluated.top1) / samples;
+  summary.test_top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples;
+  if (!report) return;
+  const auto means = progress_.close_epoch(train_s_);
+  EpochReport epoch{.epoch = setup_.book->epoch() + 1,
+                    .epochs = setup_.started.epochs,
+                    .steps = progress_.steps(),
+                    .train_loss = means.loss,
+                    .train_accuracy = means.accuracy,
+                    .test_loss = summary.test_loss,
+                    .test_accuracy = summary.test_accuracy,
+                    .test_top5 = summary.test_top5};
+  epoch.images_per_s = means.images_per_s;
+  epoch.lr = nn::learning_rate(setup_.settings->train, setup_.book->epoch_position(), setup_.started.epochs,
+                               static_cast<int>(setup_.started.workers));
+  epoch.train_s = train_s_;
+  self_->send(company_.recorder, epoch);
 }
 
 std::shared_ptr<Checkpoint> CoordinatorBody::book_keeping() const {
@@ -182,11 +182,11 @@ void CoordinatorBody::write(const std::shared_ptr<Checkpoint>& checkpoint, bool 
   saved_at_epoch_ = setup_.book->epoch_done() ? setup_.book->epoch() + 1 : setup_.book->epoch();
   writing_ = true;
   owed_ = false;
-  self_->request(company_.recorder, kSaveDeadline, CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint})
-      .then([this, needed](const CheckpointWritten& written) { saved(written, needed); },
-            [this](const caf::error& error) {
-              fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error));
-            });
+  ask<CheckpointWritten>(
+      kDisk, kRecorderSilence, company_.recorder,
+      [this, needed](const CheckpointWritten& written) { saved(written, needed); },
+      [this](const caf::error& error) { fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error)); },
+      CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint});
 }
 
 void CoordinatorBody::when_written(const Next& next) { writing_ ? waiting_for_disk_.push_back(next) : next(); }
@@ -262,18 +262,17 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
   const auto whole = arena_->view();
   for (std::size_t shard = 0; shard < company_.servers.size(); ++shard) {
     const auto slice = transport::slice_of(whole.size(), shard, company_.servers.size());
-    self_
-        ->request(company_.servers[shard], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot},
-                  Lent{whole.subspan(slice.offset, slice.count), arena_})
-        .then(
-            [this, shard, next](const SnapshotTaken& taken) {
-              shard_versions_[shard] = taken.version;
-              center_version_ = std::max(center_version_, taken.version);
-              if (--shares_left_ == 0 && !ended_) next();
-            },
-            [this, shard](const caf::error& error) {
-              fail(core::Errc::timeout, fmt::format("snapshot of server {}: {}", shard, self_->system().render(error)));
-            });
+    ask<SnapshotTaken>(
+        site_of_server(static_cast<std::uint32_t>(shard)), member_silence(), company_.servers[shard],
+        [this, shard, next](const SnapshotTaken& taken) {
+          shard_versions_[shard] = taken.version;
+          center_version_ = std::max(center_version_, taken.version);
+          if (--shares_left_ == 0 && !ended_) next();
+        },
+        [this, shard](const caf::error& error) {
+          fail(core::Errc::timeout, fmt::format("snapshot of server {}: {}", shard, self_->system().render(error)));
+        },
+        SnapshotOrder{++snapshots_, slot}, Lent{whole.subspan(slice.offset, slice.count), arena_});
   }
 }
 
@@ -281,15 +280,16 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
 void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Lent& space, const Next& next,
                                       const Next& absent, bool journalled) {
   if (!is_member(worker)) return absent();
-  self_->request(company_.workers[worker], kSnapshotDeadline, SnapshotOrder{++snapshots_, slot, journalled}, space)
-      .then(
-          [this, worker, next](const SnapshotTaken& taken) {
-            weight_ = taken.weight;
-            optimizer_steps_ = taken.optimizer_steps;
-            if (newest_ == worker) updates_ = taken.version;
-            if (!ended_) next();
-          },
-          [this, worker, absent](const caf::error& error) { missed(worker, error, absent); });
+  ask<SnapshotTaken>(
+      site_of(worker), member_silence(), company_.workers[worker],
+      [this, worker, next](const SnapshotTaken& taken) {
+        weight_ = taken.weight;
+        optimizer_steps_ = taken.optimizer_steps;
+        if (newest_ == worker) updates_ = taken.version;
+        if (!ended_) next();
+      },
+      [this, worker, absent](const caf::error& error) { missed(worker, error, absent); },
+      SnapshotOrder{++snapshots_, slot, journalled}, space);
 }
 
 }  // namespace troupe::actors

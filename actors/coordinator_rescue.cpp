@@ -33,19 +33,17 @@ void CoordinatorBody::look_for_newest() {
     if (!newest_) return end_rescue("nobody has said how far it came");
     when_written([this, most] { save_newest(*most); });
   };
-  const std::chrono::duration<double> patience(setup_.settings->exchange.deadline_s);  // a step may be under way
-  const auto deadline = std::chrono::ceil<std::chrono::milliseconds>(patience);
   for (const auto worker : member_list()) {
-    self_->request(company_.workers[worker], deadline, UpdatesOrder{})
-        .then(
-            [this, worker, most, next](const Updates& updates) {
-              if (is_member(worker) && (!newest_ || updates.steps > *most)) {
-                newest_ = worker;
-                *most = updates.steps;
-              }
-              next();
-            },
-            [this, worker, next](const caf::error& error) { missed(worker, error, next); });
+    ask<Updates>(
+        site_of(worker), member_silence(), company_.workers[worker],
+        [this, worker, most, next](const Updates& updates) {
+          if (is_member(worker) && (!newest_ || updates.steps > *most)) {
+            newest_ = worker;
+            *most = updates.steps;
+          }
+          next();
+        },
+        [this, worker, next](const caf::error& error) { missed(worker, error, next); }, UpdatesOrder{});
   }
 }
 

@@ -6,6 +6,8 @@ namespace troupe::actors {
 
 namespace {
 
+constexpr core::Duration kTellEvery = std::chrono::seconds(1);
+
 Evaluated failed(const core::Error& error) { return {.error = error.message, .code = error.code}; }
 
 }  // namespace
@@ -20,7 +22,15 @@ EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<Evaluat
           if (!compiled) return failed(compiled.error());
           state.replica = std::move(*compiled);
         }
-        const auto score = experiment::evaluate(*state.replica, *state.setup.builder, parameters.data, statistics.data);
+        const auto coordinator = caf::actor_cast<CoordinatorActor>(self->current_sender());
+        const auto tell = [self, coordinator, told = state.setup.clock->now()]() mutable {
+          const auto now = self->state.setup.clock->now();
+          if (now - told < kTellEvery) return;
+          told = now;
+          self->send(coordinator, StillEvaluating{});
+        };
+        const auto score =
+            experiment::evaluate(*state.replica, *state.setup.builder, parameters.data, statistics.data, tell);
         if (!score) return failed(score.error());
         return {.loss = score->loss, .top1 = score->top1, .top5 = score->top5, .samples = score->samples};
       },

@@ -1,10 +1,12 @@
 /// The evaluator actor: spawned detached, it owns an evaluation replica on its own thread and runs the test split under the
-/// parameters it is lent. Training pauses meanwhile, so it may use all the workers' threads.
+/// parameters it is lent. Training pauses meanwhile, so it may use all the workers' threads. Once a second it tells the coordinator that
+/// it is still at it.
 #pragma once
 
 #include <memory>
 
 #include "actors/handles.hpp"
+#include "core/clock.hpp"
 #include "data/batch_builder.hpp"
 #include "nn/backend.hpp"
 
@@ -16,6 +18,7 @@ struct EvaluatorSetup {
   nn::Backend* backend = nullptr;  // outlives the actor
   nn::CompileOptions compile;
   std::shared_ptr<const data::BatchBuilder> builder;
+  const core::Clock* clock = nullptr;  // outlives the actor
 };
 
 struct EvaluatorState {

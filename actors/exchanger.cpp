@@ -35,6 +35,7 @@ ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<Exchang
       [self](const CollectiveOrder& order, const Lent& slice) { self->state.body->collective(order, slice); },
       [self](const MeasureOrder& order) { return self->state.body->measure(order); },
       [self](const MembershipNews& news) { self->state.body->membership(news); },
+      [self](const Tick&) { self->state.body->tick(); },
       [self](const Halt&) {
         self->state.body->halt();
         self->quit();

@@ -4,8 +4,13 @@
 /// Members elsewhere are stand-ins (stand_in.hpp): what is lent to them comes here, travels as a call (exchange/calls.hpp) to the
 /// exchanger of their site, and is lent there. Reductions over several sites are ordered here and run over the endpoint, or in the
 /// members' own memory, where that is made of what the endpoint maps (Prepare answers with it).
+///
+/// Once a second it tells the coordinator, and the workers of its site, with which sites bytes have moved (TransferNews): whoever waits
+/// for an exchange with them goes on waiting.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "actors/handles.hpp"
@@ -25,6 +30,8 @@ struct ExchangerSetup {
   const core::Kernels* kernels = nullptr;
   core::Allocator* memory = nullptr;   // outlives the actor
   const core::Clock* clock = nullptr;  // outlives the actor
+  /// Counts up while messages move to or from other sites: for threads that wait for something that needs them.
+  std::shared_ptr<std::atomic<std::uint64_t>> moves = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 class ExchangerBody;

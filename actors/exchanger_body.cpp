@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/asking.hpp"
 #include "actors/supervision.hpp"
 #include "transport/reduce.hpp"
 
@@ -17,9 +18,6 @@ namespace {
 
 /// What a call's header begins with.
 enum class What : std::uint8_t { shard, letter, snapshot, start };
-
-/// A member answers when nothing else runs. Shorter than the coordinator's own deadline.
-constexpr auto kSnapshotDeadline = std::chrono::seconds(50);
 
 /// A start state travels in pieces: bytes of each.
 constexpr std::size_t kMostPiece = std::size_t{4} << 20;
@@ -73,6 +71,7 @@ SiteAddress ExchangerBody::open() {
       *endpoint_, *courier_, *setup_.kernels, *setup_.memory, setup_.most_floats, kRun,
       [this](exchange::Calls::Incoming incoming) { serve(std::move(incoming)); },
       [this](transport::Peer peer, const core::Error& error) { lost(peer, error); });
+  tick();
   return {.text = endpoint_->address().text, .error = {}};
 }
 
@@ -304,12 +303,11 @@ void ExchangerBody::serve(exchange::Calls::Incoming incoming) {
     reply(core::fail(core::Errc::timeout, "snapshot: " + self_->system().render(error)));
     settle();
   };
+  // The coordinator, who asks, gives up when it takes too long.
   if (snapshot.server)
-    self_->request(company_.servers[snapshot.member], kSnapshotDeadline, snapshot.order, *vector)
-        .then(answered, failed);
+    self_->request(company_.servers[snapshot.member], kNoDeadline, snapshot.order, *vector).then(answered, failed);
   else
-    self_->request(company_.workers[snapshot.member], kSnapshotDeadline, snapshot.order, *vector)
-        .then(answered, failed);
+    self_->request(company_.workers[snapshot.member], kNoDeadline, snapshot.order, *vector).then(answered, failed);
 }
 
 void ExchangerBody::answer(const ShardAnswer& answer) {

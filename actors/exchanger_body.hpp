@@ -53,6 +53,8 @@ class ExchangerBody {
 
   /// Whoever is no member any more is not spoken to, and not heard.
   void membership(const MembershipNews& news);
+  /// Tells what has moved since the last time.
+  void tick();
   void halt();
 
  private:
@@ -116,6 +118,7 @@ class ExchangerBody {
   std::optional<exchange::Courier> courier_;
   std::optional<exchange::Calls> calls_;
   std::vector<std::optional<transport::Peer>> peers_;  // by site; none: not spoken to
+  std::map<std::uint32_t, std::uint64_t> progress_;    // by site, as tick() saw it
   std::vector<transport::OperationId> establishing_;
   std::map<std::tuple<strategies::WorkerId, strategies::ShardId, strategies::ExchangeId>, Reply> asked_;
   std::map<std::pair<strategies::WorkerId, strategies::WorkerId>, Reply> unread_;  // letters, by sender and reader

@@ -10,28 +10,29 @@ using caf::reacts_to;
 using caf::replies_to;
 
 /// Computes; owns a Replica on its own thread; the port of a WorkerHost.
-using WorkerActor = caf::typed_actor<
-    replies_to<Prepare>::with<Prepared, ReplicaFacts>, replies_to<ReplicaStart>::with<ReplicaLoaded>,
-    reacts_to<Company>, reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>,
-    reacts_to<ShardAnswer>, reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>, reacts_to<CollectiveEnded>,
-    reacts_to<PeerLetter, Lent>, reacts_to<PeerCredit>, replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>,
-    reacts_to<DeadlineReached>, replies_to<Dismissal>::with<Dismissed>, replies_to<UpdatesOrder>::with<Updates>,
-    replies_to<SettleOrder>::with<Settled>, replies_to<StateOrder>::with<MemberState>,
-    replies_to<LettersOrder>::with<Letters>, reacts_to<MembershipNews>, reacts_to<Tick>, reacts_to<Halt>>;
+using WorkerActor =
+    caf::typed_actor<replies_to<Prepare>::with<Prepared, ReplicaFacts>, replies_to<ReplicaStart>::with<ReplicaLoaded>,
+                     reacts_to<Company>, reacts_to<BatchReady, LentBatch>, reacts_to<StepOrder>, reacts_to<StepEnd>,
+                     reacts_to<ShardAnswer>, reacts_to<CollectiveOffer, Lent>, reacts_to<CollectiveDone>,
+                     reacts_to<CollectiveEnded>, reacts_to<PeerLetter, Lent>, reacts_to<PeerCredit>,
+                     replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, reacts_to<DeadlineReached>,
+                     replies_to<Dismissal>::with<Dismissed>, replies_to<UpdatesOrder>::with<Updates>,
+                     replies_to<SettleOrder>::with<Settled>, replies_to<StateOrder>::with<MemberState>,
+                     replies_to<LettersOrder>::with<Letters>, reacts_to<MembershipNews>, reacts_to<TransferNews>,
+                     reacts_to<Tick>, reacts_to<Halt>>;
 /// Owns a shard of the centre; the port of a ServerHost.
 using ServerActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<ShardMessage, Lent>,
                      replies_to<SnapshotOrder, Lent>::with<SnapshotTaken>, replies_to<StateOrder>::with<MemberState>,
                      reacts_to<MembershipNews>, reacts_to<DeadlineReached>, reacts_to<Halt>>;
 /// Moves what is lent between members of different sites.
-using ExchangerActor =
-    caf::typed_actor<replies_to<Prepare>::with<SiteAddress, SiteMemory>, reacts_to<SiteAddresses>,
-                     replies_to<StartOrder>::with<StartCargo>, reacts_to<StartCargo>,
-                     replies_to<SiteMoved>::with<SiteAddress>, reacts_to<ArenaPacking>, reacts_to<Company>,
-                     reacts_to<SiteBegun>, reacts_to<Completed>, reacts_to<ShardMessage, Lent>, reacts_to<ShardAnswer>,
-                     reacts_to<OutgoingLetter, Lent>, reacts_to<OutgoingCredit>,
-                     replies_to<MemberSnapshot, Lent>::with<SnapshotTaken>, reacts_to<CollectiveOrder, Lent>,
-                     replies_to<MeasureOrder>::with<Measured>, reacts_to<MembershipNews>, reacts_to<Halt>>;
+using ExchangerActor = caf::typed_actor<
+    replies_to<Prepare>::with<SiteAddress, SiteMemory>, reacts_to<SiteAddresses>,
+    replies_to<StartOrder>::with<StartCargo>, reacts_to<StartCargo>, replies_to<SiteMoved>::with<SiteAddress>,
+    reacts_to<ArenaPacking>, reacts_to<Company>, reacts_to<SiteBegun>, reacts_to<Completed>,
+    reacts_to<ShardMessage, Lent>, reacts_to<ShardAnswer>, reacts_to<OutgoingLetter, Lent>, reacts_to<OutgoingCredit>,
+    replies_to<MemberSnapshot, Lent>::with<SnapshotTaken>, reacts_to<CollectiveOrder, Lent>,
+    replies_to<MeasureOrder>::with<Measured>, reacts_to<MembershipNews>, reacts_to<Tick>, reacts_to<Halt>>;
 /// Turns its worker's leases into batches, ahead of time, as far as it has staging buffers.
 using LoaderActor =
     caf::typed_actor<reacts_to<Company>, reacts_to<LeaseGrant>, reacts_to<BatchReturn>, reacts_to<Halt>>;
@@ -40,9 +41,11 @@ using DecoderActor = caf::typed_actor<replies_to<DecodeOrder, LentBatch>::with<D
 /// Owns an evaluation replica on its own thread.
 using EvaluatorActor = caf::typed_actor<replies_to<EvaluateOrder, Lent, Lent>::with<Evaluated>, reacts_to<Halt>>;
 /// Membership, leases, epochs, evaluation, checkpoints and stopping; never a strategy's rule.
-using CoordinatorActor = caf::typed_actor<reacts_to<Company>, reacts_to<LeaseRequest>, reacts_to<WorkerProgress>,
-                                          reacts_to<Trouble>, reacts_to<SiteLost>, reacts_to<Interrupt>,
-                                          reacts_to<JournalFull>, reacts_to<Tick>, replies_to<AwaitEnd>::with<RunEnd>>;
+using CoordinatorActor =
+    caf::typed_actor<reacts_to<Company>, reacts_to<LeaseRequest>, reacts_to<WorkerProgress>, reacts_to<Trouble>,
+                     reacts_to<SiteLost>, reacts_to<Interrupt>, reacts_to<JournalFull>, reacts_to<TransferNews>,
+                     reacts_to<StillEvaluating>, reacts_to<StillWriting>, reacts_to<Arrived>, reacts_to<Tick>,
+                     reacts_to<AwaitEnd>>;
 /// Metrics, journal, checkpoints on disk, progress on the terminal.
 using RecorderActor =
     caf::typed_actor<reacts_to<RunStarted>, reacts_to<WorkerProgress>, reacts_to<EpochReport>, reacts_to<Note>,
@@ -60,9 +63,9 @@ using NodeActor =
     caf::typed_actor<replies_to<NodeQuery>::with<NodeFacts>, replies_to<SiteOrder>::with<SiteOpened, OpenedSite>>;
 
 /// Fills the places of lost workers, from the nodes that they were at.
-using StewardActor = caf::typed_actor<replies_to<Vacancy>::with<Arrived>,
-                                      replies_to<AdmissionOrder>::with<Admission, SiteMembers, OpenedSite>,
-                                      reacts_to<Tick>, reacts_to<Halt>>;
+using StewardActor =
+    caf::typed_actor<reacts_to<Vacancy>, replies_to<AdmissionOrder>::with<Admission, SiteMembers, OpenedSite>,
+                     reacts_to<TransferNews>, reacts_to<Tick>, reacts_to<Halt>>;
 
 /// Everyone's address, as one site sees them: members of other sites are stand-ins. Told once to all, before the first lease;
 /// workers begin when they hear it.

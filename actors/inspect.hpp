@@ -228,6 +228,11 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Vacancy& x) {
 }
 
 template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Arrived& x) {
+  return f(caf::meta::type_name("Arrived"), x.worker);
+}
+
+template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, AdmissionOrder& x) {
   return f(caf::meta::type_name("AdmissionOrder"), x.worker, x.checkpoint, x.first_step, x.versions);
 }
@@ -301,6 +306,11 @@ constexpr typename Inspector::result_type inspect(Inspector& f, OutgoingLetter& 
 }
 
 template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, TransferNews& x) {
+  return f(caf::meta::type_name("TransferNews"), x.sites);
+}
+
+template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, OutgoingCredit& x) {
   return f(caf::meta::type_name("OutgoingCredit"), x.to, x.credit);
 }
@@ -313,11 +323,6 @@ constexpr typename Inspector::result_type inspect(Inspector& f, MemberSnapshot& 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, MemberState& x) {
   return f(caf::meta::type_name("MemberState"), x.state, x.version, x.letters, x.letter_slots);
-}
-
-template <class Inspector>
-constexpr typename Inspector::result_type inspect(Inspector& f, Rotated& x) {
-  return f(caf::meta::type_name("Rotated"), x.error);
 }
 
 template <class Inspector>

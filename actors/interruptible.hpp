@@ -2,11 +2,16 @@
 /// One thread; the interrupt comes from any.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <stop_token>
+#include <thread>
 #include <utility>
 
 #include <caf/all.hpp>
 
+#include "core/clock.hpp"
 #include "core/error.hpp"
 
 namespace troupe::actors {
@@ -26,6 +31,29 @@ void receive(Asked& asked, const std::stop_token& stop, OnAnswer on_answer, OnEr
     self->enqueue(nullptr, id, caf::make_message(caf::make_error(caf::exit_reason::user_shutdown)), nullptr);
   });
   asked.receive(std::move(on_answer), std::move(on_error));
+}
+
+/// Something that moves, and for how long it may stand still.
+struct Movement {
+  const std::atomic<std::uint64_t>& count;  // grows while it moves
+  core::Duration silence;
+};
+
+/// Blocks until `over` is requested, or calls `silent` and returns when there is no movement for so long.
+void watch_movement(const Movement& movement, const std::stop_token& over, const std::function<void()>& silent);
+
+/// As receive(); and `on_error` hears caf::sec::request_timeout when there is no movement for so long. For requests with kNoDeadline: an
+/// answer that needs bytes to move comes when they have (silence.hpp).
+template <class Asked, class OnAnswer, class OnError>
+void receive(Asked& asked, const Movement& movement, const std::stop_token& stop, OnAnswer on_answer,
+             OnError on_error) {
+  const std::jthread watch([&movement, self = caf::actor_cast<caf::strong_actor_ptr>(asked.self()),
+                            id = asked.id()](const std::stop_token& answered) {
+    watch_movement(movement, answered, [&] {
+      self->enqueue(nullptr, id, caf::make_message(caf::make_error(caf::sec::request_timeout)), nullptr);
+    });
+  });
+  receive(asked, stop, std::move(on_answer), std::move(on_error));
 }
 
 }  // namespace troupe::actors

@@ -1,6 +1,9 @@
 #include "actors/journal_keeper.hpp"
 
 #include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "nn/file_system.hpp"
 
@@ -39,20 +42,27 @@ core::Result<void> JournalKeeper::open(const std::string& start) {
         !copied)
       return copied;
   }
-  auto writer = create(*segment);
+  if (auto written = write_copies(*segment); !written) return written;
+  auto writer = core::JournalWriter::create(segment->path);
   if (!writer) return tl::unexpected(writer.error());
   writer_.emplace(std::move(*writer));
   return {};
 }
 
-/// Configuration and plan first: no segment is ever without.
-core::Result<core::JournalWriter> JournalKeeper::create(const experiment::JournalSegment& segment) const {
-  return directory_->write_config(segment, config_)
-      .and_then([&] { return directory_->write_plan(segment, plan_); })
-      .and_then([&] { return core::JournalWriter::create(segment.path); });
+/// Before the segment itself: none is ever without.
+core::Result<void> JournalKeeper::write_copies(const experiment::JournalSegment& segment) const {
+  return directory_->write_config(segment, config_).and_then([&] { return directory_->write_plan(segment, plan_); });
 }
 
 core::Result<void> JournalKeeper::append(const JournalRecords& records) {
+  if (writer_ && held_) {
+    held_bytes_ += records.bytes.size();
+    if (held_bytes_ <= kMostHeld) return held_->push_back(records), core::Result<void>();
+    writer_.reset();
+    return core::fail(
+        core::Errc::timeout,
+        fmt::format("what a segment begins with is not on disk, and {} bytes of records wait for it", held_bytes_));
+  }
   std::size_t offset = 0;
   for (std::size_t i = 0; i < records.kinds.size() && writer_; ++i) {
     const auto bytes = std::as_bytes(std::span(records.bytes).subspan(offset, records.sizes[i]));
@@ -80,22 +90,44 @@ core::Result<void> JournalKeeper::close() {
   return closed;
 }
 
-core::Result<void> JournalKeeper::rotate(const Checkpoint& start) {
-  if (!writer_) return {};
-  const auto segment = directory_->next_journal();
+core::Result<std::optional<experiment::JournalSegment>> JournalKeeper::hold() {
+  if (!writer_) return std::nullopt;
+  auto segment = directory_->next_journal();
   if (!segment) return tl::unexpected(segment.error());
-  if (auto saved = experiment::save_start(segment->start, start); !saved) return saved;
-  auto writer = create(*segment);
+  held_.emplace();
+  held_bytes_ = 0;
+  return std::optional(std::move(*segment));
+}
+
+core::Result<void> JournalKeeper::write_beginning(const experiment::JournalSegment& segment, const Checkpoint& start,
+                                                  nn::FileSystem& files) const {
+  return experiment::save_start(segment.start, start, files).and_then([&] { return write_copies(segment); });
+}
+
+core::Result<void> JournalKeeper::begin(const experiment::JournalSegment& segment) {
+  if (!writer_) return held_.reset(), core::Result<void>();  // it has ended meanwhile
+  auto writer = core::JournalWriter::create(segment.path);
   if (!writer) return tl::unexpected(writer.error());
   if (auto closed = close(); !closed) return closed;
   writer_.emplace(std::move(*writer));
   told_ = false;
+  auto written = write_held();
   remove_old();
+  return written;
+}
+
+core::Result<void> JournalKeeper::resume() { return write_held(); }
+
+core::Result<void> JournalKeeper::write_held() {
+  if (!held_) return {};
+  const auto held = *std::exchange(held_, std::nullopt);
+  for (const auto& records : held)
+    if (auto appended = append(records); !appended) return appended;
   return {};
 }
 
 bool JournalKeeper::full() {
-  if (!writer_ || policy_.bytes == 0 || told_ || writer_->bytes() < policy_.bytes / kSegments) return false;
+  if (!writer_ || held_ || policy_.bytes == 0 || told_ || writer_->bytes() < policy_.bytes / kSegments) return false;
   return told_ = true;
 }
 

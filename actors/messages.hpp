@@ -83,7 +83,7 @@ struct Dismissal {};
 struct Dismissed {};
 /// The user wants to stop: checkpoint, then end.
 struct Interrupt {};
-/// Ask for the end of the run; answered when it is over.
+/// Ask for the end of the run: whoever does is sent the RunEnd.
 struct AwaitEnd {};
 /// A member looks after itself: overdue answers, progress to report.
 struct Tick {};
@@ -239,12 +239,9 @@ struct MemberState {
 };
 /// The segment has grown to its share of run.journal.
 struct JournalFull {};
-/// Begin a new segment with the start state that comes along.
+/// Begin a new segment with the start state that comes along. Answered when what is recorded from then on is the new one's.
 struct RotateOrder {};
-struct Rotated {
-  std::string error{};  // not empty: the segment goes on
-  bool operator==(const Rotated&) const = default;
-};
+struct Rotated {};
 /// Evaluate the Lent canonical parameters, with the Lent canonical statistics, on the test split.
 struct EvaluateOrder {
   std::uint64_t id = 0;
@@ -259,6 +256,9 @@ struct Evaluated {
   core::Errc code = core::Errc::internal;
   bool operator==(const Evaluated&) const = default;
 };
+/// The evaluator's, while it evaluates; the recorder's, while a checkpoint gets ahead.
+struct StillEvaluating {};
+struct StillWriting {};
 struct CheckpointOrder {
   std::uint64_t step = 0;
   bool operator==(const CheckpointOrder&) const = default;

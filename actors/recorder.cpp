@@ -3,8 +3,9 @@
 #include <ctime>
 #include <functional>
 #include <optional>
+#include <utility>
 
-#include "actors/checkpoint_writer.hpp"
+#include "actors/disk.hpp"
 #include "actors/journal_keeper.hpp"
 #include "actors/tensorboard.hpp"
 #include "experiment/summary.hpp"
@@ -14,7 +15,7 @@ namespace troupe::actors {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-constexpr auto kSaveDeadline = std::chrono::minutes(10);  // a disk may be slow
+constexpr core::Duration kTellEvery = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -26,7 +27,7 @@ class RecorderBody {
         console_(setup_.console, *setup_.clock),
         began_(setup_.clock->now()),
         journal_(setup_.directory, setup_.journal, setup_.config, setup_.plan),
-        writer_(self->spawn<caf::detached + caf::linked>(checkpoint_writer, setup_.checkpoints)) {
+        disk_(self, setup_.disk) {
     if (auto metrics = MetricsWriter::open(setup_.directory->metrics_file())) {
       metrics_.emplace(std::move(*metrics));
     } else {
@@ -64,25 +65,48 @@ class RecorderBody {
     if (journal_.full() && coordinator_) self_->send(coordinator_, JournalFull{});
   }
 
-  Rotated rotate(const CheckpointCargo& cargo) {
-    auto rotated = journal_.rotate(*cargo.checkpoint);
-    return {rotated ? std::string{} : rotated.error().message};
+  /// The new segment begins now; what it begins with is written meanwhile. Answered at once, or when the one before has begun.
+  [[nodiscard]] caf::result<Rotated> rotate(const CheckpointCargo& cargo) {
+    auto promise = self_->make_response_promise<Rotated>();
+    const auto begin = [this, promise, start = cargo.checkpoint]() mutable {
+      begin_segment(std::move(start));
+      promise.deliver(Rotated{});
+    };
+    if (journal_.holds())
+      next_segment_ = begin;
+    else
+      begin();
+    return promise;
   }
 
-  [[nodiscard]] caf::result<CheckpointWritten> checkpoint(const CheckpointOrder& order, const CheckpointCargo& cargo) {
+  [[nodiscard]] caf::result<CheckpointWritten> checkpoint(const CheckpointCargo& cargo) {
     flush();
-    const auto promise = self_->make_response_promise<CheckpointWritten>();
-    ++writing_;
-    self_->request(writer_, kSaveDeadline, order, cargo)
-        .then([this, promise](const CheckpointWritten& written) { this->written(promise, written); },
-              [this, promise](const caf::error& error) {
-                written(promise, {.path = {}, .error = self_->system().render(error), .code = core::Errc::timeout});
-              });
+    auto promise = self_->make_response_promise<CheckpointWritten>();
+    const auto path = std::make_shared<std::string>();
+    disk_.write(
+        [store = setup_.checkpoints, files = setup_.disk, checkpoint = cargo.checkpoint, path]() -> core::Result<void> {
+          auto saved = save(*store, *checkpoint);
+          if (!saved) return tl::unexpected(saved.error());
+          *path = std::move(*saved);
+          return {};
+        },
+        [this, promise, path](const core::Result<void>& saved) mutable {
+          if (saved) line(to_json(Note{Note::Level::info, "checkpoint " + *path}, at()));
+          promise.deliver(
+              saved ? CheckpointWritten{.path = *path}
+                    : CheckpointWritten{.path = {}, .error = saved.error().message, .code = saved.error().code});
+          end_when_written();
+        });
     return promise;
   }
 
   void tick() {
     console_.tick();
+    const auto now = setup_.clock->now();
+    if (disk_.look(now) && coordinator_ && now - told_ >= kTellEvery) {
+      told_ = now;
+      self_->send(coordinator_, StillWriting{});
+    }
     self_->delayed_send(self_, kTick, Tick{});
   }
 
@@ -91,10 +115,10 @@ class RecorderBody {
     auto promise = self_->make_response_promise<Finished>();
     finish_ = [this, end, promise]() mutable {
       promise.deliver(finished(end));
-      self_->send(writer_, Halt{});
+      disk_.halt();
       self_->quit();
     };
-    if (writing_ == 0) finish_();
+    end_when_written();
     return promise;
   }
 
@@ -111,10 +135,29 @@ class RecorderBody {
     return {written ? std::string{} : written.error().message};
   }
 
-  void written(caf::typed_response_promise<CheckpointWritten> promise, const CheckpointWritten& written) {
-    if (written.error.empty()) line(to_json(Note{Note::Level::info, "checkpoint " + written.path}, at()));
-    promise.deliver(written);
-    if (--writing_ == 0 && finish_) finish_();
+  void end_when_written() {
+    if (finish_ && disk_.idle()) std::exchange(finish_, nullptr)();
+  }
+
+  void begin_segment(std::shared_ptr<const Checkpoint> start) {
+    const auto segment = journal_.hold();
+    if (!segment) return note_segment(segment.error());
+    if (!*segment) return;  // there is no journal
+    disk_.write([this, segment = **segment, start = std::move(start),
+                 files = setup_.disk] { return journal_.write_beginning(segment, *start, *files); },
+                [this, segment = **segment](const core::Result<void>& written) {
+                  const auto begun = written ? journal_.begin(segment) : written;
+                  if (!begun) {
+                    note_segment(begun.error());
+                    check_journal(journal_.resume());
+                  }
+                  if (const auto next = std::exchange(next_segment_, nullptr)) next();
+                  end_when_written();
+                });
+  }
+
+  void note_segment(const core::Error& error) {
+    note({Note::Level::warning, "no new journal segment: " + error.message});
   }
 
   [[nodiscard]] double at() const { return core::seconds(setup_.clock->now() - began_); }
@@ -149,10 +192,11 @@ class RecorderBody {
   std::optional<MetricsWriter> metrics_;
   std::optional<TensorBoard> events_;
   JournalKeeper journal_;
-  CheckpointWriterActor writer_;
-  int writing_ = 0;               // checkpoints
-  std::function<void()> finish_;  // the end, once it was asked for
-  CoordinatorActor coordinator_;  // who said that the run begins
+  Disk disk_;
+  core::Duration told_{0};              // when the coordinator was last told that it gets ahead
+  std::function<void()> next_segment_;  // that waits for the one before
+  std::function<void()> finish_;        // the end, once it was asked for
+  CoordinatorActor coordinator_;        // who said that the run begins
 };
 
 RecorderState::RecorderState() = default;
@@ -166,9 +210,7 @@ RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderSt
       [self](const EpochReport& report) { self->state.body->epoch(report); },
       [self](const Note& note) { self->state.body->note(note); },
       [self](const JournalRecords& records) { self->state.body->journal(records); },
-      [self](const CheckpointOrder& order, const CheckpointCargo& cargo) {
-        return self->state.body->checkpoint(order, cargo);
-      },
+      [self](const CheckpointOrder&, const CheckpointCargo& cargo) { return self->state.body->checkpoint(cargo); },
       [self](const RotateOrder&, const CheckpointCargo& cargo) { return self->state.body->rotate(cargo); },
       [self](const Finish&, const RunEnd& end) { return self->state.body->finish(end); },
       [self](const Tick&) { self->state.body->tick(); },

@@ -9,12 +9,14 @@
 #include "actors/handles.hpp"
 #include "actors/vocabulary.hpp"
 #include "core/clock.hpp"
+#include "nn/metered_files.hpp"
 
 namespace troupe::actors {
 
 /// What a recorder is spawned with.
 struct RecorderSetup {
   std::shared_ptr<const RunDirectory> directory;
+  std::shared_ptr<nn::MeteredFiles> disk;            // that `checkpoints` writes to
   std::shared_ptr<nn::CheckpointStore> checkpoints;  // the checkpoint writer's from now on
   ConsoleOptions console;
   std::vector<Note> notes;  // what came up before there was a recorder

@@ -70,7 +70,9 @@ core::Result<void> lock_run(const RunRequest& request, RunLock& lock) {
 core::Result<void> open_store(const RunRequest& request, core::Result<RunDirectory> directory, Beginning& beginning) {
   if (!directory) return tl::unexpected(directory.error());
   beginning.directory = std::make_shared<const RunDirectory>(std::move(*directory));
-  auto store = nn::CheckpointStore::open(beginning.directory->checkpoints(), request.settings.run.keep_checkpoints);
+  beginning.disk = std::make_shared<nn::MeteredFiles>(nn::system_files());
+  auto store = nn::CheckpointStore::open(beginning.directory->checkpoints(), request.settings.run.keep_checkpoints,
+                                         *beginning.disk);
   if (!store) return tl::unexpected(store.error());
   beginning.checkpoints = std::make_shared<nn::CheckpointStore>(std::move(*store));
   return {};
@@ -218,13 +220,7 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   RunEnd end;
   {
     const std::stop_callback on_stop(stop, [&] { caf::anon_send(*coordinator, Interrupt{}); });
-    caf::scoped_actor self(system);
-    // The run itself has no deadline; everything within it has.
-    self->request(*coordinator, caf::infinite, AwaitEnd{})
-        .receive([&](const RunEnd& reached) { end = reached; },
-                 [&](const caf::error& error) {
-                   end = failed({core::Errc::internal, "coordinator: " + system.render(error)});
-                 });
+    end = await_end(system, *coordinator);
   }
   if (auto finished = assembly.finish(end); !finished && !end.failed) {
     end.failed = true;

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "actors/asking.hpp"
 #include "actors/deadlines.hpp"
+#include "actors/interruptible.hpp"
 #include "actors/loader.hpp"
 #include "actors/server.hpp"
 #include "actors/stand_in.hpp"
@@ -57,7 +59,8 @@ core::Result<void> Site::open() {
                                                                    .start = setup_.start,
                                                                    .kernels = &ground_.backend->kernels(),
                                                                    .memory = ground_.memory,
-                                                                   .clock = ground_.clock});
+                                                                   .clock = ground_.clock,
+                                                                   .moves = moves_});
   core::Result<void> opened;
   self_->request(exchanger_, kEndpointDeadline, Prepare{})
       .receive(
@@ -79,12 +82,13 @@ void Site::meet(const SiteAddresses& addresses) {
 
 core::Result<StartCargo> Site::fetch_start() {
   core::Result<StartCargo> fetched = core::fail(core::Errc::internal, "no start state");
-  self_->request(exchanger_, kFetchDeadline, StartOrder{})
-      .receive([&](const StartCargo& cargo) { fetched = cargo; },
-               [&](const caf::error& error) {
-                 fetched = core::fail(core::Errc::peer_lost, fmt::format("site {} did not get what to begin with: {}",
-                                                                         setup_.site, ground_.system->render(error)));
-               });
+  auto asked = self_->request(exchanger_, kNoDeadline, StartOrder{});
+  receive(
+      asked, Movement{*moves_, kFetchSilence}, {}, [&](const StartCargo& cargo) { fetched = cargo; },
+      [&](const caf::error& error) {
+        fetched = core::fail(core::Errc::peer_lost, fmt::format("site {} did not get what to begin with: {}",
+                                                                setup_.site, ground_.system->render(error)));
+      });
   return fetched;
 }
 
@@ -104,13 +108,13 @@ core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start)
 
 Measured Site::measure(const MeasureOrder& order) {
   Measured measured;
-  self_->request(exchanger_, kMeasureDeadline, order)
-      .receive([&](const Measured& told) { measured = told; },
-               [&](const caf::error& error) {
-                 measured.error =
-                     fmt::format("site {} could not measure: {}", setup_.site, ground_.system->render(error));
-                 measured.code = core::Errc::timeout;
-               });
+  auto asked = self_->request(exchanger_, kNoDeadline, order);
+  receive(
+      asked, Movement{*moves_, kMeasureSilence}, {}, [&](const Measured& told) { measured = told; },
+      [&](const caf::error& error) {
+        measured.error = fmt::format("site {} could not measure: {}", setup_.site, ground_.system->render(error));
+        measured.code = core::Errc::timeout;
+      });
   return measured;
 }
 

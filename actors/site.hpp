@@ -13,6 +13,7 @@
 /// One thread. Its actors may end after it: what it was given outlives the actor system.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,8 +58,10 @@ class Site {
   /// What transport::make_endpoint says; Errc::timeout.
   [[nodiscard]] core::Result<void> open();
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  /// Grows while messages move between this site and others. Any thread may look.
+  [[nodiscard]] const std::atomic<std::uint64_t>& moves() const noexcept { return *moves_; }
   void meet(const SiteAddresses& addresses);
-  /// A checkpoint file. Errc::peer_lost, timeout.
+  /// A checkpoint file, however long it takes while it moves. Errc::peer_lost, timeout.
   [[nodiscard]] core::Result<StartCargo> fetch_start();
   /// What a replica says; Errc::config when a worker lays its parameters out otherwise than the others, timeout. Once, or left
   /// to prepare().
@@ -92,6 +95,7 @@ class Site {
   SiteSetup setup_;
   std::shared_ptr<const nn::Layout> layout_;
   std::string address_;
+  std::shared_ptr<std::atomic<std::uint64_t>> moves_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::shared_ptr<exchange::Arenas> arenas_;  // of the workers; none: ground_.memory
   ExchangerActor exchanger_;
   SiteMembers members_;

@@ -86,6 +86,12 @@ struct OutgoingCredit {
   bool operator==(const OutgoingCredit&) const = default;
 };
 
+/// Of these sites bytes have moved since the last news: a wait for one of them is not over (silence.hpp).
+struct TransferNews {
+  std::vector<std::uint32_t> sites;
+  bool operator==(const TransferNews&) const = default;
+};
+
 // ---- nodes (node.hpp)
 
 /// Who are you, and how are you doing?
@@ -161,12 +167,16 @@ struct MembershipNews {
   std::vector<strategies::WorkerId> workers;  // ascending
   bool operator==(const MembershipNews&) const = default;
 };
-/// The place of a worker is free: see that somebody comes. Answered when a site has been opened for it, and has compiled.
+/// The place of a worker is free: see that somebody comes. Whoever says so is told when a site has been opened for it, and has
+/// compiled: at any time, or never.
 struct Vacancy {
   strategies::WorkerId worker = 0;
   bool operator==(const Vacancy&) const = default;
 };
-struct Arrived {};
+struct Arrived {
+  strategies::WorkerId worker = 0;
+  bool operator==(const Arrived&) const = default;
+};
 /// Training stands still: let the newcomer connect, and load what is in the checkpoint.
 struct AdmissionOrder {
   strategies::WorkerId worker = 0;

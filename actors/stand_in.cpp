@@ -4,11 +4,14 @@
 #include <map>
 #include <utility>
 
+#include "actors/asking.hpp"
+
 namespace troupe::actors {
 
 namespace {
 
-/// Requests to a member elsewhere. CAF lets them wait for their deadlines when it is lost: here they are answered then.
+/// Requests to a member elsewhere. CAF lets them wait for their deadlines when it is lost: here they are answered then. How long they may
+/// take otherwise is up to who asks.
 class Forwarded {
  public:
   template <class... Answers, class Self, class Member, class Message>
@@ -17,7 +20,7 @@ class Forwarded {
     auto promise = self->template make_response_promise<Answers...>();
     const auto which = forwarded->next_++;
     forwarded->open_[which] = [promise](const caf::error& error) mutable { promise.deliver(error); };
-    self->request(member, caf::infinite, message)
+    self->request(member, kNoDeadline, message)
         .then(
             [forwarded, which, promise](const Answers&... answers) mutable {
               if (forwarded->open_.erase(which) > 0) promise.deliver(answers...);
@@ -75,6 +78,7 @@ WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies
         return self->delegate(exchanger, MemberSnapshot{false, worker, order}, space);
       },
       [self, member](const MembershipNews& m) { self->send(member, m); },
+      [self, member](const TransferNews& m) { self->send(member, m); },
       [](const DeadlineReached&) {},
       [=](const Dismissal& m) { return Forwarded::to<Dismissed>(forwarded, self, member, m); },
       [=](const UpdatesOrder& m) { return Forwarded::to<Updates>(forwarded, self, member, m); },

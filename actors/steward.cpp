@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/asking.hpp"
 #include "actors/deadlines.hpp"
 #include "actors/stand_in.hpp"
 #include "actors/vocabulary.hpp"
@@ -39,14 +40,19 @@ class StewardBody {
   StewardBody(StewardActor::stateful_pointer<StewardState> self, StewardSetup setup)
       : self_(self), setup_(std::move(setup)) {}
 
-  [[nodiscard]] caf::result<Arrived> vacant(const Vacancy& vacancy) {
+  void vacant(const Vacancy& vacancy) {
+    seeker_ = caf::actor_cast<CoordinatorActor>(self_->current_sender());
     auto& place = places_[vacancy.worker];
     if (place.member) self_->send(*std::exchange(place.member, std::nullopt), Halt{});  // the one that was lost now
     drop(place);                                                                        // one that was not let in
-    place.promise = self_->make_response_promise<Arrived>();
-    const auto promise = *place.promise;
+    place.vacant = true;
     look_soon();
-    return promise;
+  }
+
+  void moved(const TransferNews& news) { silences_.moved(news.sites); }
+  void tick() {
+    silences_.check(clock_.now());
+    look();
   }
 
   /// A host that does not answer costs its deadline: then the others' turn comes after what has arrived here meanwhile.
@@ -70,7 +76,8 @@ class StewardBody {
       slow = clock_.now() - began > kPatience;
       if (node->second) ask(last_, *node->second);
     }
-    if (std::ranges::any_of(places_, [](const auto& entry) { return is_sought(entry.second); })) look_soon();
+    const bool any = std::ranges::any_of(places_, [](const auto& entry) { return is_sought(entry.second); });
+    if (any || admissions_ > 0) look_soon();
   }
 
   [[nodiscard]] caf::result<Admission, SiteMembers, OpenedSite> admit(const AdmissionOrder& order) {
@@ -89,6 +96,7 @@ class StewardBody {
       end_admission(promise, why);
     };
     ++admissions_;
+    look_soon();
     auto start = read_start(order.checkpoint);
     if (!start) {
       refuse(order.worker, promise, start.error().message);
@@ -101,13 +109,13 @@ class StewardBody {
         .then(
             [this, promise, failed, site, addresses, worker = order.worker](const SiteAddress& moved) {
               if (!moved.error.empty()) return refuse(worker, promise, moved.error);
-              self_->request(site, kPrepareDeadline, addresses)
-                  .then(
-                      [this, promise, site, worker](const SiteReady& ready, const SiteMembers& members) {
-                        if (!ready.error.empty()) return refuse(worker, promise, ready.error);
-                        accept(worker, promise, members, site);
-                      },
-                      failed);
+              ask_until_silent<SiteReady, SiteMembers>(
+                  self_, silences_, {setup_.orders.at(worker).site}, kPrepareSilence, site,
+                  [this, promise, site, worker](const SiteReady& ready, const SiteMembers& members) {
+                    if (!ready.error.empty()) return refuse(worker, promise, ready.error);
+                    accept(worker, promise, members, site);
+                  },
+                  failed, addresses);
             },
             failed);
     return promise;
@@ -124,7 +132,7 @@ class StewardBody {
 
  private:
   struct Place {
-    std::optional<caf::typed_response_promise<Arrived>> promise;
+    bool vacant = false;              // the coordinator waits for somebody
     NodeActor node{};                 // stand-ins: they answer when the process is lost
     std::optional<SiteActor> site;    // open, compiling or compiled, and nobody's yet
     std::optional<SiteActor> member;  // of a newcomer
@@ -135,7 +143,7 @@ class StewardBody {
     bool asking = false;
   };
 
-  static bool is_sought(const Place& place) { return place.promise && !place.site && !place.asking; }
+  static bool is_sought(const Place& place) { return place.vacant && !place.site && !place.asking; }
 
   void look_soon() {
     if (!std::exchange(looking_, true)) self_->delayed_send(self_, kLookEvery, Tick{});
@@ -210,7 +218,7 @@ class StewardBody {
     place.asking = false;
     look_soon();
     if (!opened.error.empty()) return complain(worker, opened.error);
-    if (!place.promise) return self_->send(site, Halt{});
+    if (!place.vacant) return self_->send(site, Halt{});
     place.site = self_->spawn(stand_in_site, site);
     place.address = opened.address;
     compile(worker, *place.site);
@@ -231,9 +239,8 @@ class StewardBody {
             [this, worker, current, failed](const SiteReady& ready) {
               if (!current()) return;
               if (!ready.error.empty()) return failed(ready.error);
-              auto& place = places_[worker];
-              place.promise->deliver(Arrived{});
-              place.promise.reset();
+              places_[worker].vacant = false;
+              self_->send(seeker_, Arrived{worker});
             },
             [this, worker, current, failed](const caf::error& error) {
               if (!current()) return;
@@ -249,6 +256,8 @@ class StewardBody {
   strategies::WorkerId last_ = 0;  // whose turn it was
   unsigned admissions_ = 0;        // under way
   core::SteadyClock clock_;
+  SilenceDeadlines silences_;  // of newcomers that get ready
+  CoordinatorActor seeker_;
   bool looking_ = false;
 };
 
@@ -258,9 +267,10 @@ StewardState::~StewardState() = default;
 StewardActor::behavior_type steward(StewardActor::stateful_pointer<StewardState> self, StewardSetup setup) {
   self->state.body = std::make_unique<StewardBody>(self, std::move(setup));
   return {
-      [self](const Vacancy& vacancy) { return self->state.body->vacant(vacancy); },
+      [self](const Vacancy& vacancy) { self->state.body->vacant(vacancy); },
       [self](const AdmissionOrder& order) { return self->state.body->admit(order); },
-      [self](const Tick&) { self->state.body->look(); },
+      [self](const TransferNews& news) { self->state.body->moved(news); },
+      [self](const Tick&) { self->state.body->tick(); },
       [self](const Halt&) {
         self->state.body->halt();
         self->quit();

@@ -1,7 +1,4 @@
-// What a worker counts and reports: progress, gradients that it could not use, and what it has waited for too long.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
+// What a worker counts and reports: progress, and gradients that it could not use.
 #include "actors/worker_body.hpp"
 
 namespace troupe::actors {
@@ -34,37 +31,6 @@ void WorkerBody::report() {
   progress_.loss_sum = 0;
   progress_.top1 = progress_.recent_samples = 0;
   reported_at_ = now();
-}
-
-void WorkerBody::tick() {
-  if (failed_) return;
-  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
-  answer_letters(true);
-  const auto late = now() - setup_.exchange_deadline;
-  for (const auto& [exchange, asked] : asked_) {
-    if (asked.since < late)
-      return trouble(core::Errc::timeout,
-                     fmt::format("worker {}: a server has not answered exchange {} within exchange.deadline_s = {:g}",
-                                 setup_.self, exchange, core::seconds(setup_.exchange_deadline)));
-  }
-  for (const auto& [key, collective] : elsewhere_) {
-    if (collective.since < late)
-      return trouble(
-          core::Errc::timeout,
-          fmt::format("worker {}: a reduction with other sites has not ended within exchange.deadline_s = {:g}",
-                      setup_.self, core::seconds(setup_.exchange_deadline)));
-  }
-  if (const auto oldest = rendezvous_.oldest(); oldest && *oldest < late) {
-    trouble(core::Errc::timeout,
-            fmt::format("worker {}: worker {} has not joined a reduction within exchange.deadline_s = {:g}",
-                        setup_.self, fmt::join(rendezvous_.missing(), ", "), core::seconds(setup_.exchange_deadline)));
-  }
-}
-
-void WorkerBody::trouble(core::Errc code, const std::string& text) {
-  failed_ = true;
-  report();
-  self_->send(company_.coordinator, Trouble{code, text, company_.site});
 }
 
 /// Counts a gradient that could not be used. False: there are too many in a row.

@@ -144,8 +144,9 @@ void WorkerBody::deadline_reached(strategies::DeadlineId id) {
 void WorkerBody::send(const strategies::ShardRequest& request) {
   const auto slice = transport::slice_of(memory_->view(request.slot).size(), request.shard, company_.servers.size());
   const auto sent = now();
-  auto& asked = asked_.try_emplace(request.request.exchange, Asked{sent, request.slot}).first->second;
-  ++asked.parts_left;
+  const auto [asked, first] = asked_.try_emplace(request.request.exchange, Asked{{}, request.slot});
+  if (first) asked->second.wait = await(company_.server_sites, request.request.exchange);
+  ++asked->second.parts_left;
   progress_.bytes +=
       wire_bytes_->to_shard(request.shard, request.request.kind, request.rounding, slice.offset, slice.count);
   flush_before_exchange();
@@ -164,7 +165,10 @@ void WorkerBody::answered(const strategies::ShardReply& reply) {
   const auto asked = asked_.find(reply.exchange);
   if (asked == asked_.end()) return;
   if (asked->second.slot == strategies::kParams) memory_->replica().parameters_written();
-  if (--asked->second.parts_left == 0) asked_.erase(asked);
+  if (--asked->second.parts_left == 0) {
+    silences_.end(asked->second.wait);
+    asked_.erase(asked);
+  }
   host_->replied(reply);
   settle();
 }
@@ -188,7 +192,9 @@ void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int buck
   const auto offset = task.slot == strategies::kStatistics ? std::nullopt : std::optional(part.offset);
   progress_.bytes += wire_bytes_->collective(task.group, task.root, task.rounding, offset, part.count);
   if (over_sites(task.group)) {
-    elsewhere_[key] = {now(), task.slot};
+    std::vector<std::uint32_t> sites;
+    for (const auto member : task.group) sites.push_back(company_.worker_sites[member]);
+    elsewhere_[key] = {await(std::move(sites), {}), task.slot};
     self_->send(company_.exchanger,
                 CollectiveOrder{.worker = setup_.self,
                                 .step = key.first,
@@ -217,6 +223,7 @@ bool WorkerBody::over_sites(const strategies::Group& group) const {
 void WorkerBody::collective_ended(const CollectiveEnded& ended) {
   const auto node = elsewhere_.extract({ended.step, ended.exchange});
   if (failed_ || node.empty()) return;
+  silences_.end(node.mapped().wait);
   finished_.push_back({ended.exchange, node.mapped().slot, core::Duration{ended.waited_ns}, ended.last});
   settle();
 }

@@ -10,6 +10,7 @@
 #include "actors/membership_inbox.hpp"
 #include "actors/peer_mail.hpp"
 #include "actors/rendezvous.hpp"
+#include "actors/silence.hpp"
 #include "actors/worker.hpp"
 #include "experiment/bad_updates.hpp"
 #include "experiment/wire_bytes.hpp"
@@ -49,6 +50,7 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] caf::result<Letters> tell_letters(const LettersOrder& order);
   void membership(const MembershipNews& news);
   void deadline_reached(strategies::DeadlineId id);
+  void moved(const TransferNews& news);
   void tick();
   void halt();
 
@@ -79,11 +81,11 @@ class WorkerBody final : public strategies::WorkerPort,
   };
   /// A collective that the exchanger runs.
   struct Elsewhere {
-    core::Duration since{0};
+    SilenceDeadlines::Wait wait{};
     strategies::Slot slot;
   };
   struct Asked {
-    core::Duration since{0};
+    SilenceDeadlines::Wait wait{};
     strategies::Slot slot;
     strategies::ShardId parts_left = 0;
   };
@@ -94,6 +96,9 @@ class WorkerBody final : public strategies::WorkerPort,
   void collective(Rendezvous::Key key, Rendezvous::Task task, int bucket);
   void flush_before_exchange();
   [[nodiscard]] bool over_sites(const strategies::Group& group) const;
+  /// A wait for members of these sites: for answers to an exchange with shards, or else for a reduction.
+  [[nodiscard]] SilenceDeadlines::Wait await(std::vector<std::uint32_t> sites,
+                                             std::optional<strategies::ExchangeId> exchange);
   void advance(Rendezvous::Key key);
   void settle();
   [[nodiscard]] MemberState state() const;
@@ -120,6 +125,8 @@ class WorkerBody final : public strategies::WorkerPort,
   std::deque<Rendezvous::Finished> finished_;       // collectives to tell the host of, once it is not in a call
   std::map<strategies::ExchangeId, Asked> asked_;   // exchanges with shards
   std::map<Rendezvous::Key, Elsewhere> elsewhere_;  // collectives over several sites
+  SilenceDeadlines silences_;                       // of both
+  core::Duration moved_at_{0};                      // when something last moved between this site and another
   data::Lease lease_;                               // being computed, or computed last
   bool lease_open_ = false;                         // computed, and its update not yet finished
   bool wants_batch_ = false;

@@ -57,10 +57,10 @@ core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& che
   return store.save(static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
 }
 
-core::Result<void> save_start(const std::string& path, const Checkpoint& checkpoint) {
+core::Result<void> save_start(const std::string& path, const Checkpoint& checkpoint, nn::FileSystem& files) {
   const auto parts = parts_of(checkpoint);
   const auto slash = path.rfind('/');
-  return nn::write_checkpoint(nn::system_files(), path.substr(0, slash), path.substr(slash + 1),
+  return nn::write_checkpoint(files, path.substr(0, slash), path.substr(slash + 1),
                               static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
 }
 

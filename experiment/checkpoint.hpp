@@ -46,7 +46,8 @@ inline constexpr const char* kCenterPrefix = "center.";
 [[nodiscard]] core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& checkpoint);
 
 /// Writes directory/name alone: a segment's start state. Errors: nn::write_checkpoint.
-[[nodiscard]] core::Result<void> save_start(const std::string& path, const Checkpoint& checkpoint);
+[[nodiscard]] core::Result<void> save_start(const std::string& path, const Checkpoint& checkpoint,
+                                            nn::FileSystem& files = nn::system_files());
 
 /// Reads what was saved for `graph`. Errc::config when it is of another model, Errc::corrupt for a field that is missing.
 [[nodiscard]] core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<const nn::Graph> graph);

@@ -6,7 +6,7 @@
 namespace troupe::experiment {
 
 core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters,
-                             core::ConstSpan statistics) {
+                             core::ConstSpan statistics, const std::function<void()>& after_each_batch) {
   replica.import_canonical(parameters);
   nn::statistics_layout(replica.graph()).from_canonical(statistics, replica.statistics());
   const auto batch = replica.batch();
@@ -24,6 +24,7 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
     total.top1 += result->top1;
     if (total.top5 >= 0) total.top5 += result->top5;
     total.samples += result->samples;
+    if (after_each_batch) after_each_batch();
   }
   total.loss = loss / static_cast<double>(std::max<std::int64_t>(total.samples, 1));
   return total;

@@ -1,6 +1,8 @@
 /// The model's score on a split, whoever asks. One thread.
 #pragma once
 
+#include <functional>
+
 #include "core/kernels.hpp"
 #include "data/batch_builder.hpp"
 #include "experiment/blueprint.hpp"
@@ -25,7 +27,8 @@ struct Score {
 /// All of `builder`'s samples in order, batch by batch; parameters and statistics are canonical. Errors: those of the data and
 /// of the backend.
 [[nodiscard]] core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder,
-                                           core::ConstSpan parameters, core::ConstSpan statistics);
+                                           core::ConstSpan parameters, core::ConstSpan statistics,
+                                           const std::function<void()>& after_each_batch = {});
 
 /// The test split of `plan`, whose data is open, on a replica that is compiled for it. Errors: of the above, and of
 /// Backend::compile.

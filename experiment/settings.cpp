@@ -179,8 +179,8 @@ const core::Table<ExchangeConfig>& exchange_table() {
         "how sums over workers are formed; auto: in place within a process, else what the members measure to be "
         "fastest"},
        {"deadline_s", &ExchangeConfig::deadline_s, between(1, 1e6),
-        "a run ends when a worker has waited so long for a server or a reduction: longer than the slowest worker "
-        "needs"},
+        "a run ends when a worker has waited so long for a server or a reduction and nothing has moved meanwhile: "
+        "longer than the slowest worker needs"},
        {"wire", &ExchangeConfig::wire, one_of({"fp32", "fp16", "bf16"}),
         "number format of differences between processes: gradients, sums of steps, what servers answer; parameters "
         "that a worker goes on from travel in float32"}}};

@@ -93,6 +93,9 @@ struct Traffic {
   std::uint64_t messages_received = 0;
   std::uint64_t bytes_received = 0;
   bool operator==(const Traffic&) const = default;
+  [[nodiscard]] std::uint64_t sum() const noexcept {
+    return messages_sent + bytes_sent + messages_received + bytes_received;
+  }
 };
 
 /// `established` completes when the peer has connected too, or fails with what stood in the way. Cancelling it gives
@@ -138,6 +141,10 @@ class Endpoint {
   virtual void cancel(OperationId operation) = 0;
 
   [[nodiscard]] virtual Traffic traffic(Peer peer) const = 0;
+
+  /// A number without a unit that grows while messages to the peer or from it move, also in part, and stands still while none does:
+  /// a transfer is given up when it has stood still for too long. What only keeps a connection alive does not count.
+  [[nodiscard]] virtual std::uint64_t progress(Peer peer) const = 0;
 
   /// Ends everything at once: outstanding operations complete as `cancelled`, peers see this one lost. When it
   /// returns, all completions are in the queue and no lent memory is touched. Waits for no peer: for a graceful end,

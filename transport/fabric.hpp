@@ -33,6 +33,8 @@ class FabricEvents {
   virtual void on_frame(std::span<const std::byte> frame) = 0;
   /// The memory is free. `whole`: all bytes are where they belong (receive), or have been handed over (send).
   virtual void on_transferred(TransferId transfer, bool whole) = 0;
+  /// A piece of it has moved, and more are to come.
+  virtual void on_piece(TransferId transfer) = 0;
   /// Nothing moves on this wire any more. It is still to be closed.
   virtual void on_wire_lost(WireId wire, std::string why) = 0;
 
@@ -59,6 +61,8 @@ class Fabric {
  public:
   /// Of a frame: fits into one packet of every library, so frames of one wire arrive in order.
   static constexpr std::size_t kMaxFrameBytes = 6 << 10;
+  /// Of a transfer: it is cut into pieces of so many bytes at most, so that one can see it move over a slow link.
+  static constexpr std::size_t kMaxPieceBytes = 4 << 20;
 
   virtual ~Fabric() = default;
 
@@ -97,7 +101,7 @@ class Fabric {
 
 /// What a module exports, as "troupe_fabric_version" and "troupe_make_fabric". Raise the version with every change of
 /// this header or of job.hpp: a module that another build left behind is refused.
-inline constexpr int kFabricVersion = 3;
+inline constexpr int kFabricVersion = 4;
 using FabricVersion = int();
 using MakeFabric = void(const FabricOptions& options, core::Result<std::unique_ptr<Fabric>>& made);
 

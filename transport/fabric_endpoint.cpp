@@ -218,6 +218,11 @@ Traffic FabricEndpoint::traffic(Peer peer) const {
   return at(peer).traffic;
 }
 
+std::uint64_t FabricEndpoint::progress(Peer peer) const {
+  const std::lock_guard lock(mutex_);
+  return at(peer).traffic.sum() + at(peer).pieces;
+}
+
 void FabricEndpoint::close() noexcept {
   const std::lock_guard closing(closing_);  // a second caller waits for the first
   {

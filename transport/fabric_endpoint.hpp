@@ -54,6 +54,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   [[nodiscard]] core::Result<OperationId> receive(Peer peer, Tag tag, MemoryView memory) override;
   void cancel(OperationId operation) override;
   [[nodiscard]] Traffic traffic(Peer peer) const override;
+  [[nodiscard]] std::uint64_t progress(Peer peer) const override;
   void close() noexcept override;
 
  private:
@@ -101,6 +102,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
     std::size_t bytes = 0;                   // of these
     std::map<TransferId, Arriving> arriving{};
     Traffic traffic{};
+    std::uint64_t pieces = 0;  // of long messages, beside what traffic counts
     bool lost = false;
     Outcome ending = Outcome::failed;  // of what is outstanding when lost
     core::Error error{};
@@ -145,6 +147,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
 
   void on_frame(std::span<const std::byte> bytes) override;
   void on_transferred(TransferId transfer, bool whole) override;
+  void on_piece(TransferId transfer) override;
   void on_wire_lost(WireId wire, std::string why) override;
   void on_hello(const FabricFrame& frame);
   void on_goodbye(const FabricFrame& frame);

@@ -263,6 +263,11 @@ void FabricEndpoint::complete_send(Link& link, OperationId operation) {
   finish(std::move(sent));
 }
 
+void FabricEndpoint::on_piece(TransferId transfer) {
+  const auto moving = moving_.find(transfer);
+  if (moving != moving_.end() && moving->second.kind != Moving::Kind::sum) at(moving->second.peer).pieces += 1;
+}
+
 void FabricEndpoint::on_transferred(TransferId transfer, bool whole) {
   const auto node = moving_.extract(transfer);
   if (node.empty()) return;

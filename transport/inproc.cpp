@@ -54,6 +54,7 @@ class InprocEndpoint final : public Endpoint, private MappedMemory {
   }
   void cancel(OperationId operation) override { hub_->cancel(*self_, operation); }
   [[nodiscard]] Traffic traffic(Peer peer) const override { return hub_->traffic(*self_, peer); }
+  [[nodiscard]] std::uint64_t progress(Peer peer) const override { return traffic(peer).sum(); }
   void close() noexcept override { hub_->close(*self_); }
 
  private:

@@ -41,6 +41,7 @@ class MemberEndpoint final : public Endpoint {
   }
   void cancel(OperationId operation) override { member_->cancel(operation); }
   [[nodiscard]] Traffic traffic(Peer peer) const override { return member_->traffic(peer); }
+  [[nodiscard]] std::uint64_t progress(Peer peer) const override { return member_->progress(peer); }
   void close() noexcept override { member_->close(); }
 
  private:

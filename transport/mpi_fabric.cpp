@@ -91,11 +91,11 @@ void MpiFabric::send_frame(WireId wire, std::span<const std::byte> frame) {
 }
 
 template <class Post>
-void MpiFabric::begin_pieces(Task task, std::size_t size, const Post& post) {
-  cuts_[task.transfer] = {.pieces_left = std::max<std::size_t>((size + piece_ - 1) / piece_, 1)};
+void MpiFabric::begin_pieces(Task task, std::size_t size, std::size_t piece, const Post& post) {
+  cuts_[task.transfer] = {.pieces_left = std::max<std::size_t>((size + piece - 1) / piece, 1)};
   std::size_t at = 0;
   do {
-    const std::size_t count = std::min(piece_, size - at);
+    const std::size_t count = std::min(piece, size - at);
     MPI_Request request = MPI_REQUEST_NULL;
     post(at, static_cast<int>(count), &request);
     begin({.kind = task.kind, .wire = task.wire, .transfer = task.transfer, .size = count, .tag = task.tag}, request);
@@ -106,7 +106,7 @@ void MpiFabric::begin_pieces(Task task, std::size_t size, const Post& post) {
 std::uint64_t MpiFabric::receive(WireId wire, MemoryView memory, TransferId transfer) {
   const int tag = hub_->next_tag(), rank = wires_.at(wire).to.rank;
   begin_pieces({.kind = Task::Kind::receive, .wire = wire, .transfer = transfer, .tag = tag}, memory.size,
-               [&](std::size_t at, int count, MPI_Request* request) {
+               std::min(piece_, kMaxPieceBytes), [&](std::size_t at, int count, MPI_Request* request) {
                  MPI_Irecv(memory.data + at, count, MPI_BYTE, rank, tag, hub_->bulk(), request);
                });
   return static_cast<std::uint64_t>(tag);
@@ -115,13 +115,13 @@ std::uint64_t MpiFabric::receive(WireId wire, MemoryView memory, TransferId tran
 void MpiFabric::send(WireId wire, std::uint64_t channel, ConstMemoryView memory, TransferId transfer) {
   const int rank = wires_.at(wire).to.rank;
   begin_pieces({.kind = Task::Kind::send, .wire = wire, .transfer = transfer}, memory.size,
-               [&](std::size_t at, int count, MPI_Request* request) {
+               std::min(piece_, kMaxPieceBytes), [&](std::size_t at, int count, MPI_Request* request) {
                  MPI_Isend(memory.data + at, count, MPI_BYTE, rank, static_cast<int>(channel), hub_->bulk(), request);
                });
 }
 
 void MpiFabric::sum(core::Span vector, TransferId transfer) {
-  begin_pieces({.kind = Task::Kind::sum, .transfer = transfer}, vector.size(),
+  begin_pieces({.kind = Task::Kind::sum, .transfer = transfer}, vector.size(), piece_,
                [&](std::size_t at, int count, MPI_Request* request) {
                  MPI_Iallreduce(MPI_IN_PLACE, vector.data() + at, count, MPI_FLOAT, MPI_SUM, hub_->sums(), request);
                });
@@ -160,6 +160,7 @@ bool MpiFabric::end_tasks(FabricEvents& events) {
       MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(), statuses_.data());
   if (count == MPI_UNDEFINED || count == 0) return false;
   std::vector<std::pair<TransferId, bool>> ended;
+  std::vector<TransferId> pieces;
   for (int i = 0; i < count; ++i) {
     const Task& task = tasks_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(i)])];
     MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
@@ -174,7 +175,10 @@ bool MpiFabric::end_tasks(FabricEvents& events) {
     }
     const auto cut = cuts_.find(task.transfer);
     cut->second.whole &= whole;
-    if (--cut->second.pieces_left > 0) continue;
+    if (--cut->second.pieces_left > 0) {
+      pieces.push_back(task.transfer);
+      continue;
+    }
     ended.emplace_back(task.transfer, cut->second.whole);
     cuts_.erase(cut);
   }
@@ -189,6 +193,7 @@ bool MpiFabric::end_tasks(FabricEvents& events) {
   }
   requests_.resize(kept);
   tasks_.resize(kept);
+  for (const auto transfer : pieces) events.on_piece(transfer);
   for (const auto& [transfer, whole] : ended) events.on_transferred(transfer, whole);
   return true;
 }

@@ -2,8 +2,8 @@
 /// duplicated communicators; a bulk transfer has an MPI tag of its own and goes straight into the posted memory. Only
 /// the module troupe_mpi.so holds this.
 ///
-/// MPI counts in `int`: a longer transfer, or sum, is cut into pieces, which the two ends (all ranks) cut alike. Pieces of a transfer have
-/// its one tag, and match in their order.
+/// MPI counts in `int`: a longer sum is cut into pieces, which all ranks cut alike. Transfers are, too, and into shorter ones
+/// (kMaxPieceBytes). Pieces of a transfer have its one tag, and match in their order.
 ///
 /// Open MPI has no completion descriptor: wait() sleeps for 0, 50 µs, 1 ms and at last 5 ms while nothing comes. MPI cannot take
 /// back a send; one whose peer has stopped keeps its memory, and a rank that is lost ends the whole job.
@@ -76,9 +76,9 @@ class MpiFabric final : public Fabric, private NativeSum {
   [[nodiscard]] std::size_t members() const noexcept override { return static_cast<std::size_t>(hub_->size()); }
   void sum(core::Span vector, TransferId transfer) override;
   void begin(Task task, MPI_Request request);
-  /// Posts `size` bytes or floats of `task`: `post` is told where each piece begins and how long it is.
+  /// Posts `size` bytes or floats of `task`, at most `piece` at a time: `post` is told where each begins and how long it is.
   template <class Post>
-  void begin_pieces(Task task, std::size_t size, const Post& post);
+  void begin_pieces(Task task, std::size_t size, std::size_t piece, const Post& post);
   bool end_tasks(FabricEvents& events);
   bool read_letters(FabricEvents& events);
   void give_up_receives();

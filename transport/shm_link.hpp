@@ -30,6 +30,7 @@ class ShmLink {
   [[nodiscard]] Connection connection() const noexcept { return {pair_.peer, establishing_}; }
   [[nodiscard]] const core::Error& lost() const noexcept { return pair_.why; }
   [[nodiscard]] const Traffic& traffic() const noexcept { return pair_.traffic; }
+  [[nodiscard]] std::uint64_t progress() const noexcept { return pair_.traffic.sum() + pair_.pieces; }
   [[nodiscard]] int socket() const noexcept { return outbox_.socket(); }
   [[nodiscard]] int process_end() const noexcept { return receiver_.source().process_end.get(); }
   [[nodiscard]] bool waits_for_room() const noexcept { return outbox_.waits_for_room(); }

@@ -137,6 +137,11 @@ Traffic ShmMember::traffic(Peer peer) const {
   return links_.at(index_of(peer))->traffic();
 }
 
+std::uint64_t ShmMember::progress(Peer peer) const {
+  const std::lock_guard lock(mutex_);
+  return links_.at(index_of(peer))->progress();
+}
+
 void ShmMember::close() noexcept {
   {
     std::unique_lock lock(mutex_);

@@ -41,6 +41,7 @@ class ShmMember {
   [[nodiscard]] core::Result<OperationId> receive(Peer peer, Tag tag, MemoryView memory);
   void cancel(OperationId operation);
   [[nodiscard]] Traffic traffic(Peer peer) const;
+  [[nodiscard]] std::uint64_t progress(Peer peer) const;
   void close() noexcept;
 
  private:

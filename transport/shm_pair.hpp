@@ -29,6 +29,7 @@ struct ShmPair {
   const Peer peer;
   const ShmAddress remote;
   Traffic traffic{};
+  std::uint64_t pieces = 0;  // of messages, that have been copied
   bool lost = false;
   Outcome ending = Outcome::failed;  // of what is outstanding when the link is lost
   core::Error why{};                 // then

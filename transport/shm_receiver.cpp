@@ -135,6 +135,7 @@ core::Result<void> ShmReceiver::piece_copied(bool copied) {
   }
   if (!copied) return core::fail(core::Errc::corrupt, "its memory cannot be read (any more)");
   transfer.copied += piece.size;
+  pair_.pieces += 1;
   if (piece.slot) {
     window_.taken &= ~(1u << *piece.slot);
     outbox_.post({.kind = ShmFrameKind::free, .address = *piece.slot});

@@ -121,6 +121,7 @@ void ShmSender::piece_copied() {
     return;
   }
   send->second.filled += filled.size;
+  pair_.pieces += 1;
   if (send->second.filled == send->second.memory.size) fills_.pop_front();
   outbox_.post({.kind = ShmFrameKind::chunk, .id = filled.id, .size = filled.size, .address = filled.slot});
 }

@@ -50,6 +50,7 @@ class StagedEndpoint final : public Endpoint {
   [[nodiscard]] core::Result<OperationId> receive(Peer peer, Tag tag, MemoryView memory) override;
   void cancel(OperationId operation) override;
   [[nodiscard]] Traffic traffic(Peer peer) const override { return inner_->traffic(peer); }
+  [[nodiscard]] std::uint64_t progress(Peer peer) const override { return inner_->progress(peer); }
   void close() noexcept override;
 
  private:

@@ -107,6 +107,11 @@ Traffic TcpMember::traffic(Peer peer) const {
   return remotes_.at(index(peer))->session->traffic();
 }
 
+std::uint64_t TcpMember::progress(Peer peer) const {
+  const std::lock_guard lock(mutex_);
+  return remotes_.at(index(peer))->session->progress();
+}
+
 void TcpMember::close() noexcept {
   const std::lock_guard closing(closing_);
   {

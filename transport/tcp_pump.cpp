@@ -75,6 +75,7 @@ void TcpPump::read_some() {
     if (blocked(step)) return;
     silent_ = 0;
     const std::size_t direct = std::min(before, step.bytes);
+    session_->moved(direct);
     payload_ += direct;
     missing_ -= direct;
     staged_to_ += step.bytes - direct;
@@ -94,6 +95,7 @@ bool TcpPump::parse() {
     if (in_payload_) {
       const std::size_t copied = std::min(missing_, staged);
       if (copied > 0) std::memcpy(payload_, staging_.data() + staged_from_, copied);
+      session_->moved(copied);
       payload_ += copied;
       missing_ -= copied;
       staged_from_ += copied;
@@ -149,6 +151,7 @@ bool TcpPump::next_batch() {
   headers_.reserve(batch_.size());  // parts_ points into it
   parts_.clear();
   part_ = 0;
+  moves_ = std::ranges::any_of(batch_, [](const Outgoing& o) { return is_numbered(o.frame.type); });
   for (Outgoing& o : batch_) {
     if (hashes_ && o.frame.length > 0) o.frame.payload_hash = wire_hash({o.payload, o.frame.length});
     headers_.push_back(encode(o.frame));
@@ -160,6 +163,7 @@ bool TcpPump::next_batch() {
 }
 
 void TcpPump::advance(std::size_t bytes) {
+  if (moves_) session_->moved(bytes);
   while (part_ < parts_.size() && bytes >= parts_[part_].iov_len) bytes -= parts_[part_++].iov_len;
   if (bytes == 0) return;
   iovec& part = parts_[part_];

@@ -88,6 +88,7 @@ class TcpPump : public std::enable_shared_from_this<TcpPump> {
   std::vector<FrameBytes> headers_;
   std::vector<iovec> parts_;
   std::size_t part_ = 0;
+  bool moves_ = false;        // messages or answers: not a heartbeat alone
   std::size_t reported_ = 0;  // frames that the session knows to have left
 };
 

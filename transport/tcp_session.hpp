@@ -12,6 +12,7 @@
 /// came before it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -51,6 +52,8 @@ class TcpSession {
   [[nodiscard]] const std::string& remote() const noexcept { return setup_.remote; }
   [[nodiscard]] Peer peer() const noexcept { return setup_.peer; }
   [[nodiscard]] const Traffic& traffic() const noexcept { return traffic_; }
+  /// Bytes of messages that have come in or gone out, and frames that the peer holds: with a slow peer what has gone out is a buffer's.
+  [[nodiscard]] std::uint64_t progress() const noexcept { return progress_; }
   [[nodiscard]] const std::optional<core::Error>& lost() const noexcept { return lost_; }
 
   // Operations, as endpoint.hpp has them.
@@ -79,6 +82,8 @@ class TcpSession {
   /// These, the oldest that take() gave, have left.
   void wrote(std::span<const Outgoing> frames);
   void beat();
+  /// So many bytes of frames have moved that say more than that somebody is there. Needs no mutex.
+  void moved(std::uint64_t bytes) noexcept { progress_ += bytes; }
 
   /// "peer X is lost: why". From now on operations are refused; the first reason stays.
   void lose(core::Errc code, std::string_view why);
@@ -147,6 +152,7 @@ class TcpSession {
   std::optional<core::Error> lost_;
   std::unordered_map<OperationId, Place> places_;  // what cancel() may ask for
   Traffic traffic_;
+  std::atomic<std::uint64_t> progress_ = 0;
 
   // Out.
   bool open_ = false;

@@ -54,8 +54,10 @@ void TcpSession::end_incoming(std::size_t size, bool eager) {
 
 core::Result<std::byte*> TcpSession::begin(const Frame& frame) {
   if (is_numbered(frame.type) || frame.type == FrameType::heartbeat) {
+    const auto before = unacked_.acknowledged();
     const auto known = unacked_.acknowledge(frame.ack);
     if (!known) return tl::unexpected(known.error());
+    moved(unacked_.acknowledged() - before);
   }
   switch (frame.type) {
     case FrameType::offer: return begin_offer(frame);
@@ -95,7 +97,7 @@ core::Result<std::byte*> TcpSession::begin_offer(const Frame& frame) {
 }
 
 core::Result<void> TcpSession::finish(const Frame& frame, bool intact) {
-  if (intact && is_numbered(frame.type)) received_ += 1;
+  if (intact && is_numbered(frame.type)) received_ += 1, moved(kFrameBytes);
   if (!intact) lose(core::Errc::peer_lost, "bytes from it were damaged on the way");
   if (!intact && frame.type == FrameType::offer && landing_.posted) {
     fail(std::exchange(landing_.posted, {})->operation, damaged(Tag{frame.tag}));

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <random>
@@ -18,6 +19,16 @@ namespace {
 constexpr unsigned kFrameMessage = 1;  // the id of our active message
 constexpr std::chrono::milliseconds kGrace{200};
 constexpr std::chrono::seconds kPatience{5};  // for UCX to end what was forced to; then the worker goes all the same
+
+std::size_t pieces_of(std::size_t size) {
+  return std::max<std::size_t>((size + Fabric::kMaxPieceBytes - 1) / Fabric::kMaxPieceBytes, 1);
+}
+
+/// Where piece `k` begins, and how long it is.
+std::pair<std::size_t, std::size_t> piece_of(std::size_t size, std::size_t k) {
+  const std::size_t at = k * Fabric::kMaxPieceBytes;
+  return {at, std::min(Fabric::kMaxPieceBytes, size - at)};
+}
 
 core::Error refused(const char* what, ucs_status_t status) {
   return {core::Errc::io, fmt::format("UCX cannot {}: {}", what, ucs_status_string(status))};
@@ -149,11 +160,18 @@ void UcxFabric::ended(Request& request, ucs_status_t status) {
       if (wire != wires_.end()) wire->second->flushed = true;
       break;
     case Request::Kind::send:
-    case Request::Kind::receive:
-      events_.push_back({.kind = Event::Kind::transferred, .transfer = request.transfer, .whole = status == UCS_OK});
-      break;
+    case Request::Kind::receive: piece_ended(request.transfer, status == UCS_OK); break;
   }
   requests_.erase(request.self);
+}
+
+void UcxFabric::piece_ended(TransferId transfer, bool whole) {
+  const auto cut = cuts_.find(transfer);
+  cut->second.whole &= whole;
+  const bool last = --cut->second.pieces_left == 0;
+  events_.push_back(
+      {.kind = last ? Event::Kind::transferred : Event::Kind::piece, .transfer = transfer, .whole = cut->second.whole});
+  if (last) cuts_.erase(cut);
 }
 
 void UcxFabric::on_sent(void* handle, ucs_status_t status, void* request) {
@@ -200,27 +218,42 @@ void UcxFabric::send_frame(WireId wire, std::span<const std::byte> frame) {
                                  request.frame.size(), &param));
 }
 
+/// Each piece has a channel of its own, from the one that is returned on.
 std::uint64_t UcxFabric::receive(WireId wire, MemoryView memory, TransferId transfer) {
-  const std::uint64_t channel = next_channel_++;
-  Request& request = begin(Request::Kind::receive, wire, transfer);
-  request.size = memory.size;
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.recv = on_received;
-  param.user_data = &request;
-  began(request, ucp_tag_recv_nbx(worker_, memory.data, memory.size, channel, ~std::uint64_t{0}, &param));
+  const std::uint64_t channel = next_channel_;
+  const std::size_t pieces = pieces_of(memory.size);
+  next_channel_ += pieces;
+  cuts_[transfer] = {.pieces_left = pieces};
+  for (std::size_t k = 0; k < pieces; ++k) {
+    const auto [at, size] = piece_of(memory.size, k);
+    Request& request = begin(Request::Kind::receive, wire, transfer);
+    request.size = size;
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.cb.recv = on_received;
+    param.user_data = &request;
+    began(request, ucp_tag_recv_nbx(worker_, memory.data + at, size, channel + k, ~std::uint64_t{0}, &param));
+  }
   return channel;
 }
 
 void UcxFabric::send(WireId wire, std::uint64_t channel, ConstMemoryView memory, TransferId transfer) {
-  Request& request = begin(Request::Kind::send, wire, transfer);
-  const auto found = wires_.find(wire);
-  if (found == wires_.end() || found->second->lost) return ended(request, UCS_ERR_CONNECTION_RESET);
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.send = on_sent;
-  param.user_data = &request;
-  began(request, ucp_tag_send_nbx(found->second->ep, memory.data, memory.size, channel, &param));
+  const std::size_t pieces = pieces_of(memory.size);
+  cuts_[transfer] = {.pieces_left = pieces};
+  for (std::size_t k = 0; k < pieces; ++k) {
+    const auto [at, size] = piece_of(memory.size, k);
+    Request& request = begin(Request::Kind::send, wire, transfer);
+    const auto found = wires_.find(wire);
+    if (found == wires_.end() || found->second->lost) {
+      ended(request, UCS_ERR_CONNECTION_RESET);
+      continue;
+    }
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.cb.send = on_sent;
+    param.user_data = &request;
+    began(request, ucp_tag_send_nbx(found->second->ep, memory.data + at, size, channel + k, &param));
+  }
 }
 
 void UcxFabric::close(WireId wire) {
@@ -271,6 +304,7 @@ bool UcxFabric::dispatch(FabricEvents& events) {
     events_.pop_front();
     switch (event.kind) {
       case Event::Kind::frame: events.on_frame(event.frame); break;
+      case Event::Kind::piece: events.on_piece(event.transfer); break;
       case Event::Kind::transferred: events.on_transferred(event.transfer, event.whole); break;
       case Event::Kind::lost: events.on_wire_lost(event.wire, std::move(event.why)); break;
     }
@@ -325,9 +359,8 @@ void UcxFabric::shutdown(FabricEvents& events) noexcept {
   settle(kGrace);
   ucp_worker_destroy(std::exchange(worker_, nullptr));  // with it goes whatever might still touch memory
   std::erase_if(events_, [](const Event& event) { return event.kind != Event::Kind::transferred; });
-  for (const Request& r : requests_)
-    if (r.kind == Request::Kind::send || r.kind == Request::Kind::receive)
-      events_.push_back({.kind = Event::Kind::transferred, .transfer = r.transfer});
+  for (const auto& [transfer, cut] : cuts_) events_.push_back({.kind = Event::Kind::transferred, .transfer = transfer});
+  cuts_.clear();
   requests_.clear();
   dispatch(events);
 }

@@ -64,8 +64,13 @@ class UcxFabric final : public Fabric {
     void* handle = nullptr;
     std::list<Request>::iterator self{};
   };
+  /// A transfer whose pieces have not all ended.
+  struct Cut {
+    std::size_t pieces_left = 0;
+    bool whole = true;  // so far
+  };
   struct Event {
-    enum class Kind : std::uint8_t { frame, transferred, lost } kind;
+    enum class Kind : std::uint8_t { frame, piece, transferred, lost } kind;
     std::vector<std::byte> frame{};
     TransferId transfer{};
     bool whole = false;
@@ -79,6 +84,7 @@ class UcxFabric final : public Fabric {
   /// What a call of UCX returned for it: ended already, or to be ended by its callback.
   void began(Request& request, void* handle);
   void ended(Request& request, ucs_status_t status);
+  void piece_ended(TransferId transfer, bool whole);
   void release(Wire& wire);
   void flush_worker();
   bool advance_closing();
@@ -101,6 +107,7 @@ class UcxFabric final : public Fabric {
   std::unordered_map<WireId, std::unique_ptr<Wire>> wires_;
   std::size_t closing_ = 0;  // wires
   std::list<Request> requests_;
+  std::unordered_map<TransferId, Cut> cuts_;
   std::deque<Event> events_;
 };
 

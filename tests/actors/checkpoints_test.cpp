@@ -1,4 +1,5 @@
 // Checkpoints and a disk that takes its time: what goes on meanwhile, and what waits.
+#include <cerrno>
 #include <condition_variable>
 #include <cstdio>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "actors/recorder.hpp"
+#include "core/journal.hpp"
 #include "tests/actors/lone_coordinator.hpp"
 
 namespace troupe::actors {
@@ -95,7 +97,7 @@ TEST(Checkpoints, TheEndWaitsForThoseThatAreBeingWritten) {
   coordinator.begin_training();
   auto writing = train_until_saved(coordinator);
   caf::scoped_actor self(coordinator.system());
-  auto end = self->request(coordinator.actor(), 60s, AwaitEnd{});
+  self->send(coordinator.actor(), AwaitEnd{});
   coordinator.tell(Interrupt{});
   coordinator.train(coordinator.granted());
   ASSERT_TRUE(coordinator.answered(*coordinator.workers[0], [](const Dismissal&) { return Dismissed{}; }));
@@ -106,10 +108,10 @@ TEST(Checkpoints, TheEndWaitsForThoseThatAreBeingWritten) {
   writing = coordinator.order_to_write();
   ASSERT_TRUE(writing);
   EXPECT_EQ(coordinator.written_step, 3U);
-  EXPECT_FALSE(self->has_next_message()) << "it has ended";
+  EXPECT_FALSE(LoneCoordinator::heard(self, [](const RunEnd&) {})) << "it has ended";
   coordinator.write(writing);
-  end.receive([](const RunEnd& reached) { EXPECT_EQ(reached.error.code, core::Errc::interrupted); },
-              [](const caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+  EXPECT_TRUE(LoneCoordinator::heard(
+      self, [](const RunEnd& reached) { EXPECT_EQ(reached.error.code, core::Errc::interrupted); }));
 }
 
 TEST(Checkpoints, OneThatIsNotWrittenIsAWarningAndAtTheEndAnError) {
@@ -123,15 +125,15 @@ TEST(Checkpoints, OneThatIsNotWrittenIsAWarningAndAtTheEndAnError) {
     EXPECT_NE(note.text.find("the disk is full"), std::string::npos) << note.text;
   }));
   caf::scoped_actor self(coordinator.system());
-  auto end = self->request(coordinator.actor(), 60s, AwaitEnd{});
+  self->send(coordinator.actor(), AwaitEnd{});
   coordinator.tell(Interrupt{});
   coordinator.train(coordinator.granted());
   ASSERT_TRUE(coordinator.answered(*coordinator.workers[0], [](const Dismissal&) { return Dismissed{}; }));
   coordinator.take_snapshots();
   writing = coordinator.order_to_write();
   coordinator.write(writing, full);
-  end.receive([](const RunEnd& reached) { EXPECT_EQ(reached.error.code, core::Errc::no_space); },
-              [](const caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+  EXPECT_TRUE(
+      LoneCoordinator::heard(self, [](const RunEnd& reached) { EXPECT_EQ(reached.error.code, core::Errc::no_space); }));
 }
 
 /// A file system whose disk takes what it is given when the test lets it.
@@ -148,6 +150,8 @@ class SlowDisk final : public nn::FileSystem {
     changed_.notify_all();
   }
   [[nodiscard]] bool has_held() const { return has_held_; }
+  /// From now on every sync fails.
+  void fill() { full_ = true; }
   void await_sync() {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(changed_.wait_for(lock, 60s, [&] { return has_held_; })) << "nothing is synced";
@@ -163,6 +167,7 @@ class SlowDisk final : public nn::FileSystem {
     changed_.notify_all();
     EXPECT_TRUE(changed_.wait_for(lock, 60s, [&] { return !held_; })) << path << " holds somebody up";
     held_ = false;
+    if (full_) return tl::unexpected(core::from_errno(ENOSPC, "sync", path));
     return disk_.sync(file, path);
   }
   core::Result<void> close(int file, const std::string& path) override { return disk_.close(file, path); }
@@ -178,45 +183,107 @@ class SlowDisk final : public nn::FileSystem {
   nn::FileSystem& disk_ = nn::system_files();
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool held_ = false, has_held_ = false;
+  bool held_ = false, has_held_ = false, full_ = false;
 };
 
-TEST(Checkpoints, TheRecorderRecordsWhileOneIsWrittenAndEndsAfterwards) {
-  tests::SmallRun run;
-  const auto plan = experiment::draw(*run.settings(), true);
-  const auto directory = std::make_shared<const RunDirectory>(
-      RunDirectory::create((run.directory() / "runs").string(), "slow", 0).value());
-  SlowDisk disk;
-  auto store =
-      std::make_shared<nn::CheckpointStore>(nn::CheckpointStore::open(directory->checkpoints(), 2, disk).value());
-  core::SteadyClock clock;
-  SystemConfig config;
-  caf::actor_system system(config);
-  caf::scoped_actor self(system);
-  const auto recording =
-      system.spawn<caf::detached>(recorder, RecorderSetup{.directory = directory,
-                                                          .checkpoints = store,
-                                                          .console = {.mode = ConsoleOptions::Mode::quiet},
-                                                          .notes = {},
-                                                          .journal = {.keep = false},
-                                                          .tensorboard = false,
-                                                          .clock = &clock});
-  const auto checkpoint = std::make_shared<Checkpoint>();
-  checkpoint->graph = plan->graph;
-  checkpoint->vectors.emplace("", std::vector<float>(static_cast<std::size_t>(plan->graph->parameter_count())));
+/// A recorder whose disk is slow, and something to write.
+class SlowRecorder : public testing::Test {
+ protected:
+  SlowRecorder() {
+    checkpoint_->graph = plan_.graph;
+    checkpoint_->vectors.emplace("", std::vector<float>(static_cast<std::size_t>(plan_.graph->parameter_count())));
+    recorder_ = system_.spawn<caf::detached>(
+        recorder, RecorderSetup{.directory = directory_,
+                                .disk = metered_,
+                                .checkpoints = std::make_shared<nn::CheckpointStore>(
+                                    nn::CheckpointStore::open(directory_->checkpoints(), 2, *metered_).value()),
+                                .console = {.mode = ConsoleOptions::Mode::quiet},
+                                .notes = {},
+                                .journal = {},
+                                .tensorboard = false,
+                                .clock = &clock_,
+                                .config = run_.settings()->config,
+                                .plan = "{}"});
+  }
+  /// A record of this kind.
+  void record(std::uint16_t kind) {
+    self_->send(recorder_, JournalRecords{.kinds = {kind}, .sizes = {0}, .bytes = {}});
+  }
+  void rotate() {
+    self_->request(recorder_, 60s, RotateOrder{}, CheckpointCargo{checkpoint_}).receive([](const Rotated&) {}, failed);
+  }
+  void expect_finished() {
+    self_->request(recorder_, 60s, Finish{}, RunEnd{})
+        .receive([](const Finished& finished) { EXPECT_EQ(finished.error, ""); }, failed);
+  }
+  /// Kinds of the records of a segment.
+  [[nodiscard]] std::vector<std::uint16_t> segment(std::size_t number) const {
+    const auto segments = directory_->journals().value();
+    if (number > segments.size()) return {};
+    std::vector<std::uint16_t> kinds;
+    for (const auto& record : core::read_journal(segments[number - 1].path)->records) kinds.push_back(record.kind);
+    return kinds;
+  }
+  static void failed(const caf::error& error) { ADD_FAILURE() << caf::to_string(error); }
+  static constexpr auto kEnd = static_cast<std::uint16_t>(experiment::RunRecordKind::end);
 
-  const auto failed = [](const caf::error& error) { ADD_FAILURE() << caf::to_string(error); };
-  disk.hold();
-  auto writing = self->request(recording, 60s, CheckpointOrder{}, CheckpointCargo{checkpoint});
-  disk.await_sync();
-  // It hears and answers others.
-  self->request(recording, 60s, RotateOrder{}, CheckpointCargo{checkpoint}).receive([](const Rotated&) {}, failed);
-  // It does not end: after an order to end that it had carried out it would answer nobody.
-  auto finishing = self->request(recording, 60s, Finish{}, RunEnd{});
-  self->request(recording, 60s, RotateOrder{}, CheckpointCargo{checkpoint}).receive([](const Rotated&) {}, failed);
-  disk.release();
-  writing.receive([](const CheckpointWritten& written) { EXPECT_TRUE(std::filesystem::exists(written.path)); }, failed);
+  tests::SmallRun run_;
+  Blueprint plan_ = *experiment::draw(*run_.settings(), true);
+  std::shared_ptr<const RunDirectory> directory_ = std::make_shared<const RunDirectory>(
+      RunDirectory::create((run_.directory() / "runs").string(), "slow", 0).value());
+  std::shared_ptr<Checkpoint> checkpoint_ = std::make_shared<Checkpoint>();
+  SlowDisk disk_;
+  std::shared_ptr<nn::MeteredFiles> metered_ = std::make_shared<nn::MeteredFiles>(disk_);
+  core::SteadyClock clock_;
+  SystemConfig config_;
+  caf::actor_system system_{config_};
+  caf::scoped_actor self_{system_};
+  RecorderActor recorder_;
+};
+
+TEST_F(SlowRecorder, RecordsWhileACheckpointIsWrittenAndEndsAfterwards) {
+  disk_.hold();
+  auto writing = self_->request(recorder_, 60s, CheckpointOrder{}, CheckpointCargo{checkpoint_});
+  disk_.await_sync();
+  rotate();  // it hears and answers others
+  auto finishing = self_->request(recorder_, 60s, Finish{}, RunEnd{});
+  // It has not ended: after an order to end that it had carried out it would answer nobody.
+  auto another = self_->request(recorder_, 60s, CheckpointOrder{}, CheckpointCargo{checkpoint_});
+  disk_.release();
+  const auto there = [](const CheckpointWritten& written) { EXPECT_TRUE(std::filesystem::exists(written.path)); };
+  writing.receive(there, failed);
+  another.receive(there, failed);
   finishing.receive([](const Finished& finished) { EXPECT_EQ(finished.error, ""); }, failed);
+}
+
+TEST_F(SlowRecorder, BeginsASegmentWhileWhatItBeginsWithIsWritten) {
+  record(0x7001);
+  disk_.hold();
+  rotate();
+  disk_.await_sync();
+  record(0x7002);
+  auto second = self_->request(recorder_, 60s, RotateOrder{}, CheckpointCargo{checkpoint_});
+  record(0x7003);
+  disk_.release();
+  second.receive([](const Rotated&) {}, failed);  // when the one before has begun
+  record(0x7004);
+  expect_finished();
+  EXPECT_EQ(segment(1), (std::vector<std::uint16_t>{0x7001, kEnd}));
+  EXPECT_EQ(segment(2), (std::vector<std::uint16_t>{0x7002, 0x7003, kEnd}));
+  EXPECT_EQ(segment(3), (std::vector<std::uint16_t>{0x7004, kEnd}));
+}
+
+TEST_F(SlowRecorder, GoesOnWithTheOldSegmentWhenTheNewOneCannotBegin) {
+  record(0x7001);
+  disk_.fill();
+  disk_.hold();
+  rotate();
+  disk_.await_sync();
+  record(0x7002);
+  disk_.release();
+  expect_finished();
+  EXPECT_EQ(segment(1), (std::vector<std::uint16_t>{0x7001, 0x7002, kEnd}));
+  EXPECT_EQ(segment(2), (std::vector<std::uint16_t>{}));
 }
 
 /// Says when a line of a run's progress has been printed.

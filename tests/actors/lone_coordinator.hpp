@@ -77,10 +77,13 @@ class LoneCoordinator {
 
   /// Lets everything happen that is to happen now.
   void run() { scheduler().run(); }
-  void advance(core::Duration time) {
-    clock_.advance(time);
-    scheduler().advance_time(time);
-    run();
+  void pass(std::chrono::seconds time) {
+    constexpr std::chrono::seconds kStep{1};
+    for (; time.count() > 0; time -= kStep) {
+      clock_.advance(kStep);
+      scheduler().advance_time(kStep);
+      run();
+    }
   }
   template <class... Messages>
   void tell(Messages&&... messages) {
@@ -183,6 +186,7 @@ class LoneCoordinator {
   std::uint64_t steps_ = 0;
 
  public:
+  std::vector<std::uint32_t> worker_sites;  // set before begin(); none: all are in one place
   caf::scoped_actor recorder{system_}, evaluator{system_};
   std::vector<std::unique_ptr<caf::scoped_actor>> workers, servers;  // worker i is also its loader
   std::vector<std::uint32_t> worker_sites;                           // set before begin(); none: all are in one place

@@ -29,14 +29,8 @@ class NewcomerToTheSecondPlace {
   std::optional<strategies::Step> first_step(std::uint64_t passed = 0) {
     coordinator_.workers[1].reset();
     coordinator_.run();
-    caf::typed_response_promise<Arrived> arrived;
-    EXPECT_TRUE(LoneCoordinator::heard(steward_, [&](const Vacancy& vacancy) {
-      EXPECT_EQ(vacancy.worker, 1U);
-      arrived = steward_->make_response_promise<Arrived>();
-      return arrived;
-    }));
-    arrived.deliver(Arrived{});
-    coordinator_.run();
+    EXPECT_TRUE(LoneCoordinator::heard(steward_, [](const Vacancy& vacancy) { EXPECT_EQ(vacancy.worker, 1U); }));
+    coordinator_.tell(Arrived{1});
     WorkerProgress progress{.worker = 0};
     coordinator_.tell(LeaseRequest{0, 100});
     progress.done = coordinator_.granted();

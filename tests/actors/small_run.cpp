@@ -81,7 +81,8 @@ experiment::RunEnd SmallRun::train(const std::function<void(actors::Launch&)>& c
   auto directory = experiment::RunDirectory::create(settings->run.dir, settings->run.name, std::time(nullptr));
   if (!directory) return failed(directory.error());
   if (auto written = directory->write_config(settings->config); !written) return failed(written.error());
-  auto store = nn::CheckpointStore::open(directory->checkpoints(), nn::CheckpointStore::kMinGenerations, disk);
+  const auto metered = std::make_shared<nn::MeteredFiles>(disk);
+  auto store = nn::CheckpointStore::open(directory->checkpoints(), nn::CheckpointStore::kMinGenerations, *metered);
   if (!store) return failed(store.error());
 
   const core::SteadyClock clock;
@@ -93,17 +94,12 @@ experiment::RunEnd SmallRun::train(const std::function<void(actors::Launch&)>& c
   actors::Assembly assembly({&system, &*plan, &backend(), &memory, &clock}, std::move(launch));
   actors::Beginning beginning;
   beginning.directory = std::make_shared<const experiment::RunDirectory>(std::move(*directory));
+  beginning.disk = metered;
   beginning.checkpoints = std::make_shared<nn::CheckpointStore>(std::move(*store));
   if (auto made = assembly.make_sites(beginning); !made) return failed(made.error());
   const auto coordinator = assembly.begin(beginning, console);
   if (!coordinator) return failed(coordinator.error());
-  experiment::RunEnd end;
-  caf::scoped_actor self(system);
-  self->request(*coordinator, caf::infinite, actors::AwaitEnd{})
-      .receive([&](const experiment::RunEnd& reached) { end = reached; },
-               [&](const caf::error& error) {
-                 end = failed({core::Errc::internal, system.render(error)});
-               });
+  const auto end = actors::await_end(system, *coordinator);
   if (auto finished = assembly.finish(end); !finished) return failed(finished.error());
   return end;
 }

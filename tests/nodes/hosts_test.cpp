@@ -184,13 +184,32 @@ TEST_F(Hosts, LettersOnASlowWayArriveBeforeASegmentOfTheJournalBegins) {
                             "latency", "2s"}));
     if (limit.wait() != 0) GTEST_SKIP() << "limiting a link needs tc with tbf";
   }
-  Process run(at(0, train(with({"strategy.name=gossip", "strategy.p=1", "cluster.workers=4", "data.batch=1",
-                                "data.train_samples=200", "run.epochs=3", "run.journal=20 KB",
-                                "cluster.synthetic_step_ms=10"}))));
+  Process run(at(
+      0, train(with({"strategy.name=gossip", "strategy.p=1", "cluster.workers=4", "data.batch=1",
+                     "data.train_samples=200", "run.epochs=3", "run.journal=20 KB", "cluster.synthetic_step_ms=10"}))));
   ASSERT_EQ(run.wait(), 0) << run.err();
   Process replay(program({"replay", summary(run)["run"], "--json"}));
   ASSERT_EQ(replay.wait(), 0) << replay.err();
   EXPECT_EQ(summary(replay)["center_hash"], summary(run)["center_hash"]);
+}
+
+// A vector takes 7 s to get across, and whoever waits gives up after 3 s without a byte: as 5.8 million parameters over 3 Mbit/s and a
+// minute. The coordinator's first look at the model, the step's reduction and the last look take more than twice their deadlines.
+TEST_F(Hosts, AVectorMayTakeLongerThanAnyDeadline) {
+  const std::vector<std::string> limit{"root", "tbf", "rate", "1mbit", "burst", "16kb", "latency", "200ms"};
+  for (int host = 1; host < 3; ++host) {
+    for (const auto& [place, device] : {std::pair(host, std::string("wire")), std::pair(0, port_of(host))}) {
+      std::vector<std::string> command{"tc", "qdisc", "add", "dev", device};
+      command.insert(command.end(), limit.begin(), limit.end());
+      Process tc(at(place, command));
+      if (tc.wait() != 0) GTEST_SKIP() << "limiting a link needs tc with tbf";
+    }
+  }
+  Process run(at(0, train(with({"strategy.name=bsp", "run.epochs=1", "cluster.workers=2", "model.widths=[280]",
+                                "data.train_samples=40", "exchange.algorithm=asa", "exchange.deadline_s=3"}))));
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  EXPECT_EQ(run.err().find("lost"), std::string::npos) << run.err();
+  EXPECT_EQ(summary(run)["samples"], 40) << run.err();
 }
 
 }  // namespace

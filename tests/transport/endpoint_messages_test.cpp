@@ -214,6 +214,23 @@ TEST_P(EndpointMessages, TrafficCountsPayloadThatArrivedAndNothingElse) {
   EXPECT_EQ(a->traffic(ab.b_at_a).bytes_sent, bytes);  // a lost peer's account stays
 }
 
+TEST_P(EndpointMessages, ProgressGrowsAtBothEndsWithEveryMessageAndStandsStillWithoutOne) {
+  Party& a = party("a");
+  Party& b = party("b");
+  Party& c = party("c");
+  const Pair ab = join(a, b), ac = join(a, c);
+  for (const std::size_t size : {std::size_t{0}, std::size_t{100}, std::size_t{3} << 20}) {
+    const auto before = std::pair(a->progress(ab.b_at_a), b->progress(ab.a_at_b));
+    Bytes sent(size), received(size);
+    const OperationId sending = a.send(ab.b_at_a, tag(1), view(sent));
+    b.expect_done(b.receive(ab.a_at_b, tag(1), view(received)), size);
+    a.expect_done(sending, size);
+    EXPECT_GT(a->progress(ab.b_at_a), before.first);
+    EXPECT_GT(b->progress(ab.a_at_b), before.second);
+  }
+  EXPECT_EQ(a->progress(ac.b_at_a), 0U);
+}
+
 TEST_P(EndpointMessages, CapabilitiesAreWhatTheEndpointDoes) {
   Party& a = party("a");
   const Capabilities& can = a->capabilities();
@@ -231,6 +248,7 @@ TEST_P(EndpointMessages, BrokenPreconditionsThrow) {
   EXPECT_THROW((void)a->send(Peer{17}, tag(1), ConstMemoryView{}), std::out_of_range);
   EXPECT_THROW((void)a->receive(Peer{17}, tag(1), MemoryView{}), std::out_of_range);
   EXPECT_THROW((void)a->traffic(Peer{17}), std::out_of_range);
+  EXPECT_THROW((void)a->progress(Peer{17}), std::out_of_range);
   EXPECT_THROW(a->disconnect(Peer{17}, "test"), std::out_of_range);
   if (a->capabilities().takes(core::MemorySpace::device)) return;
   const MemoryView device{nullptr, 0, core::MemorySpace::device};

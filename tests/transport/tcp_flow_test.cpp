@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "child.hpp"
@@ -71,6 +72,27 @@ TEST(TcpFlow, ASmallMessageOvertakesALongOne) {
   while ((frame = peer.socket.read_frame()).type == FrameType::chunk) chunks += 1;
   EXPECT_EQ(frame.type, FrameType::offer);
   EXPECT_LT(chunks, large.size() / kChunkBytes);
+}
+
+// The part of a chunk that has come is progress; what only keeps the connection alive is none.
+TEST(TcpFlow, ProgressIsEveryByteOfAMessageAndNoHeartbeat) {
+  Party a = tcp_party("a", raw_options());
+  RawPeer peer(a);
+  Bytes received(kLong);
+  a.receive(peer.at_party, tag(1), view(received));
+  peer.socket.write({.type = FrameType::offer, .message = 1, .tag = static_cast<std::uint64_t>(tag(1)), .size = kLong});
+  EXPECT_EQ(peer.socket.read_frame().type, FrameType::want);
+  const auto before = a->progress(peer.at_party);
+  for (int beat = 0; beat < 100; ++beat) peer.socket.write({.type = FrameType::heartbeat});
+  constexpr std::size_t kPart = 1000;
+  const FrameBytes chunk =
+      encode({.type = FrameType::chunk, .length = static_cast<std::uint32_t>(kChunkBytes), .message = 1, .ack = 1});
+  const Bytes part(kPart);
+  peer.socket.write(chunk.data(), chunk.size());
+  peer.socket.write(part.data(), part.size());
+  while (a->progress(peer.at_party) < before + kPart) std::this_thread::yield();
+  // Its own answer may have been counted after it was read here.
+  EXPECT_LE(a->progress(peer.at_party), before + kPart + kFrameBytes);
 }
 
 TEST(TcpFlow, TheReasonOfALossTravels) {
