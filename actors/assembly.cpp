@@ -12,6 +12,7 @@
 #include "actors/interruptible.hpp"
 #include "actors/stand_in.hpp"
 #include "data/fingerprint.hpp"
+#include "data/lease_lookahead.hpp"
 #include "nn/hash.hpp"
 #include "nn/layout.hpp"
 
@@ -64,6 +65,7 @@ core::Result<void> Assembly::make_sites(const Beginning& beginning) {
 
 /// What went wrong at a node says which.
 core::Error Assembly::at(const Place& place, core::Error error) const {
+  if (place.node) error.message = one_line(error.message);  // from elsewhere
   if (place.node)
     error.message = fmt::format("node {} ({}): {}", place.node->name, place.node->facts.host, error.message);
   return error;
@@ -152,6 +154,16 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
   return {};
 }
 
+/// Who is to be there is.
+bool Assembly::is_whole(const Place& place) const {
+  const auto all = [](const auto& members, std::size_t count) {
+    return members.size() == count && std::ranges::all_of(members, [](const auto& member) { return bool(member); });
+  };
+  const auto workers = launch_.placement.workers_at(place.number).size();
+  return all(place.members.workers, workers) && all(place.members.loaders, workers) &&
+         all(place.members.servers, launch_.placement.servers_at(place.number).size());
+}
+
 core::Result<void> Assembly::prepare_sites() {
   using Preparing = decltype(self_->request(SiteActor{}, kNoDeadline, SiteAddresses{}));
   std::vector<std::pair<Place*, Preparing>> asked;
@@ -170,7 +182,11 @@ core::Result<void> Assembly::prepare_sites() {
         preparing, Movement{places_[0].here->moves(), kPrepareSilence}, stop_,  // what it begins with it has from there
         [&](const SiteReady& ready, const SiteMembers& members) {
           place->members = members;
-          if (!ready.error.empty() && result) result = tl::unexpected(at(*place, {ready.code, ready.error}));
+          if (!ready.error.empty()) {
+            if (result) result = tl::unexpected(at(*place, {ready.code, ready.error}));
+          } else if (!is_whole(*place) && result) {
+            result = tl::unexpected(at(*place, {core::Errc::corrupt, "it did not say who its members are"}));
+          }
         },
         [&](const caf::error& error) {
           if (result) result = tl::unexpected(no_answer(*place, "did not get ready", error));
@@ -194,6 +210,7 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
                                 plan_.source.test,
                                 ground_.clock});
   const auto plan = run_plan();
+  const auto rules = member_rules();
   auto notes = beginning.notes;
   if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
   if (!exchange_.measured.empty())
@@ -203,7 +220,7 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
   recorder_ = ground_.system->spawn<caf::detached>(
       recorder, RecorderSetup{beginning.directory, beginning.disk, beginning.checkpoints, console, std::move(notes),
                               settings.journal, beginning.checkpoint_file, settings.run.tensorboard, ground_.clock,
-                              settings.config, plan});
+                              settings.config, plan, rules});
 
   // A newcomer meets site 0 only: nobody comes where another site has a part of the centre.
   const bool whole_centre = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
@@ -223,7 +240,8 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
                          .memory = ground_.memory,
                          .clock = ground_.clock,
                          .steward = steward_,
-                         .names = {}};
+                         .names = {},
+                         .rules = rules};
   for (std::uint32_t w = 0; w < plan_.workers; ++w) setup.names.push_back(name_of(w));
   setup.started = {.name = settings.run.name,
                    .directory = beginning.directory->path(),
@@ -241,6 +259,24 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const ConsoleOption
     experiment::complete(setup.before, beginning.directory->read_summary());
   }
   coordinator_ = ground_.system->spawn(coordinator, std::move(setup));
+}
+
+/// Who in other processes may speak for whom. A newcomer's process is known when it comes.
+MemberRules Assembly::member_rules() const {
+  const auto nodes = std::make_shared<SiteNodes>();
+  for (const auto& place : places_) {
+    if (!place.there) continue;
+    if (!place.members.loaders.empty()) nodes->set(place.number, place.members.loaders.front().node());
+    if (!place.members.servers.empty()) nodes->set(place.number, place.members.servers.front().node());
+  }
+  const auto prefetch = static_cast<std::uint64_t>(plan_.settings->data.prefetch);
+  return MemberRules({.workers = plan_.workers,
+                      .servers = plan_.servers,
+                      .worker_sites = launch_.placement.worker_sites,
+                      .server_sites = launch_.placement.server_sites,
+                      .nodes = nodes,
+                      .most_leases = prefetch + 1 + data::LeaseLookahead::kMost,
+                      .most_samples = static_cast<std::uint64_t>(std::ranges::max(plan_.settings->data.batch))});
 }
 
 /// The text of plan.json.

@@ -62,6 +62,7 @@ class Assembly {
   };
   [[nodiscard]] core::Result<void> open_sites(const Beginning& beginning);
   [[nodiscard]] core::Result<void> prepare_sites();
+  [[nodiscard]] bool is_whole(const Place& place) const;
   [[nodiscard]] core::Result<void> choose_reductions(const Beginning& beginning);
   [[nodiscard]] core::Result<std::vector<exchange::Timing>> measure(const std::vector<exchange::Algorithm>& algorithms);
   [[nodiscard]] SiteOrder order_for(const Place& place, bool resumed) const;
@@ -69,6 +70,7 @@ class Assembly {
   [[nodiscard]] core::Error no_answer(const Place& place, const std::string& what, const caf::error& error) const;
   void spawn_supervisors(const Beginning& beginning, const ConsoleOptions& console);
   [[nodiscard]] std::string run_plan() const;
+  [[nodiscard]] MemberRules member_rules() const;
   [[nodiscard]] std::string name_of(std::uint32_t worker) const;
   [[nodiscard]] StewardActor spawn_steward();
   void begin_sites();

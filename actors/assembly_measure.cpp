@@ -67,6 +67,9 @@ core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<
   // The slowest member decides: the others wait for it.
   const auto measured = [&](Place* place) {
     return [&, place](const Measured& told) {
+      const bool can_be = std::ranges::all_of(told.seconds, [](double s) { return s >= 0 && s < 1e6; });
+      if (!can_be && result)
+        result = tl::unexpected(at(*place, {core::Errc::corrupt, "it measured times that cannot be"}));
       if (!told.error.empty() && result) result = tl::unexpected(at(*place, {told.code, told.error}));
       for (std::size_t k = 0; k < std::min(timings.size(), told.seconds.size()); ++k)
         timings[k].seconds = std::max(timings[k].seconds, told.seconds[k]);

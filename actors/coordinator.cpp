@@ -12,6 +12,7 @@ CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<C
                                             CoordinatorSetup setup) {
   self->state.body = std::make_unique<CoordinatorBody>(self, std::move(setup));
   self->set_down_handler([self](const caf::down_msg& message) { self->state.body->down(message); });
+  self->set_default_handler(caf::drop);  // CAF would write on the terminal what somebody elsewhere makes up
   // An exception of the coordinator's own ends the run like anybody else's.
   self->set_exception_handler([self](std::exception_ptr& thrown) -> caf::error {
     const auto failure = failure_of("coordinator", thrown);
@@ -19,19 +20,46 @@ CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<C
     return caf::exit_reason::unhandled_exception;
   });
   return {
-      [self](const Company& company) { self->state.body->begin(company); },
-      [self](const LeaseRequest& request) { self->state.body->asked(request); },
-      [self](const WorkerProgress& progress) { self->state.body->progressed(progress); },
-      [self](const Trouble& trouble) { self->state.body->trouble(trouble); },
-      [self](const SiteLost& lost) { self->state.body->site_lost(lost); },
-      [self](const JournalFull&) { self->state.body->journal_full(); },
-      [self](const Interrupt&) { self->state.body->interrupt(); },
-      [self](const TransferNews& news) { self->state.body->moved(news); },
-      [self](const StillEvaluating&) { self->state.body->still_evaluating(); },
-      [self](const StillWriting&) { self->state.body->still_writing(); },
-      [self](const Arrived& news) { self->state.body->arrived(news.worker); },
-      [self](const Tick&) { self->state.body->tick(); },
-      [self](const AwaitEnd&) { self->state.body->await_end(); },
+      [self](const Company& company) {
+        if (self->state.body->hears_from_here()) self->state.body->begin(company);
+      },
+      [self](const LeaseRequest& request) {
+        if (self->state.body->hears(request)) self->state.body->asked(request);
+      },
+      [self](const WorkerProgress& progress) {
+        if (self->state.body->hears(progress)) self->state.body->progressed(progress);
+      },
+      [self](const Trouble& trouble) {
+        if (!self->state.body->hears(trouble)) return;
+        self->state.body->trouble({trouble.code, one_line(trouble.text), trouble.site});
+      },
+      [self](const SiteLost& lost) {
+        if (self->state.body->hears(lost)) self->state.body->site_lost({lost.site, lost.lost, one_line(lost.why)});
+      },
+      [self](const JournalFull&) {
+        if (self->state.body->hears_from_here()) self->state.body->journal_full();
+      },
+      [self](const Interrupt&) {
+        if (self->state.body->hears_from_here()) self->state.body->interrupt();
+      },
+      [self](const TransferNews& news) {
+        if (self->state.body->hears(news)) self->state.body->moved(news);
+      },
+      [self](const StillEvaluating&) {
+        if (self->state.body->hears_from_here()) self->state.body->still_evaluating();
+      },
+      [self](const StillWriting&) {
+        if (self->state.body->hears_from_here()) self->state.body->still_writing();
+      },
+      [self](const Arrived& news) {
+        if (self->state.body->hears_from_here()) self->state.body->arrived(news.worker);
+      },
+      [self](const Tick&) {
+        if (self->state.body->hears_from_here()) self->state.body->tick();
+      },
+      [self](const AwaitEnd&) {
+        if (self->state.body->hears_from_here()) self->state.body->await_end();
+      },
   };
 }
 

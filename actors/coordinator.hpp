@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "actors/handles.hpp"
+#include "actors/member_rules.hpp"
 #include "actors/vocabulary.hpp"
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
@@ -31,6 +32,7 @@ struct CoordinatorSetup {
   const core::Clock* clock = nullptr;  // outlives the actor
   StewardActor steward{};              // none: nobody comes in place of who is lost
   std::vector<std::string> names{};    // of workers, for messages; none: "worker 1"
+  MemberRules rules{};                 // for members in other processes
 };
 
 class CoordinatorBody;

@@ -28,6 +28,7 @@ std::vector<strategies::Step> first_steps(const CoordinatorSetup& setup) {
 CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
     : self_(self),
       setup_(std::move(setup)),
+      rules_(setup_.rules),
       wants_(setup_.started.workers, 0),
       alive_(setup_.started.workers, true),
       progress_(setup_.started.workers, setup_.before),
@@ -102,6 +103,7 @@ void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
     if (!lease) break;
     --wants_[worker];
     ++granted_;
+    rules_.granted(worker, 1);
     grant.leases.push_back(*lease);
     if (keeps_journal()) journal_.add(encode(LeaseGranted{worker, *lease}));
   }

@@ -39,6 +39,15 @@ class CoordinatorBody {
   void down(const caf::down_msg& message);
   void await_end();
 
+  /// Whether what has just come may be heard, by what MemberRules say; else it is counted, and now and then said.
+  [[nodiscard]] bool hears(const LeaseRequest& request);
+  template <class Message>
+  [[nodiscard]] bool hears(const Message& message) {
+    return heard(rules_.check(speaker_of(self_), message));
+  }
+  /// Nobody in another process may say it.
+  [[nodiscard]] bool hears_from_here();
+
  private:
   using Next = std::function<void()>;
   using Refused = std::function<void(const caf::error&)>;
@@ -150,8 +159,12 @@ class CoordinatorBody {
   void fail(core::Errc code, const std::string& text);
   void end();
 
+  [[nodiscard]] bool heard(const MemberRules::Refusal& refusal);
+
   Self self_;
   CoordinatorSetup setup_;
+  MemberRules rules_;
+  RefusalCount refusals_;
   Company company_;
   std::vector<std::uint32_t> wants_;                      // by worker: leases asked for and not granted yet
   std::vector<bool> alive_;                               // by worker: members

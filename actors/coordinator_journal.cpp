@@ -98,6 +98,11 @@ void CoordinatorBody::take_member(std::uint32_t member, const std::shared_ptr<Ch
   if (member < workers && !is_member(member)) return following();
   if (member < workers) {
     const auto told = [this, member, into, following](const MemberState& state) {
+      if (const auto refusal = MemberRules::check(state, company_.workers.size())) {
+        lose(member, "it says of itself what cannot be: " + *refusal);
+        if (!ended_) rotate();
+        return;
+      }
       const auto start = std::make_shared<WorkerStart>();
       start->state = state.state;
       take_letters(member, state, start, [this, member, into, start, following] {

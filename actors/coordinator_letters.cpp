@@ -24,6 +24,12 @@ void CoordinatorBody::ask_letters(const Next& next, const Next& absent, const Ar
         site_of(worker), member_silence(), company_.workers[worker],
         [this, left, worker, next, absent, last](const Letters& letters) {
           if (*left == 0 || ended_) return;
+          if (const auto refusal = MemberRules::check(letters, company_.workers.size())) {
+            *left = 0;
+            lose(worker, "it says of its letters what cannot be: " + *refusal);
+            if (!ended_) absent();
+            return;
+          }
           if (is_member(worker)) letters_.heard(worker, letters);
           if (--*left == 0) judge_letters(next, absent, last);
         },

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "actors/coordinator_body.hpp"
 #include "actors/deadlines.hpp"
@@ -135,6 +136,30 @@ void CoordinatorBody::missed(std::uint32_t worker, const caf::error& error, cons
   if (!ended_) next();
 }
 
+// ---- what members in other processes say
+
+bool CoordinatorBody::hears(const LeaseRequest& request) {
+  const auto wanted = request.worker < wants_.size() ? wants_[request.worker] : 0;
+  return heard(rules_.check(speaker_of(self_), request, wanted));
+}
+
+bool CoordinatorBody::hears_from_here() {
+  return heard(speaker_of(self_).here ? MemberRules::Refusal{} : "a message that is not for it to send");
+}
+
+bool CoordinatorBody::heard(const MemberRules::Refusal& refusal) {
+  if (!refusal) return true;
+  std::vector<std::string> names;
+  const auto workers = rules_.workers_of(speaker_of(self_));
+  for (const auto w : workers) names.push_back(name_of(w));
+  const auto who = names.empty() ? "a process that has no part in the run" : fmt::format("{}", fmt::join(names, ", "));
+  auto line = refusals_.add(who, *refusal);
+  if (line && company_.recorder) self_->send(company_.recorder, Note{Note::Level::warning, std::move(*line)});
+  if (!refusals_.enough(who) || company_.workers.empty()) return false;
+  for (const auto w : workers) lose(w, "it says what no member says");
+  return false;
+}
+
 // ---- newcomers
 
 /// Nodes that the run did not wait for: as if they had been there, and been lost before the first step.
@@ -200,7 +225,9 @@ void CoordinatorBody::prepare_newcomer(std::uint32_t worker, const Next& next) {
       [this, worker, first, next, refused](const Admission& admission, const SiteMembers& members,
                                            const OpenedSite& there) {
         if (ended_) return;
-        if (!admission.error.empty() || members.workers.size() != 1 || members.loaders.size() != 1) return refused();
+        const bool there_is =
+            members.workers.size() == 1 && members.workers[0] && members.loaders.size() == 1 && members.loaders[0];
+        if (!admission.error.empty() || !there_is) return refused();
         take_in(worker, first, members, there.site, next);
       },
       [refused](const caf::error&) { refused(); }, AdmissionOrder{worker, newest_checkpoint_, first, shard_versions_});
@@ -211,6 +238,7 @@ void CoordinatorBody::take_in(std::uint32_t worker, strategies::Step first_step,
   company_.workers[worker] =
       self_->system().spawn(stand_in_worker, worker, members.workers.front(), company_.exchanger);
   company_.loaders[worker] = members.loaders.front();
+  rules_.moved(company_.worker_sites[worker], members.loaders.front().node());
   self_->monitor(company_.workers[worker]);
   self_->monitor(company_.loaders[worker]);
   predecessors_[worker] = progress_.of(worker);

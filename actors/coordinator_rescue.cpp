@@ -37,7 +37,7 @@ void CoordinatorBody::look_for_newest() {
     ask<Updates>(
         site_of(worker), member_silence(), company_.workers[worker],
         [this, worker, most, next](const Updates& updates) {
-          if (is_member(worker) && (!newest_ || updates.steps > *most)) {
+          if (is_member(worker) && rules_.may_have(worker, updates.steps) && (!newest_ || updates.steps > *most)) {
             newest_ = worker;
             *most = updates.steps;
           }

@@ -5,48 +5,20 @@
 
 #include <fmt/format.h>
 
-#include "actors/asking.hpp"
+#include "actors/call_headers.hpp"
 #include "actors/supervision.hpp"
 #include "transport/reduce.hpp"
 
 namespace troupe::actors {
 
 using exchange::Lend;
-using strategies::Transfer;
 
 namespace {
-
-/// What a call's header begins with.
-enum class What : std::uint8_t { shard, letter, snapshot, start };
 
 /// A start state travels in pieces: bytes of each.
 constexpr std::size_t kMostPiece = std::size_t{4} << 20;
 
-Lend lend_of(Transfer kind) {
-  switch (kind) {
-    case Transfer::push: return Lend::read;
-    case Transfer::pull: return Lend::write;
-    case Transfer::push_pull: break;
-  }
-  return Lend::both;
-}
-
 }  // namespace
-
-template <class... Ts>
-std::string ExchangerBody::pack(const Ts&... parts) {
-  std::vector<char> bytes;
-  caf::binary_serializer sink(self_->system(), bytes);
-  if (auto error = sink(parts...)) throw std::logic_error("exchanger: a message cannot be serialised");
-  return {bytes.begin(), bytes.end()};
-}
-
-template <class... Ts>
-bool ExchangerBody::unpack(const std::string& header, Ts&... parts) {
-  const std::vector<char> bytes(header.begin(), header.end());
-  caf::binary_deserializer source(self_->system(), bytes);
-  return !source(parts...);
-}
 
 ExchangerBody::~ExchangerBody() { halt(); }
 
@@ -94,6 +66,7 @@ core::Result<void> ExchangerBody::speak_to(std::uint32_t site, const std::string
 
 void ExchangerBody::begin(const Company& company) {
   company_ = company;
+  rules_ = CallRules({setup_.site, company.worker_sites, company.server_sites}, arena_);
   members_ = company.members;
   for (std::uint32_t w = 0; w < company.worker_sites.size() && company.members.empty(); ++w) members_.push_back(w);
   if (!company.exchange.empty()) {
@@ -160,50 +133,21 @@ void ExchangerBody::trouble(const core::Error& error) {
 
 // ---- to members elsewhere
 
-ExchangerBody::Position ExchangerBody::position_of_shard(strategies::ShardId shard) const {
-  if (!packing_) return {};
-  return transport::slice_of(packing_->arena_floats(), shard, company_.servers.size()).offset;
-}
-
-ExchangerBody::Position ExchangerBody::position_of(const MemberSnapshot& snapshot) const {
-  if (snapshot.server) return position_of_shard(snapshot.member);
-  if (snapshot.order.slot == strategies::kStatistics) return {};
-  return 0;
-}
-
-Lent ExchangerBody::packed(const Lent& vector, Position position, bool filled) {
-  if (!packing_ || !position) return vector;
-  const auto floats = packing_->packed(*position, vector.data.size());
+Lent ExchangerBody::packed(const Lent& vector, ArenaPosition position, bool filled) {
+  if (!arena_.packing || !position) return vector;
+  const auto floats = arena_.packing->packed(*position, vector.data.size());
   auto buffer = core::Buffer::allocate(*setup_.memory, floats);
   if (!buffer) throw MemoryRanOut(buffer.error().message);
   const auto dense = std::make_shared<core::Buffer>(std::move(*buffer));
-  if (filled) packing_->pack(vector.data, *position, dense->view());
+  if (filled) arena_.packing->pack(vector.data, *position, dense->view());
   return {dense->view(), dense};
 }
 
-void ExchangerBody::unpack(const Lent& dense, Position position, const Lent& vector) const {
-  if (packing_ && position) packing_->unpack(dense.data, *position, vector.data);
+void ExchangerBody::unpack(const Lent& dense, ArenaPosition position, const Lent& vector) const {
+  if (arena_.packing && position) arena_.packing->unpack(dense.data, *position, vector.data);
 }
 
-std::optional<Lent> ExchangerBody::opened(exchange::Calls::Incoming& incoming, Position position, std::size_t floats) {
-  // Who works on the vector keeps it: a call that is not answered yet owns it.
-  const Lent dense{incoming.vector, std::make_shared<const Reply>(incoming.reply)};
-  if (!packing_ || !position) return dense;
-  if (dense.data.size() != packing_->packed(*position, floats)) return {};
-  auto buffer = core::Buffer::allocate(*setup_.memory, floats);
-  if (!buffer) throw MemoryRanOut(buffer.error().message);
-  const auto whole = std::make_shared<core::Buffer>(std::move(*buffer));
-  std::ranges::fill(whole->view(), 0.F);
-  packing_->unpack(dense.data, *position, whole->view());
-  incoming.reply = [packing = packing_, dense, whole, at = *position,
-                    reply = std::move(incoming.reply)](core::Result<std::string> result) {
-    packing->pack(whole->view(), at, dense.data);
-    reply(std::move(result));
-  };
-  return Lent{whole->view(), whole};
-}
-
-void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vector, Position position, Lend lend,
+void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vector, ArenaPosition position, Lend lend,
                          core::Rounding rounding, std::function<void(core::Result<std::string>)> answered) {
   const auto peer = peers_.at(site);
   if (!peer) return answered(core::fail(core::Errc::peer_lost, fmt::format("site {} is not there any more", site)));
@@ -228,20 +172,21 @@ void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vec
 void ExchangerBody::request(const ShardMessage& message, const Lent& slice) {
   auto there = message;
   there.sent_ns = 0;  // clocks of other hosts are other clocks: what it is there stands in serve()
-  call(company_.server_sites.at(message.shard), pack(What::shard, there), slice, position_of_shard(message.shard),
-       lend_of(message.request.kind), message.rounding,
-       [this, worker = message.request.worker](core::Result<std::string> result) {
+  const auto site = company_.server_sites.at(message.shard);
+  call(site, pack_header(self_->system(), What::shard, there), slice, rules_.position_of_shard(message.shard),
+       lend_of(message.request.kind), message.rounding, [this, site, there](core::Result<std::string> result) {
          if (!result && result.error().code == core::Errc::peer_lost) return;  // lost() tells
          if (!result) return trouble(result.error());
          ShardAnswer answer;
-         if (!unpack(*result, answer)) return trouble({core::Errc::corrupt, "a server's answer makes no sense"});
-         self_->send(company_.workers.at(worker), answer);
+         if (!unpack_header(self_->system(), *result, answer)) return blame(site, "an answer that makes no sense");
+         if (auto refusal = rules_.check(there, answer)) return blame(site, *refusal);
+         self_->send(company_.workers.at(there.request.worker), answer);
        });
 }
 
 void ExchangerBody::letter(const OutgoingLetter& letter, const Lent& vector) {
-  call(company_.worker_sites.at(letter.to), pack(What::letter, letter), vector, 0, Lend::read, core::Rounding::none,
-       [this, letter](const core::Result<std::string>& result) {
+  call(company_.worker_sites.at(letter.to), pack_header(self_->system(), What::letter, letter), vector, 0, Lend::read,
+       core::Rounding::none, [this, letter](const core::Result<std::string>& result) {
          if (result) return self_->send(company_.workers.at(letter.letter.from), PeerCredit{letter.to});
          if (result.error().code != core::Errc::peer_lost) trouble(result.error());  // else lost() tells
        });
@@ -251,78 +196,19 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
   auto promise = self_->make_response_promise<SnapshotTaken>();
   const auto& sites = snapshot.server ? company_.server_sites : company_.worker_sites;
   // Whole numbers for hashes: a snapshot is never rounded.
-  call(sites.at(snapshot.member), pack(What::snapshot, snapshot), space, position_of(snapshot), Lend::write,
-       core::Rounding::none, [this, promise](const core::Result<std::string>& result) mutable {
+  call(sites.at(snapshot.member), pack_header(self_->system(), What::snapshot, snapshot), space,
+       rules_.position_of(snapshot), Lend::write, core::Rounding::none,
+       [this, promise, snapshot](const core::Result<std::string>& result) mutable {
          SnapshotTaken taken;
-         const auto why = result ? std::string("an answer that makes no sense") : result.error().message;
-         if (result && unpack(*result, taken))
+         const bool read = result && unpack_header(self_->system(), *result, taken);
+         const auto refusal = read ? rules_.check(snapshot, taken) : std::string("an answer that makes no sense");
+         if (!refusal) {
            promise.deliver(taken);
-         else
-           promise.deliver(caf::make_error(caf::sec::runtime_error, why));
+           return;
+         }
+         promise.deliver(caf::make_error(caf::sec::runtime_error, result ? *refusal : result.error().message));
        });
   return promise;
-}
-
-// ---- from members elsewhere
-
-void ExchangerBody::serve(exchange::Calls::Incoming incoming) {
-  What what{};
-  if (unpack(incoming.header, what) && what == What::start) return give_piece(incoming);
-  if (!serving_) return held_.push_back(std::move(incoming));
-  const auto nonsense = [&incoming] { incoming.reply(core::fail(core::Errc::corrupt, "a call that makes no sense")); };
-  const auto arena = packing_ ? packing_->arena_floats() : 0;
-  ShardMessage message;
-  OutgoingLetter letter;
-  MemberSnapshot snapshot;
-  if (unpack(incoming.header, what, message) && what == What::shard && message.shard < company_.servers.size()) {
-    const auto slice = transport::slice_of(arena, message.shard, company_.servers.size());
-    const auto vector = opened(incoming, position_of_shard(message.shard), slice.count);
-    if (!vector) return nonsense();
-    asked_[{message.request.worker, message.shard, message.request.exchange}] = std::move(incoming.reply);
-    message.sent_ns = setup_.clock->now().count();  // it lies in the server's queue from now on
-    return self_->send(company_.servers[message.shard], message, *vector);
-  }
-  if (unpack(incoming.header, what, letter) && what == What::letter && letter.to < company_.workers.size()) {
-    const auto vector = opened(incoming, 0, arena);
-    if (!vector) return nonsense();
-    unread_[{letter.letter.from, letter.to}] = std::move(incoming.reply);
-    return self_->send(company_.workers[letter.to], letter.letter, *vector);
-  }
-  if (!unpack(incoming.header, what, snapshot) || what != What::snapshot ||
-      snapshot.member >= (snapshot.server ? company_.servers.size() : company_.workers.size()))
-    return nonsense();
-  const auto slice =
-      transport::slice_of(arena, snapshot.server ? snapshot.member : 0, snapshot.server ? company_.servers.size() : 1);
-  const auto vector = opened(incoming, position_of(snapshot), slice.count);
-  if (!vector) return nonsense();
-  const auto answered = [this, reply = incoming.reply](const SnapshotTaken& taken) {
-    reply(pack(taken));
-    settle();
-  };
-  const auto failed = [this, reply = incoming.reply](const caf::error& error) {
-    reply(core::fail(core::Errc::timeout, "snapshot: " + self_->system().render(error)));
-    settle();
-  };
-  // The coordinator, who asks, gives up when it takes too long.
-  if (snapshot.server)
-    self_->request(company_.servers[snapshot.member], kNoDeadline, snapshot.order, *vector).then(answered, failed);
-  else
-    self_->request(company_.workers[snapshot.member], kNoDeadline, snapshot.order, *vector).then(answered, failed);
-}
-
-void ExchangerBody::answer(const ShardAnswer& answer) {
-  const auto& reply = answer.reply;
-  auto node = asked_.extract({reply.worker, reply.shard, reply.exchange});
-  if (node.empty()) return;
-  node.mapped()(pack(answer));
-  settle();
-}
-
-void ExchangerBody::credit(const OutgoingCredit& credit) {
-  auto node = unread_.extract({credit.to, credit.credit.from});
-  if (node.empty()) return;
-  node.mapped()(std::string());
-  settle();
 }
 
 // ---- what members elsewhere begin with
@@ -341,10 +227,11 @@ caf::result<StartCargo> ExchangerBody::fetch_start() {
 void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
   const std::uint64_t offset = fetching->file->size();
   const Lent room{fetching->piece.view(), fetching};
-  call(0, pack(What::start, offset), room, {}, Lend::write, core::Rounding::none,  // bytes, not numbers
+  call(0, pack_header(self_->system(), What::start, offset), room, {}, Lend::write,
+       core::Rounding::none,  // bytes, not numbers
        [this, fetching, offset](const core::Result<std::string>& result) {
          std::uint64_t whole = 0;
-         if (!result || !unpack(*result, whole)) {
+         if (!result || !unpack_header(self_->system(), *result, whole)) {
            const auto why = result ? std::string("an answer that makes no sense") : result.error().message;
            fetching->promise.deliver(caf::make_error(caf::sec::runtime_error, why));
            return;
@@ -356,18 +243,6 @@ void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
          if (fetching->file->size() < whole && count > 0) return fetch_piece(fetching);
          fetching->promise.deliver(StartCargo{fetching->file});
        });
-}
-
-void ExchangerBody::give_piece(const exchange::Calls::Incoming& incoming) {
-  What what{};
-  std::uint64_t offset = 0;
-  if (!setup_.start.file || !unpack(incoming.header, what, offset) || offset >= setup_.start.file->size())
-    return incoming.reply(core::fail(core::Errc::corrupt, "there is no such start state"));
-  const auto& file = *setup_.start.file;
-  const auto room = std::as_writable_bytes(incoming.vector);
-  const auto count = std::min<std::uint64_t>(room.size(), file.size() - offset);
-  std::copy_n(file.begin() + static_cast<std::ptrdiff_t>(offset), count, room.begin());
-  incoming.reply(pack(static_cast<std::uint64_t>(file.size())));
 }
 
 void ExchangerBody::halt() {

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "actors/call_rules.hpp"
 #include "actors/exchanger.hpp"
 #include "actors/measuring.hpp"
+#include "actors/member_rules.hpp"
 #include "actors/membership_inbox.hpp"
 #include "exchange/arenas.hpp"
 #include "exchange/calls.hpp"
@@ -33,7 +35,7 @@ class ExchangerBody {
   void offer(const StartCargo& start) { setup_.start = start; }
   /// What stands in the way: it is not there any more.
   [[nodiscard]] SiteAddress moved(const SiteMoved& moved);
-  void pack_arenas(std::shared_ptr<const exchange::Packing> packing) { packing_ = std::move(packing); }
+  void pack_arenas(const ArenaPacking& arena) { arena_ = arena; }
   void begin(const Company& company);
   /// Calls of other sites, who may have begun before, wait until the members here have.
   void serve_all();
@@ -77,21 +79,31 @@ class ExchangerBody {
     core::Buffer piece;
   };
   void fetch_piece(const std::shared_ptr<Fetching>& fetching);
-  void give_piece(const exchange::Calls::Incoming& incoming);
+  void give_piece(std::uint32_t from, const exchange::Calls::Incoming& incoming);
   [[nodiscard]] core::Result<void> speak_to(std::uint32_t site, const std::string& address);
-  /// Where a vector lies in an arena; none: it is of another kind.
-  using Position = std::optional<std::size_t>;
-  [[nodiscard]] Position position_of(const MemberSnapshot& snapshot) const;
-  [[nodiscard]] Position position_of_shard(strategies::ShardId shard) const;
   /// `vector` without padding, or as it is where nothing is packed. `filled`: with what it holds.
-  [[nodiscard]] Lent packed(const Lent& vector, Position position, bool filled);
+  [[nodiscard]] Lent packed(const Lent& vector, ArenaPosition position, bool filled);
   /// Back into `vector`, from what packed() made of it.
-  void unpack(const Lent& dense, Position position, const Lent& vector) const;
-  /// What came in as the member here is to see it; its reply packs it again.
-  [[nodiscard]] std::optional<Lent> opened(exchange::Calls::Incoming& incoming, Position position, std::size_t floats);
-  void call(std::uint32_t site, std::string header, const Lent& vector, Position position, exchange::Lend lend,
+  void unpack(const Lent& dense, ArenaPosition position, const Lent& vector) const;
+  void call(std::uint32_t site, std::string header, const Lent& vector, ArenaPosition position, exchange::Lend lend,
             core::Rounding rounding, std::function<void(core::Result<std::string>)> answered);
+
+  // What comes from members elsewhere (exchanger_serve.cpp).
+  /// What came in as the member here is to see it; its reply packs it again. Errc::out_of_memory.
+  [[nodiscard]] core::Result<Lent> opened(exchange::Calls::Incoming& incoming, ArenaPosition position,
+                                          std::size_t floats);
   void serve(exchange::Calls::Incoming incoming);
+  void serve(std::uint32_t from, const ShardMessage& message, exchange::Calls::Incoming& incoming);
+  void serve(std::uint32_t from, const OutgoingLetter& letter, exchange::Calls::Incoming& incoming);
+  void serve(std::uint32_t from, const MemberSnapshot& snapshot, exchange::Calls::Incoming& incoming);
+  [[nodiscard]] std::optional<std::uint32_t> site_of(transport::Peer peer) const;
+  [[nodiscard]] bool is_member(strategies::WorkerId worker) const;
+  /// The caller is told, the log too; who is refused too often is given up.
+  void refuse(std::uint32_t from, const Reply& reply, const std::string& why);
+  /// A member elsewhere answered nonsense: its site is given up.
+  void blame(std::uint32_t site, const std::string& why);
+  void note_refusal(std::uint32_t site, const std::string& why);
+
   void lost(transport::Peer peer, const core::Error& error);
   void hear(const MembershipNews& news);
   void leave(std::uint32_t site, std::string_view why);
@@ -101,12 +113,6 @@ class ExchangerBody {
   void settle();
   [[nodiscard]] exchange::Group group_of(const CollectiveOrder& order) const;
   void add(exchange::Group& group, std::uint32_t site, const std::vector<std::uint32_t>& hosts) const;
-
-  /// Messages as the headers of calls.
-  template <class... Ts>
-  [[nodiscard]] std::string pack(const Ts&... parts);
-  template <class... Ts>
-  [[nodiscard]] bool unpack(const std::string& header, Ts&... parts);
 
   Self self_;
   ExchangerSetup setup_;
@@ -126,11 +132,13 @@ class ExchangerBody {
   std::vector<std::uint64_t> over_;  // of running_
   std::unique_ptr<Measuring> measuring_;
   std::uint64_t next_running_ = 0;
-  std::shared_ptr<const exchange::Packing> packing_;  // none: vectors travel as they are
-  std::vector<exchange::Calls::Incoming> held_;       // calls that came before this site had begun
-  std::optional<core::Error> early_;                  // what went wrong before there was anyone to tell
-  std::vector<SiteLost> early_losses_;                // and who was lost
-  std::vector<strategies::WorkerId> members_;         // ascending; from begin() on
+  ArenaPacking arena_;
+  CallRules rules_;  // from begin() on
+  RefusalCount refusals_;
+  std::vector<exchange::Calls::Incoming> held_;  // calls that came before this site had begun
+  std::optional<core::Error> early_;             // what went wrong before there was anyone to tell
+  std::vector<SiteLost> early_losses_;           // and who was lost
+  std::vector<strategies::WorkerId> members_;    // ascending; from begin() on
   MembershipInbox news_;
   bool serving_ = false;
   bool halted_ = false;

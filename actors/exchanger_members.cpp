@@ -33,6 +33,8 @@ void ExchangerBody::hear(const MembershipNews& news) {
     // Whom it never met it has not left either: a newcomer meets the centre only.
     if (gone(w) && !halted_ && site != setup_.site && site < peers_.size()) leave(site, "it is no member any more");
   }
+  for (std::uint32_t w = 0; w < company_.worker_sites.size(); ++w)
+    if (gone(w)) rules_.forget(w);
   std::erase_if(asked_, [&](const auto& entry) { return gone(std::get<0>(entry.first)); });
   std::erase_if(unread_, [&](const auto& entry) { return gone(entry.first.first); });
   settle();

@@ -21,12 +21,17 @@ void ExchangerBody::add(exchange::Group& group, std::uint32_t site, const std::v
 }
 
 caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
+  const auto failed = [](const core::Error& error) { return Measured{.error = error.message, .code = error.code}; };
+  for (const auto& algorithm : order.algorithms) {
+    const bool can = (algorithm != "shm" || arenas_) &&
+                     (algorithm != "ar" || exchange::has_library(*courier_, order.worker_sites.size()));
+    if (measuring_ || !can) return failed({core::Errc::config, "site: it cannot measure " + algorithm + " now"});
+  }
   exchange::Group group;
   for (const auto site : order.worker_sites) {
     if (site == setup_.site) group.rank = group.size();
     add(group, site, order.site_hosts);
   }
-  const auto failed = [](const core::Error& error) { return Measured{.error = error.message, .code = error.code}; };
   auto promise = self_->make_response_promise<Measured>();
   auto measuring =
       Measuring::create({*courier_, *setup_.kernels, *setup_.memory, *setup_.clock, arenas_.get(), &scratch_},
@@ -41,7 +46,7 @@ caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
 
 void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) {
   auto group = group_of(order);
-  const Position position = order.offset < 0 ? Position{} : static_cast<std::size_t>(order.offset);
+  const ArenaPosition position = order.offset < 0 ? ArenaPosition{} : static_cast<std::size_t>(order.offset);
   const auto dense = packed(slice, position, true);
   exchange::CollectiveTask task{.algorithm = setup_.exchange.reduction(dense.data.size(), order.rounding),
                                 .half = setup_.exchange.half(),

@@ -172,7 +172,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, ShardMessage& x)
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, ShardAnswer& x) {
-  return f(caf::meta::type_name("ShardAnswer"), x.reply);
+  return f(caf::meta::type_name("ShardAnswer"), x.reply, x.refused);
 }
 
 template <class Inspector>

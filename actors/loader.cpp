@@ -1,5 +1,7 @@
 #include "actors/loader.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <deque>
 #include <vector>
 
@@ -48,6 +50,13 @@ class LoaderBody {
   }
 
   void granted(const LeaseGrant& grant) {
+    // Its coordinator may be in another process: nothing may lead beyond the data set, or the buffers.
+    if (grant.leases.size() > lookahead_.pending() ||
+        !std::ranges::all_of(grant.leases, [this](const data::Lease& lease) {
+          return lease.count == setup_.batch && lease.first >= 0 && lease.first < setup_.builder->size() &&
+                 std::isfinite(lease.epoch_position);
+        }))
+      return trouble("leases that cannot be");
     const auto now = setup_.clock->now();
     lookahead_.granted(grant.leases.size(), now, grant.after_pause);
     for (const auto& lease : grant.leases) stock_.push_back({lease, grant.after_pause ? now.count() : 0});
@@ -148,6 +157,7 @@ LoaderState::~LoaderState() = default;
 LoaderActor::behavior_type loader(LoaderActor::stateful_pointer<LoaderState> self, LoaderSetup setup) {
   const auto name = "loader " + std::to_string(setup.worker);
   self->state.body = std::make_unique<LoaderBody>(self, std::move(setup));
+  self->set_default_handler(caf::drop);
   return {
       [self, name](const Company& company) {
         report_exceptions(self, name, company);

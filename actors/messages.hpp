@@ -145,6 +145,7 @@ struct ShardMessage {
 };
 struct ShardAnswer {
   strategies::ShardReply reply;
+  std::string refused{};  // not empty: the request was not heard, and why
   bool operator==(const ShardAnswer&) const = default;
 };
 /// "My slice is ready", with the Lent slice: one member's part of a collective.

@@ -4,8 +4,10 @@
 #include <ctime>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <caf/io/basp_broker.hpp>
 #include <caf/io/middleman.hpp>
@@ -44,6 +46,14 @@ struct Answer {
   std::set<std::string> interface;
 };
 
+/// This node as messages have it.
+std::string wire_form(caf::actor_system& system) {
+  std::vector<char> bytes;
+  caf::binary_serializer sink(system, bytes);
+  if (auto error = sink(system.node())) throw std::logic_error("network: a node that cannot be written");
+  return {bytes.begin(), bytes.end()};
+}
+
 }  // namespace
 
 bool is_loopback(const HostPort& where) { return where.host == "localhost" || transport::is_loopback(where.host); }
@@ -66,6 +76,7 @@ struct Network::Parts {
   std::shared_ptr<SSL_CTX> tls;
   caf::actor broker;
   caf::io::network::default_multiplexer* multiplexer = nullptr;
+  std::shared_ptr<WirePeers> peers;
   std::unique_ptr<WireDoor> door;
 };
 
@@ -88,8 +99,9 @@ core::Result<std::unique_ptr<Network>> Network::create(caf::actor_system& system
   // Any peer may call these by name: one spawns what is registered, the other changes the configuration.
   system.registry().erase(caf::atom("SpawnServ"));
   system.registry().erase(caf::atom("ConfigServ"));
-  parts->door =
-      std::make_unique<WireDoor>(WireDoor::Setup{parts->multiplexer, parts->broker, parts->tls, options.on_refused});
+  parts->peers = std::make_shared<WirePeers>(wire_form(system));
+  parts->door = std::make_unique<WireDoor>(
+      WireDoor::Setup{parts->multiplexer, parts->broker, parts->tls, parts->peers, options.on_refused});
   return std::unique_ptr<Network>(new Network(system, std::move(parts)));
 }
 
@@ -106,7 +118,7 @@ core::Result<caf::strong_actor_ptr> Network::connect(const Interface& wanted, co
     auto wire = dial(where, parts_->tls.get(), until, stop);
     if (!wire) return tl::unexpected(wire.error());
     const auto verdict = std::make_shared<Verdict>();
-    auto scribe = make_scribe(*parts_->multiplexer, std::move(*wire), [verdict](const core::Error& why) {
+    auto scribe = make_scribe(*parts_->multiplexer, std::move(*wire), parts_->peers, [verdict](const core::Error& why) {
       const std::lock_guard lock(verdict->mutex);
       verdict->why = why;
     });

@@ -15,6 +15,9 @@ namespace troupe::actors {
 
 namespace {
 
+/// Far more than a host has workers: each costs a thread at once.
+constexpr std::size_t kMostSites = 256;
+
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 }  // namespace
@@ -48,6 +51,10 @@ class NodeBody {
           fmt::format("the coordinator runs troupe {}, this node troupe {}: a run needs one version everywhere",
                       order.version, setup_->version);
       setup_->log(fmt::format("{}: {}", describe(order), why));
+      return {SiteOpened{.address = {}, .error = why, .code = core::Errc::config}, OpenedSite{}};
+    }
+    if (sites_.size() + wanted_.size() >= kMostSites) {
+      const auto why = fmt::format("this node has {} sites, and takes no more", kMostSites);
       return {SiteOpened{.address = {}, .error = why, .code = core::Errc::config}, OpenedSite{}};
     }
     // Whoever asks for a site and vanishes takes it with it.
@@ -145,6 +152,7 @@ NodeState::~NodeState() = default;
 
 NodeActor::behavior_type node(NodeActor::stateful_pointer<NodeState> self, NodeSetup setup) {
   self->state.body = std::make_unique<NodeBody>(self, std::move(setup));
+  self->set_default_handler(caf::drop);  // CAF would write on the terminal what somebody elsewhere makes up
   self->set_down_handler([self](const caf::down_msg& message) { self->state.body->down(message); });
   return {
       [self](const NodeQuery&) { return self->state.body->facts(); },

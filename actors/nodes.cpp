@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "actors/interruptible.hpp"
+#include "actors/member_rules.hpp"
 #include "actors/message_fields.hpp"
 #include "transport/endpoint_registry.hpp"
 
@@ -77,7 +78,13 @@ core::Result<NodeFacts> facts_of(caf::actor_system& system, const NodeActor& nod
   core::Result<NodeFacts> found = core::fail(core::Errc::internal, "no answer");
   auto asked = self->request(node, kQueryDeadline, NodeQuery{});
   receive(
-      asked, stop, [&](const NodeFacts& facts) { found = facts; },
+      asked, stop,
+      [&](const NodeFacts& facts) {
+        found = facts;
+        for (auto* text : {&found->version, &found->host, &found->place, &found->data_host}) *text = one_line(*text);
+        for (auto* list : {&found->endpoints, &found->members})
+          for (auto& text : *list) text = one_line(text);
+      },
       [&](const caf::error& error) {
         found = core::fail(error == caf::sec::request_timeout ? core::Errc::timeout : core::Errc::peer_lost,
                            fmt::format("node {} does not say what it is: {}", name, system.render(error)));

@@ -5,6 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "actors/disk.hpp"
 #include "actors/journal_keeper.hpp"
 #include "actors/tensorboard.hpp"
@@ -36,6 +39,15 @@ class RecorderBody {
     if (setup_.tensorboard) open_events();
     if (setup_.journal.keep) check_journal(journal_.open(setup_.start_file));
     self_->delayed_send(self_, kTick, Tick{});
+  }
+
+  /// Whether what has just come may be heard. What members in other processes say of the run, the coordinator hears first.
+  [[nodiscard]] bool hears_from_here() {
+    return heard(speaker_of(self_).here ? MemberRules::Refusal{} : "a message that is not for it to send");
+  }
+  template <class Message>
+  [[nodiscard]] bool hears(const Message& message) {
+    return heard(setup_.rules.check(speaker_of(self_), message));
   }
 
   void started(const RunStarted& run) {
@@ -123,6 +135,16 @@ class RecorderBody {
   }
 
  private:
+  [[nodiscard]] bool heard(const MemberRules::Refusal& refusal) {
+    if (!refusal) return true;
+    std::vector<std::string> names;
+    for (const auto w : setup_.rules.workers_of(speaker_of(self_))) names.push_back(fmt::format("worker {}", w));
+    const auto who =
+        names.empty() ? "a process that has no part in the run" : fmt::format("{}", fmt::join(names, ", "));
+    if (auto line = refusals_.add(who, *refusal)) note({Note::Level::warning, std::move(*line)});
+    return false;
+  }
+
   Finished finished(const RunEnd& end) {
     if (!end.failed || end.error.code == core::Errc::interrupted) check_journal(journal_.close());
     flush();
@@ -187,6 +209,7 @@ class RecorderBody {
 
   RecorderActor::stateful_pointer<RecorderState> self_;
   RecorderSetup setup_;
+  RefusalCount refusals_;
   Console console_;
   core::Duration began_;
   std::optional<MetricsWriter> metrics_;
@@ -204,16 +227,29 @@ RecorderState::~RecorderState() = default;
 
 RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderState> self, RecorderSetup setup) {
   self->state.body = std::make_unique<RecorderBody>(self, std::move(setup));
+  self->set_default_handler(caf::drop);
   return {
-      [self](const RunStarted& run) { self->state.body->started(run); },
-      [self](const WorkerProgress& progress) { self->state.body->progress(progress); },
-      [self](const EpochReport& report) { self->state.body->epoch(report); },
-      [self](const Note& note) { self->state.body->note(note); },
-      [self](const JournalRecords& records) { self->state.body->journal(records); },
+      [self](const RunStarted& run) {
+        if (self->state.body->hears_from_here()) self->state.body->started(run);
+      },
+      [self](const WorkerProgress& progress) {
+        if (self->state.body->hears_from_here()) self->state.body->progress(progress);
+      },
+      [self](const EpochReport& report) {
+        if (self->state.body->hears_from_here()) self->state.body->epoch(report);
+      },
+      [self](const Note& note) {
+        if (self->state.body->hears(note)) self->state.body->note({note.level, one_line(note.text)});
+      },
+      [self](const JournalRecords& records) {
+        if (self->state.body->hears(records)) self->state.body->journal(records);
+      },
       [self](const CheckpointOrder&, const CheckpointCargo& cargo) { return self->state.body->checkpoint(cargo); },
       [self](const RotateOrder&, const CheckpointCargo& cargo) { return self->state.body->rotate(cargo); },
       [self](const Finish&, const RunEnd& end) { return self->state.body->finish(end); },
-      [self](const Tick&) { self->state.body->tick(); },
+      [self](const Tick&) {
+        if (self->state.body->hears_from_here()) self->state.body->tick();
+      },
   };
 }
 

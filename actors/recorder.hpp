@@ -7,6 +7,7 @@
 
 #include "actors/console.hpp"
 #include "actors/handles.hpp"
+#include "actors/member_rules.hpp"
 #include "actors/vocabulary.hpp"
 #include "core/clock.hpp"
 #include "nn/metered_files.hpp"
@@ -26,6 +27,7 @@ struct RecorderSetup {
   const core::Clock* clock = nullptr;  // outlives the actor
   core::Config config{};               // the session's, resolved: a journal segment has a copy of it
   std::string plan{};                  // the session's plan.json, of which it has one, too
+  MemberRules rules{};                 // for members in other processes
 };
 
 class RecorderBody;

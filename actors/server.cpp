@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "actors/journal_batch.hpp"
 #include "actors/membership_inbox.hpp"
 #include "actors/supervision.hpp"
@@ -41,6 +43,8 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
 
   void request(const ShardMessage& message, const Lent& slice) {
     if (!std::ranges::binary_search(members_, message.request.worker)) return;
+    // A host takes that for a bug: from a worker elsewhere it may be anything.
+    if (message.request.version > host_->version()) return refuse(message);
     auto request = message.request;
     request.id = ++last_request_;
     payloads_.emplace(request.id, slice);
@@ -55,8 +59,10 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     if (journal_.large() || served - flushed_at_ >= kFlushEvery) flush();
   }
 
-  SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space) {
-    setup_.kernels->copy(space.data, setup_.memory->view(order.slot));
+  caf::result<SnapshotTaken> snapshot(const SnapshotOrder& order, const Lent& space) {
+    const auto source = setup_.memory->view(order.slot);
+    if (source.empty() || source.size() != space.data.size()) return caf::sec::invalid_argument;
+    setup_.kernels->copy(space.data, source);
     const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data)),
                               host_ ? host_->version() : setup_.version};
     if (setup_.journal) journal_.add(encode(SnapshotRecord{true, setup_.self, order.slot, taken.hash}));
@@ -101,6 +107,14 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   void refused(const strategies::Request&) override { refused_ = true; }
 
  private:
+  void refuse(const ShardMessage& message) {
+    const auto& request = message.request;
+    ShardAnswer answer{{.worker = request.worker, .shard = message.shard, .exchange = request.exchange}, {}};
+    answer.refused = fmt::format("it has seen version {} of shard {}, which has come to {}", request.version,
+                                 setup_.self, host_->version());
+    self_->send(company_.workers.at(request.worker), std::move(answer));
+  }
+
   /// Whether the push of `worker` that was just worked on was refused: that is said, and too many in a row end the run.
   void note_bad_push(strategies::WorkerId worker) {
     auto& bad = bad_.try_emplace(worker, setup_.max_bad_updates).first->second;
@@ -146,6 +160,7 @@ ServerState::~ServerState() = default;
 ServerActor::behavior_type server(ServerActor::stateful_pointer<ServerState> self, ServerSetup setup) {
   const auto name = "server " + std::to_string(setup.self);
   self->state.body = std::make_unique<ServerBody>(self, std::move(setup));
+  self->set_default_handler(caf::drop);
   return {
       [self, name](const Company& company) {
         report_exceptions(self, name, company);

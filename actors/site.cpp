@@ -246,8 +246,13 @@ Company Site::begin(Company company) {
       servers_elsewhere_.push_back(company.servers[s]);
     }
   }
-  if (exchanger_ && setup_.exchange.packed && layout_)
-    self_->send(exchanger_, ArenaPacking{experiment::packing_of(*layout_)});
+  if (exchanger_ && layout_)
+    self_->send(exchanger_,
+                ArenaPacking{.packing = setup_.exchange.packed ? experiment::packing_of(*layout_) : nullptr,
+                             .arena_floats = layout_->arena_floats(),
+                             .statistics_floats = nn::statistics_layout(*ground_.plan->graph).arena_floats(),
+                             .epochs = static_cast<double>(ground_.plan->settings->run.epochs),
+                             .letters = ground_.plan->needs.peers});
   // Whoever may be spoken to first hears of the company first; what other sites want is heard when all have.
   for (const auto& server : members_.servers) self_->send(server, company);
   if (exchanger_) self_->send(exchanger_, company);

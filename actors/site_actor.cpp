@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "actors/site.hpp"
+#include "actors/site_rules.hpp"
 #include "nn/safetensors.hpp"
 #include "transport/tcp_address.hpp"
 
@@ -38,8 +39,9 @@ class SiteBody {
   ~SiteBody() { halt(); }
 
   SiteOpened open(const SiteOrder& order) {
+    if (stage_ != Stage::none) return {.address = {}, .error = "a site that is open", .code = core::Errc::config};
     order_ = order;
-    if (auto opened = try_open(); !opened) {
+    if (auto opened = attempt([this] { return try_open(); }); !opened) {
       setup_->log(fmt::format("{}: {}", describe(order), opened.error().message));
       return {.address = {}, .error = opened.error().message, .code = opened.error().code};
     }
@@ -47,17 +49,28 @@ class SiteBody {
   }
 
   SiteReady compile() {
-    return ready(site_ ? site_->compile() : core::fail(core::Errc::internal, "a site that was not opened"));
+    return ready(attempt([this] { return try_compile(); }));
   }
-  SiteReady prepare(const SiteAddresses& addresses) { return ready(try_prepare(addresses)); }
+  SiteReady prepare(const SiteAddresses& addresses) {
+    return ready(attempt([&] { return try_prepare(addresses); }));
+  }
 
   [[nodiscard]] Measured measure(const MeasureOrder& order) {
-    return site_ ? site_->measure(order) : Measured{.error = "a site that was not opened"};
+    if (stage_ != Stage::prepared) return Measured{.error = "a site that is not connected", .code = core::Errc::config};
+    if (const auto refusal = rules_.check(order)) return Measured{.error = *refusal, .code = core::Errc::config};
+    return site_->measure(order);
   }
 
   [[nodiscard]] SiteMembers members() const { return site_ ? site_->members() : SiteMembers{}; }
 
-  void begin(const SiteCompany& there) {
+  /// False: that is no company for this site.
+  [[nodiscard]] bool begin(const SiteCompany& there) {
+    const auto refusal = stage_ == Stage::prepared ? rules_.check(there) : "it is not ready for a company";
+    if (refusal) {
+      setup_->log(fmt::format("{}: {}", describe(order_), *refusal));
+      return false;
+    }
+    stage_ = Stage::begun;
     self_->monitor(there.coordinator);
     Company company{.coordinator = there.coordinator,
                     .recorder = there.recorder,
@@ -75,6 +88,7 @@ class SiteBody {
     site_->begin(std::move(company));
     for (const auto& worker : site_->members().workers) self_->monitor(worker);
     setup_->log(fmt::format("{}: begins", describe(order_)));
+    return true;
   }
 
   /// The coordinator, or a worker here: it has failed, or the company goes on without it.
@@ -95,6 +109,28 @@ class SiteBody {
   }
 
  private:
+  /// What has been done with it. Each step comes once, and in this order; a step that has failed is its last.
+  enum class Stage : std::uint8_t { none, open, compiled, prepared, begun, failed };
+
+  /// An order that makes no sense must not end more than the site.
+  template <class Step>
+  core::Result<void> attempt(const Step& step) {
+    core::Result<void> done;
+    try {
+      done = step();
+    } catch (const std::exception& e) {
+      done = core::fail(core::Errc::internal, e.what());
+    }
+    if (!done) stage_ = Stage::failed;
+    return done;
+  }
+
+  core::Result<void> try_compile() {
+    if (stage_ != Stage::open) return core::fail(core::Errc::config, "a site that was not opened, or is compiled");
+    stage_ = Stage::compiled;
+    return site_->compile();
+  }
+
   core::Result<void> try_open() {
     auto ground = setup_->grounds->of(order_.secret, order_.config);
     if (!ground) return tl::unexpected(ground.error());
@@ -107,6 +143,8 @@ class SiteBody {
     }
     auto exchange = experiment::parse_exchange(order_.exchange, "the order for a site");
     if (!exchange) return tl::unexpected(exchange.error());
+    rules_ = SiteRules(order_, ground_->plan, *exchange);
+    if (const auto refusal = rules_.check()) return core::fail(core::Errc::config, *refusal);
     SiteSetup site{.site = order_.site,
                    .workers = order_.workers,
                    .servers = order_.servers,
@@ -123,6 +161,7 @@ class SiteBody {
     };
     if (!order_.plan.empty()) site.plan = nn::Plan{order_.plan};
     site_ = std::make_unique<Site>(ground_->of(self_->system()), std::move(site));
+    stage_ = Stage::open;
     return site_->open();
   }
 
@@ -133,7 +172,10 @@ class SiteBody {
   }
 
   core::Result<void> try_prepare(const SiteAddresses& addresses) {
-    if (!site_) return core::fail(core::Errc::internal, "a site that was not opened");
+    if (stage_ != Stage::open && stage_ != Stage::compiled)
+      return core::fail(core::Errc::config, "a site that was not opened, or has its addresses");
+    if (const auto refusal = rules_.check(addresses)) return core::fail(core::Errc::config, *refusal);
+    stage_ = Stage::prepared;
     site_->meet(addresses);
     StartCargo cargo;
     if (order_.resumed) {
@@ -153,6 +195,8 @@ class SiteBody {
   SiteActor::stateful_pointer<SiteState> self_;
   std::shared_ptr<const NodeSetup> setup_;
   SiteOrder order_;
+  SiteRules rules_;
+  Stage stage_ = Stage::none;
   std::shared_ptr<NodeGround> ground_;
   std::unique_ptr<Site> site_;
 };
@@ -163,6 +207,7 @@ SiteState::~SiteState() = default;
 SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
                                     std::shared_ptr<const NodeSetup> setup) {
   self->state.body = std::make_unique<SiteBody>(self, std::move(setup));
+  self->set_default_handler(caf::drop);
   self->set_down_handler([self](const caf::down_msg& down) {
     self->state.body->down(down);
     self->quit();
@@ -174,9 +219,9 @@ SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
         auto ready = self->state.body->prepare(addresses);
         return {std::move(ready), self->state.body->members()};
       },
-      [self](const SiteCompany& company) {
-        self->state.body->begin(company);
-        return SiteBegun{};
+      [self](const SiteCompany& company) -> caf::result<SiteBegun> {
+        if (self->state.body->begin(company)) return SiteBegun{};
+        return caf::sec::invalid_argument;
       },
       [self](const MeasureOrder& order) { return self->state.body->measure(order); },
       [self](const Halt&) {

@@ -41,9 +41,13 @@ struct SiteMoved {
   std::string address;
   bool operator==(const SiteMoved&) const = default;
 };
-/// Vectors are arenas of this kind, and travel without their padding.
+/// What the members of a run lend each other, and how it travels.
 struct ArenaPacking {
-  std::shared_ptr<const exchange::Packing> packing;
+  std::shared_ptr<const exchange::Packing> packing{};  // without padding; none: as it is
+  std::size_t arena_floats = 0;
+  std::size_t statistics_floats = 0;
+  double epochs = 0;     // of the run
+  bool letters = false;  // workers write to each other
 };
 /// All members of this site have heard of the company: what others ask of them may be told.
 struct SiteBegun {};

@@ -11,6 +11,7 @@
 
 #include "actors/asking.hpp"
 #include "actors/deadlines.hpp"
+#include "actors/member_rules.hpp"
 #include "actors/stand_in.hpp"
 #include "actors/vocabulary.hpp"
 #include "core/clock.hpp"
@@ -210,7 +211,7 @@ class StewardBody {
     if (std::exchange(places_[worker].complaint, why) == why) return;
     self_->send(setup_.recorder,
                 Note{Note::Level::warning, fmt::format("node {} is there, but does not take the place of worker {}: {}",
-                                                       setup_.names.at(worker), worker, why)});
+                                                       setup_.names.at(worker), worker, one_line(why))});
   }
 
   void opened(strategies::WorkerId worker, const SiteOpened& opened, const SiteActor& site) {

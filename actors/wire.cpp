@@ -107,4 +107,15 @@ bool Wire::names(const std::string& host) const {
   return security::names_host(shown.get(), host);
 }
 
+std::string Wire::certificate() const {
+  if (!tls_) return {};
+  const security::Certificate shown(SSL_get1_peer_certificate(tls_->ssl.get()));
+  std::string digest(EVP_MAX_MD_SIZE, '\0');
+  unsigned size = 0;
+  if (!shown || X509_digest(shown.get(), EVP_sha256(), reinterpret_cast<unsigned char*>(digest.data()), &size) != 1)
+    return {};
+  digest.resize(size);
+  return digest;
+}
+
 }  // namespace troupe::actors

@@ -49,6 +49,8 @@ class Wire {
   [[nodiscard]] const core::Error& error() const noexcept { return error_; }
   /// Whether the certificate that the other end showed names `host`. After the handshake; plain: yes.
   [[nodiscard]] bool names(const std::string& host) const;
+  /// The SHA-256 of the certificate that the other end showed. After the handshake; plain: empty.
+  [[nodiscard]] std::string certificate() const;
   [[nodiscard]] security::TlsSide side() const noexcept { return side_; }
   [[nodiscard]] int descriptor() const noexcept { return fd_; }
   /// Someone else closes the socket from now on.

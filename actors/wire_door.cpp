@@ -140,7 +140,7 @@ void WireDoor::admit(Stranger& stranger) {
   };
   // CAF takes a connection that it has not accepted itself together with what is published.
   caf::anon_send(setup_.broker, caf::publish_atom_v,
-                 make_scribe(*setup_.multiplexer, std::move(stranger.wire), std::move(on_refused)),
+                 make_scribe(*setup_.multiplexer, std::move(stranger.wire), setup_.peers, std::move(on_refused)),
                  stranger.port->number, stranger.port->host.actor, stranger.port->host.interface);
 }
 

@@ -17,6 +17,7 @@
 
 #include "actors/wire.hpp"
 #include "actors/wire_dial.hpp"
+#include "actors/wire_peers.hpp"
 #include "transport/refusal_reporter.hpp"
 
 namespace troupe::actors {
@@ -27,6 +28,7 @@ class WireDoor {
     caf::io::network::default_multiplexer* multiplexer = nullptr;
     caf::actor broker;                            // of CAF: who speaks its protocol
     std::shared_ptr<SSL_CTX> tls;                 // null: plain
+    std::shared_ptr<WirePeers> peers;             // of this process
     transport::RefusalReporter::Hook on_refused;  // one thread at a time
   };
   /// Who is met behind a port.

@@ -6,7 +6,7 @@
 #include <caf/io/network/default_multiplexer.hpp>
 #include <caf/io/network/stream_impl.hpp>
 
-#include "actors/wire_guard.hpp"
+#include "actors/wire_conversation.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -17,20 +17,23 @@ using network::rw_state;
 // What CAF's stream asks of a transport; the names are CAF's.
 class WirePolicy {
  public:
-  WirePolicy(Wire wire, std::function<void(const core::Error&)> on_refused)
-      : wire_(std::move(wire)), guard_(wire_.side()), on_refused_(std::move(on_refused)) {}
+  WirePolicy(Wire wire, std::shared_ptr<WirePeers> peers, std::function<void(const core::Error&)> on_refused)
+      : wire_(std::move(wire)),
+        conversation_(wire_.side(), std::move(peers), wire_.certificate()),
+        on_refused_(std::move(on_refused)) {}
 
   rw_state read_some(std::size_t& result, network::native_socket, void* buffer, std::size_t size) {
     const WireMove move = wire_.read(buffer, size);
     result = move.bytes;
     if (move.state == WireState::ended) return end(wire_.error());
-    if (const auto wrong = guard_.watch({static_cast<const char*>(buffer), move.bytes}))
+    if (const auto wrong = conversation_.heard({static_cast<const char*>(buffer), move.bytes}))
       return refuse({core::Errc::config, std::string(*wrong)});
     return rw_state::success;
   }
   rw_state write_some(std::size_t& result, network::native_socket, const void* buffer, std::size_t size) {
     const WireMove move = wire_.write(buffer, size);
     result = move.bytes;
+    conversation_.said({static_cast<const char*>(buffer), move.bytes});
     return move.state == WireState::ended ? end(wire_.error()) : rw_state::success;
   }
   // What TLS has decrypted ahead will not wake anyone.
@@ -40,7 +43,8 @@ class WirePolicy {
 
  private:
   rw_state end(const core::Error& why) {
-    return guard_.greeted() ? rw_state::failure : refuse(why);  // one that was let in and goes was not turned away
+    return conversation_.greeted() ? rw_state::failure
+                                   : refuse(why);  // one that was let in and goes was not turned away
   }
   rw_state refuse(const core::Error& why) {
     if (on_refused_) std::exchange(on_refused_, nullptr)(why);
@@ -48,7 +52,7 @@ class WirePolicy {
   }
 
   Wire wire_;
-  WireGuard guard_;
+  WireConversation conversation_;
   std::function<void(const core::Error&)> on_refused_;
 };
 
@@ -60,8 +64,10 @@ caf::io::connection_handle next_handle() {
 
 class WireScribe final : public caf::io::scribe {
  public:
-  WireScribe(network::default_multiplexer& multiplexer, Wire wire, std::function<void(const core::Error&)> on_refused)
-      : scribe(next_handle()), stream_(multiplexer, wire.release(), std::move(wire), std::move(on_refused)) {}
+  WireScribe(network::default_multiplexer& multiplexer, Wire wire, std::shared_ptr<WirePeers> peers,
+             std::function<void(const core::Error&)> on_refused)
+      : scribe(next_handle()),
+        stream_(multiplexer, wire.release(), std::move(wire), std::move(peers), std::move(on_refused)) {}
 
   void configure_read(caf::io::receive_policy::config config) override {
     stream_.configure_read(config);
@@ -93,9 +99,9 @@ class WireScribe final : public caf::io::scribe {
 
 }  // namespace
 
-caf::io::scribe_ptr make_scribe(network::default_multiplexer& multiplexer, Wire wire,
+caf::io::scribe_ptr make_scribe(network::default_multiplexer& multiplexer, Wire wire, std::shared_ptr<WirePeers> peers,
                                 std::function<void(const core::Error& why)> on_refused) {
-  return caf::make_counted<WireScribe>(multiplexer, std::move(wire), std::move(on_refused));
+  return caf::make_counted<WireScribe>(multiplexer, std::move(wire), std::move(peers), std::move(on_refused));
 }
 
 }  // namespace troupe::actors

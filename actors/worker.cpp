@@ -11,6 +11,7 @@ WorkerState::~WorkerState() = default;
 WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> self, WorkerSetup setup) {
   const auto name = "worker " + std::to_string(setup.self);
   self->state.body = std::make_unique<WorkerBody>(self, std::move(setup));
+  self->set_default_handler(caf::drop);
   return {
       [self](const Prepare&) -> caf::result<Prepared, ReplicaFacts> {
         auto prepared = self->state.body->prepare();

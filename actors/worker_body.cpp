@@ -295,8 +295,9 @@ caf::result<Dismissed> WorkerBody::dismiss() {
 
 // ---- the model as it is, accounts, the end
 
-SnapshotTaken WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space) {
-  const auto source = memory_->view(order.slot);
+caf::result<SnapshotTaken> WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space) {
+  const auto source = memory_ ? memory_->view(order.slot) : core::Span{};
+  if (source.empty() || source.size() != space.data.size()) return caf::sec::invalid_argument;
   setup_.backend->kernels().copy(space.data, source);
   const SnapshotTaken taken{.id = order.id,
                             .hash = nn::hash64(std::as_bytes(space.data)),

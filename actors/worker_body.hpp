@@ -42,7 +42,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void collective_ended(const CollectiveEnded& ended);
   void letter(const PeerLetter& letter, const Lent& vector);
   void credit(const PeerCredit& credit);
-  [[nodiscard]] SnapshotTaken snapshot(const SnapshotOrder& order, const Lent& space);
+  [[nodiscard]] caf::result<SnapshotTaken> snapshot(const SnapshotOrder& order, const Lent& space);
   [[nodiscard]] std::uint64_t updates() const { return progress_.steps - (lease_open_ ? 1 : 0); }
   [[nodiscard]] caf::result<Dismissed> dismiss();
   [[nodiscard]] caf::result<Settled> settle_down();

@@ -229,7 +229,7 @@ void Calls::hand_over(Line& line) {
     const auto serving = std::move(line.waiting.front());
     line.waiting.pop_front();
     --line.placed;
-    handler_({line.peer, serving->envelope.text(), serving->vector(),
+    handler_({line.peer, serving->envelope.text(), serving->envelope.lend, serving->vector(),
               [this, &line, serving](core::Result<std::string> result) { answer(line, serving, std::move(result)); }});
   }
   line.handing_over = false;

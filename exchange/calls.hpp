@@ -69,6 +69,7 @@ class Calls {
   struct Incoming {
     transport::Peer from{};
     std::string header;
+    Lend lend = Lend::nothing;
     core::Span vector{};  // the callee's own until it replies: a copy, or zeros where only room was lent
     Reply reply;
   };

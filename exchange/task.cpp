@@ -75,11 +75,18 @@ void Task::sum(core::Span vector, Then then) {
 Courier::Done Task::continuation(Then then) {
   return [this, then = std::move(then)](Courier::Ticket ticket, const Completion& completion) {
     tickets_.erase(ticket);
-    if (completion.outcome == Outcome::failed) fail(completion.error);
+    if (completion.outcome == Outcome::failed) fail(lost_by(completion));
     if (completion.outcome == Outcome::cancelled) fail({core::Errc::interrupted, "the exchange was given up"});
     if (!error_) then();
     settle();
   };
+}
+
+/// A message of another length, or a damaged one: with whoever sent it nobody can reduce any more.
+core::Error Task::lost_by(const Completion& completion) {
+  if (completion.error.code != core::Errc::corrupt) return completion.error;
+  courier_.give_up(completion.peer, completion.error.message);
+  return {core::Errc::peer_lost, completion.error.message};
 }
 
 void Task::fail(core::Error error) {

@@ -61,6 +61,7 @@ class Task : public Collective {
 
  private:
   void hear(std::size_t rank);
+  [[nodiscard]] core::Error lost_by(const transport::Completion& completion);
   [[nodiscard]] transport::Tag tag(Kind kind, std::size_t chunk) const;
   [[nodiscard]] Courier::Done continuation(Then then);
   void settle();

@@ -7,7 +7,9 @@
 namespace troupe::experiment {
 
 core::Span ShardMemory::view(strategies::Slot slot) {
-  return slot.kind == strategies::SlotKind::state ? states_.at(slot.index).view() : center_.view();
+  if (slot == strategies::kCenter) return center_.view();
+  const bool state = slot.kind == strategies::SlotKind::state && slot.index < states_.size();
+  return state ? states_[slot.index].view() : core::Span{};
 }
 
 void ShardMemory::run(const strategies::KernelCall& call, core::Span payload) {

@@ -16,7 +16,7 @@ class ShardMemory {
   ShardMemory(const core::Kernels& kernels, core::Buffer center, std::vector<core::Buffer> states)
       : kernels_(&kernels), center_(std::move(center)), states_(std::move(states)) {}
 
-  /// The centre or a state vector.
+  /// The centre or a state vector; empty for a slot that there is not.
   [[nodiscard]] core::Span view(strategies::Slot slot);
   /// Runs `call`; kPayload is `payload`.
   void run(const strategies::KernelCall& call, core::Span payload);

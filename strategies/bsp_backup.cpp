@@ -90,6 +90,11 @@ void BackupServer::close_steps(const Membership& membership, Version version, Se
 
 void BackupServer::close_step(Version version, ServerActions& then) {
   ++closed_;
+  // Steps that nobody waits for are not closed one by one: whoever pulls names how many there are.
+  if (gradients_.empty()) {
+    const auto steps = [](const auto& waiting) { return steps_of(waiting.second.exchange); };
+    closed_ = std::max(closed_, steps(*std::ranges::min_element(pulls_, {}, steps)));
+  }
   if (!gradients_.empty()) {
     const Slot sum = server_state(static_cast<std::uint8_t>(core::state_slots(optimizer_.kind)));
     std::vector<RequestId> requests;  // in rank order

@@ -230,6 +230,20 @@ TEST(BspBackup, AStepThatNoGradientCanReachAnyMoreIsClosedWithoutOne) {
   EXPECT_EQ(then.list(), (std::vector<ServerAction>{Apply{copy(kPayload, kCenter), {7}}, Reply{7, 3}}));
 }
 
+/// A pull may come from anywhere, and name any number of steps: they are not closed one by one.
+TEST(BspBackup, StepsThatNobodyWaitsForAreClosedAtOnce) {
+  constexpr Step kFar = Step{1} << 35;
+  BackupServer server(1, {.lr = 0.1F});
+  ServerActions then;
+  const Membership alone{0, {0}};
+  server.on(Request{.id = 1, .worker = 0, .exchange = kFar << 16 | 1, .kind = Transfer::pull, .clock = 1},
+            {0, alone, 0}, then);
+  std::vector<Reply> replies;
+  for (const auto& action : then.list())
+    if (const auto* reply = std::get_if<Reply>(&action)) replies.push_back(*reply);
+  EXPECT_EQ(replies, (std::vector<Reply>{{.request = 1, .min_clock = kFar}}));
+}
+
 TEST(BspBackup, WhatMakesNoSenseIsRefused) {
   const auto refusal = [](const std::string& options, std::uint32_t workers) {
     const auto result = try_make("[strategy]\nname = \"bsp\"\n" + options, {.workers = workers});

@@ -1,0 +1,78 @@
+/// How much a hostile peer says, and what. TROUPE_HOSTILE_MESSAGES (`scripts/test --hostile N`) messages over all of these tests, by default as
+/// many as a test run has time for; TROUPE_HOSTILE_SEED is the first seed. Both are printed.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "core/random.hpp"
+
+namespace troupe::hostile {
+
+[[nodiscard]] inline std::uint64_t number_of(const char* name, std::uint64_t usual) {
+  const char* text = std::getenv(name);
+  return text && *text ? std::strtoull(text, nullptr, 10) : usual;
+}
+
+/// One test's part of all messages, `parts` hundredths of them.
+[[nodiscard]] inline std::uint64_t messages(std::uint64_t parts) {
+  return (number_of("TROUPE_HOSTILE_MESSAGES", 20'000) * parts + 99) / 100;
+}
+
+/// What happens in a test, drawn from its seed.
+class Dice {
+ public:
+  explicit Dice(const char* test) : seed_(number_of("TROUPE_HOSTILE_SEED", 1)), random_(seed_, core::Purpose::test, 0) {
+    std::printf("%s: seed %llu\n", test, static_cast<unsigned long long>(seed_));
+  }
+  [[nodiscard]] std::uint64_t below(std::uint64_t bound) { return bits() % bound; }
+  [[nodiscard]] bool one_in(std::uint64_t bound) { return below(bound) == 0; }
+  [[nodiscard]] std::uint64_t bits() { return std::uint64_t{random_.bits()} << 32 | random_.bits(); }
+  /// The ends of its range, what is near them, and anything between.
+  template <class T>
+  [[nodiscard]] T number() {
+    switch (below(6)) {
+      case 0: return T{0};
+      case 1: return T{1};
+      case 2: return static_cast<T>(~T{0});
+      case 3: return static_cast<T>(T{1} << below(8 * sizeof(T)));
+      case 4: return static_cast<T>(below(300));
+      default: return static_cast<T>(bits());
+    }
+  }
+  [[nodiscard]] double real() {
+    static constexpr double kOdd[] = {0,      -0.0,      1,          -1,        0.5,  1e-320, 1e300,
+                                      -1e300, 1.0 / 0.0, -1.0 / 0.0, 0.0 / 0.0, 3e38, 1e18,   2};
+    return kOdd[below(std::size(kOdd))];
+  }
+  template <class Container>
+  [[nodiscard]] auto& any_of(Container& container) {
+    return container[below(std::size(container))];
+  }
+  /// Changes bytes of it, cuts it, or lengthens it.
+  void damage(std::string& bytes) {
+    for (std::uint64_t k = 0, changes = 1 + below(4); k < changes && !bytes.empty(); ++k)
+      bytes[below(bytes.size())] = static_cast<char>(number<std::uint8_t>());
+    if (one_in(4)) bytes.resize(below(bytes.size() + 1));
+    if (one_in(8)) bytes.append(below(300), static_cast<char>(bits()));
+  }
+
+ private:
+  std::uint64_t seed_;
+  core::Random random_;
+};
+
+/// Memory of this process that is in RAM: bytes.
+[[nodiscard]] inline std::uint64_t resident(int process = ::getpid()) {
+  std::ifstream statm("/proc/" + std::to_string(process) + "/statm");
+  std::uint64_t pages = 0, there = 0;
+  statm >> pages >> there;
+  return there * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace troupe::hostile

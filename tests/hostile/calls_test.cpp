@@ -1,0 +1,277 @@
+// A site that says anything at all to the site with the centre: what is not a member's is refused, counted and forgotten, the servers never
+// hear of it, and the others' exchanges go on with the numbers that they would have had.
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "tests/hostile/budget.hpp"
+#include "tests/hostile/centre.hpp"
+
+namespace troupe::hostile {
+namespace {
+
+using actors::What;
+using exchange::Lend;
+using strategies::Transfer;
+
+constexpr auto kNan = std::numeric_limits<double>::quiet_NaN();
+
+const std::vector<std::string> kDownpour{"strategy.name=downpour"};
+
+std::string refusal(Centre& centre, std::uint32_t from, const actors::ShardMessage& message, Lend lend = Lend::read,
+                    std::optional<std::size_t> floats = {}) {
+  std::vector<float> vector(floats.value_or(centre.arena_floats()), 1);
+  const auto answer = centre.call(from, centre.header(What::shard, message), vector, lend);
+  return answer ? "" : answer.error().message;
+}
+
+TEST(HostileCalls, WhatIsNotAMembersIsRefusedAndChangesNothing) {
+  Centre centre({.settings = kDownpour});
+  centre.push(0, 0.25F, 1);
+  const auto before = centre.pull(0);
+  const auto lie = [](const auto& change) {
+    auto message = Centre::request(1, Transfer::push, 5);
+    change(message);
+    return message;
+  };
+  const std::vector<std::pair<const char*, actors::ShardMessage>> lies{
+      {"as another worker", lie([](auto& m) { m.request.worker = 0; })},
+      {"as nobody", lie([](auto& m) { m.request.worker = 77; })},
+      {"to a shard that there is not", lie([](auto& m) { m.shard = 1; })},
+      {"to the last shard there could be", lie([](auto& m) { m.shard = ~0U; })},
+      {"from the future", lie([](auto& m) { m.request.version = 1'000; })},
+      {"from the last version there could be", lie([](auto& m) { m.request.version = ~std::uint64_t{0}; })},
+      {"of no kind", lie([](auto& m) { m.request.kind = static_cast<Transfer>(9); })},
+      {"with an epoch that is no number", lie([](auto& m) { m.request.epoch = kNan; })},
+      {"with a rate that is no number", lie([](auto& m) { m.request.lr = static_cast<float>(kNan); })},
+  };
+  for (const auto& [what, message] : lies) EXPECT_NE(refusal(centre, 2, message), "") << what;
+  const auto honest = Centre::request(1, Transfer::push, 5);
+  EXPECT_NE(refusal(centre, 2, honest, Lend::read, centre.arena_floats() - 1), "");
+  EXPECT_NE(refusal(centre, 2, honest, Lend::read, 0), "");
+  EXPECT_NE(refusal(centre, 2, honest, Lend::nothing), "");
+  EXPECT_NE(refusal(centre, 2, honest, Lend::both), "");
+  for (const std::string& header : {std::string(), std::string("\x09"), std::string(200, '\xff'),
+                                    centre.header(What::shard, honest) + "x", centre.header(What::letter, honest)}) {
+    std::vector<float> vector(centre.arena_floats());
+    EXPECT_FALSE(centre.call(2, header, vector, Lend::read)) << header.size();
+  }
+  EXPECT_EQ(centre.pull(0), before);
+  EXPECT_TRUE(centre.told().troubles.empty()) << centre.told().troubles[0].text;
+  EXPECT_TRUE(centre.told().losses.empty());
+  EXPECT_FALSE(centre.told().notes.empty());
+  EXPECT_EQ(refusal(centre, 2, honest), "");  // it may still do what a member does
+  EXPECT_NE(centre.pull(0), before);
+}
+
+TEST(HostileCalls, AnExchangeThatIsUnderWayIsNotBegunAgain) {
+  // The server holds a worker's part until all have come.
+  Centre centre({.settings = {"strategy.name=sync_easgd"}});
+  const auto message = Centre::request(1, Transfer::push_pull, 3);
+  centre.call_on(2, centre.header(What::shard, message), std::vector<float>(centre.arena_floats()), Lend::both);
+  EXPECT_NE(refusal(centre, 2, message, Lend::both).find("under way"), std::string::npos);
+  EXPECT_TRUE(centre.told().troubles.empty());
+}
+
+TEST(HostileCalls, WhoIsNoMemberIsNotHeard) {
+  Centre centre({.settings = kDownpour, .members = {0}});
+  const auto before = centre.pull(0);
+  EXPECT_NE(refusal(centre, 2, Centre::request(1, Transfer::push, 1)), "");
+  EXPECT_EQ(centre.pull(0), before);
+}
+
+TEST(HostileCalls, OnlyTheCoordinatorTakesSnapshots) {
+  Centre centre({.settings = kDownpour});
+  std::vector<float> space(centre.arena_floats());
+  for (const std::uint32_t member : {0U, 1U, 99U}) {
+    const actors::MemberSnapshot snapshot{true, member, {1, strategies::kCenter}};
+    EXPECT_FALSE(centre.call(2, centre.header(What::snapshot, snapshot), space, Lend::write)) << member;
+  }
+}
+
+TEST(HostileCalls, ThereIsNoStartStateToFetchWhereNobodyResumes) {
+  Centre centre({.settings = kDownpour});
+  std::vector<float> space(100);
+  EXPECT_FALSE(centre.call(2, centre.header(What::start, std::uint64_t{0}), space, Lend::write));
+  EXPECT_FALSE(centre.call(2, centre.header(What::start, ~std::uint64_t{0}), space, Lend::write));
+}
+
+TEST(HostileCalls, LettersAreForRunsThatHaveThem) {
+  Centre centre({.settings = kDownpour});
+  std::vector<float> vector(centre.arena_floats());
+  EXPECT_FALSE(centre.call(2, centre.header(What::letter, actors::OutgoingLetter{0, {1, 0.5}}), vector, Lend::read));
+  EXPECT_FALSE(centre.call(2, centre.header(What::letter, actors::OutgoingLetter{0, {7, 0.5}}), vector, Lend::read));
+}
+
+TEST(HostileCalls, WhoIsRefusedTooOftenIsLostAndNobodyElse) {
+  Centre centre({.settings = kDownpour});
+  auto message = Centre::request(1, Transfer::push, 1);
+  message.request.worker = 0;
+  for (std::uint64_t k = 0; k < actors::RefusalCount::kMost; ++k) EXPECT_NE(refusal(centre, 2, message), "") << k;
+  while (centre.told().losses.empty()) centre.poll();
+  EXPECT_EQ(centre.told().losses[0].lost, 2U);
+  EXPECT_TRUE(centre.told().troubles.empty());
+  EXPECT_LT(centre.told().notes.size(), 20U);
+  centre.push(0, 1, 2);
+}
+
+// ---- anything at all
+
+/// Changes one field, or several.
+void mutate(Dice& dice, actors::ShardMessage& message) {
+  auto& request = message.request;
+  do {
+    switch (dice.below(10)) {
+      case 0: message.shard = dice.number<std::uint32_t>(); break;
+      case 1: request.worker = dice.number<std::uint32_t>(); break;
+      case 2: request.exchange = dice.number<std::uint64_t>(); break;
+      case 3: request.kind = static_cast<Transfer>(dice.number<std::uint8_t>()); break;
+      case 4: request.clock = dice.number<std::uint64_t>(); break;
+      case 5: request.version = dice.number<std::uint64_t>(); break;
+      case 6: request.epoch = dice.real(); break;
+      case 7: request.lr = static_cast<float>(dice.real()); break;
+      case 8: request.id = dice.number<std::uint64_t>(); break;
+      default: message.sent_ns = dice.number<std::int64_t>(); break;
+    }
+  } while (dice.one_in(3));
+}
+
+std::string some_header(Dice& dice, Centre& centre) {
+  auto message = Centre::request(1, static_cast<Transfer>(dice.below(3)), 1 + dice.below(1'000'000));
+  std::string header;
+  switch (dice.below(6)) {
+    case 0: {
+      const actors::OutgoingLetter letter{dice.number<std::uint32_t>(), {dice.number<std::uint32_t>(), dice.real()}};
+      header = centre.header(What::letter, letter);
+      break;
+    }
+    case 1: {
+      const actors::MemberSnapshot snapshot{
+          dice.one_in(2),
+          dice.number<std::uint32_t>(),
+          {dice.number<std::uint64_t>(),
+           {static_cast<strategies::SlotKind>(dice.number<std::uint8_t>()), dice.number<std::uint8_t>()},
+           dice.one_in(2)}};
+      header = centre.header(What::snapshot, snapshot);
+      break;
+    }
+    case 2: header = centre.header(What::start, dice.number<std::uint64_t>()); break;
+    default: mutate(dice, message); header = centre.header(What::shard, message);
+  }
+  if (dice.one_in(4)) dice.damage(header);
+  if (header.size() > exchange::kMostHeader) header.resize(exchange::kMostHeader);
+  return header;
+}
+
+/// Well-formed envelopes around headers that are not, from a site whose worker is no member: nothing of it may be heard. It is a new site
+/// whenever it has been given up.
+TEST(HostileCalls, NothingThatIsSaidInCallsIsHeardOfWhoIsNoMember) {
+  Dice dice("HostileCalls, headers");
+  const auto count = messages(20);
+  std::uint64_t said = 0, refused = 0;
+  std::uint64_t before = 0;
+  for (std::uint64_t life = 0; said < count; ++life) {
+    Centre centre({.settings = kDownpour, .members = {0}});
+    std::vector<float> expected = centre.pull(0);
+    if (life == 1) before = resident();
+    for (std::uint64_t k = 0; k < 2 * actors::RefusalCount::kMost && said < count; ++k, ++said) {
+      std::vector<float> vector(dice.one_in(3) ? dice.below(centre.arena_floats() + 1) : centre.arena_floats(), 1);
+      centre.call_on(2, some_header(dice, centre), std::move(vector), static_cast<Lend>(dice.below(4)));
+      while (centre.open() > 64) centre.poll();
+      if (!dice.one_in(100)) continue;
+      centre.push(0, 0.5F, k + 1);
+      for (auto& x : expected) x += 0.5F;
+      ASSERT_EQ(centre.pull(0), expected) << said;
+    }
+    centre.drive([&] { return centre.open() == 0; });
+    ASSERT_EQ(centre.pull(0), expected) << said;
+    const auto& told = centre.told();
+    ASSERT_TRUE(told.troubles.empty()) << told.troubles[0].text;
+    ASSERT_LT(told.notes.size(), 20U);
+    refused += told.notes.size();
+  }
+  EXPECT_GT(refused, 0U);
+  if (before > 0) EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+}
+
+/// A member that lies: its own numbers are its own, but nobody crashes, hangs or grows, and nobody else is lost.
+TEST(HostileCalls, AMemberThatLiesHarmsNobodysProcess) {
+  Dice dice("HostileCalls, a member");
+  const auto count = messages(15);
+  static const std::vector<std::string> kStrategies{"downpour", "easgd", "sync_easgd", "local_sgd",
+                                                    "diloco",   "ssp",   "bsp"};
+  std::uint64_t said = 0, before = 0;
+  for (std::uint64_t life = 0; said < count; ++life) {
+    const auto& strategy = kStrategies[life % kStrategies.size()];
+    std::vector<std::string> settings{"strategy.name=" + strategy};
+    if (strategy == "bsp") settings.emplace_back("strategy.backup=1");
+    Centre centre({.settings = settings});
+    SCOPED_TRACE(strategy);
+    if (life == kStrategies.size()) before = resident();
+    for (std::uint64_t k = 0; k < 4 * actors::RefusalCount::kMost && said < count; ++k, ++said) {
+      auto message = Centre::request(1, static_cast<Transfer>(dice.below(3)), 1 + k / 4 + dice.below(3));
+      message.request.exchange = k;
+      if (dice.one_in(3)) mutate(dice, message);
+      const auto lend = dice.one_in(20) ? static_cast<Lend>(dice.below(4)) : actors::lend_of(message.request.kind);
+      const auto value = static_cast<float>(dice.real());
+      centre.call_on(2, centre.header(What::shard, message), std::vector<float>(centre.arena_floats(), value), lend);
+      for (int turn = 0; turn < 1000 && centre.open() > 6; ++turn)
+        centre.poll();  // what a server holds is not answered
+      if (centre.open() > 6) break;
+    }
+    const auto& told = centre.told();
+    ASSERT_TRUE(told.troubles.empty()) << told.troubles[0].text;
+    for (const auto& loss : told.losses) EXPECT_EQ(loss.lost, 2U);
+    // The server is there, and answers the other worker.
+    std::vector<float> vector(centre.arena_floats(), 0.5F);
+    auto honest = Centre::request(0, Transfer::push, 1);
+    centre.call_on(1, centre.header(What::shard, honest), vector, Lend::read);
+    centre.poll();
+  }
+  if (before > 0) EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+}
+
+/// Envelopes that make no sense at all, frames of other tags, vectors of other lengths, all out of order.
+TEST(HostileCalls, EnvelopesThatMakeNoSenseCostTheConnectionAndNoMore) {
+  Dice dice("HostileCalls, envelopes");
+  const auto count = messages(15);
+  std::uint64_t said = 0, before = 0;
+  for (std::uint64_t life = 0; said < count; ++life) {
+    Centre centre({.settings = kDownpour, .members = {0}, .raw = {2}});
+    const auto expected = centre.pull(0);
+    if (life == 1) before = resident();
+    auto& raw = centre.site(2);
+    std::size_t under_way = 0;
+    for (int k = 0; k < 300 && said < count; ++k, ++said) {
+      exchange::Envelope envelope{.lend = static_cast<Lend>(dice.below(4)),
+                                  .id = static_cast<std::uint32_t>(dice.below(50)),
+                                  .floats = dice.below(2 * centre.arena_floats())};
+      envelope.set(some_header(dice, centre));
+      std::string bytes(reinterpret_cast<const char*>(&envelope), sizeof envelope);
+      if (dice.one_in(20)) dice.damage(bytes);
+      using transport::TagKind;
+      const bool vector = dice.one_in(2);
+      if (vector) bytes.resize(dice.one_in(2) ? envelope.floats * sizeof(float) : dice.below(100'000));
+      const auto kind = vector ? (dice.one_in(8) ? TagKind::scatter : TagKind::push) : TagKind::signal;
+      const auto kept = std::make_shared<std::string>(std::move(bytes));
+      ++under_way;
+      raw.courier->send(
+          raw.centre,
+          transport::make_tag(
+              {.run = 1, .exchange = vector ? envelope.id : 0, .kind = kind, .shard = exchange::Envelope::kShard}),
+          {reinterpret_cast<const std::byte*>(kept->data()), kept->size()},
+          [kept, &under_way](auto, const auto&) { --under_way; });
+      if (dice.one_in(16)) centre.poll();
+    }
+    ASSERT_EQ(centre.pull(0), expected);
+    raw.endpoint->close();
+    centre.drive([&] { return under_way == 0; });
+    const auto& told = centre.told();
+    ASSERT_TRUE(told.troubles.empty()) << told.troubles[0].text;
+    for (const auto& loss : told.losses) EXPECT_EQ(loss.lost, 2U);
+  }
+  if (before > 0) EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+}
+
+}  // namespace
+}  // namespace troupe::hostile

@@ -1,0 +1,162 @@
+#include "tests/hostile/centre.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "experiment/start_state.hpp"
+#include "transport/inproc.hpp"
+
+namespace troupe::hostile {
+
+using actors::What;
+using exchange::Lend;
+using strategies::Transfer;
+
+namespace {
+
+constexpr core::Duration kPatience = std::chrono::seconds{120};  // only a hang takes so long
+
+std::vector<std::string> settings_of(const Centre::Options& options) {
+  auto settings = options.settings;
+  settings.push_back(fmt::format("cluster.workers={}", options.workers));
+  settings.emplace_back("exchange.endpoint=" + options.endpoint);
+  return settings;
+}
+
+}  // namespace
+
+Centre::Centre(const Options& options)
+    : run_(settings_of(options)),
+      plan_(experiment::draw(run_.settings().value(), true).value()),
+      queue_(transport::CompletionQueue::create(clock_).value()) {
+  const actors::SiteGround ground{&system_, &plan_, &tests::backend(), &memory_, &clock_};
+  layout_ = actors::probe(ground, {}).value().layout;
+  actors::ExchangePlan exchange{.endpoint = options.endpoint, .server_sites = {0}};
+  for (std::uint32_t w = 0; w < options.workers; ++w) exchange.worker_sites.push_back(w + 1);
+  transport::EndpointOptions endpoint{.hub = transport::make_inproc_hub(), .secret = "run"};
+  const auto most = actors::most_floats(plan_, *layout_);
+  site_ = std::make_unique<actors::Site>(ground, actors::SiteSetup{.servers = {0},
+                                                                   .exchange = exchange,
+                                                                   .options = endpoint,
+                                                                   .most_floats = most,
+                                                                   .fingerprint = layout_->fingerprint()});
+  if (const auto opened = site_->open(); !opened) throw std::runtime_error(opened.error().message);
+
+  endpoint.completions = queue_;
+  actors::SiteAddresses addresses{{site_->address()}};
+  for (std::uint32_t w = 0; w < options.workers; ++w) {
+    endpoint.name = fmt::format("site {}", w + 1);
+    auto& raw = sites_.emplace_back();
+    raw.endpoint = transport::make_endpoint(options.endpoint, endpoint).value();
+    raw.courier = std::make_unique<exchange::Courier>(*raw.endpoint);
+    const auto connection = raw.endpoint->connect({site_->address()}).value();
+    raw.centre = connection.peer;
+    establishing_.push_back(connection.established);
+    addresses.texts.push_back(raw.endpoint->address().text);
+    if (std::ranges::find(options.raw, w + 1) != options.raw.end()) continue;
+    raw.calls = std::make_unique<exchange::Calls>(
+        *raw.endpoint, *raw.courier, core::host_kernels(), memory_, most, 1, [](exchange::Calls::Incoming) {},
+        [](transport::Peer, const core::Error&) {});
+    raw.calls->listen(raw.centre);
+  }
+  site_->meet(addresses);
+  drive([this] { return establishing_.empty(); });
+  const auto start = std::make_shared<const actors::StartState>(experiment::start_state(plan_, nullptr));
+  if (const auto prepared = site_->prepare(start); !prepared) throw std::runtime_error(prepared.error().message);
+  site_->begin({.coordinator = caf::actor_cast<actors::CoordinatorActor>(self_),
+                .recorder = caf::actor_cast<actors::RecorderActor>(self_),
+                .workers = std::vector<actors::WorkerActor>(options.workers),
+                .loaders = std::vector<actors::LoaderActor>(options.workers),
+                .servers = site_->members().servers,
+                .worker_sites = exchange.worker_sites,
+                .server_sites = exchange.server_sites,
+                .members = options.members,
+                .exchange = experiment::to_json(exchange)});
+}
+
+Centre::~Centre() {
+  for (auto& raw : sites_) raw.endpoint->close();
+  poll();
+  site_->halt();
+}
+
+actors::ShardMessage Centre::request(strategies::WorkerId worker, Transfer kind, strategies::Step clock) {
+  return {0, {.worker = worker, .exchange = clock, .kind = kind, .clock = clock, .epoch = 0.5, .lr = 0.1F}, 0};
+}
+
+core::Result<std::string> Centre::call(std::uint32_t from, const std::string& header, core::Span vector, Lend lend) {
+  std::optional<core::Result<std::string>> answer;
+  auto& raw = site(from);
+  raw.calls->call(raw.centre, {.header = header, .vector = vector, .lend = lend},
+                  [&](core::Result<std::string> result) { answer = std::move(result); });
+  drive([&] { return answer.has_value(); });
+  return answer.value_or(core::fail(core::Errc::timeout, "no answer"));
+}
+
+void Centre::call_on(std::uint32_t from, const std::string& header, std::vector<float> vector, Lend lend) {
+  const auto kept = std::make_shared<std::vector<float>>(std::move(vector));
+  auto& raw = site(from);
+  ++open_;
+  raw.calls->call(raw.centre, {.header = header, .vector = *kept, .lend = lend},
+                  [this, kept](const core::Result<std::string>&) { --open_; });
+}
+
+std::vector<float> Centre::pull(strategies::WorkerId worker) {
+  std::vector<float> vector(arena_floats());
+  auto message = request(worker, Transfer::pull, ++exchanges_);
+  const auto answer = call(worker + 1, header(What::shard, message), vector, Lend::write);
+  EXPECT_TRUE(answer) << answer.error().message;
+  return vector;
+}
+
+void Centre::push(strategies::WorkerId worker, float value, strategies::Step clock) {
+  std::vector<float> vector(arena_floats(), value);
+  auto message = request(worker, Transfer::push, clock);
+  message.request.exchange = ++exchanges_;
+  message.request.clock = exchanges_;
+  const auto answer = call(worker + 1, header(What::shard, message), vector, Lend::read);
+  EXPECT_TRUE(answer) << answer.error().message;
+}
+
+void Centre::deliver(const std::vector<transport::Completion>& completions) {
+  for (const auto& completion : completions) {
+    if (std::erase(establishing_, completion.operation) > 0) continue;
+    (void)std::ranges::any_of(sites_, [&](auto& raw) { return raw.courier->deliver(completion); });
+  }
+  for (auto& raw : sites_) raw.courier->flush();
+}
+
+void Centre::poll() {
+  std::vector<transport::Completion> completions;
+  queue_->poll(completions);
+  deliver(completions);
+}
+
+void Centre::drive(const std::function<bool()>& done) {
+  const auto deadline = transport::after(clock_, kPatience);
+  poll();
+  while (!done()) {
+    std::vector<transport::Completion> completions;
+    if (const auto waited = queue_->wait(completions, deadline); !waited) {
+      ADD_FAILURE() << "hangs: " << waited.error().message;
+      return;
+    }
+    deliver(completions);
+  }
+}
+
+const Centre::Told& Centre::told() {
+  bool more = true;
+  while (more) {
+    self_->receive([&](const actors::Trouble& trouble) { told_.troubles.push_back(trouble); },
+                   [&](const actors::SiteLost& loss) { told_.losses.push_back(loss); },
+                   [&](const actors::Note& note) { told_.notes.push_back(note.text); },
+                   [](const actors::JournalRecords&) {}, caf::after(std::chrono::seconds(0)) >> [&] { more = false; });
+  }
+  return told_;
+}
+
+}  // namespace troupe::hostile

@@ -1,0 +1,97 @@
+/// Site 0 of a run: exchanger, servers and stand-ins are the real ones, and the other sites are endpoints in the test's hands, each with a
+/// certificate or secret that is good. What the run's supervisors are told, the test is told. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/call_headers.hpp"
+#include "actors/site.hpp"
+#include "actors/system.hpp"
+#include "exchange/calls.hpp"
+#include "exchange/envelope.hpp"
+#include "tests/actors/small_run.hpp"
+
+namespace troupe::hostile {
+
+/// A site elsewhere: worker k is at site k + 1.
+struct RawSite {
+  std::shared_ptr<transport::Endpoint> endpoint;
+  std::unique_ptr<exchange::Courier> courier;
+  std::unique_ptr<exchange::Calls> calls;  // none: whatever it sends is the test's
+  transport::Peer centre{};
+};
+
+class Centre {
+ public:
+  struct Options {
+    std::vector<std::string> settings{};  // of a SmallRun
+    std::uint32_t workers = 2;
+    std::vector<strategies::WorkerId> members{};  // none: all
+    std::string endpoint = "inproc";
+    std::vector<std::uint32_t> raw{};  // sites without Calls
+  };
+  explicit Centre(const Options& options);
+  ~Centre();
+  Centre(const Centre&) = delete;
+  Centre& operator=(const Centre&) = delete;
+
+  [[nodiscard]] RawSite& site(std::uint32_t number) { return sites_.at(number - 1); }
+  [[nodiscard]] std::size_t arena_floats() const { return layout_->arena_floats(); }
+  [[nodiscard]] caf::actor_system& system() { return system_; }
+
+  /// `worker`'s, of the only shard.
+  [[nodiscard]] static actors::ShardMessage request(strategies::WorkerId worker, strategies::Transfer kind,
+                                                    strategies::Step clock = 1);
+  template <class Message>
+  [[nodiscard]] std::string header(actors::What what, const Message& message) {
+    return actors::pack_header(system_, what, message);
+  }
+  /// Makes the call from that site, and waits for its answer.
+  core::Result<std::string> call(std::uint32_t from, const std::string& header, core::Span vector, exchange::Lend lend);
+  /// Makes it and does not wait; what it lends lives until then.
+  void call_on(std::uint32_t from, const std::string& header, std::vector<float> vector, exchange::Lend lend);
+  [[nodiscard]] std::size_t open() const { return open_; }
+
+  /// An honest worker's pull: the shard as it is now.
+  [[nodiscard]] std::vector<float> pull(strategies::WorkerId worker);
+  /// And its push.
+  void push(strategies::WorkerId worker, float value, strategies::Step clock);
+
+  /// Delivers what has completed at the other sites until `done`, or a test failure.
+  void drive(const std::function<bool()>& done);
+  void poll();
+
+  /// What coordinator and recorder have been told so far.
+  struct Told {
+    std::vector<actors::Trouble> troubles;
+    std::vector<actors::SiteLost> losses;
+    std::vector<std::string> notes;
+  };
+  [[nodiscard]] const Told& told();
+
+ private:
+  void deliver(const std::vector<transport::Completion>& completions);
+
+  tests::SmallRun run_;
+  experiment::Blueprint plan_;
+  core::SteadyClock clock_;
+  core::HostAllocator memory_;
+  std::shared_ptr<const nn::Layout> layout_;
+  std::shared_ptr<transport::CompletionQueue> queue_;
+  actors::SystemConfig config_;
+  caf::actor_system system_{config_};
+  caf::scoped_actor self_{system_};
+  std::unique_ptr<actors::Site> site_;
+  std::vector<RawSite> sites_;
+  std::vector<transport::OperationId> establishing_;
+  std::size_t open_ = 0;
+  strategies::ExchangeId exchanges_ = 1'000'000;  // of honest workers
+  Told told_;
+};
+
+}  // namespace troupe::hostile

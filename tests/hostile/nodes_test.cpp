@@ -1,0 +1,414 @@
+// Real nodes and a real coordinator, over TLS, and a peer with a certificate of their authority that says anything at all: to the nodes' doors
+// as a stranger, to their data endpoints, and to the coordinator as a member of its run. Beside it a run goes on, and comes to its bits.
+#include <dirent.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "actors/network.hpp"
+#include "actors/wire_dial.hpp"
+#include "security/tls_context.hpp"
+#include "tests/actors/wire_frames.hpp"
+#include "tests/hostile/budget.hpp"
+#include "tests/nodes/company.hpp"
+#include "tests/transport/tcp_certificates.hpp"
+#include "transport/completion_queue.hpp"
+#include "transport/endpoint_registry.hpp"
+
+namespace troupe::hostile {
+namespace {
+
+using namespace actors;
+using nodes::Process;
+using transport::testing::good_certificate;
+
+constexpr std::uint64_t kGrowth = std::uint64_t{128} << 20;
+
+/// Where a process listens, by the kernel's tables.
+std::vector<std::uint16_t> ports_of(pid_t process) {
+  std::set<std::string> sockets;
+  const auto folder = fmt::format("/proc/{}/fd", process);
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::error_code gone;
+    const auto target = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (target.starts_with("socket:[")) sockets.insert(target.substr(8, target.size() - 9));
+  }
+  std::vector<std::uint16_t> ports;
+  std::ifstream table("/proc/net/tcp");
+  std::string line;
+  std::getline(table, line);
+  while (std::getline(table, line)) {
+    std::istringstream fields(line);
+    std::string number, local, remote, state, skip, inode;
+    fields >> number >> local >> remote >> state;
+    for (int k = 0; k < 5; ++k) fields >> skip;
+    fields >> inode;
+    if (state == "0A" && sockets.contains(inode))
+      ports.push_back(static_cast<std::uint16_t>(std::stoul(local.substr(local.find(':') + 1), nullptr, 16)));
+  }
+  return ports;
+}
+
+/// A TLS connection with a good certificate, written to and read from as it comes.
+class Caller {
+ public:
+  static std::optional<Caller> call(SSL_CTX* context, std::uint16_t port) {
+    auto wire = dial({"127.0.0.1", port}, context, WireClock::now() + std::chrono::seconds(10));
+    if (!wire) return {};
+    return Caller(std::move(*wire));
+  }
+  /// False: the other end has hung up, or takes no more.
+  bool say(std::string_view bytes) {
+    for (int patience = 0; !bytes.empty() && patience < 2000;) {
+      const auto moved = wire_.write(bytes.data(), bytes.size());
+      if (moved.state == WireState::ended) return false;
+      bytes.remove_prefix(moved.bytes);
+      if (moved.bytes > 0) continue;
+      ++patience;
+      listen();
+      pollfd entry{wire_.descriptor(), POLLIN | POLLOUT, 0};
+      ::poll(&entry, 1, 5);
+    }
+    return bytes.empty() && listen();
+  }
+  /// Takes in what is there.
+  bool listen() {
+    std::array<char, 16384> buffer;
+    for (;;) {
+      const auto moved = wire_.read(buffer.data(), buffer.size());
+      if (moved.state == WireState::ended) return false;
+      if (moved.bytes == 0) return true;
+      if (heard_.size() < 4096) heard_.append(buffer.data(), moved.bytes);
+    }
+  }
+  /// What it said first: CAF's handshake, which names the actor that is published.
+  [[nodiscard]] const std::string& heard() const { return heard_; }
+
+ private:
+  explicit Caller(Wire wire) : wire_(std::move(wire)) {}
+  Wire wire_;
+  std::string heard_;
+};
+
+class HostileNodes : public nodes::Company {
+ protected:
+  HostileNodes() : context_(security::make_tls_context(good_certificate(), std::time(nullptr)).value()) {}
+
+  /// The number of the actor that listens at a node's port.
+  caf::actor_id published(std::uint16_t port) {
+    auto caller = Caller::call(context_.get(), port);
+    for (int k = 0; caller && k < 1000 && caller->heard().size() < 200; ++k) {
+      if (!caller->listen()) break;
+      std::this_thread::yield();
+    }
+    if (!caller || caller->heard().size() < WireGuard::kHeaderBytes) return 0;
+    WireReader reader(std::span(caller->heard()).subspan(WireGuard::kHeaderBytes));
+    std::string text;
+    std::size_t count = 0;
+    std::uint64_t id = 0;
+    if (!reader.node(text) || !reader.length(count)) return 0;
+    for (std::size_t k = 0; k < count; ++k)
+      if (!reader.text(text)) return 0;
+    return reader.number(id) ? id : 0;
+  }
+
+  std::shared_ptr<SSL_CTX> context_;
+  SystemConfig config_of_messages_;
+  caf::actor_system system_{config_of_messages_};
+};
+
+/// Something for a node, or for somebody else, in a frame that is right, or nearly so.
+std::string some_frame(Dice& dice, caf::actor_system& system, const caf::node_id& self, caf::actor_id published) {
+  using actors::testing::content;
+  actors::testing::FrameFields fields{
+      .id = caf::message_id::default_async_value, .from = 1 + dice.below(50), .to = published};
+  std::string payload;
+  switch (dice.below(8)) {
+    case 0:
+    case 1:
+      fields.id |= 1 + dice.below(100'000);
+      payload = content(system, NodeQuery{});
+      break;
+    case 2: {
+      fields.id |= 1 + dice.below(100'000);
+      SiteOrder order{.version = dice.one_in(2) ? TROUPE_TEST_VERSION : "0",
+                      .run = "hostile",
+                      .config = "[run]\nname = \"x\"\n",
+                      .site = dice.number<std::uint32_t>(),
+                      .workers = {dice.number<std::uint32_t>()},
+                      .servers = {dice.number<std::uint32_t>()},
+                      .plan = "{",
+                      .layout = dice.bits(),
+                      .most_floats = dice.number<std::uint64_t>(),
+                      .exchange = dice.one_in(2) ? "{}" : "",
+                      .data = dice.bits(),
+                      .secret = std::to_string(dice.below(1000))};
+      payload = content(system, order);
+      break;
+    }
+    case 3: payload = content(system, LeaseRequest{dice.number<std::uint32_t>(), dice.number<std::uint32_t>()}); break;
+    case 4: payload = content(system, Halt{}); break;
+    case 5:
+      payload = content(system, JournalRecords{{dice.number<std::uint16_t>()}, {dice.number<std::uint32_t>()}, {'a'}});
+      break;
+    case 6: fields = {.type = actors::testing::message_type::heartbeat, .id = 0}; break;
+    default:
+      fields = {.type = actors::testing::message_type::down_message, .id = 0, .from = dice.below(100)};
+      payload = actors::testing::in_wire_form(system, self, actors::testing::test_node(dice.number<std::uint32_t>()),
+                                              caf::error{});
+  }
+  if (dice.one_in(24)) dice.damage(payload);
+  if (dice.one_in(24)) fields.to = dice.below(200);
+  if (dice.one_in(48)) fields.id = dice.bits();
+  auto bytes = actors::testing::frame(fields, payload);
+  if (dice.one_in(48)) dice.damage(bytes);
+  return bytes;
+}
+
+TEST_F(HostileNodes, AStrangerWithACertificateDisturbsNoRun) {
+  Dice dice("HostileNodes, a stranger");
+  start_nodes(2, good_certificate());
+  const std::vector<std::string> settings{"strategy.name=bsp", "exchange.algorithm=asa", "exchange.endpoint=tcp"};
+  Process alone(train(with(settings)));
+  ASSERT_EQ(alone.wait(), 0) << alone.err();
+  const auto hash = summary(alone)["center_hash"];
+
+  const auto count = messages(10);
+  // As long as it is spoken to, and a hundred epochs at most.
+  Process run(
+      train(with(settings, with({"run.epochs=2", fmt::format("cluster.synthetic_step_ms={}",
+                                                             std::min<std::uint64_t>(20 + count / 200, 2000))}))));
+  ASSERT_TRUE(run.says("epoch 1/")) << run.err();
+  const std::uint64_t before[] = {node(0).resident(), node(1).resident()};
+  const caf::actor_id doors[] = {published(node(0).port()), published(node(1).port())};
+  ASSERT_NE(doors[0], 0U);
+  std::uint64_t said = 0, calls = 0;
+  while (said < count) {
+    const auto which = dice.below(2);
+    const auto self = actors::testing::test_node(static_cast<std::uint32_t>(dice.bits()));
+    auto caller = Caller::call(context_.get(), node(which).port());
+    ++calls;
+    if (!caller) continue;
+    auto greeting = actors::testing::client_handshake(system_, self);
+    if (dice.one_in(10)) dice.damage(greeting);
+    ++said;
+    if (!caller->say(greeting)) continue;
+    for (int k = 0; k < 500 && said < count; ++k) {
+      ++said;
+      if (!caller->say(some_frame(dice, system_, self, doors[which]))) break;
+    }
+  }
+  // The data endpoints: they are told to members only, and nobody else is let in.
+  for (std::size_t k = 0; k < 2; ++k) {
+    for (const auto port : ports_of(node(k).process().pid())) {
+      if (port == node(k).port()) continue;
+      for (int visit = 0; visit < 50; ++visit) {
+        auto caller = Caller::call(context_.get(), port);
+        std::string bytes(dice.below(3000), static_cast<char>(dice.bits()));
+        dice.damage(bytes);
+        if (caller) (void)caller->say(bytes);
+      }
+    }
+  }
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  EXPECT_EQ(summary(run)["center_hash"], hash);
+  for (std::size_t k = 0; k < 2; ++k) {
+    EXPECT_TRUE(node(k).process().runs()) << node(k).log();
+    EXPECT_LT(node(k).resident(), before[k] + kGrowth);
+    EXPECT_GT(nodes::count(node(k).log(), "turned"), 0U);
+  }
+  std::printf("%llu messages in %llu calls\n", static_cast<unsigned long long>(said),
+              static_cast<unsigned long long>(calls));
+  expect_free();
+}
+
+// ---- a member of a run
+
+/// A node that is none: it takes what is ordered, has a worker that does nothing, and lets the test speak for it.
+struct FakeMember {
+  caf::actor_system& system;
+  std::string address;  // of its data endpoint
+  std::mutex mutex;
+  std::optional<SiteCompany> company;
+  std::string secret;
+  std::vector<std::string> addresses;
+
+  WorkerActor::behavior_type worker(WorkerActor::pointer self) {
+    return {
+        [](const Prepare&) -> caf::result<Prepared, ReplicaFacts> { return caf::sec::unexpected_message; },
+        [](const ReplicaStart&) { return ReplicaLoaded{}; },
+        [](const actors::Company&) {},
+        [](const BatchReady&, const LentBatch&) {},
+        [](const StepOrder&) {},
+        [](const StepEnd&) {},
+        [](const ShardAnswer&) {},
+        [](const CollectiveOffer&, const Lent&) {},
+        [](const CollectiveDone&) {},
+        [](const CollectiveEnded&) {},
+        [](const PeerLetter&, const Lent&) {},
+        [](const PeerCredit&) {},
+        [](const SnapshotOrder&, const Lent&) -> caf::result<SnapshotTaken> { return caf::sec::unexpected_message; },
+        [](const DeadlineReached&) {},
+        [](const Dismissal&) { return Dismissed{}; },
+        [](const UpdatesOrder&) { return Updates{~std::uint64_t{0}}; },
+        [](const SettleOrder&) { return Settled{}; },
+        [](const StateOrder&) {
+          return MemberState{std::string(1000, '\xff'), ~std::uint64_t{0}, {{77, -1}}, {}};
+        },
+        [](const MembershipNews&) {},
+        [](const Tick&) {},
+        [self](const Halt&) { self->quit(); }};
+  }
+  SiteActor::behavior_type site(SiteActor::pointer self) {
+    return {[](const SiteOrder&) { return SiteOpened{}; },
+            [](const CompileOrder&) { return SiteReady{}; },
+            [this, self](const SiteAddresses& all) -> caf::result<SiteReady, SiteMembers> {
+              const std::lock_guard lock(mutex);
+              addresses = all.texts;
+              SiteMembers members;
+              members.workers.push_back(self->spawn([this](WorkerActor::pointer w) { return worker(w); }));
+              members.loaders.push_back(self->spawn([](LoaderActor::pointer l) -> LoaderActor::behavior_type {
+                return {[](const actors::Company&) {}, [](const LeaseGrant&) {}, [](const BatchReturn&) {},
+                        [l](const Halt&) { l->quit(); }};
+              }));
+              return {SiteReady{}, members};
+            },
+            [this](const SiteCompany& told) {
+              const std::lock_guard lock(mutex);
+              company = told;
+              return SiteBegun{};
+            },
+            [](const MeasureOrder& order) {
+              return Measured{std::vector<double>(order.floats.size() * order.algorithms.size(), 1), {}, {}};
+            },
+            [self](const Halt&) { self->quit(); }};
+  }
+  NodeActor::behavior_type node(NodeActor::pointer self) {
+    return {[](const NodeQuery&) {
+              NodeFacts facts = own_facts(TROUPE_TEST_VERSION, "127.0.0.1");
+              facts.endpoints = {"tcp"};
+              return facts;
+            },
+            [this, self](const SiteOrder& order) -> caf::result<SiteOpened, OpenedSite> {
+              {
+                const std::lock_guard lock(mutex);
+                secret = order.secret;
+              }
+              return {SiteOpened{.address = address},
+                      OpenedSite{self->spawn([this](SiteActor::pointer s) { return site(s); })}};
+            }};
+  }
+};
+
+TEST_F(HostileNodes, AMemberThatLiesIsLostAndTheOthersGoOn) {
+  Dice dice("HostileNodes, a member");
+  start_nodes(1, good_certificate());
+  const NetworkOptions options{.tls = good_certificate()};
+  NetworkConfig config(options);
+  caf::actor_system system(config);
+  auto network = Network::create(system, options).value();
+  core::SteadyClock clock;
+  const auto queue = transport::CompletionQueue::create(clock).value();
+  auto endpoint =
+      transport::make_endpoint(
+          "tcp", {.name = "hostile", .completions = queue, .tcp = {.listen = "127.0.0.1:0", .tls = good_certificate()}})
+          .value();
+  FakeMember fake{.system = system, .address = endpoint->address().text};
+  const auto actor = system.spawn([&fake](NodeActor::pointer self) { return fake.node(self); });
+  const auto port = network->publish(actor, {"127.0.0.1", 0}).value();
+
+  // Two workers: one at the real node, one at this one.
+  auto command = train(
+      with({"strategy.name=easgd", "cluster.workers=2", "exchange.endpoint=tcp", "cluster.synthetic_step_ms=15"}));
+  for (auto& argument : command)
+    if (argument == names()) argument += fmt::format(",127.0.0.1:{}", port);
+  Process run(command);
+  ASSERT_TRUE(run.says("go over tcp")) << run.err();
+  std::optional<SiteCompany> company;
+  for (int k = 0; k < 120'000 && !company && run.runs(); ++k) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const std::lock_guard lock(fake.mutex);
+    company = fake.company;
+  }
+  ASSERT_TRUE(company) << run.err();
+
+  // The data plane: as member of its own site it reaches the centre, and says what it likes.
+  const auto centre = endpoint->connect({fake.addresses[0]});
+  const auto count = messages(7);
+  caf::scoped_actor self(system);
+  std::vector<std::vector<std::byte>> kept;
+  for (std::uint64_t said = 0; said < count && run.runs(); ++said) {
+    switch (dice.below(7)) {
+      case 0:
+        self->send(company->coordinator, LeaseRequest{dice.number<std::uint32_t>(), dice.number<std::uint32_t>()});
+        break;
+      case 1: {
+        WorkerProgress progress{.worker = static_cast<std::uint32_t>(dice.below(3)),
+                                .steps = dice.number<std::uint64_t>(),
+                                .samples = dice.number<std::uint64_t>(),
+                                .loss = dice.real(),
+                                .loss_sum = dice.real(),
+                                .wait_s = dice.real()};
+        progress.staleness.resize(dice.below(2000), dice.bits());
+        progress.waits.resize(dice.below(2000), dice.real());
+        progress.done.resize(dice.below(2000), dice.bits());
+        if (dice.one_in(4))
+          self->send(company->recorder, progress);
+        else
+          self->send(company->coordinator, progress);
+        break;
+      }
+      case 2: {
+        std::uint32_t site = dice.number<std::uint32_t>();
+        if (site == 2) site = 1;  // its own: that it may say, and the run ends
+        self->send(company->coordinator, Trouble{static_cast<core::Errc>(dice.number<std::uint32_t>()),
+                                                 std::string(dice.below(5000), '\n'), site});
+        break;
+      }
+      case 3:
+        self->send(company->coordinator,
+                   SiteLost{static_cast<std::uint32_t>(dice.below(2)), dice.number<std::uint32_t>(), "\x1b[2J"});
+        break;
+      case 4: {
+        JournalRecords records;
+        records.kinds.resize(dice.below(20), dice.number<std::uint16_t>());
+        records.sizes.resize(dice.below(20), dice.number<std::uint32_t>());
+        records.bytes.resize(dice.below(3000), static_cast<char>(dice.bits()));
+        self->send(company->recorder, records);
+        break;
+      }
+      case 5: self->send(company->recorder, LeaseRequest{1, 1}); break;
+      default: {
+        if (!centre || said < count / 2) break;
+        kept.emplace_back(dice.below(600), static_cast<std::byte>(dice.bits()));
+        (void)endpoint->send(centre->peer,
+                             transport::make_tag({.run = 1,
+                                                  .exchange = 0,
+                                                  .kind = static_cast<transport::TagKind>(dice.below(7)),
+                                                  .shard = transport::kMaxShard}),
+                             {kept.back().data(), kept.back().size()});
+        if (kept.size() > 400) {
+          endpoint->close();  // what it lends is free
+          kept.clear();
+        }
+      }
+    }
+    if (said % 256 == 0) std::this_thread::yield();
+  }
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  EXPECT_GE(summary(run)["samples"], 2400) << run.err();  // whatever the liar says of itself
+  EXPECT_NE(run.err().find("was not heard"), std::string::npos) << run.err();
+  EXPECT_EQ(run.err().find('\x1b'), std::string::npos);
+  EXPECT_LT(nodes::count(run.err(), "\n"), 100U) << run.err();
+  endpoint->close();
+  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+}
+
+}  // namespace
+}  // namespace troupe::hostile
