@@ -114,6 +114,7 @@ Refusal CallRules::check(const ShardMessage& message, const ShardAnswer& answer)
     return std::string("it answered another request");
   if (reply.version > kMostExchange || reply.staleness > reply.version)
     return fmt::format("version {} with a staleness of {} cannot be", reply.version, reply.staleness);
+  if (reply.min_clock > kMostSteps) return fmt::format("workers cannot have come to step {}", reply.min_clock);
   if (reply.held.count() < 0 || reply.queued.count() < 0) return std::string("it waited for less than no time");
   if (reply.last && *reply.last >= places_.worker_sites.size())
     return fmt::format("it waited for worker {}, who is not there", *reply.last);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/messages.hpp"
+#include "actors/site_messages.hpp"
 #include "exchange/calls.hpp"
 
 namespace troupe::actors {

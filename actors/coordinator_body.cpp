@@ -344,12 +344,12 @@ void CoordinatorBody::end() {
   progress_.fill(summary, train_s_);
   summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);
   if (model_) summary.center_hash = nn::center_hash(*model_);
-  if (listener_) self_->send(listener_, result_);
+  if (listener_) caf::anon_send(listener_, result_);
 }
 
 void CoordinatorBody::await_end() {
   listener_ = caf::actor_cast<caf::actor>(self_->current_sender());
-  if (ended_) self_->send(listener_, result_);
+  if (ended_) caf::anon_send(listener_, result_);
 }
 
 }  // namespace troupe::actors

@@ -80,12 +80,12 @@ class RecorderBody {
   /// The new segment begins now; what it begins with is written meanwhile. Answered at once, or when the one before has begun.
   [[nodiscard]] caf::result<Rotated> rotate(const CheckpointCargo& cargo) {
     auto promise = self_->make_response_promise<Rotated>();
-    const auto begin = [this, promise, start = cargo.checkpoint]() mutable {
+    std::function<void()> begin = [this, promise, start = cargo.checkpoint]() mutable {
       begin_segment(std::move(start));
       promise.deliver(Rotated{});
     };
     if (journal_.holds())
-      next_segment_ = begin;
+      next_segment_ = std::move(begin);
     else
       begin();
     return promise;

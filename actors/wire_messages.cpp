@@ -41,17 +41,18 @@ Table table_of() {
 }
 
 const Table& table(WireUse use) {
-  static const Table told =
-      table_of<Message<Halt>, Message<MembershipNews>, Message<LeaseGrant>, Message<LeaseRequest>,
-               Message<WorkerProgress>, Message<Trouble>, Message<SiteLost>, Message<JournalRecords>>();
+  static const Table told = table_of<Message<Halt>, Message<MembershipNews>, Message<LeaseGrant>, Message<LeaseRequest>,
+                                     Message<WorkerProgress>, Message<Trouble>, Message<SiteLost>,
+                                     Message<JournalRecords>, Message<TransferNews>, Message<Note>>();
   static const Table asked =
       table_of<Message<NodeQuery>, Message<SiteOrder>, Message<CompileOrder>, Message<SiteAddresses>,
                Message<SiteCompany>, Message<MeasureOrder>, Message<Prepare>, Message<Dismissal>, Message<UpdatesOrder>,
-               Message<SettleOrder>, Message<StateOrder>>();
+               Message<SettleOrder>, Message<StateOrder>, Message<LettersOrder>>();
   static const Table answered = [] {
-    auto table = table_of<Message<NodeFacts>, Message<SiteOpened>, Message<SiteOpened, OpenedSite>, Message<SiteReady>,
-                          Message<SiteReady, SiteMembers>, Message<SiteBegun>, Message<Measured>, Message<SiteAddress>,
-                          Message<Dismissed>, Message<Updates>, Message<Settled>, Message<MemberState>>();
+    auto table =
+        table_of<Message<NodeFacts>, Message<SiteOpened>, Message<SiteOpened, OpenedSite>, Message<SiteReady>,
+                 Message<SiteReady, SiteMembers>, Message<SiteBegun>, Message<Measured>, Message<SiteAddress>,
+                 Message<Dismissed>, Message<Updates>, Message<Settled>, Message<MemberState>, Message<Letters>>();
     table.emplace("@<>+@error", is_error);
     return table;
   }();

@@ -127,12 +127,11 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
       [](const UpdatesOrder&) { return Updates{}; },
       [](const SettleOrder&) { return Settled{}; },
       [](const LettersOrder&) { return Letters{}; },
-      [](const StateOrder&) {
-        return MemberState{};
-      },
+      [](const StateOrder&) { return MemberState{}; },
       [](const MembershipNews&) {},
       [](const DeadlineReached&) {},
       [](const Dismissal&) { return Dismissed{}; },
+      [](const TransferNews&) {},
       [](const Tick&) {},
       [self](const Halt&) { self->quit(); },
   };

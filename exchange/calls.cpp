@@ -40,7 +40,7 @@ struct Calls::Serving {
   bool here = false;  // whole: what the caller lends has come
   bool replied = false;
   int sends_left = 0;  // of the answer
-  [[nodiscard]] core::Span vector() const { return buffer.view().first(envelope.floats); }
+  [[nodiscard]] core::Span vector() { return buffer.view().first(envelope.floats); }
 };
 
 /// One peer.

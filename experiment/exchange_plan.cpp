@@ -122,7 +122,8 @@ std::string to_json(const RunPlan& plan) {
 core::Result<RunPlan> parse_plan(std::string_view text, const std::string& origin) {
   try {
     auto whole = json::parse(text);
-    RunPlan plan{.arithmetic = whole.value(kArithmeticKey, 1)};
+    RunPlan plan;
+    plan.arithmetic = whole.value(kArithmeticKey, 1);
     if (plan.arithmetic < 1 || plan.arithmetic > kArithmetic)
       return core::fail(core::Errc::config,
                         fmt::format("{}: {} = {} is of a newer program, whose numbers this one does not come to",

@@ -23,6 +23,7 @@ class MeteredFiles final : public FileSystem {
   [[nodiscard]] core::Result<void> write(int file, Bytes bytes, const std::string& path) override;
   [[nodiscard]] core::Result<void> sync(int file, const std::string& path) override;
   [[nodiscard]] core::Result<void> close(int file, const std::string& path) override;
+  [[nodiscard]] core::Result<void> copy(const std::string& from, const std::string& to) override;
   [[nodiscard]] core::Result<void> rename(const std::string& from, const std::string& to) override;
   [[nodiscard]] core::Result<void> sync_directory(const std::string& path) override;
   [[nodiscard]] core::Result<void> remove(const std::string& path) override;

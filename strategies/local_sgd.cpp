@@ -1,6 +1,7 @@
 #include "strategies/local_sgd.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace troupe::strategies {
@@ -122,10 +123,9 @@ bool LocalSgdServer::complete(const Membership& membership) const {
 void LocalSgdServer::close_if_complete(const Membership& membership, ServerActions& then) {
   if (!complete(membership)) return;
   std::vector<RequestId> requests;
-  for (const auto& [worker, request] : round_) {
-    requests.push_back(request.id);
-    closed_ = std::max(closed_, request.clock);
-  }
+  // All say the same. One that lies is not followed, or everyone else would be late for ever.
+  closed_ = std::ranges::min(round_ | std::views::values, {}, &Request::clock).clock;
+  for (const auto& [worker, request] : round_) requests.push_back(request.id);
   const auto contributions = static_cast<float>(requests.size() + late_);
   if (late_ == 0) then.apply(fill(kSum, 0));
   then.apply(axpy(kSum, 1, kPayload), requests);

@@ -189,7 +189,6 @@ class LoneCoordinator {
   std::vector<std::uint32_t> worker_sites;  // set before begin(); none: all are in one place
   caf::scoped_actor recorder{system_}, evaluator{system_};
   std::vector<std::unique_ptr<caf::scoped_actor>> workers, servers;  // worker i is also its loader
-  std::vector<std::uint32_t> worker_sites;                           // set before begin(); none: all are in one place
   std::uint64_t written_step = 0;                                    // of the latest order to write
 };
 

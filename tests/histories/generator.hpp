@@ -7,7 +7,7 @@
 
 namespace troupe::histories {
 
-/// The history of this seed: the first of its draws that no mask hides.
+/// The history of this seed.
 [[nodiscard]] History generate(std::uint64_t seed);
 
 }  // namespace troupe::histories

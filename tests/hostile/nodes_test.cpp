@@ -261,7 +261,9 @@ struct FakeMember {
         [](const StateOrder&) {
           return MemberState{std::string(1000, '\xff'), ~std::uint64_t{0}, {{77, -1}}, {}};
         },
+        [](const LettersOrder&) { return Letters{.weight = -1}; },
         [](const MembershipNews&) {},
+        [](const TransferNews&) {},
         [](const Tick&) {},
         [self](const Halt&) { self->quit(); }};
   }
