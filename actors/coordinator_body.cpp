@@ -81,6 +81,7 @@ void CoordinatorBody::train() {
   first_save_ = busy_ = fresh_epoch_ = false;
   training_ = true;
   training_since_ = setup_.clock->now();
+  if (owed_ && !writing_) return when_quiet();  // the one before was on disk when the chain had passed that by
   setup_.book->resume();
   for (std::uint32_t worker = 0; worker < wants_.size(); ++worker) serve(worker, true);
 }
@@ -142,6 +143,7 @@ void CoordinatorBody::interrupt() {
   result_.error = {core::Errc::interrupted, "interrupted"};
   stop_ = true;
   setup_.book->pause();
+  if (const auto abandon = std::exchange(abandon_, nullptr)) abandon();
   if (training_ && setup_.book->quiet()) when_quiet();
 }
 

@@ -211,6 +211,7 @@ class CoordinatorBody {
   bool owed_ = false;                   // one fell due meanwhile
   bool rotate_ = false;                 // the journal wants a new segment at the next quiet moment
   bool fresh_epoch_ = false;            // no step of it has begun
+  Next abandon_;                        // the admission under way
   bool ended_ = false;
   RunEnd result_;
   caf::actor listener_;  // to the end

@@ -42,8 +42,8 @@ void CoordinatorBody::begin_segment(const std::shared_ptr<Checkpoint>& start) {
       kDisk, kRecorderSilence, company_.recorder,
       [this](const Rotated&) {
         journal_.add(encode(PlanRecord{setup_.plan_hash}));
-        rotate_ = false;  // what has filled up meanwhile is the segment before
-        if (!ended_) train();
+        rotate_ = false;       // what has filled up meanwhile is the segment before
+        if (!ended_) go_on();  // a reason to stop may have come
       },
       [this](const caf::error& error) { fail(core::Errc::timeout, "journal: " + self_->system().render(error)); },
       RotateOrder{}, CheckpointCargo{start});

@@ -194,7 +194,7 @@ void CoordinatorBody::arrived(std::uint32_t worker) {
 /// In step a newcomer has its first share in a round of the epoch that begins.
 /// It begins with a checkpoint, so that there must be one to be had.
 bool CoordinatorBody::may_admit() const {
-  return !arrivals_.empty() && !save_failed_ && (!setup_.needs.in_step || fresh_epoch_);
+  return !stop_ && !arrivals_.empty() && !save_failed_ && (!setup_.needs.in_step || fresh_epoch_);
 }
 
 /// Training stands still, and nothing is on its way: the model is saved, and the newcomers begin with that.
@@ -205,7 +205,7 @@ void CoordinatorBody::admit(const Next& next) {
     if (!may_admit()) return next();
     const auto worker = arrivals_.back();
     arrivals_.pop_back();
-    prepare_newcomer(worker, [this, next] { arrivals_.empty() ? next() : admit(next); });
+    prepare_newcomer(worker, [this, next] { may_admit() ? admit(next) : next(); });
   };
   const Next look = [this, come] { take_model([this, come] { save_durably(false, come); }); };
   if (!setup_.needs.in_step) return look();
@@ -215,19 +215,26 @@ void CoordinatorBody::admit(const Next& next) {
 
 void CoordinatorBody::prepare_newcomer(std::uint32_t worker, const Next& next) {
   const auto first = steps_.of_newcomer(setup_.needs.in_step, member_list());
+  const auto open = std::make_shared<bool>(true);
   // The steward has said why.
-  const auto refused = [this, worker, next] {
+  const auto refused = [this, worker, next, open] {
+    if (!std::exchange(*open, false)) return;
     seek(worker);
     if (!ended_) next();
   };
+  // Who is to end does not wait for a newcomer. What becomes of it is the steward's to end.
+  abandon_ = [next, open] {
+    if (std::exchange(*open, false)) next();
+  };
   ask<Admission, SiteMembers, OpenedSite>(
       site_of(worker), kAdmitSilence, setup_.steward,
-      [this, worker, first, next, refused](const Admission& admission, const SiteMembers& members,
-                                           const OpenedSite& there) {
-        if (ended_) return;
+      [this, worker, first, next, refused, open](const Admission& admission, const SiteMembers& members,
+                                                 const OpenedSite& there) {
+        if (ended_ || !*open) return;
         const bool there_is =
             members.workers.size() == 1 && members.workers[0] && members.loaders.size() == 1 && members.loaders[0];
         if (!admission.error.empty() || !there_is) return refused();
+        *open = false;
         take_in(worker, first, members, there.site, next);
       },
       [refused](const caf::error&) { refused(); }, AdmissionOrder{worker, newest_checkpoint_, first, shard_versions_});

@@ -1,6 +1,7 @@
 #include "actors/recorder.hpp"
 
 #include <ctime>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -37,7 +38,7 @@ class RecorderBody {
       note({Note::Level::warning, "no metrics: " + metrics.error().message});
     }
     if (setup_.tensorboard) open_events();
-    if (setup_.journal.keep) check_journal(journal_.open(setup_.start_file));
+    if (setup_.journal.keep) begin_segment(journal_.open(setup_.start_file, setup_.disk));
     self_->delayed_send(self_, kTick, Tick{});
   }
 
@@ -77,27 +78,36 @@ class RecorderBody {
     if (journal_.full() && coordinator_) self_->send(coordinator_, JournalFull{});
   }
 
-  /// The new segment begins now; what it begins with is written meanwhile. Answered at once, or when the one before has begun.
-  [[nodiscard]] caf::result<Rotated> rotate(const CheckpointCargo& cargo) {
-    auto promise = self_->make_response_promise<Rotated>();
-    std::function<void()> begin = [this, promise, start = cargo.checkpoint]() mutable {
-      begin_segment(std::move(start));
-      promise.deliver(Rotated{});
-    };
-    if (journal_.holds())
-      next_segment_ = std::move(begin);
-    else
-      begin();
-    return promise;
+  /// The new segment begins now; what it begins with is written meanwhile.
+  Rotated rotate(const CheckpointCargo& cargo) {
+    if (journal_.is_on()) begin_segment(journal_.hold(cargo.checkpoint, setup_.disk));
+    return {};
   }
 
   [[nodiscard]] caf::result<CheckpointWritten> checkpoint(const CheckpointCargo& cargo) {
-    flush();
     auto promise = self_->make_response_promise<CheckpointWritten>();
+    checkpoints_.push_back([this, promise, checkpoint = cargo.checkpoint] { save(promise, checkpoint); });
+    save_what_may_be();
+    return promise;
+  }
+
+  /// The records before a checkpoint are out of this process before it is on disk.
+  void save_what_may_be() {
+    while (!checkpoints_.empty() && !journal_.holds()) {
+      flush();
+      const auto next = std::move(checkpoints_.front());
+      checkpoints_.pop_front();
+      next();
+    }
+    end_when_written();
+  }
+
+  void save(caf::typed_response_promise<CheckpointWritten> promise,
+            const std::shared_ptr<const Checkpoint>& checkpoint) {
     const auto path = std::make_shared<std::string>();
     disk_.write(
-        [store = setup_.checkpoints, files = setup_.disk, checkpoint = cargo.checkpoint, path]() -> core::Result<void> {
-          auto saved = save(*store, *checkpoint);
+        [store = setup_.checkpoints, files = setup_.disk, checkpoint, path]() -> core::Result<void> {
+          auto saved = experiment::save(*store, *checkpoint);
           if (!saved) return tl::unexpected(saved.error());
           *path = std::move(*saved);
           return {};
@@ -109,7 +119,6 @@ class RecorderBody {
                     : CheckpointWritten{.path = {}, .error = saved.error().message, .code = saved.error().code});
           end_when_written();
         });
-    return promise;
   }
 
   void tick() {
@@ -158,28 +167,21 @@ class RecorderBody {
   }
 
   void end_when_written() {
-    if (finish_ && disk_.idle()) std::exchange(finish_, nullptr)();
+    if (finish_ && disk_.idle() && checkpoints_.empty()) std::exchange(finish_, nullptr)();
   }
 
-  void begin_segment(std::shared_ptr<const Checkpoint> start) {
-    const auto segment = journal_.hold();
-    if (!segment) return note_segment(segment.error());
-    if (!*segment) return;  // there is no journal
-    disk_.write([this, segment = **segment, start = std::move(start),
-                 files = setup_.disk] { return journal_.write_beginning(segment, *start, *files); },
-                [this, segment = **segment](const core::Result<void>& written) {
-                  const auto begun = written ? journal_.begin(segment) : written;
-                  if (!begun) {
-                    note_segment(begun.error());
-                    check_journal(journal_.resume());
-                  }
-                  if (const auto next = std::exchange(next_segment_, nullptr)) next();
-                  end_when_written();
-                });
+  void begin_segment(core::Result<JournalKeeper::Beginning> beginning) {
+    if (!beginning) return note_segment(beginning.error());
+    disk_.write(std::move(*beginning), [this](const core::Result<void>& written) {
+      const auto begun = journal_.begin(written);
+      if (!begun) note_segment(begun.error());
+      save_what_may_be();
+    });
   }
 
   void note_segment(const core::Error& error) {
-    note({Note::Level::warning, "no new journal segment: " + error.message});
+    const char* what = journal_.is_on() ? "no new journal segment: " : "no journal from here on: ";
+    note({Note::Level::warning, what + error.message});
   }
 
   [[nodiscard]] double at() const { return core::seconds(setup_.clock->now() - began_); }
@@ -216,10 +218,10 @@ class RecorderBody {
   std::optional<TensorBoard> events_;
   JournalKeeper journal_;
   Disk disk_;
-  core::Duration told_{0};              // when the coordinator was last told that it gets ahead
-  std::function<void()> next_segment_;  // that waits for the one before
-  std::function<void()> finish_;        // the end, once it was asked for
-  CoordinatorActor coordinator_;        // who said that the run begins
+  core::Duration told_{0};                         // when the coordinator was last told that it gets ahead
+  std::deque<std::function<void()>> checkpoints_;  // that wait for a segment to begin
+  std::function<void()> finish_;                   // the end, once it was asked for
+  CoordinatorActor coordinator_;                   // who said that the run begins
 };
 
 RecorderState::RecorderState() = default;

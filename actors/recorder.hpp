@@ -1,5 +1,5 @@
 /// The recorder actor, one per run, spawned detached: metrics, journal, checkpoints on disk, progress on the terminal. It and the
-/// checkpoint writer, which it spawns, wait for the disk, and nobody else. While a checkpoint is written everything else is recorded
+/// thread of its Disk wait for the disk, and nobody else. While a checkpoint is written everything else is recorded
 /// as ever; the end (Finish) waits for it. A disk that fails is said once and costs records, never the training.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace troupe::actors {
 struct RecorderSetup {
   std::shared_ptr<const RunDirectory> directory;
   std::shared_ptr<nn::MeteredFiles> disk;            // that `checkpoints` writes to
-  std::shared_ptr<nn::CheckpointStore> checkpoints;  // the checkpoint writer's from now on
+  std::shared_ptr<nn::CheckpointStore> checkpoints;  // its Disk's from now on
   ConsoleOptions console;
   std::vector<Note> notes;  // what came up before there was a recorder
   experiment::JournalPolicy journal;

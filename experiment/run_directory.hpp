@@ -59,6 +59,8 @@ class RunDirectory {
 
   /// Paths of the segment after the newest: journal-0001.bin in a new run. No file is created.
   [[nodiscard]] core::Result<JournalSegment> next_journal() const;
+  /// Paths of segment `number`, whatever of it is there.
+  [[nodiscard]] JournalSegment segment(int number) const;
   /// Those there are, oldest first.
   [[nodiscard]] core::Result<std::vector<JournalSegment>> journals() const;
   /// The segment's own copy of the resolved configuration: a resume may overwrite config.toml.
@@ -68,7 +70,6 @@ class RunDirectory {
   [[nodiscard]] core::Result<std::optional<std::string>> read_plan(const JournalSegment& segment) const;
 
  private:
-  [[nodiscard]] JournalSegment segment(int number) const;
   explicit RunDirectory(std::string path) : path_(std::move(path)) {}
   std::string path_;
 };

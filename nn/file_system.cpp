@@ -25,6 +25,8 @@ tl::unexpected<core::Error> failed(std::string_view doing, const std::string& pa
 
 /// Linux gives and takes at most this much per call.
 constexpr std::size_t kChunk = std::size_t{1} << 30;
+/// Writes of this much and more are pushed to the disk as they come.
+constexpr std::size_t kLongWrite = std::size_t{1} << 20;
 
 class SystemFiles final : public FileSystem {
  public:
@@ -35,13 +37,14 @@ class SystemFiles final : public FileSystem {
   }
 
   core::Result<void> write(int file, Bytes bytes, const std::string& path) override {
+    const bool is_long = bytes.size() >= kLongWrite;
     while (!bytes.empty()) {
       const ssize_t written = ::write(file, bytes.data(), std::min(bytes.size(), kChunk));
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) return failed("write", path);
       bytes = bytes.subspan(static_cast<std::size_t>(written));
     }
-    return {};
+    return is_long ? push(file, path) : core::Result<void>();
   }
 
   core::Result<void> sync(int file, const std::string& path) override {
@@ -54,11 +57,11 @@ class SystemFiles final : public FileSystem {
     return {};
   }
 
-  core::Result<void> copy(const std::string& from, const std::string& to) override {
+  core::Result<void> copy(const std::string& from, const std::string& to, const std::function<void()>& moved) override {
     const int source = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
     if (source < 0) return failed("open", from);
     const auto target = create(to);
-    auto result = target ? copy_bytes(source, from, *target, to) : tl::unexpected(target.error());
+    auto result = target ? copy_bytes(source, from, *target, to, moved) : tl::unexpected(target.error());
     ::close(source);
     if (!target) return result;
     if (result) result = sync(*target, to);
@@ -112,14 +115,24 @@ class SystemFiles final : public FileSystem {
   }
 
  private:
-  core::Result<void> copy_bytes(int source, const std::string& from, int target, const std::string& to) {
-    std::vector<std::byte> piece(std::size_t{1} << 20);
+  /// Waits for what was pushed before, and has the disk begin with what was written since: a sync of a long file is one call that nobody
+  /// sees getting ahead, and so has little left to do. A disk that fails says so here, and to this file's later syncs no more.
+  static core::Result<void> push(int file, const std::string& path) {
+    if (::sync_file_range(file, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE) == 0) return {};
+    if (errno == EIO || errno == ENOSPC || errno == EDQUOT) return failed("write", path);
+    return {};  // a file system that cannot
+  }
+
+  core::Result<void> copy_bytes(int source, const std::string& from, int target, const std::string& to,
+                                const std::function<void()>& moved) {
+    std::vector<std::byte> piece(kLongWrite);
     for (;;) {
       const ssize_t got = ::read(source, piece.data(), piece.size());
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return failed("read", from);
       if (got == 0) return {};
       if (auto written = write(target, Bytes(piece).first(static_cast<std::size_t>(got)), to); !written) return written;
+      moved();
     }
   }
 
@@ -206,7 +219,8 @@ core::Result<void> replace_file(FileSystem& files, const std::string& directory,
 
 core::Result<void> replace_by_copy(FileSystem& files, const std::string& from, const std::string& directory,
                                    const std::string& name) {
-  return replace(files, directory, name, [&](const std::string& temporary) { return files.copy(from, temporary); });
+  return replace(files, directory, name,
+                 [&](const std::string& temporary) { return files.copy(from, temporary, [] {}); });
 }
 
 core::Result<void> remove_temporaries(FileSystem& files, const std::string& directory) {

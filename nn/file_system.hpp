@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,8 +26,10 @@ class FileSystem {
   [[nodiscard]] virtual core::Result<void> sync(int file, const std::string& path) = 0;
   /// The descriptor is gone even when this fails.
   [[nodiscard]] virtual core::Result<void> close(int file, const std::string& path) = 0;
-  /// A new file `to` with the bytes of `from`, synced. Fails when `to` exists; after an Error it may be left, in part.
-  [[nodiscard]] virtual core::Result<void> copy(const std::string& from, const std::string& to) = 0;
+  /// A new file `to` with the bytes of `from`, synced. Fails when `to` exists; after an Error it may be left, in part. `moved` is called
+  /// again and again while the copy gets ahead.
+  [[nodiscard]] virtual core::Result<void> copy(const std::string& from, const std::string& to,
+                                                const std::function<void()>& moved) = 0;
   /// Replaces `to` atomically.
   [[nodiscard]] virtual core::Result<void> rename(const std::string& from, const std::string& to) = 0;
   [[nodiscard]] virtual core::Result<void> sync_directory(const std::string& path) = 0;

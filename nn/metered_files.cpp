@@ -20,8 +20,12 @@ core::Result<void> MeteredFiles::sync(int file, const std::string& path) { retur
 
 core::Result<void> MeteredFiles::close(int file, const std::string& path) { return ended(files_.close(file, path)); }
 
-core::Result<void> MeteredFiles::copy(const std::string& from, const std::string& to) {
-  return ended(files_.copy(from, to));
+core::Result<void> MeteredFiles::copy(const std::string& from, const std::string& to,
+                                      const std::function<void()>& moved) {
+  return ended(files_.copy(from, to, [this, &moved] {
+    ++calls_;
+    moved();
+  }));
 }
 
 core::Result<void> MeteredFiles::rename(const std::string& from, const std::string& to) {

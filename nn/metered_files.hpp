@@ -14,7 +14,7 @@ class MeteredFiles final : public FileSystem {
   /// `files` outlives it.
   explicit MeteredFiles(FileSystem& files) : files_(files) {}
 
-  /// Grows with every call that has ended, and with every kPieceBytes that were written.
+  /// Grows with every call that has ended, and with every piece of what is written or copied.
   [[nodiscard]] const std::atomic<std::uint64_t>& calls() const noexcept { return calls_; }
 
   static constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
@@ -23,7 +23,8 @@ class MeteredFiles final : public FileSystem {
   [[nodiscard]] core::Result<void> write(int file, Bytes bytes, const std::string& path) override;
   [[nodiscard]] core::Result<void> sync(int file, const std::string& path) override;
   [[nodiscard]] core::Result<void> close(int file, const std::string& path) override;
-  [[nodiscard]] core::Result<void> copy(const std::string& from, const std::string& to) override;
+  [[nodiscard]] core::Result<void> copy(const std::string& from, const std::string& to,
+                                        const std::function<void()>& moved) override;
   [[nodiscard]] core::Result<void> rename(const std::string& from, const std::string& to) override;
   [[nodiscard]] core::Result<void> sync_directory(const std::string& path) override;
   [[nodiscard]] core::Result<void> remove(const std::string& path) override;

@@ -171,7 +171,9 @@ class SlowDisk final : public nn::FileSystem {
     return disk_.sync(file, path);
   }
   core::Result<void> close(int file, const std::string& path) override { return disk_.close(file, path); }
-  core::Result<void> copy(const std::string& from, const std::string& to) override { return disk_.copy(from, to); }
+  core::Result<void> copy(const std::string& from, const std::string& to, const std::function<void()>& moved) override {
+    return disk_.copy(from, to, moved);
+  }
   core::Result<void> rename(const std::string& from, const std::string& to) override { return disk_.rename(from, to); }
   core::Result<void> sync_directory(const std::string& path) override { return disk_.sync_directory(path); }
   core::Result<void> remove(const std::string& path) override { return disk_.remove(path); }
@@ -265,7 +267,7 @@ TEST_F(SlowRecorder, BeginsASegmentWhileWhatItBeginsWithIsWritten) {
   auto second = self_->request(recorder_, 60s, RotateOrder{}, CheckpointCargo{checkpoint_});
   record(0x7003);
   disk_.release();
-  second.receive([](const Rotated&) {}, failed);  // when the one before has begun
+  second.receive([](const Rotated&) {}, failed);
   record(0x7004);
   expect_finished();
   EXPECT_EQ(segment(1), (std::vector<std::uint16_t>{0x7001, kEnd}));

@@ -265,7 +265,6 @@ TEST_F(Conversation, WhatNoMemberSendsIsNotRead) {
       content(system_, Interrupt{}),
       content(system_, StepOrder{}),
       content(system_, Tick{}),
-      content(system_, Note{Note::Level::error, "text"}),
       content(system_, RunStarted{}),
       content(system_, LeaseRequest{}, LeaseRequest{}),
       content(system_, Updates{3}),  // an answer, and nobody asked

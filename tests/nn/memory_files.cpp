@@ -116,12 +116,14 @@ core::Result<void> MemoryFiles::close(int file, const std::string& path) {
   return enter("close", path);
 }
 
-core::Result<void> MemoryFiles::copy(const std::string& from, const std::string& to) {
+core::Result<void> MemoryFiles::copy(const std::string& from, const std::string& to,
+                                     const std::function<void()>& moved) {
   const auto whole = read(from);
   if (!whole) return tl::unexpected(whole.error());
   const auto file = create(to);
   if (!file) return tl::unexpected(file.error());
   auto result = write(*file, *whole, to);
+  moved();
   if (result) result = sync(*file, to);
   const auto closed = close(*file, to);
   return result ? closed : result;

@@ -41,7 +41,7 @@ class MemoryFiles final : public FileSystem {
   core::Result<void> write(int file, Bytes bytes, const std::string& path) override;
   core::Result<void> sync(int file, const std::string& path) override;
   core::Result<void> close(int file, const std::string& path) override;
-  core::Result<void> copy(const std::string& from, const std::string& to) override;
+  core::Result<void> copy(const std::string& from, const std::string& to, const std::function<void()>& moved) override;
   core::Result<void> rename(const std::string& from, const std::string& to) override;
   core::Result<void> sync_directory(const std::string& path) override;
   core::Result<void> remove(const std::string& path) override;
