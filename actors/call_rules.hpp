@@ -43,7 +43,7 @@ class CallRules {
   /// The coordinator, at site 0, asks a member here for a vector.
   [[nodiscard]] Refusal check(std::uint32_t from, const MemberSnapshot& snapshot,
                               const exchange::Calls::Incoming& call) const;
-  /// Site 0 has answered for a server at site `from`; what was asked is `message`.
+  /// What the site of `message.shard` has answered to `message`, and a member's site to `snapshot`.
   [[nodiscard]] Refusal check(const ShardMessage& message, const ShardAnswer& answer) const;
   [[nodiscard]] Refusal check(const MemberSnapshot& snapshot, const SnapshotTaken& taken) const;
   /// What the worker said before is of no interest any more: it is lost, and has a successor one day.

@@ -1,5 +1,5 @@
 /// What of a run waits for the disk: jobs that a thread of their own carries out, one after the other, in the order in which they come.
-/// The recorder's, on whose thread all is said and heard. Jobs lend what they write until they have ended.
+/// The recorder's, on whose thread all is said and heard. A job owns what it writes: it may run after `done` has heard of the timeout.
 #pragma once
 
 #include <functional>
@@ -23,9 +23,10 @@ class Disk {
   [[nodiscard]] const std::shared_ptr<nn::MeteredFiles>& files() const noexcept { return files_; }
   /// `done` hears what `job` came to, or Errc::timeout: the disk has ended no call for kDiskSilence, or hangs at an earlier job.
   void write(Job job, Done done);
-  /// To be called often: it is what deadlines pass by. True: the disk has got ahead since the last call.
+  /// To be called often: it is what deadlines pass by. True: the disk has got ahead since the last call, and jobs still wait for it.
   bool look(core::Duration now);
   [[nodiscard]] bool idle() const noexcept { return waits_ == 0; }
+  /// The thread ends when it has done what it was given.
   void halt();
 
  private:

@@ -1,5 +1,4 @@
-/// Waits for an answer that end when the user interrupts: for what is done before a run begins, when nobody supervises yet.
-/// One thread; the interrupt comes from any.
+/// Blocking waits for an actor's answer that end when the user interrupts, or when nothing has moved for too long. For code outside actors.
 #pragma once
 
 #include <atomic>

@@ -33,8 +33,8 @@ enum class Sharing : std::uint8_t { shares, on_demand };
 /// What a lost worker had not finished.
 struct LeftLease {
   std::uint64_t index = 0;   // as Lease's
-  std::uint32_t epoch = 0;   //
-  std::int64_t first = 0;    //
+  std::uint32_t epoch = 0;   // from 0
+  std::int64_t first = 0;    // position in the epoch's permutation
   std::int64_t samples = 0;  // positions from `first` on that are nobody's now: fewer than Lease::count at a tail
   bool operator==(const LeftLease&) const = default;
 };

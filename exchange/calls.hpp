@@ -13,8 +13,8 @@
 /// beyond waits its turn, and so do those behind it), and kMostCalls envelopes. One whose change goes back counts twice.
 ///
 /// Vectors may be rounded to 16 bits on the way, as far as core::Rounding lets them. Payload on the wire: 4 or 2 bytes per float and
-/// direction, and 256 bytes per envelope. Where a change cannot be had, because what came held numbers that are not finite, the vector
-/// comes back itself, rounded, in place of what the caller lent.
+/// direction, and 256 bytes per envelope. Where the change is no number of the 16-bit format (NaN, infinity, above 65,504
+/// in fp16), the vector comes back itself, rounded, in place of what the caller lent.
 ///
 /// Whoever drives the courier drives the calls; handlers and answers come from within its callbacks. Not thread-safe. A call
 /// ends exactly once: with the answer, with what the callee says went wrong, or with Errc::peer_lost. No deadline ends it: give up the peer

@@ -27,11 +27,11 @@ std::uint64_t ReplayReport::hashes() const noexcept { return sum(segments, &Segm
 
 core::Result<void> ReplayReport::check() const {
   if (replayed() > 0 && (hashes() > 0 || !same_numbers)) return {};
-  return core::fail(
-      core::Errc::corrupt,
-      fmt::format("{}: nothing was verified: {} of {} events were replayed, and no hash was compared{}", summary.run,
-                  replayed(), events(),
-                  complete() ? "" : "; the journal is cut off: its file was cut, or its writer was killed"));
+  const bool is_cut = !std::ranges::all_of(segments, &SegmentReport::complete);
+  return core::fail(core::Errc::corrupt,
+                    fmt::format("{}: nothing was verified: {} of {} events were replayed{}{}", summary.run, replayed(),
+                                events(), same_numbers ? ", and no hash was compared" : "",
+                                is_cut ? "; the journal is cut off: its file was cut, or its writer was killed" : ""));
 }
 
 std::string to_json(const ReplayReport& report) {

@@ -27,7 +27,8 @@ struct EndpointOptions {
   std::string secret{};  // ucx, mpi: the run's; who greets with another one is refused. It travels in clear text
   std::string ucx_transports{};    // ucx: its UCX_TLS, "tcp,self" between hosts; empty: what the environment says
   bool check_within_host = false;  // ucx, mpi: check long messages from this host too, not only those from others
-  /// mpi: MPI counts in 31 bits, so what is longer is cut: so many bytes of a message, or floats of a sum, go in one call. Peers agree.
+  /// mpi: MPI counts in 31 bits, so what is longer is cut: floats of a sum in one call, and bytes of a message, of which no piece has
+  /// more than 4 MiB in any case. All ranks have the same.
   std::size_t mpi_piece = std::size_t{1} << 30;
   std::shared_ptr<DeviceCopier> device{};  // set: device memory is taken, staged where the endpoint cannot itself
   std::size_t staging_bytes = std::size_t{1} << 30;  // page-locked host memory that staging may hold at most

@@ -1,5 +1,6 @@
 /// Executes a server half's actions through a port: keeps the shard's version, holds requests until the half lets them go,
-/// makes sure that each one is answered exactly once, and that no push with a number that is not finite reaches the centre. No CAF, no thread, no clock of its own. One thread.
+/// makes sure that each one is answered exactly once, and that a push with numbers that cannot be used (ServerPort::usable) is told to
+/// the half as refused(). No CAF, no thread, no clock of its own. One thread.
 #pragma once
 
 #include <map>

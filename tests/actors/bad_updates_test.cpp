@@ -83,7 +83,8 @@ class BadUpdates : public testing::Test {
                                      "data.train_samples=1200", "run.checkpoint_every=1 epoch", "train.lr=0.02"});
     run_.emplace(std::move(options));
     FaultyBackend bad(fault);
-    return actors::run_training({*run_->settings(), {}, {.mode = actors::ConsoleOptions::Mode::quiet}}, bad, {});
+    return actors::run_training(
+        {.settings = *run_->settings(), .resume = {}, .console = {.mode = actors::ConsoleOptions::Mode::quiet}}, bad, {});
   }
   [[nodiscard]] std::size_t not_finite() const {
     std::size_t found = 0;

@@ -31,8 +31,11 @@ exchange::Calls::Incoming call(Lend lend, std::size_t floats) {
 std::size_t shard_floats(std::size_t shard) { return transport::slice_of(kArena, shard, 2).count; }
 
 ShardMessage push() {
-  return {
-      1, {.worker = 1, .exchange = 4, .kind = Transfer::push, .clock = 7, .version = 9, .epoch = 1.5, .lr = 0.1F}, 0};
+  ShardMessage message;
+  message.shard = 1;
+  message.request = {
+      .worker = 1, .exchange = 4, .kind = Transfer::push, .clock = 7, .version = 9, .epoch = 1.5, .lr = 0.1F};
+  return message;
 }
 
 TEST(CallRules, AWorkersRequestsAreHeard) {

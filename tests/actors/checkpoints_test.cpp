@@ -194,18 +194,17 @@ class SlowRecorder : public testing::Test {
   SlowRecorder() {
     checkpoint_->graph = plan_.graph;
     checkpoint_->vectors.emplace("", std::vector<float>(static_cast<std::size_t>(plan_.graph->parameter_count())));
-    recorder_ = system_.spawn<caf::detached>(
-        recorder, RecorderSetup{.directory = directory_,
-                                .disk = metered_,
-                                .checkpoints = std::make_shared<nn::CheckpointStore>(
-                                    nn::CheckpointStore::open(directory_->checkpoints(), 2, *metered_).value()),
-                                .console = {.mode = ConsoleOptions::Mode::quiet},
-                                .notes = {},
-                                .journal = {},
-                                .tensorboard = false,
-                                .clock = &clock_,
-                                .config = run_.settings()->config,
-                                .plan = "{}"});
+    RecorderSetup setup;
+    setup.directory = directory_;
+    setup.disk = metered_;
+    setup.checkpoints = std::make_shared<nn::CheckpointStore>(
+        nn::CheckpointStore::open(directory_->checkpoints(), 2, *metered_).value());
+    setup.console.mode = ConsoleOptions::Mode::quiet;
+    setup.tensorboard = false;
+    setup.clock = &clock_;
+    setup.config = run_.settings()->config;
+    setup.plan = "{}";
+    recorder_ = system_.spawn<caf::detached>(recorder, std::move(setup));
   }
   /// A record of this kind.
   void record(std::uint16_t kind) {
@@ -223,7 +222,8 @@ class SlowRecorder : public testing::Test {
     const auto segments = directory_->journals().value();
     if (number > segments.size()) return {};
     std::vector<std::uint16_t> kinds;
-    for (const auto& record : core::read_journal(segments[number - 1].path)->records) kinds.push_back(record.kind);
+    const auto contents = core::read_journal(segments[number - 1].path).value();
+    for (const auto& each : contents.records) kinds.push_back(each.kind);
     return kinds;
   }
   static void failed(const caf::error& error) { ADD_FAILURE() << caf::to_string(error); }

@@ -66,11 +66,10 @@ class CoordinatorLetters : public testing::Test {
   }
   RunEnd end() {
     caf::scoped_actor self(coordinator_.system());
-    auto asked = self->request(coordinator_.actor(), 60s, AwaitEnd{});
+    self->send(coordinator_.actor(), AwaitEnd{});
     coordinator_.run();
     RunEnd reached;
-    asked.receive([&](const RunEnd& end) { reached = end; },
-                  [](const caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+    EXPECT_TRUE(LoneCoordinator::heard(self, [&](const RunEnd& end) { reached = end; })) << "it has not ended";
     return reached;
   }
 
@@ -133,10 +132,10 @@ TEST_F(CoordinatorLetters, AreWaitedForAsLongAsSomeArrive) {
   dismiss();
   say(0, {.weight = 0.125, .sent = {{1, 2}}, .received = {}});
   say(1, {.weight = 0.5, .sent = {}, .received = {}});
-  coordinator_.advance(4s);
+  coordinator_.pass(4s);
   say(0, {.weight = 0.125, .sent = {{1, 2}}, .received = {}});
   say(1, {.weight = 0.5, .sent = {}, .received = {{0, 1}}});
-  coordinator_.advance(4s);
+  coordinator_.pass(4s);
   say(0, {.weight = 0.125, .sent = {{1, 2}}, .received = {}});
   say(1, {.weight = 0.5, .sent = {}, .received = {{0, 1}}});
   ASSERT_TRUE(asked(0)) << "something came less than five seconds ago";
@@ -146,7 +145,7 @@ TEST_F(CoordinatorLetters, AreWaitedForAsLongAsSomeArrive) {
 TEST_F(CoordinatorLetters, AreNotWaitedForForEver) {
   dismiss();
   say_written();
-  coordinator_.advance(6s);
+  coordinator_.pass(6s);
   say_written();
   const auto end = this->end();
   EXPECT_EQ(end.error.code, core::Errc::timeout);

@@ -40,7 +40,8 @@ class JournalKeeperTest : public testing::Test {
   /// Kinds of the records of a segment.
   std::vector<std::uint16_t> segment(int number) const {
     std::vector<std::uint16_t> kinds;
-    for (const auto& each : core::read_journal(directory_->segment(number).path)->records) kinds.push_back(each.kind);
+    const auto contents = core::read_journal(directory_->segment(number).path).value();
+    for (const auto& each : contents.records) kinds.push_back(each.kind);
     return kinds;
   }
   std::vector<int> numbers() const {

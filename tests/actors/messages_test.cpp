@@ -122,7 +122,7 @@ TEST_F(Messages, FieldsAreCountedByTheLanguage) {
   };
   static_assert(kFieldCount<Four> == 4);
   static_assert(kFieldCount<Halt> == 0 && kFieldCount<PeerCredit> == 1);
-  static_assert(kFieldCount<strategies::ShardReply> == 11 && visited_count<strategies::ShardReply>() == 11);
+  static_assert(kFieldCount<strategies::ShardReply> == 12 && visited_count<strategies::ShardReply>() == 12);
   Four four{};
   EXPECT_EQ(&std::get<3>(tests::fields_of(four)), &four.nested);
 }

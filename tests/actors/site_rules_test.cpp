@@ -17,7 +17,13 @@ class SiteOrders : public testing::Test {
   SiteOrders()
       : run_({"strategy.name=easgd", "cluster.workers=3", "cluster.servers=2", "exchange.endpoint=tcp"}),
         plan_(experiment::draw(run_.settings().value(), true).value()) {}
-  [[nodiscard]] static SiteOrder order() { return {.site = 2, .workers = {1}, .servers = {}, .most_floats = 1000}; }
+  [[nodiscard]] static SiteOrder order() {
+    SiteOrder order;
+    order.site = 2;
+    order.workers = {1};
+    order.most_floats = 1000;
+    return order;
+  }
   [[nodiscard]] static ExchangePlan exchange() {
     return {.endpoint = "tcp", .worker_sites = {1, 2, 3}, .server_sites = {0, 0}, .site_hosts = {0, 0, 1, 1}};
   }
@@ -82,8 +88,8 @@ TEST_F(SiteOrders, ACompanyIsWhereTheOrderSaid) {
                       .exchange = experiment::to_json(exchange())};
   EXPECT_EQ(rules().check(company), std::nullopt);
   const std::vector<std::pair<const char*, std::function<void(SiteCompany&)>>> lies{
-      {"nobody to coordinate", [](auto& c) { c.coordinator = {}; }},
-      {"nobody to record", [](auto& c) { c.recorder = {}; }},
+      {"nobody to coordinate", [](auto& c) { c.coordinator = nullptr; }},
+      {"nobody to record", [](auto& c) { c.recorder = nullptr; }},
       {"no workers", [](auto& c) { c.worker_sites.clear(); }},
       {"workers elsewhere", [](auto& c) { c.worker_sites[1] = 3; }},
       {"servers elsewhere", [](auto& c) { c.server_sites[1] = 2; }},

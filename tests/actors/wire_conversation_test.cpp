@@ -69,12 +69,21 @@ const std::string kNoMessage = "it sends what no member says";
 const std::string kUnknown = "it speaks to who was not introduced to it";
 const std::string kUnasked = "it answers what nobody asked";
 
+SiteOrder site_order(std::string config) {
+  SiteOrder order;
+  order.version = "1";
+  order.run = "name";
+  order.config = std::move(config);
+  order.workers = {1, 2};
+  order.secret = "s";
+  return order;
+}
+
 TEST_F(Conversation, LetsThroughWhatMembersSay) {
   greet();
   EXPECT_TRUE(talk_.greeted());
   EXPECT_EQ(hears(asked(kPublished, NodeQuery{})), "");
-  EXPECT_EQ(hears(asked(kPublished, SiteOrder{.version = "1", .config = std::string(10'000, 'x'), .workers = {1, 2}})),
-            "");
+  EXPECT_EQ(hears(asked(kPublished, site_order(std::string(10'000, 'x')))), "");
   EXPECT_EQ(hears(told(kPublished, LeaseRequest{1, 2}) + told(kPublished, Trouble{core::Errc::io, "text", 3})), "");
   EXPECT_EQ(hears(told(kPublished, JournalRecords{{1, 2}, {3, 4}, {'a', 'b'}})), "");
   EXPECT_EQ(hears(told(kPublished, WorkerProgress{.worker = 1, .loss = 0.5, .staleness = {1, 2}, .waits = {0.25}})),
@@ -244,7 +253,9 @@ TEST_F(Conversation, WhoAsksAndDoesNotListenIsLeft) {
 
 TEST_F(Conversation, ActorsInAMessageAreTheSendersOwn) {
   greet();
-  SiteCompany company{.coordinator = handle<CoordinatorActor>(kThem, 70), .recorder = handle<RecorderActor>(kThem, 71)};
+  SiteCompany company;
+  company.coordinator = handle<CoordinatorActor>(kThem, 70);
+  company.recorder = handle<RecorderActor>(kThem, 71);
   EXPECT_EQ(hears(asked(kPublished, company)), "");
   company.recorder = handle<RecorderActor>(kOthers, 71);
   EXPECT_EQ(hears(asked(kPublished, company)), kNotItself);
@@ -283,7 +294,7 @@ TEST_F(Conversation, LengthsThatCannotBeAreNotRead) {
   auto bytes = content(system_, JournalRecords{{1}, {2}, {'a', 'b'}});
   ASSERT_EQ(bytes.substr(bytes.size() - 3), std::string("\x02"
                                                         "ab"));
-  for (const std::string length : {std::string("\x03"), std::string("\xff\xff\xff\xff\x0f"),
+  for (const std::string& length : {std::string("\x03"), std::string("\xff\xff\xff\xff\x0f"),
                                    std::string("\xff\xff\xff\xff\xff\xff\xff\xff\x3f"), std::string(100, '\xff')}) {
     auto talk = accepted("them");
     ASSERT_FALSE(talk.heard(client_handshake(system_, kThem)));
@@ -293,7 +304,7 @@ TEST_F(Conversation, LengthsThatCannotBeAreNotRead) {
 }
 
 TEST_F(Conversation, WhatIsTruncatedOrTooLongIsNotRead) {
-  const auto whole = content(system_, SiteOrder{.version = "1", .run = "name", .workers = {1, 2}, .secret = "s"});
+  const auto whole = content(system_, site_order("c"));
   for (std::size_t size = 1; size <= whole.size() + 1; ++size) {
     auto talk = accepted("them");
     ASSERT_FALSE(talk.heard(client_handshake(system_, kThem)));
@@ -331,9 +342,10 @@ TEST_F(Conversation, OneThatThisProcessHasMadeIsThatOfANode) {
   EXPECT_FALSE(dialled.heard(server_handshake(system_, kThem, 3)));
   dialled.said(client_handshake(system_, kUs));
   dialled.said(frame({.id = kRequest, .from = 60, .to = 3}, content(system_, NodeQuery{})));
-  EXPECT_FALSE(dialled.heard(frame({.id = kAnswer, .from = 3, .to = 60}, content(system_, NodeFacts{.version = "1"}))));
-  const SiteCompany company{.coordinator = handle<CoordinatorActor>(kUs, 80),
-                            .recorder = handle<RecorderActor>(kUs, 81)};
+  EXPECT_FALSE(dialled.heard(frame({.id = kAnswer, .from = 3, .to = 60}, content(system_, NodeFacts{}))));
+  SiteCompany company;
+  company.coordinator = handle<CoordinatorActor>(kUs, 80);
+  company.recorder = handle<RecorderActor>(kUs, 81);
   dialled.said(frame({.id = kRequest, .from = 60, .to = 3}, content(system_, company)));
   EXPECT_FALSE(dialled.heard(frame({.from = 9, .to = 80}, content(system_, LeaseRequest{1, 2}))));
   EXPECT_EQ(dialled.heard(frame({.from = 9, .to = 60}, content(system_, LeaseRequest{1, 2}))), kUnknown);

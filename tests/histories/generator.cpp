@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <map>
 #include <set>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -207,5 +209,27 @@ class Draw {
 }  // namespace
 
 History generate(std::uint64_t seed) { return Draw(seed).history(); }
+
+std::vector<std::uint64_t> telling_seeds(std::size_t count) {
+  constexpr std::uint64_t kCandidates = 300;
+  std::map<std::uint64_t, std::set<std::string>> kinds;  // by seed: the strategy, and what happens
+  for (std::uint64_t seed = 1; seed <= kCandidates; ++seed) {
+    const auto history = generate(seed);
+    kinds[seed].insert(history.strategy());
+    for (const auto& event : history.events) kinds[seed].insert(std::to_string(static_cast<int>(event.what)));
+  }
+  std::vector<std::uint64_t> seeds;
+  std::set<std::string> seen;
+  while (seeds.size() < count && !kinds.empty()) {
+    const auto adds = [&seen](const auto& entry) {
+      return std::ranges::count_if(entry.second, [&](const auto& kind) { return !seen.contains(kind); });
+    };
+    const auto most = std::ranges::max_element(kinds, {}, adds);  // the first of several
+    seen.insert(most->second.begin(), most->second.end());
+    seeds.push_back(most->first);
+    kinds.erase(most);
+  }
+  return seeds;
+}
 
 }  // namespace troupe::histories

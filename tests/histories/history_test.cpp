@@ -83,6 +83,18 @@ TEST(Generator, DrawsTheSameFromTheSameSeedAndEveryKindOfEverything) {
   EXPECT_EQ(doings.size(), 10U);
 }
 
+TEST(Generator, TheSeedsOfEveryTestRunHaveEveryStrategyAndEverythingThatHappens) {
+  std::set<std::string> strategies;
+  std::set<Doing> doings;
+  for (const auto seed : telling_seeds(12)) {
+    const auto history = generate(seed);
+    strategies.insert(history.strategy());
+    for (const auto& event : history.events) doings.insert(event.what);
+  }
+  EXPECT_EQ(strategies.size(), strategies::registry().size());
+  EXPECT_EQ(doings.size(), 10U);
+}
+
 /// What the code says of the strategy, with `workers` workers.
 core::Result<strategies::Needs> needs_of(const History& history, std::uint32_t workers) {
   auto overrides = history.settings;
