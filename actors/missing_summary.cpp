@@ -69,7 +69,9 @@ RunEnd write_missing_summary(const Blueprint& plan, const RunDirectory& director
                              nn::Backend& backend, const ConsoleOptions& console_options) {
   RunEnd end{.summary = of(plan, directory, checkpoint), .failed = false, .error = {}};
   const auto fail = [](core::Error error) { return RunEnd{.summary = {}, .failed = true, .error = std::move(error)}; };
-  if (has_ended(directory) && is_there(directory, end.summary))
+  // A run that has come further than it is now told to did not end there: a summary of these epochs would be of others.
+  const bool further = plan.book->epoch() >= static_cast<std::uint64_t>(plan.settings->run.epochs);
+  if (further || (has_ended(directory) && is_there(directory, end.summary)))
     return fail({core::Errc::config, fmt::format("{}: all {} epochs are done; add --set run.epochs=N to train longer",
                                                  directory.path(), plan.settings->run.epochs)});
   const auto score = experiment::evaluate(plan, backend, checkpoint.vectors.at(""), checkpoint.statistics);

@@ -10,7 +10,7 @@ namespace troupe::actors {
 
 /// REQUIRES the directory's lock, and `plan.book` restored from `checkpoint`, the newest, and finished. Evaluates the model,
 /// writes summary.json from what the checkpoint knows of the run, and ends metrics.jsonl. Errors (RunEnd::error): Errc::config when
-/// nothing of that is missing, as there is nothing left to do then; those of the backend and of writing.
+/// nothing of that is missing, or the run has come further than run.epochs: there is nothing left to do then; those of the backend and of writing.
 [[nodiscard]] RunEnd write_missing_summary(const Blueprint& plan, const RunDirectory& directory,
                                            const Checkpoint& checkpoint, nn::Backend& backend,
                                            const ConsoleOptions& console);

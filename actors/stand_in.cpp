@@ -106,9 +106,12 @@ ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies
   };
 }
 
+bool is_gone(const caf::error& error) {
+  return error == caf::exit_reason::remote_link_unreachable || error == caf::sec::request_receiver_down;
+}
+
 std::string reason_of(caf::actor_system& system, const caf::error& error) {
-  return error == caf::exit_reason::remote_link_unreachable ? "no word from its process any more"
-                                                            : system.render(error);
+  return is_gone(error) ? "no word from its process any more" : system.render(error);
 }
 
 SiteActor::behavior_type stand_in_site(SiteActor::pointer self, SiteActor site) {

@@ -17,6 +17,8 @@ namespace troupe::actors {
 [[nodiscard]] ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies::ShardId shard,
                                                          ServerActor member, ExchangerActor exchanger);
 
+/// Whoever was asked is not there any more: lost before it answered, or before it was asked.
+[[nodiscard]] bool is_gone(const caf::error& error);
 /// Why somebody is gone, for people.
 [[nodiscard]] std::string reason_of(caf::actor_system& system, const caf::error& error);
 

@@ -92,7 +92,7 @@ class StewardBody {
     auto promise = self_->make_response_promise<Admission, SiteMembers, OpenedSite>();
     const auto failed = [this, promise, worker = order.worker](const caf::error& error) {
       const auto why = reason_of(self_->system(), error);
-      if (error != caf::exit_reason::remote_link_unreachable) return refuse(worker, promise, why);
+      if (!is_gone(error)) return refuse(worker, promise, why);
       places_[worker].site.reset();  // nothing that it could be blamed for
       end_admission(promise, why);
     };
@@ -172,8 +172,7 @@ class StewardBody {
                 places_[worker].asking = false;
                 self_->send_exit(places_[worker].node, caf::exit_reason::user_shutdown);
                 look_soon();
-                const bool gone = error == caf::exit_reason::remote_link_unreachable;
-                if (!gone) complain(worker, self_->system().render(error));
+                if (!is_gone(error)) complain(worker, self_->system().render(error));
               });
   }
 
@@ -245,7 +244,7 @@ class StewardBody {
             },
             [this, worker, current, failed](const caf::error& error) {
               if (!current()) return;
-              if (error != caf::exit_reason::remote_link_unreachable) return failed(self_->system().render(error));
+              if (!is_gone(error)) return failed(self_->system().render(error));
               places_[worker].site.reset();  // nothing that it could be blamed for
               look_soon();
             });

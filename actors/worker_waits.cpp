@@ -42,7 +42,7 @@ void WorkerBody::tick() {
 
 void WorkerBody::trouble(core::Errc code, const std::string& text) {
   failed_ = true;
-  report();
+  if (host_) report();  // else it never began, and there is nothing to report
   self_->send(company_.coordinator, Trouble{code, text, company_.site});
 }
 

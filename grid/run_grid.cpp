@@ -143,10 +143,12 @@ class Session {
     }
     progress_.close();
     if (auto written = write_results(plan_, outcomes_); !written) return tl::unexpected(std::move(written.error()));
+    // Whoever interrupted: a run that somebody else has told to end has no result either.
     const bool left =
-        !waiting_.empty() || !others_.empty() ||
-        std::ranges::any_of(outcomes_, [](const Outcome& outcome) { return outcome.status == Status::interrupted; });
-    return GridEnd{std::move(outcomes_), stop.stop_requested() && left};
+        !waiting_.empty() || !others_.empty() || std::ranges::any_of(outcomes_, [](const Outcome& outcome) {
+          return outcome.status == Status::interrupted || outcome.status == Status::waiting;
+        });
+    return GridEnd{std::move(outcomes_), left};
   }
 
  private:

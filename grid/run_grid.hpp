@@ -23,7 +23,7 @@ struct GridOptions {
 
 struct GridEnd {
   std::vector<Outcome> outcomes;  // [runs]
-  bool interrupted = false;       // `stop` was requested before all had ended
+  bool interrupted = false;       // the grid or a run was, and something is left to go on with
 };
 
 /// `stop`: running children are sent SIGINT once (they save a checkpoint and end), the others do not begin.

@@ -1,6 +1,7 @@
 #include "replay/recording.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,9 @@ constexpr std::uint64_t kSegmentHeader = 12;
 constexpr std::uint64_t kRecordFrame = 18;  // what a record costs beside its payload
 
 core::Result<void> refuse(const std::string& what) { return core::fail(core::Errc::corrupt, "journal: " + what); }
+
+/// By worker that was lost: of how many items it was known then.
+using LostAt = std::map<strategies::WorkerId, std::size_t>;
 
 /// Puts one record where it belongs, if it can be one of the run's: what names something that is not there must not be acted on.
 class Sorter {
@@ -52,10 +56,11 @@ class Sorter {
       case RunRecordKind::plan: return add_plan(record);
       case RunRecordKind::end: to_.complete = true; return {};
       case RunRecordKind::absent: return add_absent(record);
-      case RunRecordKind::lost: return check_lost(record);
+      case RunRecordKind::lost: return add_lost(record);
     }
     return refuse(fmt::format("a record of unknown kind {:#06x}", record.kind));
   }
+  [[nodiscard]] const LostAt& lost_at() const { return lost_at_; }
 
  private:
   template <class List, class Item>
@@ -134,11 +139,14 @@ class Sorter {
     to_.absent.push_back(absent->worker);
     return {};
   }
-  /// A replay hears of the loss when its members do.
-  core::Result<void> check_lost(const core::JournalRecord& record) const {
+  /// A replay hears of the loss when its members do. Of a place that is lost twice the second life is no more this segment's than
+  /// the third.
+  core::Result<void> add_lost(const core::JournalRecord& record) {
     const auto lost = experiment::decode_lost(record);
     if (!lost) return tl::unexpected(lost.error());
-    return check_member(lost->worker, plan_.workers, "worker");
+    if (auto there = check_member(lost->worker, plan_.workers, "worker"); !there) return there;
+    lost_at_.emplace(lost->worker, to_.workers[lost->worker].size());
+    return {};
   }
   core::Result<void> add_plan(const core::JournalRecord& record) {
     const auto plan = experiment::decode_plan(record);
@@ -151,6 +159,7 @@ class Sorter {
   std::vector<strategies::Slot> worker_slots_;
   std::vector<strategies::Slot> server_slots_;
   Recording& to_;
+  LostAt lost_at_;
 };
 
 /// Every membership that somebody heard of.
@@ -173,10 +182,18 @@ bool is(const WorkerItem& item) {
   return event && std::holds_alternative<Event>(*event);
 }
 
+/// Where the worker's own life ends, and that of whoever took its place may begin. The loss stands before anything of the newcomer, and
+/// the one that was lost may have left nothing: then the first Started is not its own. Of journals that do not name the loss it is, where
+/// everyone begins with the segment.
+std::vector<WorkerItem>::iterator end_of_life(std::vector<WorkerItem>& items, const std::size_t* lost_at, bool begins) {
+  const std::size_t own = lost_at ? *lost_at : begins && !items.empty() ? 1 : 0;
+  return std::find_if(items.begin() + static_cast<std::ptrdiff_t>(own), items.end(), is<strategies::Started>);
+}
+
 /// What a worker did last may be lost with it. Whoever took its place belongs to the next segment, which says what it began with;
 /// where no segment followed, what it did is nobody's.
-void cut_lives(Recording& recording, const strategies::Membership* members) {
-  using strategies::Started, strategies::StepDone;
+void cut_lives(Recording& recording, const strategies::Membership* members, const LostAt& lost_at) {
+  using strategies::StepDone;
   const auto heard = memberships(recording);
   const auto is_in = [](const std::vector<strategies::WorkerId>& list, strategies::WorkerId w) {
     return std::ranges::find(list, w) != list.end();
@@ -184,10 +201,12 @@ void cut_lives(Recording& recording, const strategies::Membership* members) {
   for (strategies::WorkerId w = 0; w < recording.workers.size(); ++w) {
     auto& items = recording.workers[w];
     const bool lives = members ? is_in(members->workers, w) : !is_in(recording.absent, w);
-    const bool lost = lives && std::ranges::any_of(heard, [&](const auto& now) { return !is_in(now.workers, w); });
+    const auto loss = lost_at.find(w);
+    const bool named = loss != lost_at.end();  // perhaps before anybody could write down that it had heard of it
+    const bool lost =
+        lives && (named || std::ranges::any_of(heard, [&](const auto& now) { return !is_in(now.workers, w); }));
     if (lives && !lost) continue;
-    const auto begin = lives && !members && !items.empty() ? items.begin() + 1 : items.begin();
-    const auto end = lives ? std::find_if(begin, items.end(), is<Started>) : items.begin();
+    const auto end = lives ? end_of_life(items, named ? &loss->second : nullptr, !members) : items.begin();
     recording.lost_members |= lost || std::any_of(end, items.end(), is<StepDone>);
     items.erase(end, items.end());
     if (!lives) recording.leases[w].clear();
@@ -229,7 +248,7 @@ core::Result<Recording> read_recording(const std::string& path, const Blueprint&
     offset += kRecordFrame + record.payload.size();
   }
   if (contents->cut_off) recording.complete = false;
-  cut_lives(recording, members);
+  cut_lives(recording, members, sorter.lost_at());
   return recording;
 }
 

@@ -172,6 +172,7 @@ class Replayer {
                                   .same_numbers = same_numbers()});
     if (!segment) return begins_otherwise(file, segment.error());
     note_gap(file, checkpoint->get(), goes_on);
+    if (!goes_on) has_all_ends_ = true;
     if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
     try {
       if (auto ran = (*segment)->run(); !ran) return ran;
@@ -181,6 +182,7 @@ class Replayer {
     done.replayed = (*segment)->consumed();
     done.complete = done.complete && done.replayed == done.events;
     done.hashes = (*segment)->hashes();
+    has_all_ends_ = has_all_ends_ && (*segment)->recording().has_all_ends();
     report_.segments.push_back(done);
     add((*segment)->progress(), goes_on);
     if (!last) return {};
@@ -210,9 +212,11 @@ class Replayer {
       report_.unrecorded += begins - steps();
       report_.notes.push_back(
           {warning,
-           fmt::format("{}: it begins at step {}, and the segments before it end at step {}: no segment has the "
-                       "steps between (the journal was off, or could not be written)",
-                       file.path, begins, steps())});
+           fmt::format("{}: it begins at step {}, and the segments before it end at step {}: {}", file.path, begins,
+                       steps(),
+                       has_all_ends_ ? "no segment has the steps between (the journal was off, or could not be written)"
+                                     : "what came between was lost with the end of their records (a process was "
+                                       "killed, or lost, before it had written them)")});
     }
   }
 
@@ -281,6 +285,7 @@ class Replayer {
   std::optional<Session> session_;                    // of the segment under way
   std::vector<experiment::WorkerProgress> progress_;  // of the session
   experiment::RunTotals before_;                      // of earlier ones
+  bool has_all_ends_ = true;                          // the session's segments do, so far
   ReplayReport report_;
 };
 

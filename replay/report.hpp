@@ -23,10 +23,10 @@ struct ReplayReport {
   std::vector<SegmentReport> segments;
   std::size_t missing = 0;  // older segments, which are not there any more
   std::uint64_t unrecorded =
-      0;  // steps between two segments that neither has: the journal was off, or could not be written
+      0;  // steps between two segments that neither has: the journal was off or could not be written, or the first one's end is lost
   bool same_numbers = true;     // else under other settings: hashes are not compared
   experiment::Summary summary;  // computed anew; times are 0
-  /// What was not replayed, in words: missing segments, and steps that no segment has (the journal was off, or could not be written).
+  /// What was not replayed, in words: missing segments, and steps that no segment has.
   std::vector<experiment::Note> notes{};
 
   /// Everything that the run did, from its beginning to its end, was replayed.

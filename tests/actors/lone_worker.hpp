@@ -43,7 +43,7 @@ class LoneWorker {
   LoneWorker& operator=(const LoneWorker&) = delete;
 
   /// Sends it what everyone is told at the start: all others are this test.
-  void begin() {
+  void begin(const std::string& exchange = experiment::to_json(experiment::ExchangePlan{})) {
     self->request(actor, kPatience, Prepare{})
         .receive(
             [this](const Prepared& prepared, const ReplicaFacts&) {
@@ -63,7 +63,7 @@ class LoneWorker {
     company.servers.assign(plan_.servers, caf::actor_cast<ServerActor>(self));
     company.worker_sites.assign(plan_.workers, 0);
     company.exchanger = caf::actor_cast<ExchangerActor>(self);
-    company.exchange = experiment::to_json(experiment::ExchangePlan{});
+    company.exchange = exchange;
     self->send(actor, company);
   }
   static std::function<void(const caf::error&)> failed() {

@@ -2,6 +2,7 @@
 #include "actors/steward.hpp"
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ NodeActor::behavior_type node_with(NodeActor::pointer, const SiteActor& site, Or
 class StewardTest : public ::testing::Test {
  protected:
   StewardTest() {
-    node_ = there_.system().spawn(node_with, caf::actor_cast<SiteActor>(site_), &orders_);
+    node_ = there_.system().spawn(node_with, caf::actor_cast<SiteActor>(*site_), &orders_);
     const auto port = there_.network().publish(node_, {"127.0.0.1", 0}).value();
     SiteOrder order;
     order.site = 1;
@@ -73,14 +74,14 @@ class StewardTest : public ::testing::Test {
   Orders orders_;
   testing::Node here_, there_;
   caf::scoped_actor self_{here_.system()}, exchanger_{here_.system()}, recorder_{here_.system()};
-  caf::scoped_actor site_{there_.system()};
+  std::optional<caf::scoped_actor> site_{std::in_place, there_.system()};
   NodeActor node_;
   StewardActor steward_;
 };
 
 TEST_F(StewardTest, NobodyStandsStillWhileANewcomerCompiles) {
   self_->send(steward_, Vacancy{0});
-  expect(site_, [&](const CompileOrder&) {
+  expect(*site_, [&](const CompileOrder&) {
     EXPECT_TRUE(self_->mailbox().empty());  // the coordinator, who would pause the others, knows nothing of it
     return SiteReady{};
   });
@@ -95,7 +96,7 @@ TEST_F(StewardTest, NobodyStandsStillWhileANewcomerCompiles) {
     EXPECT_EQ(moved.address, "tcp:there");
     return SiteAddress{};
   });
-  expect(site_, [](const SiteAddresses& addresses) -> caf::result<SiteReady, SiteMembers> {
+  expect(*site_, [](const SiteAddresses& addresses) -> caf::result<SiteReady, SiteMembers> {
     EXPECT_EQ(addresses.texts, (std::vector<std::string>{"tcp:here", ""}));
     EXPECT_EQ(addresses.first_step, 7);
     EXPECT_EQ(addresses.versions, std::vector<strategies::Version>{3});
@@ -109,12 +110,12 @@ TEST_F(StewardTest, TheEndWaitsForNobodyWhoCompiles) {
   const auto before = running();
   self_->send(steward_, Vacancy{0});
   caf::typed_response_promise<SiteReady> never;
-  expect(site_, [&](const CompileOrder&) -> caf::result<SiteReady> {
-    never = site_->make_response_promise<SiteReady>();
+  expect(*site_, [&](const CompileOrder&) -> caf::result<SiteReady> {
+    never = (*site_)->make_response_promise<SiteReady>();
     return never;
   });
   expect_end_of_steward(before);
-  expect(site_, [](const Halt&) {});  // it ends when it has compiled
+  expect(*site_, [](const Halt&) {});  // it ends when it has compiled
 }
 
 TEST_F(StewardTest, ANodeThatKeepsRefusingDoesNotHoldTheEndUp) {
@@ -130,18 +131,41 @@ TEST_F(StewardTest, ANodeThatKeepsRefusingDoesNotHoldTheEndUp) {
 
 TEST_F(StewardTest, WhatCannotBeCompiledIsNamedAndAskedForAgain) {
   self_->send(steward_, Vacancy{0});
-  expect(site_, [](const CompileOrder&) { return SiteReady{.error = "no memory"}; });
+  expect(*site_, [](const CompileOrder&) { return SiteReady{.error = "no memory"}; });
   expect(recorder_, [](const Note& note) {
     EXPECT_EQ(note.level, Note::Level::warning);
     EXPECT_NE(note.text.find("there:1"), std::string::npos) << note.text;
     EXPECT_NE(note.text.find("no memory"), std::string::npos) << note.text;
   });
-  expect(site_, [](const Halt&) {});
-  expect(site_, [&](const CompileOrder&) {
+  expect(*site_, [](const Halt&) {});
+  expect(*site_, [&](const CompileOrder&) {
     EXPECT_TRUE(self_->mailbox().empty());
     return SiteReady{};
   });
   expect(self_, [](const Arrived& news) { EXPECT_EQ(news.worker, 0U); });
+}
+
+TEST_F(StewardTest, AProcessThatDiedAfterItArrivedHasRefusedNothing) {
+  self_->send(steward_, Vacancy{0});
+  expect(*site_, [](const CompileOrder&) { return SiteReady{}; });
+  expect(self_, [](const Arrived& news) { EXPECT_EQ(news.worker, 0U); });
+  const auto with_site = running();
+  site_.reset();
+  for (int k = 0; k < 6000 && running() >= with_site; ++k) std::this_thread::sleep_for(10ms);
+  ASSERT_LT(running(), with_site) << "the steward's side has not heard of it";
+
+  const tests::Folder folder;
+  auto admission = self_->request(steward_, 60s, AdmissionOrder{0, folder.write("checkpoint", "parameters"), 7, {3}});
+  expect(exchanger_, [](const StartCargo&) {});
+  expect(exchanger_, [](const SiteMoved&) { return SiteAddress{}; });
+  admission.receive([](const Admission& admitted, const SiteMembers&,
+                       const OpenedSite&) { EXPECT_EQ(admitted.error, "no word from its process any more"); },
+                    failed);
+  EXPECT_TRUE(recorder_->mailbox().empty()) << "it is not there: nothing that it could be blamed for";
+  const auto asked = orders_.heard.load();
+  self_->send(steward_, Vacancy{0});
+  for (int k = 0; k < 6000 && orders_.heard == asked; ++k) std::this_thread::sleep_for(10ms);
+  EXPECT_GT(orders_.heard, asked);
 }
 
 }  // namespace

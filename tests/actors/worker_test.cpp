@@ -38,6 +38,17 @@ TEST_P(WorkerOf, SettlesDownWhenItIsAskedBeforeItBegins) {
   settled.receive([](const Settled&) {}, LoneWorker::failed());
 }
 
+// It has no accounts yet.
+TEST(Worker, ThatCannotBeginSaysWhyAndNothingElse) {
+  LoneWorker worker({"strategy.name=easgd"});
+  worker.begin("no plan");
+  bool said = false;
+  worker.self->receive([](const WorkerProgress&) { ADD_FAILURE() << "it has done nothing"; },
+                       [&](const Trouble& trouble) { said = trouble.text.find("the company") != std::string::npos; },
+                       caf::after(LoneWorker::kPatience) >> [] {});
+  EXPECT_TRUE(said);
+}
+
 INSTANTIATE_TEST_SUITE_P(, WorkerOf, testing::Values("easgd", "downpour", "ssp", "gossip"),
                          [](const auto& info) { return std::string(info.param); });
 

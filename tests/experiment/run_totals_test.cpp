@@ -9,6 +9,25 @@
 namespace troupe::experiment {
 namespace {
 
+/// A number of its own in every field: who adds one names it here.
+WorkerProgress all_fields() {
+  WorkerProgress progress;
+  auto& [worker, steps, samples, loss, loss_sum, top1, recent_samples, compute_s, exchange_s, wait_s, load_s, exchanges,
+         dropped, skipped, refused, passed, bytes, staleness_sum, staleness_count, staleness_max, staleness, waits,
+         done] = progress;
+  worker = 1;
+  std::uint64_t next = 2;
+  for (auto* count : {&steps, &samples, &top1, &recent_samples, &exchanges, &dropped, &skipped, &refused, &passed,
+                      &bytes, &staleness_sum, &staleness_count, &staleness_max})
+    *count = next++;
+  for (auto* real : {&loss, &loss_sum, &compute_s, &exchange_s, &wait_s, &load_s})
+    *real = static_cast<double>(next++) + 0.5;
+  staleness = {next++, next++};
+  waits = {0.25, 0.75};
+  done = {next};
+  return progress;
+}
+
 WorkerProgress worker(std::uint32_t rank) {
   WorkerProgress progress{.worker = rank, .steps = 10 + rank, .samples = 200, .compute_s = 1.5, .exchange_s = 0.5};
   progress.wait_s = 0.25;
@@ -73,6 +92,18 @@ TEST(RunTotals, ComeBackFromTheirText) {
   EXPECT_EQ(back->session.samples, 400U);
   ASSERT_EQ(back->session.workers.size(), 2U);
   expect_equal(back->session.workers[1], worker(1));
+}
+
+TEST(RunTotals, KeepEverySumOfAWorker) {
+  RunTotals totals;
+  totals.session.workers = {all_fields()};
+  const auto back = parse_totals(to_text(totals));
+  ASSERT_TRUE(back) << back.error().message;
+  auto kept = all_fields();  // but for what is of the time since the last report
+  kept.loss = kept.loss_sum = 0;
+  kept.top1 = kept.recent_samples = 0;
+  kept.done.clear();
+  EXPECT_EQ(back->session.workers, std::vector{kept});
 }
 
 TEST(RunTotals, WhatIsNotKnownIsNotANumber) {

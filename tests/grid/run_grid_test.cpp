@@ -47,7 +47,7 @@ class RunGridTest : public testing::Test {
 
   core::Result<GridEnd> run(const core::Clock& clock, std::stop_token stop = {}) {
     GridOptions options;
-    options.executable = folder_.file("none");  // nothing may be started
+    options.executable = executable_;
     options.estimates_s = {0};
     options.clock = &clock;
     Progress progress(ProgressMode::plain, said_);
@@ -62,6 +62,7 @@ class RunGridTest : public testing::Test {
   ~RunGridTest() override { std::fclose(said_); }
 
   Folder folder_;
+  std::string executable_ = folder_.file("none");  // nothing may be started
   std::string base_ = folder_.write("base.toml", kSmallBase);
   std::string directory_ = folder_.file("runs/g/1");
   Plan plan_;
@@ -101,6 +102,20 @@ TEST_F(RunGridTest, AnInterruptEndsTheWait) {
   ASSERT_TRUE(end) << end.error().message;
   EXPECT_TRUE(end->interrupted);
   EXPECT_EQ(end->outcomes[0].status, Status::running);
+}
+
+TEST_F(RunGridTest, ARunThatSomebodyElseInterruptsIsLeftToGoOnWith) {
+  std::filesystem::remove_all(directory_);
+  for (const bool begun : {true, false}) {
+    executable_ =
+        folder_.write("interrupted", std::string("#!/bin/sh\n") + (begun ? "echo '{\"run\": \"runs/g/2\"}'\n" : "") +
+                                         "echo 'troupe: interrupted' >&2\nexit 130\n");
+    std::filesystem::permissions(executable_, std::filesystem::perms::owner_all);
+    const auto end = run(Clock(std::chrono::milliseconds(1)));
+    ASSERT_TRUE(end) << end.error().message;
+    EXPECT_EQ(end->outcomes[0].status, begun ? Status::interrupted : Status::waiting);
+    EXPECT_TRUE(end->interrupted);
+  }
 }
 
 TEST_F(RunGridTest, AnotherGridInTheDirectoryIsNamed) {

@@ -130,6 +130,27 @@ TEST(ReplaySessions, StepsThatNoSegmentHasAreNamed) {
       report->notes[0].text.find("journal-0002.bin: it begins at step 12, and the segments before it end at step 6"),
       std::string::npos)
       << report->notes[0].text;
+  EXPECT_NE(report->notes[0].text.find("the journal was off"), std::string::npos) << report->notes[0].text;
+}
+
+TEST(ReplaySessions, StepsWhoseRecordsWereLostWithTheirProcessAreToldFromThoseOfAJournalThatWasOff) {
+  SmallRun run(falling_rate({"data.train_samples=120"}));
+  ASSERT_FALSE(run.train().failed);
+  const auto first = run.run_directory() / "journal-0001.bin";
+  fs::resize_file(first,
+                  fs::file_size(first) * 2 / 3);  // killed before the rest was written, and behind its checkpoint
+  const auto end = run.resume({"run.epochs=2"});
+  ASSERT_FALSE(end.failed) << end.error.message;
+  const auto report = replayed(run);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_GT(report->unrecorded, 0U);
+  ASSERT_EQ(report->notes.size(), 1U);
+  const auto& text = report->notes[0].text;
+  EXPECT_NE(text.find("journal-0002.bin: it begins at step 6, and the segments before it end at step "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("was lost with the end of their records"), std::string::npos) << text;
+  EXPECT_EQ(text.find("the journal was off"), std::string::npos) << text;
 }
 
 }  // namespace
