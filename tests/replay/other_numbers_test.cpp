@@ -38,11 +38,11 @@ TEST(OtherNumbers, MayHaveFewerVectorsThanTheRecordingHasSnapshotsOf) {
 }
 
 TEST(OtherNumbers, ThatDivergeAreDivergedAsInTraining) {
-  for (const auto* strategy : {"bsp", "easgd", "downpour", "gossip"}) {
+  for (const auto* strategy : {"bsp", "easgd", "gossip"}) {  // a server of downpour's refuses such pushes: another schedule
     SCOPED_TRACE(strategy);
     SmallRun run(options_of(strategy, {}));
     ASSERT_FALSE(run.train().failed);
-    const auto report = replayed(run, {"train.lr=1e38"});
+    const auto report = replayed(run, {"train.lr=1e30", "train.weight_decay=1e30"});
     ASSERT_FALSE(report) << report->summary.test_loss;
     EXPECT_EQ(report.error().code, core::Errc::diverged);
     EXPECT_NE(report.error().message.find("training diverged"), std::string::npos) << report.error().message;
@@ -65,7 +65,7 @@ TEST(OtherNumbers, ThatNeedOtherServersNameTheKey) {
 }
 
 TEST(OtherNumbers, ThatNeedVectorsTheMembersDidNotHaveNameTheKey) {
-  const Options bounded{"run.journal=30 KB", "run.epochs=6", "model.widths=[4]"};
+  const Options bounded{"run.journal=30 KB", "run.epochs=6", "model.widths=[4]", "cluster.synthetic_step_ms=2"};
   SmallRun gossip(options_of("gossip", bounded));
   ASSERT_FALSE(gossip.train().failed);
   ASSERT_FALSE(std::filesystem::exists(gossip.run_directory() / "journal-0001.bin")) << "nothing was rotated";
@@ -82,7 +82,8 @@ TEST(OtherNumbers, ThatNeedVectorsTheMembersDidNotHaveNameTheKey) {
 
 /// What a half remembers is text that only its own rule understands.
 TEST(OtherNumbers, ThatCannotTakeUpWhatAHalfRemembersAreRefused) {
-  SmallRun run(options_of("mixed", {"run.journal=30 KB", "run.epochs=6", "model.widths=[4]", "strategy.inner=easgd"}));
+  SmallRun run(options_of("mixed", {"run.journal=30 KB", "run.epochs=6", "model.widths=[4]",
+                                    "cluster.synthetic_step_ms=2", "strategy.inner=easgd"}));
   ASSERT_FALSE(run.train().failed);
   const auto report = replayed(run, {"strategy.inner=ssp"});
   ASSERT_FALSE(report);

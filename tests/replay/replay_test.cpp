@@ -116,7 +116,8 @@ TEST(Replay, ABoundedJournalKeepsItsNewestSegments) {
     SCOPED_TRACE(testing::Message() << strategy << " " << testing::PrintToString(more));
     auto options = options_of(strategy, more);
     options.insert(options.end(),
-                   {"run.journal=60 KB", "run.epochs=6", "model.widths=[4]", "run.checkpoint_every=1 epoch"});
+                   {"run.journal=60 KB", "run.epochs=6", "model.widths=[4]", "run.checkpoint_every=1 epoch",
+                    "cluster.synthetic_step_ms=2"});  // a segment begins when what it begins with is on disk
     SmallRun run(options);
     const auto end = run.train();
     ASSERT_FALSE(end.failed) << end.error.message;

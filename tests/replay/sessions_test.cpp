@@ -99,7 +99,7 @@ TEST(ReplaySessions, OnlyTheOldestSegmentsMayBeMissing) {
 }
 
 TEST(ReplaySessions, OfAJournalWithALimitItIsSaidWhereTheReplayBegins) {
-  SmallRun run(falling_rate({"run.epochs=12", "run.journal=30 KB", "model.widths=[4]"}));
+  SmallRun run(falling_rate({"run.epochs=12", "run.journal=30 KB", "model.widths=[4]", "cluster.synthetic_step_ms=2"}));
   const auto end = run.train();
   ASSERT_FALSE(end.failed) << end.error.message;
   const auto report = replayed(run);

@@ -134,8 +134,9 @@ TEST(ReplayOverSites, EachSessionHasItsOwnPlan) {
 TEST(ReplayOverSites, SegmentsOfABoundedJournalToo) {
   for (const std::string strategy : {"easgd", "gossip", "bsp"}) {
     SCOPED_TRACE(strategy);
-    SmallRun run(
-        options_of(strategy, 3, {"exchange.wire=bf16", "run.journal=60 KB", "run.epochs=12", "model.widths=[4]"}));
+    SmallRun run(options_of(strategy, 3,
+                            {"exchange.wire=bf16", "run.journal=60 KB", "run.epochs=12", "model.widths=[4]",
+                             "cluster.synthetic_step_ms=2"}));
     const auto end = run.train();
     expect_same(run, end);
     EXPECT_GE(replayed(run)->segments.size(), 2U);
@@ -147,9 +148,10 @@ TEST(ReplayOverSites, LettersBetweenWorkersAreInEverySegment) {
   for (const std::string endpoint : {"inproc", "shm", "tcp"}) {
     for (const std::string seed : {"1", "2", "3"}) {
       SCOPED_TRACE(endpoint + ", seed " + seed);
-      auto options = options_of("gossip", 4,
-                                {"strategy.p=0.9", "run.seed=" + seed, "cluster.slowdown=[1, 3, 1, 2]",
-                                 "run.journal=40 KB", "run.epochs=6", "model.widths=[4]"});
+      auto options =
+          options_of("gossip", 4,
+                     {"strategy.p=0.9", "run.seed=" + seed, "cluster.slowdown=[1, 3, 1, 2]", "run.journal=40 KB",
+                      "run.epochs=6", "model.widths=[4]", "cluster.synthetic_step_ms=2"});
       options.push_back("exchange.endpoint=" + endpoint);
       SmallRun run(options);
       const auto end = run.train();
