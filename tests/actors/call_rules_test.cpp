@@ -31,8 +31,7 @@ exchange::Calls::Incoming call(Lend lend, std::size_t floats) {
 std::size_t shard_floats(std::size_t shard) { return transport::slice_of(kArena, shard, 2).count; }
 
 ShardMessage push() {
-  return {
-      1, {.worker = 1, .exchange = 4, .kind = Transfer::push, .clock = 7, .version = 9, .epoch = 1.5, .lr = 0.1F}, 0};
+  return {1, {.worker = 1, .exchange = 4, .kind = Transfer::push, .clock = 7, .version = 9, .epoch = 1.5, .lr = 0.1F}};
 }
 
 TEST(CallRules, AWorkersRequestsAreHeard) {
@@ -86,6 +85,21 @@ TEST(CallRules, AWorkersClockDoesNotGoBack) {
   EXPECT_NE(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
   all.forget(1);  // lost: whoever takes its place begins anew
   EXPECT_EQ(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
+}
+
+/// They pass through different stand-ins, of which one may be slower.
+TEST(CallRules, RequestsToDifferentShardsHaveNoOrder) {
+  CallRules all({1, {1, 2, 3}, {1, 1}}, {{}, kArena, kStatistics, 3, true});
+  auto later = push();
+  auto earlier = later;
+  earlier.shard = 0;
+  --earlier.request.clock;
+  EXPECT_EQ(all.check(2, later, call(Lend::read, shard_floats(1))), std::nullopt);
+  EXPECT_EQ(all.check(2, earlier, call(Lend::read, shard_floats(0))), std::nullopt);
+  earlier.shard = 1;
+  EXPECT_NE(all.check(2, earlier, call(Lend::read, shard_floats(1))), std::nullopt);
+  all.forget(1);
+  EXPECT_EQ(all.check(2, earlier, call(Lend::read, shard_floats(1))), std::nullopt);
 }
 
 TEST(CallRules, LengthsAreThoseThatTravel) {
