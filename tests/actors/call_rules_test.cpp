@@ -120,7 +120,7 @@ TEST(CallRules, ALetterThatDiffersInOneFieldIsRefused) {
       {"to another site's worker", [](auto& l) { l.to = 2; }},
       {"to nobody", [](auto& l) { l.to = 3; }},
       {"a weight below nothing", [](auto& l) { l.letter.weight = -0.5; }},
-      {"more than all", [](auto& l) { l.letter.weight = 2; }},
+      {"more than all", [](auto& l) { l.letter.weight = 2000; }},
       {"a weight that is no number", [](auto& l) { l.letter.weight = kNan; }},
   };
   for (const auto& [what, lie] : lies) {
