@@ -79,7 +79,7 @@ Refusal CallRules::check(std::uint32_t from, const ShardMessage& message, const 
   if (request.exchange > kMostExchange) return fmt::format("exchange {} cannot be", request.exchange);
   if (!within(request.epoch, 0, arena_.epochs + 1)) return fmt::format("epoch {} cannot be", request.epoch);
   if (!within(request.lr, 0, kMostRate)) return fmt::format("a learning rate of {} cannot be", request.lr);
-  auto& clock = clocks_[request.worker];
+  auto& clock = clocks_[{request.worker, message.shard}];
   if (request.clock < clock || request.clock > kMostSteps)
     return fmt::format("step {} cannot come after step {}", request.clock, clock);
   clock = request.clock;

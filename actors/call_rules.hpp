@@ -47,7 +47,9 @@ class CallRules {
   [[nodiscard]] Refusal check(const ShardMessage& message, const ShardAnswer& answer) const;
   [[nodiscard]] Refusal check(const MemberSnapshot& snapshot, const SnapshotTaken& taken) const;
   /// What the worker said before is of no interest any more: it is lost, and has a successor one day.
-  void forget(strategies::WorkerId worker) { clocks_.erase(worker); }
+  void forget(strategies::WorkerId worker) {
+    std::erase_if(clocks_, [worker](const auto& clock) { return clock.first.first == worker; });
+  }
 
   [[nodiscard]] ArenaPosition position_of_shard(strategies::ShardId shard) const;
   [[nodiscard]] ArenaPosition position_of(const MemberSnapshot& snapshot) const;
@@ -65,7 +67,8 @@ class CallRules {
 
   Places places_;
   ArenaPacking arena_;
-  std::map<strategies::WorkerId, strategies::Step> clocks_;  // that workers elsewhere have come to
+  /// That workers elsewhere have come to, by shard: requests to different ones have no order.
+  std::map<std::pair<strategies::WorkerId, strategies::ShardId>, strategies::Step> clocks_;
 };
 
 /// How the vector of such a request travels.

@@ -63,5 +63,8 @@ void Chronicle::told(const Cluster& cluster, ShardId id, const ServerEvent& even
 void Chronicle::dropped(const Cluster& cluster, ShardId id, const Request& request) {
   add(cluster, shard(id), "drops exchange " + text(request.exchange) + " of " + worker(request.worker));
 }
+void Chronicle::refused(const Cluster& cluster, ShardId id, const Request& request) {
+  add(cluster, shard(id), "refuses exchange " + text(request.exchange) + " of " + worker(request.worker));
+}
 
 }  // namespace troupe::explore

@@ -17,6 +17,7 @@ class Chronicle final : public Invariant {
   void told(const Cluster& cluster, WorkerId worker, const WorkerEvent& event) override;
   void told(const Cluster& cluster, ShardId shard, const ServerEvent& event) override;
   void dropped(const Cluster& cluster, ShardId shard, const Request& request) override;
+  void refused(const Cluster& cluster, ShardId shard, const Request& request) override;
   [[nodiscard]] const std::vector<std::string>& lines() const noexcept { return lines_; }
 
  private:

@@ -166,6 +166,13 @@ bool Cluster::next_letter_is_lost() {
   });
 }
 
+bool Cluster::is_bad(ShardId shard, std::uint64_t nth) const {
+  return std::ranges::any_of(options_.irregularities, [&](const Irregularity& irregularity) {
+    const auto* bad = std::get_if<BadPush>(&irregularity);
+    return bad && *bad == BadPush{shard, nth};
+  });
+}
+
 // ---- membership
 
 void Cluster::leave(WorkerId worker) {

@@ -78,6 +78,7 @@ class Cluster {
   [[nodiscard]] double weight() const noexcept;
   [[nodiscard]] double mail_weight() const noexcept { return mail_weight_; }  ///< of mail that has not arrived
   [[nodiscard]] double lost_weight() const noexcept { return lost_weight_; }  ///< the ledger: of lost mail and members
+  [[nodiscard]] std::uint64_t letters_lost() const noexcept { return letters_lost_; }  ///< between members that live
   [[nodiscard]] const core::Kernels& kernels() const noexcept { return core::reference_kernels(); }
 
   [[nodiscard]] Duration now() const noexcept { return queue_.now(); }
@@ -98,9 +99,12 @@ class Cluster {
   /// Until when; nothing when it does not.
   [[nodiscard]] std::optional<Duration> stands_still(bool shard, std::uint32_t member) const;
   [[nodiscard]] bool next_letter_is_lost();
+  /// A BadPush is the nth vector that is pushed to the shard.
+  [[nodiscard]] bool is_bad(ShardId shard, std::uint64_t nth) const;
   void leave(WorkerId worker);
   void mail_sent(double weight) noexcept { mail_weight_ += weight; }
   void mail_arrived(double weight) noexcept { mail_weight_ -= weight; }
+  void letter_lost() noexcept { ++letters_lost_; }
   void lose_weight(double weight) noexcept { lost_weight_ += weight; }
 
  private:
@@ -137,6 +141,7 @@ class Cluster {
   std::vector<Loss> losses_to_come_;
   std::uint64_t lost_ = 0;
   std::uint64_t letters_ = 0;
+  std::uint64_t letters_lost_ = 0;
   std::uint64_t leases_done_ = 0;
   double mail_weight_ = 0;  // on its way
   double lost_weight_ = 0;

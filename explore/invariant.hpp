@@ -41,6 +41,7 @@ class Invariant {
   virtual void told(const Cluster&, ShardId, const ServerEvent&) {}   ///< before the half answers
   virtual void ran(const Cluster&, const ServerKernel&) {}
   virtual void dropped(const Cluster&, ShardId, const Request&) {}
+  virtual void refused(const Cluster&, ShardId, const Request&) {}  ///< told() has been called; before the half answers
   /// A reduction, just performed; `before`: the members' vectors as they came, in rank order.
   virtual void performed(const Cluster&, Step, const Collectives::Task&,
                          const std::vector<std::vector<float>>& /*before*/, const std::vector<core::Span>& /*after*/) {}

@@ -43,6 +43,9 @@ struct Text {
   std::string operator()(const LostTransmission& i) const { return the(i.nth, i.traffic) + " is dropped"; }
   std::string operator()(const DoubledTransmission& i) const { return the(i.nth, i.traffic) + " arrives twice"; }
   std::string operator()(const LostMail& i) const { return "letter " + std::to_string(i.nth) + " is lost for good"; }
+  std::string operator()(const BadPush& i) const {
+    return "push " + std::to_string(i.nth) + " to shard " + std::to_string(i.shard) + " cannot be used";
+  }
 };
 
 }  // namespace

@@ -77,9 +77,15 @@ struct LostMail {
   std::uint64_t nth = 0;
   bool operator==(const LostMail&) const = default;
 };
+/// The nth vector that is pushed to the shard (from 0) has a number in it that cannot be used, as the shard sees it.
+struct BadPush {
+  ShardId shard = 0;
+  std::uint64_t nth = 0;
+  bool operator==(const BadPush&) const = default;
+};
 
 using Irregularity = std::variant<SlowWorker, SlowShard, Pause, Loss, Starvation, NewestFirst, Bursts, LostTransmission,
-                                  DoubledTransmission, LostMail>;
+                                  DoubledTransmission, LostMail, BadPush>;
 
 /// "worker 2 is lost at 7.250 ms in the middle of an exchange"
 [[nodiscard]] std::string to_text(const Irregularity& irregularity);

@@ -78,6 +78,15 @@ void draw_faults(Schedule& schedule, const Needs& needs, core::Random& random) {
   }
 }
 
+/// Drawn after everything else, so that what else a seed draws is what it always was.
+void draw_bad_pushes(Schedule& schedule, const Needs& needs, core::Random& random) {
+  if (!needs.servers || random.below(3) > 0) return;
+  for (auto bad = 1 + random.below(3); bad > 0; --bad) {
+    const auto shard = static_cast<ShardId>(random.below(schedule.servers));
+    schedule.irregularities.push_back(BadPush{shard, random.below(schedule.workers * schedule.steps)});
+  }
+}
+
 /// What halves the options make; none when this company cannot have them.
 Needs needs_of(const Schedule& schedule) {
   return schedule.config()
@@ -129,6 +138,7 @@ Schedule draw_schedule(const std::string& strategy, std::uint64_t seed) {
   draw_losses(schedule, needs, random);
   draw_faults(schedule, needs, random);
   if (needs.peers && random.below(2) == 0) schedule.peer_slots = static_cast<std::uint32_t>(1 + random.below(4));
+  draw_bad_pushes(schedule, needs, random);
   return schedule;
 }
 

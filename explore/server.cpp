@@ -1,6 +1,9 @@
 #include "explore/server.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
 
 #include "explore/cluster.hpp"
 
@@ -41,9 +44,29 @@ void Server::arrive(Request request, const std::shared_ptr<Parcel>& payload) {
   if (!std::binary_search(members_.begin(), members_.end(), request.worker)) return;
   request.id = ++last_request_;
   payloads_.emplace(request.id, payload);
+  if (request.kind != Transfer::pull && cluster_.is_bad(self_, pushes_++)) spoil(request.id);
   host_.request(request);
   if (host_.version() < seen_version_) throw Violation("the version of a shard went back");
   seen_version_ = host_.version();
+}
+
+void Server::spoil(RequestId request) {
+  auto& parcel = *payloads_.at(request);
+  const auto contents = parcel.open();
+  if (contents.empty()) return;
+  spoilt_.emplace(request, std::exchange(contents.front(), std::numeric_limits<float>::infinity()));
+  parcel.seal();
+}
+
+/// Unless the half has written over it: what the worker has is as it was.
+void Server::mend(RequestId request, core::Span contents) {
+  const auto spoilt = spoilt_.extract(request);
+  if (!spoilt.empty() && std::isinf(contents.front())) contents.front() = spoilt.mapped();
+}
+
+bool Server::usable(RequestId payload) const {
+  return std::ranges::none_of(payloads_.at(payload)->open(),
+                              [](float value) { return std::abs(value) > core::kLargestUsable; });
 }
 
 Duration Server::now() const { return cluster_.queue().now(); }
@@ -74,7 +97,8 @@ void Server::run(const KernelCall& call, RequestId payload) {
 void Server::reply(const ShardReply& reply) {
   const auto node = payloads_.extract(reply.request);
   if (node.empty()) throw Violation("a server answered a request that it does not have");
-  (void)node.mapped()->open();  // unchanged while it was held
+  mend(reply.request, node.mapped()->open());  // unchanged while it was held
+  node.mapped()->seal();
   cluster_.network().send({Traffic::reply, self_, reply.worker}, Order::any,
                           [this, reply] { cluster_.worker(reply.worker).answered(reply); });
 }
@@ -90,6 +114,9 @@ void Server::consumed(const ServerEvent& event) {
 void Server::dropped(const Request& request, const std::string& why) {
   cluster_.trace().dropped(request, why);
   for (auto* invariant : cluster_.options().invariants) invariant->dropped(cluster_, self_, request);
+}
+void Server::refused(const Request& request) {
+  for (auto* invariant : cluster_.options().invariants) invariant->refused(cluster_, self_, request);
 }
 
 }  // namespace troupe::explore

@@ -32,26 +32,31 @@ class Server final : public ServerPort, public ServerObserver {
 
   // ServerPort
   [[nodiscard]] Duration now() const override;
-  /// A NaN is what somebody read that nobody had written (poison()): it is to spoil the result.
-  bool usable(RequestId) const override { return true; }
+  /// A NaN is what somebody read that nobody had written (poison()): it is to spoil the result. Infinity is what somebody sent, or
+  /// what a BadPush has put there.
+  bool usable(RequestId payload) const override;
   void run(const KernelCall& call, RequestId payload) override;
   void reply(const ShardReply& reply) override;
   void set_deadline(DeadlineId id, Duration after) override;
   // ServerObserver
   void consumed(const ServerEvent& event) override;
   void dropped(const Request& request, const std::string& why) override;
-  void refused(const Request&) override {}
+  void refused(const Request& request) override;
 
  private:
   /// Now, or when the shard no longer stands still.
   void heard(const EventQueue::Action& what);
   void arrive(Request request, const std::shared_ptr<Parcel>& payload);
+  void spoil(RequestId request);
+  void mend(RequestId request, core::Span contents);
 
   Cluster& cluster_;
   ShardId self_;
   Memory memory_;
   std::vector<WorkerId> members_;  // ascending, as heard
   std::map<RequestId, std::shared_ptr<Parcel>> payloads_;
+  std::map<RequestId, float> spoilt_;  // what stood where a BadPush is
+  std::uint64_t pushes_ = 0;
   RequestId last_request_ = 0;
   Version seen_version_ = 0;
   ServerHost host_;

@@ -88,10 +88,27 @@ class Shrinking {
     return any;
   }
 
+  /// To the first shard, and earlier: with the shard that it names the company could not be smaller.
+  bool plainer_pushes() {
+    bool any = false;
+    for (std::size_t i = 0; i < best_.schedule.irregularities.size(); ++i) {
+      const auto* bad = std::get_if<BadPush>(&best_.schedule.irregularities[i]);
+      if (!bad) continue;
+      const BadPush now = *bad;
+      for (const auto& plainer : {BadPush{0, 0}, BadPush{0, now.nth}, BadPush{now.shard, now.nth / 2}}) {
+        if (plainer == now || !with([&](Schedule& s) { s.irregularities[i] = plainer; })) continue;
+        any = true;
+        break;
+      }
+    }
+    return any;
+  }
+
   bool pass() {
     const auto& now = best_.schedule;
     bool smaller = without_some();
     if (now.delays != Delays::constant) smaller |= with([](Schedule& s) { s.delays = Delays::constant; });
+    smaller |= plainer_pushes();
     smaller |= smaller_numbers();
     smaller |= least(&Schedule::workers);
     smaller |= least(&Schedule::servers);

@@ -205,6 +205,7 @@ bool Worker::send(const SendPeer& message) {
   std::copy(from.begin(), from.end(), copy->view().begin());
   const bool lost = cluster_.next_letter_is_lost() || mail_luck_.uniform() < cluster_.options().mail_loss;
   const auto goes_missing = [this, message] {
+    cluster_.letter_lost();
     cluster_.mail_arrived(message.weight);
     cluster_.lose_weight(message.weight);
   };

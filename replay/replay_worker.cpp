@@ -293,7 +293,8 @@ bool ReplayWorker::send(const SendPeer& message) {
     if (!event) continue;
     if (std::holds_alternative<StepDone>(*event) || std::holds_alternative<Stopped>(*event)) break;
     const auto* skipped = std::get_if<SendSkipped>(event);
-    if (skipped && skipped->to == message.to && skips_told_.insert(i).second) return false;
+    const bool this_one = skipped && skipped->to == message.to && skipped->weight == message.weight;
+    if (this_one && skips_told_.insert(i).second) return false;
   }
   const auto from = memory_.view(message.slot);
   progress_.bytes += wire_bytes_.letter(message.to, from.size());

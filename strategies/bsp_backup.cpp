@@ -31,7 +31,7 @@ void BackupWorker::on(const Replied& event, const WorkerContext&, WorkerActions&
 }
 
 void BackupWorker::on(const ExchangeDone& event, const WorkerContext&, WorkerActions& then) {
-  // Only a shard that is gone drops a pull: there is nothing newer of it to be had.
+  // No shard drops a pull. One that did would have nothing newer to give.
   if (event.dropped && !is_gradient(event.exchange)) has_of_[shard_of(event.exchange)] = steps_of(event.exchange);
   if (--pending_ == 0) catch_up(then);
 }

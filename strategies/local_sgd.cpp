@@ -62,7 +62,7 @@ void LocalSgdWorker::take(std::uint64_t fragment, WorkerActions& then) {
 void LocalSgdWorker::on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) {
   const auto fragment = event.exchange % rule_.fragments;
   const bool regular = std::exchange(in_flight_, false);
-  // Of a fragment with a lost shard nothing is taken; what it did until it sent is not handed in again.
+  // Of a fragment that a shard has dropped nothing is taken; what it did until it sent is not handed in again.
   if (event.dropped) due_ = 0;
   const bool now = waiting_ || stopped_;
   if (now && !event.dropped) take(fragment, then);

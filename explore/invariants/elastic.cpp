@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "explore/cluster.hpp"
 #include "explore/invariants/invariants.hpp"
@@ -17,10 +18,13 @@ class ElasticExchanges final : public Invariant {
     if (request) epochs_[{shard, request->id}] = request->epoch;
   }
 
+  void refused(const Cluster&, ShardId shard, const Request& request) override { refused_.emplace(shard, request.id); }
+
   void ran(const Cluster&, const ServerKernel& kernel) override {
     if (!writes(kernel.call, kCenter)) return;
     const auto epoch = epochs_.extract({kernel.shard, kernel.request});
     if (epoch.empty()) throw Violation("a centre moved twice for one exchange, or for none");
+    if (refused_.contains({kernel.shard, kernel.request})) return expect_unmoved(kernel);
     const auto [worker, server] = rates(epoch.mapped());
     const bool answers_delta = kernel.call.kernel == strategies::KernelName::elastic_delta;
     for (std::size_t i = 0; i < kernel.center.size(); ++i) {
@@ -41,6 +45,7 @@ class ElasticExchanges final : public Invariant {
     return {rate, rate};
   }
   ElasticRule rule_;
+  std::set<std::pair<ShardId, RequestId>> refused_;
   std::map<std::pair<ShardId, RequestId>, double> epochs_;  // of exchanges that the centre has not moved for
 };
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "explore/memory.hpp"
+#include "explore/invariant.hpp"
 
 namespace troupe::explore {
 
@@ -12,6 +12,12 @@ namespace troupe::explore {
 inline void expect_close(double value, double expected, double size, const char* what) {
   if (!(std::abs(value - expected) <= 2e-5 * (1 + std::abs(size))))
     throw Violation(std::string(what) + ": " + std::to_string(value) + " in place of " + std::to_string(expected));
+}
+
+/// Violates when the centre is not what it was, bit for bit.
+inline void expect_unmoved(const ServerKernel& kernel) {
+  if (checksum(kernel.center) != checksum(kernel.center_before))
+    throw Violation("a push that was refused moved the centre");
 }
 
 }  // namespace troupe::explore

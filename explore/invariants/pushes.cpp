@@ -9,7 +9,7 @@
 namespace troupe::explore {
 namespace {
 
-/// c ← c + share · payload for each push, once.
+/// c ← c + share · payload for each push, once; of one that is refused nothing.
 class Pushes final : public Invariant {
  public:
   Pushes(bool optimizer, bool aware) : optimizer_(optimizer), aware_(aware) {}
@@ -22,8 +22,18 @@ class Pushes final : public Invariant {
     open_[{shard, request->id}] = aware_ ? 1.0 / static_cast<double>(std::max<Version>(staleness, 1)) : 1.0;
   }
 
+  void refused(const Cluster&, ShardId shard, const Request& request) override {
+    if (open_.erase({shard, request.id}) == 0) return;
+    --pushes_[shard];
+    refused_.emplace(shard, request.id);
+  }
+
   void ran(const Cluster& cluster, const ServerKernel& kernel) override {
     if (!writes(kernel.call, kCenter)) return;
+    if (refused_.erase({kernel.shard, kernel.request}) > 0) {  // zeros may be added, as if it were a push
+      ++pushes_[kernel.shard];
+      return expect_unmoved(kernel);
+    }
     const auto node = open_.extract({kernel.shard, kernel.request});
     if (node.empty()) throw Violation("a push was applied twice, or none was");
     if (optimizer_) return;
@@ -60,6 +70,7 @@ class Pushes final : public Invariant {
   bool optimizer_;
   bool aware_;
   std::map<std::pair<ShardId, RequestId>, double> open_;  // each with the share of it that counts
+  std::set<std::pair<ShardId, RequestId>> refused_;       // that nothing was written for
   std::map<ShardId, std::uint64_t> pushes_;
   std::map<ShardId, std::vector<Element>> centers_;
 };

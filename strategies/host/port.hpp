@@ -38,9 +38,9 @@ struct ShardRequest {
 
 /// For strategies with servers. Later answer: WorkerHost::replied(), once per request, also for a dropped one. Until then the
 /// slice belongs to the exchange: in shared memory the server works on it in place, elsewhere the port carries it there and
-/// back (host and half make sure that nobody else touches it). A lost server is answered by replied() with `dropped`, after
-/// its access to the memory has ended. Requests of one worker reach a shard in the order in which they were sent (a pull after a
-/// push finds it there); between shards, and for replies, no order is promised.
+/// back (host and half make sure that nobody else touches it). `dropped` is what a server half says; nobody answers for a server that
+/// is lost: a part of the centre is gone with it, and the run ends. Requests of one worker reach a shard in the order in which they were
+/// sent (a pull after a push finds it there); between shards, and for replies, no order is promised.
 class ShardPort {
  public:
   virtual ~ShardPort() = default;

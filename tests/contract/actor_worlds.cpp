@@ -10,9 +10,7 @@
 #include "transport/endpoint_registry.hpp"
 
 namespace troupe::contract {
-namespace {
 
-/// Canonical, with what the newest checkpoint has of it.
 std::vector<CenterFloat> center_of(const tests::SmallRun& run) {
   const auto plan = experiment::draw(run.settings().value(), true).value();
   const auto began = experiment::start_state(plan, nullptr).parameters;
@@ -22,6 +20,8 @@ std::vector<CenterFloat> center_of(const tests::SmallRun& run) {
     for (const float ended : tensors.at(parameter.name)) center.push_back({began->at(center.size()), ended});
   return center;
 }
+
+namespace {
 
 core::Duration steady_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
@@ -36,11 +36,12 @@ Seen train(tests::SmallRun& run, bool tls) {
   return {{}, center_of(run)};
 }
 
-World world(const std::string& name, const std::string& endpoint, bool tls,
+World world(const std::string& name, const std::string& endpoint, bool tls, const std::vector<std::string>& more,
             const std::function<Seen(tests::SmallRun&)>& then) {
-  const auto run = [endpoint, tls, then](const Scenario& scenario) {
+  const auto run = [endpoint, tls, more, then](const Scenario& scenario) {
     auto options = run_options(scenario);
     if (!endpoint.empty()) options.push_back("exchange.endpoint=" + endpoint);
+    options.insert(options.end(), more.begin(), more.end());
     tests::SmallRun files(options);
     auto seen = train(files, tls);
     return then && seen.error.empty() ? then(files) : seen;
@@ -66,17 +67,21 @@ Seen replay(tests::SmallRun& files) {
   return {{}, center_of(files)};
 }
 
-World made(const std::string& kind, const std::function<Seen(tests::SmallRun&)>& then) {
-  const auto prefix = then ? "replay_of_" : "";
-  if (kind.empty()) return world(std::string(prefix) + "actors", "", false, then);
+World made(const std::string& kind, bool dedicated, const std::function<Seen(tests::SmallRun&)>& then) {
+  const std::string prefix = then ? "replay_of_" : "";
+  if (kind.empty()) return world(prefix + "actors", "", false, {}, then);
   const bool tls = kind == "tcp_tls";
-  return world(std::string(prefix) + "actors_over_" + kind, tls ? "tcp" : kind, tls, then);
+  const std::string endpoint = tls ? "tcp" : kind;
+  if (!dedicated)
+    return world(prefix + "actors_over_" + kind, endpoint, tls, {"cluster.server_placement=colocated"}, then);
+  return world(prefix + "actors_over_" + kind + "_dedicated", endpoint, tls, {"cluster.server_placement=dedicated"},
+               then);
 }
 
 }  // namespace
 
-World actors_world() { return made("", {}); }
-World actors_world_over(const std::string& endpoint) { return made(endpoint, {}); }
-World replay_world(const std::string& endpoint) { return made(endpoint, replay); }
+World actors_world() { return made("", false, {}); }
+World actors_world_over(const std::string& endpoint, bool dedicated) { return made(endpoint, dedicated, {}); }
+World replay_world(const std::string& endpoint) { return made(endpoint, false, replay); }
 
 }  // namespace troupe::contract

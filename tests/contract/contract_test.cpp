@@ -30,6 +30,7 @@ class Contract : public testing::TestWithParam<World> {
     EXPECT_TRUE(all.broken.empty()) << all.broken;
     const auto wrong = wrong_in(seen.center);
     EXPECT_TRUE(wrong.empty()) << wrong;
+    EXPECT_EQ(all.posted, all.read + all.lost) << "letters were lost, or came twice";
     for (const auto promise : row.promises)
       EXPECT_GT(all.times.contains(promise) ? all.times.at(promise) : 0, 0U) << name(promise) << " was never looked at";
   }
@@ -38,7 +39,8 @@ class Contract : public testing::TestWithParam<World> {
 const Promises kOfExchanges{Promise::started_first,       Promise::steps_as_asked, Promise::parameters_kept,
                             Promise::requests_in_order,   Promise::pull_sees_push, Promise::one_answer,
                             Promise::answer_of_the_shard, Promise::slice_as_sent,  Promise::slice_is_back,
-                            Promise::slices_apart,        Promise::dropped_unused, Promise::deadline_once};
+                            Promise::slices_apart,        Promise::dropped_unused, Promise::deadline_once,
+                            Promise::unusable_refused};
 
 TEST_P(Contract, ExchangesOnDemand) {
   expect_kept({{.probe = "probe_exchanges"}, kOfExchanges});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "tests/contract/evidence.hpp"
 #include "tests/contract/promises.hpp"
@@ -118,9 +119,12 @@ void ExchangeProbe::begin(Transfer kind, Slot slot, Shards shards, bool sure, Wo
   Flight flight{.kind = kind, .slot = slot, .first = shards.first, .parts = {}};
   for (ShardId s = 0; s < (shards.all() ? shards_ : shards.count); ++s) {
     const ShardId shard = shards.first + s;
-    const auto fate = fate_of(self, id, shard);
-    const bool adds = kind != Transfer::pull && fate != Fate::dropped;
-    flight.parts.push_back({.at_least = at_least_[shard] + (adds ? 1 : 0), .dropped = fate == Fate::dropped});
+    const auto fate = fate_of(self, id, shard, kind);
+    const bool refused = fate == Fate::refused;
+    const bool adds = kind != Transfer::pull && fate != Fate::dropped && !refused;
+    flight.parts.push_back(
+        {.at_least = at_least_[shard] + (adds ? 1 : 0), .dropped = fate == Fate::dropped, .refused = refused});
+    if (refused) then.apply(fill(slot, std::numeric_limits<float>::infinity()), {shard, 1});
     if (adds && fate != Fate::put_off) ++at_least_[shard];
   }
   flights_.emplace(id, std::move(flight));
@@ -175,6 +179,8 @@ void ExchangeProbe::take_up(const Flight& flight, Shards shards, WorkerActions& 
   for (ShardId s = 0; s < shards.count; ++s) {
     const Shards slice{shards.first + s, 1};
     const auto& part = flight.parts[s];
+    if (part.refused && flight.kind == Transfer::push)
+      continue;  // infinity, which would spoil what it is compared with
     if (part.dropped || flight.kind == Transfer::push) {
       if (flight.kind == Transfer::pull) continue;  // what is there then is nobody's promise
       expect_unit(then, flight.slot, slice);

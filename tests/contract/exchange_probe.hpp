@@ -37,6 +37,7 @@ class ExchangeProbe final : public strategies::WorkerHalf {
     strategies::Version at_least = 0;  // what the worker has sent before is in it
     std::optional<strategies::Version> seen{};
     bool dropped = false;
+    bool refused = false;
   };
   struct Flight {
     strategies::Transfer kind;

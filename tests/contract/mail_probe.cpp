@@ -97,7 +97,8 @@ void MailProbe::on(const PeerMail& event, const WorkerContext& context, WorkerAc
   unread_.push_back(event);
   if (!stopped_) return;
   read_all(then);
-  push(then);
+  // Whoever has nothing in flight any more has been looked at for the last time: what it handed in then nobody would hear.
+  if (pushing_) push(then);
 }
 
 void MailProbe::read_all(WorkerActions& then) {

@@ -27,6 +27,8 @@ constexpr std::array kPromises{
     PromiseInfo{Promise::slices_apart, "slices_apart", "an exchange touches the slices of its own shards only"},
     PromiseInfo{Promise::dropped_unused, "dropped_unused",
                 "a push, or push and pull, that is dropped comes back as sent"},
+    PromiseInfo{Promise::unusable_refused, "unusable_refused",
+                "a shard is told of a push that cannot be used by refused(), and of no other"},
     PromiseInfo{Promise::members_ascend, "members_ascend",
                 "membership news comes in order, each once, and names the member"},
     PromiseInfo{Promise::newcomer_announced, "newcomer_announced",
@@ -87,6 +89,7 @@ std::string to_text(const Tally& tally) {
   for (const auto& [promise, times] : tally.times) text << "kept " << static_cast<int>(promise) << ' ' << times << '\n';
   for (const auto& [shard, version] : tally.versions) text << "shard " << shard << ' ' << version << '\n';
   text << "mail " << tally.posted << ' ' << tally.read << '\n';
+  text << "lost " << tally.lost << ' ' << tally.returned << '\n';
   if (!tally.broken.empty()) text << "broken " << tally.broken << '\n';
   return text.str();
 }
@@ -104,6 +107,7 @@ void add(const std::string& text) {
     if (word == "kept") all.times[static_cast<Promise>(a)] += b;
     if (word == "shard") all.versions[static_cast<strategies::ShardId>(a)] = b;
     if (word == "mail") all.posted += a, all.read += b;
+    if (word == "lost") all.lost += a, all.returned += b;
   }
 }
 
@@ -135,6 +139,16 @@ void posted() {
 void read() {
   const std::lock_guard lock(mutex);
   ++all.read;
+}
+
+void returned() {
+  const std::lock_guard lock(mutex);
+  ++all.returned;
+}
+
+void lost_on_purpose(std::uint64_t letters) {
+  const std::lock_guard lock(mutex);
+  all.lost += letters;
 }
 
 }  // namespace troupe::contract

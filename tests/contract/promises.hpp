@@ -27,6 +27,7 @@ enum class Promise : std::uint8_t {
   slice_is_back,
   slices_apart,
   dropped_unused,
+  unusable_refused,
   members_ascend,
   newcomer_announced,
   lost_not_heard,
@@ -67,7 +68,9 @@ struct Tally {
   std::map<strategies::ShardId, strategies::Version> versions;  // the latest of each shard
   std::uint64_t posted = 0;                                     // letters that had credit
   std::uint64_t read = 0;
-  std::string broken;  // the first; empty: none
+  std::uint64_t lost = 0;      // of these, with whoever should have read them or on their way
+  std::uint64_t returned = 0;  // requests of a lost worker's successor in its place, the first at each shard
+  std::string broken;          // the first; empty: none
 };
 void reset();
 /// The shards of what was seen so far are no more.
@@ -86,6 +89,8 @@ void kept(Promise promise);
 void shard_is_at(strategies::ShardId shard, strategies::Version version);
 void posted();
 void read();
+void returned();
+void lost_on_purpose(std::uint64_t letters);
 
 template <class Seen>
 void look(Promise promise, bool holds, const Seen& seen) {

@@ -11,6 +11,7 @@ enum class Fate : std::uint8_t {
   held,      ///< worked on at once, answered later
   put_off,   ///< worked on and answered later
   dropped,
+  refused,  ///< the worker sends what cannot be used
 };
 
 /// A worker's exchanges ascend. `sure`: the answer does not wait, and nothing is dropped.
@@ -23,7 +24,7 @@ enum class Fate : std::uint8_t {
   return x ^ x >> 32;
 }
 [[nodiscard]] constexpr Fate fate_of(strategies::WorkerId worker, strategies::ExchangeId exchange,
-                                     strategies::ShardId shard) {
+                                     strategies::ShardId shard, strategies::Transfer kind) {
   if (exchange & 1) return Fate::answered;
   switch (mix(worker, exchange, shard) % 8) {
     case 0: return Fate::dropped;
@@ -31,6 +32,7 @@ enum class Fate : std::uint8_t {
     case 2: return Fate::held;
     case 3:
     case 4: return Fate::put_off;
+    case 5: return kind == strategies::Transfer::pull ? Fate::answered : Fate::refused;
     default: return Fate::answered;
   }
 }

@@ -43,6 +43,7 @@ void ShardProbe::look_at(const Request& request, const ServerContext& context) {
   look(Promise::requests_in_order,
        before == latest_.end() || (before->second < request.exchange && clocks_[worker] <= request.clock),
        [&] { return asked_by(request, context.self) + " after " + std::to_string(before->second); });
+  if (back_.erase(worker) > 0) returned();
   latest_[worker] = request.exchange;
   clocks_[worker] = request.clock;
 }
@@ -51,8 +52,9 @@ void ShardProbe::on(const Request& request, const ServerContext& context, Server
   look_at(request, context);
   version_ = context.version;
   if (version_ == 0) begin_evidence(then), ++version_;
-  const auto fate = fate_of(request.worker, request.exchange, context.self);
+  const auto fate = fate_of(request.worker, request.exchange, context.self, request.kind);
   switch (fate) {
+    case Fate::refused: throw Broken(Promise::unusable_refused, asked_by(request, context.self) + " by on()");
     case Fate::answered:
       work_on(request, then);
       answer({request, true}, context.self, then);
@@ -67,6 +69,19 @@ void ShardProbe::on(const Request& request, const ServerContext& context, Server
       deadlines_[request.id] = now() ? std::optional(*now() + patience(request)) : std::nullopt;
   }
   if (mix(request.exchange, request.worker, 3) % 4 == 0) release_all(context.self, then);
+  shard_is_at(context.self, version_);
+}
+
+/// Answers with the centre and adds nothing to it: were a number of the payload in it, the centre would not be a multiple of u.
+void ShardProbe::refused(const Request& request, const ServerContext& context, ServerActions& then) {
+  look_at(request, context);
+  look(Promise::unusable_refused,
+       fate_of(request.worker, request.exchange, context.self, request.kind) == Fate::refused,
+       [&] { return asked_by(request, context.self) + " by refused()"; });
+  version_ = context.version;
+  if (version_ == 0) begin_evidence(then), ++version_;
+  if (request.kind != Transfer::push) then.apply(copy(kPayload, kCenter), request.id);
+  then.reply(request.id, clock_of(request.exchange, context.self));
   shard_is_at(context.self, version_);
 }
 
@@ -98,10 +113,12 @@ void ShardProbe::on(const MembershipChanged& event, const ServerContext& context
   for (const auto worker : members_ ? members_->workers : std::vector<WorkerId>{}) {
     if (contains(now.workers, worker)) continue;
     lost_.insert(worker);
+    back_.erase(worker);
     latest_.erase(worker);
     clocks_.erase(worker);
   }
-  for (const auto worker : now.workers) lost_.erase(worker);
+  for (const auto worker : now.workers)
+    if (lost_.erase(worker) > 0) back_.insert(worker);
   members_ = now;
   version_ = context.version;
   // What the lost had asked for: some of it is dropped, the rest is answered to nobody.

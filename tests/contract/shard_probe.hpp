@@ -14,6 +14,8 @@ class ShardProbe final : public strategies::ServerHalf {
  public:
   void on(const strategies::Request& request, const strategies::ServerContext& context,
           strategies::ServerActions& then) override;
+  void refused(const strategies::Request& request, const strategies::ServerContext& context,
+               strategies::ServerActions& then) override;
   void on(const strategies::MembershipChanged& event, const strategies::ServerContext& context,
           strategies::ServerActions& then) override;
   void on(const strategies::DeadlinePassed& event, const strategies::ServerContext& context,
@@ -37,6 +39,7 @@ class ShardProbe final : public strategies::ServerHalf {
   std::map<strategies::WorkerId, strategies::Step> clocks_;
   std::optional<strategies::Membership> members_;
   std::set<strategies::WorkerId> lost_;
+  std::set<strategies::WorkerId> back_;  // members again that have not asked for anything yet
   std::map<strategies::DeadlineId, std::optional<strategies::Duration>>
       deadlines_;  // not before, where there is a clock
 };

@@ -13,7 +13,9 @@ void PrintTo(const World& world, std::ostream* stream) { *stream << world.name; 
 std::vector<World> worlds() {
   std::vector<World> all{explore_world(false), explore_world(true), sim_world(), actors_world()};
   for (const char* endpoint : {"inproc", "shm", "tcp", "tcp_tls", "ucx"}) all.push_back(actors_world_over(endpoint));
-  for (const char* endpoint : {"", "inproc", "tcp"}) all.push_back(replay_world(endpoint));
+  for (const char* endpoint : {"inproc", "tcp"}) all.push_back(actors_world_over(endpoint, true));
+  all.push_back(nodes_world());
+  for (const char* endpoint : {"", "inproc", "shm", "tcp", "tcp_tls"}) all.push_back(replay_world(endpoint));
   return all;
 }
 
@@ -22,7 +24,7 @@ std::vector<std::string> run_options(const Scenario& scenario) {
                                    "cluster.workers=" + std::to_string(scenario.workers),
                                    "cluster.servers=" + std::to_string(scenario.servers),
                                    "run.seed=" + std::to_string(scenario.seed),
-                                   "run.epochs=2",
+                                   "run.epochs=" + std::to_string(scenario.epochs),
                                    "data.train_samples=1920",
                                    "data.test_samples=40",
                                    "train.optimizer=sgd"};

@@ -3,7 +3,10 @@
 ///   explore            explore/, a random schedule per seed: in_place, carried
 ///   sim                sim/, with real numbers on uneven machines
 ///   actors             actors/ in one process: members lend each other memory
-///   actors over KIND   the same, every worker a site of its own, vectors over an endpoint (tcp_tls: tcp with certificates)
+///   actors over KIND   every worker a site of its own, vectors over an endpoint (tcp_tls: tcp with certificates); the shards with
+///                      the workers, or (… dedicated) all with the coordinator. Not mpi: its endpoints are those of a job's ranks,
+///                      and this program is one process; tests/matrix has it.
+///   actors over nodes  the same, all workers at a node that the run has connected to; some are lost and taken back
 ///   replay …           what one of those has recorded
 #pragma once
 
@@ -13,6 +16,10 @@
 #include <string>
 #include <vector>
 
+namespace troupe::tests {
+class SmallRun;
+}
+
 namespace troupe::contract {
 
 struct Scenario {
@@ -21,6 +28,7 @@ struct Scenario {
   std::uint32_t workers = 3;
   std::uint32_t servers = 2;
   std::uint64_t seed = 1;
+  std::uint32_t epochs = 2;
   bool losses = false;  // members are lost in the middle of it, and come back (explore draws its own in any case)
 };
 
@@ -49,11 +57,15 @@ void PrintTo(const World& world, std::ostream* stream);
 [[nodiscard]] World explore_world(bool carried);
 [[nodiscard]] World sim_world();
 [[nodiscard]] World actors_world();
-[[nodiscard]] World actors_world_over(const std::string& endpoint);
+[[nodiscard]] World actors_world_over(const std::string& endpoint, bool dedicated = false);
+[[nodiscard]] World nodes_world();
 /// What actors over this endpoint record; empty: in one process.
 [[nodiscard]] World replay_world(const std::string& endpoint);
 
 [[nodiscard]] std::vector<World> worlds();
+
+/// Of a run that has ended, canonical: what it began with, and what the newest checkpoint has.
+[[nodiscard]] std::vector<CenterFloat> center_of(const tests::SmallRun& run);
 
 /// A scenario as options of a run: few steps of a small model.
 [[nodiscard]] std::vector<std::string> run_options(const Scenario& scenario);

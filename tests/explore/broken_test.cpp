@@ -20,6 +20,11 @@ class TamperedServer final : public ServerHalf {
   void on(const MembershipChanged& event, const ServerContext& context, ServerActions& then) override {
     tell(event, context, then);
   }
+  void refused(const Request& event, const ServerContext& context, ServerActions& then) override {
+    ServerActions said;
+    half_->refused(event, context, said);
+    for (const auto& action : said.list()) tamper_(event, action, then);
+  }
 
  private:
   template <class Event>
@@ -138,6 +143,35 @@ TEST(Broken, AShardThatMovesTheCentreTooFarIsFoundOut) {
 TEST(Broken, ARequestThatIsNeverAnsweredIsFoundOut) {
   expect_found("sync_easgd", "hangs", [](const ServerEvent&, const ServerAction& said, ServerActions& then) {
     if (!std::holds_alternative<Reply>(said)) then.add(said);
+  });
+}
+
+/// Infinity is pushed, and what becomes of it must not be seen anywhere.
+TEST(Broken, AShardThatUsesWhatCannotBeUsedIsFoundOut) {
+  const auto is = [](const ServerAction& said, const KernelCall& call) {
+    const auto* apply = std::get_if<Apply>(&said);
+    return apply && apply->call == call;
+  };
+  // Only a refused push makes it copy the centre, or zeros.
+  expect_found("easgd", "moved the centre", [&](const ServerEvent&, const ServerAction& said, ServerActions& then) {
+    if (!is(said, strategies::copy(kPayload, kCenter))) then.add(said);
+  });
+  expect_found("ssp", "moved the centre", [&](const ServerEvent&, const ServerAction& said, ServerActions& then) {
+    if (!is(said, strategies::fill(kPayload, 0))) then.add(said);
+  });
+  expect_found("local_sgd", "", [&](const ServerEvent&, const ServerAction& said, ServerActions& then) {
+    if (!is(said, strategies::fill(kPayload, 0))) then.add(said);
+  });
+}
+
+TEST(Broken, AShardThatAnswersARefusedPushTwiceOrNeverIsFoundOut) {
+  expect_found("downpour", "hangs", [](const ServerEvent&, const ServerAction& said, ServerActions& then) {
+    const auto* drop = std::get_if<Drop>(&said);
+    drop ? then.hold(drop->request) : then.add(said);
+  });
+  expect_found("downpour", "answered before", [](const ServerEvent&, const ServerAction& said, ServerActions& then) {
+    then.add(said);
+    if (std::holds_alternative<Drop>(said)) then.add(said);
   });
 }
 

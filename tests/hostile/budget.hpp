@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include "core/random.hpp"
@@ -46,8 +47,21 @@ class Dice {
     }
   }
   [[nodiscard]] double real() {
-    static constexpr double kOdd[] = {0,      -0.0,      1,          -1,        0.5,  1e-320, 1e300,
-                                      -1e300, 1.0 / 0.0, -1.0 / 0.0, 0.0 / 0.0, 3e38, 1e18,   2};
+    using Limits = std::numeric_limits<double>;
+    static constexpr double kOdd[] = {0,
+                                      -0.0,
+                                      1,
+                                      -1,
+                                      0.5,
+                                      1e-320,
+                                      1e300,
+                                      3e38,
+                                      2,
+                                      1e18,
+                                      -1e300,
+                                      Limits::infinity(),
+                                      -Limits::infinity(),
+                                      Limits::quiet_NaN()};
     return kOdd[below(std::size(kOdd))];
   }
   template <class Container>

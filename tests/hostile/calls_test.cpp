@@ -1,9 +1,13 @@
 // A site that says anything at all to the site with the centre: what is not a member's is refused, counted and forgotten, the servers never
 // hear of it, and the others' exchanges go on with the numbers that they would have had.
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
+#include "actors/call_rules.hpp"
+#include "actors/member_rules.hpp"
 #include "tests/hostile/budget.hpp"
 #include "tests/hostile/centre.hpp"
 
@@ -43,7 +47,7 @@ TEST(HostileCalls, WhatIsNotAMembersIsRefusedAndChangesNothing) {
       {"from the last version there could be", lie([](auto& m) { m.request.version = ~std::uint64_t{0}; })},
       {"of no kind", lie([](auto& m) { m.request.kind = static_cast<Transfer>(9); })},
       {"with an epoch that is no number", lie([](auto& m) { m.request.epoch = kNan; })},
-      {"with a rate that is no number", lie([](auto& m) { m.request.lr = static_cast<float>(kNan); })},
+      {"with a rate that climbs", lie([](auto& m) { m.request.lr = -1; })},
   };
   for (const auto& [what, message] : lies) EXPECT_NE(refusal(centre, 2, message), "") << what;
   const auto honest = Centre::request(1, Transfer::push, 5);
@@ -117,6 +121,12 @@ TEST(HostileCalls, WhoIsRefusedTooOftenIsLostAndNobodyElse) {
 
 // ---- anything at all
 
+/// What CAF can write: it never ends with infinity. Damaged bytes may be that, too.
+double sayable(Dice& dice) {
+  const double value = dice.real();
+  return std::isfinite(value) && std::abs(value) < 1e30 ? value : -1;
+}
+
 /// Changes one field, or several.
 void mutate(Dice& dice, actors::ShardMessage& message) {
   auto& request = message.request;
@@ -128,8 +138,8 @@ void mutate(Dice& dice, actors::ShardMessage& message) {
       case 3: request.kind = static_cast<Transfer>(dice.number<std::uint8_t>()); break;
       case 4: request.clock = dice.number<std::uint64_t>(); break;
       case 5: request.version = dice.number<std::uint64_t>(); break;
-      case 6: request.epoch = dice.real(); break;
-      case 7: request.lr = static_cast<float>(dice.real()); break;
+      case 6: request.epoch = sayable(dice); break;
+      case 7: request.lr = static_cast<float>(sayable(dice)); break;
       case 8: request.id = dice.number<std::uint64_t>(); break;
       default: message.sent_ns = dice.number<std::int64_t>(); break;
     }
@@ -141,7 +151,7 @@ std::string some_header(Dice& dice, Centre& centre) {
   std::string header;
   switch (dice.below(6)) {
     case 0: {
-      const actors::OutgoingLetter letter{dice.number<std::uint32_t>(), {dice.number<std::uint32_t>(), dice.real()}};
+      const actors::OutgoingLetter letter{dice.number<std::uint32_t>(), {dice.number<std::uint32_t>(), sayable(dice)}};
       header = centre.header(What::letter, letter);
       break;
     }
@@ -163,6 +173,17 @@ std::string some_header(Dice& dice, Centre& centre) {
   return header;
 }
 
+/// As vectors may travel, and rounded as an honest site would not have it.
+Wire some_wire(Dice& dice, Lend lend) {
+  using core::Rounding;
+  if (dice.one_in(2)) return {};
+  const auto half = dice.one_in(2) ? core::HalfKind::fp16 : core::HalfKind::bf16;
+  const auto rounding = static_cast<Rounding>(dice.below(4));
+  // Of any other call it would be no envelope (EnvelopesThatMakeNoSense…).
+  if (rounding == Rounding::change && lend != Lend::both) return {half, Rounding::none};
+  return {half, rounding};
+}
+
 /// Well-formed envelopes around headers that are not, from a site whose worker is no member: nothing of it may be heard. It is a new site
 /// whenever it has been given up.
 TEST(HostileCalls, NothingThatIsSaidInCallsIsHeardOfWhoIsNoMember) {
@@ -171,27 +192,50 @@ TEST(HostileCalls, NothingThatIsSaidInCallsIsHeardOfWhoIsNoMember) {
   std::uint64_t said = 0, refused = 0;
   std::uint64_t before = 0;
   for (std::uint64_t life = 0; said < count; ++life) {
-    Centre centre({.settings = kDownpour, .members = {0}});
-    std::vector<float> expected = centre.pull(0);
+    Centre centre({.settings = kDownpour, .server_sites = {0, 0}, .members = {0}});
+    std::vector<std::vector<float>> expected{centre.pull(0, 0), centre.pull(0, 1)};
+    const auto expect_shards = [&] {
+      for (const strategies::ShardId shard : {0U, 1U}) ASSERT_EQ(centre.pull(0, shard), expected[shard]) << said;
+    };
     if (life == 1) before = resident();
     for (std::uint64_t k = 0; k < 2 * actors::RefusalCount::kMost && said < count; ++k, ++said) {
       std::vector<float> vector(dice.one_in(3) ? dice.below(centre.arena_floats() + 1) : centre.arena_floats(), 1);
-      centre.call_on(2, some_header(dice, centre), std::move(vector), static_cast<Lend>(dice.below(4)));
+      const auto lend = static_cast<Lend>(dice.below(4));
+      centre.call_on(2, some_header(dice, centre), std::move(vector), lend, some_wire(dice, lend));
       while (centre.open() > 64) centre.poll();
       if (!dice.one_in(100)) continue;
       centre.push(0, 0.5F, k + 1);
-      for (auto& x : expected) x += 0.5F;
-      ASSERT_EQ(centre.pull(0), expected) << said;
+      for (auto& shard : expected)
+        for (auto& x : shard) x += 0.5F;
+      ASSERT_NO_FATAL_FAILURE(expect_shards());
     }
     centre.drive([&] { return centre.open() == 0; });
-    ASSERT_EQ(centre.pull(0), expected) << said;
+    ASSERT_NO_FATAL_FAILURE(expect_shards());
     const auto& told = centre.told();
     ASSERT_TRUE(told.troubles.empty()) << told.troubles[0].text;
     ASSERT_LT(told.notes.size(), 20U);
     refused += told.notes.size();
   }
   EXPECT_GT(refused, 0U);
-  if (before > 0) EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  if (before > 0) {
+    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  }
+}
+
+/// What this worker is answered after the first of two has been lost: all that it asks.
+std::vector<float> answer_of(Centre& centre, const std::string& strategy, strategies::ShardId shard) {
+  const bool adds = strategy == "downpour" || strategy == "ssp";
+  std::vector<float> vector(centre.shard_floats(shard), 0.5F);
+  auto honest = Centre::request(0, adds ? Transfer::push : Transfer::push_pull, 1, shard);
+  honest.request.exchange = 1 << 16;  // a gradient of step 1 (strategies/bsp_backup.cpp)
+  const auto pushed = centre.call(1, centre.header(What::shard, honest), vector, adds ? Lend::read : Lend::both);
+  EXPECT_TRUE(pushed) << pushed.error().message;
+  if (!adds) return vector;
+  auto pull = Centre::request(0, Transfer::pull, 1, shard);  // of a clock that the others need not have come to
+  pull.request.exchange = honest.request.exchange + 1;
+  const auto pulled = centre.call(1, centre.header(What::shard, pull), vector, Lend::write);
+  EXPECT_TRUE(pulled) << pulled.error().message;
+  return vector;
 }
 
 /// A member that lies: its own numbers are its own, but nobody crashes, hangs or grows, and nobody else is lost.
@@ -205,16 +249,19 @@ TEST(HostileCalls, AMemberThatLiesHarmsNobodysProcess) {
     const auto& strategy = kStrategies[life % kStrategies.size()];
     std::vector<std::string> settings{"strategy.name=" + strategy};
     if (strategy == "bsp") settings.emplace_back("strategy.backup=1");
-    Centre centre({.settings = settings});
+    Centre centre({.settings = settings, .server_sites = {0, 0}});
     SCOPED_TRACE(strategy);
     if (life == kStrategies.size()) before = resident();
     for (std::uint64_t k = 0; k < 4 * actors::RefusalCount::kMost && said < count; ++k, ++said) {
-      auto message = Centre::request(1, static_cast<Transfer>(dice.below(3)), 1 + k / 4 + dice.below(3));
+      auto message = Centre::request(1, static_cast<Transfer>(dice.below(3)), 1 + k / 4 + dice.below(3),
+                                     static_cast<strategies::ShardId>(dice.below(2)));
       message.request.exchange = k;
       if (dice.one_in(3)) mutate(dice, message);
       const auto lend = dice.one_in(20) ? static_cast<Lend>(dice.below(4)) : actors::lend_of(message.request.kind);
       const auto value = static_cast<float>(dice.real());
-      centre.call_on(2, centre.header(What::shard, message), std::vector<float>(centre.arena_floats(), value), lend);
+      const auto floats = centre.shard_floats(message.shard < centre.shards() ? message.shard : 0);
+      centre.call_on(2, centre.header(What::shard, message), std::vector<float>(floats, value), lend,
+                     some_wire(dice, lend));
       for (int turn = 0; turn < 1000 && centre.open() > 6; ++turn)
         centre.poll();  // what a server holds is not answered
       if (centre.open() > 6) break;
@@ -222,13 +269,56 @@ TEST(HostileCalls, AMemberThatLiesHarmsNobodysProcess) {
     const auto& told = centre.told();
     ASSERT_TRUE(told.troubles.empty()) << told.troubles[0].text;
     for (const auto& loss : told.losses) EXPECT_EQ(loss.lost, 2U);
-    // The server is there, and answers the other worker.
-    std::vector<float> vector(centre.arena_floats(), 0.5F);
-    auto honest = Centre::request(0, Transfer::push, 1);
-    centre.call_on(1, centre.header(What::shard, honest), vector, Lend::read);
-    centre.poll();
+    // The servers are there, have nothing in the centre that cannot be used, and answer the other worker once they need not wait for this.
+    centre.lose(2);
+    for (strategies::ShardId shard = 0; shard < centre.shards(); ++shard) {
+      const auto answer = answer_of(centre, strategy, shard);
+      ASSERT_TRUE(std::ranges::all_of(answer, [](float x) { return std::isfinite(x); })) << shard;
+    }
+    ASSERT_TRUE(centre.told().troubles.empty()) << centre.told().troubles[0].text;
+    for (const auto& loss : centre.told().losses) EXPECT_EQ(loss.lost, 2U);
   }
-  if (before > 0) EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  if (before > 0) {
+    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  }
+}
+
+/// The honest worker's answers in three rounds, of which the other one says that they are rounds `ahead` of what they are.
+std::vector<std::vector<float>> rounds(const std::string& strategy, strategies::Step ahead) {
+  const bool backup = strategy == "bsp";
+  std::vector<std::string> settings{"strategy.name=" + strategy};
+  settings.emplace_back(backup ? "strategy.backup=1" : "strategy.tau=1");
+  Centre centre({.settings = settings});
+  std::vector<std::vector<float>> answers;
+  for (strategies::Step round = 1; round <= 3; ++round) {
+    const auto request = [&](strategies::WorkerId worker, strategies::Step clock) {
+      auto message = Centre::request(worker, Transfer::push_pull, clock);
+      message.request.exchange = (100 * round + worker) << 16;  // a gradient, where these are sent
+      return centre.header(What::shard, message);
+    };
+    std::vector<float> vector(centre.arena_floats(), 0.25F * static_cast<float>(round));
+    // With a backup worker a step is the honest one's, which comes first; else a round is both's.
+    if (!backup) centre.call_on(2, request(1, round + ahead), std::vector<float>(vector.size(), 1), Lend::both);
+    const auto answer = centre.call(1, request(0, round), vector, Lend::both);
+    EXPECT_TRUE(answer) << answer.error().message;
+    if (backup) centre.call_on(2, request(1, round + ahead), std::vector<float>(vector.size(), 1), Lend::both);
+    centre.drive([&] { return centre.open() == 0; });
+    answers.push_back(vector);
+  }
+  EXPECT_TRUE(centre.told().troubles.empty());
+  EXPECT_TRUE(centre.told().losses.empty());
+  return answers;
+}
+
+TEST(HostileCalls, AStepThatNobodyHasComeToMovesTheCentreNoOtherWay) {
+  constexpr strategies::Step kFar = (strategies::Step{1} << 40) - 8;
+  for (const char* strategy : {"local_sgd", "diloco", "bsp"}) {
+    SCOPED_TRACE(strategy);
+    const auto honest = rounds(strategy, 0), lied = rounds(strategy, kFar);
+    EXPECT_EQ(lied, honest);
+    EXPECT_NE(honest[0], honest[1]);
+    EXPECT_NE(honest[1], honest[2]);
+  }
 }
 
 /// Envelopes that make no sense at all, frames of other tags, vectors of other lengths, all out of order.
@@ -246,6 +336,8 @@ TEST(HostileCalls, EnvelopesThatMakeNoSenseCostTheConnectionAndNoMore) {
       exchange::Envelope envelope{.lend = static_cast<Lend>(dice.below(4)),
                                   .id = static_cast<std::uint32_t>(dice.below(50)),
                                   .floats = dice.below(2 * centre.arena_floats())};
+      if (dice.one_in(3)) envelope.half = dice.number<std::uint8_t>();
+      if (dice.one_in(3)) envelope.rounding = static_cast<core::Rounding>(dice.number<std::uint8_t>());
       envelope.set(some_header(dice, centre));
       std::string bytes(reinterpret_cast<const char*>(&envelope), sizeof envelope);
       if (dice.one_in(20)) dice.damage(bytes);
@@ -270,7 +362,9 @@ TEST(HostileCalls, EnvelopesThatMakeNoSenseCostTheConnectionAndNoMore) {
     ASSERT_TRUE(told.troubles.empty()) << told.troubles[0].text;
     for (const auto& loss : told.losses) EXPECT_EQ(loss.lost, 2U);
   }
-  if (before > 0) EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  if (before > 0) {
+    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/hostile/centre.hpp"
 
 #include <algorithm>
+#include <future>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 
 #include "experiment/start_state.hpp"
 #include "transport/inproc.hpp"
+#include "transport/reduce.hpp"
 
 namespace troupe::hostile {
 
@@ -22,6 +24,7 @@ constexpr core::Duration kPatience = std::chrono::seconds{120};  // only a hang 
 std::vector<std::string> settings_of(const Centre::Options& options) {
   auto settings = options.settings;
   settings.push_back(fmt::format("cluster.workers={}", options.workers));
+  settings.push_back(fmt::format("cluster.servers={}", options.server_sites.size()));
   settings.emplace_back("exchange.endpoint=" + options.endpoint);
   return settings;
 }
@@ -34,11 +37,14 @@ Centre::Centre(const Options& options)
       queue_(transport::CompletionQueue::create(clock_).value()) {
   const actors::SiteGround ground{&system_, &plan_, &tests::backend(), &memory_, &clock_};
   layout_ = actors::probe(ground, {}).value().layout;
-  actors::ExchangePlan exchange{.endpoint = options.endpoint, .server_sites = {0}};
+  actors::ExchangePlan exchange{.endpoint = options.endpoint, .server_sites = options.server_sites};
   for (std::uint32_t w = 0; w < options.workers; ++w) exchange.worker_sites.push_back(w + 1);
   transport::EndpointOptions endpoint{.hub = transport::make_inproc_hub(), .secret = "run"};
   const auto most = actors::most_floats(plan_, *layout_);
-  site_ = std::make_unique<actors::Site>(ground, actors::SiteSetup{.servers = {0},
+  std::vector<std::uint32_t> here;
+  for (std::uint32_t shard = 0; shard < options.server_sites.size(); ++shard)
+    if (options.server_sites[shard] == 0) here.push_back(shard);
+  site_ = std::make_unique<actors::Site>(ground, actors::SiteSetup{.servers = here,
                                                                    .exchange = exchange,
                                                                    .options = endpoint,
                                                                    .most_floats = most,
@@ -58,7 +64,8 @@ Centre::Centre(const Options& options)
     addresses.texts.push_back(raw.endpoint->address().text);
     if (std::ranges::find(options.raw, w + 1) != options.raw.end()) continue;
     raw.calls = std::make_unique<exchange::Calls>(
-        *raw.endpoint, *raw.courier, core::host_kernels(), memory_, most, 1, [](exchange::Calls::Incoming) {},
+        *raw.endpoint, *raw.courier, core::host_kernels(), memory_, most, 1,
+        [this, site = w + 1](exchange::Calls::Incoming incoming) { on_call(site, std::move(incoming)); },
         [](transport::Peer, const core::Error&) {});
     raw.calls->listen(raw.centre);
   }
@@ -66,15 +73,19 @@ Centre::Centre(const Options& options)
   drive([this] { return establishing_.empty(); });
   const auto start = std::make_shared<const actors::StartState>(experiment::start_state(plan_, nullptr));
   if (const auto prepared = site_->prepare(start); !prepared) throw std::runtime_error(prepared.error().message);
-  site_->begin({.coordinator = caf::actor_cast<actors::CoordinatorActor>(self_),
-                .recorder = caf::actor_cast<actors::RecorderActor>(self_),
-                .workers = std::vector<actors::WorkerActor>(options.workers),
-                .loaders = std::vector<actors::LoaderActor>(options.workers),
-                .servers = site_->members().servers,
-                .worker_sites = exchange.worker_sites,
-                .server_sites = exchange.server_sites,
-                .members = options.members,
-                .exchange = experiment::to_json(exchange)});
+  std::vector<actors::ServerActor> servers(options.server_sites.size());
+  for (std::size_t k = 0; k < here.size(); ++k) servers[here[k]] = site_->members().servers[k];
+  actors::Company company;
+  company.coordinator = caf::actor_cast<actors::CoordinatorActor>(self_);
+  company.recorder = caf::actor_cast<actors::RecorderActor>(self_);
+  company.workers.resize(options.workers);
+  company.loaders.resize(options.workers);
+  company.servers = std::move(servers);
+  company.worker_sites = exchange.worker_sites;
+  company.server_sites = exchange.server_sites;
+  company.members = options.members;
+  company.exchange = experiment::to_json(exchange);
+  company_ = site_->begin(std::move(company));
 }
 
 Centre::~Centre() {
@@ -83,8 +94,13 @@ Centre::~Centre() {
   site_->halt();
 }
 
-actors::ShardMessage Centre::request(strategies::WorkerId worker, Transfer kind, strategies::Step clock) {
-  return {0, {.worker = worker, .exchange = clock, .kind = kind, .clock = clock, .epoch = 0.5, .lr = 0.1F}, 0};
+std::size_t Centre::shard_floats(strategies::ShardId shard) const {
+  return transport::slice_of(arena_floats(), shard, shards()).count;
+}
+
+actors::ShardMessage Centre::request(strategies::WorkerId worker, Transfer kind, strategies::Step clock,
+                                     strategies::ShardId shard) {
+  return {shard, {.worker = worker, .exchange = clock, .kind = kind, .clock = clock, .epoch = 0.5, .lr = 0.1F}};
 }
 
 core::Result<std::string> Centre::call(std::uint32_t from, const std::string& header, core::Span vector, Lend lend) {
@@ -96,29 +112,62 @@ core::Result<std::string> Centre::call(std::uint32_t from, const std::string& he
   return answer.value_or(core::fail(core::Errc::timeout, "no answer"));
 }
 
-void Centre::call_on(std::uint32_t from, const std::string& header, std::vector<float> vector, Lend lend) {
+void Centre::call_on(std::uint32_t from, const std::string& header, std::vector<float> vector, Lend lend, Wire wire) {
   const auto kept = std::make_shared<std::vector<float>>(std::move(vector));
   auto& raw = site(from);
   ++open_;
-  raw.calls->call(raw.centre, {.header = header, .vector = *kept, .lend = lend},
+  raw.calls->call(raw.centre,
+                  {.header = header, .vector = *kept, .lend = lend, .half = wire.half, .rounding = wire.rounding},
                   [this, kept](const core::Result<std::string>&) { --open_; });
 }
 
-std::vector<float> Centre::pull(strategies::WorkerId worker) {
-  std::vector<float> vector(arena_floats());
-  auto message = request(worker, Transfer::pull, ++exchanges_);
+std::vector<float> Centre::pull(strategies::WorkerId worker, strategies::ShardId shard) {
+  std::vector<float> vector(shard_floats(shard));
+  auto message = request(worker, Transfer::pull, ++exchanges_, shard);
   const auto answer = call(worker + 1, header(What::shard, message), vector, Lend::write);
   EXPECT_TRUE(answer) << answer.error().message;
   return vector;
 }
 
 void Centre::push(strategies::WorkerId worker, float value, strategies::Step clock) {
-  std::vector<float> vector(arena_floats(), value);
-  auto message = request(worker, Transfer::push, clock);
-  message.request.exchange = ++exchanges_;
-  message.request.clock = exchanges_;
-  const auto answer = call(worker + 1, header(What::shard, message), vector, Lend::read);
-  EXPECT_TRUE(answer) << answer.error().message;
+  ++exchanges_;
+  for (strategies::ShardId shard = 0; shard < shards(); ++shard) {
+    std::vector<float> vector(shard_floats(shard), value);
+    auto message = request(worker, Transfer::push, clock, shard);
+    message.request.exchange = exchanges_;
+    message.request.clock = exchanges_;
+    const auto answer = call(worker + 1, header(What::shard, message), vector, Lend::read);
+    EXPECT_TRUE(answer) << answer.error().message;
+  }
+}
+
+void Centre::lose(std::uint32_t number) {
+  site(number).endpoint->close();
+  actors::MembershipNews news{1, {}};
+  for (strategies::WorkerId worker = 0; worker < company_.workers.size(); ++worker)
+    if (worker + 1 != number) news.workers.push_back(worker);
+  for (const auto& server : site_->members().servers) self_->send(server, news);
+  self_->send(site_->exchanger(), news);
+  drive([this] { return open_ == 0; });  // its calls have ended
+}
+
+void Centre::ask(const actors::ShardMessage& message) {
+  const auto vector = std::make_shared<std::vector<float>>(shard_floats(message.shard), 1.F);
+  self_->send(site_->exchanger(), message, actors::Lent{*vector, vector});
+}
+
+core::Result<actors::SnapshotTaken> Centre::snapshot(strategies::ShardId shard, std::uint64_t id) {
+  using Taken = core::Result<actors::SnapshotTaken>;
+  const auto vector = std::make_shared<std::vector<float>>(shard_floats(shard));
+  const auto taken = std::make_shared<std::promise<Taken>>();
+  auto answered = taken->get_future();
+  system_.spawn([server = company_.servers.at(shard), id, vector, taken](caf::event_based_actor* asks) {
+    asks->request(server, kPatience, actors::SnapshotOrder{id, strategies::kCenter}, actors::Lent{*vector, vector})
+        .then([taken](const actors::SnapshotTaken& said) { taken->set_value(said); },
+              [taken](const caf::error&) { taken->set_value(core::fail(core::Errc::corrupt, "refused")); });
+  });
+  while (answered.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) poll();
+  return answered.get();
 }
 
 void Centre::deliver(const std::vector<transport::Completion>& completions) {

@@ -1,5 +1,7 @@
 // Real nodes and a real coordinator, over TLS, and a peer with a certificate of their authority that says anything at all: to the nodes' doors
 // as a stranger, to their data endpoints, and to the coordinator as a member of its run. Beside it a run goes on, and comes to its bits.
+#include "actors/nodes.hpp"
+
 #include <dirent.h>
 #include <sys/socket.h>
 
@@ -12,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "actors/network.hpp"
+#include "actors/wire_conversation.hpp"
 #include "actors/wire_dial.hpp"
 #include "security/tls_context.hpp"
 #include "tests/actors/wire_frames.hpp"
@@ -234,10 +237,10 @@ TEST_F(HostileNodes, AStrangerWithACertificateDisturbsNoRun) {
 struct FakeMember {
   caf::actor_system& system;
   std::string address;  // of its data endpoint
-  std::mutex mutex;
-  std::optional<SiteCompany> company;
-  std::string secret;
-  std::vector<std::string> addresses;
+  std::mutex mutex{};
+  std::optional<SiteCompany> company{};
+  std::string secret{};
+  std::vector<std::string> addresses{};
 
   WorkerActor::behavior_type worker(WorkerActor::pointer self) {
     return {
@@ -332,7 +335,7 @@ TEST_F(HostileNodes, AMemberThatLiesIsLostAndTheOthersGoOn) {
     if (argument == names()) argument += fmt::format(",127.0.0.1:{}", port);
   Process run(command);
   ASSERT_TRUE(run.says("go over tcp")) << run.err();
-  std::optional<SiteCompany> company;
+  std::optional<SiteCompany> company{};
   for (int k = 0; k < 120'000 && !company && run.runs(); ++k) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const std::lock_guard lock(fake.mutex);
@@ -385,7 +388,7 @@ TEST_F(HostileNodes, AMemberThatLiesIsLostAndTheOthersGoOn) {
         self->send(company->recorder, records);
         break;
       }
-      case 5: self->send(company->recorder, LeaseRequest{1, 1}); break;
+      case 5: self->send(caf::actor_cast<caf::actor>(company->recorder), LeaseRequest{1, 1}); break;
       default: {
         if (!centre || said < count / 2) break;
         kept.emplace_back(dice.below(600), static_cast<std::byte>(dice.bits()));

@@ -87,7 +87,9 @@ TEST(HostileTcp, GreetingsThatMakeNoSense) {
     if (said % 64 == 0) honest.exchange();
   }
   honest.exchange();
-  if (before > 0) EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  if (before > 0) {
+    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  }
 }
 
 TEST(HostileTcp, FramesOfAPeerThatHasMet) {
@@ -134,7 +136,9 @@ TEST(HostileTcp, FramesOfAPeerThatHasMet) {
     if (sending != OperationId{}) (void)honest.a.finish(sending);
   }
   honest.exchange();
-  if (before > 0) EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  if (before > 0) {
+    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  }
 }
 
 }  // namespace

@@ -140,7 +140,9 @@ TEST(HostileWire, WhatIsLetThroughIsHarmlessToRead) {
     }
   }
   EXPECT_GT(passed, count / 100);  // else nothing much was tried
-  if (before > 0) EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  if (before > 0) {
+    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+  }
   EXPECT_EQ(peers->claim(in_wire_form(system, test_node(9)), "x").use_count(), 1);
 }
 

@@ -230,6 +230,24 @@ TEST(BspBackup, AStepThatNoGradientCanReachAnyMoreIsClosedWithoutOne) {
   EXPECT_EQ(then.list(), (std::vector<ServerAction>{Apply{copy(kPayload, kCenter), {7}}, Reply{7, 3}}));
 }
 
+/// Nobody can have computed a step before the last one was complete: what says so takes part in none.
+TEST(BspBackup, AGradientOfAStepThatNobodyHasComeToIsDropped) {
+  constexpr Step kFar = Step{1} << 35;
+  BackupServer server(1, {.lr = 0.1F});
+  const ServerContext three{0, {0, {0, 1, 2}}, 0};
+  const auto told = [&](RequestId id, WorkerId worker, Step clock) {
+    ServerActions then;
+    server.on(Request{.id = id, .worker = worker, .exchange = clock << 16, .clock = clock}, three, then);
+    return then.list();
+  };
+  EXPECT_EQ(told(1, 0, 1), (std::vector<ServerAction>{Hold{1}}));
+  EXPECT_EQ(told(2, 1, 1).back(), ServerAction(Reply{2, 1})) << "two of three close step 1";
+  for (const Step ahead : {Step{3}, kFar})
+    EXPECT_EQ(told(2 + ahead, 2, ahead), (std::vector<ServerAction>{Drop{2 + ahead, "step 1 is not complete"}}));
+  EXPECT_EQ(told(4, 0, 2), (std::vector<ServerAction>{Hold{4}})) << "step 2 is the next, and has one gradient";
+  EXPECT_EQ(told(6, 1, 2).back(), ServerAction(Reply{6, 2}));
+}
+
 /// A pull may come from anywhere, and name any number of steps: they are not closed one by one.
 TEST(BspBackup, StepsThatNobodyWaitsForAreClosedAtOnce) {
   constexpr Step kFar = Step{1} << 35;

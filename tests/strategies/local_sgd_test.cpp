@@ -255,6 +255,31 @@ TEST(LocalSgd, AQuorumDoesNotWaitForWhoIsSlow) {
   EXPECT_EQ(two[2], Duration{0});
 }
 
+/// A member that names a step that nobody has come to takes part in the round that is open, and the next one is as any other.
+TEST(LocalSgd, AClockThatCannotBeMakesNobodyLate) {
+  constexpr Step kFar = Step{1} << 40;
+  LocalSgdServer server(LocalSgdRule{.tau = 1});
+  const ServerContext both{0, {0, {0, 1}}, 0};
+  const auto told = [&](RequestId id, WorkerId worker, Step clock) {
+    ServerActions then;
+    server.on(Request{.id = id, .worker = worker, .exchange = id, .kind = Transfer::push_pull, .clock = clock}, both,
+              then);
+    return then.list();
+  };
+  const auto answers = [](const std::vector<ServerAction>& actions) {
+    std::vector<RequestId> answered;
+    for (const auto& action : actions)
+      if (const auto* reply = std::get_if<Reply>(&action)) answered.push_back(reply->request);
+    return answered;
+  };
+  for (Step round = 1; round <= 3; ++round) {
+    const RequestId liars = 2 * round, honest = liars + 1;
+    EXPECT_EQ(told(liars, 1, kFar + round), (std::vector<ServerAction>{Hold{liars}})) << round;
+    EXPECT_EQ(answers(told(honest, 0, round)), (std::vector<RequestId>{honest, liars})) << round;
+  }
+  EXPECT_EQ(told(8, 0, 4), (std::vector<ServerAction>{Hold{8}})) << "a round waits for all";
+}
+
 TEST(LocalSgd, RoundsCloseWithoutTheLost) {
   for (const std::string options : {"tau = 2", "tau = 4\nfragments = 2\ndelay = 1", "tau = 2\nquorum = 3"}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {

@@ -1,0 +1,141 @@
+// Actors whose workers are at a node: a second actor system of this process, so that the probes' tally is one. Between the run and the node
+// stands whoever can end a site of it: its worker is lost then, and the steward has the place filled again.
+#include <chrono>
+#include <map>
+#include <mutex>
+
+#include "actors/network.hpp"
+#include "actors/node.hpp"
+#include "actors/nodes.hpp"
+#include "actors/run.hpp"
+#include "cpu/backend.hpp"
+#include "tests/actors/small_run.hpp"
+#include "tests/contract/promises.hpp"
+#include "tests/contract/worlds.hpp"
+
+namespace troupe::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using actors::NodeActor;
+
+constexpr auto kPatience = 60s;
+
+/// The sites that the node has made, by number. Thread-safe.
+class Sites {
+ public:
+  void add(std::uint32_t number, const actors::SiteActor& site) {
+    const std::lock_guard lock(mutex_);
+    sites_[number] = site;
+  }
+  /// Else their threads would not end.
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    sites_.clear();
+  }
+  void lose(std::uint32_t number, core::Duration after) {
+    const std::lock_guard lock(mutex_);
+    caf::delayed_anon_send(sites_.at(number), after, actors::Halt{});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::uint32_t, actors::SiteActor> sites_;
+};
+
+NodeActor::behavior_type between(NodeActor::pointer self, const NodeActor& node, Sites* sites) {
+  return {
+      [self, node](const actors::NodeQuery& query) -> caf::result<actors::NodeFacts> {
+        auto promise = self->make_response_promise<actors::NodeFacts>();
+        self->request(node, kPatience, query)
+            .then([promise](const actors::NodeFacts& facts) mutable { promise.deliver(facts); },
+                  [promise](const caf::error& error) mutable { promise.deliver(error); });
+        return promise;
+      },
+      [self, node, sites](const actors::SiteOrder& order) -> caf::result<actors::SiteOpened, actors::OpenedSite> {
+        auto promise = self->make_response_promise<actors::SiteOpened, actors::OpenedSite>();
+        self->request(node, kPatience, order)
+            .then(
+                [promise, sites, number = order.site](const actors::SiteOpened& opened,
+                                                      const actors::OpenedSite& site) mutable {
+                  if (opened.error.empty()) sites->add(number, site.site);
+                  promise.deliver(opened, site);
+                },
+                [promise](const caf::error& error) mutable { promise.deliver(error); });
+        return promise;
+      },
+  };
+}
+
+/// A node at a port of its own.
+class OneNode {
+ public:
+  OneNode()
+      : config_(options_),
+        system_(config_),
+        last_(system_),
+        network_(actors::Network::create(system_, options_).value()) {
+    actors::NodeSetup setup;
+    setup.version = version();
+    setup.data_host = "127.0.0.1";
+    setup.grounds = std::make_shared<actors::NodeGrounds>(
+        [](const std::string&) -> core::Result<std::unique_ptr<nn::Backend>> { return cpu::make_backend(); });
+    setup.log = [](const std::string&) {};
+    node_ = system_.spawn(actors::node, std::move(setup));
+    between_ = system_.spawn(between, node_, &sites_);
+    port_ = network_->publish(between_, {"127.0.0.1", 0}).value();
+  }
+  ~OneNode() {
+    for (const auto& actor : {between_, node_}) caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+    sites_.forget();
+  }
+  OneNode(const OneNode&) = delete;
+  OneNode& operator=(const OneNode&) = delete;
+
+  [[nodiscard]] static std::string version() { return actors::spoken_version("contract"); }
+  [[nodiscard]] std::string name() const { return "127.0.0.1:" + std::to_string(port_); }
+  [[nodiscard]] Sites& sites() { return sites_; }
+
+ private:
+  Sites sites_;
+  actors::NetworkOptions options_;
+  actors::NetworkConfig config_;
+  caf::actor_system system_;
+  actors::LastToLeave last_;
+  std::unique_ptr<actors::Network> network_;
+  NodeActor node_, between_;
+  std::uint16_t port_ = 0;
+};
+
+Seen run(const Scenario& scenario) {
+  auto lasting = scenario;
+  if (scenario.losses) {  // until the steward has looked for the node, and an epoch has ended after that
+    lasting.epochs = 16;
+    lasting.options.emplace_back("cluster.synthetic_step_ms=15");
+  }
+  const tests::SmallRun files(run_options(lasting));
+  const auto settings = files.settings();
+  if (!settings) return {settings.error().message};
+  OneNode node;
+  actors::RunRequest request{*settings, {}, false, {.mode = actors::ConsoleOptions::Mode::quiet}};
+  request.nodes = {node.name()};
+  request.version = OneNode::version();
+  if (scenario.losses) {
+    request.on_begin = [&node] {  // site 0 is the coordinator's
+      node.sites().lose(2, 300ms);
+      node.sites().lose(4, 700ms);
+    };
+  }
+  tell_time_by([]() -> core::Duration { return std::chrono::steady_clock::now().time_since_epoch(); });
+  const auto end = actors::run_training(request, tests::backend(), {});
+  tell_time_by({});
+  if (end.failed) return {end.error.message};
+  if (scenario.losses && tally().returned == 0) return {"nobody came back"};
+  return {{}, center_of(files)};
+}
+
+}  // namespace
+
+World nodes_world() { return {"actors_over_nodes", run, true}; }
+
+}  // namespace troupe::contract

@@ -1,0 +1,171 @@
+// A site with a server that answers anything at all: what cannot be true is refused before a worker or the coordinator hears of it.
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "tests/hostile/budget.hpp"
+#include "tests/hostile/centre.hpp"
+
+namespace troupe::hostile {
+namespace {
+
+using actors::ShardAnswer;
+using actors::SnapshotTaken;
+using exchange::Calls;
+using strategies::Transfer;
+
+constexpr strategies::ShardId kTheirs = 1;
+constexpr std::uint32_t kSite = 2;
+
+/// Shard 0 is at site 0, shard 1 at the liar's.
+Centre::Options two_shards() { return {.settings = {"strategy.name=downpour"}, .server_sites = {0, kSite}}; }
+
+actors::ShardMessage question() { return Centre::request(0, Transfer::push_pull, 3, kTheirs); }
+ShardAnswer honest() {
+  const auto asked = question().request;
+  return {{.request = 1,
+           .worker = asked.worker,
+           .shard = kTheirs,
+           .exchange = asked.exchange,
+           .version = 10,
+           .staleness = 2,
+           .min_clock = 3},
+          {}};
+}
+
+/// Asks, has `with` answer, and waits until `done`, or until the site is lost.
+void answer(Centre& centre, const std::function<void(const Calls::Incoming&)>& with,
+            const std::function<bool()>& done) {
+  bool asked = false;
+  centre.on_call = [&](std::uint32_t site, const Calls::Incoming& call) {
+    EXPECT_EQ(site, kSite);
+    asked = true;
+    with(call);
+  };
+  centre.ask(question());
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{60};
+  while (centre.told().losses.empty() && !(asked && done())) {
+    centre.poll();
+    if (std::chrono::steady_clock::now() > patience) throw std::runtime_error("nothing came of it");
+  }
+}
+
+TEST(HostileAnswers, AnAnswerThatCannotBeCostsItsSite) {
+  using Reply = strategies::ShardReply;
+  constexpr auto kMost = ~std::uint64_t{0};
+  const std::vector<std::pair<const char*, std::function<void(Reply&)>>> lies{
+      {"another worker's", [](Reply& r) { r.worker = 1; }},
+      {"nobody's", [](Reply& r) { r.worker = ~0U; }},
+      {"another shard's", [](Reply& r) { r.shard = 0; }},
+      {"another exchange's", [](Reply& r) { ++r.exchange; }},
+      {"staler than old", [](Reply& r) { r.staleness = r.version + 1; }},
+      {"of a version beyond all", [](Reply& r) { r.version = kMost; }},
+      {"of a step beyond all", [](Reply& r) { r.min_clock = (std::uint64_t{1} << 40) + 1; }},
+      {"of the last step there could be", [](Reply& r) { r.min_clock = kMost; }},
+      {"held for less than no time", [](Reply& r) { r.held = core::Duration{-1}; }},
+      {"queued for less than no time", [](Reply& r) { r.queued = core::Duration::min(); }},
+      {"after waiting for nobody", [](Reply& r) { r.last = 2; }},
+  };
+  for (const auto& [what, lie] : lies) {
+    SCOPED_TRACE(what);
+    Centre centre(two_shards());
+    auto changed = honest();
+    lie(changed.reply);
+    answer(
+        centre, [&](const Calls::Incoming& call) { call.reply(actors::pack_header(centre.system(), changed)); },
+        [&] { return !centre.told().losses.empty(); });
+    EXPECT_EQ(centre.told().losses[0].lost, kSite);
+    ASSERT_FALSE(centre.told().notes.empty());
+    EXPECT_NE(centre.told().notes[0].find("an answer was refused"), std::string::npos) << centre.told().notes[0];
+  }
+}
+
+TEST(HostileAnswers, AnAnswerThatMakesNoSenseCostsItsSite) {
+  for (const std::string& header : {std::string(), std::string("x"), std::string(200, '\xff')}) {
+    SCOPED_TRACE(header.size());
+    Centre centre(two_shards());
+    answer(
+        centre, [&](const Calls::Incoming& call) { call.reply(header); },
+        [&] { return !centre.told().losses.empty(); });
+    EXPECT_EQ(centre.told().losses[0].lost, kSite);
+  }
+}
+
+TEST(HostileAnswers, AnHonestAnswerCostsNothing) {
+  Centre centre(two_shards());
+  for (int k = 0; k < 2; ++k) {
+    answer(
+        centre, [&](const Calls::Incoming& call) { call.reply(actors::pack_header(centre.system(), honest())); },
+        [] { return true; });
+  }
+  // The exchanger has heard the first answer when it asks again, and the second when it has asked for this.
+  centre.on_call = [&](std::uint32_t, const Calls::Incoming& call) {
+    call.reply(actors::pack_header(centre.system(), SnapshotTaken{7, 1, 2, 1}));
+  };
+  EXPECT_TRUE(centre.snapshot(kTheirs, 7));
+  EXPECT_TRUE(centre.told().losses.empty());
+  EXPECT_TRUE(centre.told().notes.empty());
+}
+
+TEST(HostileAnswers, ASnapshotThatCannotBeIsNone) {
+  const std::vector<std::pair<const char*, SnapshotTaken>> lies{
+      {"another one's", {8, 1, 2, 1}},
+      {"more than all of the model", {7, 1, 2, 1e300}},
+      {"less than nothing of it", {7, 1, 2, -1}},
+      {"a share that is no number", {7, 1, 2, std::numeric_limits<double>::quiet_NaN()}},
+      {"a version beyond all", {7, 1, ~std::uint64_t{0}, 1}},
+      {"steps beyond all", {7, 1, 2, 1, ~std::uint64_t{0}}},
+  };
+  Centre centre(two_shards());
+  std::string header;
+  centre.on_call = [&](std::uint32_t, const Calls::Incoming& call) { call.reply(header); };
+  for (const auto& [what, lie] : lies) {
+    header = actors::pack_header(centre.system(), lie);
+    EXPECT_FALSE(centre.snapshot(kTheirs, 7)) << what;
+  }
+  header = "no snapshot at all";
+  EXPECT_FALSE(centre.snapshot(kTheirs, 7));
+  header = actors::pack_header(centre.system(), SnapshotTaken{7, 1, 2, 1});
+  EXPECT_TRUE(centre.snapshot(kTheirs, 7));
+}
+
+/// Answers with fields changed and bytes damaged: none crashes anybody, and the shard that is here is as it was.
+TEST(HostileAnswers, WhateverIsAnsweredHarmsNobodyElse) {
+  Dice dice("HostileAnswers");
+  const auto count = messages(2);
+  for (std::uint64_t said = 0; said < count;) {
+    Centre centre(two_shards());
+    const auto before = centre.pull(0);
+    for (std::uint64_t k = 0; k < 100 && said < count && centre.told().losses.empty(); ++k, ++said) {
+      auto changed = honest();
+      auto& reply = changed.reply;
+      if (dice.one_in(4)) {
+        switch (dice.below(5)) {
+          case 0: reply.worker = dice.number<std::uint32_t>(); break;
+          case 1: reply.version = dice.number<std::uint64_t>(); break;
+          case 2: reply.min_clock = dice.number<std::uint64_t>(); break;
+          case 3: reply.staleness = dice.number<std::uint64_t>(); break;
+          default: reply.held = core::Duration{static_cast<std::int64_t>(dice.bits())};
+        }
+      }
+      auto header = actors::pack_header(centre.system(), changed);
+      if (dice.one_in(4)) dice.damage(header);
+      if (header.size() > exchange::kMostHeader) header.resize(exchange::kMostHeader);
+      answer(
+          centre,
+          [&](const Calls::Incoming& call) {
+            for (auto& x : call.vector) x = static_cast<float>(dice.real());
+            dice.one_in(8) ? call.reply(core::fail(core::Errc::internal, header)) : call.reply(header);
+          },
+          [] { return true; });
+    }
+    for (const auto& loss : centre.told().losses) ASSERT_EQ(loss.lost, kSite);
+    ASSERT_EQ(centre.pull(0), before);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::hostile
