@@ -20,14 +20,11 @@ using actors::StyledLine;
 std::string result_text(const std::string& summary) {
   const auto json = nlohmann::json::parse(summary, nullptr, false);
   if (!json.is_object()) return {};
-  const auto number = [&json](const char* path) {
-    const nlohmann::json::json_pointer pointer(path);
-    return json.contains(pointer) ? json.at(pointer) : nlohmann::json();
-  };
+  using Pointer = nlohmann::json::json_pointer;
   std::string text;
-  if (const auto accuracy = number("/test/accuracy"); accuracy.is_number())
+  if (const auto accuracy = json.value(Pointer("/test/accuracy"), nlohmann::json()); accuracy.is_number())
     text += fmt::format(": accuracy {:.2f} %", 100 * accuracy.get<double>());
-  if (const auto rate = number("/train/images_per_s"); rate.is_number())
+  if (const auto rate = json.value(Pointer("/train/images_per_s"), nlohmann::json()); rate.is_number())
     text += fmt::format("{} {} images/s", text.empty() ? ":" : ",",
                         actors::grouped(static_cast<std::uint64_t>(rate.get<double>())));
   return text;

@@ -89,20 +89,17 @@ TEST_F(LostMember, OfAJournalThatDoesNotNameTheLossTheFirstStartIsItsOwn) {
 
 /// The whole way: the newcomer's parameters are no founder's.
 TEST(LostMembers, ANewcomerInTheSegmentIsNoDivergence) {
-  SmallRun run({"strategy.name=downpour", "data.train_samples=120", "train.lr=0.03", "run.checkpoint_every=2 steps"});
+  SmallRun run({"strategy.name=ssp", "data.train_samples=120", "train.lr=0.03", "run.checkpoint_every=2 steps"});
   ASSERT_FALSE(run.train().failed);
   Records records;
-  std::uint64_t hashes_of_others = 0;
   for (const auto& record : run.journal()) {
     const auto event = strategies::decode_worker_event(record);
     const auto snapshot = experiment::decode_snapshot(record);
     if (record.kind == encode(experiment::EndRecord{}).kind) continue;  // a process was killed
     if (event && event->worker == 1) continue;
     if (snapshot && !snapshot->server && snapshot->member == 1) continue;
-    if (snapshot) ++hashes_of_others;
     records.push_back(record);
   }
-  ASSERT_GT(hashes_of_others, 0U);
   for (const auto& record :
        {encode(LostRecord{1, true, {}}), of(1, Started{40}), encode(SnapshotRecord{false, 1, strategies::kParams, 7})})
     records.push_back(record);
