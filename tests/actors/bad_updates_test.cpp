@@ -84,7 +84,8 @@ class BadUpdates : public testing::Test {
     run_.emplace(std::move(options));
     FaultyBackend bad(fault);
     return actors::run_training(
-        {.settings = *run_->settings(), .resume = {}, .console = {.mode = actors::ConsoleOptions::Mode::quiet}}, bad, {});
+        {.settings = *run_->settings(), .resume = {}, .console = {.mode = actors::ConsoleOptions::Mode::quiet}}, bad,
+        {});
   }
   [[nodiscard]] std::size_t not_finite() const {
     std::size_t found = 0;

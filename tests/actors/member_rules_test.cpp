@@ -133,6 +133,7 @@ TEST(MemberRules, StepsGoForwardsAndReportsHaveNews) {
   EXPECT_NE(all.check(kFirst, same), std::nullopt);
   all.granted(1, 5);
   same.steps = 3;
+  same.samples = same.recent_samples = same.top1 = 0;
   EXPECT_EQ(all.check(kFirst, same), std::nullopt);
 }
 

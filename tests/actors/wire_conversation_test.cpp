@@ -295,7 +295,7 @@ TEST_F(Conversation, LengthsThatCannotBeAreNotRead) {
   ASSERT_EQ(bytes.substr(bytes.size() - 3), std::string("\x02"
                                                         "ab"));
   for (const std::string& length : {std::string("\x03"), std::string("\xff\xff\xff\xff\x0f"),
-                                   std::string("\xff\xff\xff\xff\xff\xff\xff\xff\x3f"), std::string(100, '\xff')}) {
+                                    std::string("\xff\xff\xff\xff\xff\xff\xff\xff\x3f"), std::string(100, '\xff')}) {
     auto talk = accepted("them");
     ASSERT_FALSE(talk.heard(client_handshake(system_, kThem)));
     const auto lie = bytes.substr(0, bytes.size() - 3) + length + "ab";

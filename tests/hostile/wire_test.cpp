@@ -24,19 +24,30 @@ constexpr caf::actor_id kPublished = 40;
 /// One of everything that travels, and of much that does not.
 std::vector<std::string> contents(caf::actor_system& system) {
   const data::Lease lease{1, 2, 3, 4, 0.5};
+  SiteOrder order;
+  order.version = "1";
+  order.run = "run";
+  order.config = std::string(500, 'x');
+  order.site = 1;
+  order.workers = {0, 1};
+  order.servers = {0};
+  order.plan = "{}";
+  order.secret = "s";
+  SiteCompany company;
+  company.worker_sites = {1, 2};
+  company.server_sites = {0};
+  company.members = {0, 1};
+  company.exchange = "{}";
+  NodeFacts facts;
+  facts.version = "1";
+  facts.endpoints = {"tcp", "shm"};
+  facts.members = {"worker 1"};
   return {
       content(system, NodeQuery{}),
-      content(system, SiteOrder{.version = "1",
-                                .run = "run",
-                                .config = std::string(500, 'x'),
-                                .site = 1,
-                                .workers = {0, 1},
-                                .servers = {0},
-                                .plan = "{}",
-                                .secret = "s"}),
+      content(system, order),
       content(system, CompileOrder{}),
       content(system, SiteAddresses{{"tcp:a", "", "tcp:b"}, 5, {1, 2}}),
-      content(system, SiteCompany{.worker_sites = {1, 2}, .server_sites = {0}, .members = {0, 1}, .exchange = "{}"}),
+      content(system, company),
       content(system, MeasureOrder{{1}, {2}, {3, 4}, {"asa", "ring"}, 5}),
       content(system, Halt{}),
       content(system, Prepare{}),
@@ -56,7 +67,7 @@ std::vector<std::string> contents(caf::actor_system& system) {
       content(system, LettersOrder{{{1, 2}}}),
       content(system, Letters{.weight = 0.5, .sent = {{1, 2}}, .unread = {{1, 0.5}}, .slots = {strategies::kParams}}),
       content(system, JournalRecords{{1, 2}, {3, 4}, {'a', 'b', 'c'}}),
-      content(system, NodeFacts{.version = "1", .host = "h", .endpoints = {"tcp", "shm"}, .members = {"worker 1"}}),
+      content(system, facts),
       content(system, SiteOpened{.address = "tcp:a"}),
       content(system, SiteReady{.error = "e"}, SiteMembers{}),
       content(system, Measured{{0.5, 1}, "", core::Errc::io}),
