@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -45,6 +46,11 @@ class Dice {
       case 4: return static_cast<T>(below(300));
       default: return static_cast<T>(bits());
     }
+  }
+  /// One that CAF 0.17 can write: it never comes to an end with infinity, and makes another number of NaN.
+  [[nodiscard]] double finite() {
+    const double value = real();
+    return std::isfinite(value) ? value : -1;
   }
   [[nodiscard]] double real() {
     using Limits = std::numeric_limits<double>;
