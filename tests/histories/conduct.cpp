@@ -15,8 +15,9 @@ Conduct conduct_of(const History& history) {
   const auto combine = history.setting("strategy.combine");
   const auto optimizer = history.setting("train.optimizer");
   const bool stateless = optimizer == "sgd";
+  const bool averages = history.setting("strategy.average_momentum") == "true";
   conduct.last_step =
-      name == "bsp" && !backups && (combine.empty() || combine == "gradients" || (combine == "updates" && stateless));
+      name == "bsp" && !backups && (combine.empty() || combine == "gradients" || (stateless && !averages));
   const bool centre = name != "gossip" && name != "pairs" && (name != "bsp" || backups);
   if (centre && history.setting("cluster.server_placement") == "colocated") conduct.goes_on = conduct.newcomers = false;
   return conduct;
