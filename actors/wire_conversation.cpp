@@ -98,8 +98,9 @@ WireConversation::Refusal WireConversation::message() {
   using caf::io::basp::header;
   const caf::message_id id(in_.id());
   if (in_.flags() == header::named_receiver_flag) return is_nobody(in_.destination()) ? Refusal{} : Refusal(kNoMessage);
-  if (in_.source() == 0) return "it sends what nobody says";
-  peer_->actors.insert(in_.source());
+  // Who asks somebody who has ended is answered by CAF itself.
+  if (in_.source() == 0 && !id.is_response()) return "it sends what nobody says";
+  if (in_.source() != 0) peer_->actors.insert(in_.source());
   if (peer_->actors.size() > WirePeer::kMostActors) return "it has more actors than can be";
   if (id.is_request() && ++peer_->requests > WirePeer::kMostRequests) return "it asks and does not listen";
   if (in_.flags() != 0 || id.is_stream_message()) return kNoMessage;

@@ -132,7 +132,7 @@ bool Coordinator::look_at_model() {
   }
   std::vector<UnreadLetter> letters;
   for (const auto worker : living) world_.workers[worker]->add_unread(letters);
-  if (world_.plan.needs.model == strategies::ModelHome::weighted) {
+  if (world_.plan.needs.peers && world_.plan.needs.model == strategies::ModelHome::weighted) {
     double shares = world_.lost_weight;
     for (const double weight : weights) shares += weight;
     for (const auto& letter : letters) shares += letter.weight;

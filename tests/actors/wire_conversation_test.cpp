@@ -192,6 +192,15 @@ TEST_F(Conversation, AnErrorIsAnAnswer) {
   EXPECT_EQ(hears(frame({.id = kAnswer, .from = kTheirs, .to = 61}, content(system_, worded))), "");
 }
 
+/// As CAF does for an actor that has ended.
+TEST_F(Conversation, NobodyMayAnswerWhatWasAsked) {
+  greet();
+  talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
+  const caf::error gone = caf::sec::request_receiver_down;
+  EXPECT_EQ(hears(frame({.id = kAnswer, .from = 0, .to = 60}, content(system_, gone))), "");
+  EXPECT_EQ(hears(frame({.id = kAnswer, .from = 0, .to = 60}, content(system_, gone))), kUnasked);
+}
+
 TEST_F(Conversation, AnErrorMayNotHoldFurtherMessages) {
   greet();
   talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
