@@ -271,8 +271,8 @@ TEST_F(SlowRecorder, BeginsASegmentWhileWhatItBeginsWithIsWritten) {
   record(0x7004);
   expect_finished();
   EXPECT_EQ(segment(1), (std::vector<std::uint16_t>{0x7001, kEnd}));
-  EXPECT_EQ(segment(2), (std::vector<std::uint16_t>{0x7002, 0x7003, kEnd}));
-  EXPECT_EQ(segment(3), (std::vector<std::uint16_t>{0x7004, kEnd}));
+  EXPECT_EQ(segment(2), (std::vector<std::uint16_t>{0x7002, kEnd}));
+  EXPECT_EQ(segment(3), (std::vector<std::uint16_t>{0x7003, 0x7004, kEnd}));
 }
 
 TEST_F(SlowRecorder, GoesOnWithTheOldSegmentWhenTheNewOneCannotBegin) {

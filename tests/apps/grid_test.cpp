@@ -194,7 +194,7 @@ TEST_F(GridTest, ARunThatCannotGoOnKeepsWhatItHasReached) {
   const std::string text = "[grid]\nrun.epochs = [3000]\n";
   auto arguments = grid(text);
   arguments.insert(arguments.begin(), TROUPE_BINARY);
-  const auto first = run_until(arguments, "starting epochs=3000", [&](pid_t process) {
+  const auto first = run_until(arguments, "starting small", [&](pid_t process) {
     ASSERT_GT(writer_in(directory()), 0);  // from now on there is something to keep
     ::kill(process, SIGINT);
   });
@@ -215,7 +215,7 @@ TEST_F(GridTest, ARunThatCannotGoOnKeepsWhatItHasReached) {
 
   const auto third = troupe(grid(text, {"--replan"}));
   EXPECT_EQ(third.code, 0) << third.err;
-  EXPECT_THAT(third.err, HasSubstr("going on with epochs=3000"));
+  EXPECT_THAT(third.err, HasSubstr("going on with small"));
   EXPECT_EQ(run_directories(), std::vector<std::string>{run});
 }
 
@@ -223,19 +223,19 @@ TEST_F(GridTest, StartedAgainWhileTheRunsOfAKilledGridStillSaveItWaitsForThem) {
   auto arguments = grid("[grid]\nrun.epochs = [3000]\n");
   arguments.insert(arguments.begin(), TROUPE_BINARY);
   pid_t run = -1;
-  run_until(arguments, "starting epochs=3000", [&](pid_t process) {
+  run_until(arguments, "starting small", [&](pid_t process) {
     run = writer_in(directory());
     ::kill(run, SIGSTOP);  // it saves for as long as this test wants it to
     ::kill(process, SIGKILL);
   });
   ASSERT_GT(run, 0);
-  const auto second = run_until(arguments, "waiting for epochs=3000: process " + std::to_string(run), [&](pid_t) {
+  const auto second = run_until(arguments, "waiting for small: process " + std::to_string(run), [&](pid_t) {
     EXPECT_EQ(run_directories().size(), 1u);
     ::kill(run, SIGCONT);
   });
   ::kill(run, SIGCONT);
   EXPECT_EQ(second.code, 0) << second.err;
-  EXPECT_THAT(second.err, HasSubstr("going on with epochs=3000"));
+  EXPECT_THAT(second.err, HasSubstr("going on with small"));
   EXPECT_EQ(run_directories().size(), 1u);
   EXPECT_THAT(csv_line(1), HasSubstr(",done,0,"));
 }
