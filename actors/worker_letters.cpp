@@ -73,6 +73,8 @@ caf::result<Letters> WorkerBody::tell_letters(const LettersOrder& order) {
 /// `now`: also without those that are still on their way.
 void WorkerBody::answer_letters(bool now) {
   if (!asked_letters_ || !host_ || !(now || postbox_->has(expected_))) return;
+  // What has come stands in the journal before anybody acts on it: the run may end with that.
+  if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
   asked_letters_->deliver(letters());
   asked_letters_.reset();
 }
