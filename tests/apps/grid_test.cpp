@@ -175,13 +175,15 @@ TEST_F(GridTest, AnInterruptedGridGoesOn) {
   for (std::size_t row = 1; row <= 3; ++row) EXPECT_THAT(csv_line(row), HasSubstr(",done,0,"));
 }
 
-/// The process that trains in the only run directory, once there is one.
+/// The process that trains in the only run directory, once there is one, and a checkpoint in it.
 pid_t writer_in(const std::string& directory) {
   constexpr int kMostLooks = 12'000;  // two minutes
   for (int look = 0; look < kMostLooks; ++look) {
     std::error_code not_yet;
     for (std::filesystem::directory_iterator entry(directory, not_yet), end; !not_yet && entry != end; ++entry) {
       if (!entry->is_directory() || !std::filesystem::exists(entry->path() / "config.toml")) continue;
+      if (std::filesystem::is_empty(entry->path() / "checkpoints", not_yet) || not_yet)
+        continue;  // nothing to go on from
       const auto holder = experiment::DirectoryLock::holder(entry->path().string());
       if (holder && *holder) return std::stoi((*holder)->substr(std::string_view("process ").size()));
     }
