@@ -82,6 +82,7 @@ class SessionBook {
   }
 
   void segment(const Segment& segment, bool first) {
+    if (!first && segment.start->next_lease > limit_) return;  // the next session began before it: all of it is undone
     segment_ = segment.number;
     if (!first) check_start(*segment.start);
     closed_ = segment.closed;

@@ -130,6 +130,23 @@ TEST(Accounts, AResumeUndoesWhatFollowsItsCheckpoint) {
                   HasSubstr("begins epoch 0 with [0, 4) [8, 10) samples to be granted, and this leaves [4, 10)")));
 }
 
+TEST(Accounts, AResumeUndoesWholeSegmentsBehindItsCheckpoint) {
+  auto first = whole();
+  // The next epoch, in a segment of its own; then a kill, and a checkpoint in the first one.
+  Segment undone{.number = 2, .start = Start{.epoch = 1, .next_lease = 3, .free = {{0, 10}}, .steps = 3}};
+  undone.entries = {granted(0, 3, 1, 0)};
+  all_train(undone, 0, 1, 1);
+  Segment last{.number = 3,
+               .start = Start{.epoch = 0, .next_lease = 1, .free = {{4, 6}}, .steps = 1, .resumed = true},
+               .closed = true};
+  last.entries = {Begun{0, 1}, granted(0, 1, 0, 4), granted(0, 2, 0, 8)};
+  all_train(last, 0, 1, 2);
+  const auto accounts = account(kOnDemand, {first, undone, last});
+  EXPECT_THAT(accounts.wrong, IsEmpty());
+  EXPECT_EQ(accounts.steps, 3U);
+  EXPECT_EQ(accounts.epochs, 1U);
+}
+
 TEST(Accounts, AJournalWhoseOldSegmentsAreGone) {
   Segment middle{.number = 4,
                  .start = Start{.epoch = 3, .next_lease = 20, .free = {{4, 6}}, .steps = 20, .samples = 80}};

@@ -151,6 +151,10 @@ std::vector<std::string> Player::first_command() {
   return command;
 }
 
+std::vector<std::string> Player::in_one_process() {
+  return {"--set", "exchange.endpoint=auto", "--set", "exchange.algorithm=auto", "--set", "exchange.wire=fp32"};
+}
+
 std::vector<std::string> Player::resume_command(const Resume& how) {
   auto command = program({"train", "--resume", outcome_.run, "--plain", "--json"});
   workers_ = how.workers;
@@ -162,8 +166,7 @@ std::vector<std::string> Player::resume_command(const Resume& how) {
     set(command, "cluster.synthetic_step_ms=1");
   }
   if (how.nodes == 0) {
-    for (const auto* setting : {"exchange.endpoint=auto", "exchange.algorithm=auto", "exchange.wire=fp32"})
-      set(command, setting);
+    append(command, in_one_process());
     return command;
   }
   std::vector<std::string> list;

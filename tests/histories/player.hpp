@@ -56,6 +56,8 @@ class Player {
 
   [[nodiscard]] std::vector<std::string> first_command();
   [[nodiscard]] std::vector<std::string> resume_command(const Resume& how);
+  /// What a resume says that goes on without nodes, whatever the run had.
+  [[nodiscard]] static std::vector<std::string> in_one_process();
   void run_session(std::vector<std::string> command);
   [[nodiscard]] bool await_begin();
   /// Kills the process when the run's directory has a file more, if that is what comes next.

@@ -62,7 +62,11 @@ void Player::act(const Event& event) {
       return train_->signal(kill ? SIGKILL : SIGINT);
     }
     case Doing::evaluate: return look_beside({"eval", outcome_.run, "--json"}, 0);
-    case Doing::intrude: return look_beside({"train", "--resume", outcome_.run, "--quiet"}, 75);
+    case Doing::intrude: {
+      auto command = in_one_process();
+      command.insert(command.begin(), {"train", "--resume", outcome_.run, "--quiet"});
+      return look_beside(command, 75);
+    }
   }
 }
 
