@@ -245,13 +245,23 @@ Accounts account(const Plan& plan, const std::vector<Segment>& segments) {
   }
   if (segments.empty()) accounts.wrong.emplace_back("there is no journal");
   if (!accounts.wrong.empty()) return accounts;
-  if (const auto& start = segments.front().start) {
+  const auto end_of_session = [&](std::size_t begin) {
+    auto end = begin + 1;
+    while (end < segments.size() && !segments[end].start->resumed) ++end;
+    return end;
+  };
+  // Of a session whose beginning is gone all that is left may be undone.
+  std::size_t first = 0;
+  for (auto next = end_of_session(first); next < segments.size() && segments[first].start &&
+                                          segments[first].start->next_lease > segments[next].start->next_lease;
+       next = end_of_session(first))
+    first = next;
+  if (const auto& start = segments[first].start) {
     accounts.steps = accounts.steps_most = start->steps;
     accounts.samples = start->samples;
   }
-  for (std::size_t begin = 0; begin < segments.size();) {
-    auto end = begin + 1;
-    while (end < segments.size() && !segments[end].start->resumed) ++end;
+  for (auto begin = first; begin < segments.size();) {
+    const auto end = end_of_session(begin);
     const auto* next = end < segments.size() ? &*segments[end].start : nullptr;
     SessionBook book(plan, segments[begin].start, segments[begin].number, next ? next->next_lease : kNoLimit, accounts);
     for (auto k = begin; k < end; ++k) book.segment(segments[k], k == begin);

@@ -145,6 +145,10 @@ TEST(Accounts, AResumeUndoesWholeSegmentsBehindItsCheckpoint) {
   EXPECT_THAT(accounts.wrong, IsEmpty());
   EXPECT_EQ(accounts.steps, 3U);
   EXPECT_EQ(accounts.epochs, 1U);
+  // And when a bound on the journal has removed the first.
+  const auto bounded = account(kOnDemand, {undone, last});
+  EXPECT_THAT(bounded.wrong, IsEmpty());
+  EXPECT_EQ(bounded.steps, 3U);
 }
 
 TEST(Accounts, AJournalWhoseOldSegmentsAreGone) {
