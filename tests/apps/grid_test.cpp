@@ -182,8 +182,7 @@ pid_t writer_in(const std::string& directory) {
     std::error_code not_yet;
     for (std::filesystem::directory_iterator entry(directory, not_yet), end; !not_yet && entry != end; ++entry) {
       if (!entry->is_directory() || !std::filesystem::exists(entry->path() / "config.toml")) continue;
-      if (std::filesystem::is_empty(entry->path() / "checkpoints", not_yet) || not_yet)
-        continue;  // nothing to go on from
+      if (!std::filesystem::exists(entry->path() / "checkpoints" / "manifest.json")) continue;  // nothing to go on from
       const auto holder = experiment::DirectoryLock::holder(entry->path().string());
       if (holder && *holder) return std::stoi((*holder)->substr(std::string_view("process ").size()));
     }
@@ -221,22 +220,22 @@ TEST_F(GridTest, ARunThatCannotGoOnKeepsWhatItHasReached) {
   EXPECT_EQ(run_directories(), std::vector<std::string>{run});
 }
 
+/// The run ends its step of four seconds before it saves. (It is not stopped instead: Linux ends a stopped process when its group
+/// has lost its parent.)
 TEST_F(GridTest, StartedAgainWhileTheRunsOfAKilledGridStillSaveItWaitsForThem) {
-  auto arguments = grid("[grid]\nrun.epochs = [3000]\n");
+  auto arguments =
+      grid("[grid]\nrun.epochs = [2]\n", {"--set", "cluster.synthetic_step_ms=4000", "--set", "data.train_samples=40"});
   arguments.insert(arguments.begin(), TROUPE_BINARY);
   pid_t run = -1;
   run_until(arguments, "starting small", [&](pid_t process) {
     run = writer_in(directory());
-    ::kill(run, SIGSTOP);  // it saves for as long as this test wants it to
     ::kill(process, SIGKILL);
   });
   ASSERT_GT(run, 0);
-  const auto second = run_until(arguments, "waiting for small: process " + std::to_string(run), [&](pid_t) {
-    EXPECT_EQ(run_directories().size(), 1u);
-    ::kill(run, SIGCONT);
-  });
-  ::kill(run, SIGCONT);
+  arguments.erase(arguments.begin());
+  const auto second = troupe(arguments);
   EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("waiting for small: process " + std::to_string(run)));
   EXPECT_THAT(second.err, HasSubstr("going on with small"));
   EXPECT_EQ(run_directories().size(), 1u);
   EXPECT_THAT(csv_line(1), HasSubstr(",done,0,"));
