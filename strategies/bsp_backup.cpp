@@ -58,14 +58,13 @@ void BackupServer::on(const Request& request, const ServerContext& context, Serv
     then.drop(request.id, "step " + std::to_string(request.clock - 1) + " was complete without it");
     return;
   }
-  // Nobody computes a step before it has what the last one came to. Of a server that begins it is not known which that was.
-  if (is_gradient(request.exchange) && closed_ > 0 && request.clock > closed_ + 1) {
+  // Nobody computes a step before it has what the last one came to.
+  if (is_gradient(request.exchange) && request.clock > closed_ + 1) {
     then.drop(request.id, "step " + std::to_string(closed_) + " is not complete");
     return;
   }
   then.hold(request.id);
   if (is_gradient(request.exchange)) {
-    closed_ = request.clock - 1;  // no other than it was, but in a run that was resumed
     gradients_.emplace(request.worker, request);
   } else {
     pulls_.emplace(request.worker, request);

@@ -27,6 +27,25 @@ class NewcomerToTheSecondPlace {
   /// The first worker takes all batches that are left and reports that so many of them were passed over. The step at which the second
   /// one is then to begin.
   std::optional<strategies::Step> first_step(std::uint64_t passed = 0) {
+    std::optional<strategies::Step> step;
+    reach_admission(passed, [&](const AdmissionOrder& order) {
+      step = order.first_step;
+      return caf::result<Admission, SiteMembers, OpenedSite>{Admission{"not now"}, SiteMembers{}, OpenedSite{}};
+    });
+    return step;
+  }
+  /// The steward keeps the order to itself. Whether it came.
+  bool admission_begins() {
+    return reach_admission(0, [&](const AdmissionOrder&) {
+      return steward_->make_response_promise<Admission, SiteMembers, OpenedSite>();
+    });
+  }
+  [[nodiscard]] std::uint64_t rounds() const { return rounds_; }  // of the session
+  [[nodiscard]] LoneCoordinator& coordinator() { return coordinator_; }
+
+ private:
+  template <class Steward>
+  bool reach_admission(std::uint64_t passed, const Steward& steward) {
     coordinator_.workers[1].reset();
     coordinator_.run();
     EXPECT_TRUE(LoneCoordinator::heard(steward_, [](const Vacancy& vacancy) { EXPECT_EQ(vacancy.worker, 1U); }));
@@ -38,23 +57,16 @@ class NewcomerToTheSecondPlace {
     progress.steps = progress.done.size() - passed;
     rounds_ = progress.done.size();
     coordinator_.tell(progress);
-    std::optional<strategies::Step> step;
-    for (int k = 0; k < 10 && !step; ++k) {
+    for (int k = 0; k < 10; ++k) {
       coordinator_.answered(*coordinator_.workers[0], [](const SettleOrder&) { return Settled{}; });
       coordinator_.answered(coordinator_.evaluator,
                             [](const EvaluateOrder&, const Lent&, const Lent&) { return Evaluated{.samples = 1}; });
       take_snapshots();
       if (auto writing = coordinator_.order_to_write()) coordinator_.write(writing);
-      LoneCoordinator::heard(steward_, [&](const AdmissionOrder& order) {
-        step = order.first_step;
-        return caf::result<Admission, SiteMembers, OpenedSite>{Admission{"not now"}, SiteMembers{}, OpenedSite{}};
-      });
+      if (LoneCoordinator::heard(steward_, steward)) return true;
     }
-    return step;
+    return false;
   }
-  [[nodiscard]] std::uint64_t rounds() const { return rounds_; }  // of the session
-
- private:
   static Options with_small_epochs(Options options) {
     for (const char* more : {"data.train_samples=240", "run.epochs=9"}) options.emplace_back(more);
     return options;
@@ -93,6 +105,18 @@ TEST(Newcomers, StepsThatWerePassedOverCount) {
   const auto first = place.first_step(3);
   ASSERT_TRUE(first);
   EXPECT_EQ(*first, place.rounds());
+}
+
+/// A node that compiles for minutes keeps nobody who has pressed Ctrl-C.
+TEST(Newcomers, WhoeverIsToStopDoesNotWaitForOne) {
+  NewcomerToTheSecondPlace place({"strategy.name=easgd"}, {});
+  ASSERT_TRUE(place.admission_begins());
+  auto& coordinator = place.coordinator();
+  auto& worker = *coordinator.workers[0];
+  const auto dismissed = [](const Dismissal&) { return Dismissed{}; };
+  EXPECT_FALSE(coordinator.answered(worker, dismissed));
+  coordinator.tell(Interrupt{});
+  EXPECT_TRUE(coordinator.answered(worker, dismissed));
 }
 
 }  // namespace

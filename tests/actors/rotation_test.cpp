@@ -8,6 +8,10 @@ namespace {
 
 class Rotation : public testing::Test {
  protected:
+  explicit Rotation(const std::string& checkpoint_every = "never")
+      : coordinator_({"strategy.name=easgd", "cluster.workers=1", "run.epochs=3", "data.train_samples=40",
+                      "run.checkpoint_every=" + checkpoint_every}) {}
+
   void begin(std::vector<std::uint32_t> worker_sites = {}) {
     coordinator_.worker_sites = std::move(worker_sites);
     coordinator_.begin_training();
@@ -40,9 +44,17 @@ class Rotation : public testing::Test {
     coordinator_.take_snapshots();
   }
 
+  void train_an_epoch() {
+    for (int batch = 0; batch < 2; ++batch) coordinator_.train(coordinator_.ask_for_one());
+  }
+
   // Two batches per epoch.
-  LoneCoordinator coordinator_{{"strategy.name=easgd", "cluster.workers=1", "run.epochs=3", "data.train_samples=40",
-                                "run.checkpoint_every=never"}};
+  LoneCoordinator coordinator_;
+};
+
+class RotationBesideCheckpoints : public Rotation {
+ protected:
+  RotationBesideCheckpoints() : Rotation("1 epoch") {}
 };
 
 // A newcomer wants a new segment, and the old one says meanwhile that it is full.
@@ -89,6 +101,41 @@ TEST_F(Rotation, TheJournalEndsWhenTheRecordsOfMembersElsewhereAreThere) {
   ASSERT_TRUE(hand_in());
   EXPECT_TRUE(LoneCoordinator::heard(
       self, [](const RunEnd& reached) { EXPECT_EQ(reached.error.code, core::Errc::interrupted); }));
+}
+
+TEST_F(Rotation, AReasonToStopThatComesMeanwhileEndsTheRun) {
+  begin();
+  coordinator_.train(coordinator_.ask_for_one());
+  coordinator_.tell(JournalFull{});
+  ASSERT_TRUE(settle());
+  coordinator_.tell(Interrupt{});
+  say_what_they_are();
+  ASSERT_TRUE(begin_segment());
+  EXPECT_TRUE(coordinator_.ask_for_one().empty());
+  EXPECT_TRUE(coordinator_.answered(*coordinator_.workers[0], [](const Dismissal&) { return Dismissed{}; }));
+}
+
+// A checkpoint falls due while the one before is written, which ends when the rotation has already begun.
+TEST_F(RotationBesideCheckpoints, ACheckpointThatIsOwedIsTakenBeforeTrainingGoesOn) {
+  begin();
+  train_an_epoch();
+  evaluate();
+  auto first = coordinator_.order_to_write();
+  ASSERT_TRUE(first);
+  train_an_epoch();
+  coordinator_.tell(JournalFull{});
+  evaluate();
+  EXPECT_FALSE(coordinator_.order_to_write()) << "one at a time";
+  ASSERT_TRUE(settle());
+  coordinator_.write(first);
+  say_what_they_are();
+  ASSERT_TRUE(begin_segment());
+  EXPECT_TRUE(coordinator_.ask_for_one().empty());
+  coordinator_.take_snapshots();
+  auto owed = coordinator_.order_to_write();
+  ASSERT_TRUE(owed);
+  EXPECT_EQ(coordinator_.granted().size(), 1U) << "training does not wait for the disk";
+  coordinator_.write(owed);
 }
 
 }  // namespace

@@ -240,12 +240,32 @@ TEST(BspBackup, AGradientOfAStepThatNobodyHasComeToIsDropped) {
     server.on(Request{.id = id, .worker = worker, .exchange = clock << 16, .clock = clock}, three, then);
     return then.list();
   };
+  EXPECT_EQ(told(9, 2, kFar), (std::vector<ServerAction>{Drop{9, "step 0 is not complete"}}));
   EXPECT_EQ(told(1, 0, 1), (std::vector<ServerAction>{Hold{1}}));
   EXPECT_EQ(told(2, 1, 1).back(), ServerAction(Reply{2, 1})) << "two of three close step 1";
   for (const Step ahead : {Step{3}, kFar})
     EXPECT_EQ(told(2 + ahead, 2, ahead), (std::vector<ServerAction>{Drop{2 + ahead, "step 1 is not complete"}}));
   EXPECT_EQ(told(4, 0, 2), (std::vector<ServerAction>{Hold{4}})) << "step 2 is the next, and has one gradient";
   EXPECT_EQ(told(6, 1, 2).back(), ServerAction(Reply{6, 2}));
+}
+
+/// A run that another strategy has begun: its workers count on, and a server has nothing to count on from.
+TEST(BspBackup, AServerThatKnowsNoStepTakesUpTheWorkersWhenAllOfThemAsk) {
+  BackupServer server(1, {.lr = 0.1F});
+  const ServerContext two{0, {0, {0, 1}}, 0};
+  const auto told = [&](const Request& request) {
+    ServerActions then;
+    server.on(request, two, then);
+    return then.list();
+  };
+  for (const WorkerId worker : {0U, 1U})
+    EXPECT_EQ(told({.id = worker, .worker = worker, .exchange = 6 << 16, .clock = 6}),
+              (std::vector<ServerAction>{Drop{worker, "step 0 is not complete"}}));
+  EXPECT_EQ(told({.id = 2, .worker = 0, .exchange = 6 << 16 | 1, .kind = Transfer::pull, .clock = 6}),
+            (std::vector<ServerAction>{Hold{2}}));
+  const auto last = told({.id = 3, .worker = 1, .exchange = 6 << 16 | 1, .kind = Transfer::pull, .clock = 6});
+  EXPECT_EQ(last.back(), ServerAction(Reply{3, 6}));
+  EXPECT_EQ(told({.id = 4, .worker = 0, .exchange = 7 << 16, .clock = 7}).back(), ServerAction(Reply{4, 7}));
 }
 
 /// A pull may come from anywhere, and name any number of steps: they are not closed one by one.
