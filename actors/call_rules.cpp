@@ -11,15 +11,12 @@ namespace troupe::actors {
 
 using exchange::Lend;
 using strategies::Transfer;
-using Refusal = CallRules::Refusal;
 
 namespace {
 
-/// Beyond what any run comes to, and so far below 2^64 that arithmetic with them is safe.
-constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 40;
+/// Beyond what any run comes to, and so far below 2^64 that arithmetic with it is safe.
 constexpr std::uint64_t kMostExchange = std::uint64_t{1} << 52;
 constexpr float kMostRate = 1e6F;
-constexpr double kMostWeight = 1000;  // shares of the model add up to 1; more with members that come back
 
 bool within(double value, double least, double most) { return std::isfinite(value) && value >= least && value <= most; }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/messages.hpp"
+#include "actors/refusal.hpp"
 #include "actors/site_messages.hpp"
 #include "exchange/calls.hpp"
 
@@ -29,9 +30,6 @@ class CallRules {
     std::vector<std::uint32_t> worker_sites{};
     std::vector<std::uint32_t> server_sites{};
   };
-  /// Why not; nothing: it may be heard.
-  using Refusal = std::optional<std::string>;
-
   CallRules() = default;
   CallRules(Places places, ArenaPacking arena) : places_(std::move(places)), arena_(std::move(arena)) {}
 

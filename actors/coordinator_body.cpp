@@ -34,6 +34,9 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
       progress_(setup_.started.workers, setup_.before),
       steps_(first_steps(setup_)),
       train_s_(setup_.before.train_s) {
+  const auto& started = setup_.started;
+  result_.summary =
+      experiment::summary_of(*setup_.settings, *setup_.graph, started.workers, started.servers, started.directory);
   const auto& test = setup_.before.test;
   result_.summary.test_loss = test.loss;
   result_.summary.test_accuracy = test.accuracy;
@@ -333,15 +336,6 @@ void CoordinatorBody::end() {
   if (training_) train_s_ += core::seconds(setup_.clock->now() - training_since_);
   training_ = false;
   auto& summary = result_.summary;
-  const auto& settings = *setup_.settings;
-  summary.run = setup_.started.directory;
-  summary.strategy = settings.strategy;
-  summary.model = setup_.started.model;
-  summary.dataset = setup_.started.dataset;
-  summary.device = settings.cluster.device;
-  summary.precision = settings.cluster.precision;
-  summary.workers = setup_.started.workers;
-  summary.servers = setup_.started.servers;
   summary.epochs = setup_.book->epoch() + (setup_.book->epoch_done() ? 1 : 0);
   progress_.fill(summary, train_s_);
   summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);

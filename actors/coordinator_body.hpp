@@ -159,7 +159,7 @@ class CoordinatorBody {
   void fail(core::Errc code, const std::string& text);
   void end();
 
-  [[nodiscard]] bool heard(const MemberRules::Refusal& refusal);
+  [[nodiscard]] bool heard(const Refusal& refusal);
 
   Self self_;
   CoordinatorSetup setup_;

@@ -144,10 +144,10 @@ bool CoordinatorBody::hears(const LeaseRequest& request) {
 }
 
 bool CoordinatorBody::hears_from_here() {
-  return heard(speaker_of(self_).here ? MemberRules::Refusal{} : "a message that is not for it to send");
+  return heard(speaker_of(self_).here ? Refusal{} : "a message that is not for it to send");
 }
 
-bool CoordinatorBody::heard(const MemberRules::Refusal& refusal) {
+bool CoordinatorBody::heard(const Refusal& refusal) {
   if (!refusal) return true;
   std::vector<std::string> names;
   const auto workers = rules_.workers_of(speaker_of(self_));

@@ -1,7 +1,6 @@
 #include "actors/member_rules.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <span>
 
@@ -13,18 +12,12 @@
 
 namespace troupe::actors {
 
-using Refusal = MemberRules::Refusal;
-
 namespace {
 
 /// Beyond what any run comes to, and so far below 2^64 that sums of them are safe.
 constexpr std::uint64_t kMostCount = std::uint64_t{1} << 52;
 constexpr double kMostSeconds = 1e10;
-constexpr std::size_t kLongestText = 2000;
 constexpr std::uint64_t kMostRepeats = 64;  // a report without news is rare: the last one, when there is trouble
-constexpr std::size_t kMostNames = 4096;    // who said what cannot be heard
-
-constexpr double kMostWeight = 1000;  // shares of the model add up to 1; more with members that come back
 
 Refusal check_unread(const std::vector<PeerLetter>& letters, const std::vector<strategies::Slot>& slots,
                      std::size_t workers) {
@@ -199,26 +192,6 @@ Refusal MemberRules::check(const Speaker& speaker, const JournalRecords& records
       return "a journal record: " + *refusal;
   }
   return rest.empty() ? Refusal{} : Refusal("journal records that do not add up");
-}
-
-std::optional<std::string> RefusalCount::add(const std::string& who, const std::string& why) {
-  if (counts_.size() >= kMostNames && !counts_.contains(who)) return {};
-  const auto count = ++counts_[who];
-  if (!std::has_single_bit(count)) return {};
-  const auto times = count > 1 ? fmt::format(" ({} times so far)", count) : std::string{};
-  return fmt::format("{} was not heard: {}{}", who, one_line(why), times);
-}
-
-bool RefusalCount::enough(const std::string& who) const {
-  const auto found = counts_.find(who);
-  return found != counts_.end() && found->second % kMost == 0;
-}
-
-std::string one_line(const std::string& text) {
-  auto line = text.substr(0, kLongestText);
-  std::ranges::replace_if(
-      line, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
-  return line;
 }
 
 }  // namespace troupe::actors

@@ -8,11 +8,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "actors/messages.hpp"
+#include "actors/refusal.hpp"
 #include "actors/site_messages.hpp"
 #include "actors/vocabulary.hpp"
 
@@ -56,9 +55,6 @@ class MemberRules {
     std::uint64_t most_leases = 0;   // that a worker may ask for at a time
     std::uint64_t most_samples = 0;  // of a lease
   };
-  /// Why not; nothing: it may be heard.
-  using Refusal = std::optional<std::string>;
-
   MemberRules() = default;
   explicit MemberRules(Facts facts) : facts_(std::move(facts)) {}
 
@@ -106,23 +102,5 @@ class MemberRules {
   std::map<std::uint32_t, Account> accounts_;    // by worker
   std::map<caf::node_id, std::uint64_t> notes_;  // that a process has sent
 };
-
-/// How often who was refused: said the 1st, 2nd, 4th, 8th … time, so that nobody fills a disk with it.
-class RefusalCount {
- public:
-  /// Members never say what is refused: one that has done so this often is given up, and again when it has come back.
-  static constexpr std::uint64_t kMost = 256;
-
-  /// A line for the log, now and then. `who` tells those apart that are counted apart.
-  [[nodiscard]] std::optional<std::string> add(const std::string& who, const std::string& why);
-  /// The last add() was the one too many.
-  [[nodiscard]] bool enough(const std::string& who) const;
-
- private:
-  std::map<std::string, std::uint64_t> counts_;
-};
-
-/// A text from elsewhere, fit to be shown: one line, not too long.
-[[nodiscard]] std::string one_line(const std::string& text);
 
 }  // namespace troupe::actors

@@ -37,17 +37,8 @@ bool is_there(const RunDirectory& directory, const Summary& summary) {
 }
 
 Summary of(const Blueprint& plan, const RunDirectory& directory, const Checkpoint& checkpoint) {
-  const auto& settings = *plan.settings;
-  Summary summary;
+  auto summary = experiment::summary_of(*plan.settings, *plan.graph, plan.workers, plan.servers, directory.path());
   ProgressBook(plan.workers, checkpoint.totals).fill(summary, checkpoint.totals.train_s);
-  summary.run = directory.path();
-  summary.strategy = settings.strategy;
-  summary.model = plan.graph->name();
-  summary.dataset = settings.data.name;
-  summary.device = settings.cluster.device;
-  summary.precision = settings.cluster.precision;
-  summary.workers = plan.workers;
-  summary.servers = plan.servers;
   summary.epochs = plan.book->epoch() + (plan.book->epoch_done() ? 1 : 0);
   summary.wall_s = checkpoint.totals.wall_s;
   summary.center_hash = nn::center_hash(checkpoint.vectors.at(""));

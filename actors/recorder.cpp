@@ -44,7 +44,7 @@ class RecorderBody {
 
   /// Whether what has just come may be heard. What members in other processes say of the run, the coordinator hears first.
   [[nodiscard]] bool hears_from_here() {
-    return heard(speaker_of(self_).here ? MemberRules::Refusal{} : "a message that is not for it to send");
+    return heard(speaker_of(self_).here ? Refusal{} : "a message that is not for it to send");
   }
   template <class Message>
   [[nodiscard]] bool hears(const Message& message) {
@@ -144,7 +144,7 @@ class RecorderBody {
   }
 
  private:
-  [[nodiscard]] bool heard(const MemberRules::Refusal& refusal) {
+  [[nodiscard]] bool heard(const Refusal& refusal) {
     if (!refusal) return true;
     std::vector<std::string> names;
     for (const auto w : setup_.rules.workers_of(speaker_of(self_))) names.push_back(fmt::format("worker {}", w));

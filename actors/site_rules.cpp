@@ -9,13 +9,10 @@
 
 namespace troupe::actors {
 
-using Refusal = SiteRules::Refusal;
-
 namespace {
 
 constexpr std::uint32_t kMostSites = 1U << 16;
 constexpr std::uint64_t kMostFloats = std::uint64_t{1} << 40;
-constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;
 constexpr std::size_t kLongestAddress = std::size_t{8} << 10;
 constexpr std::size_t kMostLengths = 64;
 constexpr std::size_t kMostAlgorithms = 16;
@@ -76,7 +73,7 @@ Refusal SiteRules::check(const SiteAddresses& addresses) const {
     return fmt::format("{} addresses for {} sites", addresses.texts.size(), sites());
   if (std::ranges::any_of(addresses.texts, [](const auto& text) { return text.size() > kLongestAddress; }))
     return std::string("an address that is too long");
-  if (addresses.first_step < -1 || addresses.first_step > kMostSteps)
+  if (addresses.first_step < -1 || addresses.first_step > static_cast<std::int64_t>(kMostSteps))
     return fmt::format("step {} cannot be the first", addresses.first_step);
   if (!addresses.versions.empty() && addresses.versions.size() != servers_)
     return fmt::format("versions of {} shards of {}", addresses.versions.size(), servers_);

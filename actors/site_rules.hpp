@@ -6,15 +6,13 @@
 #include <string>
 
 #include "actors/handles.hpp"
+#include "actors/refusal.hpp"
 #include "actors/vocabulary.hpp"
 
 namespace troupe::actors {
 
 class SiteRules {
  public:
-  /// Why not; nothing: it may be done.
-  using Refusal = std::optional<std::string>;
-
   SiteRules() = default;
   /// `plan`: as the order's configuration has it; `exchange`: as the order has it.
   SiteRules(const SiteOrder& order, const Blueprint& plan, ExchangePlan exchange);

@@ -24,10 +24,6 @@ core::Result<std::shared_ptr<data::LeaseBook>> cut_leases(const Blueprint& plan,
   return std::make_shared<data::LeaseBook>(std::move(*book));
 }
 
-}  // namespace
-
-namespace {
-
 /// What the configuration says and nothing makes use of.
 std::vector<Note> unused(const Settings& settings, const strategies::Needs& needs) {
   std::vector<Note> notes;
@@ -47,6 +43,20 @@ std::vector<Note> notes_on(const Settings& settings, const strategies::Needs& ne
   for (auto& line : strategies::warnings(settings.config, needs, steps_per_worker))
     notes.push_back({Note::Level::warning, std::move(line)});
   return notes;
+}
+
+Summary summary_of(const Settings& settings, const nn::Graph& graph, std::uint32_t workers, std::uint32_t servers,
+                   const std::string& directory) {
+  Summary summary;
+  summary.run = directory;
+  summary.strategy = settings.strategy;
+  summary.model = graph.name();
+  summary.dataset = settings.data.name;
+  summary.device = settings.cluster.device;
+  summary.precision = settings.cluster.precision;
+  summary.workers = workers;
+  summary.servers = servers;
+  return summary;
 }
 
 std::vector<Note> notes_on(const Blueprint& plan) {

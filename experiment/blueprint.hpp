@@ -24,6 +24,10 @@ struct Blueprint {
   std::shared_ptr<data::LeaseBook> book;  // null when the data set was not opened
 };
 
+/// What a summary says of the run as a whole, whatever it came to: the rest is the caller's.
+[[nodiscard]] Summary summary_of(const Settings& settings, const nn::Graph& graph, std::uint32_t workers,
+                                 std::uint32_t servers, const std::string& directory);
+
 /// What these settings may do and hardly mean: keys that the strategy does not read, periods longer than the run. Where the data set
 /// was not opened, its length is the published one; where there is none, nothing is said of periods.
 [[nodiscard]] std::vector<Note> notes_on(const Blueprint& plan);

@@ -241,14 +241,7 @@ class Replayer {
   core::Result<void> sum_up(const experiment::Blueprint& plan, Segment& segment) {
     const auto& settings = *plan.settings;
     auto& summary = report_.summary;
-    summary.run = directory_.path();
-    summary.strategy = settings.strategy;
-    summary.model = plan.graph->name();
-    summary.dataset = settings.data.name;
-    summary.device = settings.cluster.device;
-    summary.precision = settings.cluster.precision;
-    summary.workers = plan.workers;
-    summary.servers = plan.servers;
+    summary = experiment::summary_of(*plan.settings, *plan.graph, plan.workers, plan.servers, directory_.path());
     experiment::ProgressBook book(plan.workers, before_);
     for (const auto& progress : progress_) book.add(progress);
     book.fill(summary);

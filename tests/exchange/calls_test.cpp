@@ -139,7 +139,8 @@ TEST_P(CallsOf, OfAMasterOnlyTheChangeIsRounded) {
       ASSERT_EQ(mine.data()[i], x + core::from_half(core::to_half(change, half), half)) << i;
     }
     EXPECT_EQ(company_->bytes_sent(0) - sent[0], 777 * 4 + 256U);
-    company_->drive([&] { return company_->bytes_sent(1) - sent[1] >= 777 * 2 + 256U; });  // the callee hears of it later
+    company_->drive(
+        [&] { return company_->bytes_sent(1) - sent[1] >= 777 * 2 + 256U; });  // the callee hears of it later
     EXPECT_EQ(company_->bytes_sent(1) - sent[1], 777 * 2 + 256U);
   }
 }

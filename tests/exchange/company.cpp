@@ -1,16 +1,14 @@
 #include "tests/exchange/company.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
 
 #include "core/random.hpp"
+#include "tests/exchange/drive.hpp"
 
 namespace troupe::exchange::testing {
 namespace {
-
-constexpr core::Duration kPatience = std::chrono::seconds{60};  // only a hang takes so long
 
 core::HostAllocator& allocator() {
   static core::HostAllocator allocator;
@@ -100,16 +98,8 @@ void Company::poll() {
 }
 
 void Company::drive(const std::function<bool()>& done) {
-  const auto deadline = transport::after(clock_, kPatience);
-  poll();
-  while (!done()) {
-    std::vector<transport::Completion> completions;
-    if (const auto waited = queue_->wait(completions, deadline); !waited) {
-      ADD_FAILURE() << "hangs: " << waited.error().message;
-      return;
-    }
-    deliver(completions);
-  }
+  testing::drive(
+      *queue_, clock_, [this](const auto& completions) { deliver(completions); }, done);
 }
 
 void Company::finish() {

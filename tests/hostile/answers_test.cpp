@@ -46,11 +46,7 @@ void answer(Centre& centre, const std::function<void(const Calls::Incoming&)>& w
     with(call);
   };
   centre.ask(question());
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{60};
-  while (centre.told().losses.empty() && !(asked && done())) {
-    centre.poll();
-    if (std::chrono::steady_clock::now() > patience) throw std::runtime_error("nothing came of it");
-  }
+  centre.await([&] { return !centre.told().losses.empty() || (asked && done()); });
 }
 
 TEST(HostileAnswers, AnAnswerThatCannotBeCostsItsSite) {

@@ -112,7 +112,7 @@ TEST(HostileCalls, WhoIsRefusedTooOftenIsLostAndNobodyElse) {
   auto message = Centre::request(1, Transfer::push, 1);
   message.request.worker = 0;
   for (std::uint64_t k = 0; k < actors::RefusalCount::kMost; ++k) EXPECT_NE(refusal(centre, 2, message), "") << k;
-  while (centre.told().losses.empty()) centre.poll();
+  centre.await([&] { return !centre.told().losses.empty(); });
   EXPECT_EQ(centre.told().losses[0].lost, 2U);
   EXPECT_TRUE(centre.told().troubles.empty());
   EXPECT_LT(centre.told().notes.size(), 20U);
@@ -202,7 +202,7 @@ TEST(HostileCalls, NothingThatIsSaidInCallsIsHeardOfWhoIsNoMember) {
       std::vector<float> vector(dice.one_in(3) ? dice.below(centre.arena_floats() + 1) : centre.arena_floats(), 1);
       const auto lend = static_cast<Lend>(dice.below(4));
       centre.call_on(2, some_header(dice, centre), std::move(vector), lend, some_wire(dice, lend));
-      while (centre.open() > 64) centre.poll();
+      centre.drive([&] { return centre.open() <= 64; });
       if (!dice.one_in(100)) continue;
       centre.push(0, 0.5F, k + 1);
       for (auto& shard : expected)

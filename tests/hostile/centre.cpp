@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "experiment/start_state.hpp"
+#include "tests/exchange/drive.hpp"
 #include "transport/inproc.hpp"
 #include "transport/reduce.hpp"
 
@@ -15,11 +16,10 @@ namespace troupe::hostile {
 
 using actors::What;
 using exchange::Lend;
+using exchange::testing::kPatience;
 using strategies::Transfer;
 
 namespace {
-
-constexpr core::Duration kPatience = std::chrono::seconds{120};  // only a hang takes so long
 
 std::vector<std::string> settings_of(const Centre::Options& options) {
   auto settings = options.settings;
@@ -185,16 +185,14 @@ void Centre::poll() {
 }
 
 void Centre::drive(const std::function<bool()>& done) {
-  const auto deadline = transport::after(clock_, kPatience);
-  poll();
-  while (!done()) {
-    std::vector<transport::Completion> completions;
-    if (const auto waited = queue_->wait(completions, deadline); !waited) {
-      ADD_FAILURE() << "hangs: " << waited.error().message;
-      return;
-    }
-    deliver(completions);
-  }
+  exchange::testing::drive(
+      *queue_, clock_, [this](const auto& completions) { deliver(completions); }, done);
+}
+
+void Centre::await(const std::function<bool()>& done) {
+  const auto deadline = clock_.now() + kPatience;
+  for (; !done(); poll())
+    if (clock_.now() > deadline) throw std::runtime_error("nothing came of it");
 }
 
 const Centre::Told& Centre::told() {

@@ -83,6 +83,8 @@ class Centre {
 
   /// Delivers what has completed at the other sites until `done`, or a test failure.
   void drive(const std::function<bool()>& done);
+  /// The same, where actors here say when it is done. Throws after a long time.
+  void await(const std::function<bool()>& done);
   void poll();
 
   /// What coordinator and recorder have been told so far.

@@ -3,8 +3,6 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include <atomic>
-
 #include <gtest/gtest.h>
 
 #include "tests/hostile/budget.hpp"
@@ -24,23 +22,14 @@ using transport::testing::RawSocket;
 class HonestPair {
  public:
   HonestPair()
-      : a(transport::testing::tcp_party("a", options())),
-        b(transport::testing::tcp_party("b", options())),
+      : a(transport::testing::tcp_party("a", {.listen = "127.0.0.2:0"})),
+        b(transport::testing::tcp_party("b", {.listen = "127.0.0.2:0"})),
         met(join(a, b)) {}
   void exchange() { transport::testing::exchange(a, met.b_at_a, b, met.a_at_b); }
   [[nodiscard]] std::uint16_t port() const { return parse_tcp_address(a->address().text)->at.port; }
 
-  transport::testing::Refusals refusals;
-  std::atomic<std::uint64_t> refused = 0;
   Party a, b;
   transport::testing::Pair met;
-
- private:
-  TcpOptions options() {
-    TcpOptions options{.listen = "127.0.0.2:0"};
-    options.on_refused = [this](const Refusal&) { ++refused; };
-    return options;
-  }
 };
 
 void send_some(const RawSocket& socket, const void* data, std::size_t size) {

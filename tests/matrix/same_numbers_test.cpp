@@ -68,7 +68,7 @@ TEST(Matrix, HasEveryStrategy) {
   for (const auto& row : strategies::registry()) EXPECT_TRUE(standard.contains(row.name)) << row.name;
 }
 
-TEST(Matrix, HasEveryWorld) {
+TEST(Matrix, EveryWorldIsCompared) {
   std::string missing;
   for (const auto& [world, why] : environment->worlds().missing())
     missing += std::string(missing.empty() ? "" : "; ") + name_of(world) + ": " + why;
