@@ -11,7 +11,7 @@ namespace troupe::apps {
 
 /// While it lives SIGINT and SIGTERM are blocked in the thread that made it, and in all threads that one starts, and a thread
 /// of its own waits for them. One at a time, made before other threads are.
-/// The first signal calls stop callbacks, on that thread; the console tells the user (actors::ConsoleOptions::stop). The
+/// The first signal calls stop callbacks, on that thread; the console tells the user (report::ConsoleOptions::stop). The
 /// second shows the terminal's cursor and ends the process with exit code 130, whatever it is doing. So does the first one
 /// after kWindDown where there is nothing to save: what computes hears no stop token.
 class Interrupt {

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "security/tls_files.hpp"
+#include "transport/security/tls_files.hpp"
 
 namespace troupe::apps {
 

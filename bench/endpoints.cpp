@@ -20,8 +20,8 @@
 
 #include <fmt/format.h>
 
-#include "security/authority.hpp"
-#include "transport/endpoint_registry.hpp"
+#include "transport/security/authority.hpp"
+#include "transport/registry/endpoint_registry.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // What an exchange costs beyond its arithmetic: a request from a worker to a server and the answer, through the real server
 // actor with a shard of 16 floats, beside a bare round trip between two threads over condition variables. Two ways, as a worker
-// has them: it waits for the answer and so executes the idle server itself (actors/helping.hpp; limited by CAF's handling of two
+// has them: it waits for the answer and so executes the idle server itself (actors/requests/helping.hpp; limited by CAF's handling of two
 // messages), or it goes on computing and the pool executes the server (limited by two wake-ups of a sleeping thread). Where the
 // two threads run decides what a wake-up costs, so all pairs are pinned alike: on two cores and on one. Prints the median of the
 // rounds; they alternate, so a noisy machine disturbs all alike.
@@ -17,11 +17,11 @@
 #include <thread>
 #include <vector>
 
-#include "actors/assembly.hpp"
-#include "actors/helping.hpp"
-#include "actors/server.hpp"
-#include "actors/worker.hpp"
-#include "strategies/registry.hpp"
+#include "actors/run/assembly.hpp"
+#include "actors/requests/helping.hpp"
+#include "actors/server/server.hpp"
+#include "actors/worker/worker.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace {
 

@@ -18,10 +18,10 @@
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
-#include "exchange/arenas.hpp"
-#include "exchange/collective.hpp"
-#include "transport/endpoint_registry.hpp"
-#include "transport/reduce.hpp"
+#include "transport/exchange/arenas.hpp"
+#include "transport/exchange/collectives/collective.hpp"
+#include "transport/registry/endpoint_registry.hpp"
+#include "transport/exchange/reduce.hpp"
 
 namespace troupe::bench {
 

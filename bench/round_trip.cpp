@@ -16,8 +16,8 @@
 
 #include <fmt/format.h>
 
-#include "transport/rank_processes.hpp"
-#include "transport/shm.hpp"
+#include "apps/bench/rank_processes.hpp"
+#include "transport/shm/endpoint.hpp"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "sim/placement.hpp"
+#include "sim/cluster/placement.hpp"
 #include "sim/simulation.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace {
 

@@ -123,7 +123,7 @@ print(f'\ntest accuracy, %, of seeds 1 to {seeds}: {WORKERS[-1]} workers, the be
 for case in CASES:
     print(f'{case:17s}' + ''.join(f'{accuracy(case, WORKERS[-1], best(case, WORKERS[-1]), seed):>10s}' for seed in range(1, seeds + 1)))
 
-# The figures: as `troupe plot` draws (plot/figure.cpp), which has no logarithmic axis upwards and no two panels.
+# The figures: as `troupe plot` draws (experiment/plot/figure.cpp), which has no logarithmic axis upwards and no two panels.
 COLOURS = ('#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7', '#56B4E9', '#000000')
 POINTS = (7, 5, 9, 11, 13, 4, 6)
 TOGETHER = ('bsp', 'sync_easgd', 'local_sgd', 'diloco', 'pairs')

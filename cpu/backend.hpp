@@ -3,7 +3,7 @@
 ///   - float32 only (Capabilities says so; Errc::config from compile otherwise), device 0 only, graphs that are chains;
 ///   - CompileOptions::threads are OpenMP threads of the thread that owns the replica, set at every entry;
 ///   - convolution weights lie as their gradient's kernel writes them, oneDNN's or ours, everything else is plain; so do weights of
-///     grouped convolutions (cpu/convolution.cpp, cpu/pooled_convolution.cpp);
+///     grouped convolutions (cpu/layers/convolution.cpp, cpu/layers/pooled_convolution.cpp);
 ///   - training statistics move in backward: a step that fails on a label leaves them alone. Whoever writes to statistics() between two
 ///     steps needs to say nothing;
 ///   - a steady step allocates nothing but oneDNN's argument tables, except in convolutions of so few channels per group that oneDNN

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "cpu/lowering.hpp"
+#include "cpu/program/lowering.hpp"
 #include "nn/initialise.hpp"
 
 namespace troupe::cpu {

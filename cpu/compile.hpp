@@ -6,7 +6,7 @@
 
 #include <dnnl.hpp>
 
-#include "cpu/program.hpp"
+#include "cpu/program/program.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::cpu {

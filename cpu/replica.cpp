@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "cpu/loss.hpp"
+#include "cpu/layers/loss.hpp"
 
 namespace troupe::cpu {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "nn/models.hpp"
 #include "nn/optimizer.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace troupe::experiment {
 

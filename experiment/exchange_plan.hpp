@@ -13,8 +13,8 @@
 
 #include "core/error.hpp"
 #include "core/half.hpp"
-#include "exchange/choice.hpp"
-#include "exchange/packing.hpp"
+#include "transport/exchange/collectives/choice.hpp"
+#include "transport/exchange/packing.hpp"
 #include "nn/backend.hpp"
 #include "nn/layout.hpp"
 

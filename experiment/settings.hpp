@@ -11,7 +11,7 @@
 #include "data/config.hpp"
 #include "nn/models.hpp"
 #include "nn/optimizer.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace troupe::experiment {
 
@@ -110,7 +110,7 @@ struct Settings {
 enum class Use : std::uint8_t { run, processes, remains, forecast };
 
 /// Binds the sections and checks them against each other: list lengths against workers, and for a run what this build can do. Not
-/// here: whether model, data and strategy suit each other (check_run in actors/run.hpp). Errc::config with file:line.
+/// here: whether model, data and strategy suit each other (check_run in actors/run/run.hpp). Errc::config with file:line.
 [[nodiscard]] core::Result<Settings> resolve(core::Config config, Use use = Use::run);
 
 }  // namespace troupe::experiment

@@ -1,13 +1,13 @@
 /// Collectives in virtual time: a reduction or broadcast begins when the last member of its group has asked and every member's former
-/// ones are over, and takes the time that its algorithm costs (sim/collective_costs.hpp). One thread.
+/// ones are over, and takes the time that its algorithm costs (sim/cluster/collective_costs.hpp). One thread.
 #pragma once
 
 #include <map>
 #include <tuple>
 
-#include "sim/collective_costs.hpp"
-#include "sim/event_queue.hpp"
-#include "sim/pool.hpp"
+#include "sim/cluster/collective_costs.hpp"
+#include "sim/engine/event_queue.hpp"
+#include "sim/engine/pool.hpp"
 #include "strategies/host/actions.hpp"
 
 namespace troupe::sim {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "sim/failures.hpp"
-#include "sim/gradients.hpp"
-#include "sim/virtual_time.hpp"
+#include "sim/gradients/gradients.hpp"
+#include "sim/engine/virtual_time.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {

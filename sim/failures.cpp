@@ -8,9 +8,9 @@
 
 #include "core/random.hpp"
 #include "sim/coordinator.hpp"
-#include "sim/gradients.hpp"
+#include "sim/gradients/gradients.hpp"
 #include "sim/server.hpp"
-#include "sim/virtual_time.hpp"
+#include "sim/engine/virtual_time.hpp"
 #include "sim/worker.hpp"
 #include "strategies/host/member_steps.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiment/reports.hpp"
-#include "sim/gradients.hpp"
+#include "sim/gradients/gradients.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {

@@ -5,7 +5,7 @@
 
 #include "data/lease.hpp"
 #include "nn/optimizer.hpp"
-#include "sim/cluster.hpp"
+#include "sim/cluster/cluster.hpp"
 #include "strategies/strategy.hpp"
 
 namespace troupe::sim {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "sim/gradients.hpp"
-#include "sim/kernel_costs.hpp"
-#include "sim/virtual_time.hpp"
+#include "sim/gradients/gradients.hpp"
+#include "sim/cluster/kernel_costs.hpp"
+#include "sim/engine/virtual_time.hpp"
 #include "sim/worker.hpp"
-#include "transport/reduce.hpp"
+#include "transport/exchange/reduce.hpp"
 
 namespace troupe::sim {
 

@@ -7,9 +7,9 @@
 
 #include "sim/coordinator.hpp"
 #include "sim/failures.hpp"
-#include "sim/gradients.hpp"
+#include "sim/gradients/gradients.hpp"
 #include "sim/server.hpp"
-#include "sim/virtual_time.hpp"
+#include "sim/engine/virtual_time.hpp"
 
 namespace troupe::sim {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/random.hpp"
-#include "sim/virtual_time.hpp"
+#include "sim/engine/virtual_time.hpp"
 
 namespace troupe::sim {
 

@@ -2,7 +2,7 @@
 /// else happens.
 #pragma once
 
-#include "sim/cluster.hpp"
+#include "sim/cluster/cluster.hpp"
 #include "sim/plan.hpp"
 
 namespace troupe::sim {

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "sim/coordinator.hpp"
-#include "sim/gradients.hpp"
-#include "sim/kernel_costs.hpp"
+#include "sim/gradients/gradients.hpp"
+#include "sim/cluster/kernel_costs.hpp"
 #include "sim/server.hpp"
-#include "sim/virtual_time.hpp"
+#include "sim/engine/virtual_time.hpp"
 
 namespace troupe::sim {
 

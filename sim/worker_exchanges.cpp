@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "sim/coordinator.hpp"
-#include "sim/gradients.hpp"
+#include "sim/gradients/gradients.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {

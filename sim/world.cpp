@@ -4,7 +4,7 @@
 #include "sim/failures.hpp"
 #include "sim/server.hpp"
 #include "sim/worker.hpp"
-#include "transport/reduce.hpp"
+#include "transport/exchange/reduce.hpp"
 
 namespace troupe::sim {
 

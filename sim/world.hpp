@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "sim/collectives.hpp"
-#include "sim/event_queue.hpp"
-#include "sim/network.hpp"
+#include "sim/engine/event_queue.hpp"
+#include "sim/cluster/network.hpp"
 #include "sim/plan.hpp"
 #include "sim/step_times.hpp"
 #include "strategies/host/peer_graph.hpp"

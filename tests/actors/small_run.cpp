@@ -5,10 +5,10 @@
 #include <ctime>
 #include <stdexcept>
 
-#include "actors/assembly.hpp"
+#include "actors/run/assembly.hpp"
 #include "core/journal.hpp"
 #include "cpu/backend.hpp"
-#include "experiment/run_directory.hpp"
+#include "experiment/directory/run_directory.hpp"
 #include "tests/small_config.hpp"
 
 namespace troupe::tests {
@@ -56,7 +56,7 @@ core::Result<experiment::Settings> SmallRun::settings(const std::vector<std::str
 experiment::RunEnd SmallRun::train(std::stop_token stop) {
   auto settings = this->settings();
   if (!settings) return failed(settings.error());
-  return actors::run_training({*settings, {}, false, {.mode = actors::ConsoleOptions::Mode::quiet}}, backend(), stop);
+  return actors::run_training({*settings, {}, false, {.mode = report::ConsoleOptions::Mode::quiet}}, backend(), stop);
 }
 
 experiment::RunEnd SmallRun::train_on_hosts(const std::vector<std::uint32_t>& hosts) {
@@ -64,16 +64,16 @@ experiment::RunEnd SmallRun::train_on_hosts(const std::vector<std::uint32_t>& ho
 }
 
 experiment::RunEnd SmallRun::train_launched(const std::function<void(actors::Launch&)>& change) {
-  return train(change, nn::system_files(), {.mode = actors::ConsoleOptions::Mode::quiet});
+  return train(change, nn::system_files(), {.mode = report::ConsoleOptions::Mode::quiet});
 }
 
 experiment::RunEnd SmallRun::train_over(nn::FileSystem& disk, std::FILE* console) {
   return train([](actors::Launch&) {}, disk,
-               {.mode = actors::ConsoleOptions::Mode::plain, .color = false, .stream = console});
+               {.mode = report::ConsoleOptions::Mode::plain, .color = false, .stream = console});
 }
 
 experiment::RunEnd SmallRun::train(const std::function<void(actors::Launch&)>& change, nn::FileSystem& disk,
-                                   const actors::ConsoleOptions& console) {
+                                   const report::ConsoleOptions& console) {
   const auto settings = this->settings();
   if (!settings) return failed(settings.error());
   const auto plan = experiment::draw(*settings, true);
@@ -112,7 +112,7 @@ experiment::RunEnd SmallRun::resume(const std::vector<std::string>& more, std::s
   auto settings = experiment::resolve(std::move(*config));
   if (!settings) return failed(settings.error());
   actors::RunRequest request{
-      *settings, run_directory().string(), replan, {.mode = actors::ConsoleOptions::Mode::quiet}};
+      *settings, run_directory().string(), replan, {.mode = report::ConsoleOptions::Mode::quiet}};
   return actors::run_training(request, backend(), stop);
 }
 

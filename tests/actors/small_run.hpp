@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "actors/launch.hpp"
-#include "actors/run.hpp"
+#include "actors/run/launch.hpp"
+#include "actors/run/run.hpp"
 #include "core/journal.hpp"
-#include "experiment/checkpoint.hpp"
+#include "experiment/state/checkpoint.hpp"
 
 namespace troupe::tests {
 
@@ -47,7 +47,7 @@ class SmallRun {
 
  private:
   [[nodiscard]] experiment::RunEnd train(const std::function<void(actors::Launch&)>& change, nn::FileSystem& disk,
-                                         const actors::ConsoleOptions& console);
+                                         const report::ConsoleOptions& console);
 
   std::filesystem::path directory_;
   std::vector<std::string> options_;

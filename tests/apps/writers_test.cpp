@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "experiment/directory_lock.hpp"
+#include "experiment/directory/directory_lock.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/small_config.hpp"
 

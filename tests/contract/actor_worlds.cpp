@@ -1,13 +1,13 @@
 #include <chrono>
 
-#include "actors/assembly.hpp"
-#include "experiment/start_state.hpp"
-#include "replay/replay_run.hpp"
+#include "actors/run/assembly.hpp"
+#include "experiment/state/start_state.hpp"
+#include "sim/replay/run.hpp"
 #include "tests/actors/small_run.hpp"
 #include "tests/contract/promises.hpp"
 #include "tests/contract/worlds.hpp"
-#include "tests/transport/tcp_certificates.hpp"
-#include "transport/endpoint_registry.hpp"
+#include "tests/transport/tcp/certificates.hpp"
+#include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::contract {
 

@@ -1,5 +1,5 @@
-#include "explore/schedule.hpp"
-#include "strategies/registry.hpp"
+#include "sim/explore/schedule/schedule.hpp"
+#include "strategies/registry/registry.hpp"
 #include "tests/contract/promises.hpp"
 #include "tests/contract/worlds.hpp"
 

@@ -4,10 +4,10 @@
 #include <map>
 #include <mutex>
 
-#include "actors/network.hpp"
-#include "actors/node.hpp"
-#include "actors/nodes.hpp"
-#include "actors/run.hpp"
+#include "actors/control/network.hpp"
+#include "actors/deployment/node.hpp"
+#include "actors/deployment/nodes.hpp"
+#include "actors/run/run.hpp"
 #include "cpu/backend.hpp"
 #include "tests/actors/small_run.hpp"
 #include "tests/contract/promises.hpp"
@@ -117,7 +117,7 @@ Seen run(const Scenario& scenario) {
   const auto settings = files.settings();
   if (!settings) return {settings.error().message};
   OneNode node;
-  actors::RunRequest request{*settings, {}, false, {.mode = actors::ConsoleOptions::Mode::quiet}};
+  actors::RunRequest request{*settings, {}, false, {.mode = report::ConsoleOptions::Mode::quiet}};
   request.nodes = {node.name()};
   request.version = OneNode::version();
   if (scenario.losses) {

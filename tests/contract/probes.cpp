@@ -1,6 +1,6 @@
 #include "tests/contract/probes.hpp"
 
-#include "strategies/registry.hpp"
+#include "strategies/registry/registry.hpp"
 #include "tests/contract/evidence.hpp"
 #include "tests/contract/exchange_probe.hpp"
 #include "tests/contract/mail_probe.hpp"

@@ -1,8 +1,8 @@
 #include <chrono>
 
 #include "experiment/blueprint.hpp"
-#include "sim/gradients.hpp"
-#include "sim/placement.hpp"
+#include "sim/gradients/gradients.hpp"
+#include "sim/cluster/placement.hpp"
 #include "sim/simulation.hpp"
 #include "tests/actors/small_run.hpp"
 #include "tests/contract/worlds.hpp"

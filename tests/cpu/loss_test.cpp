@@ -1,4 +1,4 @@
-#include "cpu/loss.hpp"
+#include "cpu/layers/loss.hpp"
 
 #include <cmath>
 #include <limits>

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "tests/small_config.hpp"
-#include "tests/transport/tcp_certificates.hpp"
+#include "tests/transport/tcp/certificates.hpp"
 
 namespace troupe::histories {
 

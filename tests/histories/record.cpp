@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/journal.hpp"
-#include "experiment/run_records.hpp"
+#include "experiment/directory/run_records.hpp"
 #include "strategies/host/journal_codec.hpp"
 
 namespace troupe::histories {

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "actors/call_rules.hpp"
-#include "actors/member_rules.hpp"
+#include "actors/exchanger/call_rules.hpp"
+#include "actors/coordinator/member_rules.hpp"
 #include "tests/hostile/budget.hpp"
 #include "tests/hostile/centre.hpp"
 

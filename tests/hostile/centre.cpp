@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "experiment/start_state.hpp"
-#include "tests/exchange/drive.hpp"
-#include "transport/inproc.hpp"
-#include "transport/reduce.hpp"
+#include "experiment/state/start_state.hpp"
+#include "tests/transport/exchange/drive.hpp"
+#include "transport/inproc/endpoint.hpp"
+#include "transport/exchange/reduce.hpp"
 
 namespace troupe::hostile {
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "actors/call_headers.hpp"
-#include "actors/site.hpp"
-#include "actors/system.hpp"
-#include "exchange/calls.hpp"
-#include "exchange/envelope.hpp"
+#include "actors/protocol/call_headers.hpp"
+#include "actors/deployment/site.hpp"
+#include "actors/control/system.hpp"
+#include "transport/exchange/calls.hpp"
+#include "transport/exchange/envelope.hpp"
 #include "tests/actors/small_run.hpp"
 
 namespace troupe::hostile {

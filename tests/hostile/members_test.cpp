@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "actors/network.hpp"
-#include "actors/nodes.hpp"
+#include "actors/control/network.hpp"
+#include "actors/deployment/nodes.hpp"
 #include "tests/hostile/budget.hpp"
 #include "tests/nodes/company.hpp"
-#include "tests/transport/tcp_certificates.hpp"
+#include "tests/transport/tcp/certificates.hpp"
 #include "transport/completion_queue.hpp"
-#include "transport/endpoint_registry.hpp"
+#include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::hostile {
 namespace {

@@ -1,6 +1,6 @@
 // Real nodes and a real coordinator, over TLS, and a peer with a certificate of their authority that says anything at all to the nodes' doors
 // and data endpoints, as a stranger. Beside it a run goes on, and comes to its bits.
-#include "actors/nodes.hpp"
+#include "actors/deployment/nodes.hpp"
 
 #include <dirent.h>
 #include <sys/socket.h>
@@ -13,14 +13,14 @@
 
 #include <fmt/format.h>
 
-#include "actors/network.hpp"
-#include "actors/wire_conversation.hpp"
-#include "actors/wire_dial.hpp"
-#include "security/tls_context.hpp"
-#include "tests/actors/wire_frames.hpp"
+#include "actors/control/network.hpp"
+#include "actors/control/conversation.hpp"
+#include "transport/net/connector.hpp"
+#include "transport/security/tls_context.hpp"
+#include "tests/actors/control/wire_frames.hpp"
 #include "tests/hostile/budget.hpp"
 #include "tests/nodes/company.hpp"
-#include "tests/transport/tcp_certificates.hpp"
+#include "tests/transport/tcp/certificates.hpp"
 
 namespace troupe::hostile {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/hostile/budget.hpp"
-#include "tests/transport/tcp_peers.hpp"
-#include "transport/wire_hash.hpp"
+#include "tests/transport/tcp/peers.hpp"
+#include "transport/common/wire_hash.hpp"
 
 namespace troupe::hostile {
 namespace {

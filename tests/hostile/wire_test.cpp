@@ -2,9 +2,9 @@
 // else's actors. No socket: this is what a million messages are for.
 #include <gtest/gtest.h>
 
-#include "actors/system.hpp"
-#include "actors/wire_conversation.hpp"
-#include "tests/actors/wire_frames.hpp"
+#include "actors/control/system.hpp"
+#include "actors/control/conversation.hpp"
+#include "tests/actors/control/wire_frames.hpp"
 #include "tests/hostile/budget.hpp"
 
 namespace troupe::hostile {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "strategies/registry.hpp"
+#include "strategies/registry/registry.hpp"
 #include "tests/matrix/configurations.hpp"
 
 namespace troupe::matrix {

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "security/tls_files.hpp"
+#include "transport/security/tls_files.hpp"
 #include "tests/folder.hpp"
 #include "tests/nodes/process.hpp"
 

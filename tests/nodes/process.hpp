@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "security/tls_files.hpp"
+#include "transport/security/tls_files.hpp"
 
 namespace troupe::nodes {
 

@@ -5,10 +5,10 @@
 #include <csignal>
 #include <filesystem>
 
-#include "security/openssl.hpp"
+#include "transport/security/openssl.hpp"
 #include "tests/data/idx_files.hpp"
 #include "tests/nodes/company.hpp"
-#include "tests/transport/tcp_certificates.hpp"
+#include "tests/transport/tcp/certificates.hpp"
 
 namespace troupe::nodes {
 namespace {

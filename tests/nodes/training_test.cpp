@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "tests/nodes/company.hpp"
-#include "tests/transport/tcp_certificates.hpp"
+#include "tests/transport/tcp/certificates.hpp"
 
 namespace troupe::nodes {
 namespace {

@@ -1,7 +1,7 @@
 // A node of another version: no such program is at hand, so an actor says that it is one.
 #include <gtest/gtest.h>
 
-#include "actors/nodes.hpp"
+#include "actors/deployment/nodes.hpp"
 
 namespace troupe::actors {
 namespace {

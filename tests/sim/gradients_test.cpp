@@ -1,5 +1,5 @@
 // Phantom workers that compute real gradients of a small model.
-#include "sim/gradients.hpp"
+#include "sim/gradients/gradients.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "cpu/backend.hpp"
 #include "nn/hash.hpp"
 #include "nn/optimizer.hpp"
-#include "sim/forecast.hpp"
+#include "sim/forecast/forecast.hpp"
 
 namespace troupe::sim {
 namespace {

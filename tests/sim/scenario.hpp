@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/placement.hpp"
+#include "sim/cluster/placement.hpp"
 #include "sim/simulation.hpp"
-#include "strategies/registry.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace troupe::sim {
 

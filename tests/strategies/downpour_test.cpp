@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "explore/cluster.hpp"
+#include "sim/explore/world/cluster.hpp"
 #include "strategies/host/server_host.hpp"
 #include "strategies/host/worker_host.hpp"
 #include "tests/strategies/made.hpp"

@@ -1,7 +1,7 @@
 /// EAMSGD: what is exchanged is x, never the look-ahead x + μ v.
 #include <gtest/gtest.h>
 
-#include "explore/cluster.hpp"
+#include "sim/explore/world/cluster.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {

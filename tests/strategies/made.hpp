@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "strategies/registry.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace troupe::strategies {
 

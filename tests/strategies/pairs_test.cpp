@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "explore/cluster.hpp"
+#include "sim/explore/world/cluster.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {

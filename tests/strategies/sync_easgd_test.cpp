@@ -1,7 +1,7 @@
 /// Synchronous elastic averaging: all workers and the centre against the paper's two lines in double precision.
 #include <gtest/gtest.h>
 
-#include "explore/cluster.hpp"
+#include "sim/explore/world/cluster.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "explore/cluster.hpp"
+#include "sim/explore/world/cluster.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/endpoint_registry.hpp"
-#include "transport/inproc.hpp"
+#include "transport/registry/endpoint_registry.hpp"
+#include "transport/inproc/endpoint.hpp"
 
 namespace troupe::transport {
 namespace {

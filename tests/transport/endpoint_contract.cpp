@@ -3,10 +3,10 @@
 #include <chrono>
 #include <utility>
 
-#include "fake_device.hpp"
-#include "tcp_certificates.hpp"
-#include "transport/inproc.hpp"
-#include "transport/module.hpp"
+#include "tests/transport/device/fake_device.hpp"
+#include "tests/transport/tcp/certificates.hpp"
+#include "transport/inproc/endpoint.hpp"
+#include "transport/common/module.hpp"
 
 namespace troupe::transport::testing {
 namespace {

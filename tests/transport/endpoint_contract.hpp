@@ -18,7 +18,7 @@
 
 #include "core/clock.hpp"
 #include "transport/endpoint.hpp"
-#include "transport/endpoint_registry.hpp"
+#include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::transport::testing {
 

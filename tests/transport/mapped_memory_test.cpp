@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "endpoint_contract.hpp"
-#include "transport/reduce.hpp"
+#include "transport/exchange/reduce.hpp"
 
 namespace troupe::transport::testing {
 namespace {

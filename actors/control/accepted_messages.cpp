@@ -1,0 +1,71 @@
+#include "actors/control/accepted_messages.hpp"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "actors/protocol/handles.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+using Check = bool (*)(WireReader&, std::vector<WireHandle>&);
+
+template <class... Ts>
+bool is_of(WireReader& reader, std::vector<WireHandle>& actors) {
+  std::tuple<Ts...> values;
+  WireWalker walker(reader, actors);
+  return std::apply([&](Ts&... each) { return walker(each...); }, values) && reader.at_end();
+}
+
+bool is_error(WireReader& reader, std::vector<WireHandle>&) { return reader.plain_error() && reader.at_end(); }
+
+template <class... Ts>
+struct Message {};
+
+using Table = std::map<std::string, Check, std::less<>>;
+
+template <class... Ts>
+void add(Table& table, Message<Ts...>) {
+  std::string names = "@<>";
+  for (const char* name : {caf::type_name<Ts>::value...}) names.append("+").append(name);
+  table.emplace(std::move(names), is_of<Ts...>);
+}
+template <class... Messages>
+Table table_of() {
+  Table table;
+  (add(table, Messages{}), ...);
+  return table;
+}
+
+const Table& table(WireUse use) {
+  static const Table told = table_of<Message<Halt>, Message<MembershipNews>, Message<LeaseGrant>, Message<LeaseRequest>,
+                                     Message<WorkerProgress>, Message<Trouble>, Message<SiteLost>,
+                                     Message<JournalRecords>, Message<TransferNews>, Message<Note>>();
+  static const Table asked =
+      table_of<Message<NodeQuery>, Message<SiteOrder>, Message<CompileOrder>, Message<SiteAddresses>,
+               Message<SiteCompany>, Message<MeasureOrder>, Message<Prepare>, Message<Dismissal>, Message<UpdatesOrder>,
+               Message<SettleOrder>, Message<StateOrder>, Message<LettersOrder>>();
+  static const Table answered = [] {
+    auto table =
+        table_of<Message<NodeFacts>, Message<SiteOpened>, Message<SiteOpened, OpenedSite>, Message<SiteReady>,
+                 Message<SiteReady, SiteMembers>, Message<SiteBegun>, Message<Measured>, Message<SiteAddress>,
+                 Message<Dismissed>, Message<Updates>, Message<Settled>, Message<MemberState>, Message<Letters>>();
+    table.emplace("@<>+@error", is_error);
+    return table;
+  }();
+  return use == WireUse::told ? told : use == WireUse::asked ? asked : answered;
+}
+
+}  // namespace
+
+bool is_wire_message(WireReader& content, WireUse use, std::vector<WireHandle>& actors) {
+  std::string types;
+  if (!content.signature(types)) return false;
+  const auto found = table(use).find(types);
+  return found != table(use).end() && found->second(content, actors);
+}
+
+}  // namespace troupe::actors

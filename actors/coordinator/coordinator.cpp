@@ -1,0 +1,79 @@
+#include "actors/coordinator/coordinator.hpp"
+
+#include "actors/coordinator/coordinator_body.hpp"
+#include "actors/protocol/supervision.hpp"
+
+namespace troupe::actors {
+
+CoordinatorState::CoordinatorState() = default;
+CoordinatorState::~CoordinatorState() = default;
+
+CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<CoordinatorState> self,
+                                            CoordinatorSetup setup) {
+  self->state.body = std::make_unique<CoordinatorBody>(self, std::move(setup));
+  self->set_down_handler([self](const caf::down_msg& message) { self->state.body->down(message); });
+  self->set_default_handler(caf::drop);  // CAF would write on the terminal what somebody elsewhere makes up
+  // An exception of the coordinator's own ends the run like anybody else's.
+  self->set_exception_handler([self](std::exception_ptr& thrown) -> caf::error {
+    const auto failure = failure_of("coordinator", thrown);
+    self->state.body->trouble({failure.code, failure.message});
+    return caf::exit_reason::unhandled_exception;
+  });
+  return {
+      [self](const Company& company) {
+        if (self->state.body->hears_from_here()) self->state.body->begin(company);
+      },
+      [self](const LeaseRequest& request) {
+        if (self->state.body->hears(request)) self->state.body->asked(request);
+      },
+      [self](const WorkerProgress& progress) {
+        if (self->state.body->hears(progress)) self->state.body->progressed(progress);
+      },
+      [self](const Trouble& trouble) {
+        if (!self->state.body->hears(trouble)) return;
+        self->state.body->trouble({trouble.code, one_line(trouble.text), trouble.site});
+      },
+      [self](const SiteLost& lost) {
+        if (self->state.body->hears(lost)) self->state.body->site_lost({lost.site, lost.lost, one_line(lost.why)});
+      },
+      [self](const JournalFull&) {
+        if (self->state.body->hears_from_here()) self->state.body->journal_full();
+      },
+      [self](const Interrupt&) {
+        if (self->state.body->hears_from_here()) self->state.body->interrupt();
+      },
+      [self](const TransferNews& news) {
+        if (self->state.body->hears(news)) self->state.body->moved(news);
+      },
+      [self](const StillEvaluating&) {
+        if (self->state.body->hears_from_here()) self->state.body->still_evaluating();
+      },
+      [self](const StillWriting&) {
+        if (self->state.body->hears_from_here()) self->state.body->still_writing();
+      },
+      [self](const Arrived& news) {
+        if (self->state.body->hears_from_here()) self->state.body->arrived(news.worker);
+      },
+      [self](const Tick&) {
+        if (self->state.body->hears_from_here()) self->state.body->tick();
+      },
+      [self](const AwaitEnd&) {
+        if (self->state.body->hears_from_here()) self->state.body->await_end();
+      },
+  };
+}
+
+RunEnd await_end(caf::actor_system& system, const CoordinatorActor& coordinator) {
+  RunEnd end;
+  caf::scoped_actor self(system);
+  self->monitor(coordinator);
+  self->send(coordinator, AwaitEnd{});
+  self->receive([&](const RunEnd& reached) { end = reached; },
+                [&](const caf::down_msg& down) {
+                  end.failed = true;
+                  end.error = {core::Errc::internal, "coordinator: " + system.render(down.reason)};
+                });
+  return end;
+}
+
+}  // namespace troupe::actors

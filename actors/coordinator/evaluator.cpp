@@ -1,0 +1,44 @@
+#include "actors/coordinator/evaluator.hpp"
+
+#include "experiment/evaluation.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+constexpr core::Duration kTellEvery = std::chrono::seconds(1);
+
+Evaluated failed(const core::Error& error) { return {.error = error.message, .code = error.code}; }
+
+}  // namespace
+
+EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<EvaluatorState> self, EvaluatorSetup setup) {
+  self->state.setup = std::move(setup);
+  return {
+      [self](const EvaluateOrder&, const Lent& parameters, const Lent& statistics) -> Evaluated {
+        auto& state = self->state;
+        if (!state.replica) {
+          auto compiled = state.setup.backend->compile(*state.setup.graph, state.setup.compile);
+          if (!compiled) return failed(compiled.error());
+          state.replica = std::move(*compiled);
+        }
+        const auto coordinator = caf::actor_cast<CoordinatorActor>(self->current_sender());
+        const auto tell = [self, coordinator, told = state.setup.clock->now()]() mutable {
+          const auto now = self->state.setup.clock->now();
+          if (now - told < kTellEvery) return;
+          told = now;
+          self->send(coordinator, StillEvaluating{});
+        };
+        const auto score =
+            experiment::evaluate(*state.replica, *state.setup.builder, parameters.data, statistics.data, tell);
+        if (!score) return failed(score.error());
+        return {.loss = score->loss, .top1 = score->top1, .top5 = score->top5, .samples = score->samples};
+      },
+      [self](const Halt&) {
+        self->state.replica.reset();
+        self->quit();
+      },
+  };
+}
+
+}  // namespace troupe::actors

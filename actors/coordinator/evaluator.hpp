@@ -1,0 +1,33 @@
+/// The evaluator actor: spawned detached, it owns an evaluation replica on its own thread and runs the test split under the
+/// parameters it is lent. Training pauses meanwhile, so it may use all the workers' threads. Once a second it tells the coordinator that
+/// it is still at it.
+#pragma once
+
+#include <memory>
+
+#include "actors/protocol/handles.hpp"
+#include "core/clock.hpp"
+#include "data/batch_builder.hpp"
+#include "nn/backend.hpp"
+
+namespace troupe::actors {
+
+/// What an evaluator is spawned with. compile.training is false; compile.batch is the evaluation's.
+struct EvaluatorSetup {
+  std::shared_ptr<const nn::Graph> graph;
+  nn::Backend* backend = nullptr;  // outlives the actor
+  nn::CompileOptions compile;
+  std::shared_ptr<const data::BatchBuilder> builder;
+  const core::Clock* clock = nullptr;  // outlives the actor
+};
+
+struct EvaluatorState {
+  EvaluatorSetup setup;
+  std::unique_ptr<nn::Replica> replica;  // compiled at the first order
+  static inline const char* name = "evaluator";
+};
+
+[[nodiscard]] EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<EvaluatorState> self,
+                                                      EvaluatorSetup setup);
+
+}  // namespace troupe::actors

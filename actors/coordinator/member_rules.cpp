@@ -1,0 +1,197 @@
+#include "actors/coordinator/member_rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "core/journal.hpp"
+#include "strategies/host/accounts.hpp"
+#include "strategies/host/journal_codec.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+/// Beyond what any run comes to, and so far below 2^64 that sums of them are safe.
+constexpr std::uint64_t kMostCount = std::uint64_t{1} << 52;
+constexpr double kMostSeconds = 1e10;
+constexpr std::uint64_t kMostRepeats = 64;  // a report without news is rare: the last one, when there is trouble
+
+Refusal check_unread(const std::vector<PeerLetter>& letters, const std::vector<strategies::Slot>& slots,
+                     std::size_t workers) {
+  if (letters.size() != slots.size()) return std::string("letters without slots");
+  for (const auto& letter : letters)
+    if (letter.from >= workers || !(letter.weight >= 0 && letter.weight <= kMostWeight))
+      return fmt::format("a letter of worker {} that weighs {}", letter.from, letter.weight);
+  return {};
+}
+
+bool is_time(double seconds) { return std::isfinite(seconds) && std::abs(seconds) <= kMostSeconds; }
+
+}  // namespace
+
+void SiteNodes::set(std::uint32_t site, const caf::node_id& node) {
+  const std::lock_guard lock(mutex_);
+  nodes_[site] = node;
+}
+
+bool SiteNodes::has(std::uint32_t site, const caf::node_id& node) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = nodes_.find(site);
+  return found != nodes_.end() && found->second == node;
+}
+
+void MemberRules::moved(std::uint32_t site, const caf::node_id& node) {
+  if (facts_.nodes) facts_.nodes->set(site, node);
+  for (std::uint32_t w = 0; w < facts_.worker_sites.size(); ++w)
+    if (facts_.worker_sites[w] == site) accounts_.erase(w);
+}
+
+bool MemberRules::speaks_for_site(const Speaker& speaker, std::uint32_t site) const {
+  return speaker.here || (facts_.nodes && facts_.nodes->has(site, speaker.node));
+}
+
+bool MemberRules::speaks_for_worker(const Speaker& speaker, std::uint32_t worker) const {
+  return worker < facts_.worker_sites.size() && speaks_for_site(speaker, facts_.worker_sites[worker]);
+}
+
+bool MemberRules::speaks_for_server(const Speaker& speaker, std::uint32_t shard) const {
+  return shard < facts_.server_sites.size() && speaks_for_site(speaker, facts_.server_sites[shard]);
+}
+
+std::vector<std::uint32_t> MemberRules::workers_of(const Speaker& speaker) const {
+  std::vector<std::uint32_t> workers;
+  for (std::uint32_t w = 0; w < facts_.worker_sites.size(); ++w)
+    if (speaks_for_worker(speaker, w)) workers.push_back(w);
+  return workers;
+}
+
+Refusal MemberRules::check(const Speaker& speaker, const LeaseRequest& request, std::uint64_t wanted) const {
+  if (speaker.here) return {};
+  if (!speaks_for_worker(speaker, request.worker))
+    return fmt::format("worker {} is not one of its own", request.worker);
+  if (request.count + wanted > facts_.most_leases)
+    return fmt::format("worker {} wants {} leases at a time", request.worker, request.count + wanted);
+  return {};
+}
+
+Refusal MemberRules::check(const Speaker& speaker, const WorkerProgress& p) {
+  if (speaker.here) return {};
+  if (!speaks_for_worker(speaker, p.worker)) return fmt::format("worker {} is not one of its own", p.worker);
+  auto& account = accounts_[p.worker];
+  if (p.steps > account.granted || p.steps < account.steps || p.done.size() > account.granted - account.done)
+    return fmt::format("worker {} says {} steps and {} leases done, after {} steps with {} leases", p.worker, p.steps,
+                       account.done + p.done.size(), account.steps, account.granted);
+  if (p.samples > account.granted * facts_.most_samples)
+    return fmt::format("worker {} has seen {} samples with {} leases", p.worker, p.samples, account.granted);
+  for (const auto count : {p.top1, p.recent_samples, p.exchanges, p.dropped, p.skipped, p.passed, p.refused, p.bytes,
+                           p.staleness_sum, p.staleness_count, p.staleness_max})
+    if (count > kMostCount) return fmt::format("a count of {} cannot be", count);
+  if (p.top1 > p.recent_samples || p.recent_samples > p.samples)
+    return fmt::format("{} of {} of {} samples cannot be", p.top1, p.recent_samples, p.samples);
+  if (!std::isfinite(p.loss) || !std::isfinite(p.loss_sum)) return std::string("a loss that is no number");
+  if (!std::ranges::all_of(std::initializer_list<double>{p.compute_s, p.exchange_s, p.wait_s, p.load_s}, is_time) ||
+      !std::ranges::all_of(p.waits, is_time))
+    return std::string("times that cannot be");
+  const auto bins = strategies::StalenessHistogram{}.counts().size();
+  if ((!p.staleness.empty() && p.staleness.size() != bins) ||
+      (!p.waits.empty() && p.waits.size() != facts_.workers + facts_.servers) ||
+      !std::ranges::all_of(p.staleness, [](std::uint64_t count) { return count <= kMostCount; }))
+    return std::string("lists that are too long, or too short");
+  account.repeats = p.steps > account.steps || !p.done.empty() ? 0 : account.repeats + 1;
+  account.steps = p.steps;
+  account.done += p.done.size();
+  if (account.repeats > kMostRepeats) return std::string("it says the same again and again");
+  return {};
+}
+
+bool MemberRules::may_have(std::uint32_t worker, std::uint64_t steps) const {
+  const auto account = accounts_.find(worker);
+  return steps <= (account == accounts_.end() ? 0 : account->second.granted);
+}
+
+Refusal MemberRules::check(const MemberState& state, std::size_t workers) {
+  return check_unread(state.letters, state.letter_slots, workers);
+}
+
+Refusal MemberRules::check(const Letters& letters, std::size_t workers) {
+  if (!(letters.weight >= 0 && letters.weight <= kMostWeight))
+    return fmt::format("a weight of {} cannot be", letters.weight);
+  for (const auto* counts : {&letters.sent, &letters.received})
+    for (const auto& count : *counts)
+      if (count.peer >= workers || count.letters > kMostCount)
+        return fmt::format("{} letters to or from worker {}", count.letters, count.peer);
+  return check_unread(letters.unread, letters.slots, workers);
+}
+
+Refusal MemberRules::check(const Speaker& speaker, const Trouble& trouble) const {
+  if (!speaks_for_site(speaker, trouble.site)) return fmt::format("site {} is not there", trouble.site);
+  if (trouble.code < core::Errc{} || trouble.code > core::kLastErrc) return std::string("trouble of no kind");
+  return {};
+}
+
+Refusal MemberRules::check(const Speaker& speaker, const SiteLost& lost) const {
+  if (speaker.here) return {};
+  if (!speaks_for_site(speaker, lost.site)) return fmt::format("site {} is not there", lost.site);
+  const bool known = lost.lost == 0 || std::ranges::find(facts_.worker_sites, lost.lost) != facts_.worker_sites.end();
+  if (!known || lost.lost == lost.site) return fmt::format("site {} cannot lose site {}", lost.site, lost.lost);
+  return {};
+}
+
+Refusal MemberRules::check(const Speaker& speaker, const TransferNews& news) const {
+  if (speaker.here) return {};
+  const bool its_own = std::ranges::any_of(news.sites, [&](auto site) { return speaks_for_site(speaker, site); });
+  const auto known = [&](std::uint32_t site) {
+    return site == 0 || std::ranges::find(facts_.worker_sites, site) != facts_.worker_sites.end() ||
+           std::ranges::find(facts_.server_sites, site) != facts_.server_sites.end();
+  };
+  if (!its_own || !std::ranges::all_of(news.sites, known)) return std::string("sites that are not there have moved");
+  return {};
+}
+
+Refusal MemberRules::check(const Speaker& speaker, const Note& note) {
+  if (speaker.here) return {};
+  const auto its_own = [&](std::uint32_t site) { return speaks_for_site(speaker, site); };
+  if (!std::ranges::any_of(facts_.worker_sites, its_own) && !std::ranges::any_of(facts_.server_sites, its_own))
+    return std::string("a note of nobody's");
+  if (note.level > Note::Level::warning) return std::string("a note of no kind");
+  if (++notes_[speaker.node] > kMostNotes) return fmt::format("more than {} notes", kMostNotes);
+  return {};
+}
+
+Refusal MemberRules::check_record(const Speaker& speaker, const core::JournalRecord& record) const {
+  const auto refused = [](const std::string& why) { return Refusal(why); };
+  if (strategies::is_worker_event(record.kind)) {
+    const auto event = strategies::decode_worker_event(record);
+    if (!event) return refused(event.error().message);
+    return speaks_for_worker(speaker, event->worker) ? Refusal{} : refused("a worker that is not one of its own");
+  }
+  if (strategies::is_server_event(record.kind)) {
+    const auto event = strategies::decode_server_event(record);
+    if (!event) return refused(event.error().message);
+    return speaks_for_server(speaker, event->shard) ? Refusal{} : refused("a server that is not one of its own");
+  }
+  const auto snapshot = experiment::decode_snapshot(record);
+  if (!snapshot) return refused("a record that is not a member's");
+  const bool its_own =
+      snapshot->server ? speaks_for_server(speaker, snapshot->member) : speaks_for_worker(speaker, snapshot->member);
+  return its_own ? Refusal{} : refused("a member that is not one of its own");
+}
+
+Refusal MemberRules::check(const Speaker& speaker, const JournalRecords& records) const {
+  if (speaker.here) return {};
+  if (records.kinds.size() != records.sizes.size()) return std::string("journal records that do not add up");
+  auto rest = std::as_bytes(std::span(records.bytes));
+  for (std::size_t k = 0; k < records.kinds.size(); ++k) {
+    if (records.sizes[k] > rest.size()) return std::string("journal records that do not add up");
+    const auto payload = rest.first(records.sizes[k]);
+    rest = rest.subspan(records.sizes[k]);
+    if (auto refusal = check_record(speaker, {records.kinds[k], {payload.begin(), payload.end()}}))
+      return "a journal record: " + *refusal;
+  }
+  return rest.empty() ? Refusal{} : Refusal("journal records that do not add up");
+}
+
+}  // namespace troupe::actors

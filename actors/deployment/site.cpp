@@ -1,0 +1,295 @@
+#include "actors/deployment/site.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "actors/requests/asking.hpp"
+#include "actors/requests/deadlines.hpp"
+#include "actors/requests/interruptible.hpp"
+#include "actors/worker/loader.hpp"
+#include "actors/server/server.hpp"
+#include "actors/protocol/proxy.hpp"
+#include "nn/layout.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+nn::CompileOptions compile_options(const SiteGround& ground, std::uint32_t worker) {
+  const auto& settings = *ground.plan->settings;
+  return {.batch = settings.batch(worker),
+          .threads = settings.threads(worker),
+          .seed = static_cast<std::uint64_t>(settings.run.seed),
+          .arenas = ground.memory};
+}
+
+/// Whether members of different sites may come to sum in each other's memory, which must be of that kind from the start.
+bool sums_in_arenas(const Blueprint& plan, const SiteSetup& site) {
+  return !site.workers.empty() && plan.needs.group && experiment::may_sum_in_arenas(plan.settings->exchange);
+}
+
+}  // namespace
+
+core::Result<ReplicaFacts> probe(const SiteGround& ground, const std::optional<nn::Plan>& plan) {
+  auto options = compile_options(ground, 0);
+  if (plan) options.plan = &*plan;
+  const auto replica = ground.backend->compile(*ground.plan->graph, options);
+  if (!replica) return tl::unexpected(replica.error());
+  return ReplicaFacts{(*replica)->layout(), (*replica)->plan()};
+}
+
+std::size_t most_floats(const Blueprint& plan, const nn::Layout& layout) {
+  return std::max(layout.arena_floats(), nn::statistics_layout(*plan.graph).arena_floats());
+}
+
+Site::Site(const SiteGround& ground, SiteSetup setup)
+    : ground_(ground), setup_(std::move(setup)), self_(*ground.system) {}
+
+Site::~Site() { halt(); }
+
+core::Result<void> Site::open() {
+  if (setup_.exchange.in_place()) return {};
+  exchanger_ = ground_.system->spawn<caf::detached>(actors::exchanger,
+                                                    ExchangerSetup{.site = setup_.site,
+                                                                   .options = setup_.options,
+                                                                   .exchange = setup_.exchange,
+                                                                   .most_floats = setup_.most_floats,
+                                                                   .maps_arenas = sums_in_arenas(*ground_.plan, setup_),
+                                                                   .start = setup_.start,
+                                                                   .kernels = &ground_.backend->kernels(),
+                                                                   .memory = ground_.memory,
+                                                                   .clock = ground_.clock,
+                                                                   .moves = moves_});
+  core::Result<void> opened;
+  self_->request(exchanger_, kEndpointDeadline, Prepare{})
+      .receive(
+          [&](const SiteAddress& address, const SiteMemory& memory) {
+            address_ = address.text;
+            arenas_ = memory.arenas;
+            if (!address.error.empty()) opened = core::fail(address.code, address.error);
+          },
+          [&](const caf::error& error) {
+            opened = core::fail(core::Errc::timeout, fmt::format("the exchanger of site {}: {}", setup_.site,
+                                                                 ground_.system->render(error)));
+          });
+  return opened;
+}
+
+void Site::meet(const SiteAddresses& addresses) {
+  if (exchanger_) self_->send(exchanger_, addresses);
+}
+
+core::Result<StartCargo> Site::fetch_start() {
+  core::Result<StartCargo> fetched = core::fail(core::Errc::internal, "no start state");
+  auto asked = self_->request(exchanger_, kNoDeadline, StartOrder{});
+  receive(
+      asked, Movement{*moves_, kFetchSilence}, {}, [&](const StartCargo& cargo) { fetched = cargo; },
+      [&](const caf::error& error) {
+        fetched = core::fail(core::Errc::peer_lost, fmt::format("site {} did not get what to begin with: {}",
+                                                                setup_.site, ground_.system->render(error)));
+      });
+  return fetched;
+}
+
+core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start) {
+  if (members_.workers.empty())
+    if (auto compiled = compile(); !compiled) return compiled;
+  if (auto loaded = load(start); !loaded) return loaded;
+  if (auto cut = cut_shards(*start); !cut) return cut;
+  const auto& data = ground_.plan->settings->data;
+  for (const auto w : setup_.workers) {
+    members_.loaders.push_back(
+        ground_.system->spawn(loader, LoaderSetup{w, ground_.plan->source.train, ground_.plan->settings->batch(w),
+                                                  data.prefetch, data.decode_threads, ground_.clock}));
+  }
+  return {};
+}
+
+Measured Site::measure(const MeasureOrder& order) {
+  Measured measured;
+  auto asked = self_->request(exchanger_, kNoDeadline, order);
+  receive(
+      asked, Movement{*moves_, kMeasureSilence}, {}, [&](const Measured& told) { measured = told; },
+      [&](const caf::error& error) {
+        measured.error = fmt::format("site {} could not measure: {}", setup_.site, ground_.system->render(error));
+        measured.code = core::Errc::timeout;
+      });
+  return measured;
+}
+
+WorkerSetup Site::worker_setup(std::uint32_t w) const {
+  const auto& plan = *ground_.plan;
+  const auto& settings = *plan.settings;
+  auto compile = compile_options(ground_, w);
+  if (arenas_) compile.arenas = arenas_.get();
+  return {.self = w,
+          .workers = plan.workers,
+          .seed = compile.seed,
+          .graph = plan.graph,
+          .backend = ground_.backend,
+          .compile = compile,
+          .arenas = arenas_,
+          .plan = setup_.plan,
+          .strategy = plan.strategy,
+          .train = settings.train,
+          .total_epochs = static_cast<double>(settings.run.epochs),
+          .servers = plan.servers,
+          .journal = settings.journal.keep,
+          .slowdown = settings.slowdown(w),
+          .synthetic_step = std::chrono::duration_cast<core::Duration>(
+              std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
+          .clock = ground_.clock,
+          .exchange_deadline =
+              std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(settings.exchange.deadline_s))};
+}
+
+core::Result<void> Site::compile() {
+  for (const auto w : setup_.workers)
+    members_.workers.push_back(ground_.system->spawn<caf::detached>(worker, worker_setup(w)));
+  std::vector<decltype(self_->request(members_.workers[0], kCompileDeadline, Prepare{}))> asked;
+  for (const auto& worker : members_.workers) asked.push_back(self_->request(worker, kCompileDeadline, Prepare{}));
+  core::Result<void> result;
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    const auto w = setup_.workers[k];
+    asked[k].receive(
+        [&](const Prepared& prepared, const ReplicaFacts& facts) {
+          if (!prepared.error.empty()) {
+            result = core::fail(prepared.code, prepared.error);
+          } else if (setup_.fingerprint.value_or(prepared.fingerprint) != prepared.fingerprint) {
+            result =
+                core::fail(core::Errc::config,
+                           fmt::format("worker {} lays its parameters out otherwise than worker 0 and cannot exchange "
+                                       "them in place: use one batch size for all workers, and hosts of one kind",
+                                       w));
+          } else {
+            setup_.fingerprint = prepared.fingerprint;
+            layout_ = facts.layout;
+            if (!setup_.plan) setup_.plan = facts.plan;
+          }
+        },
+        [&](const caf::error& error) {
+          result = core::fail(core::Errc::timeout,
+                              fmt::format("worker {} did not get ready: {}", w, ground_.system->render(error)));
+        });
+  }
+  return result;
+}
+
+/// All at once. Whoever measures afterwards measures nothing else.
+core::Result<void> Site::load(const std::shared_ptr<const StartState>& start) {
+  std::vector<decltype(self_->request(members_.workers[0], kCompileDeadline, ReplicaStart{}))> asked;
+  for (const auto& worker : members_.workers)
+    asked.push_back(self_->request(worker, kCompileDeadline, ReplicaStart{start}));
+  core::Result<void> result;
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    asked[k].receive([](const ReplicaLoaded&) {},
+                     [&](const caf::error& error) {
+                       result = core::fail(core::Errc::internal,
+                                           fmt::format("worker {} did not load what it begins with: {}",
+                                                       setup_.workers[k], ground_.system->render(error)));
+                     });
+  }
+  return result;
+}
+
+core::Result<void> Site::cut_shards(const StartState& start) {
+  if (!layout_) {
+    auto facts = probe(ground_, setup_.plan);
+    if (!facts) return tl::unexpected(facts.error());
+    layout_ = facts->layout;
+  }
+  if (setup_.servers.empty()) return {};
+  const auto& plan = *ground_.plan;
+  auto& kernels = ground_.backend->kernels();
+  auto shards =
+      experiment::cut_shards(start, *layout_, plan.servers, plan.needs.server_states, kernels, *ground_.memory);
+  if (!shards) return tl::unexpected(shards.error());
+  for (const auto s : setup_.servers) {
+    members_.servers.push_back(
+        ground_.system->spawn(server, ServerSetup{.self = s,
+                                                  .workers = plan.workers,
+                                                  .strategy = plan.strategy,
+                                                  .kernels = &kernels,
+                                                  .memory = std::make_shared<ShardMemory>(std::move((*shards)[s])),
+                                                  .version = start.center_version,
+                                                  .journal = plan.settings->journal.keep,
+                                                  .max_bad_updates = plan.settings->train.max_bad_updates,
+                                                  .clock = ground_.clock}));
+  }
+  return {};
+}
+
+Company Site::begin(Company company) {
+  const auto here = [](const std::vector<std::uint32_t>& list, std::uint32_t member) {
+    const auto found = std::ranges::find(list, member);
+    return found == list.end() ? list.size() : static_cast<std::size_t>(found - list.begin());
+  };
+  company.exchanger = exchanger_;
+  company.site = setup_.site;
+  auto watched = company;  // for who supervises: its stand-ins end with the members
+  for (std::uint32_t w = 0; w < company.workers.size(); ++w) {
+    if (const auto k = here(setup_.workers, w); k < setup_.workers.size()) {
+      company.workers[w] = watched.workers[w] = members_.workers[k];
+      company.loaders[w] = watched.loaders[w] = members_.loaders[k];
+    } else {
+      company.workers[w] = stand_in(w, {});
+      if (watched.workers[w]) watched.workers[w] = stand_in(w, watched.workers[w]);
+    }
+  }
+  for (std::uint32_t s = 0; s < company.servers.size(); ++s) {
+    if (const auto k = here(setup_.servers, s); k < setup_.servers.size()) {
+      company.servers[s] = watched.servers[s] = members_.servers[k];
+    } else {
+      company.servers[s] = ground_.system->spawn(stand_in_server, s, company.servers[s], exchanger_);
+      watched.servers[s] = company.servers[s];
+      servers_elsewhere_.push_back(company.servers[s]);
+    }
+  }
+  if (exchanger_ && layout_)
+    self_->send(exchanger_,
+                ArenaPacking{.packing = setup_.exchange.packed ? experiment::packing_of(*layout_) : nullptr,
+                             .arena_floats = layout_->arena_floats(),
+                             .statistics_floats = nn::statistics_layout(*ground_.plan->graph).arena_floats(),
+                             .epochs = static_cast<double>(ground_.plan->settings->run.epochs),
+                             .letters = ground_.plan->needs.peers});
+  // Whoever may be spoken to first hears of the company first; what other sites want is heard when all have.
+  for (const auto& server : members_.servers) self_->send(server, company);
+  if (exchanger_) self_->send(exchanger_, company);
+  for (const auto& worker : members_.workers) self_->send(worker, company);
+  for (const auto& loader : members_.loaders) self_->send(loader, company);
+  if (exchanger_) self_->send(exchanger_, SiteBegun{});
+  return watched;
+}
+
+WorkerActor Site::stand_in(std::uint32_t worker, const WorkerActor& member) {
+  workers_elsewhere_.push_back(ground_.system->spawn(stand_in_worker, worker, member, exchanger_));
+  return workers_elsewhere_.back();
+}
+
+bool Site::halt() {
+  std::size_t alive = 0;
+  const auto dismiss = [&](const auto& actor) {
+    if (!actor) return;
+    self_->monitor(actor);
+    self_->send(actor, Halt{});
+    ++alive;
+  };
+  for (const auto& loader : members_.loaders) dismiss(loader);
+  for (const auto& worker : members_.workers) dismiss(worker);
+  for (const auto& server : members_.servers) dismiss(server);
+  dismiss(exchanger_);
+  for (const auto& actor : workers_elsewhere_) self_->send_exit(actor, caf::exit_reason::user_shutdown);
+  for (const auto& actor : servers_elsewhere_) self_->send_exit(actor, caf::exit_reason::user_shutdown);
+  bool late = false;
+  while (alive > 0 && !late) {
+    self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kHaltDeadline) >> [&] { late = true; });
+  }
+  members_ = {};
+  exchanger_ = ExchangerActor{};
+  workers_elsewhere_.clear();
+  servers_elsewhere_.clear();
+  return !late;
+}
+
+}  // namespace troupe::actors

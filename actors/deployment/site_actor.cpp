@@ -1,0 +1,234 @@
+#include "actors/deployment/site_actor.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "actors/deployment/site.hpp"
+#include "actors/deployment/site_rules.hpp"
+#include "nn/checkpoint/safetensors.hpp"
+#include "transport/net/address.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+core::Result<StartState> start_of(const Blueprint& plan, const StartCargo& cargo) {
+  if (!cargo.file) return experiment::start_state(plan, nullptr);
+  auto file = nn::parse_safetensors(*cargo.file, "the run's checkpoint", nn::Checksums::required);
+  if (!file) return tl::unexpected(file.error());
+  auto checkpoint = experiment::load(*file, plan.graph);
+  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  return experiment::start_state(plan, &*checkpoint);
+}
+
+}  // namespace
+
+std::string describe(const SiteOrder& order) {
+  std::vector<std::string> members;
+  for (const auto w : order.workers) members.push_back(fmt::format("worker {}", w));
+  for (const auto s : order.servers) members.push_back(fmt::format("server {}", s));
+  return fmt::format("{} of {}", fmt::join(members, ", "), order.run);
+}
+
+class SiteBody {
+ public:
+  SiteBody(SiteActor::stateful_pointer<SiteState> self, std::shared_ptr<const NodeSetup> setup)
+      : self_(self), setup_(std::move(setup)) {}
+  ~SiteBody() { halt(); }
+
+  SiteOpened open(const SiteOrder& order) {
+    if (stage_ != Stage::none) return {.address = {}, .error = "a site that is open", .code = core::Errc::config};
+    order_ = order;
+    if (auto opened = attempt([this] { return try_open(); }); !opened) {
+      setup_->log(fmt::format("{}: {}", describe(order), opened.error().message));
+      return {.address = {}, .error = opened.error().message, .code = opened.error().code};
+    }
+    return {.address = site_->address(), .error = {}};
+  }
+
+  SiteReady compile() {
+    return ready(attempt([this] { return try_compile(); }));
+  }
+  SiteReady prepare(const SiteAddresses& addresses) {
+    return ready(attempt([&] { return try_prepare(addresses); }));
+  }
+
+  [[nodiscard]] Measured measure(const MeasureOrder& order) {
+    if (stage_ != Stage::prepared) return Measured{.error = "a site that is not connected", .code = core::Errc::config};
+    if (const auto refusal = rules_.check(order)) return Measured{.error = *refusal, .code = core::Errc::config};
+    return site_->measure(order);
+  }
+
+  [[nodiscard]] SiteMembers members() const { return site_ ? site_->members() : SiteMembers{}; }
+
+  /// False: that is no company for this site.
+  [[nodiscard]] bool begin(const SiteCompany& there) {
+    const auto refusal = stage_ == Stage::prepared ? rules_.check(there) : "it is not ready for a company";
+    if (refusal) {
+      setup_->log(fmt::format("{}: {}", describe(order_), *refusal));
+      return false;
+    }
+    stage_ = Stage::begun;
+    self_->monitor(there.coordinator);
+    Company company{.coordinator = there.coordinator,
+                    .recorder = there.recorder,
+                    .evaluator = {},
+                    .workers = std::vector<WorkerActor>(there.worker_sites.size()),
+                    .loaders = std::vector<LoaderActor>(there.worker_sites.size()),
+                    .servers = std::vector<ServerActor>(there.server_sites.size()),
+                    .membership_epoch = there.membership_epoch,
+                    .worker_sites = there.worker_sites,
+                    .server_sites = there.server_sites,
+                    .exchanger = {},
+                    .members = there.members,
+                    .site_hosts = there.site_hosts,
+                    .exchange = there.exchange};
+    site_->begin(std::move(company));
+    for (const auto& worker : site_->members().workers) self_->monitor(worker);
+    setup_->log(fmt::format("{}: begins", describe(order_)));
+    return true;
+  }
+
+  /// The coordinator, or a worker here: it has failed, or the company goes on without it.
+  void down(const caf::down_msg& message) {
+    const bool worker =
+        std::ranges::any_of(members().workers, [&](const auto& member) { return member.address() == message.source; });
+    setup_->log(fmt::format("{}: its {} is gone ({})", describe(order_), worker ? "worker" : "coordinator",
+                            self_->system().render(message.reason)));
+    halt();
+  }
+
+  void halt() {
+    if (!site_) return;
+    // Who does not end in time may still look at the ground.
+    if (!site_->halt()) static_cast<void>(new std::shared_ptr(ground_));
+    site_.reset();
+    setup_->log(fmt::format("{}: ends", describe(order_)));
+  }
+
+ private:
+  /// What has been done with it. Each step comes once, and in this order; a step that has failed is its last.
+  enum class Stage : std::uint8_t { none, open, compiled, prepared, begun, failed };
+
+  /// An order that makes no sense must not end more than the site.
+  template <class Step>
+  core::Result<void> attempt(const Step& step) {
+    core::Result<void> done;
+    try {
+      done = step();
+    } catch (const std::exception& e) {
+      done = core::fail(core::Errc::internal, e.what());
+    }
+    if (!done) stage_ = Stage::failed;
+    return done;
+  }
+
+  core::Result<void> try_compile() {
+    if (stage_ != Stage::open) return core::fail(core::Errc::config, "a site that was not opened, or is compiled");
+    stage_ = Stage::compiled;
+    return site_->compile();
+  }
+
+  core::Result<void> try_open() {
+    auto ground = setup_->grounds->of(order_.secret, order_.config);
+    if (!ground) return tl::unexpected(ground.error());
+    ground_ = std::move(*ground);
+    const auto& data = ground_->plan.settings->data;
+    if (ground_->data != order_.data) {
+      return core::fail(core::Errc::data, fmt::format("data set {} in {} is not the one that the coordinator has: give "
+                                                      "both the same files",
+                                                      data.name, data.path));
+    }
+    auto exchange = experiment::parse_exchange(order_.exchange, "the order for a site");
+    if (!exchange) return tl::unexpected(exchange.error());
+    rules_ = SiteRules(order_, ground_->plan, *exchange);
+    if (const auto refusal = rules_.check()) return core::fail(core::Errc::config, *refusal);
+    SiteSetup site{.site = order_.site,
+                   .workers = order_.workers,
+                   .servers = order_.servers,
+                   .exchange = std::move(*exchange),
+                   .options = {},
+                   .most_floats = order_.most_floats,
+                   .fingerprint = order_.layout};
+    site.options.secret = order_.secret;
+    if (order_.between_hosts) site.options.ucx_transports = "tcp,self";
+    site.options.tcp.listen = transport::bracketed(setup_->data_host) + ":0";
+    site.options.tcp.tls = setup_->tls;
+    site.options.tcp.on_refused = [log = setup_->log, who = describe(order_)](const transport::Refusal& refusal) {
+      log(fmt::format("{}: turned {} away: {}", who, refusal.from, refusal.why));
+    };
+    if (!order_.plan.empty()) site.plan = nn::Plan{order_.plan};
+    site_ = std::make_unique<Site>(ground_->of(self_->system()), std::move(site));
+    stage_ = Stage::open;
+    return site_->open();
+  }
+
+  [[nodiscard]] SiteReady ready(const core::Result<void>& result) const {
+    if (result) return {};
+    setup_->log(fmt::format("{}: {}", describe(order_), result.error().message));
+    return {.error = result.error().message, .code = result.error().code};
+  }
+
+  core::Result<void> try_prepare(const SiteAddresses& addresses) {
+    if (stage_ != Stage::open && stage_ != Stage::compiled)
+      return core::fail(core::Errc::config, "a site that was not opened, or has its addresses");
+    if (const auto refusal = rules_.check(addresses)) return core::fail(core::Errc::config, *refusal);
+    stage_ = Stage::prepared;
+    site_->meet(addresses);
+    StartCargo cargo;
+    if (order_.resumed) {
+      auto fetched = site_->fetch_start();
+      if (!fetched) return tl::unexpected(fetched.error());
+      cargo = *fetched;
+    }
+    auto start = start_of(ground_->plan, cargo);
+    if (!start) return tl::unexpected(start.error());
+    start->versions = addresses.versions;
+    if (addresses.first_step >= 0)
+      for (const auto w : order_.workers)
+        start->first_steps.at(w) = static_cast<strategies::Step>(addresses.first_step);
+    return site_->prepare(std::make_shared<const StartState>(std::move(*start)));
+  }
+
+  SiteActor::stateful_pointer<SiteState> self_;
+  std::shared_ptr<const NodeSetup> setup_;
+  SiteOrder order_;
+  SiteRules rules_;
+  Stage stage_ = Stage::none;
+  std::shared_ptr<NodeGround> ground_;
+  std::unique_ptr<Site> site_;
+};
+
+SiteState::SiteState() = default;
+SiteState::~SiteState() = default;
+
+SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
+                                    std::shared_ptr<const NodeSetup> setup) {
+  self->state.body = std::make_unique<SiteBody>(self, std::move(setup));
+  self->set_default_handler(caf::drop);
+  self->set_down_handler([self](const caf::down_msg& down) {
+    self->state.body->down(down);
+    self->quit();
+  });
+  return {
+      [self](const SiteOrder& order) { return self->state.body->open(order); },
+      [self](const CompileOrder&) { return self->state.body->compile(); },
+      [self](const SiteAddresses& addresses) -> caf::result<SiteReady, SiteMembers> {
+        auto ready = self->state.body->prepare(addresses);
+        return {std::move(ready), self->state.body->members()};
+      },
+      [self](const SiteCompany& company) -> caf::result<SiteBegun> {
+        if (self->state.body->begin(company)) return SiteBegun{};
+        return caf::sec::invalid_argument;
+      },
+      [self](const MeasureOrder& order) { return self->state.body->measure(order); },
+      [self](const Halt&) {
+        self->state.body->halt();
+        self->quit();
+      },
+  };
+}
+
+}  // namespace troupe::actors

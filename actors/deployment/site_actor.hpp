@@ -1,0 +1,26 @@
+/// A site in a node's process, spawned detached: a Site that is driven by the messages of the process that has the coordinator. It
+/// draws the run's plan from the configuration that comes with the order, and opens the data set here.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "actors/deployment/node.hpp"
+
+namespace troupe::actors {
+
+class SiteBody;
+struct SiteState {
+  std::unique_ptr<SiteBody> body;
+  static inline const char* name = "site";
+  SiteState();
+  ~SiteState();
+};
+
+[[nodiscard]] SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
+                                                  std::shared_ptr<const NodeSetup> setup);
+
+/// "worker 3 of mnist-easgd": who a site is, for people.
+[[nodiscard]] std::string describe(const SiteOrder& order);
+
+}  // namespace troupe::actors

@@ -1,0 +1,43 @@
+// Members that go, and sites that move: whom an exchanger speaks to.
+#include <algorithm>
+
+#include "actors/exchanger/exchanger_body.hpp"
+
+namespace troupe::actors {
+
+SiteAddress ExchangerBody::moved(const SiteMoved& moved) {
+  if (halted_) return {.text = {}, .error = "the run is over", .code = core::Errc::peer_lost};
+  leave(moved.site, "it has a new address");
+  const auto met = speak_to(moved.site, moved.address);
+  settle();
+  if (!met) return {.text = {}, .error = met.error().message, .code = met.error().code};
+  return {.text = moved.address, .error = {}};
+}
+
+void ExchangerBody::leave(std::uint32_t site, std::string_view why) {
+  const auto peer = std::exchange(peers_.at(site), std::nullopt);
+  if (!peer) return;
+  endpoint_->disconnect(*peer, why);
+  if (arenas_) arenas_->forget(*peer);
+}
+
+void ExchangerBody::membership(const MembershipNews& news) {
+  if (news_.take(news)) hear(news);
+}
+
+void ExchangerBody::hear(const MembershipNews& news) {
+  const auto gone = [&](strategies::WorkerId w) { return !std::ranges::binary_search(news.workers, w); };
+  // Who is on its way in is not in the list yet, and was not in the last one: it stays.
+  for (const auto w : std::exchange(members_, news.workers)) {
+    const auto site = company_.worker_sites.at(w);
+    // Whom it never met it has not left either: a newcomer meets the centre only.
+    if (gone(w) && !halted_ && site != setup_.site && site < peers_.size()) leave(site, "it is no member any more");
+  }
+  for (std::uint32_t w = 0; w < company_.worker_sites.size(); ++w)
+    if (gone(w)) rules_.forget(w);
+  std::erase_if(asked_, [&](const auto& entry) { return gone(std::get<0>(entry.first)); });
+  std::erase_if(unread_, [&](const auto& entry) { return gone(entry.first.first); });
+  settle();
+}
+
+}  // namespace troupe::actors

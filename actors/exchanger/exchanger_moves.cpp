@@ -1,0 +1,30 @@
+// What moves between this site and others, for those who wait for it.
+#include "actors/exchanger/exchanger_body.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+constexpr auto kTellEvery = std::chrono::seconds(1);
+
+}  // namespace
+
+void ExchangerBody::tick() {
+  if (halted_) return;
+  self_->delayed_send(self_, kTellEvery, Tick{});
+  TransferNews news;
+  for (std::uint32_t site = 0; site < peers_.size(); ++site) {
+    if (!peers_[site]) continue;
+    const auto now = endpoint_->progress(*peers_[site]);
+    if (std::exchange(progress_[site], now) != now) news.sites.push_back(site);
+  }
+  if (news.sites.empty()) return;
+  news.sites.push_back(setup_.site);
+  ++*setup_.moves;
+  if (!company_.coordinator) return;
+  self_->send(company_.coordinator, news);
+  for (std::uint32_t w = 0; w < company_.worker_sites.size(); ++w)
+    if (company_.worker_sites[w] == setup_.site) self_->send(company_.workers[w], news);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,96 @@
+// Reductions over several sites, and broadcasts: which members form a group, by which algorithm, in whose memory.
+#include <algorithm>
+
+#include "actors/exchanger/exchanger_body.hpp"
+
+namespace troupe::actors {
+
+exchange::Group ExchangerBody::group_of(const CollectiveOrder& order) const {
+  exchange::Group group;
+  for (std::size_t i = 0; i < order.group.size(); ++i) {
+    const auto site = company_.worker_sites.at(order.group[i]);
+    if (order.group[i] == order.worker) group.rank = i;
+    add(group, site, company_.site_hosts);
+  }
+  return group;
+}
+
+void ExchangerBody::add(exchange::Group& group, std::uint32_t site, const std::vector<std::uint32_t>& hosts) const {
+  group.peers.push_back(peers_.at(site).value_or(transport::Peer{}));
+  if (!hosts.empty()) group.hosts.push_back(hosts.at(site));
+}
+
+caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
+  const auto failed = [](const core::Error& error) { return Measured{.error = error.message, .code = error.code}; };
+  for (const auto& algorithm : order.algorithms) {
+    const bool can = (algorithm != "shm" || arenas_) &&
+                     (algorithm != "ar" || exchange::has_library(*courier_, order.worker_sites.size()));
+    if (measuring_ || !can) return failed({core::Errc::config, "site: it cannot measure " + algorithm + " now"});
+  }
+  exchange::Group group;
+  for (const auto site : order.worker_sites) {
+    if (site == setup_.site) group.rank = group.size();
+    add(group, site, order.site_hosts);
+  }
+  auto promise = self_->make_response_promise<Measured>();
+  auto measuring =
+      Measuring::create({*courier_, *setup_.kernels, *setup_.memory, *setup_.clock, arenas_.get(), &scratch_},
+                        std::move(group), order, [promise, failed](core::Result<Measured> measured) mutable {
+                          promise.deliver(measured ? *measured : failed(measured.error()));
+                        });
+  if (!measuring) return failed(measuring.error());
+  measuring_ = std::move(*measuring);
+  settle();
+  return promise;
+}
+
+void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) {
+  auto group = group_of(order);
+  const ArenaPosition position = order.offset < 0 ? ArenaPosition{} : static_cast<std::size_t>(order.offset);
+  const auto dense = packed(slice, position, true);
+  exchange::CollectiveTask task{.algorithm = setup_.exchange.reduction(dense.data.size(), order.rounding),
+                                .half = setup_.exchange.half(),
+                                .scale = order.mean ? 1 / static_cast<float>(group.size()) : 1,
+                                .vector = dense.data,
+                                .arenas = arenas_.get(),
+                                .scratch = &scratch_,
+                                .tag = {.run = kRun,
+                                        .exchange = static_cast<std::uint32_t>(order.exchange),
+                                        .shard = static_cast<std::uint16_t>(order.step % transport::kMaxShard)}};
+  if (order.root >= 0)
+    task.root = static_cast<std::size_t>(std::ranges::find(order.group, static_cast<strategies::WorkerId>(order.root)) -
+                                         order.group.begin());
+  const auto which = next_running_++;
+  auto& running = running_[which];
+  running.order = order;
+  running.slice = slice;
+  running.dense = dense;
+  running.began = setup_.clock->now();
+  running.collective =
+      exchange::make_collective(*courier_, *setup_.kernels, std::move(group), std::move(task),
+                                [this, which](const core::Result<void>& result) { ended(which, result); });
+  running.collective->start();
+  settle();
+}
+
+void ExchangerBody::note_wait(Running& running) {
+  const auto last = running.collective->last_heard();
+  if (last && !running.waited) running.waited = {running.order.group[*last], setup_.clock->now() - running.began};
+}
+
+void ExchangerBody::ended(std::uint64_t which, const core::Result<void>& result) {
+  over_.push_back(which);
+  auto& running = running_.at(which);
+  // Whom a reduction has lost is told as such, once for all that it had to do with (lost()).
+  if (!result && result.error().code == core::Errc::peer_lost) return;
+  if (!result) return trouble(result.error());
+  const auto& order = running.order;
+  if (order.offset >= 0) unpack(running.dense, static_cast<std::size_t>(order.offset), running.slice);
+  CollectiveEnded end{.step = order.step, .exchange = order.exchange, .last = order.worker};
+  if (running.collective) note_wait(running);  // else it had nobody to wait for
+  if (running.waited)
+    std::tie(end.last, end.waited_ns) = std::pair(running.waited->first, running.waited->second.count());
+  self_->send(company_.workers.at(order.worker), end);
+}
+
+}  // namespace troupe::actors

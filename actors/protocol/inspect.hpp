@@ -1,0 +1,368 @@
+/// The serial form of every message: each of its fields, in the order of their declaration. A field that is not visited here does not
+/// compile (message_fields.hpp). Unlike the messages, the memory on loan has none: it is allowed within a process only.
+#pragma once
+
+#include <optional>
+#include <type_traits>
+
+#include "actors/protocol/message_types.hpp"
+#include "actors/protocol/site_messages.hpp"
+
+namespace troupe::actors {
+
+/// A value that may be missing, as one field: CAF 0.17 knows no std::optional.
+template <class T>
+struct Maybe {
+  std::optional<T>& value;
+};
+
+template <class Inspector, class T>
+typename Inspector::result_type inspect(Inspector& f, Maybe<T>& x) {
+  bool given = x.value.has_value();
+  T value = x.value.value_or(T{});
+  if constexpr (Inspector::reads_state) {
+    return f(given, value);
+  } else {
+    auto result = f(given, value);
+    x.value = given ? std::optional<T>(value) : std::nullopt;
+    return result;
+  }
+}
+
+}  // namespace troupe::actors
+
+namespace troupe::core {
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Error& x) {
+  return f(caf::meta::type_name("Error"), x.code, x.message);
+}
+
+}  // namespace troupe::core
+
+namespace troupe::data {
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Lease& x) {
+  return f(caf::meta::type_name("Lease"), x.index, x.epoch, x.first, x.count, x.epoch_position);
+}
+
+}  // namespace troupe::data
+
+namespace troupe::strategies {
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Slot& x) {
+  return f(caf::meta::type_name("Slot"), x.kind, x.index);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Request& x) {
+  return f(caf::meta::type_name("Request"), x.id, x.worker, x.exchange, x.kind, x.clock, x.version, x.epoch, x.lr);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, ShardReply& x) {
+  return f(caf::meta::type_name("ShardReply"), x.request, x.worker, x.shard, x.exchange, x.version, x.staleness,
+           x.min_clock, x.dropped, x.refused, x.queued, x.held, actors::Maybe<WorkerId>{x.last});
+}
+
+}  // namespace troupe::strategies
+
+namespace troupe::experiment {
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, RunStarted& x) {
+  return f(caf::meta::type_name("RunStarted"), x.name, x.directory, x.strategy, x.model, x.dataset, x.workers,
+           x.servers, x.epochs, x.parameters, x.epoch_samples, x.epoch_position);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, WorkerProgress& x) {
+  return f(caf::meta::type_name("WorkerProgress"), x.worker, x.steps, x.samples, x.loss, x.loss_sum, x.top1,
+           x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped,
+           x.refused, x.passed, x.bytes, x.staleness_sum, x.staleness_count, x.staleness_max, x.staleness, x.waits,
+           x.done);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, EpochReport& x) {
+  return f(caf::meta::type_name("EpochReport"), x.epoch, x.epochs, x.steps, x.train_loss, x.train_accuracy, x.test_loss,
+           x.test_accuracy, x.test_top5, x.images_per_s, x.lr, x.train_s);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Note& x) {
+  return f(caf::meta::type_name("Note"), x.level, x.text);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Summary& x) {
+  return f(caf::meta::type_name("Summary"), x.run, x.strategy, x.model, x.dataset, x.device, x.precision, x.workers,
+           x.servers, x.epochs, x.steps, x.samples, x.wall_s, x.train_loss, x.images_per_s, x.test_loss,
+           x.test_accuracy, x.test_top5, x.exchange_count, x.exchange_bytes, x.exchange_dropped, x.exchange_skipped,
+           x.refused, x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, RunEnd& x) {
+  return f(caf::meta::type_name("RunEnd"), x.summary, x.failed, x.error);
+}
+
+}  // namespace troupe::experiment
+
+namespace troupe::actors {
+
+/// Messages that say all by being there.
+template <class Inspector, class Message>
+requires std::is_empty_v<Message>
+constexpr typename Inspector::result_type inspect(Inspector& f, Message&) {
+  return f(caf::meta::type_name(caf::type_name<Message>::value));
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Prepared& x) {
+  return f(caf::meta::type_name("Prepared"), x.fingerprint, x.arena_floats, x.workspace_bytes, x.error, x.code);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Trouble& x) {
+  return f(caf::meta::type_name("Trouble"), x.code, x.text, x.site);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, DeadlineReached& x) {
+  return f(caf::meta::type_name("DeadlineReached"), x.id);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, LeaseRequest& x) {
+  return f(caf::meta::type_name("LeaseRequest"), x.worker, x.count);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, LeaseGrant& x) {
+  return f(caf::meta::type_name("LeaseGrant"), x.leases, x.after_pause);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, BatchReady& x) {
+  return f(caf::meta::type_name("BatchReady"), x.buffer, x.lease, x.granted_ns);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, BatchReturn& x) {
+  return f(caf::meta::type_name("BatchReturn"), x.buffer);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, DecodeOrder& x) {
+  return f(caf::meta::type_name("DecodeOrder"), x.buffer, x.lease);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Decoded& x) {
+  return f(caf::meta::type_name("Decoded"), x.buffer, x.error);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, ShardMessage& x) {
+  return f(caf::meta::type_name("ShardMessage"), x.shard, x.request, x.rounding, x.sent_ns);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, ShardAnswer& x) {
+  return f(caf::meta::type_name("ShardAnswer"), x.reply, x.refused);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, CollectiveOffer& x) {
+  return f(caf::meta::type_name("CollectiveOffer"), x.worker, x.step, x.exchange);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, CollectiveDone& x) {
+  return f(caf::meta::type_name("CollectiveDone"), x.worker, x.step, x.exchange);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, SnapshotOrder& x) {
+  return f(caf::meta::type_name("SnapshotOrder"), x.id, x.slot, x.journalled);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, PeerLetter& x) {
+  return f(caf::meta::type_name("PeerLetter"), x.from, x.weight);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, PeerCredit& x) {
+  return f(caf::meta::type_name("PeerCredit"), x.from);
+}
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, LetterCount& x) {
+  return f(caf::meta::type_name("LetterCount"), x.peer, x.letters);
+}
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, LettersOrder& x) {
+  return f(caf::meta::type_name("LettersOrder"), x.expected);
+}
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Letters& x) {
+  return f(caf::meta::type_name("Letters"), x.weight, x.sent, x.received, x.unread, x.slots);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, SiteAddress& x) {
+  return f(caf::meta::type_name("SiteAddress"), x.text, x.error, x.code);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, SiteAddresses& x) {
+  return f(caf::meta::type_name("SiteAddresses"), x.texts, x.first_step, x.versions);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Vacancy& x) {
+  return f(caf::meta::type_name("Vacancy"), x.worker);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Arrived& x) {
+  return f(caf::meta::type_name("Arrived"), x.worker);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, AdmissionOrder& x) {
+  return f(caf::meta::type_name("AdmissionOrder"), x.worker, x.checkpoint, x.first_step, x.versions);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Admission& x) {
+  return f(caf::meta::type_name("Admission"), x.error);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, SiteMoved& x) {
+  return f(caf::meta::type_name("SiteMoved"), x.site, x.address);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, MembershipNews& x) {
+  return f(caf::meta::type_name("MembershipNews"), x.epoch, x.workers);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, SiteLost& x) {
+  return f(caf::meta::type_name("SiteLost"), x.site, x.lost, x.why);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, NodeFacts& x) {
+  return f(caf::meta::type_name("NodeFacts"), x.version, x.host, x.place, x.data_host, x.cores, x.load, x.cpu,
+           x.memory_bytes, x.memory_free_bytes, x.resident_bytes, x.gpus, x.up_s, x.endpoints, x.members);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, SiteOrder& x) {
+  return f(caf::meta::type_name("SiteOrder"), x.version, x.run, x.config, x.site, x.workers, x.servers, x.plan,
+           x.layout, x.most_floats, x.exchange, x.data, x.secret, x.between_hosts, x.resumed);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, SiteOpened& x) {
+  return f(caf::meta::type_name("SiteOpened"), x.address, x.error, x.code);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, MeasureOrder& x) {
+  return f(caf::meta::type_name("MeasureOrder"), x.worker_sites, x.site_hosts, x.floats, x.algorithms, x.rounds);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Measured& x) {
+  return f(caf::meta::type_name("Measured"), x.seconds, x.error, x.code);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, SiteReady& x) {
+  return f(caf::meta::type_name("SiteReady"), x.error, x.code);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, CollectiveOrder& x) {
+  return f(caf::meta::type_name("CollectiveOrder"), x.worker, x.step, x.exchange, x.group, x.root, x.mean, x.offset,
+           x.rounding);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, CollectiveEnded& x) {
+  return f(caf::meta::type_name("CollectiveEnded"), x.step, x.exchange, x.last, x.waited_ns);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, OutgoingLetter& x) {
+  return f(caf::meta::type_name("OutgoingLetter"), x.to, x.letter);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, TransferNews& x) {
+  return f(caf::meta::type_name("TransferNews"), x.sites);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, OutgoingCredit& x) {
+  return f(caf::meta::type_name("OutgoingCredit"), x.to, x.credit);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, MemberSnapshot& x) {
+  return f(caf::meta::type_name("MemberSnapshot"), x.server, x.member, x.order);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, MemberState& x) {
+  return f(caf::meta::type_name("MemberState"), x.state, x.version, x.letters, x.letter_slots);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, SnapshotTaken& x) {
+  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash, x.version, x.weight, x.optimizer_steps);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Updates& x) {
+  return f(caf::meta::type_name("Updates"), x.steps);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, EvaluateOrder& x) {
+  return f(caf::meta::type_name("EvaluateOrder"), x.id);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Evaluated& x) {
+  return f(caf::meta::type_name("Evaluated"), x.loss, x.top1, x.top5, x.samples, x.error, x.code);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, CheckpointOrder& x) {
+  return f(caf::meta::type_name("CheckpointOrder"), x.step);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, CheckpointWritten& x) {
+  return f(caf::meta::type_name("CheckpointWritten"), x.path, x.error, x.code);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, JournalRecords& x) {
+  return f(caf::meta::type_name("JournalRecords"), x.kinds, x.sizes, x.bytes);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Finished& x) {
+  return f(caf::meta::type_name("Finished"), x.error);
+}
+
+}  // namespace troupe::actors

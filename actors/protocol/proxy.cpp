@@ -1,0 +1,137 @@
+#include "actors/protocol/proxy.hpp"
+
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "actors/requests/asking.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+/// Requests to a member elsewhere. CAF lets them wait for their deadlines when it is lost: here they are answered then. How long they may
+/// take otherwise is up to who asks.
+class Forwarded {
+ public:
+  template <class... Answers, class Self, class Member, class Message>
+  static caf::result<Answers...> to(const std::shared_ptr<Forwarded>& forwarded, Self self, const Member& member,
+                                    const Message& message) {
+    auto promise = self->template make_response_promise<Answers...>();
+    const auto which = forwarded->next_++;
+    forwarded->open_[which] = [promise](const caf::error& error) mutable { promise.deliver(error); };
+    self->request(member, kNoDeadline, message)
+        .then(
+            [forwarded, which, promise](const Answers&... answers) mutable {
+              if (forwarded->open_.erase(which) > 0) promise.deliver(answers...);
+            },
+            [forwarded, which, promise](const caf::error& error) mutable {
+              if (forwarded->open_.erase(which) > 0) promise.deliver(error);
+            });
+    return promise;
+  }
+  void lost(const caf::error& why) {
+    for (auto& [which, tell] : std::exchange(open_, {})) tell(why);
+  }
+
+ private:
+  std::uint64_t next_ = 0;
+  std::map<std::uint64_t, std::function<void(const caf::error&)>> open_;
+};
+
+/// Ends with the member, where there is one.
+template <class Self, class Member>
+std::shared_ptr<Forwarded> end_with(Self self, const Member& member) {
+  auto forwarded = std::make_shared<Forwarded>();
+  if (!member) return forwarded;
+  self->set_down_handler([self, forwarded](const caf::down_msg& down) {
+    forwarded->lost(down.reason);
+    self->quit(down.reason);
+  });
+  self->monitor(member);
+  return forwarded;
+}
+
+}  // namespace
+
+WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies::WorkerId worker, WorkerActor member,
+                                           ExchangerActor exchanger) {
+  const auto forwarded = end_with(self, member);
+  return {
+      [self, member](const Prepare& m) { return self->delegate(member, m); },
+      [](const ReplicaStart&) -> caf::result<ReplicaLoaded> { return caf::sec::unexpected_message; },  // its own site's
+      [](const Company&) {},  // as it does this
+      [](const BatchReady&, const LentBatch&) {},
+      [](const StepOrder&) {},
+      [](const StepEnd&) {},
+      [self, exchanger](const ShardAnswer& answer) { self->send(exchanger, answer); },
+      [](const CollectiveOffer&, const Lent&) {},  // reductions over sites are the exchangers'
+      [](const CollectiveDone&) {},
+      [](const CollectiveEnded&) {},
+      [self, exchanger, worker](const PeerLetter& letter, const Lent& vector) {
+        self->send(exchanger, OutgoingLetter{worker, letter}, vector);
+      },
+      [self, exchanger, worker](const PeerCredit& credit) {
+        self->send(exchanger, OutgoingCredit{worker, credit});
+      },
+      [self, exchanger, worker](const SnapshotOrder& order, const Lent& space) {
+        return self->delegate(exchanger, MemberSnapshot{false, worker, order}, space);
+      },
+      [self, member](const MembershipNews& m) { self->send(member, m); },
+      [self, member](const TransferNews& m) { self->send(member, m); },
+      [](const DeadlineReached&) {},
+      [=](const Dismissal& m) { return Forwarded::to<Dismissed>(forwarded, self, member, m); },
+      [=](const UpdatesOrder& m) { return Forwarded::to<Updates>(forwarded, self, member, m); },
+      [=](const SettleOrder& m) { return Forwarded::to<Settled>(forwarded, self, member, m); },
+      [=](const StateOrder& m) { return Forwarded::to<MemberState>(forwarded, self, member, m); },
+      [=](const LettersOrder& m) { return Forwarded::to<Letters>(forwarded, self, member, m); },
+      [](const Tick&) {},
+      [self, member](const Halt& m) { self->send(member, m); },
+  };
+}
+
+ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies::ShardId shard, ServerActor member,
+                                           ExchangerActor exchanger) {
+  const auto forwarded = end_with(self, member);
+  return {
+      [](const Company&) {},  // as it does this
+      [self, exchanger](const ShardMessage& message, const Lent& slice) { self->send(exchanger, message, slice); },
+      [self, exchanger, shard](const SnapshotOrder& order, const Lent& space) {
+        return self->delegate(exchanger, MemberSnapshot{true, shard, order}, space);
+      },
+      [=](const StateOrder& m) { return Forwarded::to<MemberState>(forwarded, self, member, m); },
+      [self, member](const MembershipNews& m) { self->send(member, m); },
+      [](const DeadlineReached&) {},
+      [self, member](const Halt& m) { self->send(member, m); },
+  };
+}
+
+bool is_gone(const caf::error& error) {
+  return error == caf::exit_reason::remote_link_unreachable || error == caf::sec::request_receiver_down;
+}
+
+std::string reason_of(caf::actor_system& system, const caf::error& error) {
+  return is_gone(error) ? "no word from its process any more" : system.render(error);
+}
+
+SiteActor::behavior_type stand_in_site(SiteActor::pointer self, SiteActor site) {
+  const auto forwarded = end_with(self, site);
+  return {
+      [=](const SiteOrder& m) { return Forwarded::to<SiteOpened>(forwarded, self, site, m); },
+      [=](const CompileOrder& m) { return Forwarded::to<SiteReady>(forwarded, self, site, m); },
+      [=](const SiteAddresses& m) { return Forwarded::to<SiteReady, SiteMembers>(forwarded, self, site, m); },
+      [=](const SiteCompany& m) { return Forwarded::to<SiteBegun>(forwarded, self, site, m); },
+      [=](const MeasureOrder& m) { return Forwarded::to<Measured>(forwarded, self, site, m); },
+      [self, site](const Halt& m) { self->send(site, m); },
+  };
+}
+
+NodeActor::behavior_type stand_in_node(NodeActor::pointer self, NodeActor node) {
+  const auto forwarded = end_with(self, node);
+  return {
+      [=](const NodeQuery& m) { return Forwarded::to<NodeFacts>(forwarded, self, node, m); },
+      [=](const SiteOrder& m) { return Forwarded::to<SiteOpened, OpenedSite>(forwarded, self, node, m); },
+  };
+}
+
+}  // namespace troupe::actors

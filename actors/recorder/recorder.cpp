@@ -1,0 +1,258 @@
+#include "actors/recorder/recorder.hpp"
+
+#include <ctime>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "actors/recorder/disk.hpp"
+#include "actors/recorder/journal_keeper.hpp"
+#include "experiment/report/tensorboard.hpp"
+#include "experiment/summary.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr core::Duration kTellEvery = std::chrono::seconds(1);
+
+}  // namespace
+
+class RecorderBody {
+ public:
+  RecorderBody(RecorderActor::stateful_pointer<RecorderState> self, RecorderSetup setup)
+      : self_(self),
+        setup_(std::move(setup)),
+        console_(setup_.console, *setup_.clock),
+        began_(setup_.clock->now()),
+        journal_(setup_.directory, setup_.journal, setup_.config, setup_.plan),
+        disk_(self, setup_.disk) {
+    if (auto metrics = MetricsWriter::open(setup_.directory->metrics_file())) {
+      metrics_.emplace(std::move(*metrics));
+    } else {
+      note({Note::Level::warning, "no metrics: " + metrics.error().message});
+    }
+    if (setup_.tensorboard) open_events();
+    if (setup_.journal.keep) begin_segment(journal_.open(setup_.start_file, setup_.disk));
+    self_->delayed_send(self_, kTick, Tick{});
+  }
+
+  /// Whether what has just come may be heard. What members in other processes say of the run, the coordinator hears first.
+  [[nodiscard]] bool hears_from_here() {
+    return heard(speaker_of(self_).here ? Refusal{} : "a message that is not for it to send");
+  }
+  template <class Message>
+  [[nodiscard]] bool hears(const Message& message) {
+    return heard(setup_.rules.check(speaker_of(self_), message));
+  }
+
+  void started(const RunStarted& run) {
+    coordinator_ = caf::actor_cast<CoordinatorActor>(self_->current_sender());
+    console_.started(run);
+    if (events_) events_->started(run);
+    line(to_json(run, at()));
+    for (const auto& early : setup_.notes) note(early);
+  }
+  void progress(const WorkerProgress& progress) {
+    console_.progress(progress);
+    if (events_) check_events(events_->progress(progress, at()));
+    line(to_json(progress, at()));
+  }
+  void epoch(const EpochReport& report) {
+    console_.epoch(report);
+    if (events_) check_events(events_->epoch(report, at()));
+    line(to_json(report, at()));
+  }
+  void note(const Note& note) {
+    console_.note(note);
+    line(to_json(note, at()));
+  }
+
+  void journal(const JournalRecords& records) {
+    check_journal(journal_.append(records));
+    if (journal_.full() && coordinator_) self_->send(coordinator_, JournalFull{});
+  }
+
+  /// The new segment begins now; what it begins with is written meanwhile.
+  Rotated rotate(const CheckpointCargo& cargo) {
+    if (journal_.is_on()) begin_segment(journal_.hold(cargo.checkpoint, setup_.disk));
+    return {};
+  }
+
+  [[nodiscard]] caf::result<CheckpointWritten> checkpoint(const CheckpointCargo& cargo) {
+    auto promise = self_->make_response_promise<CheckpointWritten>();
+    checkpoints_.push_back([this, promise, checkpoint = cargo.checkpoint] { save(promise, checkpoint); });
+    save_what_may_be();
+    return promise;
+  }
+
+  /// The records before a checkpoint are out of this process before it is on disk.
+  void save_what_may_be() {
+    while (!checkpoints_.empty() && !journal_.holds()) {
+      flush();
+      const auto next = std::move(checkpoints_.front());
+      checkpoints_.pop_front();
+      next();
+    }
+    end_when_written();
+  }
+
+  void save(caf::typed_response_promise<CheckpointWritten> promise,
+            const std::shared_ptr<const Checkpoint>& checkpoint) {
+    const auto path = std::make_shared<std::string>();
+    disk_.write(
+        [store = setup_.checkpoints, files = setup_.disk, checkpoint, path]() -> core::Result<void> {
+          auto saved = experiment::save(*store, *checkpoint);
+          if (!saved) return tl::unexpected(saved.error());
+          *path = std::move(*saved);
+          return {};
+        },
+        [this, promise, path](const core::Result<void>& saved) mutable {
+          if (saved) line(to_json(Note{Note::Level::info, "checkpoint " + *path}, at()));
+          promise.deliver(
+              saved ? CheckpointWritten{.path = *path}
+                    : CheckpointWritten{.path = {}, .error = saved.error().message, .code = saved.error().code});
+          end_when_written();
+        });
+  }
+
+  void tick() {
+    console_.tick();
+    const auto now = setup_.clock->now();
+    if (disk_.look(now) && coordinator_ && now - told_ >= kTellEvery) {
+      told_ = now;
+      self_->send(coordinator_, StillWriting{});
+    }
+    self_->delayed_send(self_, kTick, Tick{});
+  }
+
+  /// What is being written belongs to the run.
+  [[nodiscard]] caf::result<Finished> finish(const RunEnd& end) {
+    auto promise = self_->make_response_promise<Finished>();
+    finish_ = [this, end, promise]() mutable {
+      promise.deliver(finished(end));
+      disk_.halt();
+      self_->quit();
+    };
+    end_when_written();
+    return promise;
+  }
+
+ private:
+  [[nodiscard]] bool heard(const Refusal& refusal) {
+    if (!refusal) return true;
+    std::vector<std::string> names;
+    for (const auto w : setup_.rules.workers_of(speaker_of(self_))) names.push_back(fmt::format("worker {}", w));
+    const auto who =
+        names.empty() ? "a process that has no part in the run" : fmt::format("{}", fmt::join(names, ", "));
+    if (auto line = refusals_.add(who, *refusal)) note({Note::Level::warning, std::move(*line)});
+    return false;
+  }
+
+  Finished finished(const RunEnd& end) {
+    if (!end.failed || end.error.code == core::Errc::interrupted) check_journal(journal_.close());
+    flush();
+    const auto written = setup_.directory->write_summary(to_json(end.summary));
+    // Last, and only of a run whose summary is there: from this line others know that it is.
+    auto told = end;
+    if (!written && !told.failed) told = {.summary = end.summary, .failed = true, .error = written.error()};
+    line(to_json(told, at()));
+    console_.ended(end);
+    return {written ? std::string{} : written.error().message};
+  }
+
+  void end_when_written() {
+    if (finish_ && disk_.idle() && checkpoints_.empty()) std::exchange(finish_, nullptr)();
+  }
+
+  void begin_segment(core::Result<JournalKeeper::Beginning> beginning) {
+    if (!beginning) return note_segment(beginning.error());
+    disk_.write(std::move(*beginning), [this](const core::Result<void>& written) {
+      const auto begun = journal_.begin(written);
+      if (!begun) note_segment(begun.error());
+      save_what_may_be();
+    });
+  }
+
+  void note_segment(const core::Error& error) {
+    const char* what = journal_.is_on() ? "no new journal segment: " : "no journal from here on: ";
+    note({Note::Level::warning, what + error.message});
+  }
+
+  [[nodiscard]] double at() const { return core::seconds(setup_.clock->now() - began_); }
+
+  void line(const std::string& json) {
+    if (!metrics_) return;
+    if (auto appended = metrics_->append(json); !appended)
+      console_.note({Note::Level::warning, "metrics: " + appended.error().message});
+  }
+
+  void open_events() {
+    if (auto events = report::TensorBoard::create(setup_.directory->path(), std::time(nullptr)))
+      events_.emplace(std::move(*events));
+    else
+      note({Note::Level::warning, "no report::TensorBoard events: " + events.error().message});
+  }
+
+  void check_events(const core::Result<void>& written) {
+    if (!written) note({Note::Level::warning, "TensorBoard events: " + written.error().message});
+  }
+
+  void flush() { check_journal(journal_.flush()); }
+
+  void check_journal(const core::Result<void>& written) {
+    if (!written) note({Note::Level::warning, "no journal from here on: " + written.error().message});
+  }
+
+  RecorderActor::stateful_pointer<RecorderState> self_;
+  RecorderSetup setup_;
+  RefusalCount refusals_;
+  report::Console console_;
+  core::Duration began_;
+  std::optional<MetricsWriter> metrics_;
+  std::optional<report::TensorBoard> events_;
+  JournalKeeper journal_;
+  Disk disk_;
+  core::Duration told_{0};                         // when the coordinator was last told that it gets ahead
+  std::deque<std::function<void()>> checkpoints_;  // that wait for a segment to begin
+  std::function<void()> finish_;                   // the end, once it was asked for
+  CoordinatorActor coordinator_;                   // who said that the run begins
+};
+
+RecorderState::RecorderState() = default;
+RecorderState::~RecorderState() = default;
+
+RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderState> self, RecorderSetup setup) {
+  self->state.body = std::make_unique<RecorderBody>(self, std::move(setup));
+  self->set_default_handler(caf::drop);
+  return {
+      [self](const RunStarted& run) {
+        if (self->state.body->hears_from_here()) self->state.body->started(run);
+      },
+      [self](const WorkerProgress& progress) {
+        if (self->state.body->hears_from_here()) self->state.body->progress(progress);
+      },
+      [self](const EpochReport& report) {
+        if (self->state.body->hears_from_here()) self->state.body->epoch(report);
+      },
+      [self](const Note& note) {
+        if (self->state.body->hears(note)) self->state.body->note({note.level, one_line(note.text)});
+      },
+      [self](const JournalRecords& records) {
+        if (self->state.body->hears(records)) self->state.body->journal(records);
+      },
+      [self](const CheckpointOrder&, const CheckpointCargo& cargo) { return self->state.body->checkpoint(cargo); },
+      [self](const RotateOrder&, const CheckpointCargo& cargo) { return self->state.body->rotate(cargo); },
+      [self](const Finish&, const RunEnd& end) { return self->state.body->finish(end); },
+      [self](const Tick&) {
+        if (self->state.body->hears_from_here()) self->state.body->tick();
+      },
+  };
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,35 @@
+/// Asking for what may take long, because bytes have to move for it: no deadline for the answer, one for silence (silence.hpp).
+/// An actor of this process that is lost, a stand-in among them (actors/protocol/proxy.hpp), answers with the reason at once.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "actors/requests/silence.hpp"
+
+namespace troupe::actors {
+
+/// For a request whose end is somebody else's to see to: every use says whose.
+inline constexpr auto kNoDeadline = caf::infinite;
+
+/// `answered` hears the answer; `refused` hears what went wrong instead, or caf::sec::request_timeout when nothing of `sources` has moved
+/// for so long. One of them is called, once; an answer that comes later is nobody's. `silences` is the actor's, and lives as long.
+template <class... Answers, class Self, class Member, class Answered, class... Messages>
+void ask_until_silent(Self self, SilenceDeadlines& silences, std::vector<SilenceDeadlines::Source> sources,
+                      core::Duration silence, const Member& member, Answered answered,
+                      const std::function<void(const caf::error&)>& refused, Messages&&... messages) {
+  const auto wait = silences.begin(std::move(sources), silence, [refused] { refused(caf::sec::request_timeout); });
+  self->request(member, kNoDeadline, std::forward<Messages>(messages)...)
+      .then(
+          [&silences, wait, answered = std::move(answered)](const Answers&... answers) {
+            if (silences.end(wait)) answered(answers...);
+          },
+          [&silences, wait, refused](const caf::error& error) {
+            if (silences.end(wait)) refused(error);
+          });
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,23 @@
+/// How long whoever makes a site waits for its steps (actors/deployment/site.hpp), at most; and how long nothing may have moved where bytes have to
+/// (silence.hpp), however long all of them take. Who is lost meanwhile is heard of at once (actors/protocol/proxy.hpp).
+#pragma once
+
+#include <chrono>
+
+namespace troupe::actors {
+
+inline constexpr auto kEndpointDeadline = std::chrono::seconds(30);  // of a site in this process: to open
+inline constexpr auto kOpenDeadline = std::chrono::minutes(5);       // at a node, which opens its data set first
+inline constexpr auto kCompileDeadline = std::chrono::minutes(10);   // of a large model
+inline constexpr auto kFetchSilence = std::chrono::minutes(10);      // of a checkpoint that is fetched
+inline constexpr auto kMeasureSilence = std::chrono::minutes(10);    // of members that measure how they exchange
+inline constexpr auto kDiskSilence = std::chrono::minutes(10);       // of a disk, within a call
+inline constexpr auto kMargin = std::chrono::minutes(1);             // whoever asks waits longer than who does
+inline constexpr auto kPrepareSilence =
+    kFetchSilence + kCompileDeadline + kMargin;                   // of a site at a node, compiling included
+inline constexpr auto kAdmitSilence = kPrepareSilence + kMargin;  // of a newcomer
+inline constexpr auto kHaltDeadline = std::chrono::seconds(30);   // ending takes at most the step that is under way
+/// For a site at a node to end, as its own members do.
+inline constexpr auto kSiteHaltDeadline = kHaltDeadline + std::chrono::seconds(10);
+
+}  // namespace troupe::actors

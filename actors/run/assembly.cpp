@@ -1,0 +1,402 @@
+#include "actors/run/assembly.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "actors/requests/asking.hpp"
+#include "actors/requests/deadlines.hpp"
+#include "actors/coordinator/evaluator.hpp"
+#include "actors/requests/interruptible.hpp"
+#include "actors/protocol/proxy.hpp"
+#include "data/fingerprint.hpp"
+#include "data/lease_lookahead.hpp"
+#include "nn/hash.hpp"
+#include "nn/layout.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+constexpr core::Duration kFinishSilence =
+    kDiskSilence + core::Duration(kMargin);  // the recorder gives a disk up before
+
+// Large enough to be efficient, small enough that a workspace for it is no burden.
+constexpr std::int64_t kEvaluationBatch = 100;
+
+}  // namespace
+
+Assembly::Assembly(const SiteGround& ground, Launch launch, std::stop_token stop)
+    : ground_(ground),
+      plan_(*ground.plan),
+      launch_(std::move(launch)),
+      stop_(std::move(stop)),
+      exchange_(exchange_plan(launch_.placement, plan_.settings->exchange)),
+      self_(*ground.system) {}
+
+Assembly::~Assembly() { halt(); }
+
+core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const report::ConsoleOptions& console) {
+  if (auto written = beginning.directory->write_plan(run_plan()); !written) return tl::unexpected(written.error());
+  spawn_supervisors(beginning, console);
+  begin_sites();
+  return coordinator_;
+}
+
+core::Result<void> Assembly::make_sites(const Beginning& beginning) {
+  start_ = std::make_shared<const StartState>(experiment::start_state(plan_, beginning.checkpoint.get()));
+  if (launch_.placement.sites() > 1) {
+    auto facts = probe(ground_, beginning.plan);
+    if (!facts) return tl::unexpected(facts.error());
+    layout_ = facts->layout;
+    made_plan_ = facts->plan;
+  }
+  if (!launch_.nodes.empty()) {
+    auto data = data::fingerprint(plan_.source);
+    if (!data) return tl::unexpected(data.error());
+    data_ = *data;
+  }
+  if (auto opened = open_sites(beginning); !opened) return opened;
+  if (auto prepared = prepare_sites(); !prepared) return prepared;
+  return choose_reductions(beginning);
+}
+
+/// What went wrong at a node says which.
+core::Error Assembly::at(const Place& place, core::Error error) const {
+  if (place.node) error.message = one_line(error.message);  // from elsewhere
+  if (place.node)
+    error.message = fmt::format("node {} ({}): {}", place.node->name, place.node->facts.host, error.message);
+  return error;
+}
+
+core::Error Assembly::no_answer(const Place& place, const std::string& what, const caf::error& error) const {
+  if (stop_.stop_requested()) return interrupted_early();
+  return at(place, {core::Errc::peer_lost, fmt::format("{}: {}", what, reason_of(*ground_.system, error))});
+}
+
+SiteOrder Assembly::order_for(const Place& place, bool resumed) const {
+  const bool one_plan = plan_.settings->data.batch.size() == 1;
+  return {.version = launch_.version,
+          .run = plan_.settings->run.name,
+          .config = launch_.config,
+          .site = place.number,
+          .workers = launch_.placement.workers_at(place.number),
+          .servers = launch_.placement.servers_at(place.number),
+          .plan = one_plan ? made_plan_.json : std::string(),
+          .layout = layout_->fingerprint(),
+          .most_floats = most_floats(plan_, *layout_),
+          .exchange = experiment::to_json(exchange_),
+          .data = data_,
+          .secret = launch_.secret,
+          .between_hosts = launch_.between_hosts,
+          .resumed = resumed};
+}
+
+core::Result<void> Assembly::open_sites(const Beginning& beginning) {
+  const auto& placement = launch_.placement;
+  const bool resumed = beginning.checkpoint != nullptr;
+  using Opening = decltype(self_->request(launch_.nodes[0].actor, kOpenDeadline, SiteOrder{}));
+  std::vector<std::pair<std::uint32_t, Opening>> asked;
+  SiteAddresses addresses;
+  addresses.texts.resize(placement.sites());
+  for (std::uint32_t site = 0; site < placement.sites(); ++site) {
+    auto& place = places_.emplace_back(Place{.number = site});
+    if (placement.processes[site] == Placement::kHere) continue;
+    place.node = &launch_.nodes[placement.processes[site] - 1];
+    if (!place.node->actor) continue;  // the steward looks for it
+    place.asked = ground_.system->spawn(stand_in_node, place.node->actor);
+    asked.emplace_back(site, self_->request(place.asked, kOpenDeadline, order_for(place, resumed)));
+  }
+  core::Result<void> result;
+  for (auto& place : places_) {
+    if (place.node || !result) continue;
+    SiteSetup setup{.site = place.number,
+                    .workers = placement.workers_at(place.number),
+                    .servers = placement.servers_at(place.number),
+                    .exchange = exchange_,
+                    .options = launch_.options,
+                    .plan = beginning.plan};
+    if (placement.sites() == 1) {
+      for (std::uint32_t w = 0; w < plan_.workers; ++w) setup.workers.push_back(w);
+      for (std::uint32_t s = 0; s < plan_.servers; ++s) setup.servers.push_back(s);
+    } else {
+      setup.most_floats = most_floats(plan_, *layout_);
+      setup.fingerprint = layout_->fingerprint();
+    }
+    if (place.number == 0 && resumed && !launch_.nodes.empty()) {
+      auto file = read_start(beginning.checkpoint_file);
+      if (!file) return tl::unexpected(file.error());
+      setup.start = *file;
+    }
+    place.here = std::make_unique<Site>(ground_, std::move(setup));
+    result = place.here->open();
+    addresses.texts[place.number] = place.here->address();
+  }
+  for (auto& [site, opening] : asked) {
+    auto& place = places_[site];
+    receive(
+        opening, stop_,
+        [&](const SiteOpened& opened, const OpenedSite& there) {
+          if (opened.error.empty()) place.there = ground_.system->spawn(stand_in_site, there.site);
+          addresses.texts[place.number] = opened.address;
+          if (!opened.error.empty() && result) result = tl::unexpected(at(place, {opened.code, opened.error}));
+        },
+        [&](const caf::error& error) {
+          if (result) result = tl::unexpected(no_answer(place, "made no site", error));
+        });
+  }
+  if (!result || placement.sites() == 1) return result;
+  for (auto& place : places_)
+    if (place.here) place.here->meet(addresses);
+  addresses_ = std::move(addresses);
+  return {};
+}
+
+/// Who is to be there is.
+bool Assembly::is_whole(const Place& place) const {
+  const auto all = [](const auto& members, std::size_t count) {
+    return members.size() == count && std::ranges::all_of(members, [](const auto& member) { return bool(member); });
+  };
+  const auto workers = launch_.placement.workers_at(place.number).size();
+  return all(place.members.workers, workers) && all(place.members.loaders, workers) &&
+         all(place.members.servers, launch_.placement.servers_at(place.number).size());
+}
+
+core::Result<void> Assembly::prepare_sites() {
+  using Preparing = decltype(self_->request(SiteActor{}, kNoDeadline, SiteAddresses{}));
+  std::vector<std::pair<Place*, Preparing>> asked;
+  for (auto& place : places_)
+    if (place.there) asked.emplace_back(&place, self_->request(place.there, kNoDeadline, addresses_));
+  core::Result<void> result;
+  for (auto& place : places_) {
+    if (!place.here || !result) continue;
+    result = place.here->prepare(start_);
+    place.members = place.here->members();
+    if (place.here->layout()) layout_ = place.here->layout();
+    if (place.here->plan() && made_plan_.json.empty()) made_plan_ = *place.here->plan();
+  }
+  for (auto& [place, preparing] : asked) {
+    receive(
+        preparing, Movement{places_[0].here->moves(), kPrepareSilence}, stop_,  // what it begins with it has from there
+        [&](const SiteReady& ready, const SiteMembers& members) {
+          place->members = members;
+          if (!ready.error.empty()) {
+            if (result) result = tl::unexpected(at(*place, {ready.code, ready.error}));
+          } else if (!is_whole(*place) && result) {
+            result = tl::unexpected(at(*place, {core::Errc::corrupt, "it did not say who its members are"}));
+          }
+        },
+        [&](const caf::error& error) {
+          if (result) result = tl::unexpected(no_answer(*place, "did not get ready", error));
+        });
+  }
+  return result;
+}
+
+void Assembly::spawn_supervisors(const Beginning& beginning, const report::ConsoleOptions& console) {
+  const auto& settings = *plan_.settings;
+  int threads = 0;
+  for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) threads += settings.threads(worker);
+  threads = std::clamp(threads, 1, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  evaluator_ = ground_.system->spawn<caf::detached>(
+      evaluator, EvaluatorSetup{plan_.graph,
+                                ground_.backend,
+                                {.batch = std::min(kEvaluationBatch, plan_.source.test->size()),
+                                 .threads = threads,
+                                 .arenas = ground_.memory,
+                                 .training = false},
+                                plan_.source.test,
+                                ground_.clock});
+  const auto plan = run_plan();
+  const auto rules = member_rules();
+  auto notes = beginning.notes;
+  if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
+  if (!exchange_.measured.empty())
+    notes.push_back({Note::Level::info, "reductions: " + exchange::describe(exchange_.reductions, exchange_.measured)});
+  notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());
+  disk_ = beginning.disk;
+  recorder_ = ground_.system->spawn<caf::detached>(
+      recorder, RecorderSetup{beginning.directory, beginning.disk, beginning.checkpoints, console, std::move(notes),
+                              settings.journal, beginning.checkpoint_file, settings.run.tensorboard, ground_.clock,
+                              settings.config, plan, rules});
+
+  // A newcomer meets site 0 only: nobody comes where another site has a part of the centre.
+  const bool whole_centre = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
+  if (launch_.network && whole_centre && plan_.needs.takes_newcomers()) steward_ = spawn_steward();
+  CoordinatorSetup setup{.settings = plan_.settings,
+                         .graph = plan_.graph,
+                         .layout = layout_,
+                         .plan_hash = nn::hash64(std::as_bytes(std::span(plan))),
+                         .needs = plan_.needs,
+                         .state_slots = experiment::state_slots(plan_),
+                         .book = plan_.book,
+                         .started = {},
+                         .before = {},
+                         .first_steps = start_->first_steps,
+                         .resumed = beginning.checkpoint != nullptr,
+                         .launcher = launch_.launcher,
+                         .memory = ground_.memory,
+                         .clock = ground_.clock,
+                         .steward = steward_,
+                         .names = {},
+                         .rules = rules};
+  for (std::uint32_t w = 0; w < plan_.workers; ++w) setup.names.push_back(name_of(w));
+  setup.started = {.name = settings.run.name,
+                   .directory = beginning.directory->path(),
+                   .strategy = settings.strategy,
+                   .model = plan_.graph->name(),
+                   .dataset = settings.data.name,
+                   .workers = plan_.workers,
+                   .servers = plan_.servers,
+                   .epochs = static_cast<std::uint32_t>(settings.run.epochs),
+                   .parameters = static_cast<std::uint64_t>(plan_.graph->parameter_count()),
+                   .epoch_samples = static_cast<std::uint64_t>(plan_.source.train->size()),
+                   .epoch_position = plan_.book->epoch_position()};
+  if (beginning.checkpoint) {
+    setup.before = beginning.checkpoint->totals;
+    experiment::complete(setup.before, beginning.directory->read_summary());
+  }
+  coordinator_ = ground_.system->spawn(coordinator, std::move(setup));
+}
+
+/// Who in other processes may speak for whom. A newcomer's process is known when it comes.
+MemberRules Assembly::member_rules() const {
+  const auto nodes = std::make_shared<SiteNodes>();
+  for (const auto& place : places_) {
+    if (!place.there) continue;
+    if (!place.members.loaders.empty()) nodes->set(place.number, place.members.loaders.front().node());
+    if (!place.members.servers.empty()) nodes->set(place.number, place.members.servers.front().node());
+  }
+  const auto prefetch = static_cast<std::uint64_t>(plan_.settings->data.prefetch);
+  return MemberRules({.workers = plan_.workers,
+                      .servers = plan_.servers,
+                      .worker_sites = launch_.placement.worker_sites,
+                      .server_sites = launch_.placement.server_sites,
+                      .nodes = nodes,
+                      .most_leases = prefetch + 1 + data::LeaseLookahead::kMost,
+                      .most_samples = static_cast<std::uint64_t>(std::ranges::max(plan_.settings->data.batch))});
+}
+
+/// The text of plan.json.
+std::string Assembly::run_plan() const { return experiment::to_json({.backend = made_plan_, .exchange = exchange_}); }
+
+/// "worker 1 (node h2:4242)".
+std::string Assembly::name_of(std::uint32_t worker) const {
+  const auto& sites = launch_.placement.worker_sites;
+  const auto* node = sites.empty() ? nullptr : places_[sites[worker]].node;
+  return node ? fmt::format("worker {} (node {})", worker, node->name) : fmt::format("worker {}", worker);
+}
+
+StewardActor Assembly::spawn_steward() {
+  StewardSetup setup{.network = launch_.network,
+                     .nodes = {},
+                     .names = {},
+                     .orders = {},
+                     .sites = places_.size(),
+                     .address = addresses_.texts[0],
+                     .exchanger = places_[0].here->exchanger(),
+                     .recorder = recorder_};
+  for (const auto site : launch_.placement.worker_sites) {
+    const auto* node = places_[site].node;
+    setup.nodes.push_back(node ? node->at : HostPort{});
+    setup.names.push_back(node ? node->name : std::string());
+    setup.orders.push_back(order_for(places_[site], true));
+  }
+  return ground_.system->spawn<caf::detached>(steward, std::move(setup));
+}
+
+void Assembly::begin_sites() {
+  const auto& placement = launch_.placement;
+  Company company{.coordinator = coordinator_,
+                  .recorder = recorder_,
+                  .evaluator = evaluator_,
+                  .workers = std::vector<WorkerActor>(plan_.workers),
+                  .loaders = std::vector<LoaderActor>(plan_.workers),
+                  .servers = std::vector<ServerActor>(plan_.servers),
+                  .membership_epoch = 0,
+                  .worker_sites = placement.worker_sites,
+                  .server_sites = placement.server_sites,
+                  .exchanger = {},
+                  .members = {},
+                  .site_hosts = placement.hosts,
+                  .exchange = experiment::to_json(exchange_)};
+  for (const auto& place : places_) {
+    const auto workers = placement.workers_at(place.number);
+    const auto servers = placement.servers_at(place.number);
+    const bool there = !place.members.workers.empty();  // or it comes later
+    for (std::size_t k = 0; there && k < workers.size(); ++k) {
+      company.workers[workers[k]] = place.members.workers[k];
+      company.loaders[workers[k]] = place.members.loaders[k];
+    }
+    for (std::size_t k = 0; k < servers.size(); ++k) company.servers[servers[k]] = place.members.servers[k];
+  }
+  for (const auto& place : places_) {
+    if (place.there)
+      self_->send(place.there, SiteCompany{coordinator_,
+                                           recorder_,
+                                           company.membership_epoch,
+                                           company.worker_sites,
+                                           company.server_sites,
+                                           {},
+                                           company.site_hosts,
+                                           company.exchange});
+    else if (place.here && place.number > 0)
+      place.here->begin(company);
+  }
+  // The coordinator, who sets all going, hears of the company last.
+  self_->send(coordinator_, places_[0].here->begin(company));
+}
+
+core::Result<void> Assembly::finish(const RunEnd& end) {
+  core::Result<void> result;
+  auto asked = self_->request(recorder_, kNoDeadline, Finish{}, end);
+  receive(
+      asked, Movement{disk_->calls(), kFinishSilence}, {},
+      [&](const Finished& finished) {
+        if (!finished.error.empty()) result = core::fail(core::Errc::io, finished.error);
+      },
+      [&](const caf::error& error) {
+        result = core::fail(core::Errc::timeout, "recorder: " + ground_.system->render(error));
+      });
+  halt();
+  return result;
+}
+
+void Assembly::halt() {
+  const bool abandoned = stop_.stop_requested() && !coordinator_;
+  std::size_t alive = 0;
+  const auto dismiss = [&](const auto& actor) {
+    if (!actor) return;
+    self_->monitor(actor);
+    self_->send(actor, Halt{});
+    ++alive;
+  };
+  dismiss(evaluator_);
+  dismiss(steward_);
+  for (const auto& place : places_) {
+    if (place.asked) self_->send_exit(place.asked, caf::exit_reason::user_shutdown);  // it may wait for an answer
+    if (place.there && abandoned) {
+      self_->send(place.there, Halt{});
+      self_->send_exit(place.there, caf::exit_reason::user_shutdown);
+    } else {
+      dismiss(place.there);
+    }
+  }
+  for (const auto& place : places_)
+    if (place.here) place.here->halt();
+  if (coordinator_) self_->send_exit(coordinator_, caf::exit_reason::user_shutdown);
+  if (recorder_) self_->send_exit(recorder_, caf::exit_reason::user_shutdown);
+  bool late = false;
+  while (alive > 0 && !late) {
+    self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kSiteHaltDeadline) >> [&] { late = true; });
+  }
+  places_.clear();
+  evaluator_ = EvaluatorActor{};
+  steward_ = StewardActor{};
+  coordinator_ = CoordinatorActor{};
+  recorder_ = RecorderActor{};
+}
+
+}  // namespace troupe::actors

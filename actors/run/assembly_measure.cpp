@@ -1,0 +1,90 @@
+// Which algorithms a run's members reduce by, where that is left to them: they measure it.
+#include <algorithm>
+
+#include "actors/requests/asking.hpp"
+#include "actors/run/assembly.hpp"
+#include "actors/requests/deadlines.hpp"
+#include "actors/requests/interruptible.hpp"
+#include "transport/exchange/collectives/choice.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+constexpr std::uint32_t kMeasureRounds = 5;
+
+}  // namespace
+
+/// "auto" is what the members themselves find fastest.
+core::Result<void> Assembly::choose_reductions(const Beginning& beginning) {
+  const auto& config = plan_.settings->exchange;
+  if (config.algorithm != "auto" || config.wire != "fp32" || !plan_.needs.group || launch_.nodes.empty()) return {};
+  const auto& before = beginning.exchange;
+  // The same sites go on as they did: a session that is resumed comes to the same sums.
+  const auto same = [&](auto field) { return (*before).*field == exchange_.*field; };
+  if (before && !before->measured.empty() && same(&ExchangePlan::endpoint) && same(&ExchangePlan::worker_sites) &&
+      same(&ExchangePlan::site_hosts)) {
+    exchange_.reductions = before->reductions;
+    exchange_.measured = before->measured;
+    return {};
+  }
+  std::vector<std::uint32_t> hosts;
+  for (const auto site : exchange_.worker_sites)
+    if (!exchange_.site_hosts.empty()) hosts.push_back(exchange_.site_hosts[site]);
+  const auto algorithms = exchange::candidates(plan_.workers, hosts, experiment::may_sum_in_arenas(config));
+  if (algorithms.size() < 2) return {};
+  auto timings = measure(algorithms);
+  if (!timings) return tl::unexpected(timings.error());
+  exchange_.measured = std::move(*timings);
+  exchange_.reductions = exchange::choose(exchange_.measured);
+  return {};
+}
+
+core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<exchange::Algorithm>& algorithms) {
+  MeasureOrder order{.worker_sites = exchange_.worker_sites,
+                     .site_hosts = exchange_.site_hosts,
+                     .floats = {},
+                     .algorithms = {},
+                     .rounds = kMeasureRounds};
+  for (const auto length : exchange::lengths_to_measure(most_floats(plan_, *layout_))) order.floats.push_back(length);
+  for (const auto algorithm : algorithms) order.algorithms.emplace_back(exchange::name(algorithm));
+  using Asking = decltype(self_->request(SiteActor{}, kNoDeadline, order));
+  using AskingHere = decltype(self_->request(ExchangerActor{}, kNoDeadline, order));
+  std::vector<std::pair<Place*, Asking>> there;
+  std::vector<std::pair<Place*, AskingHere>> here;
+  // A site sees for itself when nothing moves any more (Site::measure), and one that is lost answers so.
+  for (auto& place : places_) {
+    if (place.members.workers.empty()) continue;
+    if (place.there)
+      there.emplace_back(&place, self_->request(place.there, kNoDeadline, order));
+    else
+      here.emplace_back(&place, self_->request(place.here->exchanger(), kNoDeadline, order));
+  }
+  std::vector<exchange::Timing> timings;
+  for (const auto length : order.floats)
+    for (const auto algorithm : algorithms) timings.push_back({length, algorithm, 0});
+  core::Result<void> result;
+  // The slowest member decides: the others wait for it.
+  const auto measured = [&](Place* place) {
+    return [&, place](const Measured& told) {
+      const bool can_be = std::ranges::all_of(told.seconds, [](double s) { return s >= 0 && s < 1e6; });
+      if (!can_be && result)
+        result = tl::unexpected(at(*place, {core::Errc::corrupt, "it measured times that cannot be"}));
+      if (!told.error.empty() && result) result = tl::unexpected(at(*place, {told.code, told.error}));
+      for (std::size_t k = 0; k < std::min(timings.size(), told.seconds.size()); ++k)
+        timings[k].seconds = std::max(timings[k].seconds, told.seconds[k]);
+    };
+  };
+  const auto failed = [&](Place* place) {
+    return [&, place](const caf::error& error) {
+      if (result) result = tl::unexpected(no_answer(*place, "did not measure", error));
+    };
+  };
+  for (auto& [place, asking] : there) receive(asking, stop_, measured(place), failed(place));
+  for (auto& [place, asking] : here)
+    receive(asking, Movement{place->here->moves(), kMeasureSilence}, stop_, measured(place), failed(place));
+  if (!result) return tl::unexpected(result.error());
+  return timings;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,197 @@
+#include "actors/run/launch.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "transport/inproc/endpoint.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+std::optional<core::HalfKind> wire_of(const std::string& wire) {
+  if (wire == "fp16") return core::HalfKind::fp16;
+  if (wire == "bf16") return core::HalfKind::bf16;
+  return {};
+}
+
+/// A wire of 16 bits is one for reductions too, where the algorithm can.
+exchange::Algorithm algorithm_of(const experiment::ExchangeConfig& config) {
+  using exchange::Algorithm;
+  const auto named = exchange::algorithm_of(config.algorithm);
+  if (named != Algorithm::automatic && named != Algorithm::asa) return named;
+  return config.wire == "fp32" ? Algorithm::asa : Algorithm::asa16;
+}
+
+/// Within a host bytes are cheaper than copies.
+bool packs(const std::string& endpoint) { return !experiment::maps_memory(endpoint); }
+
+std::string new_secret() {
+  std::random_device device;
+  std::string secret;
+  for (int word = 0; word < 4; ++word) secret += fmt::format("{:08x}", device());
+  return secret;
+}
+
+/// Who could map each other's memory counts as one host.
+std::vector<std::uint32_t> hosts_of(const Placement& placement, const std::vector<Node>& nodes, const NodeFacts& here) {
+  std::vector<std::string> places;
+  std::vector<std::uint32_t> hosts;
+  for (const auto process : placement.processes) {
+    // Of whom is not there yet nothing is known: it counts as a host of its own.
+    const auto& place = process == Placement::kHere ? here.place
+                        : nodes[process - 1].actor  ? nodes[process - 1].facts.place
+                                                    : nodes[process - 1].name;
+    const auto known = std::ranges::find(places, place);
+    hosts.push_back(static_cast<std::uint32_t>(known - places.begin()));
+    if (known == places.end()) places.push_back(place);
+  }
+  return hosts;
+}
+
+bool in_one_place(const std::vector<Node>& nodes, const std::string& version) {
+  const auto here = own_facts(version, {});
+  return std::ranges::all_of(nodes, [&](const Node& node) { return node.facts.place == here.place; });
+}
+
+core::Result<void> check_endpoint(const Settings& settings, const std::vector<Node>& nodes, bool one_place) {
+  const auto& endpoint = settings.exchange.endpoint;
+  if (endpoint == "inproc" || (endpoint == "shm" && !one_place)) {
+    return core::fail(core::Errc::config, fmt::format("{}: exchange.endpoint = \"{}\": {}: use \"auto\" or \"tcp\"",
+                                                      settings.config.where("exchange.endpoint"), endpoint,
+                                                      endpoint == "shm" ? "nodes on several hosts share no memory"
+                                                                        : "it carries nothing between processes"));
+  }
+  if (settings.exchange.algorithm == "shm" && !experiment::maps_memory(endpoint)) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: exchange.algorithm = \"shm\": workers on several hosts share no memory: use "
+                                  "\"auto\"",
+                                  settings.config.where("exchange.algorithm")));
+  }
+  for (const auto& node : nodes) {
+    if (node.actor && std::ranges::find(node.facts.endpoints, endpoint) == node.facts.endpoints.end())
+      return core::fail(core::Errc::config,
+                        fmt::format("exchange.endpoint = \"{}\": node {} ({}) has none in its build", endpoint,
+                                    node.name, node.facts.host));
+  }
+  return {};
+}
+
+/// What does not depend on who is where. `settings` name an endpoint.
+core::Result<Launch> launch_over(std::vector<Node> nodes, const Settings& settings, bool one_place,
+                                 const security::TlsFiles& tls, const std::string& version) {
+  const auto& endpoint = settings.exchange.endpoint;
+  if (auto fits = check_endpoint(settings, nodes, one_place); !fits) return tl::unexpected(fits.error());
+  auto config = core::Config::parse(experiment::schema(), settings.config.to_toml(), "configuration of the run",
+                                    {fmt::format("exchange.endpoint=\"{}\"", endpoint)});
+  if (!config) return tl::unexpected(config.error());
+
+  Launch launch;
+  launch.between_hosts = !one_place;
+  const auto missing = std::ranges::count_if(nodes, [](const Node& node) { return !node.actor; });
+  launch.note = fmt::format("{}: vectors go over {}",
+                            missing > 0 ? fmt::format("{} of {} nodes are not there yet", missing, nodes.size())
+                            : one_place ? std::string("all processes on this host")
+                                        : std::string("processes on several hosts"),
+                            endpoint);
+  launch.version = version;
+  launch.config = config->to_toml();
+  launch.secret = new_secret();
+  launch.options.secret = launch.secret;
+  if (!one_place) launch.options.ucx_transports = "tcp,self";
+  if (endpoint == "tcp") {
+    std::string host = "127.0.0.1";
+    for (const auto& node : nodes) {
+      if (is_loopback(node.at)) continue;
+      auto own = host_towards(node.at);
+      if (!own) return tl::unexpected(own.error());
+      host = *own;
+      break;
+    }
+    launch.options.tcp.listen = transport::bracketed(host) + ":0";
+    launch.options.tcp.tls = tls;
+  }
+  launch.nodes = std::move(nodes);
+  return launch;
+}
+
+void place(Launch& launch, Placement placement) {
+  launch.placement = std::move(placement);
+  launch.placement.hosts = hosts_of(launch.placement, launch.nodes, own_facts(launch.version, {}));
+}
+
+}  // namespace
+
+ExchangePlan exchange_plan(const Placement& placement, const experiment::ExchangeConfig& config) {
+  if (placement.sites() == 1) return {};
+  return {.endpoint = config.endpoint,
+          .wire = wire_of(config.wire),
+          .worker_sites = placement.worker_sites,
+          .server_sites = placement.server_sites,
+          .site_hosts = placement.hosts,
+          .packed = packs(config.endpoint),
+          .reductions = {{{}, algorithm_of(config)}}};
+}
+
+Launch launch_here(const Blueprint& plan) {
+  Launch launch;
+  if (plan.settings->exchange.endpoint == "auto") return launch;
+  launch.placement = apart(std::vector<std::uint32_t>(plan.workers, Placement::kHere), plan.servers,
+                           server_placement(plan.settings->cluster.server_placement, ServerPlacement::colocated));
+  launch.options.hub = transport::make_inproc_hub();
+  launch.options.secret = new_secret();
+  return launch;
+}
+
+core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std::uint32_t servers,
+                               const security::TlsFiles& tls, const std::string& version) {
+  if (nodes.size() > static_cast<std::size_t>(settings.cluster.workers))
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: cluster.workers = {}, but there are {} nodes: each needs a worker; leave nodes "
+                    "away, or use cluster.workers = {}",
+                    settings.config.where("cluster.workers"), settings.cluster.workers, nodes.size(), nodes.size()));
+  const bool one_place = in_one_place(nodes, version);
+  auto& endpoint = settings.exchange.endpoint;
+  if (endpoint == "auto") endpoint = one_place ? "shm" : "tcp";
+  const auto workers = static_cast<std::uint32_t>(settings.cluster.workers);
+  auto placement = apart(spread(workers, static_cast<std::uint32_t>(nodes.size())), servers,
+                         server_placement(settings.cluster.server_placement, ServerPlacement::dedicated));
+  auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
+  if (launch) place(*launch, std::move(placement));
+  return launch;
+}
+
+// The library sums over the whole job, and tells sums apart by their order only.
+core::Result<void> check_library_sum(const Settings& settings, std::uint32_t workers_per_rank) {
+  if (settings.exchange.algorithm != "ar") return {};
+  const auto refuse = [&](const std::string& key, const std::string& why) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: exchange.algorithm = \"ar\" sums over all ranks, one worker of each, and {}: "
+                                  "use \"auto\"",
+                                  settings.config.where(key), why));
+  };
+  if (workers_per_rank != 1)
+    return refuse("cluster.workers_per_rank", fmt::format("here are {} workers per rank", workers_per_rank));
+  if (settings.strategy == "pairs" || settings.strategy == "mixed")
+    return refuse("strategy.name", fmt::format("the groups of {} are smaller", settings.strategy));
+  return {};
+}
+
+core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t workers_per_rank, Settings& settings,
+                                   std::uint32_t servers, const security::TlsFiles& tls, const std::string& version) {
+  const bool one_place = in_one_place(nodes, version);
+  auto& endpoint = settings.exchange.endpoint;
+  if (endpoint == "auto") endpoint = one_place ? "shm" : "mpi";
+  if (auto sums = check_library_sum(settings, workers_per_rank); !sums) return tl::unexpected(sums.error());
+  const auto ranks = static_cast<std::uint32_t>(nodes.size()) + 1;
+  auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
+  if (!launch) return launch;
+  place(*launch, apart(by_rank(ranks, workers_per_rank), servers,
+                       server_placement(settings.cluster.server_placement, ServerPlacement::dedicated)));
+  return launch;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,288 @@
+#include "actors/run/run.hpp"
+
+#include <ctime>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "actors/run/assembly.hpp"
+#include "actors/requests/interruptible.hpp"
+#include "actors/run/missing_summary.hpp"
+#include "experiment/directory/directory_lock.hpp"
+#include "experiment/evaluation.hpp"
+#include "nn/hash.hpp"
+#include "nn/checkpoint/tensors.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
+
+/// The run directory is this process's alone.
+class RunLock {
+ public:
+  core::Result<void> take(const RunDirectory& directory) {
+    auto taken = experiment::DirectoryLock::take(directory.path());
+    if (!taken) return tl::unexpected(std::move(taken.error()));
+    lock_.emplace(std::move(*taken));
+    return {};
+  }
+  /// What the run's user is told of it.
+  [[nodiscard]] std::vector<Note> notes() const {
+    if (!lock_ || lock_->missing().empty()) return {};
+    return {{Note::Level::warning, lock_->missing()}};
+  }
+
+ private:
+  std::optional<experiment::DirectoryLock> lock_;
+};
+
+/// The newest checkpoint that is whole, and a note for each newer one that was not.
+core::Result<void> find_newest(nn::CheckpointStore& store, const Blueprint& plan, Beginning& beginning) {
+  auto& notes = beginning.notes;
+  auto found = store.load_newest();
+  if (!found) return tl::unexpected(found.error());
+  for (const auto& refused : found->refused)
+    notes.push_back({Note::Level::warning, refused + "; going back one generation"});
+  auto checkpoint = experiment::load(found->checkpoint.file, plan.graph);
+  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  if (checkpoint->strategy != plan.settings->strategy) {
+    notes.push_back(
+        {Note::Level::warning, fmt::format("the checkpoint was made by strategy {}: {} begins from its model",
+                                           checkpoint->strategy, plan.settings->strategy)});
+  }
+  notes.push_back({Note::Level::info, fmt::format("resuming from {}", found->path)});
+  beginning.checkpoint = std::make_shared<const Checkpoint>(std::move(*checkpoint));
+  beginning.checkpoint_file = found->path;
+  return {};
+}
+
+/// Of the directory that the run goes on in, before anything in it is read; that of a new run is made later.
+core::Result<void> lock_run(const RunRequest& request, RunLock& lock) {
+  if (request.resume.empty()) return {};
+  const auto directory = RunDirectory::open(request.resume);
+  if (!directory) return tl::unexpected(directory.error());
+  return lock.take(*directory).and_then([&] { return directory->remove_temporaries(); });
+}
+
+/// REQUIRES the directory's lock.
+core::Result<void> open_store(const RunRequest& request, core::Result<RunDirectory> directory, Beginning& beginning) {
+  if (!directory) return tl::unexpected(directory.error());
+  beginning.directory = std::make_shared<const RunDirectory>(std::move(*directory));
+  beginning.disk = std::make_shared<nn::MeteredFiles>(nn::system_files());
+  auto store = nn::CheckpointStore::open(beginning.directory->checkpoints(), request.settings.run.keep_checkpoints,
+                                         *beginning.disk);
+  if (!store) return tl::unexpected(store.error());
+  beginning.checkpoints = std::make_shared<nn::CheckpointStore>(std::move(*store));
+  return {};
+}
+
+/// What plan.json says, unless that is to be chosen anew.
+core::Result<void> read_plan(const RunRequest& request, Beginning& beginning) {
+  if (request.replan) {
+    beginning.notes.push_back(
+        {Note::Level::warning, fmt::format("{}/plan.json is left unread: what it says is chosen anew, and numbers "
+                                           "differ in their last bits from those that the run would have come to",
+                                           request.resume)});
+    return {};
+  }
+  auto made = beginning.directory->read_plan();
+  if (!made) return tl::unexpected(made.error());
+  if (!*made) return {};
+  auto chosen = experiment::parse_plan(**made, request.resume + "/plan.json");
+  if (!chosen) return core::fail(chosen.error().code, chosen.error().message + ": resume with --replan to choose anew");
+  if (request.settings.data.batch.size() == 1) beginning.plan = std::move(chosen->backend);
+  beginning.exchange = std::move(chosen->exchange);
+  return {};
+}
+
+/// A plan that another machine has made may ask for what this one has not.
+core::Error with_remedy(core::Error error, const RunRequest& request, const Beginning& beginning) {
+  if (beginning.plan && error.code == core::Errc::config && error.message.find(nn::kPlanRefused) != std::string::npos)
+    error.message += fmt::format(
+        ": {}/plan.json was made on another machine; resume with --replan to choose anew: numbers then differ in "
+        "their last bits",
+        request.resume);
+  return error;
+}
+
+/// Where the run that is resumed stopped; of a new one nothing.
+core::Result<Beginning> find_start(const RunRequest& request, const Blueprint& plan) {
+  Beginning beginning;
+  if (request.resume.empty()) return beginning;
+  if (auto opened = open_store(request, RunDirectory::open(request.resume), beginning); !opened)
+    return tl::unexpected(opened.error());
+  if (auto read = read_plan(request, beginning); !read) return tl::unexpected(read.error());
+  if (auto found = find_newest(*beginning.checkpoints, plan, beginning); !found) return tl::unexpected(found.error());
+  if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored)
+    return tl::unexpected(restored.error());
+  beginning.complete = plan.book->finished();
+  return beginning;
+}
+
+/// When everybody is ready: a run that does not come about leaves no directory.
+core::Result<void> open_directory(const RunRequest& request, const Blueprint& plan, RunLock& lock,
+                                  Beginning& beginning) {
+  if (request.resume.empty()) {
+    // Nobody opens a run directory that has no config.toml yet: its lock is free.
+    auto made = RunDirectory::create(request.settings.run.dir, request.settings.run.name, std::time(nullptr))
+                    .and_then([&](RunDirectory directory) {
+                      return lock.take(directory).map([&] { return std::move(directory); });
+                    });
+    if (auto opened = open_store(request, std::move(made), beginning); !opened) return opened;
+  }
+  if (auto written = beginning.directory->write_config(request.settings.config); !written) return written;
+  beginning.notes.insert(beginning.notes.begin(), request.notes.begin(), request.notes.end());
+  for (auto& note : lock.notes()) beginning.notes.push_back(std::move(note));
+  for (auto& note : experiment::notes_on(plan)) beginning.notes.push_back(std::move(note));
+  return {};
+}
+
+core::Result<void> check_least(std::size_t least, std::size_t nodes, const Blueprint& plan) {
+  const auto& settings = *plan.settings;
+  if (least > nodes)
+    return core::fail(core::Errc::usage,
+                      fmt::format("--min-nodes: {} of {} nodes; give as many or fewer", least, nodes));
+  if (least < nodes && !plan.needs.takes_newcomers())
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: strategy.name = \"{}\" takes nobody in later: leave --min-nodes away, or use one "
+                    "that does, like \"easgd\"",
+                    settings.config.where("strategy.name"), settings.strategy));
+  if (least < nodes && settings.cluster.server_placement == "colocated")
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: cluster.server_placement = \"colocated\" needs all nodes: each has a part of the "
+                    "centre; leave --min-nodes away, or use \"dedicated\"",
+                    settings.config.where("cluster.server_placement")));
+  return {};
+}
+
+core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest& request, Blueprint& plan,
+                                     const std::stop_token& stop) {
+  auto network = Network::create(system, request.network);
+  if (!network) return tl::unexpected(network.error());
+  const auto least = request.min_nodes > 0 ? request.min_nodes : request.nodes.size();
+  if (auto fits = check_least(least, request.nodes.size(), plan); !fits) return tl::unexpected(fits.error());
+  auto nodes = connect_nodes(system, **network, request.nodes, least, request.version, stop);
+  if (!nodes) return tl::unexpected(nodes.error());
+  auto settings = *plan.settings;
+  const auto& tls = request.network.tls;
+  auto launch =
+      request.workers_per_rank > 0
+          ? launch_in_job(std::move(*nodes), request.workers_per_rank, settings, plan.servers, tls, request.version)
+          : launch_on(std::move(*nodes), settings, plan.servers, tls, request.version);
+  if (launch) {
+    launch->network = std::move(*network);
+    launch->launcher = request.launcher;
+  }
+  plan.settings = std::make_shared<const Settings>(std::move(settings));
+  return launch;
+}
+
+}  // namespace
+
+RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_token stop) {
+  RunLock lock;  // outlives every actor: any of them may write to the end
+  if (auto locked = lock_run(request, lock); !locked) return failed(locked.error());
+  auto plan = draw(request.settings, true);
+  if (!plan) return failed(plan.error());
+
+  const core::SteadyClock clock;
+  core::HostAllocator memory;
+  const bool alone = request.nodes.empty();
+  std::unique_ptr<SystemConfig> config;
+  if (alone)
+    config = std::make_unique<SystemConfig>();
+  else
+    config = std::make_unique<NetworkConfig>(request.network);
+  caf::actor_system system(*config);
+  std::optional<LastToLeave> last;
+  if (!alone) last.emplace(system);
+  auto beginning = find_start(request, *plan);
+  if (!beginning) return failed(beginning.error());
+  if (beginning->complete)  // needs no nodes
+    return write_missing_summary(*plan, *beginning->directory, *beginning->checkpoint, backend, request.console);
+  auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan, stop);
+  if (!launch) return failed(launch.error());
+  // A run in this process is ready within moments, and stops with a checkpoint.
+  const auto ready = alone ? std::stop_token() : stop;
+  if (ready.stop_requested()) return failed(interrupted_early());
+  Assembly assembly({&system, &*plan, &backend, &memory, &clock}, std::move(*launch), ready);
+  if (auto made = assembly.make_sites(*beginning); !made) return failed(with_remedy(made.error(), request, *beginning));
+  if (ready.stop_requested()) return failed(interrupted_early());
+  if (request.on_begin) request.on_begin();
+  if (auto opened = open_directory(request, *plan, lock, *beginning); !opened) return failed(opened.error());
+  auto coordinator = assembly.begin(*beginning, request.console);
+  if (!coordinator) return failed(coordinator.error());
+
+  RunEnd end;
+  {
+    const std::stop_callback on_stop(stop, [&] { caf::anon_send(*coordinator, Interrupt{}); });
+    end = await_end(system, *coordinator);
+  }
+  if (auto finished = assembly.finish(end); !finished && !end.failed) {
+    end.failed = true;
+    end.error = finished.error();
+  }
+  return end;
+}
+
+core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backend, bool open_data) {
+  auto plan = draw(settings, open_data);
+  if (!plan) return tl::unexpected(plan.error());
+  if (auto divided = experiment::check_leases(*plan); !divided) return tl::unexpected(divided.error());
+  if (auto sums = check_library_sum(settings, static_cast<std::uint32_t>(settings.cluster.workers_per_rank)); !sums)
+    return tl::unexpected(sums.error());
+  core::HostAllocator memory;
+  for (std::uint32_t worker = 0; worker < plan->workers; ++worker) {
+    const auto replica = backend.compile(
+        *plan->graph, {.batch = settings.batch(worker), .threads = settings.threads(worker), .arenas = &memory});
+    if (!replica) return tl::unexpected(replica.error());
+  }
+  auto text =
+      fmt::format("{}: {} parameters, input {}, {} outputs\n", plan->graph->name(), plan->graph->parameter_count(),
+                  nn::to_string(plan->graph->input()), plan->graph->output().size());
+  text += fmt::format("{}: {} worker{}, {} server{}\n", settings.strategy, plan->workers, plan->workers == 1 ? "" : "s",
+                      plan->servers, plan->servers == 1 ? "" : "s");
+  if (plan->book) {
+    text +=
+        fmt::format("{}: {} training and {} test samples, {} steps per epoch over all workers\n", settings.data.name,
+                    plan->source.train->size(), plan->source.test->size(), plan->book->leases_per_epoch(plan->workers));
+  }
+  return CheckedRun{std::move(text), experiment::notes_on(*plan)};
+}
+
+core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint,
+                                             nn::Backend& backend) {
+  auto plan = draw(settings, true);
+  if (!plan) return tl::unexpected(plan.error());
+  auto directory = RunDirectory::open(checkpoint);
+  core::Result<nn::Checkpoint> loaded = core::fail(core::Errc::internal, "nothing loaded");
+  if (directory) {
+    auto found = nn::load_newest(directory->checkpoints());
+    if (!found) return tl::unexpected(found.error());
+    loaded = std::move(found->checkpoint);
+  } else {
+    loaded = nn::load_checkpoint(checkpoint);
+    if (!loaded) return tl::unexpected(loaded.error());
+  }
+  std::vector<float> parameters(static_cast<std::size_t>(plan->graph->parameter_count()));
+  if (auto read = nn::canonical_from(loaded->file, *plan->graph, parameters); !read)
+    return tl::unexpected(read.error());
+  std::vector<float> statistics(nn::statistics_layout(*plan->graph).canonical_floats());
+  if (auto read = nn::statistics_from(loaded->file, *plan->graph, statistics); !read)
+    return tl::unexpected(read.error());
+  const auto score = experiment::evaluate(*plan, backend, parameters, statistics);
+  if (!score) return tl::unexpected(score.error());
+  return Evaluation{.loss = score->loss,
+                    .accuracy = score->accuracy(),
+                    .top5 = score->top5_share(),
+                    .samples = score->samples,
+                    .model = plan->graph->name(),
+                    .dataset = settings.data.name,
+                    .hash = nn::center_hash(parameters)};
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,175 @@
+#include "actors/worker/loader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <vector>
+
+#include "actors/protocol/supervision.hpp"
+#include "data/lease_lookahead.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+struct Staging {
+  std::vector<float> images;
+  std::vector<std::int32_t> labels;
+};
+
+DecoderActor::behavior_type decoder(DecoderActor::pointer, std::shared_ptr<const data::BatchBuilder> builder) {
+  return {[builder](const DecodeOrder& order, const LentBatch& space) {
+    const auto built = builder->build(order.lease, space.images, space.labels);
+    return Decoded{order.buffer, built ? std::string{} : built.error().message};
+  }};
+}
+
+constexpr auto kDecodeDeadline = std::chrono::minutes(5);
+
+}  // namespace
+
+class LoaderBody {
+ public:
+  LoaderBody(LoaderActor::stateful_pointer<LoaderState> self, LoaderSetup setup)
+      : self_(self), setup_(std::move(setup)) {
+    const auto pixels = static_cast<std::size_t>(setup_.batch * setup_.builder->image_shape().size());
+    for (std::int64_t k = 0; k <= setup_.prefetch; ++k) {
+      buffers_.push_back(std::make_shared<Staging>(
+          Staging{std::vector<float>(pixels), std::vector<std::int32_t>(static_cast<std::size_t>(setup_.batch))}));
+      free_.push_back(static_cast<std::uint32_t>(k));
+    }
+    if (setup_.decode_threads > 1) {
+      for (std::int64_t k = 0; k < setup_.decode_threads; ++k)
+        decoders_.push_back(self_->spawn<caf::linked>(decoder, setup_.builder));
+    }
+  }
+
+  void begin(const Company& company) {
+    company_ = company;
+    request();
+  }
+
+  void granted(const LeaseGrant& grant) {
+    // Its coordinator may be in another process: nothing may lead beyond the data set, or the buffers.
+    if (grant.leases.size() > lookahead_.pending() ||
+        !std::ranges::all_of(grant.leases, [this](const data::Lease& lease) {
+          return lease.count == setup_.batch && lease.first >= 0 && lease.first < setup_.builder->size() &&
+                 std::isfinite(lease.epoch_position);
+        }))
+      return trouble("leases that cannot be");
+    const auto now = setup_.clock->now();
+    lookahead_.granted(grant.leases.size(), now, grant.after_pause);
+    for (const auto& lease : grant.leases) stock_.push_back({lease, grant.after_pause ? now.count() : 0});
+    build();
+  }
+
+  void returned(std::uint32_t buffer) {
+    free_.push_back(buffer);
+    lookahead_.used(setup_.clock->now(), free_.size() == buffers_.size());
+    build();
+    request();
+  }
+
+  void halt() {
+    for (const auto& decoder : decoders_) self_->send_exit(decoder, caf::exit_reason::user_shutdown);
+  }
+
+ private:
+  struct Granted {
+    data::Lease lease;
+    core::Duration::rep granted_ns = 0;  // after a pause; else 0
+  };
+  struct Ordered {
+    BatchReady ready;
+    bool decoded = false;
+  };
+
+  LentBatch lend(std::uint32_t buffer) {
+    const auto& staging = buffers_[buffer];
+    return {staging->images, staging->labels, staging};
+  }
+
+  /// A lease for every buffer that is free and not spoken for; several at once, so that messages stay few.
+  void request() {
+    const auto wanted = free_.size() + lookahead_.ahead(), spoken_for = stock_.size() + lookahead_.pending();
+    if (wanted <= spoken_for || (wanted - spoken_for) * 2 < buffers_.size()) return;
+    const auto leases = static_cast<std::uint32_t>(wanted - spoken_for);
+    lookahead_.asked(leases, setup_.clock->now());
+    self_->send(company_.coordinator, LeaseRequest{setup_.worker, leases});
+  }
+
+  void build() {
+    while (!stock_.empty() && !free_.empty()) {
+      const auto [lease, granted_ns] = stock_.front();
+      stock_.pop_front();
+      const auto buffer = free_.front();
+      free_.pop_front();
+      order_.push_back({{buffer, lease, granted_ns}, false});
+      if (decoders_.empty()) {
+        const auto space = lend(buffer);
+        const auto built = setup_.builder->build(lease, space.images, space.labels);
+        decoded({buffer, built ? std::string{} : built.error().message});
+      } else {
+        send_to_decoder(buffer, lease);
+      }
+    }
+  }
+
+  void send_to_decoder(std::uint32_t buffer, const data::Lease& lease) {
+    const auto& decoder = decoders_[next_decoder_++ % decoders_.size()];
+    self_->request(decoder, kDecodeDeadline, DecodeOrder{buffer, lease}, lend(buffer))
+        .then([this](const Decoded& result) { decoded(result); },
+              [this](const caf::error& error) { trouble("decoding failed: " + self_->system().render(error)); });
+  }
+
+  /// Passes on what is ready at the front: the worker gets its leases in order.
+  void decoded(const Decoded& result) {
+    if (!result.error.empty()) return trouble(result.error);
+    for (auto& entry : order_) {
+      if (entry.ready.buffer == result.buffer) entry.decoded = true;
+    }
+    while (!order_.empty() && order_.front().decoded) {
+      const auto ready = order_.front().ready;
+      order_.pop_front();
+      self_->send(company_.workers[setup_.worker], ready, lend(ready.buffer));
+    }
+  }
+
+  void trouble(const std::string& text) {
+    self_->send(company_.coordinator, Trouble{core::Errc::data, text, company_.site});
+  }
+
+  LoaderActor::stateful_pointer<LoaderState> self_;
+  LoaderSetup setup_;
+  Company company_;
+  std::vector<std::shared_ptr<Staging>> buffers_;
+  std::vector<DecoderActor> decoders_;
+  std::deque<std::uint32_t> free_;
+  std::deque<Granted> stock_;  // without a buffer yet
+  std::deque<Ordered> order_;  // with one, in lease order, not passed on yet
+  data::LeaseLookahead lookahead_;
+  std::size_t next_decoder_ = 0;
+};
+
+LoaderState::LoaderState() = default;
+LoaderState::~LoaderState() = default;
+
+LoaderActor::behavior_type loader(LoaderActor::stateful_pointer<LoaderState> self, LoaderSetup setup) {
+  const auto name = "loader " + std::to_string(setup.worker);
+  self->state.body = std::make_unique<LoaderBody>(self, std::move(setup));
+  self->set_default_handler(caf::drop);
+  return {
+      [self, name](const Company& company) {
+        report_exceptions(self, name, company);
+        self->state.body->begin(company);
+      },
+      [self](const LeaseGrant& grant) { self->state.body->granted(grant); },
+      [self](const BatchReturn& back) { self->state.body->returned(back.buffer); },
+      [self](const Halt&) {
+        self->state.body->halt();
+        self->quit();
+      },
+  };
+}
+
+}  // namespace troupe::actors

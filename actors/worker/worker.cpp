@@ -1,0 +1,56 @@
+#include "actors/worker/worker.hpp"
+
+#include "actors/protocol/supervision.hpp"
+#include "actors/worker/worker_body.hpp"
+
+namespace troupe::actors {
+
+WorkerState::WorkerState() = default;
+WorkerState::~WorkerState() = default;
+
+WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> self, WorkerSetup setup) {
+  const auto name = "worker " + std::to_string(setup.self);
+  self->state.body = std::make_unique<WorkerBody>(self, std::move(setup));
+  self->set_default_handler(caf::drop);
+  return {
+      [self](const Prepare&) -> caf::result<Prepared, ReplicaFacts> {
+        auto prepared = self->state.body->prepare();
+        if (!prepared)
+          return {Prepared{.error = prepared.error().message, .code = prepared.error().code}, ReplicaFacts{}};
+        return {*prepared, ReplicaFacts{self->state.body->replica().layout(), self->state.body->replica().plan()}};
+      },
+      [self](const ReplicaStart& start) {
+        self->state.body->load(start.state);
+        return ReplicaLoaded{};
+      },
+      [self, name](const Company& company) {
+        report_exceptions(self, name, company);
+        self->state.body->begin(company);
+      },
+      [self](const BatchReady& ready, const LentBatch& batch) { self->state.body->batch_ready(ready, batch); },
+      [self](const StepOrder&) { self->state.body->compute_now(); },
+      [self](const StepEnd&) { self->state.body->step_ended(); },
+      [self](const ShardAnswer& answer) { self->state.body->answered(answer.reply); },
+      [self](const CollectiveOffer& offer, const Lent& slice) { self->state.body->offered(offer, slice); },
+      [self](const CollectiveDone& done) { self->state.body->share_done(done); },
+      [self](const CollectiveEnded& ended) { self->state.body->collective_ended(ended); },
+      [self](const PeerLetter& letter, const Lent& vector) { self->state.body->letter(letter, vector); },
+      [self](const PeerCredit& credit) { self->state.body->credit(credit); },
+      [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
+      [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
+      [self](const UpdatesOrder&) { return Updates{self->state.body->updates()}; },
+      [self](const SettleOrder&) { return self->state.body->settle_down(); },
+      [self](const LettersOrder& order) { return self->state.body->tell_letters(order); },
+      [self](const StateOrder&) { return self->state.body->tell_state(); },
+      [self](const MembershipNews& news) { self->state.body->membership(news); },
+      [self](const Dismissal&) { return self->state.body->dismiss(); },
+      [self](const TransferNews& news) { self->state.body->moved(news); },
+      [self](const Tick&) { self->state.body->tick(); },
+      [self](const Halt&) {
+        self->state.body->halt();
+        self->quit();
+      },
+  };
+}
+
+}  // namespace troupe::actors

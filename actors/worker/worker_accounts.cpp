@@ -1,0 +1,47 @@
+// What a worker counts and reports: progress, and gradients that it could not use.
+#include "actors/worker/worker_body.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+/// Progress goes out when there is nothing else to do, and at least this often.
+constexpr core::Duration kReportEvery = std::chrono::milliseconds(100);
+
+}  // namespace
+
+bool WorkerBody::report_is_due() const { return now() - reported_at_ >= kReportEvery; }
+
+void WorkerBody::report() {
+  const auto& totals = host_->totals();
+  progress_.worker = setup_.self;
+  progress_.loss = progress_.recent_samples ? progress_.loss_sum / static_cast<double>(progress_.recent_samples) : 0;
+  progress_.compute_s = core::seconds(compute_time_ + totals.local);
+  experiment::take(progress_, totals);
+  progress_.refused += bad_gradients_;
+  progress_.load_s = core::seconds(load_time_);
+  progress_.waits.assign(company_.workers.size() + company_.servers.size(), 0);
+  for (const auto& [cause, time] : totals.waits.by_cause()) {
+    const auto column = cause.kind == strategies::Cause::Kind::worker ? cause.id : company_.workers.size() + cause.id;
+    progress_.waits.at(column) = core::seconds(time);
+  }
+  self_->send(company_.coordinator, progress_);
+  if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
+  progress_.done.clear();
+  progress_.loss_sum = 0;
+  progress_.top1 = progress_.recent_samples = 0;
+  reported_at_ = now();
+}
+
+/// Counts a gradient that could not be used. False: there are too many in a row.
+bool WorkerBody::look_at(const experiment::GuardedStep& step) {
+  if (!step.refused) return bad_.good(), true;
+  bad_.bad();
+  ++bad_gradients_;
+  const auto text = experiment::bad_gradient(setup_.self, host_->steps(), bad_);
+  if (bad_.too_many()) return trouble(core::Errc::diverged, text), false;
+  if (bad_.worth_a_warning()) self_->send(company_.recorder, Note{Note::Level::warning, text});
+  return true;
+}
+
+}  // namespace troupe::actors

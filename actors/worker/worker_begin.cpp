@@ -1,0 +1,70 @@
+// What a worker is told before its first step, and of its company from then on.
+#include "actors/protocol/vocabulary.hpp"
+#include "actors/worker/worker_body.hpp"
+
+namespace troupe::actors {
+
+using strategies::WorkerId;
+
+core::Result<Prepared> WorkerBody::prepare() {
+  if (setup_.plan) setup_.compile.plan = &*setup_.plan;
+  auto memory = WorkerMemory::create({.backend = setup_.backend,
+                                      .graph = setup_.graph.get(),
+                                      .compile = setup_.compile,
+                                      .extra = setup_.strategy->needs().worker_slots,
+                                      .optimizer = nn::optimizer_kind(setup_.train),
+                                      .shards = setup_.servers});
+  if (!memory) return tl::unexpected(memory.error());
+  memory_ = std::move(*memory);
+  const auto& replica = memory_->replica();
+  return Prepared{.fingerprint = replica.layout_fingerprint(),
+                  .arena_floats = replica.layout()->arena_floats(),
+                  .workspace_bytes = replica.workspace_bytes(),
+                  .error = {}};
+}
+
+void WorkerBody::load(const std::shared_ptr<const StartState>& start) {
+  start_ = start;
+  memory_->load(*start_, setup_.self);
+}
+
+void WorkerBody::begin(const Company& company) {
+  company_ = company;
+  auto plan = experiment::parse_exchange(company.exchange, "the company");
+  if (!plan) return trouble(plan.error().code, plan.error().message);
+  const auto packing = plan->packed ? experiment::packing_of(*memory_->replica().layout()) : nullptr;
+  usable_ = plan->largest_usable();
+  wire_bytes_.emplace(setup_.self, std::move(*plan), packing);
+  strategies::Membership membership{company.membership_epoch, company.members};
+  for (WorkerId w = 0; w < company.workers.size() && company.members.empty(); ++w) membership.workers.push_back(w);
+  postbox_.emplace(setup_.self, static_cast<std::uint32_t>(company.workers.size()));
+  postbox_->members(membership.workers);
+  auto versions = start_->versions;
+  versions.resize(company.servers.size(), start_->center_version);
+  host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
+                strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
+                                              static_cast<int>(memory_->replica().buckets().size()),
+                                              std::move(versions), start_->optimizer_steps.at(setup_.self)},
+                this);
+  reported_at_ = now();
+  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
+  next_step_ = start_->first_steps.at(setup_.self);
+  host_->start(next_step_);
+  if (const auto early = news_.begin(company.membership_epoch)) hear(*early);
+  settle();
+}
+
+void WorkerBody::membership(const MembershipNews& news) {
+  if (news_.take(news)) hear(news);
+}
+
+/// The exchanger of a site elsewhere hears of it from the workers there.
+void WorkerBody::hear(const MembershipNews& news) {
+  if (company_.exchanger) self_->send(company_.exchanger, news);
+  if (failed_ || !host_) return;
+  postbox_->members(news.workers);
+  host_->membership_changed({news.epoch, news.workers});
+  settle();
+}
+
+}  // namespace troupe::actors

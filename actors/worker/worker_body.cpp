@@ -1,0 +1,327 @@
+#include "actors/worker/worker_body.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "actors/protocol/vocabulary.hpp"
+#include "nn/hash.hpp"
+#include "transport/exchange/reduce.hpp"
+
+namespace troupe::actors {
+
+using strategies::KernelName;
+using strategies::WorkerId;
+
+WorkerBody::WorkerBody(Self self, WorkerSetup setup)
+    : self_(self),
+      setup_(std::move(setup)),
+      helping_(self->system()),
+      rendezvous_(setup_.self),
+      bad_(setup_.train.max_bad_updates) {}
+WorkerBody::~WorkerBody() = default;
+
+// ---- batches and steps
+
+/// The host says: compute. The update that the last lease led to is thereby finished.
+void WorkerBody::compute(strategies::Step step) {
+  if (lease_open_) {
+    progress_.done.push_back(lease_.index);
+    lease_open_ = false;
+  }
+  wants_batch_ = true;
+  wants_step_ = step;
+  wants_since_ = now();
+  take_batch();
+  if (wants_batch_) report();
+}
+
+/// Orders the step that is wanted once its batch is here; batches of steps that are passed over go back unused.
+void WorkerBody::take_batch() {
+  while (next_step_ < wants_step_ && !batches_.empty()) {
+    const auto passed = std::move(batches_.front());
+    batches_.pop_front();
+    ++next_step_;
+    progress_.done.push_back(passed.ready.lease.index);
+    self_->send(company_.loaders[setup_.self], BatchReturn{passed.ready.buffer});
+  }
+  if (batches_.empty()) return;
+  wants_batch_ = false;
+  order_step();
+}
+
+void WorkerBody::order_step() {
+  if (report_is_due()) report();
+  self_->send(self_, StepOrder{});
+}
+
+void WorkerBody::batch_ready(const BatchReady& ready, const LentBatch& batch) {
+  batches_.push_back({ready, batch});
+  if (!wants_batch_) return;
+  const auto since =
+      std::max(wants_since_, core::Duration{ready.granted_ns});  // before the grant there was nothing to load
+  load_time_ += std::max(now() - since, core::Duration{0});
+  wants_since_ = now();
+  take_batch();
+  if (wants_batch_) report();  // all passed over: their leases are done
+}
+
+void WorkerBody::compute_now() {
+  if (failed_ || batches_.empty()) return;
+  const auto next = std::move(batches_.front());
+  batches_.pop_front();
+  ++next_step_;
+  lease_ = next.ready.lease;
+  const nn::Batch batch{
+      .images = next.batch.images, .labels = next.batch.labels, .lease = lease_.index, .count = lease_.count};
+  const auto began = now();
+  buckets_late_ = setup_.slowdown > 1 || setup_.synthetic_step.count() > 0;
+  const auto step =
+      experiment::guarded_step(memory_->replica(), setup_.backend->kernels(), usable_, batch, [this](int bucket) {
+        if (!buckets_late_) host_->bucket_ready(bucket);
+      });
+  const auto computed = now() - began;
+  const auto pretended = this->pretended(computed);
+  // What the last pause took too long, because nobody wakes up on time, this one is shorter.
+  const auto sleep = std::max(pretended - computed - woke_late_, core::Duration{0});
+  compute_time_ += pretended;
+  wakes_at_ = began + computed + sleep;
+  self_->send(company_.loaders[setup_.self], BatchReturn{next.ready.buffer});
+  if (!step)
+    return trouble(step.error().code,
+                   fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), step.error().message));
+  const auto* const result = &step->result;
+  if (!std::isfinite(result->loss)) {
+    return trouble(
+        core::Errc::diverged,
+        fmt::format("worker {}, step {}: the loss is {}: training diverged; lower train.lr or use train.warmup_epochs",
+                    setup_.self, host_->steps(), result->loss));
+  }
+  lease_open_ = true;
+  ++progress_.steps;
+  progress_.samples += static_cast<std::uint64_t>(result->samples);
+  progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
+  progress_.loss_sum += result->loss * static_cast<double>(result->samples);
+  progress_.top1 += static_cast<std::uint64_t>(result->top1);
+  if (!look_at(*step)) return;
+  if (sleep.count() > 0)
+    self_->delayed_send(self_, sleep, StepEnd{});
+  else
+    self_->send(self_, StepEnd{});
+}
+
+/// How long the step takes a worker that is as slow as the settings want it.
+core::Duration WorkerBody::pretended(core::Duration computed) const {
+  const auto step = std::max(computed, setup_.synthetic_step);
+  return std::chrono::duration_cast<core::Duration>(step * setup_.slowdown);
+}
+
+void WorkerBody::step_ended() {
+  if (failed_) return;
+  if (buckets_late_) woke_late_ = now() - wakes_at_;
+  for (int bucket = 0; buckets_late_ && bucket < static_cast<int>(memory_->replica().buckets().size()); ++bucket)
+    host_->bucket_ready(bucket);
+  host_->step_done(lease_.epoch_position, nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs,
+                                                             static_cast<int>(setup_.workers)));
+  settle();
+}
+
+void WorkerBody::run(const strategies::KernelCall& call, strategies::Shards shards) { memory_->run(call, shards); }
+
+void WorkerBody::set_deadline(strategies::DeadlineId id, core::Duration after) {
+  self_->delayed_send(self_, after, DeadlineReached{id});
+}
+
+void WorkerBody::deadline_reached(strategies::DeadlineId id) {
+  if (failed_) return;
+  host_->deadline_passed(id);
+  settle();
+}
+
+// ---- exchanges with shards
+
+void WorkerBody::send(const strategies::ShardRequest& request) {
+  const auto slice = transport::slice_of(memory_->view(request.slot).size(), request.shard, company_.servers.size());
+  const auto sent = now();
+  const auto [asked, first] = asked_.try_emplace(request.request.exchange, Asked{{}, request.slot});
+  if (first) asked->second.wait = await(company_.server_sites, request.request.exchange);
+  ++asked->second.parts_left;
+  progress_.bytes +=
+      wire_bytes_->to_shard(request.shard, request.request.kind, request.rounding, slice.offset, slice.count);
+  flush_before_exchange();
+  helping_.send(self_, company_.servers[request.shard],
+                ShardMessage{request.shard, request.request, request.rounding, sent.count()},
+                memory_->lend(request.slot, slice.offset, slice.count));
+}
+
+/// Members elsewhere may hear of it and this worker be lost: without what led to it nobody could replay it.
+void WorkerBody::flush_before_exchange() {
+  if (!company_.worker_sites.empty() && !journal_.empty()) self_->send(company_.recorder, journal_.take());
+}
+
+void WorkerBody::answered(const strategies::ShardReply& reply) {
+  if (failed_) return;
+  const auto asked = asked_.find(reply.exchange);
+  if (asked == asked_.end()) return;
+  if (asked->second.slot == strategies::kParams) memory_->replica().parameters_written();
+  if (--asked->second.parts_left == 0) {
+    silences_.end(asked->second.wait);
+    asked_.erase(asked);
+  }
+  host_->replied(reply);
+  settle();
+}
+
+// ---- collectives
+
+void WorkerBody::reduce(strategies::Step step, const strategies::Reduce& reduce) {
+  collective({step, reduce.id}, {reduce.group, {}, reduce.op, reduce.slot, reduce.rounding}, reduce.bucket);
+}
+
+void WorkerBody::broadcast(strategies::Step step, const strategies::Broadcast& broadcast) {
+  collective({step, broadcast.id}, {broadcast.group, broadcast.root, {}, broadcast.slot}, -1);
+}
+
+void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int bucket) {
+  if (task.group.empty()) task.group = host_->membership().workers;
+  const auto whole = nn::Bucket{0, memory_->view(task.slot).size()};
+  const auto part = bucket < 0 ? whole : memory_->replica().buckets()[static_cast<std::size_t>(bucket)];
+  const auto slice = memory_->lend(task.slot, part.offset, part.count);
+  const auto ranks = task.group.size();
+  const auto offset = task.slot == strategies::kStatistics ? std::nullopt : std::optional(part.offset);
+  progress_.bytes += wire_bytes_->collective(task.group, task.root, task.rounding, offset, part.count);
+  if (over_sites(task.group)) {
+    std::vector<std::uint32_t> sites;
+    for (const auto member : task.group) sites.push_back(company_.worker_sites[member]);
+    elsewhere_[key] = {await(std::move(sites), {}), task.slot};
+    self_->send(company_.exchanger,
+                CollectiveOrder{.worker = setup_.self,
+                                .step = key.first,
+                                .exchange = key.second,
+                                .group = task.group,
+                                .root = task.root ? static_cast<std::int64_t>(*task.root) : -1,
+                                .mean = task.op == strategies::ReduceOp::mean,
+                                .offset = offset ? static_cast<std::int64_t>(*offset) : -1,
+                                .rounding = task.rounding},
+                slice);
+    return;
+  }
+  const CollectiveOffer offer{setup_.self, key.first, key.second};
+  for (const auto worker : task.group) {
+    if (worker != setup_.self) self_->send(company_.workers[worker], offer, slice);
+  }
+  rendezvous_.begin(key, std::move(task), slice, now());
+  if (ranks == 1) advance(key);
+}
+
+bool WorkerBody::over_sites(const strategies::Group& group) const {
+  const auto& sites = company_.worker_sites;
+  return !sites.empty() && std::ranges::any_of(group, [&](WorkerId w) { return sites[w] != sites[setup_.self]; });
+}
+
+void WorkerBody::collective_ended(const CollectiveEnded& ended) {
+  const auto node = elsewhere_.extract({ended.step, ended.exchange});
+  if (failed_ || node.empty()) return;
+  silences_.end(node.mapped().wait);
+  finished_.push_back({ended.exchange, node.mapped().slot, core::Duration{ended.waited_ns}, ended.last});
+  settle();
+}
+
+void WorkerBody::offered(const CollectiveOffer& offer, const Lent& slice) {
+  if (failed_) return;
+  rendezvous_.offered({offer.step, offer.exchange}, offer.worker, slice, now());
+  advance({offer.step, offer.exchange});
+  settle();
+}
+
+void WorkerBody::share_done(const CollectiveDone& done) {
+  if (failed_) return;
+  rendezvous_.share_done({done.step, done.exchange}, done.worker);
+  advance({done.step, done.exchange});
+  settle();
+}
+
+void WorkerBody::advance(Rendezvous::Key key) {
+  if (rendezvous_.work(key, setup_.backend->kernels())) {
+    for (const WorkerId worker : rendezvous_.group(key)) {
+      if (worker != setup_.self)
+        self_->send(company_.workers[worker], CollectiveDone{setup_.self, key.first, key.second});
+    }
+  }
+  if (auto finished = rendezvous_.finish(key)) finished_.push_back(*finished);
+}
+
+// ---- between calls
+
+/// Tells the host of what ended while it was in a call: ports never answer from inside one.
+void WorkerBody::settle() {
+  while (!finished_.empty() && !failed_) {
+    const auto finished = finished_.front();
+    finished_.pop_front();
+    if (finished.slot == strategies::kParams) memory_->replica().parameters_written();
+    host_->reduced(finished.exchange, finished.waited, finished.last);
+  }
+  if (host_ && !host_->computing())
+    helping_.help();  // nothing to do until the answer is there
+  else
+    helping_.leave();
+  if (host_ && (settling_ || asked_state_)) {
+    host_->settle();
+    if (host_->settled()) {
+      if (settling_) settling_->deliver(Settled{});
+      if (asked_state_) asked_state_->deliver(state());
+      settling_.reset();
+      asked_state_.reset();
+    }
+  }
+  answer_letters(false);
+  if (dismissal_ && host_ && host_->in_flight() == 0) {
+    report();
+    dismissal_->deliver(Dismissed{});
+    dismissal_.reset();
+  }
+}
+
+caf::result<Dismissed> WorkerBody::dismiss() {
+  if (failed_ || !wants_batch_) return Dismissed{};
+  wants_batch_ = false;
+  host_->stop();
+  dismissal_ = self_->make_response_promise<Dismissed>();
+  const auto answer = *dismissal_;
+  settle();
+  return answer;
+}
+
+// ---- the model as it is, accounts, the end
+
+caf::result<SnapshotTaken> WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space) {
+  const auto source = memory_ ? memory_->view(order.slot) : core::Span{};
+  if (source.empty() || source.size() != space.data.size()) return caf::sec::invalid_argument;
+  setup_.backend->kernels().copy(space.data, source);
+  const SnapshotTaken taken{.id = order.id,
+                            .hash = nn::hash64(std::as_bytes(space.data)),
+                            .version = updates(),
+                            .weight = host_->weight(),
+                            .optimizer_steps = host_->optimizer_steps()};
+  if (setup_.journal && order.journalled) {
+    journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
+    self_->send(company_.recorder, journal_.take());
+  }
+  return taken;
+}
+
+void WorkerBody::consumed(const strategies::WorkerEvent& event) {
+  if (setup_.journal) journal_.add(setup_.self, event);
+}
+void WorkerBody::exchanged(const strategies::ExchangeRecord&) {}
+
+/// The replica is destroyed on the thread that made it, unless a loan outlives the worker.
+void WorkerBody::halt() {
+  failed_ = true;
+  host_.reset();
+  if (postbox_) postbox_->clear();
+  memory_.reset();
+}
+
+}  // namespace troupe::actors

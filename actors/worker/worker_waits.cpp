@@ -1,0 +1,49 @@
+// How long a worker waits for others, and what it says when that was too long.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "actors/worker/worker_body.hpp"
+
+namespace troupe::actors {
+
+SilenceDeadlines::Wait WorkerBody::await(std::vector<std::uint32_t> sites,
+                                         std::optional<strategies::ExchangeId> exchange) {
+  return silences_.begin(std::move(sites), setup_.exchange_deadline, [this, exchange] {
+    if (failed_) return;
+    const auto what = exchange ? fmt::format("a server has not answered exchange {}", *exchange)
+                               : std::string("a reduction with other sites has not ended");
+    trouble(core::Errc::timeout,
+            fmt::format("worker {}: {}, and nothing has moved there for exchange.deadline_s = {:g}", setup_.self, what,
+                        core::seconds(setup_.exchange_deadline)));
+  });
+}
+
+void WorkerBody::moved(const TransferNews& news) {
+  silences_.moved(news.sites);
+  moved_at_ = now();
+}
+
+void WorkerBody::tick() {
+  if (failed_) return;
+  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
+  answer_letters(true);
+  silences_.check(now());
+  const auto late = now() - setup_.exchange_deadline;
+  // One of them may be at an exchange with other sites, as the leader of its group.
+  const auto oldest = rendezvous_.oldest();
+  if (oldest && std::max(*oldest, moved_at_) < late && !failed_) {
+    trouble(core::Errc::timeout,
+            fmt::format("worker {}: worker {} has not joined a reduction within exchange.deadline_s = {:g}",
+                        setup_.self, fmt::join(rendezvous_.missing(), ", "), core::seconds(setup_.exchange_deadline)));
+  }
+}
+
+void WorkerBody::trouble(core::Errc code, const std::string& text) {
+  failed_ = true;
+  if (host_) report();  // else it never began, and there is nothing to report
+  self_->send(company_.coordinator, Trouble{code, text, company_.site});
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/backends.hpp"
+#include "apps/command.hpp"
+#include "apps/output.hpp"
+#include "cpu/step_bench.hpp"
+#include "nn/checkpoint/file_system.hpp"
+#include "nn/models.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Arguments {
+  std::string model = "lenet";
+  std::int64_t batch = 64;
+  std::string precision = "fp32";
+  std::string device = "cpu";
+  int threads = 1;
+  double seconds = 1;
+  double slowdown = 1;
+  std::string profile;
+  bool json = false;
+};
+
+/// Step times for a cluster file of `troupe simulate`: docs/formats/step-profile.md.
+core::Result<void> write_profile(const Arguments& arguments, const cpu::StepBench& bench) {
+  const nlohmann::ordered_json json{{"model", arguments.model},         {"batch", arguments.batch},
+                                    {"precision", arguments.precision}, {"device", arguments.device},
+                                    {"threads", arguments.threads},     {"slowdown", arguments.slowdown},
+                                    {"steps_ms", bench.steps_ms}};
+  const auto text = json.dump() + "\n";
+  const std::filesystem::path path(arguments.profile);
+  const auto directory = path.has_parent_path() ? path.parent_path().string() : ".";
+  const std::array parts{std::as_bytes(std::span(text))};
+  return nn::replace_file(nn::system_files(), directory, path.filename().string(), parts);
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : nn::model_zoo()) names.push_back(entry.name);
+  return names;
+}
+
+core::Result<void> run_step(const Arguments& arguments) {
+  // Whether the device is in this build; the benchmark makes its own.
+  if (const auto backend = make_backend(arguments.device); !backend) return tl::unexpected(backend.error());
+  if (arguments.precision != "fp32")
+    return core::fail(
+        core::Errc::config,
+        fmt::format("precision \"{}\": this build computes in float32 only: use \"fp32\"", arguments.precision));
+  const auto& entry = *std::ranges::find(nn::model_zoo(), arguments.model, &nn::ZooEntry::name);
+  nn::ModelConfig config;
+  config.name = entry.name;
+  const auto graph = nn::build_model(config, entry.input, entry.classes);
+  if (!graph) return tl::unexpected(graph.error());
+  const auto bench =
+      cpu::run_step_bench(*graph, arguments.batch, arguments.threads, arguments.seconds, arguments.slowdown);
+  if (!bench) return tl::unexpected(bench.error());
+  if (!arguments.profile.empty())
+    if (auto written = write_profile(arguments, *bench); !written) return written;
+  if (arguments.json) {
+    const nlohmann::ordered_json json{
+        {"images_per_s", bench->images_per_s}, {"ms_per_step", bench->ms_per_step}, {"gflops", bench->gflops}};
+    return print(json.dump() + "\n");
+  }
+  return print(fmt::format("{}, batch {}, {}, {} x {}: {:.0f} images/s, {:.3f} ms per step, {:.1f} GFLOP/s\n",
+                           arguments.model, arguments.batch, arguments.precision, arguments.threads, arguments.device,
+                           bench->images_per_s, bench->ms_per_step, bench->gflops));
+}
+
+Action declare_step(CLI::App& app) {
+  const auto a = std::make_shared<Arguments>();
+  app.add_option("--model", a->model, "a model of `troupe models`")
+      ->check(CLI::IsMember(model_names()))
+      ->capture_default_str();
+  app.add_option("--batch", a->batch, "samples per step")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  app.add_option("--precision", a->precision, "of forward and backward")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--device", a->device, "what computes")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
+  app.add_option("--threads", a->threads, "threads that compute the step")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--seconds", a->seconds, "length of a window; the best of three counts")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  app.add_option("--slowdown", a->slowdown,
+                 "pause after every step, as a worker with this cluster.slowdown does; not counted")
+      ->check(CLI::Range(1.0, 1000.0))
+      ->capture_default_str();
+  app.add_option("--profile", a->profile, "write the time of every step, for `troupe simulate`")->type_name("FILE");
+  app.add_flag("--json", a->json, "one line of JSON");
+  return [a] { return run_step(*a); };
+}
+
+}  // namespace
+
+Command bench() {
+  return {
+      .name = "bench",
+      .summary = "measure this machine",
+      .examples =
+          "  troupe bench step --model lenet --batch 64 --threads 1\n"
+          "  troupe bench exchange --threads --ranks 2 --parameters 431080\n",
+      .declare = nullptr,
+      .subcommands = {{.name = "step",
+                       .summary = "training throughput of one replica on one batch: forward, loss, backward, momentum",
+                       .examples = "  troupe bench step --model lenet --batch 64 --threads 1 --profile lenet-64.json\n"
+                                   "  troupe bench step --model mlp --batch 64 --json\n",
+                       .declare = declare_step},
+                      bench_exchange()}};
+}
+
+}  // namespace troupe::apps

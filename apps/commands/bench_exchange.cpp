@@ -1,0 +1,71 @@
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/command.hpp"
+#include "apps/output.hpp"
+#include "core/kernels.hpp"
+#include "apps/bench/exchange_bench.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Arguments {
+  std::string algorithm = "shm";
+  int ranks = 2;
+  std::size_t parameters = 60'965'224;
+  int rounds = 21;
+  bool threads = false;
+  bool processes = false;  // said aloud; the default
+  bool json = false;
+};
+
+core::Result<void> run(const Arguments& arguments) {
+  const auto bench = (arguments.threads ? transport::run_exchange_bench : transport::run_process_exchange_bench)(
+      core::host_kernels(), arguments.ranks, arguments.parameters, arguments.rounds);
+  if (!bench) return tl::unexpected(bench.error());
+  if (arguments.json) {
+    const nlohmann::ordered_json json{
+        {"ms", bench->ms}, {"gb_per_s", bench->gb_per_s}, {"memcpy_ms", bench->memcpy_ms}};
+    return print(json.dump() + "\n");
+  }
+  return print(
+      fmt::format("{} among {} {}, {} parameters: {:.3f} ms, {:.1f} GB/s; every rank copying the vector once: "
+                  "{:.3f} ms, ratio "
+                  "{:.2f}\n",
+                  arguments.algorithm, arguments.ranks, arguments.threads ? "threads" : "processes",
+                  arguments.parameters, bench->ms, bench->gb_per_s, bench->memcpy_ms, bench->ms / bench->memcpy_ms));
+}
+
+Action declare(CLI::App& app) {
+  const auto a = std::make_shared<Arguments>();
+  app.add_option("--algorithm", a->algorithm, "how the sum is formed")
+      ->check(CLI::IsMember({"shm"}))
+      ->capture_default_str();
+  app.add_option("--ranks", a->ranks, "who take part")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--parameters", a->parameters, "floats of each rank")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 36))
+      ->capture_default_str();
+  app.add_option("--rounds", a->rounds, "exchanges; the median counts")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  auto* const threads = app.add_flag("--threads", a->threads, "ranks are threads of one process");
+  app.add_flag("--processes", a->processes, "ranks are processes, which map each other's memory (the default)")
+      ->excludes(threads);
+  app.add_flag("--json", a->json, "one line of JSON");
+  return [a] { return run(*a); };
+}
+
+}  // namespace
+
+Command bench_exchange() {
+  return {.name = "exchange",
+          .summary = "one exchange of parameters among the ranks of a host, beside copying them",
+          .examples =
+              "  troupe bench exchange --processes --ranks 2\n"
+              "  troupe bench exchange --threads --ranks 2 --parameters 431080\n",
+          .declare = declare};
+}
+
+}  // namespace troupe::apps

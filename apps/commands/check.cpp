@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/run/run.hpp"
+#include "apps/backends.hpp"
+#include "apps/command.hpp"
+#include "apps/config_arguments.hpp"
+#include "apps/output.hpp"
+#include "experiment/exchange_check.hpp"
+#include "transport/registry/endpoint_registry.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Arguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  bool open_data = false;
+};
+
+void say(const experiment::Note& note) {
+  fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+}
+
+/// How a run is begun that one process cannot be.
+void say_launch(const Arguments& arguments, const experiment::Settings& settings) {
+  const auto& cluster = settings.cluster;
+  const bool mpi = settings.exchange.endpoint == "mpi";
+  const auto ranks = std::max<std::int64_t>(cluster.workers / cluster.workers_per_rank, 1);
+  const auto job = fmt::format("`mpirun -n {} troupe train {}`{}", ranks, arguments.config,
+                               ranks * cluster.workers_per_rank == cluster.workers
+                                   ? ""
+                                   : fmt::format(" makes {} workers of it", ranks * cluster.workers_per_rank));
+  if (mpi)
+    say({experiment::Note::Level::info,
+         fmt::format("exchange.endpoint = \"mpi\": the ranks are the workers: {}", job)});
+  else
+    say({experiment::Note::Level::info,
+         fmt::format("exchange.algorithm and exchange.wire are those of several processes: `troupe train {} --nodes "
+                     "HOST:PORT,…` or {}",
+                     arguments.config, job)});
+  if (!mpi) return;
+  const auto endpoints = transport::built_in_endpoints();
+  const bool here =
+      std::ranges::any_of(endpoints.entries(), [](const auto& entry) { return entry.name == "mpi" && entry.make; });
+  if (!here)
+    say({experiment::Note::Level::warning,
+         "this build, or this host, has no MPI (`troupe doctor`): the run needs one that has"});
+}
+
+core::Result<void> run_check(const Arguments& arguments) {
+  auto config = core::Config::load(experiment::schema(), arguments.config, arguments.overrides);
+  if (!config) return tl::unexpected(config.error());
+  const auto use = experiment::intended_use(*config);
+  const auto settings = experiment::resolve(std::move(*config), use);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto backend = make_backend(settings->cluster.device);
+  if (!backend) return tl::unexpected(backend.error());
+  const auto checked = actors::check_run(*settings, **backend, arguments.open_data);
+  if (!checked) return tl::unexpected(checked.error());
+  if (use == experiment::Use::processes) say_launch(arguments, *settings);
+  for (const auto& note : checked->notes) say(note);
+  return print(fmt::format("{}{}: good\n", checked->text, arguments.config));
+}
+
+Action declare(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("CONFIG", arguments->config, "configuration file (TOML)")->required();
+  add_set(app, arguments->overrides);
+  app.add_flag("--data", arguments->open_data, "open the data set too");
+  return [arguments] { return run_check(*arguments); };
+}
+
+}  // namespace
+
+Command check() {
+  return {.name = "check",
+          .summary = "check a configuration without training, for the launch that it is for",
+          .examples =
+              "  troupe check configs/mnist-easgd.toml\n"
+              "  troupe check configs/mnist-easgd.toml --data --set data.path=elsewhere/mnist\n",
+          .declare = declare};
+}
+
+}  // namespace troupe::apps

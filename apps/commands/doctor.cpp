@@ -1,0 +1,119 @@
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <string_view>
+#include <thread>
+
+#include <caf/config.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <oneapi/dnnl/dnnl.h>
+
+#include "apps/command.hpp"
+#include "apps/output.hpp"
+#include "transport/registry/endpoint_registry.hpp"
+#include "transport/common/module.hpp"
+
+namespace troupe::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The instructions that oneDNN's kernels use on this machine.
+std::string_view onednn_isa() {
+  switch (dnnl_get_effective_cpu_isa()) {
+    case dnnl_cpu_isa_sse41: return "sse41";
+    case dnnl_cpu_isa_avx: return "avx";
+    case dnnl_cpu_isa_avx2: return "avx2";
+    case dnnl_cpu_isa_avx2_vnni: return "avx2_vnni";
+    case dnnl_cpu_isa_avx512_mic: return "avx512_mic";
+    case dnnl_cpu_isa_avx512_mic_4ops: return "avx512_mic_4ops";
+    case dnnl_cpu_isa_avx512_core: return "avx512_core";
+    case dnnl_cpu_isa_avx512_core_vnni: return "avx512_core_vnni";
+    case dnnl_cpu_isa_avx512_core_bf16: return "avx512_core_bf16";
+    case dnnl_cpu_isa_avx512_core_amx: return "avx512_core_amx";
+    default: return "unknown";
+  }
+}
+
+std::string onednn_version() {
+  const auto* version = dnnl_version();
+  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
+}
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != line.npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+/// An endpoint whose library is loaded when it is used.
+Json module(std::string_view kind) {
+  const auto registry = transport::built_in_endpoints();
+  for (const auto& entry : registry.entries())
+    if (entry.name == kind && !entry.make) return {{"built", false}, {"absent", entry.absent}};
+  return {{"built", true}};
+}
+
+Json findings() {
+  // CAF_VERSION is MMmmpp in decimal.
+  const auto caf = fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100);
+  const auto memory =
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
+  return {{"version", TROUPE_VERSION},
+          {"cpu", cpu_model()},
+          {"threads", std::thread::hardware_concurrency()},
+          {"memory_bytes", memory},
+          {"cuda", {{"built", false}, {"devices", 0}, {"staging", transport::find_module("cuda").has_value()}}},
+          {"mpi", module("mpi")},
+          {"ucx", module("ucx")},
+          {"onednn", {{"built", true}, {"version", onednn_version()}, {"isa", onednn_isa()}}},
+          {"caf", {{"version", caf}}}};
+}
+
+std::string report(const Json& found) {
+  const auto text = [&](const char* key) { return found[key].get<std::string>(); };
+  std::string lines = fmt::format("troupe   {}\n", text("version"));
+  lines += fmt::format("cpu      {}, {} threads for this process\n", text("cpu"), found["threads"].get<unsigned>());
+  lines += fmt::format("memory   {:.1f} GiB\n",
+                       static_cast<double>(found["memory_bytes"].get<std::uint64_t>()) / (1ULL << 30));
+  lines += fmt::format("oneDNN   {}, using {}\n", found["onednn"]["version"].get<std::string>(),
+                       found["onednn"]["isa"].get<std::string>());
+  lines += fmt::format("CAF      {}\n", found["caf"]["version"].get<std::string>());
+  if (!found["cuda"]["built"].get<bool>()) lines += fmt::format("{:<8} not in this build\n", "CUDA");
+  if (found["cuda"]["staging"].get<bool>())
+    lines += fmt::format("{:<8} endpoints can stage device memory through page-locked host memory\n", "");
+  for (const auto& [key, name] : {std::pair{"mpi", "MPI"}, {"ucx", "UCX"}}) {
+    const auto& module = found[key];
+    lines += module["built"].get<bool>()
+                 ? fmt::format("{:<8} endpoint {} is loaded when it is used\n", name, key)
+                 : fmt::format("{:<8} not in this build: {}\n", name, module["absent"].get<std::string>());
+  }
+  return lines;
+}
+
+Action declare(CLI::App& app) {
+  const auto json = std::make_shared<bool>(false);
+  app.add_flag("--json", *json, "one line of JSON");
+  return [json] {
+    const auto found = findings();
+    return print(*json ? found.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : report(found));
+  };
+}
+
+}  // namespace
+
+Command doctor() {
+  return {.name = "doctor",
+          .summary = "say what this build and this machine can do",
+          .examples =
+              "  troupe doctor\n"
+              "  troupe doctor --json\n",
+          .declare = declare};
+}
+
+}  // namespace troupe::apps

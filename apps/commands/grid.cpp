@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "actors/run/run.hpp"
+#include "apps/backends.hpp"
+#include "apps/command.hpp"
+#include "apps/config_arguments.hpp"
+#include "apps/interrupt.hpp"
+#include "apps/output.hpp"
+#include "cpu/step_bench.hpp"
+#include "experiment/blueprint.hpp"
+#include "apps/grid/children.hpp"
+#include "apps/grid/forecast.hpp"
+#include "apps/grid/results.hpp"
+#include "apps/grid/run_grid.hpp"
+#include "nn/layers_config.hpp"
+
+namespace troupe::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::string file;
+  std::vector<std::string> overrides;
+  std::string sort = "test.accuracy";
+  int jobs = 1;
+  bool dry_run = false;
+  bool replan = false;
+  bool json = false;
+  bool quiet = false;
+  bool plain = false;
+};
+
+/// Seconds that a run is expected to take, from a short probe of one worker's step; each kind of step is measured once.
+/// 0: not known. What it leaves out (exchanges, waiting, start-up) the first runs correct.
+class Probe {
+ public:
+  explicit Probe(std::size_t jobs)
+      : jobs_(static_cast<double>(jobs)), cores_(std::max(std::thread::hardware_concurrency(), 1u)) {}
+
+  double seconds(const experiment::Settings& settings) {
+    const auto samples = data::published_samples(settings.data, data::Split::train);
+    const auto plan = samples ? experiment::draw(settings, false) : core::fail(core::Errc::data, "size not known");
+    if (!plan) return 0;
+    const auto threads = settings.threads(0);
+    const double rate = images_per_s(*plan->graph, settings.batch(0), threads);
+    if (!(rate > 0)) return 0;
+    // Workers share the cores; synthetic step times and slowdown are slept, not computed.
+    const auto batch = static_cast<double>(settings.batch(0));
+    const double step_s = std::max(batch / rate, settings.cluster.synthetic_step_ms / 1000);
+    const double total = std::min(batch / step_s * unhindered_workers(settings, plan->needs.in_step),
+                                  rate * std::max(cores_ / (threads * jobs_), 1.0 / jobs_));
+    constexpr double kForwardShare = 1.0 / 3;  // of a training step
+    const double tests =
+        kForwardShare * static_cast<double>(data::published_samples(settings.data, data::Split::test).value_or(0));
+    constexpr double kStart_s = 0.5;  // of the process, and opening the data
+    return kStart_s + static_cast<double>(settings.run.epochs) * (static_cast<double>(*samples) / total + tests / rate);
+  }
+
+ private:
+  /// So many workers at full speed do what these do: in step all go at the pace of the slowest.
+  static double unhindered_workers(const experiment::Settings& settings, bool in_step) {
+    const auto workers = static_cast<std::size_t>(settings.cluster.workers);
+    double sum = 0, slowest = 1;
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      sum += 1 / settings.slowdown(worker);
+      slowest = std::max(slowest, settings.slowdown(worker));
+    }
+    return in_step ? static_cast<double>(workers) / slowest : sum;
+  }
+
+  double images_per_s(const nn::Graph& graph, std::int64_t batch, int threads) {
+    const auto key = fmt::format("{} {} {} {}", graph.name(), graph.training_flops(), batch, threads);
+    auto [entry, is_new] = rates_.try_emplace(key, 0.0);
+    constexpr double kWindow_s = 0.05;
+    if (is_new && rates_.size() <= kMostProbes)
+      if (const auto bench = cpu::run_step_bench(graph, batch, threads, kWindow_s)) entry->second = bench->images_per_s;
+    return entry->second;
+  }
+
+  static constexpr std::size_t kMostProbes = 12;  // of 0.3 s each
+  double jobs_;
+  double cores_;
+  std::map<std::string, double> rates_;
+};
+
+std::string settings_text(const grid::PlannedRun& run, const grid::Outcome& outcome) {
+  return outcome.status == grid::Status::waiting ? fmt::format("  {}\n", run.name)
+                                                 : fmt::format("  {}  ({})\n", run.name, name(outcome.status));
+}
+
+core::Result<grid::Plan> make_plan(const Arguments& arguments) {
+  auto file = grid::load(arguments.file, experiment::schema());
+  if (!file) return tl::unexpected(std::move(file.error()));
+  return grid::plan(std::move(*file), arguments.overrides,
+                    [](const experiment::Settings& settings) -> core::Result<void> {
+                      const auto backend = make_backend(settings.cluster.device);
+                      if (!backend) return tl::unexpected(backend.error());
+                      const auto text = actors::check_run(settings, **backend, false);
+                      if (!text) return tl::unexpected(text.error());
+                      return {};
+                    });
+}
+
+/// Runs that have a result already.
+std::size_t ended(const std::vector<grid::Outcome>& outcomes) {
+  return static_cast<std::size_t>(std::ranges::count_if(outcomes, [](const grid::Outcome& outcome) {
+    return outcome.status == grid::Status::done || outcome.status == grid::Status::diverged;
+  }));
+}
+
+std::string announcement(const grid::Plan& plan, const grid::Ledger& ledger, std::optional<double> forecast_s) {
+  auto text = fmt::format("{}: {} run{} in {}", plan.file.path, plan.runs.size(), plan.runs.size() == 1 ? "" : "s",
+                          plan.directory);
+  if (const auto done = ended(ledger.outcomes); done > 0) text += fmt::format(", {} of them done before", done);
+  if (ended(ledger.outcomes) < plan.runs.size()) text += fmt::format("; forecast: {}", grid::forecast_text(forecast_s));
+  if (plan.merged > 0)
+    text += fmt::format(
+        "\n{} combination{} left out: other runs have the same settings (keys that their strategy "
+        "does not read)",
+        plan.merged, plan.merged == 1 ? "" : "s");
+  if (!ledger.strangers.empty())
+    text += fmt::format("\n{} run{} in that directory {} not of this grid and stay{} as {}", ledger.strangers.size(),
+                        ledger.strangers.size() == 1 ? "" : "s", ledger.strangers.size() == 1 ? "is" : "are",
+                        ledger.strangers.size() == 1 ? "s" : "", ledger.strangers.size() == 1 ? "it is" : "they are");
+  return text;
+}
+
+Json runs_json(const grid::Plan& plan, const std::vector<grid::Outcome>& outcomes) {
+  Json runs = Json::array();
+  for (std::size_t i = 0; i < plan.runs.size(); ++i)
+    runs.push_back(to_json(plan.runs[i], plan.file.bases[plan.runs[i].combination.base], outcomes[i]));
+  return runs;
+}
+
+Json head(const grid::Plan& plan, const std::vector<grid::Outcome>& outcomes) {
+  const auto count = [&](grid::Status status) { return std::ranges::count(outcomes, status, &grid::Outcome::status); };
+  return {{"grid", plan.file.path},
+          {"directory", plan.directory},
+          {"varied", plan.varied},
+          {"runs", plan.runs.size()},
+          {"done", count(grid::Status::done)},
+          {"diverged", count(grid::Status::diverged)},
+          {"failed", count(grid::Status::failed)}};
+}
+
+core::Result<void> print_plan(const Arguments& arguments, const grid::Plan& plan, const grid::Ledger& ledger,
+                              std::optional<double> forecast_s) {
+  if (arguments.json) {
+    auto json = head(plan, ledger.outcomes);
+    json["forecast_s"] = forecast_s ? Json(*forecast_s) : Json(nullptr);
+    json["results"] = runs_json(plan, ledger.outcomes);
+    return print(json.dump() + "\n");
+  }
+  auto text = announcement(plan, ledger, forecast_s) + "\n";
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) text += settings_text(plan.runs[i], ledger.outcomes[i]);
+  return print(text);
+}
+
+/// The grid's own end: a run that diverged is a result, one that could not be done is not.
+core::Result<void> verdict(const grid::Plan& plan, const grid::GridEnd& end) {
+  if (end.interrupted)
+    return core::fail(core::Errc::interrupted,
+                      fmt::format("interrupted with {} of {} runs done; the same command goes on", ended(end.outcomes),
+                                  plan.runs.size()));
+  const auto failed = std::ranges::find(end.outcomes, grid::Status::failed, &grid::Outcome::status);
+  if (failed == end.outcomes.end()) return {};
+  const auto& run = plan.runs[static_cast<std::size_t>(failed - end.outcomes.begin())];
+  return core::fail(grid::errc_of(failed->exit_code),
+                    fmt::format("{} of {} runs failed, the first of them {}: {}",
+                                std::ranges::count(end.outcomes, grid::Status::failed, &grid::Outcome::status),
+                                plan.runs.size(), run.name, failed->error));
+}
+
+core::Result<void> run_grid_command(const Arguments& arguments) {
+  const auto metrics = grid::metric_names();
+  if (std::ranges::find(metrics, arguments.sort) == metrics.end())
+    return core::fail(core::Errc::usage, fmt::format("--sort: no summary has \"{}\" (nearest: {})", arguments.sort,
+                                                     nn::nearest_word(arguments.sort, metrics)));
+  const auto plan = make_plan(arguments);
+  if (!plan) return tl::unexpected(plan.error());
+  const auto ledger = grid::read_ledger(*plan);
+  if (!ledger) return tl::unexpected(ledger.error());
+  const Interrupt interrupt;  // before the probe may start threads
+
+  grid::GridOptions options;
+  options.jobs = static_cast<std::size_t>(arguments.jobs);
+  options.replan = arguments.replan;
+  Probe probe(options.jobs);
+  for (const auto& run : plan->runs) options.estimates_s.push_back(probe.seconds(run.settings));
+  std::vector<std::size_t> to_do;
+  for (std::size_t i = 0; i < plan->runs.size(); ++i)
+    if (const auto status = ledger->outcomes[i].status;
+        status != grid::Status::done && status != grid::Status::diverged)
+      to_do.push_back(i);
+  const auto forecast_s = grid::Forecast(options.estimates_s, options.jobs).left({}, to_do);
+  if (arguments.dry_run) return print_plan(arguments, *plan, *ledger, forecast_s);
+
+  grid::Progress progress(arguments.quiet   ? grid::ProgressMode::quiet
+                          : arguments.plain ? grid::ProgressMode::plain
+                                            : grid::ProgressMode::automatic,
+                          stderr);
+  progress.line(announcement(*plan, *ledger, forecast_s));
+  auto executable = grid::this_executable();
+  if (!executable) return tl::unexpected(std::move(executable.error()));
+  options.executable = std::move(*executable);
+  const core::SteadyClock clock;
+  options.clock = &clock;
+  const auto end = grid::run_grid(*plan, options, progress, interrupt.token());
+  if (!end) return tl::unexpected(end.error());
+
+  core::Result<void> printed;
+  if (arguments.json) {
+    auto json = head(*plan, end->outcomes);
+    json["interrupted"] = end->interrupted;
+    json["results"] = runs_json(*plan, end->outcomes);
+    printed = print(json.dump() + "\n");
+  } else {
+    printed = print(grid::table(*plan, end->outcomes, arguments.sort));
+  }
+  if (auto judged = verdict(*plan, *end); !judged) return judged;
+  return printed;
+}
+
+Action declare(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("FILE", arguments->file,
+                 "grid file (TOML): base, [grid], [[zip]], [only.<strategy>], seeds, [[exclude]]")
+      ->required();
+  app.add_option("--jobs", arguments->jobs, "runs at once")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_set(app, arguments->overrides);
+  app.add_flag("--dry-run", arguments->dry_run, "check every run, list them and a forecast, train nothing");
+  app.add_flag("--replan", arguments->replan,
+               "runs that go on choose anew what their plan.json says (`troupe train --replan`)");
+  app.add_flag("--json", arguments->json, "print all results on standard output, as one line of JSON");
+  app.add_option("--sort", arguments->sort, "metric of the summary that orders the table")
+      ->type_name("METRIC")
+      ->capture_default_str();
+  auto* quiet = app.add_flag("--quiet", arguments->quiet, "no progress on standard error, errors only");
+  app.add_flag("--plain", arguments->plain, "progress as plain lines, also on a terminal")->excludes(quiet);
+  return [arguments] { return run_grid_command(*arguments); };
+}
+
+}  // namespace
+
+Command grid() {
+  return {.name = "grid",
+          .summary = "train all combinations of some settings, and compare them",
+          .examples =
+              "  troupe grid configs/grids/easgd-alpha-tau.toml --dry-run\n"
+              "  troupe grid configs/grids/easgd-alpha-tau.toml --jobs 2 --set data.path=elsewhere/mnist\n"
+              "  troupe grid configs/grids/easgd-alpha-tau.toml --set run.epochs=1 --sort train.images_per_s\n",
+          .declare = declare};
+}
+
+}  // namespace troupe::apps

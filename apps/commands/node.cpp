@@ -1,0 +1,101 @@
+#include "actors/deployment/node.hpp"
+
+#include <cstdio>
+#include <ctime>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <semaphore>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "actors/control/network.hpp"
+#include "actors/deployment/nodes.hpp"
+#include "apps/backends.hpp"
+#include "apps/command.hpp"
+#include "apps/interrupt.hpp"
+#include "apps/network_arguments.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Arguments {
+  std::string listen;
+  security::TlsFiles tls;
+};
+
+/// A line that cannot be written is dropped: a full disk under the log must not end what is logged.
+void log(const std::string& line) noexcept {
+  try {
+    static std::mutex one_at_a_time;
+    const std::scoped_lock lock(one_at_a_time);
+    fmt::print(stderr, "{:%H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), line);
+  } catch (const std::exception&) {
+  }
+}
+
+core::Result<void> run_node(const Arguments& arguments) {
+  const auto at = actors::parse_host_port(arguments.listen);
+  if (!at) return core::fail(core::Errc::config, "--listen: " + at.error().message);
+  if (!arguments.tls.empty() && (at->host == "0.0.0.0" || at->host == "::"))
+    return core::fail(core::Errc::config,
+                      fmt::format("--listen {}: say the address that other hosts reach this one by: "
+                                  "vectors are received there, too",
+                                  arguments.listen));
+  actors::NetworkOptions options;
+  options.tls = arguments.tls;
+  options.on_refused = [](const transport::Refusal& refusal) {
+    log(fmt::format("turned {} away: {}", refusal.from, refusal.why));
+  };
+  const Interrupt interrupt;  // before anything starts threads
+  actors::NetworkConfig config(options);
+  caf::actor_system system(config);
+  const actors::LastToLeave last(system);
+  auto network = actors::Network::create(system, options);
+  if (!network) return tl::unexpected(network.error());
+  // Not detached: the broker keeps who is published, and would keep the thread. What it does is short; sites have threads.
+  const auto node =
+      system.spawn(actors::node, actors::NodeSetup{.version = actors::spoken_version(TROUPE_VERSION),
+                                                   .data_host = at->host,
+                                                   .tls = arguments.tls,
+                                                   .grounds = std::make_shared<actors::NodeGrounds>(
+                                                       [](const std::string& device) { return make_backend(device); }),
+                                                   .log = log});
+  const auto port = (*network)->publish(node, *at);
+  if (port) {
+    log(fmt::format("listens on {}:{}{}", at->host, *port, arguments.tls.empty() ? "" : ", with TLS"));
+    std::binary_semaphore stopped(0);
+    const std::stop_callback on_stop(interrupt.token(), [&] { stopped.release(); });
+    stopped.acquire();
+    log("stops");
+  }
+  caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
+  if (!port) return tl::unexpected(port.error());
+  return {};
+}
+
+Action declare(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("--listen", arguments->listen,
+                 "where others reach this node; off loopback with certificates only; port 0: any that is free")
+      ->type_name("HOST:PORT")
+      ->required();
+  add_tls(app, arguments->tls);
+  return [arguments] { return run_node(*arguments); };
+}
+
+}  // namespace
+
+Command node() {
+  return {.name = "node",
+          .summary = "wait for runs of other hosts, and be a part of them",
+          .examples =
+              "  troupe node --listen 127.0.0.1:4242\n"
+              "  troupe node --listen 10.0.0.11:4242 --ca certs/ca.pem --cert certs/node1.pem --key certs/node1.key\n"
+              "Paths in the configuration of a run (data.path) are relative to the directory that the node was started "
+              "in.\n",
+          .declare = declare};
+}
+
+}  // namespace troupe::apps

@@ -1,0 +1,102 @@
+#include "actors/deployment/nodes.hpp"
+
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/command.hpp"
+#include "apps/network_arguments.hpp"
+#include "apps/output.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Arguments {
+  std::string nodes;
+  security::TlsFiles tls;
+  bool json = false;
+};
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+nlohmann::ordered_json to_json(const std::string& name, const actors::NodeFacts& facts) {
+  return {{"node", name},
+          {"up", true},
+          {"host", facts.host},
+          {"version", facts.version},
+          {"up_s", facts.up_s},
+          {"cores", facts.cores},
+          {"load", facts.load},
+          {"cpu", facts.cpu},
+          {"memory_bytes", facts.memory_bytes},
+          {"memory_free_bytes", facts.memory_free_bytes},
+          {"resident_bytes", facts.resident_bytes},
+          {"gpus", facts.gpus},
+          {"endpoints", facts.endpoints},
+          {"members", facts.members}};
+}
+
+std::string to_text(const std::string& name, const actors::NodeFacts& facts) {
+  auto text = fmt::format(
+      "{}  {}, troupe {}, up {:.0f} s: {} cores, load {:.2f}, {:.1f} of {:.1f} GiB free, {} GPU{}\n", name, facts.host,
+      facts.version, facts.up_s, facts.cores, facts.load, static_cast<double>(facts.memory_free_bytes) / kGiB,
+      static_cast<double>(facts.memory_bytes) / kGiB, facts.gpus, facts.gpus == 1 ? "" : "s");
+  text += fmt::format("    this process: {:.2f} cores, {:.2f} GiB\n", facts.cpu,
+                      static_cast<double>(facts.resident_bytes) / kGiB);
+  for (const auto& member : facts.members) text += fmt::format("    {}\n", member);
+  return text;
+}
+
+core::Result<void> run_nodes(const Arguments& arguments) {
+  const auto names = actors::parse_nodes(arguments.nodes);
+  if (!names) return tl::unexpected(names.error());
+  actors::NetworkOptions options;
+  options.tls = arguments.tls;
+  actors::NetworkConfig config(options);
+  caf::actor_system system(config);
+  auto network = actors::Network::create(system, options);
+  if (!network) return tl::unexpected(network.error());
+  // One that does not answer is said, and the others are shown all the same.
+  core::Result<void> result;
+  for (const auto& name : *names) {
+    const auto facts =
+        actors::parse_host_port(name)
+            .and_then([&](const actors::HostPort& at) {
+              return (*network)->connect<actors::NodeActor>(at, std::chrono::seconds(10));
+            })
+            .and_then([&](const actors::NodeActor& node) { return actors::facts_of(system, node, name); });
+    if (!facts) result = tl::unexpected(facts.error());
+    std::string text;
+    if (arguments.json)
+      text = (facts ? to_json(name, *facts)
+                    : nlohmann::ordered_json{{"node", name}, {"up", false}, {"error", facts.error().message}})
+                 .dump() +
+             "\n";
+    else
+      text = facts ? to_text(name, *facts) : fmt::format("{}  {}\n", name, facts.error().message);
+    if (auto printed = print(text); !printed) return printed;
+  }
+  return result;
+}
+
+Action declare(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("NODES", arguments->nodes, "the nodes to ask")->type_name("HOST:PORT,…")->required();
+  add_tls(app, arguments->tls);
+  app.add_flag("--json", arguments->json, "a line of JSON per node");
+  return [arguments] { return run_nodes(*arguments); };
+}
+
+}  // namespace
+
+Command nodes() {
+  return {.name = "nodes",
+          .summary = "what nodes have, what they run and how they are doing",
+          .examples =
+              "  troupe nodes 127.0.0.1:4242\n"
+              "  troupe nodes 10.0.0.11:4242,10.0.0.12:4242 --ca certs/ca.pem --cert certs/me.pem --key certs/me.key\n",
+          .declare = declare};
+}
+
+}  // namespace troupe::apps

@@ -1,0 +1,102 @@
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "apps/backends.hpp"
+#include "apps/command.hpp"
+#include "apps/config_arguments.hpp"
+#include "apps/output.hpp"
+#include "experiment/directory/run_directory.hpp"
+#include "sim/replay/run.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Arguments {
+  std::string run;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+
+/// The recorded schedule is one of workers, shards and batches: only what it does not depend on may be changed.
+core::Result<void> check_overrides(const std::vector<std::string>& overrides) {
+  for (const auto& text : overrides) {
+    const auto key = text.substr(0, text.find('='));
+    const bool rule = key.starts_with("strategy.") && key != "strategy.name";
+    if (rule || key.starts_with("train.")) continue;
+    return core::fail(core::Errc::usage,
+                      fmt::format("--set {}: a replay keeps the recorded schedule, so only strategy.* "
+                                  "(but its name) and train.* can be changed",
+                                  text));
+  }
+  return {};
+}
+
+std::string line(const experiment::Note& note) {
+  return fmt::format("{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+}
+
+std::string sentences(const replay::ReplayReport& report) {
+  std::string text;
+  for (const auto& note : report.notes) text += line(note);
+  for (const auto& segment : report.segments) {
+    if (segment.complete) {
+      text += fmt::format("{}: {} events, {}\n", segment.path, segment.events,
+                          report.same_numbers ? fmt::format("{} hashes, all as recorded", segment.hashes)
+                                              : std::string("the same schedule under other numbers"));
+    } else {
+      text += fmt::format(
+          "{}: cut off; {} of {} events replayed, {} hashes as recorded; what follows needs records that "
+          "were not written\n",
+          segment.path, segment.replayed, segment.events, segment.hashes);
+    }
+  }
+  const auto& s = report.summary;
+  text += fmt::format("{} steps, {} samples; test accuracy {:.2f} %, loss {:.4f}, {}\n", s.steps, s.samples,
+                      100 * s.test_accuracy, s.test_loss, s.center_hash);
+  if (report.same_numbers)
+    text += fmt::format("{}: {} of {} events replayed, {} hashes compared\n",
+                        report.complete() ? "verified from beginning to end" : "not the whole run", report.replayed(),
+                        report.events(), report.hashes());
+  return text;
+}
+
+core::Result<void> run_replay(const Arguments& arguments) {
+  if (auto checked = check_overrides(arguments.overrides); !checked) return checked;
+  const auto run = experiment::RunDirectory::open(arguments.run);
+  if (!run) return tl::unexpected(run.error());
+  const auto settings = load_settings(run->config_file(), arguments.overrides, experiment::Use::remains);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto backend = make_backend(settings->cluster.device);
+  if (!backend) return tl::unexpected(backend.error());
+  const replay::ReplayRequest request{arguments.run, arguments.overrides};
+  const auto report = replay::replay_run(request, **backend);
+  if (!report) return tl::unexpected(report.error());
+  for (const auto& note : report->notes)
+    if (arguments.json) fmt::print(stderr, "{}", line(note));
+  const auto printed = print(arguments.json ? to_json(*report) + "\n" : sentences(*report));
+  return printed ? report->check() : printed;
+}
+
+Action declare(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("RUN_DIR", arguments->run, "a run's directory, with its journal")->required();
+  add_set(app, arguments->overrides);
+  app.add_flag("--json", arguments->json,
+               "print the summary, computed anew, and what was compared, as one line of JSON");
+  return [arguments] { return run_replay(*arguments); };
+}
+
+}  // namespace
+
+Command replay() {
+  return {.name = "replay",
+          .summary = "execute a recorded run again, in the recorded order, and compare every hash",
+          .examples =
+              "  troupe replay runs/20260102-030405-mnist-easgd\n"
+              "  troupe replay runs/20260102-030405-mnist-easgd --set strategy.alpha=0.1\n",
+          .declare = declare};
+}
+
+}  // namespace troupe::apps

@@ -1,0 +1,125 @@
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "apps/backends.hpp"
+#include "apps/command.hpp"
+#include "apps/config_arguments.hpp"
+#include "apps/commands/explore.hpp"
+#include "apps/output.hpp"
+#include "sim/forecast/forecast.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Arguments {
+  std::string config;
+  std::string cluster;
+  std::vector<std::string> overrides;
+  std::vector<std::string> cluster_overrides;
+  std::string model;
+  std::string from;
+  std::int64_t workers = 0;
+  std::int64_t steps = 0;
+  std::int64_t seed = -1;
+  std::int64_t explore = 0;
+  std::string strategy;
+  bool gradients = false;
+  bool json = false;
+};
+
+core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
+  auto overrides = arguments.overrides;
+  if (arguments.workers > 0) overrides.push_back(fmt::format("cluster.workers={}", arguments.workers));
+  if (arguments.seed >= 0) overrides.push_back(fmt::format("run.seed={}", arguments.seed));
+  return core::Config::load(experiment::schema(), arguments.config, overrides).and_then([](core::Config config) {
+    return experiment::resolve(std::move(config), experiment::Use::forecast);
+  });
+}
+
+core::Result<void> run_simulate(const Arguments& arguments) {
+  if (arguments.explore > 0)
+    return run_explore(
+        {.runs = arguments.explore, .seed = arguments.seed, .strategy = arguments.strategy, .json = arguments.json});
+  if (arguments.config.empty() || arguments.cluster.empty())
+    return core::fail(core::Errc::usage,
+                      "CONFIG and --cluster are required, or --explore N; see `troupe simulate --help`");
+  auto settings = settings_of(arguments);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  auto cluster = sim::load_cluster(arguments.cluster, arguments.cluster_overrides);
+  if (!cluster) return tl::unexpected(std::move(cluster.error()));
+  std::unique_ptr<nn::Backend> backend;
+  if (arguments.gradients) {
+    auto made = make_backend(settings->cluster.device);
+    if (!made) return tl::unexpected(std::move(made.error()));
+    backend = std::move(*made);
+  }
+  const auto forecast = sim::forecast({.settings = std::move(*settings),
+                                       .cluster = std::move(*cluster),
+                                       .model = arguments.model,
+                                       .from = arguments.from,
+                                       .steps = arguments.steps,
+                                       .gradients = backend.get()});
+  if (!forecast) return tl::unexpected(forecast.error());
+  for (const auto& note : forecast->notes)
+    fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+  return print(arguments.json ? to_json(*forecast) + "\n" : to_text(*forecast));
+}
+
+Action declare(CLI::App& app) {
+  const auto a = std::make_shared<Arguments>();
+  auto* config = app.add_option("CONFIG", a->config, "configuration file (TOML)");
+  auto* cluster = app.add_option("--cluster", a->cluster, "cluster file (TOML): machines, network, failures");
+  auto* set = add_set(app, a->overrides);
+  auto* cluster_set = app.add_option("--cluster-set", a->cluster_overrides, "set a key of the cluster file")
+                          ->type_name("KEY=VALUE")
+                          ->allow_extra_args(false);
+  auto* workers =
+      app.add_option("--workers", a->workers, "short for --set cluster.workers=N")->check(CLI::Range(1, 65'535));
+  app.add_option("--seed", a->seed, "short for --set run.seed=N; of the first schedule with --explore")
+      ->check(CLI::NonNegativeNumber);
+  auto* steps = app.add_option("--steps", a->steps, "so many steps per worker in place of the configuration's epochs")
+                    ->check(CLI::Range(1, 1'000'000'000));
+  auto* model =
+      app.add_option("--model", a->model, "a [models.NAME] of the cluster file, in place of the configuration's model")
+          ->type_name("NAME");
+  auto* from = app.add_option("--from", a->from, "step times of a recorded run, in place of the cluster file's")
+                   ->type_name("RUN_DIR");
+  auto* gradients = app.add_flag("--gradients", a->gradients, "compute real gradients: accuracy as well as time")
+                        ->excludes(steps)
+                        ->excludes(model);
+  const auto explore =
+      app.add_option(
+             "--explore", a->explore,
+             "no forecast: so many random and adversarial schedules with faults, over all strategies, with their "
+             "invariants watched; exit 70 when one is violated")
+          ->check(CLI::Range(1, 1'000'000'000));
+  for (auto* of_a_forecast : {config, cluster, set, cluster_set, workers, steps, model, from, gradients})
+    explore->excludes(of_a_forecast);
+  app.add_option("--strategy", a->strategy, "--explore this one only")->needs(explore);
+  app.add_flag("--json", a->json, "one line of JSON: a run's summary, in virtual seconds");
+  return [a] { return run_simulate(*a); };
+}
+
+}  // namespace
+
+Command simulate() {
+  return {
+      .name = "simulate",
+      .summary = "forecast a run in virtual time, on machines that a file describes",
+      .examples =
+          "  troupe simulate configs/mnist-easgd.toml --cluster configs/clusters/lan.toml --workers 64\n"
+          "  troupe simulate configs/mnist-bsp.toml --cluster configs/clusters/lan.toml --steps 100 --json\n"
+          "  troupe simulate configs/glyphs-easgd.toml --cluster configs/clusters/lan.toml --workers 32 --gradients\n"
+          "  troupe simulate runs/20260102-030405-mnist-easgd/config.toml --from runs/20260102-030405-mnist-easgd \\\n"
+          "      --cluster configs/clusters/lan.toml --workers 16\n"
+          "  troupe simulate --explore 1000\n",
+      .declare = declare,
+      .appendix = [] {
+        return "Keys of a cluster file and what they are when it does not set them. Each can be set with "
+               "--cluster-set SECTION.KEY=VALUE.\n\n" +
+               sim::cluster_help();
+      }};
+}
+
+}  // namespace troupe::apps

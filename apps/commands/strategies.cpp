@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/command.hpp"
+#include "apps/output.hpp"
+#include "nn/layers_config.hpp"
+#include "strategies/registry/registry.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Arguments {
+  std::string name;
+  bool json = false;
+};
+
+core::Schema options_of(const strategies::StrategyInfo& info) {
+  core::Schema schema;
+  info.add_options(schema);
+  return schema;
+}
+
+std::string json_line(const strategies::StrategyInfo& info) {
+  using Json = nlohmann::ordered_json;
+  Json options = Json::array();
+  const auto schema = options_of(info);
+  for (const auto& option : schema.options())
+    options.push_back({{"key", option.key},
+                       {"default", core::to_toml(option.default_value)},
+                       {"rule", option.rule.text},
+                       {"help", option.help}});
+  return Json{{"name", info.name}, {"summary", info.summary}, {"options", options}}.dump() + "\n";
+}
+
+core::Result<void> run_strategies(const Arguments& arguments) {
+  std::string text;
+  if (arguments.name.empty()) {
+    std::size_t widest = 0;
+    for (const auto& info : strategies::registry()) widest = std::max(widest, info.name.size());
+    for (const auto& info : strategies::registry())
+      text += arguments.json ? json_line(info) : fmt::format("{:{}}  {}\n", info.name, widest, info.summary);
+    return print(text);
+  }
+  const auto* info = strategies::find(arguments.name);
+  if (info == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& row : strategies::registry()) names.push_back(row.name);
+    return core::fail(core::Errc::usage,
+                      fmt::format("no strategy is called \"{}\" (nearest: {}); `troupe strategies` lists them",
+                                  arguments.name, nn::nearest_word(arguments.name, names)));
+  }
+  return print(arguments.json ? json_line(*info)
+                              : fmt::format("{}: {}\n\n{}", info->name, info->summary, options_of(*info).help()));
+}
+
+Action declare(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("NAME", arguments->name, "show this strategy's options");
+  app.add_flag("--json", arguments->json, "one line of JSON per strategy");
+  return [arguments] { return run_strategies(*arguments); };
+}
+
+}  // namespace
+
+Command strategies() {
+  return {.name = "strategies",
+          .summary = "list the ways in which workers stay together, and their options",
+          .examples =
+              "  troupe strategies\n"
+              "  troupe strategies easgd\n",
+          .declare = declare};
+}
+
+}  // namespace troupe::apps

@@ -1,0 +1,168 @@
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "actors/deployment/nodes.hpp"
+#include "actors/run/run.hpp"
+#include "apps/backends.hpp"
+#include "apps/command.hpp"
+#include "apps/config_arguments.hpp"
+#include "apps/interrupt.hpp"
+#include "apps/job/job.hpp"
+#include "apps/job/request.hpp"
+#include "apps/network_arguments.hpp"
+#include "apps/output.hpp"
+#include "experiment/directory/run_directory.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Arguments {
+  std::string config;
+  std::string resume;
+  std::vector<std::string> overrides;
+  std::optional<std::string> nodes;  // empty: a list that somebody forgot to fill, and an error
+  std::size_t min_nodes = 0;
+  security::TlsFiles tls;
+  bool replan = false;
+  bool json = false;
+  bool quiet = false;
+  bool plain = false;
+};
+
+core::Result<std::string> config_file(const Arguments& arguments) {
+  if (arguments.config.empty() == arguments.resume.empty())
+    return core::fail(core::Errc::usage, "give either a CONFIG or --resume RUN_DIR; see `troupe train --help`");
+  if (!arguments.config.empty()) return arguments.config;
+  return experiment::RunDirectory::open(arguments.resume).map([](const experiment::RunDirectory& run) {
+    return run.config_file();
+  });
+}
+
+core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
+  const auto use = arguments.nodes ? experiment::Use::processes : experiment::Use::run;
+  return config_file(arguments).and_then(
+      [&](const std::string& file) { return load_settings(file, arguments.overrides, use); });
+}
+
+report::ConsoleOptions::Mode console_mode(const Arguments& arguments) {
+  using Mode = report::ConsoleOptions::Mode;
+  return arguments.quiet ? Mode::quiet : arguments.plain ? Mode::plain : Mode::automatic;
+}
+
+/// `request`: the settings, and who takes part.
+core::Result<void> train(const Arguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
+  auto backend = make_backend(request.settings.cluster.device);
+  if (!backend) return tl::unexpected(std::move(backend.error()));
+  request.resume = arguments.resume;
+  request.replan = arguments.replan;
+  request.version = actors::spoken_version(TROUPE_VERSION);
+  request.console.mode = console_mode(arguments);
+  request.console.stop = interrupt.token();
+  request.on_begin = [&interrupt] { interrupt.nothing_to_save(false); };
+  const auto end = actors::run_training(request, **backend, interrupt.token());
+
+  // A run that failed on its way has a summary too; one that never began has not.
+  core::Result<void> printed;
+  if (arguments.json && !end.summary.run.empty()) printed = print(experiment::to_json(end.summary) + "\n");
+  if (end.failed) return tl::unexpected(end.error);
+  return printed;
+}
+
+core::Result<void> lead(const Arguments& arguments, Job& job, Interrupt& interrupt) {
+  auto request =
+      config_file(arguments).and_then([&](const auto& file) { return job_request(file, arguments.overrides, job); });
+  if (!request) return tl::unexpected(std::move(request.error()));
+  return train(arguments, std::move(*request), interrupt);
+}
+
+core::Result<void> train_in_job(const Arguments& arguments, const JobEnvironment& environment, Interrupt& interrupt) {
+  if (arguments.nodes || arguments.min_nodes > 0 || !arguments.tls.empty())
+    return core::fail(core::Errc::usage,
+                      fmt::format("under {} the ranks are the nodes: without --nodes, --min-nodes, --ca, --cert and "
+                                  "--key",
+                                  environment.launcher));
+  if (environment.rank == 0) interrupt.nothing_to_save(true);
+  auto job = Job::join(environment);
+  if (!job) return tl::unexpected(std::move(job.error()));
+  if ((*job)->rank() > 0) return (*job)->serve();
+  auto outcome = lead(arguments, **job, interrupt);
+  (*job)->dismiss(outcome);
+  return outcome;
+}
+
+core::Result<void> run_train(const Arguments& arguments) {
+  if (const auto environment = job_environment()) {
+    Interrupt interrupt;  // before MPI starts threads
+    return train_in_job(arguments, *environment, interrupt);
+  }
+  if (!arguments.nodes && (arguments.min_nodes > 0 || !arguments.tls.empty()))
+    return core::fail(core::Errc::usage,
+                      "--min-nodes, --ca, --cert and --key are about --nodes: name them, or leave "
+                      "these away");
+  auto settings = settings_of(arguments);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  Interrupt interrupt;  // before the backend may start threads
+  interrupt.nothing_to_save(true);
+  actors::RunRequest request;
+  request.settings = std::move(*settings);
+  if (arguments.nodes) {
+    auto nodes = actors::parse_nodes(*arguments.nodes);
+    if (!nodes) return tl::unexpected(std::move(nodes.error()));
+    request.nodes = std::move(*nodes);
+    request.min_nodes = arguments.min_nodes;
+    request.network.tls = arguments.tls;
+  }
+  return train(arguments, std::move(request), interrupt);
+}
+
+Action declare(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("CONFIG", arguments->config, "configuration file (TOML)");
+  add_set(app, arguments->overrides);
+  auto* resume =
+      app.add_option("--resume", arguments->resume, "go on in this run's directory, from its newest checkpoint")
+          ->type_name("RUN_DIR");
+  app.add_flag(
+         "--replan", arguments->replan,
+         "with --resume: choose anew what the run's plan.json says, as on a machine with another CPU; numbers then "
+         "differ in their last bits")
+      ->needs(resume);
+  app.add_option("--nodes", arguments->nodes, "train on these nodes (`troupe node`): workers are spread over them")
+      ->type_name("HOST:PORT,…");
+  app.add_option("--min-nodes", arguments->min_nodes,
+                 "begin when so many of them are there; who comes later is a new member (default: all)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  add_tls(app, arguments->tls);
+  app.add_flag("--json", arguments->json, "print the run's summary on standard output, as one line of JSON");
+  auto* quiet = app.add_flag("--quiet", arguments->quiet, "no progress on standard error, errors only");
+  app.add_flag("--plain", arguments->plain, "progress as plain lines, also on a terminal")->excludes(quiet);
+  return [arguments] { return run_train(*arguments); };
+}
+
+std::string appendix() {
+  return "Keys of a configuration and what they are when it does not set them. Each can be set with --set "
+         "SECTION.KEY=VALUE.\n\n" +
+         experiment::schema().help();
+}
+
+}  // namespace
+
+Command train() {
+  return {.name = "train",
+          .summary = "train a model",
+          .examples =
+              "  troupe train configs/glyphs-easgd.toml                   needs no data: it draws its own\n"
+              "  troupe train configs/mnist-easgd.toml --set strategy.tau=8 --set cluster.workers=4\n"
+              "  troupe train configs/mnist-bsp.toml --quiet --json > summary.json\n"
+              "  troupe train configs/mnist-easgd.toml --nodes 10.0.0.11:4242,10.0.0.12:4242 \\\n"
+              "      --ca certs/ca.pem --cert certs/me.pem --key certs/me.key\n"
+              "  mpirun -n 4 troupe train configs/mnist-bsp.toml          a worker at each rank\n"
+              "  troupe train --resume runs/20260102-030405-mnist-bsp --set run.epochs=10\n",
+          .declare = declare,
+          .appendix = appendix};
+}
+
+}  // namespace troupe::apps

@@ -1,0 +1,143 @@
+#include "apps/grid/plan.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "strategies/registry/registry.hpp"
+
+namespace troupe::grid {
+namespace {
+
+using core::Config;
+using core::Result;
+
+/// What no run's identity depends on.
+const std::vector<std::string> kAnonymous{"run.dir=\"grid\"", "run.name=\"run\""};
+
+std::string toml_string(const std::string& text) { return core::to_toml(core::Value{text}); }
+
+std::vector<std::string> with(std::vector<std::string> overrides, const std::vector<std::string>& more) {
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return overrides;
+}
+
+/// Configurations say "--set: KEY = …" of what the grid sets: the user must look in the grid file.
+core::Error at_the_grid(core::Error error, const Combination& combination, const GridFile& file) {
+  constexpr std::string_view kOrigin = "--set: ";
+  if (error.message.starts_with(kOrigin)) {
+    const auto text = error.message.substr(kOrigin.size());
+    for (const auto& choice : combination.choices)
+      if (text.starts_with(choice.key + " ")) error.message = fmt::format("{}: {}", choice.where, text);
+  }
+  if (const auto described = describe(combination, file); !described.empty())
+    error.message += fmt::format(" (in the run with {})", described);
+  return error;
+}
+
+/// Each run of the grid, from combination to settings.
+class Planner {
+ public:
+  Planner(GridFile file, const std::vector<std::string>& overrides, const Check& check)
+      : overrides_(overrides), check_(check) {
+    plan_.file = std::move(file);
+  }
+
+  Result<Plan> make() {
+    auto combinations = combine();
+    if (!combinations) return tl::unexpected(std::move(combinations.error()));
+    for (auto& combination : *combinations) {
+      auto added = add(std::move(combination));
+      if (!added) return tl::unexpected(std::move(added.error()));
+    }
+    if (plan_.runs.empty())
+      return core::fail(core::Errc::config, fmt::format("{}: [[exclude]] leaves no run", plan_.file.path));
+    return name_all().map([&] { return std::move(plan_); });
+  }
+
+ private:
+  Result<std::vector<Combination>> combine() {
+    std::vector<std::string> strategies;
+    for (const auto& base : plan_.file.bases) {
+      auto config = Config::load(experiment::schema(), base, overrides_);
+      if (!config) return tl::unexpected(std::move(config.error()));
+      strategies.push_back(config->get(strategies::strategy_table()).name);
+    }
+    return expand(plan_.file, strategies);
+  }
+
+  Result<Config> load(const Combination& combination, const std::vector<std::string>& more) const {
+    std::vector<std::string> all = overrides_;
+    for (const auto& choice : combination.choices) all.push_back(choice.key + "=" + choice.value);
+    return Config::load(experiment::schema(), plan_.file.bases[combination.base], with(std::move(all), more));
+  }
+
+  Result<void> add(Combination combination) {
+    auto config = load(combination, kAnonymous);
+    if (!config) return tl::unexpected(at_the_grid(std::move(config.error()), combination, plan_.file));
+    const auto described = combination;
+    std::erase_if(combination.choices, [&](const Choice& choice) {
+      return std::ranges::find(config->unused(), choice.key) != config->unused().end();
+    });
+    PlannedRun run{{}, std::move(combination), {}, config->to_toml()};
+    if (!identities_.insert(run.identity).second) {
+      ++plan_.merged;
+      return {};
+    }
+    auto settings = experiment::resolve(std::move(*config));
+    if (!settings) return tl::unexpected(at_the_grid(std::move(settings.error()), described, plan_.file));
+    run.settings = std::move(*settings);
+    if (check_)
+      if (auto good = check_(run.settings); !good)
+        return tl::unexpected(at_the_grid(std::move(good.error()), described, plan_.file));
+    plan_.runs.push_back(std::move(run));
+    return {};
+  }
+
+  /// Names and directories come last: they say what varies among the runs that are left.
+  Result<void> name_all() {
+    std::vector<Combination> combinations;
+    for (const auto& run : plan_.runs) combinations.push_back(run.combination);
+    plan_.varied = varied_keys(combinations);
+    std::map<std::string, int> taken;
+    for (auto& run : plan_.runs) {
+      run.name = name_of(run.combination, plan_.varied, plan_.file, plan_.file.name);
+      if (const int count = ++taken[run.name]; count > 1) run.name += fmt::format("~{}", count);
+      auto config = load(run.combination, {"run.name=" + toml_string(run.name)});
+      if (!config) return tl::unexpected(std::move(config.error()));
+      if (plan_.directory.empty())
+        plan_.directory = (std::filesystem::path(config->get(experiment::run_table()).dir) / plan_.file.name).string();
+      auto settled =
+          load(run.combination, {"run.name=" + toml_string(run.name), "run.dir=" + toml_string(plan_.directory)});
+      if (!settled) return tl::unexpected(std::move(settled.error()));
+      auto settings = experiment::resolve(std::move(*settled));
+      if (!settings) return tl::unexpected(std::move(settings.error()));
+      run.settings = std::move(*settings);
+    }
+    return {};
+  }
+
+  const std::vector<std::string>& overrides_;
+  const Check& check_;
+  Plan plan_;
+  std::set<std::string> identities_;
+};
+
+}  // namespace
+
+Result<Plan> plan(GridFile file, const std::vector<std::string>& overrides, const Check& check) {
+  if (auto fixed = fix(file, overrides); !fixed) return tl::unexpected(std::move(fixed.error()));
+  return Planner(std::move(file), overrides, check).make();
+}
+
+Result<std::string> identity_of(const std::string& config_file) {
+  return Config::load(experiment::schema(), config_file, kAnonymous).map([](const Config& config) {
+    return config.to_toml();
+  });
+}
+
+}  // namespace troupe::grid

@@ -1,0 +1,183 @@
+#include "apps/job/job.hpp"
+
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "actors/control/network.hpp"
+#include "actors/deployment/node.hpp"
+#include "actors/deployment/nodes.hpp"
+#include "apps/backends.hpp"
+#include "transport/mpi/job.hpp"
+
+namespace troupe::apps {
+namespace {
+
+using nlohmann::json;
+
+// All ranks are there when the first word is said, and what they do between two words takes no time; but for the run itself.
+constexpr std::chrono::minutes kPatience{2};
+constexpr std::chrono::seconds kFarewell{30};
+
+transport::Job::GiveUp within(std::chrono::seconds patience) {
+  return [until = std::chrono::steady_clock::now() + patience] { return std::chrono::steady_clock::now() > until; };
+}
+
+json to_json(const RankHost& host) {
+  json addresses = json::array();
+  for (const auto& own : host.addresses) addresses.push_back({own.address, own.network});
+  return {{"name", host.name}, {"place", host.place}, {"addresses", std::move(addresses)}};
+}
+
+RankHost host_of(const json& said) {
+  RankHost host{.name = said.at("name"), .place = said.at("place")};
+  for (const auto& own : said.at("addresses")) host.addresses.push_back({own.at(0), own.at(1)});
+  return host;
+}
+
+}  // namespace
+
+/// What rank 0 says to all.
+struct Job::Order {
+  std::vector<std::string> addresses{};  // by rank, to listen at; none: the job is over
+  security::RunIdentity identity{};      // empty on one host
+
+  [[nodiscard]] std::string text() const {
+    return json{
+        {"addresses", addresses}, {"ca", identity.ca}, {"certificate", identity.certificate}, {"key", identity.key}}
+        .dump();
+  }
+  [[nodiscard]] static Order of(const std::string& text) {
+    const auto said = json::parse(text);
+    return {.addresses = said.at("addresses"),
+            .identity = {.ca = said.at("ca"), .certificate = said.at("certificate"), .key = said.at("key")}};
+  }
+};
+
+core::Result<std::unique_ptr<Job>> Job::join(const JobEnvironment& environment) {
+  const auto started = fmt::format("{} has started {} ranks", environment.launcher, environment.size);
+  auto joined = transport::join_job();
+  if (!joined) return core::fail(joined.error().code, fmt::format("{}, and {}", started, joined.error().message));
+  std::unique_ptr<Job> job(new Job(std::move(*joined), environment.launcher));
+  if (job->size() != environment.size || job->rank() != environment.rank) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}, and MPI here is rank {} of {}: start it with the mpirun of the Open MPI that "
+                                  "this was built with, or with srun --mpi=pmix",
+                                  started, job->rank(), job->size()));
+  }
+  if (auto met = job->meet(); !met) return tl::unexpected(met.error());
+  return job;
+}
+
+Job::~Job() {
+  if (!over_) job_->abandon();
+}
+
+core::Result<void> Job::meet() {
+  const auto facts = actors::own_facts(actors::spoken_version(TROUPE_VERSION), {});
+  const RankHost own{.name = facts.host, .place = facts.place, .addresses = own_addresses()};
+  const auto said = job_->gather(to_json(own).dump(), within(kPatience));
+  if (!said) return tl::unexpected(said.error());
+  for (const auto& text : *said) hosts_.push_back(host_of(json::parse(text)));
+  return {};
+}
+
+core::Result<Job::Nodes> Job::recruit() {
+  auto addresses = choose_addresses(hosts_);
+  if (!addresses) return tl::unexpected(addresses.error());
+  Order order{.addresses = std::move(*addresses)};
+  Nodes nodes;
+  if (!in_one_place(hosts_)) {
+    // One certificate for all: they are one user's processes of one program. Every address, because a host may call from another.
+    std::vector<std::string> names;
+    for (const auto& host : hosts_)
+      for (const auto& own : host.addresses) names.push_back(own.address);
+    auto identity = security::make_run_identity(names, std::time(nullptr));
+    if (!identity) return tl::unexpected(identity.error());
+    order.identity = std::move(*identity);
+    auto files = security::MemoryFiles::create(order.identity);
+    if (!files) return tl::unexpected(files.error());
+    certificates_ = std::make_unique<security::MemoryFiles>(std::move(*files));
+    nodes.tls = certificates_->files();
+  }
+  if (auto said = job_->broadcast(order.text(), within(kPatience)); !said) return tl::unexpected(said.error());
+  const auto answers = job_->gather("{}", within(kPatience));
+  if (!answers) return tl::unexpected(answers.error());
+  for (std::size_t r = 1; r < answers->size(); ++r) {
+    const auto answer = json::parse((*answers)[r]);
+    if (answer.contains("error"))
+      return core::fail(static_cast<core::Errc>(answer.at("code").get<int>()),
+                        fmt::format("rank {} ({}): {}", r, hosts_[r].name, answer.at("error").get<std::string>()));
+    nodes.names.push_back(fmt::format("{}:{}", transport::bracketed(order.addresses[r]), answer.at("port").get<int>()));
+  }
+  return nodes;
+}
+
+void Job::dismiss(const core::Result<void>& outcome) {
+  // With a rank that is gone, or stuck, MPI would wait for it.
+  const bool whole =
+      outcome || (outcome.error().code != core::Errc::peer_lost && outcome.error().code != core::Errc::timeout);
+  over_ = whole && job_->broadcast(Order{}.text(), within(kFarewell)).has_value();
+}
+
+core::Result<void> Job::serve() {
+  // Rank 0 reads its configuration first. The launcher ends who waits for one that has ended.
+  const auto order = job_->broadcast({}, [] { return false; });
+  if (!order) return tl::unexpected(order.error());
+  if (const auto first = Order::of(*order); !first.addresses.empty())
+    if (auto served = be_node(first); !served) return served;
+  over_ = true;
+  return {};
+}
+
+core::Result<void> Job::be_node(const Order& order) {
+  const auto& host = order.addresses.at(rank());
+  actors::NetworkOptions options;
+  core::Result<void> ready;
+  if (!order.identity.ca.empty()) {
+    auto files = security::MemoryFiles::create(order.identity);
+    if (files) {
+      certificates_ = std::make_unique<security::MemoryFiles>(std::move(*files));
+      options.tls = certificates_->files();
+    } else {
+      ready = tl::unexpected(files.error());
+    }
+  }
+  actors::NetworkConfig config(options);
+  caf::actor_system system(config);
+  const actors::LastToLeave last(system);
+  auto network = actors::Network::create(system, options);
+  if (!network && ready) ready = tl::unexpected(network.error());
+  const auto node = system.spawn(  // as in `troupe node`: not detached
+      actors::node, actors::NodeSetup{.version = actors::spoken_version(TROUPE_VERSION),
+                                      .data_host = host,
+                                      .tls = options.tls,
+                                      .grounds = std::make_shared<actors::NodeGrounds>(
+                                          [](const std::string& device) { return make_backend(device); }),
+                                      .log = [](const std::string&) {},  // rank 0 alone speaks
+                                      .gone =
+                                          [this](bool lost) {
+                                            // A run that is over leaves rank 0 a last word to say, but not when it has lost a rank.
+                                            const auto now = std::chrono::steady_clock::now();
+                                            give_up_ = lost ? now : now + kFarewell;
+                                          }});
+  json answer;
+  if (ready) {
+    if (const auto port = (*network)->publish(node, {host, 0}))
+      answer["port"] = *port;
+    else
+      ready = tl::unexpected(port.error());
+  }
+  if (!ready) answer = {{"error", ready.error().message}, {"code", static_cast<int>(ready.error().code)}};
+  auto over = job_->gather(answer.dump(), within(kPatience)).and_then([&](const auto&) {
+    return job_->broadcast({}, [this] { return std::chrono::steady_clock::now() >= give_up_.load(); });
+  });
+  caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
+  if (over) return {};
+  return core::fail(core::Errc::peer_lost, fmt::format("rank {} has lost rank 0", rank()));
+}
+
+}  // namespace troupe::apps

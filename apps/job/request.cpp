@@ -1,0 +1,36 @@
+#include "apps/job/request.hpp"
+
+#include <fmt/format.h>
+
+#include "apps/config_arguments.hpp"
+
+namespace troupe::apps {
+
+core::Result<actors::RunRequest> job_request(const std::string& path, std::vector<std::string> overrides, Job& job) {
+  auto as_written = core::Config::load(experiment::schema(), path, overrides);
+  if (!as_written) return tl::unexpected(as_written.error());
+  const auto cluster = as_written->get(experiment::cluster_table());
+  const auto per_rank = cluster.workers_per_rank, workers = static_cast<std::int64_t>(job.size()) * per_rank;
+  overrides.push_back(fmt::format("cluster.workers={}", workers));
+  auto settings = load_settings(path, overrides, experiment::Use::processes);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+
+  actors::RunRequest request;
+  request.settings = std::move(*settings);
+  request.launcher = job.launcher();
+  request.workers_per_rank = static_cast<std::uint32_t>(per_rank);
+  if (const auto where = as_written->where("cluster.workers"); where != "default" && cluster.workers != workers) {
+    request.notes.push_back({experiment::Note::Level::info,
+                             fmt::format("{}: cluster.workers = {} gives way to the job: {} ranks, {} worker{} each",
+                                         where, cluster.workers, job.size(), per_rank, per_rank == 1 ? "" : "s")});
+  }
+  if (job.size() > 1) {
+    auto nodes = job.recruit();
+    if (!nodes) return tl::unexpected(std::move(nodes.error()));
+    request.nodes = std::move(nodes->names);
+    request.network.tls = nodes->tls;
+  }
+  return request;
+}
+
+}  // namespace troupe::apps

@@ -1,7 +1,0 @@
-#include "cpu/elementwise_loops.hpp"
-
-namespace troupe::cpu {
-
-constinit const Elementwise kElementwiseAvx2 = table("avx2", 4);
-
-}  // namespace troupe::cpu

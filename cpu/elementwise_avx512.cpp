@@ -1,7 +1,0 @@
-#include "cpu/elementwise_loops.hpp"
-
-namespace troupe::cpu {
-
-constinit const Elementwise kElementwiseAvx512 = table("avx512", 6);
-
-}  // namespace troupe::cpu

@@ -1,7 +1,0 @@
-#include "cpu/elementwise_loops.hpp"
-
-namespace troupe::cpu {
-
-constinit const Elementwise kElementwiseGeneric = table("generic", 7);
-
-}  // namespace troupe::cpu

@@ -1,0 +1,50 @@
+/// How a compiled step calls one of our own kernels. Thread rule: plain values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "nn/graph.hpp"
+
+namespace troupe::cpu {
+
+/// A convolution: [batch, height, width, channels] → [batch, out_height, out_width, outputs].
+struct ConvolutionShape {
+  std::int64_t batch = 0;
+  std::int64_t channels = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t outputs = 0;
+  std::int64_t out_height = 0;
+  std::int64_t out_width = 0;
+  std::int64_t kernel = 0;
+  std::int64_t stride = 0;
+  std::int64_t padding = 0;
+
+  [[nodiscard]] std::int64_t padded_width() const noexcept { return width + 2 * padding; }
+  [[nodiscard]] std::int64_t padded_image() const noexcept {  // floats
+    return (height + 2 * padding) * padded_width() * channels;
+  }
+};
+
+/// What changes from step to step, but for images and labels.
+struct StepContext {
+  std::uint64_t lease = 0;
+  bool training = true;
+};
+
+/// One of our own kernels with its arguments; which of them are used is the kernel's business (cpu/layers/pointwise.cpp).
+struct KernelCall {
+  using Run = void (*)(const KernelCall&, const StepContext&);
+  Run run = nullptr;
+  std::array<float*, 7> data{};  // bound when the workspace is planned
+  std::int64_t rows = 0;         // samples
+  std::int64_t columns = 0;      // values per sample
+  nn::Activation activation = nn::Activation::relu;
+  double rate = 0;                 // of dropout; momentum of running statistics
+  std::uint64_t seed = 0;          // of dropout
+  int node = 0;                    // of dropout
+  ConvolutionShape convolution{};  // of row_gradient, pooled_…_gradient
+};
+
+}  // namespace troupe::cpu

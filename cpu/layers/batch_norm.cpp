@@ -1,0 +1,115 @@
+// Batch normalisation, in the layout that its input has, with relu behind it where that follows. A step and an evaluation are two
+// primitives on the same operands: one computes the batch's mean and variance, the other takes the running ones.
+#include "cpu/program/lowering.hpp"
+#include "cpu/layers/pointwise.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+using dnnl::normalization_flags;
+
+/// The tensors of one layer.
+struct Tensors {
+  Operand source;
+  Operand output;
+  Operand mean;      // of the batch
+  Operand variance;  // of the batch
+  Operand positive;  // which outputs relu passed on
+};
+
+Operand running(const Lowering& lowering, const Site& site, int which) {
+  return lowering.program.statistic(site.first_statistic + which, site.input_shape.channels);
+}
+
+void add_evaluation(Lowering& lowering, const Site& site, const nn::BatchNormLayer& layer, normalization_flags flags,
+                    const Tensors& tensors) {
+  const auto descriptor = lowering.choices.choose<dnnl::batch_normalization_forward>(
+      use_of(lowering, site.node, "evaluate"), "",
+      {dnnl::prop_kind::forward_inference, tensors.source.desc, static_cast<float>(layer.epsilon),
+       flags | normalization_flags::use_global_stats},
+      attributes(), lowering.engine);
+  lowering.program.add(Phase::forward, dnnl::batch_normalization_forward(descriptor),
+                       {{DNNL_ARG_SRC, tensors.source},
+                        {DNNL_ARG_MEAN, running(lowering, site, 0)},
+                        {DNNL_ARG_VARIANCE, running(lowering, site, 1)},
+                        {DNNL_ARG_SCALE, lowering.program.parameter(site.first_parameter)},
+                        {DNNL_ARG_SHIFT, lowering.program.parameter(site.first_parameter + 1)},
+                        {DNNL_ARG_DST, tensors.output}},
+                       descriptor.scratchpad_desc(), When::evaluation);
+}
+
+/// The running values move in backward, so that a step that fails on a label leaves them alone.
+void add_update(Lowering& lowering, const Site& site, const nn::BatchNormLayer& layer, const Tensors& tensors) {
+  const nn::Shape& shape = site.input_shape;
+  KernelCall call;
+  call.run = update_running_statistics;
+  call.rows = lowering.options.batch * shape.height * shape.width;
+  call.columns = shape.channels;
+  call.rate = layer.momentum;
+  lowering.program.add(Phase::backward, call,
+                       {tensors.mean, tensors.variance, running(lowering, site, 0), running(lowering, site, 1)});
+}
+
+}  // namespace
+
+Lowered lower_batch_norm(Lowering& lowering, const Site& site, const nn::BatchNormLayer& layer) {
+  ProgramBuilder& program = lowering.program;
+  const auto per_channel = plain_desc({site.input_shape.channels});
+  const int weight = site.first_parameter;
+  const int bias = weight + 1;
+  const auto epsilon = static_cast<float>(layer.epsilon);
+  program.set_parameter_layout(weight, per_channel);
+  program.set_parameter_layout(bias, per_channel);
+  auto flags = normalization_flags::use_scale | normalization_flags::use_shift;
+  if (site.activation) flags |= normalization_flags::fuse_norm_relu;
+
+  Tensors tensors;
+  tensors.source = spatial_input(lowering, site);
+  tensors.output = program.make(tensors.source.desc);
+  add_evaluation(lowering, site, layer, flags, tensors);
+  if (!lowering.options.training) return {tensors.output, {}};
+
+  const auto forward = lowering.choices.choose<dnnl::batch_normalization_forward>(
+      use_of(lowering, site.node, "forward"), "",
+      {dnnl::prop_kind::forward_training, tensors.source.desc, epsilon, flags}, attributes(), lowering.engine);
+  tensors.mean = program.make(per_channel);
+  tensors.variance = program.make(per_channel);
+  ProgramBuilder::Arguments arguments{{DNNL_ARG_SRC, tensors.source},
+                                      {DNNL_ARG_DST, tensors.output},
+                                      {DNNL_ARG_MEAN, tensors.mean},
+                                      {DNNL_ARG_VARIANCE, tensors.variance},
+                                      {DNNL_ARG_SCALE, program.parameter(weight)},
+                                      {DNNL_ARG_SHIFT, program.parameter(bias)}};
+  if (forward.workspace_desc().get_size() > 0) {
+    tensors.positive = program.make(forward.workspace_desc());
+    arguments.emplace_back(DNNL_ARG_WORKSPACE, tensors.positive);
+  }
+  program.add(Phase::forward, dnnl::batch_normalization_forward(forward), arguments, forward.scratchpad_desc(),
+              When::training);
+
+  return {tensors.output, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
+            const auto& desc = tensors.source.desc;
+            const auto backward = lowering.choices.choose<dnnl::batch_normalization_backward>(
+                use_of(lowering, site.node, "backward"), "", {dnnl::prop_kind::backward, desc, desc, epsilon, flags},
+                attributes(), lowering.engine, forward);
+            add_update(lowering, site, layer, tensors);
+            const Operand input_gradient = program.make(desc);
+            ProgramBuilder::Arguments arguments{
+                {DNNL_ARG_SRC, tensors.source},
+                {DNNL_ARG_MEAN, tensors.mean},
+                {DNNL_ARG_VARIANCE, tensors.variance},
+                {DNNL_ARG_SCALE, program.parameter(weight)},
+                {DNNL_ARG_SHIFT, program.parameter(bias)},  // unused, but oneDNN 2.6 refuses to run without it
+                {DNNL_ARG_DIFF_DST, program.convert(Phase::backward, output_gradient, desc)},
+                {DNNL_ARG_DIFF_SRC, input_gradient},
+                {DNNL_ARG_DIFF_SCALE, program.gradient(weight)},
+                {DNNL_ARG_DIFF_SHIFT, program.gradient(bias)}};
+            if (tensors.positive) arguments.emplace_back(DNNL_ARG_WORKSPACE, tensors.positive);
+            program.add(Phase::backward, dnnl::batch_normalization_backward(backward), arguments,
+                        backward.scratchpad_desc());
+            program.finish_node(site.node);
+            return site.input_gradient ? input_gradient : Operand{};
+          }};
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,67 @@
+// Max and average pooling, in the layout that their input has.
+#include "cpu/program/lowering.hpp"
+
+namespace troupe::cpu {
+namespace {
+
+dnnl::algorithm algorithm_of(const nn::PoolLayer& layer) {
+  return layer.kind == nn::PoolKind::max ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_exclude_padding;
+}
+
+}  // namespace
+
+dnnl::pooling_forward::primitive_desc describe_pooling(Lowering& lowering, int node, const dnnl::memory::desc& source,
+                                                       const nn::PoolLayer& layer) {
+  const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(node)].output;
+  const dnnl::memory::desc any(spatial_dims(lowering, output_shape), dnnl::memory::data_type::f32,
+                               dnnl::memory::format_tag::any);
+  const dnnl::memory::dims kernel{layer.kernel, layer.kernel};
+  const dnnl::memory::dims strides{layer.stride, layer.stride};
+  const dnnl::memory::dims padding{layer.padding, layer.padding};
+  const auto kind = lowering.options.training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+  return lowering.choices.choose<dnnl::pooling_forward>(
+      use_of(lowering, node, "forward"), "",
+      {kind, algorithm_of(layer), source, any, strides, kernel, padding, padding}, attributes(), lowering.engine);
+}
+
+PooledOperands add_pooling(Lowering& lowering, const dnnl::pooling_forward::primitive_desc& forward,
+                           const Operand& source) {
+  ProgramBuilder& program = lowering.program;
+  PooledOperands result{program.make(forward.dst_desc()), {}};
+  ProgramBuilder::Arguments arguments{{DNNL_ARG_SRC, source}, {DNNL_ARG_DST, result.output}};
+  if (forward.workspace_desc().get_size() > 0) {
+    result.winners = program.make(forward.workspace_desc());
+    arguments.emplace_back(DNNL_ARG_WORKSPACE, result.winners);
+  }
+  program.add(Phase::forward, dnnl::pooling_forward(forward), arguments, forward.scratchpad_desc());
+  return result;
+}
+
+Lowered lower_pooling(Lowering& lowering, const Site& site, const nn::PoolLayer& layer) {
+  ProgramBuilder& program = lowering.program;
+  const Operand source = spatial_input(lowering, site);
+  const auto forward = describe_pooling(lowering, site.node, source.desc, layer);
+  const PooledOperands pooled = add_pooling(lowering, forward, source);
+  if (!lowering.options.training) return {pooled.output, {}};
+
+  return {pooled.output, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
+            if (!site.input_gradient) return {};
+            const dnnl::memory::dims kernel{layer.kernel, layer.kernel};
+            const dnnl::memory::dims strides{layer.stride, layer.stride};
+            const dnnl::memory::dims padding{layer.padding, layer.padding};
+            const auto& desc = pooled.output.desc;
+            const auto backward = lowering.choices.choose<dnnl::pooling_backward>(
+                use_of(lowering, site.node, "backward"), "",
+                {algorithm_of(layer), source.desc, desc, strides, kernel, padding, padding}, attributes(),
+                lowering.engine, forward);
+            const Operand input_gradient = program.make(source.desc);
+            ProgramBuilder::Arguments arguments{
+                {DNNL_ARG_DIFF_DST, program.convert(Phase::backward, output_gradient, desc)},
+                {DNNL_ARG_DIFF_SRC, input_gradient}};
+            if (pooled.winners) arguments.emplace_back(DNNL_ARG_WORKSPACE, pooled.winners);
+            program.add(Phase::backward, dnnl::pooling_backward(backward), arguments, backward.scratchpad_desc());
+            return input_gradient;
+          }};
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,48 @@
+/// A compiled step: flat lists of prepared primitives and kernels with their memory bound, in the order in which they run.
+/// Nothing is looked up, created or allocated by us while it runs (oneDNN itself makes small argument tables per primitive).
+/// Thread rule: owned by one Replica, run by its thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <dnnl.hpp>
+
+#include "core/buffer.hpp"
+#include "cpu/kernels/kernel_call.hpp"
+#include "nn/graph.hpp"
+
+namespace troupe::cpu {
+
+/// Which passes an operation is part of.
+enum class When : std::uint8_t { always, training, evaluation };
+
+/// Either a primitive with bound arguments or a kernel.
+struct Operation {
+  dnnl::primitive primitive;               // empty: `kernel` runs
+  std::vector<dnnl_exec_arg_t> arguments;  // memories belong to Program::memories
+  KernelCall kernel;
+  When when = When::always;
+  int finished_node = -1;    // the graph node whose gradients are final after this operation
+  int finished_bucket = -1;  // filled in by the replica
+
+  [[nodiscard]] bool belongs_to(const StepContext& context) const noexcept {
+    return when == When::always || (when == When::training) == context.training;
+  }
+  void run(const dnnl::stream& stream, const StepContext& context) const;
+};
+
+struct Program {
+  std::vector<Operation> refresh;  // working copies of parameters, after the arena changed
+  std::vector<Operation> forward;
+  std::vector<Operation> backward;
+  std::vector<dnnl::memory> memories;  // everything the arguments refer to
+  std::vector<dnnl::memory> inputs;    // those that stand for the batch's images; rebound every step
+  core::Buffer workspace;
+  float* outputs = nullptr;           // [batch, outputs] of the last layer
+  float* output_gradients = nullptr;  // the same of the loss; scratch when not training
+};
+
+}  // namespace troupe::cpu

@@ -1,0 +1,112 @@
+/// Collects the operations of a step on symbolic operands, then plans the workspace and binds everything to memory.
+/// Compile time only. Thread rule: one thread.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <dnnl.hpp>
+
+#include "core/error.hpp"
+#include "cpu/program/program.hpp"
+#include "nn/layout.hpp"
+
+namespace troupe::cpu {
+
+enum class Phase : std::uint8_t { refresh, forward, backward };
+enum class Place : std::uint8_t { none, input, workspace, parameter, gradient, statistic };
+
+/// A tensor that does not have an address yet: a slot of the workspace, a tensor of an arena, or the batch's images.
+struct Operand {
+  Place place = Place::none;
+  int index = 0;  // slot, parameter or statistic
+  dnnl::memory::desc desc;
+  [[nodiscard]] explicit operator bool() const noexcept { return place != Place::none; }
+  [[nodiscard]] Operand viewed_as(const dnnl::memory::desc& other) const { return {place, index, other}; }
+};
+
+/// Where parameters, gradients (null when not training) and statistics (null when there are none) will lie.
+struct Arenas {
+  const nn::Layout& layout;
+  const nn::Layout& statistics_layout;
+  float* parameters = nullptr;
+  float* gradients = nullptr;
+  float* statistics = nullptr;
+};
+
+class ProgramBuilder {
+ public:
+  using Arguments = std::vector<std::pair<int, Operand>>;  // DNNL_ARG_… → operand
+
+  ProgramBuilder(const dnnl::engine& engine, std::size_t parameters);
+
+  /// A new tensor that lives from its first to its last use in a step.
+  [[nodiscard]] Operand make(const dnnl::memory::desc& desc);
+  [[nodiscard]] Operand make_floats(std::size_t count);
+  /// A new tensor that keeps its contents from step to step.
+  [[nodiscard]] Operand keep(const dnnl::memory::desc& desc);
+
+  /// Fixes how a parameter and its gradient lie in the arenas. Exactly once per parameter.
+  void set_parameter_layout(int parameter, const dnnl::memory::desc& desc);
+  [[nodiscard]] Operand parameter(int parameter) const;
+  [[nodiscard]] Operand gradient(int parameter) const;
+  /// The parameter in another layout: itself, or a working copy that is rebuilt when the arena changed. `wanted` may have other
+  /// dimensions where the arena's layout is plain.
+  [[nodiscard]] Operand parameter_as(int parameter, const dnnl::memory::desc& wanted);
+  /// A tensor of the statistics arena.
+  [[nodiscard]] Operand statistic(int statistic, std::int64_t channels) const;
+
+  void add(Phase phase, dnnl::primitive primitive, Arguments arguments, const dnnl::memory::desc& scratchpad,
+           When when = When::always);
+  void add(Phase phase, KernelCall kernel, std::initializer_list<Operand> data);
+  /// The gradients of `node` are final after the backward operation that was added last.
+  void finish_node(int node);
+
+  /// `operand` with the layout and dimensions of `wanted`: itself, a view of it, or a reordered copy. Dimensions may differ
+  /// as long as the plain order of elements is the same ([n, c, h, w] and [n, c·h·w]).
+  [[nodiscard]] Operand convert(Phase phase, const Operand& operand, const dnnl::memory::desc& wanted);
+  /// Copies between tensors of the same dimensions, from one layout to the other.
+  void copy(Phase phase, const Operand& from, const Operand& to);
+
+  /// What the loss reads and writes between forward and backward.
+  void set_loss(const Operand& outputs, const Operand& output_gradients);
+
+  /// Arena places of all parameters, in canonical order.
+  [[nodiscard]] nn::Layout arena_layout(const std::vector<nn::Parameter>& parameters) const;
+
+  /// Plans and binds.
+  [[nodiscard]] core::Result<Program> build(const Arenas& arenas) &&;
+
+ private:
+  struct Draft {
+    dnnl::primitive primitive;
+    Arguments arguments;
+    KernelCall kernel;
+    std::vector<Operand> data;
+    When when = When::always;
+    int finished_node = -1;
+  };
+  struct Slot {
+    std::size_t floats = 0;
+    bool kept = false;
+  };
+  std::vector<Draft>& drafts(Phase phase) noexcept { return drafts_[static_cast<std::size_t>(phase)]; }
+  [[nodiscard]] std::vector<std::size_t> plan_slots(std::size_t& floats) const;
+
+  dnnl::engine engine_;
+  std::vector<Slot> slots_;
+  std::array<std::vector<Draft>, 3> drafts_;
+  std::vector<std::optional<dnnl::memory::desc>> parameter_descs_;
+  std::vector<std::pair<int, Operand>> working_copies_;
+  Operand outputs_;
+  Operand output_gradients_;
+};
+
+/// Dense row-major memory of these dimensions.
+[[nodiscard]] dnnl::memory::desc plain_desc(const dnnl::memory::dims& dims);
+/// Whether both describe the same bytes in the same order (strides of extents of 1 do not count).
+[[nodiscard]] bool same_bytes(const dnnl::memory::desc& a, const dnnl::memory::desc& b);
+
+}  // namespace troupe::cpu

@@ -1,0 +1,181 @@
+#include "experiment/plot/figure.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace troupe::plot {
+namespace {
+
+// Okabe and Ito (2008), yellow left out: it is lost on white.
+constexpr std::array kColours{"#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000"};
+constexpr std::array kPoints{7, 5, 9, 11, 13, 4, 6};
+
+// Dark blue to yellow, growing in lightness.
+constexpr std::string_view kPalette =
+    "set palette defined (0 '#440154', 0.25 '#3b528b', 0.5 '#21918c', 0.75 '#5ec962', 1 '#fde725')\n";
+
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.9g}", value) : "NaN"; }
+
+/// ('a' 0, 'b' 1, …)
+std::string tics(const std::vector<std::string>& labels, const std::vector<double>& positions) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    parts.push_back(
+        fmt::format("{} {}", literal(labels[i]), number(positions.empty() ? static_cast<double>(i) : positions[i])));
+  return fmt::format("({})", fmt::join(parts, ", "));
+}
+
+std::size_t longest(const std::vector<std::string>& texts) {
+  std::size_t most = 0;
+  for (const auto& text : texts) most = std::max(most, text.size());
+  return most;
+}
+
+}  // namespace
+
+std::string FileNames::take(const std::string& name) {
+  auto candidate = name;
+  for (int number = 2; !taken_.insert(candidate).second; ++number) candidate = fmt::format("{}-{}", name, number);
+  return candidate;
+}
+
+std::string literal(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c == '\n' ? ' ' : c);
+  return result + "'";
+}
+
+std::string series_style(std::size_t index, bool dashed) {
+  const auto style = index % kColours.size();
+  return fmt::format(" lw 2.5 lc rgb '{}' pt {} ps 1.1{}", kColours[style], kPoints[style], dashed ? " dt (6,4)" : "");
+}
+
+std::string series_fill(std::size_t index) {
+  return fmt::format(" fill solid 0.9 border lc rgb '{0}' lc rgb '{0}'", kColours[index % kColours.size()]);
+}
+
+std::string frame() {
+  return "set border 3 lw 1 lc rgb '#606060'\n"
+         "set tics nomirror out textcolor rgb '#303030'\n"
+         "set grid lw 1 lc rgb '#d8d8d8'\n";
+}
+
+Legend legend_below(const std::vector<std::string>& labels, int width, int height) {
+  constexpr int kLetter = 9, kSample = 70, kRow = 25, kAxis = 82;  // pixels; kAxis: tics and label above the legend
+  const auto column = kLetter * static_cast<int>(longest(labels)) + kSample;
+  const auto count = static_cast<int>(labels.size());
+  const auto columns = std::clamp(width / column, 1, std::max(count, 1));
+  const auto rows = (count + columns - 1) / columns;
+  return {fmt::format("set key at screen 0.5, screen 0.012 center bottom horizontal maxcols {} Left reverse samplen 3 "
+                      "spacing 1.15 noenhanced\n",
+                      columns),
+          static_cast<double>(kAxis + kRow * rows) / height};
+}
+
+Figure draw(const HeatMap& map) {
+  Figure figure{map.name, 0, 0, {}, {}};
+  const auto columns = map.columns.size(), rows = map.rows.size();
+  figure.width = static_cast<int>(std::clamp<std::size_t>(300 + 95 * columns, 640, 1800));
+  figure.height = static_cast<int>(std::clamp<std::size_t>(190 + 62 * rows, 380, 1600));
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& row : map.values)
+    for (const double value : row)
+      if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
+  if (!(high > low)) high = low + 1;  // all alike, or nothing: any range will do
+
+  std::string cells, labels;
+  for (std::size_t y = 0; y < rows; ++y) {
+    for (std::size_t x = 0; x < columns; ++x) {
+      const double value = map.values[y][x];
+      cells += fmt::format("{} {} {}\n", x, y, number(value));
+      if (!std::isfinite(value)) continue;
+      constexpr double kLight = 0.6;  // of the scale: from here on black text reads better than white
+      labels += fmt::format("set label {} at {},{} center front textcolor rgb '{}'\n",
+                            literal(fmt::format(fmt::runtime(map.format), value)), x, y,
+                            (value - low) / (high - low) > kLight ? "black" : "white");
+    }
+    cells += "\n";
+  }
+  figure.data[map.name + ".dat"] = cells;
+  figure.script = fmt::format(
+      "{}set title {}\nset xlabel {}\nset ylabel {}\nset cblabel {}\nunset key\nunset grid\nunset border\n"
+      "set tics scale 0 textcolor rgb '#303030'\nset xtics {}\nset ytics {}\n"
+      "set xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset cbrange [{}:{}]\n{}"
+      "plot {} using 1:2:3 with image pixels\n",
+      kPalette, literal(map.title), literal(map.x_label), literal(map.y_label), literal(map.unit),
+      tics(map.columns, {}), tics(map.rows, {}), static_cast<double>(columns) - 0.5, static_cast<double>(rows) - 0.5,
+      number(low), number(high), labels, literal(map.name + ".dat"));
+  return figure;
+}
+
+Figure draw(const LineChart& chart) {
+  Figure figure{chart.name, 1000, 620, {}, {}};
+  const double first = chart.positions.empty() ? 0 : chart.positions.front();
+  const double last = chart.positions.empty() ? static_cast<double>(chart.places.size()) - 1 : chart.positions.back();
+  std::vector<std::string> labels, plots;
+  std::string table;
+  for (std::size_t i = 0; i < chart.lines.size(); ++i) {
+    const auto& line = chart.lines[i];
+    labels.push_back(line.label);
+    // Beside each other, so that error bars do not hide each other.
+    const double aside = 0.008 * (static_cast<double>(i) - 0.5 * static_cast<double>(chart.lines.size() - 1));
+    const auto place = [&](std::size_t p) {
+      const double at = chart.positions.empty() ? static_cast<double>(p) : chart.positions[p];
+      return chart.logarithmic ? at * std::pow(last / first, aside) : at + aside * (last - first);
+    };
+    for (std::size_t p = 0; p < chart.places.size(); ++p)
+      if (std::isfinite(line.values[p]))
+        table += fmt::format("{} {} {}\n", number(place(p)), number(line.values[p]),
+                             number(std::isfinite(line.deviations[p]) ? line.deviations[p] : 0));
+    table += "\n\n";
+    plots.push_back(
+        fmt::format("{0} index {1} using 1:2:3 with yerrorbars{2} notitle, {0} index {1} using 1:2 with "
+                    "linespoints{2} title {3}",
+                    literal(chart.name + ".dat"), i, series_style(i), literal(line.label)));
+  }
+  figure.data[chart.name + ".dat"] = table;
+  const auto legend = legend_below(labels, figure.width, figure.height);
+  const double room = 0.06 * (last - first);
+  const auto range = chart.logarithmic ? fmt::format("[{}:{}]", number(first / 1.2), number(last * 1.2))
+                                       : fmt::format("[{}:{}]", number(first - room), number(last + room));
+  figure.script = fmt::format(
+      "{}{}set title {}\nset xlabel {}\nset ylabel {}\n{}set xtics {}\nset xrange {}\n"
+      "set offsets 0, 0, graph 0.06, graph 0.06\nset bmargin at screen {:.3f}\nplot {}\n",
+      frame(), legend.key, literal(chart.title), literal(chart.x_label), literal(chart.y_label),
+      chart.logarithmic ? "set logscale x\n" : "", tics(chart.places, chart.positions), range, legend.bottom,
+      fmt::join(plots, ", \\\n  "));
+  return figure;
+}
+
+Figure draw(const BarChart& chart) {
+  Figure figure{chart.name, 1000, 560, {}, {}};
+  std::string table;
+  for (std::size_t p = 0; p < chart.places.size(); ++p) {
+    table += fmt::format("\"{}\"", chart.places[p]);
+    for (const auto& series : chart.values) table += fmt::format(" {}", number(series[p]));
+    table += "\n";
+  }
+  figure.data[chart.name + ".dat"] = table;
+  std::vector<std::string> plots;
+  for (std::size_t s = 0; s < chart.series.size(); ++s)
+    plots.push_back(fmt::format("{} using {}:xtic(1) title {}{}", s == 0 ? literal(chart.name + ".dat") : "''", s + 2,
+                                literal(chart.series[s]), series_fill(s)));
+  const auto legend = legend_below(chart.series, figure.width, figure.height);
+  constexpr std::size_t kUpright = 9;  // places whose labels fit beside each other
+  figure.script = fmt::format(
+      "{}{}set title {}\nset xlabel {}\nset ylabel {}\n{}set style data histograms\nset style histogram clustered gap "
+      "1\n"
+      "set boxwidth 0.9\nunset grid\nset grid ytics lw 1 lc rgb '#d8d8d8'\nset yrange [0:*]\nset datafile separator ' "
+      "'\n"
+      "set bmargin at screen {:.3f}\nplot {}\n",
+      frame(), legend.key, literal(chart.title), literal(chart.x_label), literal(chart.y_label),
+      chart.places.size() > kUpright ? "set xtics rotate by 30 right\n" : "",
+      legend.bottom + (chart.places.size() > kUpright ? 0.06 : 0), fmt::join(plots, ", \\\n  "));
+  return figure;
+}
+
+}  // namespace troupe::plot

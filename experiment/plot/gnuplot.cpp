@@ -1,0 +1,148 @@
+#include "experiment/plot/gnuplot.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/io.hpp>
+#include <boost/process/search_path.hpp>
+#include <boost/process/start_dir.hpp>
+#include <fmt/format.h>
+
+namespace troupe::plot {
+namespace {
+
+namespace bp = boost::process;
+namespace fs = std::filesystem;
+using core::Errc;
+using core::Result;
+
+Result<void> write(const fs::path& path, const std::string& text) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  if (!(file << text << std::flush)) return tl::unexpected(core::from_errno(errno, "write", path.string()));
+  return {};
+}
+
+/// Where scripts and data stand while gnuplot reads them.
+class Workshop {
+ public:
+  static Result<Workshop> open(const Output& output) {
+    Workshop workshop;
+    std::error_code error;
+    if (output.keep) {
+      workshop.path_ = fs::path(output.directory) / "gnuplot";
+      fs::create_directories(workshop.path_, error);
+      if (error) return tl::unexpected(core::from_errno(error.value(), "create directory", workshop.path_.string()));
+      return workshop;
+    }
+    const auto parent = fs::temp_directory_path(error);
+    if (error)
+      return tl::unexpected(core::from_errno(error.value(), "use the directory for temporary files", "TMPDIR"));
+    std::string pattern = (parent / "troupe-plot-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+      return tl::unexpected(core::from_errno(errno, "create directory", pattern));
+    workshop.path_ = pattern;
+    workshop.temporary_ = true;
+    return workshop;
+  }
+  Workshop(Workshop&& other) noexcept
+      : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, false)) {}
+  Workshop& operator=(Workshop&&) = delete;
+  ~Workshop() {
+    std::error_code ignored;
+    if (temporary_) fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  Workshop() = default;
+  fs::path path_;
+  bool temporary_ = false;
+};
+
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line, said;
+  while (std::getline(file, line))
+    if (line.find_first_not_of(" ^") != std::string::npos) said += (said.empty() ? "" : " ") + line;
+  return said;
+}
+
+Result<void> run(const boost::filesystem::path& program, const fs::path& folder, const std::string& script) {
+  const auto errors = folder / (script + ".err");
+  std::error_code error;
+  bp::child child(program, bp::args({script}), bp::start_dir(folder.string()),
+                  bp::std_in<bp::null, bp::std_out> bp::null, bp::std_err > errors.string(), error);
+  if (!error) child.wait(error);
+  if (error) return tl::unexpected(core::from_errno(error.value(), "run", program.string()));
+  const auto said = first_line(errors);
+  std::error_code ignored;
+  fs::remove(errors, ignored);
+  if (child.exit_code() != 0)
+    return core::fail(Errc::internal,
+                      fmt::format("gnuplot refused {} (--keep leaves it to look at): {}", script, said));
+  return {};
+}
+
+std::string terminal(const std::string& format, const Figure& figure) {
+  // The font is one that Debian's gnuplot-nox finds in fonts-dejavu-core; where it is missing another takes its place.
+  return format == "svg"
+             ? fmt::format("set terminal svg noenhanced size {},{} font 'DejaVu Sans,15' background 'white'\n",
+                           figure.width, figure.height)
+             : fmt::format(
+                   "set terminal pngcairo noenhanced size {},{} font 'DejaVu Sans,12' background "
+                   "'white'\n",
+                   figure.width, figure.height);
+}
+
+}  // namespace
+
+const std::vector<std::string>& formats() {
+  static const std::vector<std::string> all{"png", "svg"};
+  return all;
+}
+
+std::string script_of(const Figure& figure, const std::vector<std::string>& formats, const std::string& output) {
+  std::string text = "# gnuplot " + figure.name + ".gp\nset encoding utf8\n";
+  for (const auto& format : formats)
+    text += fmt::format("{}set output {}\n{}unset output\nreset\n", terminal(format, figure),
+                        literal(fmt::format("{}/{}.{}", output, figure.name, format)), figure.script);
+  return text;
+}
+
+Result<std::vector<std::string>> render(const std::vector<Figure>& figures, const Output& output) {
+  const auto program = bp::search_path("gnuplot");
+  if (program.empty())
+    return core::fail(Errc::config, "gnuplot is not installed or not on PATH: apt-get install gnuplot-nox");
+  std::error_code error;
+  fs::create_directories(output.directory, error);
+  if (error) {
+    auto failed = core::from_errno(error.value(), "create directory", output.directory);
+    failed.message += ": give --output DIR for another place";
+    return tl::unexpected(std::move(failed));
+  }
+  const auto absolute = fs::absolute(output.directory, error).string();
+  if (error) return tl::unexpected(core::from_errno(error.value(), "find directory", output.directory));
+  const auto workshop = Workshop::open(output);
+  if (!workshop) return tl::unexpected(workshop.error());
+  std::vector<std::string> paths;
+  for (const auto& figure : figures) {
+    for (const auto& [name, contents] : figure.data)
+      if (auto written = write(workshop->path() / name, contents); !written) return tl::unexpected(written.error());
+    const auto script = figure.name + ".gp";
+    if (auto written = write(workshop->path() / script, script_of(figure, output.formats, absolute)); !written)
+      return tl::unexpected(written.error());
+    if (auto drawn = run(program, workshop->path(), script); !drawn) return tl::unexpected(drawn.error());
+    for (const auto& format : output.formats)
+      paths.push_back((fs::path(output.directory) / fmt::format("{}.{}", figure.name, format)).string());
+  }
+  return paths;
+}
+
+}  // namespace troupe::plot

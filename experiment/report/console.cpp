@@ -1,0 +1,213 @@
+#include "experiment/report/console.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "experiment/report/console_text.hpp"
+#include "experiment/report/terminal.hpp"
+
+namespace troupe::report {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr core::Duration kLivePeriod = 100ms;
+constexpr core::Duration kPlainPeriod = 5s;
+constexpr double kRateWindow = 0.5;  // seconds of work between two looks at a worker's speed
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+bool is_live_terminal(std::FILE* stream) {
+  const int fd = ::fileno(stream);
+  const auto terminal = environment("TERM");
+  return fd >= 0 && ::isatty(fd) == 1 && !terminal.empty() && terminal != "dumb";
+}
+
+bool speaks_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const auto value = environment(name);
+    if (!value.empty()) return value.find("UTF-8") != value.npos || value.find("utf8") != value.npos;
+  }
+  return false;
+}
+
+/// A worker as it is shown: its newest report, and its speed over the last of its working time.
+struct Row {
+  experiment::WorkerProgress latest;
+  double images_per_s = 0;
+  std::uint64_t samples_before = 0;
+  double busy_before_s = 0;
+
+  void update(const experiment::WorkerProgress& progress) {
+    const double last_loss = latest.loss;
+    latest = progress;
+    if (progress.recent_samples == 0) latest.loss = last_loss;
+    const double busy_s = progress.compute_s + progress.exchange_s + progress.wait_s + progress.load_s;
+    const double window = busy_s - busy_before_s;
+    if (window < kRateWindow && images_per_s > 0) return;
+    if (window <= 0 || progress.samples < samples_before) return;
+    const double now = static_cast<double>(progress.samples - samples_before) / window;
+    images_per_s = images_per_s > 0 ? 0.5 * images_per_s + 0.5 * now : now;
+    samples_before = progress.samples;
+    busy_before_s = busy_s;
+  }
+};
+
+ConsoleOptions::Mode decided(const ConsoleOptions& options) {
+  if (options.mode != ConsoleOptions::Mode::automatic) return options.mode;
+  return is_live_terminal(options.stream) ? ConsoleOptions::Mode::live : ConsoleOptions::Mode::plain;
+}
+
+}  // namespace
+
+struct Console::State {
+  using Mode = ConsoleOptions::Mode;
+
+  State(const ConsoleOptions& options, const core::Clock& clock)
+      : mode(decided(options)),
+        unicode(speaks_utf8()),
+        stop(options.stop),
+        clock(clock),
+        region(options.stream, options.color && mode == Mode::live && environment("NO_COLOR").empty()),
+        last(clock.now()) {}
+
+  /// Above the live lines, or just out.
+  void print(const StyledLine& line) {
+    if (mode != Mode::quiet) region.print(line);
+  }
+
+  Row& row(std::uint32_t worker) {
+    auto at = std::ranges::find(rows, worker, [](const Row& r) { return r.latest.worker; });
+    if (at != rows.end()) return *at;
+    at = std::ranges::find_if(rows, [&](const Row& r) { return r.latest.worker > worker; });
+    at = rows.insert(at, Row{});
+    at->latest.worker = worker;
+    return *at;
+  }
+
+  [[nodiscard]] Position position() const {
+    Position p;
+    p.epochs = std::max(run.epochs, 1u);
+    std::uint64_t samples = 0;
+    for (const Row& r : rows) {
+      samples += r.latest.samples;
+      p.images_per_s += r.images_per_s;
+    }
+    const auto epoch_samples = static_cast<double>(std::max<std::uint64_t>(run.epoch_samples, 1));
+    const double done = std::clamp(run.epoch_position + static_cast<double>(samples) / epoch_samples, 0.0,
+                                   static_cast<double>(p.epochs));
+    // An epoch is over when its evaluation is: until then all of it is done.
+    p.epoch = std::min({static_cast<std::uint32_t>(done), epochs_reported, p.epochs - 1}) + 1;
+    p.fraction = std::min(done - (p.epoch - 1), 1.0);
+    if (p.images_per_s > 0) {
+      p.epoch_left_s = (1 - p.fraction) * epoch_samples / p.images_per_s;
+      p.run_left_s = (p.epochs - done) * epoch_samples / p.images_per_s;
+    }
+    return p;
+  }
+
+  void refresh() {
+    if (stop.stop_requested() && !std::exchange(told_of_stop, true))
+      print(note_line({experiment::Note::Level::info, "finishing the step and saving a checkpoint; Ctrl-C again leaves at once"}));
+    if (mode == Mode::quiet || rows.empty() || ended) return;
+    const auto now = clock.now();
+    if (now - last < (mode == Mode::live ? kLivePeriod : kPlainPeriod)) return;
+    last = now;
+    if (mode == Mode::live)
+      draw();
+    else
+      print_progress();
+  }
+
+  void draw() {
+    const auto size = region.size();
+    std::vector<StyledLine> lines;
+    std::vector<experiment::WorkerProgress> latest;
+    for (const Row& r : rows) latest.push_back(r.latest);
+    auto worst = worst_wait_line(latest);
+    const std::size_t others = worst ? 4 : 3;  // a count of who is left out, the longest wait, the bar, the cursor
+    const std::size_t space = size.rows > others ? size.rows - others : 1;
+    const std::size_t shown = rows.size() <= space + 1 ? rows.size() : space;
+    for (std::size_t i = 0; i < shown; ++i)
+      lines.push_back(worker_line(rows[i].latest, rows[i].images_per_s, size.columns));
+    if (shown < rows.size()) lines.emplace_back(fmt::format("and {} more workers", rows.size() - shown), Style::dim);
+    if (worst) lines.push_back(std::move(*worst));
+    lines.push_back(bar_line(position(), size.columns - 1, unicode));
+    region.draw(lines);
+  }
+
+  void print_progress() {
+    std::uint64_t steps = 0;
+    double loss = 0;
+    for (const Row& r : rows) {
+      steps += r.latest.steps;
+      loss += r.latest.loss / static_cast<double>(rows.size());
+    }
+    if (std::exchange(steps_printed, steps) == steps) return;  // nothing new: an evaluation, a checkpoint
+    print(progress_line(position(), steps, loss));
+  }
+
+  Mode mode;
+  bool unicode;
+  std::stop_token stop;
+  const core::Clock& clock;
+  LiveRegion region;
+  core::Duration last;  // when something was drawn
+  experiment::RunStarted run;
+  std::vector<Row> rows;  // by worker
+  std::uint32_t epochs_reported = 0;
+  std::uint64_t steps_printed = 0;
+  bool told_of_stop = false;
+  bool ended = false;
+};
+
+Console::Console(const ConsoleOptions& options, const core::Clock& clock)
+    : state_(std::make_unique<State>(options, clock)) {}
+Console::~Console() = default;
+
+void Console::started(const experiment::RunStarted& run) {
+  state_->run = run;
+  state_->epochs_reported = static_cast<std::uint32_t>(run.epoch_position);
+  state_->print(started_line(run));
+}
+
+void Console::progress(const experiment::WorkerProgress& progress) {
+  state_->row(progress.worker).update(progress);
+  state_->refresh();
+}
+
+void Console::epoch(const experiment::EpochReport& report) {
+  state_->epochs_reported = report.epoch;
+  state_->print(epoch_line(report));
+  state_->last = state_->clock.now();  // a line of progress beside it would say nothing new
+}
+
+void Console::note(const experiment::Note& note) {
+  if (note.level == experiment::Note::Level::error && state_->mode == ConsoleOptions::Mode::quiet)
+    state_->region.print(note_line(note));
+  else
+    state_->print(note_line(note));
+}
+
+void Console::ended(const experiment::RunEnd& end) {
+  state_->ended = true;
+  state_->region.close();
+  for (const auto& line : closing_table(end, state_->run.directory)) state_->print(line);
+}
+
+void Console::tick() { state_->refresh(); }
+
+}  // namespace troupe::report

@@ -1,0 +1,232 @@
+#include "experiment/report/console_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "experiment/summary.hpp"
+#include "strategies/host/accounts.hpp"
+
+namespace troupe::report {
+namespace {
+
+constexpr std::size_t kWideColumns = 110;  // below, a worker's line is shortened to what fits 80
+
+/// "workers" for any number but one.
+std::string counted(std::uint64_t number, const char* noun) {
+  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s");
+}
+
+std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+
+double busy_s(const experiment::WorkerProgress& w) { return w.compute_s + w.exchange_s + w.wait_s + w.load_s; }
+
+double rate(std::uint64_t samples, double seconds) { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
+
+std::string rate_text(double images_per_s) {
+  return grouped(static_cast<std::uint64_t>(std::llround(std::max(0.0, images_per_s))));
+}
+
+std::string staleness_text(double mean, std::uint64_t most) { return fmt::format("{:.1f} ({})", mean, most); }
+
+StyledLine closing_row(const std::string& label, const experiment::TimeShares& time, double images_per_s,
+                       const std::string& staleness) {
+  StyledLine row(fmt::format("{:>6}", label), Style::bold);
+  const double total = time.total_s();
+  for (const double part : {time.compute_s, time.exchange_s, time.wait_s, time.load_s})
+    row.add(fmt::format("{:>7.1f}s{:>4.0f}%", part, total > 0 ? 100 * part / total : 0.0));
+  return row.add(fmt::format(" {:>8}  {}", rate_text(images_per_s), staleness));
+}
+
+/// A share that deserves attention: the worker stands still that much.
+Style standing_still(int percent) { return percent >= 20 ? Style::yellow : Style::plain; }
+
+}  // namespace
+
+std::string grouped(std::uint64_t number) {
+  const auto digits = std::to_string(number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string clock_time(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e8) return "-:--";
+  const auto s = std::llround(seconds);
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string loss_text(double loss) {
+  return std::isfinite(loss) && std::abs(loss) < 10 ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss);
+}
+
+std::vector<int> percentages(const std::vector<double>& parts) {
+  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+  std::vector<int> whole(parts.size(), 0);
+  if (!(sum > 0)) return whole;
+  // Rounded down, then the largest remainders get what is missing.
+  std::vector<std::size_t> order(parts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto exact = [&](std::size_t i) { return 100 * parts[i] / sum; };
+  for (const auto i : order) whole[i] = static_cast<int>(exact(i));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return exact(a) - whole[a] > exact(b) - whole[b]; });
+  const int missing = 100 - std::accumulate(whole.begin(), whole.end(), 0);
+  for (int i = 0; i < missing; ++i) ++whole[order[static_cast<std::size_t>(i) % order.size()]];
+  return whole;
+}
+
+StyledLine started_line(const experiment::RunStarted& run) {
+  StyledLine line(run.name, Style::bold);
+  line.add(fmt::format(": {} on {}, {} ({} parameters), {}", run.strategy, run.dataset, run.model,
+                       grouped(run.parameters), counted(run.workers, "worker")));
+  if (run.servers > 0) line.add(fmt::format(", {}", counted(run.servers, "server")));
+  if (run.epoch_position > 0) line.add(fmt::format(", going on from epoch {:.2f}", run.epoch_position));
+  return line;
+}
+
+StyledLine worker_line(const experiment::WorkerProgress& worker, double images_per_s, std::size_t columns) {
+  const auto shares = percentages({worker.compute_s, worker.exchange_s, worker.wait_s, worker.load_s});
+  const bool wide = columns >= kWideColumns;
+  StyledLine line(fmt::format("worker {}", worker.worker), Style::bold);
+  const auto steps = grouped(worker.steps), speed = rate_text(images_per_s), loss = loss_text(worker.loss);
+  line.add(wide ? fmt::format("  step {:>8}  {:>7} images/s  loss {}", steps, speed, loss)
+                : fmt::format(" {:>7}  {:>6}/s  loss {}", steps, speed, loss));
+  if (wide && worker.staleness_count > 0) line.add(fmt::format("  staleness {:.1f}", mean_staleness(worker)));
+  line.add(wide ? "  [compute " : "  [comp ").add(std::to_string(shares[0]), Style::green);
+  line.add(" exch ").add(std::to_string(shares[1]), standing_still(shares[1]));
+  line.add(" wait ").add(std::to_string(shares[2]), standing_still(shares[2]));
+  line.add(" load ").add(std::to_string(shares[3]), standing_still(shares[3]));
+  return line.add("%]");
+}
+
+std::optional<StyledLine> worst_wait_line(const std::vector<experiment::WorkerProgress>& workers) {
+  double most = 0;
+  double share = 0;
+  std::string pair;
+  for (const auto& w : workers) {
+    for (std::size_t column = 0; column < w.waits.size(); ++column) {
+      if (w.waits[column] <= most) continue;
+      most = w.waits[column];
+      share = most / std::max(busy_s(w), most);
+      const bool server = column >= workers.size();
+      pair = fmt::format("worker {} for {} {}", w.worker, server ? "server" : "worker",
+                         server ? column - workers.size() : column);
+    }
+  }
+  if (share < 0.01) return std::nullopt;
+  StyledLine line("longest wait", Style::bold);
+  return line.add(fmt::format("  {}: {:.1f} s, ", pair, most))
+      .add(fmt::format("{:.0f} % of its time", 100 * share), standing_still(static_cast<int>(100 * share)));
+}
+
+StyledLine staleness_line(const experiment::WorkerProgress& worker) {
+  const auto& edges = strategies::StalenessHistogram::kEdges;
+  constexpr std::size_t kMostBins = 7;  // fits 80 columns; what is above goes into the last
+  StyledLine line(fmt::format("{:>6}", worker.worker), Style::bold);
+  std::vector<double> counts;
+  std::vector<std::string> names;
+  for (std::size_t bin = 0; bin < worker.staleness.size() && bin < edges.size(); ++bin) {
+    const auto count = static_cast<double>(worker.staleness[bin]);
+    if (count == 0) continue;
+    const bool last = names.size() == kMostBins;
+    if (last) {
+      counts.back() += count;
+      const auto& name = names.back();
+      names.back() = name.substr(0, name.find_first_of("-+")) + "+";
+      continue;
+    }
+    const bool open = bin + 1 == edges.size();
+    const bool single = !open && edges[bin + 1] == edges[bin] + 1;
+    counts.push_back(count);
+    names.push_back(open     ? fmt::format("{}+", edges[bin])
+                    : single ? fmt::format("{}", edges[bin])
+                             : fmt::format("{}-{}", edges[bin], edges[bin + 1] - 1));
+  }
+  const auto shares = percentages(counts);
+  for (std::size_t i = 0; i < shares.size(); ++i) line.add(fmt::format("  {}: {}%", names[i], shares[i]));
+  return line;
+}
+
+StyledLine bar_line(const Position& position, std::size_t columns, bool unicode) {
+  const std::string before = fmt::format("epoch {}/{}  ", position.epoch, position.epochs);
+  const std::string after =
+      fmt::format("  {:>3} %  {} images/s  {} left, {} to the end", static_cast<int>(100 * position.fraction),
+                  rate_text(position.images_per_s), clock_time(position.epoch_left_s), clock_time(position.run_left_s));
+  constexpr std::size_t kShortest = 8, kLongest = 40;
+  const std::size_t others = before.size() + after.size();
+  const std::size_t width = std::clamp(columns > others ? columns - others : 0, kShortest, kLongest);
+  const auto filled = std::min(width, static_cast<std::size_t>(position.fraction * static_cast<double>(width)));
+  std::string full, rest;
+  for (std::size_t i = 0; i < filled; ++i) full += unicode ? "━" : "=";
+  for (std::size_t i = filled; i < width; ++i) rest += unicode ? "─" : "-";
+  return StyledLine(before, Style::bold).add(full, Style::cyan).add(rest, Style::dim).add(after);
+}
+
+StyledLine progress_line(const Position& position, std::uint64_t steps, double loss) {
+  return StyledLine(fmt::format("epoch {}/{}  {:>3} %  step {}  {} images/s  loss {}  {} to the end", position.epoch,
+                                position.epochs, static_cast<int>(100 * position.fraction), grouped(steps),
+                                rate_text(position.images_per_s), loss_text(loss), clock_time(position.run_left_s)));
+}
+
+StyledLine epoch_line(const experiment::EpochReport& r) {
+  StyledLine line(fmt::format("epoch {}/{}", r.epoch, r.epochs), Style::bold);
+  const bool trained = r.images_per_s > 0;  // a resume may begin with the evaluation that an interrupt left out
+  line.add(trained ? fmt::format("  loss {}, test {}  ", loss_text(r.train_loss), loss_text(r.test_loss))
+                   : fmt::format("  test {}  ", loss_text(r.test_loss)));
+  line.add(fmt::format("accuracy {}", percent(r.test_accuracy)), Style::green);
+  if (trained) line.add(fmt::format("  {} images/s  {}", rate_text(r.images_per_s), clock_time(r.train_s)));
+  return line;
+}
+
+StyledLine note_line(const experiment::Note& note) {
+  switch (note.level) {
+    case experiment::Note::Level::info: return StyledLine(note.text);
+    case experiment::Note::Level::warning: return StyledLine("warning: ", Style::yellow).add(note.text);
+    case experiment::Note::Level::error: return StyledLine("error: ", Style::red).add(note.text);
+  }
+  return StyledLine(note.text);
+}
+
+std::vector<StyledLine> closing_table(const experiment::RunEnd& end, const std::string& directory) {
+  const experiment::Summary& s = end.summary;
+  std::vector<StyledLine> lines;
+  if (!s.per_worker.empty()) {
+    lines.emplace_back(fmt::format("{:>6}{:>13}{:>13}{:>13}{:>13} {:>8}  stale", "worker", "compute", "exchange",
+                                   "wait", "load", "images/s"),
+                       Style::dim);
+    for (const auto& w : s.per_worker)
+      lines.push_back(closing_row(std::to_string(w.worker), {w.compute_s, w.exchange_s, w.wait_s, w.load_s},
+                                  rate(w.samples, busy_s(w)),
+                                  w.staleness_count > 0 ? staleness_text(mean_staleness(w), w.staleness_max) : "-"));
+    const bool measured = std::ranges::any_of(s.per_worker, [](const auto& w) { return w.staleness_count > 0; });
+    if (s.per_worker.size() > 1)
+      lines.push_back(closing_row("all", average_time(s.per_worker), s.images_per_s,
+                                  measured ? staleness_text(s.staleness_mean, s.staleness_max) : "-"));
+    if (auto worst = worst_wait_line(s.per_worker)) lines.push_back(std::move(*worst));
+    if (std::ranges::any_of(s.per_worker,
+                            [](const auto& w) { return !w.staleness.empty() && w.staleness_count > 0; })) {
+      lines.emplace_back("updates by staleness, in versions of the centre:", Style::dim);
+      for (const auto& w : s.per_worker)
+        if (w.staleness_count > 0) lines.push_back(staleness_line(w));
+    }
+  }
+  if (std::isfinite(s.test_accuracy)) {  // it is NaN until the first evaluation
+    StyledLine result(fmt::format("test accuracy {}", percent(s.test_accuracy)),
+                      end.failed ? Style::plain : Style::green);
+    if (s.test_top5 >= 0) result.add(fmt::format(" (top-5 {})", percent(s.test_top5)));
+    lines.push_back(result.add(fmt::format(", loss {}", loss_text(s.test_loss))));
+  }
+  lines.emplace_back(fmt::format("{} in {}, {} images/s", counted(s.samples, "sample"), clock_time(s.wall_s),
+                                 rate_text(s.images_per_s)));
+  if (!directory.empty()) lines.emplace_back(directory);
+  return lines;
+}
+
+}  // namespace troupe::report

@@ -1,0 +1,62 @@
+/// A run's scalars for TensorBoard: events.out.tfevents.* in the run directory (docs/formats/tensorboard.md). Owned and called by the
+/// recorder; not thread-safe. Nothing is synced: events are worth less than the wait. A failing disk must not end a training run:
+/// the Error of the first event that could not be written is returned, the others are dropped silently until one can be written.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiment/reports.hpp"
+#include "core/error.hpp"
+
+namespace troupe::report {
+
+class TensorBoard {
+ public:
+  /// A new file, named by `now` [seconds since 1970], this host and this process: every resume has its own. Errc::io, no_space.
+  [[nodiscard]] static core::Result<TensorBoard> create(const std::string& run_directory, std::time_t now);
+  TensorBoard(TensorBoard&& other) noexcept;
+  TensorBoard& operator=(TensorBoard&& other) noexcept;
+  ~TensorBoard();
+
+  /// `at_s` everywhere: seconds since create().
+  void started(const experiment::RunStarted& run);
+  /// An event of all workers together, at most one in kEvery_s.
+  [[nodiscard]] core::Result<void> progress(const experiment::WorkerProgress& progress, double at_s);
+  [[nodiscard]] core::Result<void> epoch(const experiment::EpochReport& report, double at_s);
+
+  static constexpr double kEvery_s = 2;
+
+ private:
+  using Scalars = std::vector<std::pair<std::string, double>>;
+  /// Up to now, of one worker.
+  struct Sums {
+    std::uint64_t samples = 0;
+    double wait_s = 0;
+    std::uint64_t staleness_sum = 0, staleness_count = 0;
+  };
+
+  TensorBoard(std::string path, int fd, double began_s) : path_(std::move(path)), fd_(fd), began_s_(began_s) {}
+  [[nodiscard]] core::Result<void> scalars(double at_s, std::int64_t step, const Scalars& values);
+  [[nodiscard]] core::Result<void> append(const std::string& event);
+  [[nodiscard]] Sums total() const;
+
+  std::string path_;
+  int fd_ = -1;
+  double began_s_ = 0;     // since 1970
+  std::int64_t size_ = 0;  // bytes of whole records
+  bool failing_ = false;
+
+  double first_sample_ = 0;  // of this process
+  double epoch_samples_ = 0;
+  std::vector<Sums> workers_;
+  Sums told_;  // total() at the last event
+  double told_at_s_ = 0;
+  double recent_loss_ = 0;  // Σ over recent_samples_
+  std::uint64_t recent_top1_ = 0, recent_samples_ = 0;
+};
+
+}  // namespace troupe::report

@@ -1,0 +1,123 @@
+#include "experiment/state/checkpoint.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "nn/layout.hpp"
+#include "nn/checkpoint/tensors.hpp"
+
+namespace troupe::experiment {
+
+std::string optimizer_prefix(int worker, int k) {
+  std::string prefix = worker < 0 ? "" : nn::worker_prefix(worker);
+  return prefix.append(k == 0 ? nn::kVelocityPrefix : nn::kSquarePrefix);
+}
+
+std::string server_state_prefix(int k) { return "server.state." + std::to_string(k) + "."; }
+
+std::string worker_slot_prefix(std::uint32_t worker, strategies::Slot slot) {
+  return fmt::format("worker.{}.slot.{}.{}.", worker, static_cast<int>(slot.kind), slot.index);
+}
+
+std::string letter_prefix(std::uint32_t worker, std::uint32_t from) {
+  return fmt::format("worker.{}.letter.{}.", worker, from);
+}
+
+namespace {
+
+struct Parts {
+  std::vector<nn::TensorView> tensors;
+  nn::Metadata metadata;
+};
+
+Parts parts_of(const Checkpoint& checkpoint) {
+  Parts parts;
+  std::string prefixes;
+  for (const auto& [prefix, vector] : checkpoint.vectors) {
+    for (auto& tensor : nn::canonical_tensors(*checkpoint.graph, vector, prefix))
+      parts.tensors.push_back(std::move(tensor));
+    if (!prefix.empty()) prefixes += (prefixes.empty() ? "" : " ") + prefix;
+  }
+  for (auto& tensor : nn::statistics_tensors(*checkpoint.graph, checkpoint.statistics))
+    parts.tensors.push_back(std::move(tensor));
+  parts.metadata = {{"model", checkpoint.graph->name()},   {"strategy", checkpoint.strategy},
+                    {"optimizer", checkpoint.optimizer},   {"server_optimizer", checkpoint.server_optimizer},
+                    {"leases", checkpoint.leases},         {"state", prefixes},
+                    {"totals", to_text(checkpoint.totals)}};
+  if (!checkpoint.optimizer_steps.empty())
+    parts.metadata["optimizer_steps"] = nlohmann::json(checkpoint.optimizer_steps).dump();
+  if (!checkpoint.members.empty()) parts.metadata["members"] = nlohmann::json(checkpoint.members).dump();
+  return parts;
+}
+
+}  // namespace
+
+core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& checkpoint) {
+  const auto parts = parts_of(checkpoint);
+  return store.save(static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
+}
+
+core::Result<void> save_start(const std::string& path, const Checkpoint& checkpoint, nn::FileSystem& files) {
+  const auto parts = parts_of(checkpoint);
+  const auto slash = path.rfind('/');
+  return nn::write_checkpoint(files, path.substr(0, slash), path.substr(slash + 1),
+                              static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
+}
+
+namespace {
+
+/// A field that not every checkpoint has.
+template <class Value>
+core::Result<void> read_map(const nn::SafetensorsFile& file, const char* key, std::map<std::string, Value>& into) {
+  const auto text = file.text(key);
+  if (!text) return {};
+  try {
+    nlohmann::json::parse(*text).get_to(into);
+    return {};
+  } catch (const nlohmann::json::exception&) {
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("{}: the field \"{}\" is not what a run writes", file.origin(), key));
+  }
+}
+
+}  // namespace
+
+core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<const nn::Graph> graph) {
+  Checkpoint checkpoint;
+  checkpoint.graph = graph;
+  std::string prefixes;
+  std::string totals;
+  for (const auto& [key, field] : {std::pair{"strategy", &checkpoint.strategy},
+                                   {"optimizer", &checkpoint.optimizer},
+                                   {"server_optimizer", &checkpoint.server_optimizer},
+                                   {"leases", &checkpoint.leases},
+                                   {"state", &prefixes},
+                                   {"totals", &totals}}) {
+    auto text = file.text(key);
+    if (!text) return tl::unexpected(text.error());
+    *field = std::move(*text);
+  }
+  auto parsed = parse_totals(totals);
+  if (!parsed) return core::fail(parsed.error().code, fmt::format("{}: {}", file.origin(), parsed.error().message));
+  checkpoint.totals = std::move(*parsed);
+  if (auto read = read_map(file, "members", checkpoint.members); !read) return tl::unexpected(read.error());
+  if (auto read = read_map(file, "optimizer_steps", checkpoint.optimizer_steps); !read)
+    return tl::unexpected(read.error());
+  checkpoint.step = checkpoint.totals.steps;
+  std::vector<std::string> all{""};
+  for (std::size_t begin = 0; begin < prefixes.size();) {
+    const auto end = std::min(prefixes.find(' ', begin), prefixes.size());
+    all.push_back(prefixes.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  for (const auto& prefix : all) {
+    std::vector<float> vector(static_cast<std::size_t>(graph->parameter_count()));
+    if (auto read = nn::canonical_from(file, *graph, vector, prefix); !read) return tl::unexpected(read.error());
+    checkpoint.vectors.emplace(prefix, std::move(vector));
+  }
+  checkpoint.statistics.resize(nn::statistics_layout(*graph).canonical_floats());
+  if (auto read = nn::statistics_from(file, *graph, checkpoint.statistics); !read) return tl::unexpected(read.error());
+  return checkpoint;
+}
+
+}  // namespace troupe::experiment

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <functional>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "experiment/state/start_state.hpp"
+#include "nn/layout.hpp"
+#include "nn/optimizer.hpp"
+#include "strategies/host/state_text.hpp"
+
+namespace troupe::experiment {
+
+using strategies::Slot;
+
+namespace {
+
+constexpr auto kMembership = "membership";
+std::string worker_name(std::uint32_t worker) { return fmt::format("worker.{}", worker); }
+std::string server_name(std::uint32_t server) { return fmt::format("server.{}", server); }
+
+/// Few numbers, and they must come back bit for bit.
+std::string to_text(const std::vector<float>& values) {
+  std::string text;
+  for (const float value : values)
+    fmt::format_to(std::back_inserter(text), "{:08x}", std::bit_cast<std::uint32_t>(value));
+  return text;
+}
+
+bool to_floats(const std::string& text, std::vector<float>& values) {
+  if (text.size() % 8 != 0) return false;
+  for (std::size_t at = 0; at < text.size(); at += 8) {
+    std::uint32_t bits = 0;
+    const auto* end = text.data() + at + 8;
+    const auto [stop, error] = std::from_chars(text.data() + at, end, bits, 16);
+    if (error != std::errc{} || stop != end) return false;
+    values.push_back(std::bit_cast<float>(bits));
+  }
+  return true;
+}
+
+CanonicalVector find(const Checkpoint& checkpoint, const std::string& prefix) {
+  const auto found = checkpoint.vectors.find(prefix);
+  return found == checkpoint.vectors.end() ? nullptr : std::make_shared<const std::vector<float>>(found->second);
+}
+
+core::Result<std::string> member(const Checkpoint& checkpoint, const std::string& name) {
+  const auto found = checkpoint.members.find(name);
+  if (found == checkpoint.members.end())
+    return core::fail(core::Errc::corrupt, fmt::format("the start state says nothing of {}", name));
+  return found->second;
+}
+
+core::Result<WorkerStart> worker_start(const Blueprint& plan, const Checkpoint& checkpoint, std::uint32_t worker) {
+  const auto text = member(checkpoint, worker_name(worker));
+  if (!text) return tl::unexpected(text.error());
+  WorkerStart start;
+  std::string statistics;
+  std::string letters;
+  if (auto read =
+          strategies::read_state(*text, {{"host", &start.state}, {"statistics", &statistics}, {"letters", &letters}});
+      !read)
+    return tl::unexpected(read.error());
+  if (!to_floats(statistics, start.statistics))
+    return core::fail(core::Errc::corrupt, worker_name(worker) + ": its statistics are no numbers");
+  for (const Slot slot : state_slots(plan)) {
+    auto vector = find(checkpoint, worker_slot_prefix(worker, slot));
+    if (!vector) return core::fail(core::Errc::corrupt, worker_name(worker) + ": a vector is missing");
+    start.slots.emplace(slot, std::move(vector));
+  }
+  for (std::size_t begin = 0; begin < letters.size();) {
+    const auto end = std::min(letters.find('\n', begin), letters.size());
+    std::uint64_t from = 0;
+    WorkerStart::Letter letter;
+    if (auto read =
+            strategies::read_state(letters.substr(begin, end - begin), {{"from", &from}, {"weight", &letter.weight}});
+        !read)
+      return tl::unexpected(read.error());
+    letter.from = static_cast<strategies::WorkerId>(from);
+    letter.vector = find(checkpoint, letter_prefix(worker, letter.from));
+    if (!letter.vector) return core::fail(core::Errc::corrupt, worker_name(worker) + ": a letter is missing");
+    start.letters.push_back(std::move(letter));
+    begin = end + 1;
+  }
+  return start;
+}
+
+/// A run that never lost anybody, or an older program, says nothing: everyone.
+core::Result<strategies::Membership> membership_of(const Blueprint& plan, const Checkpoint& checkpoint) {
+  strategies::Membership membership;
+  const auto found = checkpoint.members.find(kMembership);
+  if (found == checkpoint.members.end()) {
+    for (strategies::WorkerId w = 0; w < plan.workers; ++w) membership.workers.push_back(w);
+    return membership;
+  }
+  if (auto read =
+          strategies::read_state(found->second, {{"epoch", &membership.epoch}, {"workers", &membership.workers}});
+      !read)
+    return tl::unexpected(read.error());
+  const auto& workers = membership.workers;
+  const bool ascending = std::ranges::adjacent_find(workers, std::greater_equal()) == workers.end();
+  if (workers.empty() || !ascending || workers.back() >= plan.workers)
+    return core::fail(core::Errc::corrupt, "the start state's members are none of the run's");
+  return membership;
+}
+
+}  // namespace
+
+std::vector<Slot> state_slots(const Blueprint& plan) {
+  std::vector<Slot> slots{strategies::kParams};
+  for (int k = 0; k < core::state_slots(nn::optimizer_kind(plan.settings->train)); ++k)
+    slots.push_back(optimizer_state(k));
+  slots.insert(slots.end(), plan.needs.worker_slots.begin(), plan.needs.worker_slots.end());
+  return slots;
+}
+
+void put(Checkpoint& checkpoint, std::uint32_t worker, const WorkerStart& start) {
+  std::string letters;
+  for (const auto& letter : start.letters) {
+    letters += strategies::write_state({{"from", std::uint64_t{letter.from}}, {"weight", letter.weight}}) + '\n';
+    checkpoint.vectors[letter_prefix(worker, letter.from)] = *letter.vector;
+  }
+  for (const auto& [slot, vector] : start.slots) checkpoint.vectors[worker_slot_prefix(worker, slot)] = *vector;
+  checkpoint.members[worker_name(worker)] =
+      strategies::write_state({{"host", start.state}, {"statistics", to_text(start.statistics)}, {"letters", letters}});
+}
+
+void put(Checkpoint& checkpoint, std::uint32_t server, const ServerStart& start) {
+  checkpoint.members[server_name(server)] =
+      strategies::write_state({{"half", start.state}, {"version", start.version}});
+}
+
+void put(Checkpoint& checkpoint, const strategies::Membership& membership) {
+  checkpoint.members[kMembership] =
+      strategies::write_state({{"epoch", membership.epoch}, {"workers", membership.workers}});
+}
+
+core::Result<StartState> members_state(const Blueprint& plan, const Checkpoint& checkpoint) {
+  StartState start{.parameters = find(checkpoint, ""),
+                   .statistics = nullptr,
+                   .optimizer_states = std::vector<std::vector<CanonicalVector>>(plan.workers),
+                   .first_steps = std::vector<strategies::Step>(plan.workers, 0),
+                   .optimizer_steps = std::vector<std::uint64_t>(plan.workers, 0),
+                   .server_states = {},
+                   .center_version = 0,
+                   .notes = {},
+                   .workers = {},
+                   .servers = {},
+                   .membership = {}};
+  auto membership = membership_of(plan, checkpoint);
+  if (!membership) return tl::unexpected(membership.error());
+  start.membership = std::move(*membership);
+  for (const auto worker : start.membership.workers) {
+    auto one = worker_start(plan, checkpoint, worker);
+    if (!one) return tl::unexpected(one.error());
+    start.workers.emplace(worker, std::move(*one));
+  }
+  for (std::uint32_t server = 0; server < plan.servers; ++server) {
+    const auto text = member(checkpoint, server_name(server));
+    if (!text) return tl::unexpected(text.error());
+    ServerStart one;
+    if (auto read = strategies::read_state(*text, {{"half", &one.state}, {"version", &one.version}}); !read)
+      return tl::unexpected(read.error());
+    start.servers.push_back(std::move(one));
+  }
+  for (int k = 0; k < plan.needs.server_states; ++k)
+    start.server_states.push_back(find(checkpoint, server_state_prefix(k)));
+  return start;
+}
+
+}  // namespace troupe::experiment

@@ -1,0 +1,117 @@
+#include "experiment/state/start_state.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "nn/initialise.hpp"
+
+namespace troupe::experiment {
+
+namespace {
+
+CanonicalVector find(const Checkpoint* checkpoint, const std::string& prefix) {
+  if (!checkpoint) return nullptr;
+  const auto found = checkpoint->vectors.find(prefix);
+  return found == checkpoint->vectors.end() ? nullptr : std::make_shared<const std::vector<float>>(found->second);
+}
+
+CanonicalVector fresh_parameters(const Blueprint& plan) {
+  auto fresh = std::make_shared<std::vector<float>>(static_cast<std::size_t>(plan.graph->parameter_count()));
+  nn::initialise(*plan.graph, static_cast<std::uint64_t>(plan.settings->run.seed), *fresh);
+  return fresh;
+}
+
+/// Do workers, or servers, go on with the state that is saved? Only the rule that wrote it understands it.
+bool workers_go_on(const Blueprint& plan, const Checkpoint* checkpoint) {
+  return checkpoint && plan.needs.worker_state != strategies::WorkerState::discarded &&
+         checkpoint->optimizer == plan.settings->train.optimizer;
+}
+bool servers_go_on(const Blueprint& plan, const Checkpoint* checkpoint) {
+  return checkpoint && !plan.needs.server_state_of.empty() &&
+         checkpoint->server_optimizer == plan.needs.server_state_of;
+}
+
+/// What the user should know of state that is left behind.
+std::vector<Note> left_behind(const Blueprint& plan, const Checkpoint* checkpoint) {
+  std::vector<Note> notes;
+  if (!checkpoint) return notes;
+  if (plan.needs.worker_state != strategies::WorkerState::discarded && !workers_go_on(plan, checkpoint))
+    notes.push_back({Note::Level::warning,
+                     fmt::format("the checkpoint's optimizer state is that of \"{}\": \"{}\" starts with its own",
+                                 checkpoint->optimizer, plan.settings->train.optimizer)});
+  const bool averages = plan.needs.model_slot.kind == strategies::SlotKind::state;
+  if (averages && servers_go_on(plan, checkpoint) && !checkpoint->vectors.contains(kCenterPrefix))
+    notes.push_back(
+        {Note::Level::warning,
+         "the checkpoint, of an older program, has the average and not the centre: the centre begins there"});
+  if (!checkpoint->server_optimizer.empty() && !servers_go_on(plan, checkpoint))
+    notes.push_back(
+        {Note::Level::warning, fmt::format("the servers' state in the checkpoint, of \"{}\", is not taken up",
+                                           checkpoint->server_optimizer)});
+  return notes;
+}
+
+/// In step all hosts begin at one step, whatever rule wrote the checkpoint.
+strategies::Step first_step(const Blueprint& plan, const Checkpoint& checkpoint, std::uint32_t worker) {
+  const auto& steps = checkpoint.totals.worker_steps;
+  if (steps.empty()) return 0;
+  if (plan.needs.in_step) return *std::ranges::max_element(steps);
+  return worker < steps.size() ? steps[worker] : *std::ranges::min_element(steps);
+}
+
+}  // namespace
+
+namespace {
+
+/// A worker that continues goes on with its own optimizer state, or with the one that all share; one that joins anew has none.
+/// REQUIRES its first step. Version 0.1 did not say how many steps had made the state: it took the worker's steps for that.
+void take_states(const Checkpoint& checkpoint, std::uint32_t worker, StartState& start) {
+  for (int k = 0; k < 2; ++k) {
+    for (const int whose : {static_cast<int>(worker), -1}) {
+      const auto prefix = optimizer_prefix(whose, k);
+      auto state = find(&checkpoint, prefix);
+      if (!state) continue;
+      start.optimizer_states[worker].push_back(std::move(state));
+      const auto steps = checkpoint.optimizer_steps.find(prefix);
+      const bool known = steps != checkpoint.optimizer_steps.end();
+      start.optimizer_steps[worker] = known ? steps->second : start.first_steps[worker];
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+StartState start_state(const Blueprint& plan, const Checkpoint* checkpoint) {
+  StartState start{.parameters = find(checkpoint, ""),
+                   .statistics = nullptr,
+                   .optimizer_states = std::vector<std::vector<CanonicalVector>>(plan.workers),
+                   .first_steps = std::vector<strategies::Step>(plan.workers, 0),
+                   .optimizer_steps = std::vector<std::uint64_t>(plan.workers, 0),
+                   .server_states = {},
+                   .center_version = 0,
+                   .notes = left_behind(plan, checkpoint)};
+  if (!start.parameters) start.parameters = fresh_parameters(plan);
+  if (checkpoint) start.statistics = std::make_shared<const std::vector<float>>(checkpoint->statistics);
+  if (workers_go_on(plan, checkpoint)) {
+    for (std::uint32_t worker = 0; worker < plan.workers; ++worker) {
+      start.first_steps[worker] = first_step(plan, *checkpoint, worker);
+      take_states(*checkpoint, worker, start);
+    }
+  }
+  if (servers_go_on(plan, checkpoint)) {
+    start.center_version = checkpoint->totals.center_version;
+    for (int k = 0; k < plan.needs.server_states; ++k)
+      start.server_states.push_back(find(checkpoint, server_state_prefix(k)));
+  }
+  if (const auto model = plan.needs.model_slot; model.kind == strategies::SlotKind::state) {
+    start.server_states.resize(plan.needs.server_states);
+    auto& average = start.server_states.at(model.index);
+    if (!average) average = start.parameters;  // an average that is a model at every moment begins with what there is
+    if (auto center = find(checkpoint, kCenterPrefix)) start.parameters = std::move(center);
+  }
+  return start;
+}
+
+}  // namespace troupe::experiment

@@ -1,0 +1,89 @@
+#include "experiment/state/worker_memory.hpp"
+
+#include <stdexcept>
+
+#include "transport/exchange/reduce.hpp"
+
+namespace troupe::experiment {
+
+using strategies::Slot;
+using strategies::SlotKind;
+
+core::Result<WorkerMemory> WorkerMemory::create(const Options& options) {
+  auto compiled = options.backend->compile(*options.graph, options.compile);
+  if (!compiled) return tl::unexpected(compiled.error());
+  WorkerMemory memory;
+  memory.replica_ = std::move(*compiled);
+  memory.kernels_ = &options.backend->kernels();
+  memory.shards_ = options.shards;
+  auto extra = options.extra;
+  for (int k = 0; k < core::state_slots(options.optimizer); ++k) extra.push_back(optimizer_state(k));
+  const auto floats = memory.replica_->parameters().size();
+  for (const Slot slot : extra) {
+    auto buffer = core::Buffer::allocate(*options.compile.arenas, floats, "a vector of a worker's state");
+    if (!buffer) return tl::unexpected(buffer.error());
+    memory.extra_.emplace(slot, std::make_shared<core::Buffer>(std::move(*buffer)));
+  }
+  return memory;
+}
+
+void WorkerMemory::load(const StartState& start, strategies::WorkerId worker) {
+  if (!start.workers.empty()) {
+    const auto& own = start.workers.at(worker);
+    for (const auto& [slot, vector] : own.slots) replica_->layout()->from_canonical(*vector, view(slot));
+    nn::statistics_layout(replica_->graph()).from_canonical(own.statistics, replica_->statistics());
+    return replica_->parameters_written();
+  }
+  replica_->import_canonical(*start.parameters);
+  if (start.statistics)
+    nn::statistics_layout(replica_->graph()).from_canonical(*start.statistics, replica_->statistics());
+  const auto& states = start.optimizer_states.at(worker);
+  for (int k = 0; k < static_cast<int>(states.size()); ++k)
+    replica_->layout()->from_canonical(*states[static_cast<std::size_t>(k)], view(optimizer_state(k)));
+}
+
+core::Span WorkerMemory::view(Slot slot) {
+  if (slot.kind == SlotKind::params) return replica_->parameters();
+  if (slot.kind == SlotKind::grads) return replica_->gradients();
+  if (slot.kind == SlotKind::statistics) return replica_->statistics();
+  if (const auto found = extra_.find(slot); found != extra_.end()) return found->second->view();
+  if (const auto found = mounted_.find(slot); found != mounted_.end()) return found->second.data;
+  return {};
+}
+
+core::Span WorkerMemory::view(Slot slot, strategies::Shards shards) {
+  const auto whole = view(slot);
+  if (shards.all() || whole.empty()) return whole;
+  const auto first = transport::slice_of(whole.size(), shards.first, shards_);
+  const auto last = transport::slice_of(whole.size(), shards.first + shards.count - 1, shards_);
+  return whole.subspan(first.offset, last.offset + last.count - first.offset);
+}
+
+Lent WorkerMemory::lend(Slot slot, std::size_t offset, std::size_t count) {
+  const auto whole = view(slot);
+  if (offset + count > whole.size()) throw std::logic_error("a slot is to be lent that this worker does not have");
+  const auto found = extra_.find(slot);
+  if (found != extra_.end()) return {whole.subspan(offset, count), found->second};
+  return {whole.subspan(offset, count), replica_};
+}
+
+Lent WorkerMemory::lend(Slot slot, strategies::ShardId shard) {
+  const auto slice = transport::slice_of(view(slot).size(), shard, shards_);
+  return lend(slot, slice.offset, slice.count);
+}
+
+void WorkerMemory::run(const strategies::KernelCall& call, strategies::Shards shards) {
+  using strategies::kGrads, strategies::kParams, strategies::kVelocity;
+  if (call.kernel == strategies::KernelName::optimize && call.y == kParams && call.x == kGrads && call.z == kVelocity &&
+      shards.all()) {
+    // The backend's own, fused with what it must do anyway.
+    return replica_->apply(call.optimizer, {view(kVelocity), view(optimizer_state(1))});
+  }
+  strategies::run(*kernels_, call, [&](Slot slot) { return view(slot, shards); });
+  if (writes(call, kParams)) replica_->parameters_written();
+}
+
+void WorkerMemory::mount(Slot slot, Lent vector) { mounted_.insert_or_assign(slot, std::move(vector)); }
+void WorkerMemory::dismount(Slot slot) { mounted_.erase(slot); }
+
+}  // namespace troupe::experiment

@@ -1,0 +1,90 @@
+/// Reads and writes safetensors files (github.com/huggingface/safetensors, "Format"): 8 bytes little-endian header length, JSON
+/// header, tensor bytes without holes. Ours carry checksums in the header's __metadata__, so that any changed bit is noticed;
+/// other readers see ordinary strings. The scheme stands in docs/formats/checkpoint.md. Thread rule: plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/kernels.hpp"
+#include "nn/checkpoint/file_system.hpp"
+
+namespace troupe::nn {
+
+enum class DType : std::uint8_t { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
+[[nodiscard]] std::string_view to_string(DType dtype) noexcept;  // "F32"
+[[nodiscard]] std::optional<DType> parse_dtype(std::string_view name) noexcept;
+[[nodiscard]] std::size_t byte_size(DType dtype) noexcept;  // of one element
+
+/// One tensor whose little-endian, row-major bytes someone else owns.
+struct TensorView {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;  // {}: a scalar
+  Bytes data;
+};
+
+using Metadata = std::map<std::string, std::string>;  // UTF-8
+
+/// A header longer than this is refused unread: what parsing takes is bounded by it, not by what a damaged file claims.
+inline constexpr std::size_t kMaxHeaderBytes = std::size_t{16} << 20;
+
+enum class Checksums : std::uint8_t {
+  required,    ///< our own files: one without is damaged
+  if_present,  ///< files of others
+};
+
+/// A whole file in memory and what it holds. Move-only: the views point into it.
+class SafetensorsFile {
+ public:
+  SafetensorsFile(SafetensorsFile&&) noexcept = default;
+  SafetensorsFile& operator=(SafetensorsFile&&) noexcept = default;
+
+  [[nodiscard]] const std::string& origin() const noexcept { return origin_; }  ///< the path, for messages
+  /// In the order of their data.
+  [[nodiscard]] const std::vector<TensorView>& tensors() const noexcept { return tensors_; }
+  [[nodiscard]] const TensorView* find(std::string_view name) const noexcept;
+  [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }  ///< without the checksums
+  /// metadata()[key]; Errc::corrupt when the file has none.
+  [[nodiscard]] core::Result<std::string> text(const std::string& key) const;
+  /// Copies the F32 tensor `name` of just this shape. Errc::config names file, tensor and what differs: missing, dtype, shape.
+  [[nodiscard]] core::Result<void> copy_floats(const std::string& name, const std::vector<std::int64_t>& shape,
+                                               core::Span out) const;
+
+ private:
+  friend core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte>, std::string, Checksums);
+  SafetensorsFile() = default;
+  std::string origin_;
+  std::vector<std::byte> bytes_;
+  std::vector<TensorView> tensors_;
+  Metadata metadata_;
+};
+
+/// Checks everything before it returns: bounds, shapes, holes, duplicates, checksums. Takes the file's size and a few times the
+/// header's. Errc::corrupt names file, tensor and what is wrong; Errc::io a failed read.
+[[nodiscard]] core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte> bytes, std::string origin,
+                                                              Checksums checksums);
+[[nodiscard]] core::Result<SafetensorsFile> read_safetensors(FileSystem& files, const std::string& path,
+                                                             Checksums checksums);
+
+/// A file about to be written: `head` (length and header), then `data`, which the tensors' owners keep alive.
+struct EncodedSafetensors {
+  std::string head;
+  std::vector<Bytes> data;
+  [[nodiscard]] std::vector<Bytes> parts() const;
+};
+
+/// Tensors are put in order of falling element size, so that all are aligned, and get checksums. Errc::internal: a name twice or
+/// reserved ("__metadata__", metadata keys "xxh3" and "xxh3:…"), data that does not fit the shape, text that is not UTF-8, a header
+/// above kMaxHeaderBytes.
+[[nodiscard]] core::Result<EncodedSafetensors> encode_safetensors(std::span<const TensorView> tensors,
+                                                                  const Metadata& metadata);
+
+}  // namespace troupe::nn

@@ -1,0 +1,137 @@
+/// The cluster file: machines, network and what goes wrong, as TOML (docs/formats/cluster.md). Read with the options machinery of
+/// every configuration, so errors name file, line and the nearest known key. Sections that there may be many of have a name:
+/// [hosts.NAME], [models.NAME], [slow.NAME], [loss.NAME].
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "sim/cluster/cluster.hpp"
+
+namespace troupe::sim {
+
+/// Section [hosts.NAME]: a kind of host.
+struct HostsConfig {
+  std::int64_t count = 1;
+  std::int64_t devices = 1;
+  double step_ms = 0;
+  double image_ms = 0;
+  double step_sigma = 0;
+  std::vector<double> steps_ms;
+  std::vector<std::string> profile;
+  double slowdown = 1;
+  double memory_gb_per_s = 0;
+  double gbit_per_s = 0;
+  double device_gb_per_s = 0;
+};
+
+/// Section [models.NAME]: a model by its size alone.
+struct ModelSizeConfig {
+  std::int64_t parameters = 0;
+  std::int64_t tensors = 1;
+  double image_ms = 0;
+  std::int64_t epoch_samples = 0;
+};
+
+/// Section [network].
+struct NetworkConfig {
+  double latency_us = 0;
+  double per_message_us = 0;
+  double gbit_per_s = 0;
+  double local_latency_us = 0;
+  double local_gb_per_s = 0;
+};
+
+/// Section [servers].
+struct ServersConfig {
+  std::string placement = "colocated";
+  std::string hosts;
+  double per_request_us = 0;
+  double memory_gb_per_s = 0;
+};
+
+/// Section [collectives], and [collectives.ALGORITHM] for one alone: there −1 is "as in [collectives]".
+struct CollectiveSpeedConfig {
+  double gb_per_s = 0;
+  double sum_gb_per_s = 0;
+  double convert_gb_per_s = 0;
+  double memory_gb_per_s = 0;
+};
+struct CollectivesConfig {
+  CollectiveSpeedConfig speed;
+  bool tensor_by_tensor = false;
+};
+
+/// Section [steps].
+struct StepsConfig {
+  std::int64_t buckets = 1;
+  double backward = 0.67;
+};
+
+/// Section [stragglers].
+struct StragglersConfig {
+  double probability = 0;
+  double factor = 1;
+};
+
+/// Section [slow.NAME]: a time in which steps take longer.
+struct SlowConfig {
+  double factor = 1;
+  double from_s = 0;
+  double to_s = 0;
+  std::vector<std::int64_t> workers;
+};
+
+/// Section [failures].
+struct FailuresConfig {
+  double mean_time_between_s = 0;
+  double detection_s = 2;
+  double rejoin_s = 0;
+};
+
+/// Section [loss.NAME]: the host of a worker dies.
+struct LossConfig {
+  std::int64_t worker = -1;
+  double at_s = 0;
+};
+
+/// What the file says, checked line by line; nobody has a place yet.
+struct ClusterFile {
+  template <class Config>
+  struct Named {
+    std::string name;
+    Config config;
+  };
+  std::string origin;                     // the file's name, for messages
+  core::Config source;                    // where a key was set
+  std::vector<Named<HostsConfig>> hosts;  // in the order of the file, like all of these
+  std::vector<Named<ModelSizeConfig>> models;
+  NetworkConfig network;
+  ServersConfig servers;
+  CollectivesConfig collectives;
+  std::array<CollectiveSpeedConfig, kAlgorithms> algorithms;  // −1: as in collectives
+  StepsConfig steps;
+  StragglersConfig stragglers;
+  std::vector<Named<SlowConfig>> slow;
+  FailuresConfig failures;
+  std::vector<Named<LossConfig>> losses;
+
+  /// "cluster.toml:12" where the file set `key`, else the file's name.
+  [[nodiscard]] std::string where(const std::string& key) const;
+  /// Errc::config when there is no [models.`name`].
+  [[nodiscard]] core::Result<ModelSizeConfig> model(const std::string& name) const;
+};
+
+/// Reads `path`. Errc::config names file and line: what is no TOML, an unknown section or key (with the nearest), a value that its
+/// rule refuses, no hosts, more than one source of step times.
+[[nodiscard]] core::Result<ClusterFile> load_cluster(const std::string& path,
+                                                     const std::vector<std::string>& overrides = {});
+/// The same from text; `origin` stands for the file in messages.
+[[nodiscard]] core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string& origin,
+                                                      const std::vector<std::string>& overrides = {});
+
+/// Every section and key with default and rule, for help texts.
+[[nodiscard]] std::string cluster_help();
+
+}  // namespace troupe::sim

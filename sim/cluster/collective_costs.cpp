@@ -1,0 +1,174 @@
+#include "sim/cluster/collective_costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/engine/virtual_time.hpp"
+
+namespace troupe::sim {
+namespace {
+
+/// The ranks as the formulas see them.
+struct Group {
+  double n = 0;
+  double hosts = 0;
+  double most = 0;  // ranks on one host
+};
+
+Group group_of(std::span<const HostId> hosts) {
+  Group group{.n = static_cast<double>(hosts.size())};
+  double here = 0;
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    const bool first = rank == 0 || hosts[rank] != hosts[rank - 1];
+    group.hosts += first ? 1 : 0;
+    here = first ? 1 : here + 1;
+    group.most = std::max(group.most, here);
+  }
+  return group;
+}
+
+double log2_up(double n) { return std::ceil(std::log2(n)); }
+
+/// One evaluation of the formulas.
+class Formula {
+ public:
+  Formula(const Cluster& cluster, const CollectiveSpeed& speed, std::span<const HostId> hosts, const Vector& vector,
+          double wire_bytes)
+      : cluster_(cluster),
+        speed_(speed),
+        hosts_(hosts),
+        group_(group_of(hosts)),
+        bytes_(static_cast<double>(vector.floats) * wire_bytes),
+        summed_(static_cast<double>(vector.floats) * sizeof(float)),
+        parts_(vector.parts) {}
+
+  [[nodiscard]] double ring() const {
+    const double n = group_.n;
+    return parts_ * 2 * (n - 1) * message() + neighbours(2 * (n - 1) / n * bytes_) +
+           (n - 1) / n * summed_ * speed_.sum.ns;
+  }
+  [[nodiscard]] double asa(bool converts) const {
+    const double n = group_.n;
+    const double converted = converts ? (3 + 1 / n) * summed_ * speed_.convert.ns : 0;
+    return parts_ * 2 * (alpha() + (n - 1) * per_message()) + everyone(2 * bytes_) + summed_ * speed_.sum.ns +
+           converted;
+  }
+  [[nodiscard]] double ar() const {
+    const double n = group_.n;
+    return parts_ * log2_up(n) * message() + everyone(2 * bytes_) + (n - 1) / n * summed_ * speed_.sum.ns;
+  }
+  [[nodiscard]] double shm() const { return parts_ * 2 * local() + 2 * group_.n * summed_ * speed_.memory.ns; }
+  [[nodiscard]] double hierarchical() const {
+    const double inside = parts_ * 4 * local() + (2 * group_.most + 1) * summed_ * speed_.memory.ns;
+    const double h = group_.hosts;
+    if (h == 1) return inside;
+    return inside + parts_ * 2 * (h - 1) * message() + neighbours(2 * (h - 1) / h * bytes_) +
+           (h - 1) / h * summed_ * speed_.sum.ns;
+  }
+  [[nodiscard]] double broadcast_within() const { return parts_ * local() + group_.n * summed_ * speed_.memory.ns; }
+  [[nodiscard]] double broadcast_between(double ranks) const {
+    const double rounds = std::min(log2_up(ranks), 2 * (ranks - 1) / ranks);
+    return parts_ * log2_up(ranks) * message() + neighbours(rounds * bytes_);
+  }
+  [[nodiscard]] double broadcast_hierarchical() const {
+    const double between = group_.hosts > 1 ? broadcast_between(group_.hosts) : 0;
+    return between + parts_ * local() + group_.most * summed_ * speed_.memory.ns;
+  }
+  [[nodiscard]] const Group& group() const { return group_; }
+
+ private:
+  [[nodiscard]] double local() const { return static_cast<double>(cluster_.network.local_latency.count()); }
+  [[nodiscard]] double per_message() const { return static_cast<double>(cluster_.network.per_message.count()); }
+  [[nodiscard]] double alpha() const {
+    return group_.hosts > 1 ? static_cast<double>(cluster_.network.latency.count()) : local();
+  }
+  [[nodiscard]] double message() const { return alpha() + per_message(); }
+  [[nodiscard]] const HostKind& kind(HostId host) const { return cluster_.kinds[cluster_.hosts[host].kind]; }
+  [[nodiscard]] double rate(const PerByte& link) const { return speed_.rate.ns > 0 ? speed_.rate.ns : link.ns; }
+  [[nodiscard]] double card(HostId host) const { return rate(cluster_.hosts[host].card); }
+
+  /// Bytes within a host that each of k ranks sends to the others there.
+  [[nodiscard]] double within(HostId host, double k, double bytes) const {
+    if (k < 2) return 0;
+    const auto device = kind(host).device;
+    return device.ns > 0 || speed_.rate.ns > 0 ? bytes * rate(device) : k * bytes * cluster_.network.local.ns;
+  }
+
+  /// `bytes` from every rank to the next one.
+  [[nodiscard]] double neighbours(double bytes) const {
+    double slowest = 0;
+    for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
+      const bool alone = group_.hosts == 1;
+      const double between = alone ? 0 : bytes * card(hosts_[rank]);
+      slowest = std::max({slowest, between, within(hosts_[rank], count_at(rank), bytes)});
+    }
+    return slowest;
+  }
+
+  /// `bytes` of every rank spread evenly over all n ranks, its own share of them staying where it is.
+  [[nodiscard]] double everyone(double bytes) const {
+    const double n = group_.n;
+    double slowest = 0;
+    for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
+      const double k = count_at(rank);
+      const double between = k * (n - k) / n * bytes * card(hosts_[rank]);
+      slowest = std::max({slowest, between, within(hosts_[rank], k, (k - 1) / n * bytes)});
+    }
+    return slowest;
+  }
+
+  /// Ranks on this one's host; 0 for all but the first of them, so that a host is looked at once.
+  [[nodiscard]] double count_at(std::size_t rank) const {
+    if (rank > 0 && hosts_[rank] == hosts_[rank - 1]) return 0;
+    std::size_t end = rank;
+    while (end < hosts_.size() && hosts_[end] == hosts_[rank]) ++end;
+    return static_cast<double>(end - rank);
+  }
+
+  const Cluster& cluster_;
+  const CollectiveSpeed& speed_;
+  std::span<const HostId> hosts_;
+  Group group_;
+  double bytes_;   // on the wire
+  double summed_;  // as float32
+  double parts_;
+};
+
+}  // namespace
+
+Algorithm CollectiveCosts::chosen(std::span<const HostId> hosts) const {
+  if (algorithm_ != Algorithm::automatic) return algorithm_;
+  const auto group = group_of(hosts);
+  if (group.hosts == 1) return Algorithm::shm;
+  return group.most > 1 ? Algorithm::hierarchical : Algorithm::ring;
+}
+
+Duration CollectiveCosts::reduce(const Vector& vector, std::span<const HostId> hosts) const {
+  if (hosts.size() < 2) return Duration{0};
+  auto algorithm = chosen(hosts);
+  if (algorithm == Algorithm::asa16 && !vector.rounds) algorithm = Algorithm::asa;
+  const bool halves = algorithm == Algorithm::asa16;
+  const double wire = halves ? 2 : vector.wire_bytes;
+  const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector, wire);
+  switch (algorithm) {
+    case Algorithm::ar: return nanoseconds(formula.ar());
+    case Algorithm::asa: return nanoseconds(formula.asa(false));
+    case Algorithm::asa16: return nanoseconds(formula.asa(true));
+    case Algorithm::ring: return nanoseconds(formula.ring());
+    // shm on several hosts: what hierarchical does.
+    case Algorithm::shm: return nanoseconds(formula.group().hosts == 1 ? formula.shm() : formula.hierarchical());
+    default: return nanoseconds(formula.hierarchical());
+  }
+}
+
+Duration CollectiveCosts::broadcast(const Vector& vector, std::span<const HostId> hosts) const {
+  if (hosts.size() < 2) return Duration{0};
+  const auto algorithm = chosen(hosts);
+  const double wire = vector.wire_bytes;
+  const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector, wire);
+  if (algorithm == Algorithm::hierarchical || algorithm == Algorithm::shm)
+    return nanoseconds(formula.group().hosts == 1 ? formula.broadcast_within() : formula.broadcast_hierarchical());
+  return nanoseconds(formula.broadcast_between(formula.group().n));
+}
+
+}  // namespace troupe::sim

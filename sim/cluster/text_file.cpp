@@ -1,0 +1,25 @@
+#include "sim/cluster/text_file.hpp"
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace troupe::sim {
+
+core::Result<std::string> read_text(const std::string& kind, const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  errno = 0;
+  if (stream) text << stream.rdbuf();
+  // A directory can be opened but not read. An empty file fails the insertion too, without an errno.
+  if (!stream || stream.bad() || (text.fail() && errno != 0)) {
+    const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);
+    return core::fail(core::Errc::config, fmt::format("cannot read {} {}: {}", kind, path, why));
+  }
+  return text.str();
+}
+
+}  // namespace troupe::sim

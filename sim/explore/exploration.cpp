@@ -1,0 +1,64 @@
+#include "sim/explore/exploration.hpp"
+
+#include "strategies/registry/registry.hpp"
+
+namespace troupe::explore {
+namespace {
+
+/// The shortest schedules have a few dozen; what is longer is told from its end.
+constexpr std::size_t kMostLines = 80;
+
+std::vector<std::string> names(const std::string& only) {
+  std::vector<std::string> names;
+  for (const auto& row : registry())
+    if (only.empty() || row.name == only) names.push_back(row.name);
+  return names;
+}
+
+}  // namespace
+
+core::Result<Exploration> explore(const ExplorationOptions& options) {
+  const auto strategies = names(options.strategy);
+  if (strategies.empty())
+    return core::fail(core::Errc::usage, "no strategy is called \"" + options.strategy + "\": see `troupe strategies`");
+  const Maker make = options.make ? options.make : Maker{strategies::make};
+  Exploration all;
+  while (all.runs < options.runs && all.violations.size() < options.most_violations) {
+    const auto seed = options.seed + all.runs;
+    const auto& name = strategies[seed % strategies.size()];
+    const auto schedule = draw_schedule(name, seed);
+    const auto outcome = run_schedule(schedule, make);
+    if (!outcome)
+      return core::fail(core::Errc::internal,
+                        command(schedule) + ": drawn options are refused: " + outcome.error().message);
+    ++all.runs;
+    ++all.runs_of[name];
+    all.events += outcome->events;
+    all.lost += outcome->lost;
+    all.newcomers += outcome->newcomers;
+    all.discarded += outcome->discarded;
+    all.hash = (all.hash ^ outcome->hash) * 0x100000001b3U;
+    if (outcome->violation) all.violations.push_back({schedule, shrink(schedule, *outcome->violation, make)});
+    if (options.progress) options.progress(all.runs);
+  }
+  return all;
+}
+
+std::string command(const Schedule& schedule) {
+  return "troupe simulate --explore 1 --seed " + std::to_string(schedule.seed) + " --strategy " + schedule.strategy;
+}
+
+std::string to_text(const Found& found) {
+  const auto& shrunk = found.shrunk;
+  std::string text = "violation: " + shrunk.violation + "\nseed " + std::to_string(found.drawn.seed) +
+                     "; repeat with: " + command(found.drawn) + "\nthe shortest schedule found that shows it (" +
+                     std::to_string(shrunk.runs) + " tries; " + std::to_string(found.drawn.irregularities.size()) +
+                     " irregularities were drawn):\n" + to_text(shrunk.schedule) + "its events:\n";
+  const auto& lines = shrunk.chronicle;
+  const std::size_t first = lines.size() > kMostLines ? lines.size() - kMostLines : 0;
+  if (first > 0) text += "  … " + std::to_string(first) + " before\n";
+  for (auto line = first; line < lines.size(); ++line) text.append("  ").append(lines[line]).append(1, '\n');
+  return text;
+}
+
+}  // namespace troupe::explore

@@ -1,0 +1,35 @@
+#include <cmath>
+#include <optional>
+
+#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/invariants/invariants.hpp"
+
+namespace troupe::explore {
+namespace {
+
+class GossipWeights final : public Invariant {
+ public:
+  void happened(const Cluster& cluster) override {
+    const double sum = cluster.weight();
+    if (!start_) start_ = sum;
+    // Multiples of 2⁻⁵² add up without rounding: equal means equal.
+    if (sum != *start_ || std::abs(sum - 1) > std::ldexp(1, -48))
+      throw Violation("the weights of the living, the mail and the lost add up to 1 - " + std::to_string(1 - sum));
+    for (WorkerId w = 0; w < cluster.workers(); ++w)
+      if (cluster.worker(w).alive() && !(cluster.worker(w).host().half().weight() > 0))
+        throw Violation("a worker has given everything away");
+  }
+
+  void at_rest(const Cluster& cluster) override {
+    if (cluster.mail_weight() != 0) throw Violation("mail is still on its way when all are at rest");
+  }
+
+ private:
+  std::optional<double> start_;
+};
+
+}  // namespace
+
+std::unique_ptr<Invariant> gossip_weights() { return std::make_unique<GossipWeights>(); }
+
+}  // namespace troupe::explore

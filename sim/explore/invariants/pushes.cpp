@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/invariants/invariants.hpp"
+#include "sim/explore/invariants/oracle.hpp"
+
+namespace troupe::explore {
+namespace {
+
+/// c ← c + share · payload for each push, once; of one that is refused nothing.
+class Pushes final : public Invariant {
+ public:
+  Pushes(bool optimizer, bool aware) : optimizer_(optimizer), aware_(aware) {}
+
+  void told(const Cluster& cluster, ShardId shard, const ServerEvent& event) override {
+    const auto* request = std::get_if<Request>(&event);
+    if (!request || request->kind != Transfer::push) return;
+    ++pushes_[shard];
+    const auto staleness = cluster.server(shard).host().version() - request->version;
+    open_[{shard, request->id}] = aware_ ? 1.0 / static_cast<double>(std::max<Version>(staleness, 1)) : 1.0;
+  }
+
+  void refused(const Cluster&, ShardId shard, const Request& request) override {
+    if (open_.erase({shard, request.id}) == 0) return;
+    --pushes_[shard];
+    refused_.emplace(shard, request.id);
+  }
+
+  void ran(const Cluster& cluster, const ServerKernel& kernel) override {
+    if (!writes(kernel.call, kCenter)) return;
+    if (refused_.erase({kernel.shard, kernel.request}) > 0) {  // zeros may be added, as if it were a push
+      ++pushes_[kernel.shard];
+      return expect_unmoved(kernel);
+    }
+    const auto node = open_.extract({kernel.shard, kernel.request});
+    if (node.empty()) throw Violation("a push was applied twice, or none was");
+    if (optimizer_) return;
+    auto& expected = centers_[kernel.shard];
+    if (expected.empty()) start(cluster, kernel.shard, expected);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const double share = node.mapped() * kernel.payload_before[i];
+      expected[i].value += share;
+      expected[i].size += std::abs(share);
+      expect_close(kernel.center[i], expected[i].value, expected[i].size, "the centre is not its start and all pushes");
+    }
+  }
+
+  void at_rest(const Cluster& cluster) override {
+    if (!open_.empty()) throw Violation("a push was answered and never applied");
+    for (ShardId s = 0; s < cluster.shards(); ++s)
+      if (cluster.server(s).host().version() != pushes_[s]) throw Violation("a shard's version is not its pushes");
+  }
+
+ private:
+  struct Element {
+    double value = 0;
+    double size = 0;  // of all that was added
+  };
+  static void start(const Cluster& cluster, ShardId shard, std::vector<Element>& elements) {
+    auto whole = floats(cluster.options().floats);
+    cluster.bowl().start(whole.view());
+    const auto range = cut(cluster.options().floats, cluster.options().servers, shard);
+    for (std::size_t i = 0; i < range.count; ++i) {
+      const double value = whole.view()[range.offset + i];
+      elements.push_back({value, std::abs(value)});
+    }
+  }
+  bool optimizer_;
+  bool aware_;
+  std::map<std::pair<ShardId, RequestId>, double> open_;  // each with the share of it that counts
+  std::set<std::pair<ShardId, RequestId>> refused_;       // that nothing was written for
+  std::map<ShardId, std::uint64_t> pushes_;
+  std::map<ShardId, std::vector<Element>> centers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Invariant> pushes_count(bool server_optimizer, bool aware) {
+  return std::make_unique<Pushes>(server_optimizer, aware);
+}
+
+}  // namespace troupe::explore

@@ -1,0 +1,33 @@
+#include <map>
+#include <string>
+
+#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/invariants/invariants.hpp"
+
+namespace troupe::explore {
+namespace {
+
+class EqualReplicas final : public Invariant {
+ public:
+  explicit EqualReplicas(std::uint32_t group_size) : group_size_(group_size) {}
+
+  void step_begins(const Cluster&, const StepBegins& begins) override {
+    const auto now = checksum(begins.params);
+    const auto [first, fresh] = first_.try_emplace({begins.step, begins.worker / group_size_}, now);
+    if (!fresh && first->second != now)
+      throw Violation("worker " + std::to_string(begins.worker) + " begins step " + std::to_string(begins.step) +
+                      " with other parameters than those before it");
+  }
+
+ private:
+  std::uint32_t group_size_;
+  std::map<std::pair<Step, std::uint32_t>, std::uint64_t> first_;  // by step and group: the first one's checksum
+};
+
+}  // namespace
+
+std::unique_ptr<Invariant> equal_replicas(std::uint32_t group_size) {
+  return std::make_unique<EqualReplicas>(group_size);
+}
+
+}  // namespace troupe::explore

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <map>
+
+#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/invariants/invariants.hpp"
+#include "sim/explore/invariants/oracle.hpp"
+
+namespace troupe::explore {
+namespace {
+
+/// algorithms.md for one shard at a time: every contribution once, in its round or, late, in the next.
+class OuterRounds final : public Invariant {
+ public:
+  OuterRounds(const OuterRule& rule, std::size_t quorum) : rule_(rule), quorum_(quorum) {}
+
+  void told(const Cluster&, ShardId shard, const ServerEvent& event) override {
+    auto& round = rounds_[shard];
+    if (std::holds_alternative<MembershipChanged>(event)) round.all_there = false;
+    const auto* request = std::get_if<Request>(&event);
+    if (!request) return;
+    requests_[{shard, request->id}] = *request;
+  }
+
+  void ran(const Cluster& cluster, const ServerKernel& kernel) override {
+    auto& round = rounds_[kernel.shard];
+    if (round.center.empty()) begin(kernel, round);
+    if (kernel.request != 0 && kernel.call.y != kPayload) return add(round, kernel);
+    if (!writes(kernel.call, kCenter)) return;
+    require_enough(cluster, round);
+    const double n = static_cast<double>(round.on_time.size() + round.late);
+    for (std::size_t i = 0; i < round.center.size(); ++i) {
+      const double mean = round.sum[i] / n;
+      auto& v = round.velocity[i];
+      auto& c = round.center[i];
+      v = rule_.nesterov ? rule_.momentum * v - rule_.lr * mean : 0;
+      c += rule_.nesterov ? rule_.momentum * v - rule_.lr * mean : -rule_.lr * mean;
+      expect_close(kernel.center[i], c, 4 * (round.size[i] / n + std::abs(kernel.center_before[i])),
+                   "the centre is not where the round's mean moves it");
+      c = kernel.center[i];  // so that rounding does not add up over rounds
+      round.sum[i] = round.size[i] = 0;
+    }
+    for (const auto& [worker, clock] : round.on_time) round.closed = std::max(round.closed, clock);
+    round.on_time.clear();
+    round.late = 0;
+  }
+
+ private:
+  struct Round {
+    bool all_there = true;  // nobody has left yet, as far as the shard was told
+    std::vector<double> center, velocity, sum, size;
+    std::map<WorkerId, Step> on_time;
+    std::size_t late = 0;
+    Step closed = 0;
+  };
+
+  static void begin(const ServerKernel& kernel, Round& round) {
+    round.center.assign(kernel.center_before.begin(), kernel.center_before.end());
+    round.velocity.resize(round.center.size());
+    round.sum = round.size = round.velocity;
+  }
+
+  void add(Round& round, const ServerKernel& kernel) {
+    const auto node = requests_.extract({kernel.shard, kernel.request});
+    if (node.empty()) throw Violation("a contribution counted twice");
+    const auto& request = node.mapped();
+    if (request.clock <= round.closed) {
+      ++round.late;
+    } else if (!round.on_time.emplace(request.worker, request.clock).second) {
+      throw Violation("a worker contributed twice to a round");
+    }
+    for (std::size_t i = 0; i < round.sum.size(); ++i) {
+      round.sum[i] += kernel.payload_before[i];
+      round.size[i] += std::abs(kernel.payload_before[i]);
+    }
+  }
+
+  /// All who were members, or the quorum; once someone has left, whoever is left.
+  void require_enough(const Cluster& cluster, const Round& round) const {
+    if (round.on_time.empty()) throw Violation("a round was closed by nobody");
+    const std::size_t all = cluster.options().workers;
+    const std::size_t needed = quorum_ > 0 ? std::min(quorum_, all) : all;
+    if (round.all_there && round.on_time.size() < needed)
+      throw Violation("a round was closed by " + std::to_string(round.on_time.size()) + " workers");
+    if (quorum_ == 0 && round.late > 0 && cluster.losses() == 0)
+      throw Violation("a contribution was late for a round of all");
+  }
+
+  OuterRule rule_;
+  std::size_t quorum_;
+  std::map<std::pair<ShardId, RequestId>, Request> requests_;
+  std::map<ShardId, Round> rounds_;
+};
+
+}  // namespace
+
+std::unique_ptr<Invariant> outer_rounds(const OuterRule& rule, std::size_t quorum) {
+  return std::make_unique<OuterRounds>(rule, quorum);
+}
+
+}  // namespace troupe::explore

@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/invariants/invariants.hpp"
+
+namespace troupe::explore {
+namespace {
+
+/// Groups of one are workers. A group is as far as its leader.
+class SspClocks final : public Invariant {
+ public:
+  SspClocks(Step s, Step steps_per_clock, std::uint32_t group_size)
+      : s_(s), steps_per_clock_(steps_per_clock), group_size_(group_size) {}
+
+  /// It owes nothing of the clocks before its first, and has read what the centre held.
+  void entered(const Cluster&, WorkerId worker, Step first, const std::vector<Version>& read) override {
+    first_[group_of(worker)] = first / steps_per_clock_;
+    for (ShardId shard = 0; shard < read.size(); ++shard) read_[worker][shard] = read[shard];
+  }
+
+  void told(const Cluster& cluster, ShardId shard, const ServerEvent& event) override {
+    const auto* request = std::get_if<Request>(&event);
+    if (!request || request->kind != Transfer::push) return;
+    // Told before it is added: from the next version on the centre holds this clock.
+    auto& clocks = clocks_[shard];
+    clocks[group_of(request->worker)] = request->clock / steps_per_clock_;
+    holds_[{shard, cluster.server(shard).host().version() + 1}] = clocks;
+  }
+
+  void told(const Cluster&, WorkerId worker, const WorkerEvent& event) override {
+    // Pulls have odd ids (strategies/ssp.cpp). A collective has none that a shard answers.
+    const auto* replied = std::get_if<Replied>(&event);
+    if (replied && replied->exchange % 2 == 1) coming_[worker][replied->shard] = replied->version;
+    const auto* done = std::get_if<ExchangeDone>(&event);
+    if (done && done->exchange % 2 == 1 && coming_.contains(worker)) {
+      for (const auto& [shard, version] : coming_[worker]) read_[worker][shard] = version;
+      coming_.erase(worker);
+    }
+  }
+
+  void step_begins(const Cluster& cluster, const StepBegins& begins) override {
+    if (begins.worker % group_size_ != 0) return;  // it takes the leader's
+    const Step clock = begins.step / steps_per_clock_;
+    for (const auto other : cluster.membership().workers) {
+      if (!counts(cluster, other) || other == begins.worker) continue;
+      const Step theirs = std::max(cluster.worker(other).host().steps() / steps_per_clock_, first_[group_of(other)]);
+      if (clock > theirs + s_)
+        throw Violation("worker " + std::to_string(begins.worker) + " begins clock " + std::to_string(clock) +
+                        " with worker " + std::to_string(other) + " in clock " + std::to_string(theirs));
+      if (clock <= s_) continue;
+      for (ShardId shard = 0; shard < cluster.shards(); ++shard) check_read(begins.worker, clock, other, shard);
+    }
+  }
+
+ private:
+  [[nodiscard]] WorkerId group_of(WorkerId worker) const { return worker / group_size_; }
+
+  /// Only leaders push, and only the living are waited for.
+  [[nodiscard]] bool counts(const Cluster& cluster, WorkerId worker) const {
+    return worker % group_size_ == 0 && cluster.has(worker) && cluster.worker(worker).alive();
+  }
+
+  void check_read(WorkerId reader, Step clock, WorkerId other, ShardId shard) {
+    const auto version = read_[reader][shard];
+    const auto held = holds_.find({shard, version});
+    const auto group = group_of(other);
+    Step theirs = first_[group];
+    if (held != holds_.end())
+      if (const auto found = held->second.find(group); found != held->second.end())
+        theirs = std::max(theirs, found->second);
+    if (theirs + s_ < clock)
+      throw Violation("worker " + std::to_string(reader) + " begins clock " + std::to_string(clock) +
+                      " on parameters of shard " + std::to_string(shard) + " that hold " + std::to_string(theirs) +
+                      " clocks of worker " + std::to_string(other));
+  }
+
+  Step s_;
+  Step steps_per_clock_;
+  std::uint32_t group_size_;
+  std::map<WorkerId, Step> first_;                                         // clock of each group that came later
+  std::map<ShardId, std::map<WorkerId, Step>> clocks_;                     // pushed, by shard and group
+  std::map<std::pair<ShardId, Version>, std::map<WorkerId, Step>> holds_;  // the same at each version
+  std::map<WorkerId, std::map<ShardId, Version>> read_;                    // of the parameters that a worker has
+  std::map<WorkerId, std::map<ShardId, Version>> coming_;                  // of a pull under way
+};
+
+}  // namespace
+
+std::unique_ptr<Invariant> ssp_clocks(Step s, Step steps_per_clock, std::uint32_t group_size) {
+  return std::make_unique<SspClocks>(s, steps_per_clock, group_size);
+}
+
+}  // namespace troupe::explore

@@ -1,0 +1,160 @@
+#include "sim/explore/schedule/schedule.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/explore/schedule/space.hpp"
+#include "strategies/registry/registry.hpp"
+
+namespace troupe::explore {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Streams of Purpose::schedule that no channel, step or mail has.
+constexpr std::uint64_t kDrawing = (std::uint64_t{1} << 61) | 1;
+/// About as long as twelve steps take.
+constexpr Duration kRun = 20ms;
+
+Duration up_to(core::Random& random, Duration longest) {
+  // Odd: no two things are meant to happen at one moment.
+  return Duration{static_cast<Duration::rep>(random.below(static_cast<std::uint64_t>(longest.count()))) | 1};
+}
+
+Traffic any_traffic(core::Random& random, const Needs& needs) {
+  std::vector<Traffic> all{Traffic::control, Traffic::acknowledgement};
+  if (needs.servers) all.insert(all.end(), {Traffic::request, Traffic::request, Traffic::reply, Traffic::reply});
+  if (needs.group) all.insert(all.end(), {Traffic::collective, Traffic::collective});
+  if (needs.peers) all.insert(all.end(), {Traffic::mail, Traffic::mail, Traffic::credit});
+  return all[random.below(all.size())];
+}
+
+/// What delays everything alike, for the whole run.
+void draw_conditions(Schedule& schedule, const Needs& needs, core::Random& random) {
+  auto& all = schedule.irregularities;
+  switch (random.below(8)) {
+    case 0: all.push_back(SlowWorker{static_cast<WorkerId>(random.below(schedule.workers)), 20}); break;
+    case 1: all.push_back(SlowShard{static_cast<ShardId>(random.below(schedule.servers)), 300}); break;
+    case 2: all.push_back(NewestFirst{any_traffic(random, needs), 3ms}); break;
+    case 3: all.push_back(Starvation{any_traffic(random, needs), up_to(random, kRun), up_to(random, kRun)}); break;
+    case 4: all.push_back(Bursts{1ms + up_to(random, 5ms)}); break;
+    default: break;
+  }
+  for (WorkerId w = 0; w < schedule.workers; ++w)
+    if (random.below(2) == 0) all.push_back(SlowWorker{w, random.uniform(0.3, 4)});
+}
+
+void draw_losses(Schedule& schedule, const Needs& needs, core::Random& random) {
+  if (needs.group || random.below(2) == 0) return;
+  const auto losses = 1 + random.below(std::min(schedule.workers, 3U));
+  for (std::uint64_t i = 0; i < losses; ++i) {
+    Loss loss{.worker = static_cast<WorkerId>(random.below(schedule.workers)),
+              .at = up_to(random, kRun),
+              .in_exchange = needs.servers && random.below(2) == 0};
+    if (needs.takes_newcomers() && random.below(3) > 0) loss.replaced_after = up_to(random, kRun);
+    schedule.irregularities.emplace_back(loss);
+  }
+}
+
+void draw_faults(Schedule& schedule, const Needs& needs, core::Random& random) {
+  auto& all = schedule.irregularities;
+  for (auto pauses = random.below(3); pauses > 0; --pauses) {
+    const bool shard = needs.servers && random.below(3) == 0;
+    all.push_back(Pause{shard, static_cast<std::uint32_t>(random.below(shard ? schedule.servers : schedule.workers)),
+                        up_to(random, kRun), up_to(random, kRun)});
+  }
+  if (needs.peers && random.below(2) == 0)
+    for (auto letters = random.below(4); letters > 0; --letters) all.push_back(LostMail{random.below(20)});
+  if (random.below(2) == 0) return;
+  const auto faults = 1 + random.below(8);
+  const auto early = schedule.workers * schedule.steps;  // about as many as there are of most classes
+  for (std::uint64_t i = 0; i < faults; ++i) {
+    const auto traffic = any_traffic(random, needs);
+    if (random.below(2) == 0) {
+      all.push_back(LostTransmission{traffic, random.below(early)});
+    } else {
+      all.push_back(DoubledTransmission{traffic, random.below(early)});
+    }
+  }
+}
+
+/// Drawn after everything else, so that what else a seed draws is what it always was.
+void draw_bad_pushes(Schedule& schedule, const Needs& needs, core::Random& random) {
+  if (!needs.servers || random.below(3) > 0) return;
+  for (auto bad = 1 + random.below(3); bad > 0; --bad) {
+    const auto shard = static_cast<ShardId>(random.below(schedule.servers));
+    schedule.irregularities.push_back(BadPush{shard, random.below(schedule.workers * schedule.steps)});
+  }
+}
+
+/// What halves the options make; none when this company cannot have them.
+Needs needs_of(const Schedule& schedule) {
+  return schedule.config()
+      .and_then([&](const core::Config& config) { return make(config, schedule.company()); })
+      .map([](const std::unique_ptr<Strategy>& strategy) { return strategy->needs(); })
+      .value_or(Needs{});
+}
+
+}  // namespace
+
+Company Schedule::company() const {
+  return {.workers = workers, .servers = servers, .seed = seed, .optimizer = optimizer};
+}
+
+ClusterOptions Schedule::cluster() const {
+  return {.workers = workers,
+          .servers = servers,
+          .steps = steps,
+          .seed = seed,
+          .delays = delays,
+          .carriage = carriage,
+          .optimizer = optimizer,
+          .buckets = buckets,
+          .peer_slots = peer_slots,
+          .irregularities = irregularities};
+}
+
+core::Result<core::Config> Schedule::config() const {
+  core::Schema schema;
+  add_options(schema);
+  std::vector<std::string> overrides{std::string("strategy.name=").append(strategy)};
+  overrides.insert(overrides.end(), options.begin(), options.end());
+  return core::Config::parse(schema, "", "explore", overrides);
+}
+
+Schedule draw_schedule(const std::string& strategy, std::uint64_t seed) {
+  core::Random random{seed, core::Purpose::schedule, kDrawing};
+  Schedule schedule{.strategy = strategy, .options = {}, .seed = seed, .irregularities = {}};
+  schedule.workers = static_cast<std::uint32_t>(1 + random.below(8));
+  schedule.servers = static_cast<std::uint32_t>(1 + random.below(5));
+  schedule.steps = 1 + random.below(12);
+  schedule.buckets = static_cast<int>(random.below(4));
+  schedule.carriage = random.below(2) == 0 ? Carriage::in_place : Carriage::carried;
+  schedule.delays = std::array{Delays::even, Delays::extreme, Delays::extreme, Delays::heavy}[random.below(4)];
+  schedule.optimizer = draw_optimizer(strategy, random);
+  schedule.options = draw_options(strategy, schedule.company(), random);
+  const auto needs = needs_of(schedule);
+  draw_conditions(schedule, needs, random);
+  draw_losses(schedule, needs, random);
+  draw_faults(schedule, needs, random);
+  if (needs.peers && random.below(2) == 0) schedule.peer_slots = static_cast<std::uint32_t>(1 + random.below(4));
+  draw_bad_pushes(schedule, needs, random);
+  return schedule;
+}
+
+std::string to_text(const Schedule& schedule) {
+  std::string text = schedule.strategy;
+  for (const auto& option : schedule.options) text.append(" --set ").append(option);
+  text += '\n';
+  text += std::to_string(schedule.workers) + " workers, " + std::to_string(schedule.servers) + " shards, " +
+          std::to_string(schedule.steps) + " steps, " + std::to_string(schedule.buckets) + " buckets, " +
+          (schedule.carriage == Carriage::in_place ? "work in place" : "copies travel") + ", " + name(schedule.delays) +
+          " delays\n";
+  if (schedule.peer_slots < kPeerSlots)
+    text += "a worker has room for " + std::to_string(schedule.peer_slots) + " letters\n";
+  for (const auto& irregularity : schedule.irregularities)
+    text.append("- ").append(to_text(irregularity)).append(1, '\n');
+  return text;
+}
+
+}  // namespace troupe::explore

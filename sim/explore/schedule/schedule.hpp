@@ -1,0 +1,40 @@
+/// One run to be explored: a strategy with its options, a company, and everything that goes wrong. A plain value, and a pure
+/// function of (strategy, seed).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "sim/explore/world/cluster.hpp"
+
+namespace troupe::explore {
+
+struct Schedule {
+  std::string strategy;
+  std::vector<std::string> options;  // "strategy.tau=2"
+  std::uint64_t seed = 1;
+  std::uint32_t workers = 2;
+  std::uint32_t servers = 1;
+  Step steps = 8;  // per worker
+  int buckets = 0;
+  std::uint32_t peer_slots = kPeerSlots;  // of a worker, for letters
+  Carriage carriage = Carriage::in_place;
+  Delays delays = Delays::constant;
+  core::OptimizerStep optimizer{.lr = 0.05F};
+  std::vector<Irregularity> irregularities;
+
+  [[nodiscard]] Company company() const;
+  [[nodiscard]] ClusterOptions cluster() const;
+  /// The options as any configuration's are read and checked. Errc::config when this company cannot have them.
+  [[nodiscard]] core::Result<core::Config> config() const;
+};
+
+/// 1 to 8 workers, 1 to 5 shards, 1 to 12 steps, and up to a dozen irregularities that the strategy's run can go on after.
+[[nodiscard]] Schedule draw_schedule(const std::string& strategy, std::uint64_t seed);
+
+/// Lines: the company, its options, and what goes wrong.
+[[nodiscard]] std::string to_text(const Schedule& schedule);
+
+}  // namespace troupe::explore

@@ -1,0 +1,122 @@
+#include "sim/explore/world/server.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "sim/explore/world/cluster.hpp"
+
+namespace troupe::explore {
+
+Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const Membership& membership,
+               core::ConstSpan start)
+    : cluster_(cluster),
+      self_(self),
+      memory_(start.size()),
+      members_(membership.workers),
+      host_(strategy.server(), *this, {.self = self, .membership = membership}, this) {
+  memory_.add(kCenter);
+  for (std::uint8_t k = 0; k < strategy.needs().server_states; ++k) memory_.add(server_state(k));
+  std::copy(start.begin(), start.end(), memory_.use(kCenter).begin());
+  std::copy(start.begin(), start.end(), memory_.use(strategy.needs().model_slot).begin());
+}
+
+void Server::heard(const EventQueue::Action& what) {
+  if (const auto until = cluster_.stands_still(true, self_))
+    return cluster_.queue().at(*until, [this, what] { heard(what); });
+  what();
+}
+
+void Server::membership_changed(const Membership& membership) {
+  heard([this, membership] {
+    members_ = membership.workers;
+    host_.membership_changed(membership);
+  });
+}
+
+void Server::receive(Request request, std::shared_ptr<Parcel> payload) {
+  heard([this, request, payload = std::move(payload)] { arrive(request, payload); });
+}
+
+void Server::arrive(Request request, const std::shared_ptr<Parcel>& payload) {
+  (void)payload->open();  // unchanged on its way
+  if (!std::binary_search(members_.begin(), members_.end(), request.worker)) return;
+  request.id = ++last_request_;
+  payloads_.emplace(request.id, payload);
+  if (request.kind != Transfer::pull && cluster_.is_bad(self_, pushes_++)) spoil(request.id);
+  host_.request(request);
+  if (host_.version() < seen_version_) throw Violation("the version of a shard went back");
+  seen_version_ = host_.version();
+}
+
+void Server::spoil(RequestId request) {
+  auto& parcel = *payloads_.at(request);
+  const auto contents = parcel.open();
+  if (contents.empty()) return;
+  spoilt_.emplace(request, std::exchange(contents.front(), std::numeric_limits<float>::infinity()));
+  parcel.seal();
+}
+
+/// Unless the half has written over it: what the worker has is as it was.
+void Server::mend(RequestId request, core::Span contents) {
+  const auto spoilt = spoilt_.extract(request);
+  if (!spoilt.empty() && std::isinf(contents.front())) contents.front() = spoilt.mapped();
+}
+
+bool Server::usable(RequestId payload) const {
+  return std::ranges::none_of(payloads_.at(payload)->open(),
+                              [](float value) { return std::abs(value) > core::kLargestUsable; });
+}
+
+Duration Server::now() const { return cluster_.queue().now(); }
+
+void Server::run(const KernelCall& call, RequestId payload) {
+  Parcel* parcel = payload == 0 ? nullptr : payloads_.at(payload).get();
+  const auto contents = parcel ? parcel->open() : core::Span{};
+  ServerKernel seen{.shard = self_,
+                    .call = call,
+                    .request = payload,
+                    .center_before = {},
+                    .payload_before = {},
+                    .center = memory_.peek(kCenter),
+                    .payload = contents};
+  const auto& watch = cluster_.options().on_server_kernel;
+  const auto& invariants = cluster_.options().invariants;
+  const bool watched = watch || !invariants.empty();
+  if (watched) {
+    seen.center_before.assign(seen.center.begin(), seen.center.end());
+    seen.payload_before.assign(contents.begin(), contents.end());
+  }
+  strategies::run(cluster_.kernels(), call, [&](Slot slot) { return slot == kPayload ? contents : memory_.use(slot); });
+  if (parcel) parcel->seal();
+  if (watch) watch(seen);
+  for (auto* invariant : invariants) invariant->ran(cluster_, seen);
+}
+
+void Server::reply(const ShardReply& reply) {
+  const auto node = payloads_.extract(reply.request);
+  if (node.empty()) throw Violation("a server answered a request that it does not have");
+  mend(reply.request, node.mapped()->open());  // unchanged while it was held
+  node.mapped()->seal();
+  cluster_.network().send({Traffic::reply, self_, reply.worker}, Order::any,
+                          [this, reply] { cluster_.worker(reply.worker).answered(reply); });
+}
+
+void Server::set_deadline(DeadlineId id, Duration after) {
+  cluster_.queue().after(after, [this, id] { heard([this, id] { host_.deadline_passed(id); }); });
+}
+
+void Server::consumed(const ServerEvent& event) {
+  cluster_.trace().consumed(self_, event, now());
+  for (auto* invariant : cluster_.options().invariants) invariant->told(cluster_, self_, event);
+}
+void Server::dropped(const Request& request, const std::string& why) {
+  cluster_.trace().dropped(request, why);
+  for (auto* invariant : cluster_.options().invariants) invariant->dropped(cluster_, self_, request);
+}
+void Server::refused(const Request& request) {
+  for (auto* invariant : cluster_.options().invariants) invariant->refused(cluster_, self_, request);
+}
+
+}  // namespace troupe::explore

@@ -1,0 +1,248 @@
+#include "sim/explore/world/worker.hpp"
+
+#include <algorithm>
+
+#include "sim/explore/world/cluster.hpp"
+
+namespace troupe::explore {
+namespace {
+
+/// Staged slots from here on are inboxes, one per sender: beyond any that a strategy names.
+constexpr std::uint8_t kFirstInbox = 128;
+/// Streams of luck must not meet those of the network.
+constexpr std::uint64_t kMailLuck = std::uint64_t{1} << 62;
+Slot inbox(WorkerId from) { return staged(static_cast<std::uint8_t>(kFirstInbox + from)); }
+
+WorkerPorts ports(Worker& worker, const Needs& needs) {
+  return {worker, needs.servers ? &worker : nullptr, needs.group ? &worker : nullptr, needs.peers ? &worker : nullptr};
+}
+
+}  // namespace
+
+Worker::Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership,
+               std::vector<Version> versions)
+    : cluster_(cluster),
+      self_(self),
+      memory_(cluster.options().floats),
+      gradient_(floats(cluster.options().floats)),
+      mail_luck_(cluster.options().seed, core::Purpose::schedule, kMailLuck | self),
+      host_(strategy.worker(), ports(*this, strategy.needs()),
+            {.self = self,
+             .seed = cluster.options().seed,
+             .membership = membership,
+             .buckets = std::max(cluster.options().buckets, 1),
+             .versions = std::move(versions)},
+            this) {
+  const auto needs = strategy.needs();
+  for (const Slot slot : {kParams, kGrads}) memory_.add(slot);
+  if (core::state_slots(cluster.options().optimizer.kind) > 0) memory_.add(kVelocity);
+  for (const Slot slot : needs.worker_slots) memory_.add(slot);
+  if (needs.peers) {
+    for (const auto peer : membership.workers) memory_.add(inbox(peer));
+  }
+}
+
+void Worker::heard(const EventQueue::Action& what) {
+  if (!alive_) return;
+  if (const auto until = cluster_.stands_still(false, self_))
+    return cluster_.queue().at(*until, [this, what] { heard(what); });
+  what();
+  if (at_rest()) cluster_.leave(self_);
+}
+
+void Worker::later(Duration delay, EventQueue::Action what) {
+  cluster_.queue().after(delay, [this, what = std::move(what)] { heard(what); });
+}
+
+void Worker::start(core::ConstSpan params, Step first) {
+  const auto mine = memory_.use(kParams);
+  std::copy(params.begin(), params.end(), mine.begin());
+  first_ = next_step_ = first;
+  later(Duration{0}, [this, first] { host_.start(first); });
+}
+
+void Worker::membership_changed(const Membership& membership) {
+  heard([this, membership] {
+    if (membership.epoch > host_.membership().epoch) host_.membership_changed(membership);
+  });
+}
+
+void Worker::die() {
+  cluster_.lose_weight(weight());
+  cluster_.network().close(self_);
+  alive_ = false;
+}
+
+Duration Worker::now() const { return cluster_.queue().now(); }
+
+// ---- steps
+
+void Worker::compute(Step step) {
+  if (step != next_step_ && !cluster_.in_step()) throw Violation("steps are passed over, but leases come on demand");
+  next_step_ = step + 1;
+  take_up(step);
+}
+
+void Worker::take_up(Step step) {
+  waits_for_lease_ = false;
+  if (const auto lease = cluster_.take_lease(self_, step)) return begin(*lease, step);
+  if (cluster_.leases_may_return()) {
+    waits_for_lease_ = true;
+    return cluster_.wait_for_lease([this, step] { later(Duration{0}, [this, step] { take_up(step); }); });
+  }
+  later(Duration{0}, [this] { host_.stop(); });
+}
+
+void Worker::begin(std::uint64_t lease, Step step) {
+  const core::ConstSpan params = memory_.use(kParams);
+  params_checksum_ = checksum(params);
+  for (auto* invariant : cluster_.options().invariants) invariant->step_begins(cluster_, {self_, step, lease, params});
+  cluster_.bowl().gradient(lease, params, gradient_.view());
+  poison(memory_.use(kGrads));
+  const auto takes = cluster_.step_time(self_, step);
+  const int buckets = cluster_.options().buckets;
+  for (int b = 0; b < buckets; ++b) {
+    later(takes * (b + 1) / buckets, [this, b] { bucket_final(b); });
+  }
+  later(takes, [this, lease] { step_final(lease); });
+}
+
+/// Backward order: bucket 0 is the end of the arena.
+Range Worker::bucket_range(int bucket) const {
+  if (bucket < 0) return memory_.all();
+  const auto buckets = static_cast<std::size_t>(cluster_.options().buckets);
+  return cut(memory_.size(), buckets, buckets - 1 - static_cast<std::size_t>(bucket));
+}
+
+void Worker::bucket_final(int bucket) {
+  const auto range = bucket_range(bucket);
+  const auto from = gradient_.view().subspan(range.offset, range.count);
+  std::copy(from.begin(), from.end(), memory_.use(kGrads, range).begin());
+  host_.bucket_ready(bucket);
+}
+
+void Worker::step_final(std::uint64_t lease) {
+  if (checksum(memory_.use(kParams)) != params_checksum_) throw Violation("parameters changed during a step");
+  if (cluster_.options().buckets == 0) {
+    const auto from = gradient_.view();
+    std::copy(from.begin(), from.end(), memory_.use(kGrads).begin());
+  }
+  cluster_.lease_done(self_);
+  ++computed_;
+  host_.step_done(cluster_.epoch(lease), cluster_.options().optimizer);
+}
+
+void Worker::run(const KernelCall& call, Shards shards) {
+  const auto range = shards.all() ? memory_.all() : slices(shards);
+  strategies::run(cluster_.kernels(), call, [&](Slot slot) { return memory_.use(slot, range); });
+}
+
+Range Worker::slices(Shards cut_from) const {
+  const auto first = cut(memory_.size(), shards(), cut_from.first);
+  const auto last = cut(memory_.size(), shards(), cut_from.first + cut_from.count - 1);
+  return {first.offset, last.offset + last.count - first.offset};
+}
+
+void Worker::set_deadline(DeadlineId id, Duration after) {
+  later(after, [this, id] { host_.deadline_passed(id); });
+}
+
+// ---- exchanges with shards
+
+ShardId Worker::shards() const { return cluster_.options().servers; }
+
+void Worker::send(const ShardRequest& request) {
+  const auto range = cut(memory_.size(), shards(), request.shard);
+  const auto parcel =
+      std::make_shared<Parcel>(memory_.lend(request.slot, range), cluster_.options().carriage, request.request.kind);
+  away_.emplace(std::pair{request.request.exchange, request.shard}, Away{parcel, request.slot, range});
+  cluster_.network().send({Traffic::request, self_, request.shard}, Order::fifo,
+                          [this, request, parcel] { cluster_.server(request.shard).receive(request.request, parcel); });
+}
+
+void Worker::answered(const ShardReply& reply) {
+  heard([this, reply] {
+    const auto node = away_.extract({reply.exchange, reply.shard});
+    if (node.empty()) throw Violation("a shard answered twice");
+    node.mapped().parcel->unpack();
+    memory_.give_back(node.mapped().slot, node.mapped().range);
+    host_.replied(reply);
+  });
+}
+
+// ---- collectives
+
+void Worker::reduce(Step step, const Reduce& reduce) {
+  collective(step, reduce.id, {.group = reduce.group, .slot = reduce.slot, .bucket = reduce.bucket, .op = reduce.op});
+}
+
+void Worker::broadcast(Step step, const Broadcast& broadcast) {
+  collective(step, broadcast.id,
+             {.group = broadcast.group, .slot = broadcast.slot, .broadcast = true, .root = broadcast.root});
+}
+
+void Worker::collective(Step step, ExchangeId id, Collectives::Task task) {
+  if (task.group.empty()) task.group = host_.membership().workers;
+  const auto range = bucket_range(task.bucket);
+  const auto part = memory_.lend(task.slot, range);
+  cluster_.collectives().ask(self_, step, id, task, part,
+                             [this, id, slot = task.slot, range](Duration waited, WorkerId last) {
+                               heard([this, id, slot, range, waited, last] {
+                                 memory_.give_back(slot, range);
+                                 host_.reduced(id, waited, last);
+                               });
+                             });
+}
+
+// ---- peers
+
+bool Worker::send(const SendPeer& message) {
+  if (message.to == self_) throw Violation("a worker sends mail to itself");
+  if (!cluster_.peers().may_write(self_, message.to) || !credit_taken_.emplace(message.to, true).second) return false;
+  cluster_.mail_sent(message.weight);
+  auto copy = std::make_shared<core::Buffer>(floats(memory_.size()));
+  const auto from = memory_.use(message.slot);
+  std::copy(from.begin(), from.end(), copy->view().begin());
+  const bool lost = cluster_.next_letter_is_lost() || mail_luck_.uniform() < cluster_.options().mail_loss;
+  const auto goes_missing = [this, message] {
+    cluster_.letter_lost();
+    cluster_.mail_arrived(message.weight);
+    cluster_.lose_weight(message.weight);
+  };
+  cluster_.network().send(
+      {Traffic::mail, self_, message.to}, Order::any,
+      [this, message, copy, lost, goes_missing] {
+        if (lost) return goes_missing(), credit_returned(message.to);
+        cluster_.mail_arrived(message.weight);
+        cluster_.worker(message.to).receive_mail(self_, message.weight, copy);
+      },
+      goes_missing);
+  return true;
+}
+
+void Worker::receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector) {
+  if (!alive_) return cluster_.lose_weight(weight);
+  untold_mail_ += weight;
+  heard([this, from, weight, vector = std::move(vector)] {
+    std::copy(vector->view().begin(), vector->view().end(), memory_.use(inbox(from)).begin());
+    host_.peer_mail({.from = from, .weight = weight, .slot = inbox(from)});
+  });
+}
+
+void Worker::release(Slot slot) {
+  poison(memory_.use(slot));
+  const WorkerId from = slot.index - kFirstInbox;
+  cluster_.network().send({Traffic::credit, self_, from}, Order::any,
+                          [this, from] { cluster_.worker(from).credit_returned(self_); });
+}
+
+// ---- who watches
+
+void Worker::consumed(const WorkerEvent& event) {
+  if (const auto* mail = std::get_if<PeerMail>(&event)) untold_mail_ -= mail->weight;
+  cluster_.trace().consumed(self_, event, now());
+  for (auto* invariant : cluster_.options().invariants) invariant->told(cluster_, self_, event);
+}
+void Worker::exchanged(const ExchangeRecord& record) { cluster_.trace().exchanged(record); }
+
+}  // namespace troupe::explore

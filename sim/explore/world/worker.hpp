@@ -1,0 +1,97 @@
+/// A worker in virtual time: all the ports of a WorkerHost. Its gradients are those of a Bowl.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "sim/explore/world/collectives.hpp"
+#include "sim/explore/world/memory.hpp"
+#include "sim/explore/world/words.hpp"
+#include "strategies/host/worker_host.hpp"
+
+namespace troupe::explore {
+
+class Cluster;
+
+class Worker final : public WorkerPort, public ShardPort, public GroupPort, public PeerPort, public WorkerObserver {
+ public:
+  Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership,
+         std::vector<Version> versions = {});
+
+  void start(core::ConstSpan params, Step first = 0);
+  void answered(const ShardReply& reply);
+  /// A peer's vector; the sender has at most one on its way to each peer, or unread there.
+  void receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector);
+  void credit_returned(WorkerId from) { credit_taken_.erase(from); }
+  void membership_changed(const Membership& membership);
+  /// The machine is gone: nothing is heard or said any more. What it lent stays until it has been answered.
+  void die();
+
+  [[nodiscard]] const WorkerHost& host() const noexcept { return host_; }
+  [[nodiscard]] WorkerHost& host() noexcept { return host_; }
+  [[nodiscard]] core::ConstSpan peek(Slot slot) const { return memory_.peek(slot); }
+  [[nodiscard]] core::ConstSpan params() const { return peek(kParams); }
+  [[nodiscard]] bool alive() const noexcept { return alive_; }
+  /// Where its host stands as a coordinator knows it, from what a worker reports: steps that it computed, and that it passed over.
+  [[nodiscard]] Step reported_step() const noexcept { return first_ + computed_ + host_.totals().passed; }
+  /// Between two steps: it has asked for a lease and got none yet, and has no request open.
+  [[nodiscard]] bool stands() const noexcept { return waits_for_lease_ && away_.empty(); }
+  /// Its share of the model, with mail that has come and is not mixed in yet; none when it is dead.
+  [[nodiscard]] double weight() const noexcept { return alive_ ? host_.weight() + untold_mail_ : 0; }
+  /// No steps any more and nothing in flight.
+  [[nodiscard]] bool at_rest() const noexcept { return !alive_ || (host_.stopped() && host_.in_flight() == 0); }
+
+  // WorkerPort
+  [[nodiscard]] Duration now() const override;
+  void compute(Step step) override;
+  void run(const KernelCall& call, Shards shards) override;
+  void set_deadline(DeadlineId id, Duration after) override;
+  // ShardPort
+  [[nodiscard]] ShardId shards() const override;
+  void send(const ShardRequest& request) override;
+  // GroupPort
+  void reduce(Step step, const Reduce& reduce) override;
+  void broadcast(Step step, const Broadcast& broadcast) override;
+  // PeerPort
+  [[nodiscard]] bool send(const SendPeer& message) override;
+  void release(Slot slot) override;
+  // WorkerObserver
+  void consumed(const WorkerEvent& event) override;
+  void exchanged(const ExchangeRecord& record) override;
+
+ private:
+  struct Away {
+    std::shared_ptr<Parcel> parcel;
+    Slot slot;
+    Range range;
+  };
+  /// Does `what` after `delay`, if the worker still lives then, and looks whether it has come to rest.
+  void later(Duration delay, EventQueue::Action what);
+  void heard(const EventQueue::Action& what);
+  void take_up(Step step);
+  void begin(std::uint64_t lease, Step step);
+  void bucket_final(int bucket);
+  void step_final(std::uint64_t lease);
+  [[nodiscard]] Range bucket_range(int bucket) const;
+  [[nodiscard]] Range slices(Shards cut_from) const;
+  void collective(Step step, ExchangeId id, Collectives::Task task);
+
+  Cluster& cluster_;
+  WorkerId self_;
+  Memory memory_;
+  core::Buffer gradient_;  // computed at the step's begin, final bucket by bucket
+  std::map<std::pair<ExchangeId, ShardId>, Away> away_;
+  std::map<WorkerId, bool> credit_taken_;
+  std::uint64_t params_checksum_ = 0;  // while computing
+  Step first_ = 0;                     // of its host
+  Step computed_ = 0;
+  Step next_step_ = 0;
+  double untold_mail_ = 0;  // weight of mail that the half will be told of
+  bool waits_for_lease_ = false;
+  core::Random mail_luck_;
+  bool alive_ = true;
+  WorkerHost host_;
+};
+
+}  // namespace troupe::explore

@@ -1,0 +1,58 @@
+/// Collectives of a replay. A reduction is done when the last member of the group has joined: in place, with the arithmetic of
+/// transport/exchange/reduce.hpp, where the group is at one site; else as the run's exchange plan says. A broadcast is done for a member when it
+/// and the root have joined, whoever else is still to come: between sites a run waits for no more than that. One thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "core/kernels.hpp"
+#include "sim/replay/site_sums.hpp"
+#include "sim/replay/wire.hpp"
+#include "strategies/host/actions.hpp"
+
+namespace troupe::replay {
+
+class Collectives {
+ public:
+  /// `sums`: null where everybody is at one site. `wire` and `kernels` outlive the object.
+  Collectives(const Wire& wire, std::unique_ptr<SiteSums> sums, const core::Kernels& kernels);
+
+  struct Task {
+    strategies::Group group;  // ascending
+    bool broadcast = false;
+    strategies::WorkerId root = 0;
+    strategies::ReduceOp op = strategies::ReduceOp::mean;
+    Position position{};  // of the part
+    strategies::Rounding rounding = strategies::Rounding::none;
+  };
+  /// `part` stays untouched by its owner until done().
+  void join(strategies::WorkerId worker, strategies::Step step, strategies::ExchangeId id, Task task, core::Span part);
+  /// Has the collective that `worker` joined as `id` been computed? Says so once.
+  [[nodiscard]] bool take_done(strategies::WorkerId worker, strategies::ExchangeId id);
+
+ private:
+  using Key = std::tuple<strategies::Group, strategies::Step, strategies::ExchangeId>;
+  /// A broadcast that not everyone has joined.
+  struct Spreading {
+    std::size_t missing = 0;                               // members that have not joined
+    std::vector<float> vector{};                           // root's as it was when it joined; empty: it has not
+    std::map<strategies::WorkerId, core::Span> waiting{};  // for that
+  };
+  void join_broadcast(strategies::WorkerId worker, const Key& key, const Task& task, core::Span part);
+  void spread(strategies::WorkerId to, const Task& task, core::ConstSpan vector, core::Span part);
+  [[nodiscard]] bool is_apart(const strategies::Group& group) const;
+  void over_sites(const Task& task, const std::vector<core::Span>& parts, float scale);
+
+  const Wire& wire_;
+  std::unique_ptr<SiteSums> sums_;
+  const core::Kernels& kernels_;
+  std::map<Key, std::map<strategies::WorkerId, core::Span>> open_;
+  std::map<Key, Spreading> spreading_;
+  std::set<std::pair<strategies::WorkerId, strategies::ExchangeId>> done_;
+};
+
+}  // namespace troupe::replay

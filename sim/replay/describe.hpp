@@ -1,0 +1,18 @@
+/// Events in words, for messages that name the first divergence. Pure functions.
+#pragma once
+
+#include <string>
+
+#include "experiment/directory/run_records.hpp"
+#include "strategies/host/events.hpp"
+
+namespace troupe::replay {
+
+[[nodiscard]] std::string describe(const strategies::WorkerEvent& event);
+[[nodiscard]] std::string describe(const strategies::ServerEvent& event);
+[[nodiscard]] std::string describe(const experiment::SnapshotRecord& snapshot);
+
+/// "params", "center", "state[1]", …
+[[nodiscard]] std::string describe(strategies::Slot slot);
+
+}  // namespace troupe::replay

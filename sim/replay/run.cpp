@@ -1,0 +1,293 @@
+#include "sim/replay/run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/buffer.hpp"
+#include "core/clock.hpp"
+#include "experiment/evaluation.hpp"
+#include "experiment/exchange_plan.hpp"
+#include "experiment/progress_book.hpp"
+#include "experiment/directory/run_directory.hpp"
+#include "nn/checkpoint/checkpoint.hpp"
+#include "nn/hash.hpp"
+#include "sim/replay/segment.hpp"
+#include "sim/replay/session.hpp"
+
+namespace troupe::replay {
+
+using experiment::Checkpoint;
+
+namespace {
+
+constexpr std::int64_t kEvaluationBatch = 100;
+
+core::Error of(const Diverged& diverged, bool same_numbers) {
+  return {core::Errc::diverged,
+          same_numbers ? diverged.what()
+                       : std::string("the recorded schedule does not fit these settings: ") + diverged.what()};
+}
+
+/// What the segment's members began with. Null: the run's very beginning.
+core::Result<std::shared_ptr<const Checkpoint>> start_of(const experiment::JournalSegment& segment,
+                                                         const experiment::Blueprint& plan) {
+  if (segment.start.empty()) {
+    if (segment.number == 1) return nullptr;
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("{}: its start state is missing, so it cannot be replayed", segment.path));
+  }
+  auto loaded = nn::load_checkpoint(segment.start);
+  if (!loaded) return tl::unexpected(loaded.error());
+  auto checkpoint = experiment::load(loaded->file, plan.graph);
+  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  return std::make_shared<const Checkpoint>(std::move(*checkpoint));
+}
+
+/// Segments are numbered on without a gap, and only the oldest are ever removed.
+core::Result<void> check_whole(const std::string& directory, const std::vector<experiment::JournalSegment>& segments) {
+  std::vector<int> missing;
+  int next = segments.front().number;
+  for (const auto& segment : segments) {
+    for (; next < segment.number; ++next) missing.push_back(next);
+    ++next;
+  }
+  if (missing.empty()) return {};
+  return core::fail(
+      core::Errc::corrupt,
+      fmt::format("{}: the journal has gaps: segment{} {} {} missing; restore the files, or remove the older segments",
+                  directory, missing.size() == 1 ? "" : "s", fmt::join(missing, ", "),
+                  missing.size() == 1 ? "is" : "are"));
+}
+
+/// Of recordings by a program that computed otherwise those can be replayed whose rounding is known, and no rule has changed.
+core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const core::Config& config,
+                                    const std::string& file) {
+  const bool weights = std::get<std::string>(config.value("strategy.name")) == "bsp" &&
+                       std::get<std::string>(config.value("strategy.combine")) == "weights";
+  if (plan.arithmetic >= 2 || !weights) return {};
+  return core::fail(core::Errc::config,
+                    fmt::format("{}: recorded by version 0.1, whose strategy.combine = \"weights\" comes to other bits "
+                                "than this program's: replay it with that version",
+                                file));
+}
+
+/// The order of a sum that a library forms is its own, and in no journal.
+core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const experiment::Blueprint& run,
+                                  const std::string& file, bool same_numbers) {
+  if (plan.in_place()) return {};
+  if (plan.worker_sites.size() != run.workers || plan.server_sites.size() != run.servers)
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("{}: it places {} workers and {} servers; the run has {} and {}", file,
+                                  plan.worker_sites.size(), plan.server_sites.size(), run.workers, run.servers));
+  const bool by_library = std::ranges::any_of(
+      plan.reductions, [](const auto& reduction) { return reduction.algorithm == exchange::Algorithm::ar; });
+  if (!by_library || !same_numbers) return {};
+  return core::fail(core::Errc::config,
+                    fmt::format("{}: sums were formed by the MPI library (exchange.algorithm = \"ar\"), in an order of "
+                                "its own: such a run cannot be replayed; use \"asa\" or \"ring\" for one that can",
+                                file));
+}
+
+class Replayer {
+ public:
+  Replayer(const ReplayRequest& request, nn::Backend& backend, experiment::RunDirectory directory)
+      : request_(request), backend_(backend), directory_(std::move(directory)) {}
+
+  core::Result<ReplayReport> run() {
+    const auto segments = directory_.journals();
+    if (!segments) return tl::unexpected(segments.error());
+    if (segments->empty()) {
+      return core::fail(core::Errc::config, fmt::format("{}: no journal; runs keep one with run.journal = \"all\" or a "
+                                                        "size like \"64 MB\"",
+                                                        directory_.path()));
+    }
+    if (auto whole = check_whole(directory_.path(), *segments); !whole) return tl::unexpected(whole.error());
+    report_.missing = static_cast<std::size_t>(segments->front().number) - 1;
+    report_.same_numbers = same_numbers();
+    for (const auto& segment : *segments) {
+      if (auto done = one(segment, segment.path == segments->back().path); !done) return tl::unexpected(done.error());
+    }
+    return std::move(report_);
+  }
+
+ private:
+  [[nodiscard]] bool same_numbers() const { return request_.overrides.empty(); }
+
+  /// Segments of one session have one configuration: the data is opened once.
+  core::Result<void> enter(const experiment::JournalSegment& segment) {
+    const auto& file = segment.config.empty() ? directory_.config_file() : segment.config;
+    const auto config = core::Config::load(experiment::schema(), file, {});
+    if (!config) return tl::unexpected(config.error());
+    if (session_ && session_->recorded.settings->config == *config) return {};
+    auto session = open_session(file, request_.overrides);
+    if (!session) return tl::unexpected(session.error());
+    session_.emplace(std::move(*session));
+    return {};
+  }
+
+  /// What the session chose; without a backend's choices where the recording says nothing of it: it chooses anew.
+  core::Result<experiment::RunPlan> plan_of(const experiment::JournalSegment& segment,
+                                            const Recording& recording) const {
+    const auto name = segment.plan.empty() ? directory_.path() + "/plan.json" : segment.plan;
+    const auto text = directory_.read_plan(segment);
+    if (!text) return tl::unexpected(text.error());
+    if (recording.plan_hash && (!*text || nn::hash64(std::as_bytes(std::span(**text))) != *recording.plan_hash))
+      return core::fail(core::Errc::corrupt,
+                        fmt::format("{}: plan.json is not the one that the run was made with", name));
+    if (!*text) return experiment::RunPlan{};
+    auto plan = experiment::parse_plan(**text, name);
+    if (!plan) return tl::unexpected(plan.error());
+    if (auto known = check_exchange(plan->exchange, session_->recorded, name, same_numbers()); !known)
+      return tl::unexpected(known.error());
+    if (auto same = check_arithmetic(*plan, session_->recorded.settings->config, name); !same && same_numbers())
+      return tl::unexpected(same.error());
+    return plan;
+  }
+
+  core::Result<void> one(const experiment::JournalSegment& file, bool last) {
+    if (auto entered = enter(file); !entered) return entered;
+    const auto& plan = session_->plan;
+    auto checkpoint = start_of(file, plan);
+    if (!checkpoint) return tl::unexpected(checkpoint.error());
+    const bool goes_on = *checkpoint && !(*checkpoint)->members.empty();
+    if (auto fits = check_fit(*session_, goes_on); !fits) return fits;
+    auto start = goes_on ? experiment::members_state(plan, **checkpoint)
+                         : core::Result<experiment::StartState>(experiment::start_state(plan, checkpoint->get()));
+    if (!start) return begins_otherwise(file, start.error());
+    auto recording = read_recording(file.path, session_->recorded, goes_on ? &start->membership : nullptr);
+    if (!recording) return tl::unexpected(recording.error());
+    const auto made = plan_of(file, *recording);
+    if (!made) return tl::unexpected(made.error());
+    SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
+    const bool one_batch = plan.settings->data.batch.size() == 1;  // a plan is of one batch size
+    auto segment = Segment::open(plan, *start, std::move(*recording),
+                                 {.backend = &backend_,
+                                  .memory = &memory_,
+                                  .plan = one_batch && !made->backend.json.empty() ? &made->backend : nullptr,
+                                  .exchange = &made->exchange,
+                                  .same_numbers = same_numbers()});
+    if (!segment) return begins_otherwise(file, segment.error());
+    note_gap(file, checkpoint->get(), goes_on);
+    if (!goes_on) has_all_ends_ = true;
+    if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
+    try {
+      if (auto ran = (*segment)->run(); !ran) return ran;
+    } catch (const Diverged& diverged) {
+      return tl::unexpected(of(diverged, same_numbers()));
+    }
+    done.replayed = (*segment)->consumed();
+    done.complete = done.complete && done.replayed == done.events;
+    done.hashes = (*segment)->hashes();
+    has_all_ends_ = has_all_ends_ && (*segment)->recording().has_all_ends();
+    report_.segments.push_back(done);
+    add((*segment)->progress(), goes_on);
+    if (!last) return {};
+    return sum_up(plan, **segment);
+  }
+
+  [[nodiscard]] std::uint64_t steps() const {
+    auto steps = before_.steps;
+    for (const auto& worker : progress_) steps += worker.steps;
+    return steps;
+  }
+
+  /// Steps before this segment that the replay has not come by.
+  void note_gap(const experiment::JournalSegment& file, const Checkpoint* start, bool goes_on) {
+    const auto begins = start ? start->totals.steps : 0;
+    const auto warning = experiment::Note::Level::warning;
+    if (report_.missing > 0 && report_.segments.empty()) {
+      const bool limited = session_->recorded.settings->journal.bytes > 0;
+      report_.notes.push_back(
+          {limited ? experiment::Note::Level::info : warning,
+           fmt::format(
+               "{}: segment{} missing: the replay begins with segment {}, at step {} of the run; {}", directory_.path(),
+               report_.missing == 1 ? " 1 is" : fmt::format("s 1 to {} are", report_.missing), file.number, begins,
+               limited ? "run.journal keeps the newest only"
+                       : "run.journal keeps all of them: they were removed, or lost")});
+    } else if (!goes_on && begins > steps()) {
+      report_.unrecorded += begins - steps();
+      report_.notes.push_back(
+          {warning,
+           fmt::format("{}: it begins at step {}, and the segments before it end at step {}: {}", file.path, begins,
+                       steps(),
+                       has_all_ends_ ? "no segment has the steps between (the journal was off, or could not be written)"
+                                     : "what came between was lost with the end of their records (a process was "
+                                       "killed, or lost, before it had written them)")});
+    }
+  }
+
+  /// What members remember is sealed by the file's checksums: when other settings do not understand it, it is they that are wrong.
+  core::Result<void> begins_otherwise(const experiment::JournalSegment& file, const core::Error& error) const {
+    if (error.code != core::Errc::corrupt) return tl::unexpected(error);
+    if (same_numbers()) return core::fail(error.code, fmt::format("{}: {}", file.start, error.message));
+    return core::fail(core::Errc::config,
+                      fmt::format("--set {}: the recording begins in the middle of the run, and its "
+                                  "members cannot go on with these settings: {}: {}",
+                                  fmt::join(request_.overrides, ", "), file.start, error.message));
+  }
+
+  /// A summary is of a session: of the segments since it began, as far as they are still there.
+  void add(std::vector<experiment::WorkerProgress> progress, bool goes_on) {
+    if (goes_on && !progress_.empty()) {
+      for (std::size_t w = 0; w < progress.size(); ++w) experiment::add(progress[w], progress_[w]);
+    }
+    progress_ = std::move(progress);
+  }
+
+  core::Result<void> sum_up(const experiment::Blueprint& plan, Segment& segment) {
+    const auto& settings = *plan.settings;
+    auto& summary = report_.summary;
+    summary = experiment::summary_of(*plan.settings, *plan.graph, plan.workers, plan.servers, directory_.path());
+    experiment::ProgressBook book(plan.workers, before_);
+    for (const auto& progress : progress_) book.add(progress);
+    book.fill(summary);
+    const auto per_epoch = static_cast<double>(plan.source.train->size());
+    summary.epochs = static_cast<std::uint32_t>(static_cast<double>(summary.samples) / per_epoch);
+    const auto model = segment.model();
+    if (!backend_.kernels().all_finite(model)) return diverged("the model's parameters are not finite any more");
+    summary.center_hash = nn::center_hash(model);
+    auto replica = backend_.compile(*plan.graph, {.batch = std::min(kEvaluationBatch, plan.source.test->size()),
+                                                  .threads = settings.threads(0),
+                                                  .arenas = &memory_,
+                                                  .training = false});
+    if (!replica) return tl::unexpected(replica.error());
+    const auto score = experiment::evaluate(**replica, *plan.source.test, model, segment.statistics());
+    if (!score) return tl::unexpected(score.error());
+    if (!std::isfinite(score->loss)) return diverged(fmt::format("the model's test loss is {}", score->loss));
+    summary.test_loss = score->loss;
+    summary.test_accuracy = score->accuracy();
+    summary.test_top5 = score->top5 < 0 || score->samples == 0
+                            ? -1
+                            : static_cast<double>(score->top5) / static_cast<double>(score->samples);
+    return {};
+  }
+
+  core::Result<void> diverged(const std::string& what) const {
+    return core::fail(core::Errc::diverged, fmt::format("{}: {}: training diverged{}", directory_.path(), what,
+                                                        same_numbers() ? ", as it was recorded" : "; lower train.lr"));
+  }
+
+  const ReplayRequest& request_;
+  nn::Backend& backend_;
+  core::HostAllocator memory_;
+  experiment::RunDirectory directory_;
+  std::optional<Session> session_;                    // of the segment under way
+  std::vector<experiment::WorkerProgress> progress_;  // of the session
+  experiment::RunTotals before_;                      // of earlier ones
+  bool has_all_ends_ = true;                          // the session's segments do, so far
+  ReplayReport report_;
+};
+
+}  // namespace
+
+core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend) {
+  auto directory = experiment::RunDirectory::open(request.run);
+  if (!directory) return tl::unexpected(directory.error());
+  return Replayer(request, backend, std::move(*directory)).run();
+}
+
+}  // namespace troupe::replay

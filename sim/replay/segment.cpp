@@ -1,0 +1,176 @@
+#include "sim/replay/segment.hpp"
+
+#include <fmt/format.h>
+
+#include "experiment/state/weighted_mean.hpp"
+#include "nn/hash.hpp"
+#include "nn/optimizer.hpp"
+#include "sim/replay/describe.hpp"
+#include "sim/replay/server.hpp"
+#include "sim/replay/worker.hpp"
+
+namespace troupe::replay {
+
+using strategies::ModelHome;
+
+Segment::Segment(const experiment::Blueprint& plan, Recording recording, const SegmentOptions& options)
+    : plan_(plan), options_(options), recording_(std::move(recording)) {}
+
+Segment::~Segment() = default;
+
+core::Result<std::unique_ptr<Segment>> Segment::open(const experiment::Blueprint& plan,
+                                                     const experiment::StartState& start, Recording recording,
+                                                     const SegmentOptions& options) {
+  std::unique_ptr<Segment> segment(new Segment(plan, std::move(recording), options));
+  if (auto made = segment->make(start); !made) return tl::unexpected(made.error());
+  return segment;
+}
+
+core::Result<void> Segment::make(const experiment::StartState& start) {
+  const auto& settings = *plan_.settings;
+  membership_ = start.membership;
+  for (std::uint32_t w = 0; w < plan_.workers && start.workers.empty(); ++w) membership_.workers.push_back(w);
+  workers_.resize(plan_.workers);
+  for (const auto w : membership_.workers) {
+    auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
+                                                    .graph = plan_.graph.get(),
+                                                    .compile = {.batch = settings.batch(w),
+                                                                .threads = settings.threads(w),
+                                                                .seed = static_cast<std::uint64_t>(settings.run.seed),
+                                                                .arenas = options_.memory,
+                                                                .plan = options_.plan},
+                                                    .extra = plan_.needs.worker_slots,
+                                                    .optimizer = nn::optimizer_kind(settings.train),
+                                                    .shards = plan_.servers});
+    if (!memory) return tl::unexpected(memory.error());
+    memory->load(start, w);
+    if (!layout_) {
+      layout_ = memory->replica().layout();
+      if (options_.exchange->packed) packing_ = experiment::packing_of(*layout_);
+    }
+    workers_[w] = std::make_unique<ReplayWorker>(*this, w, std::move(recording_.workers[w]),
+                                                 std::move(recording_.leases[w]), std::move(*memory), start);
+    if (start.workers.empty()) continue;
+    if (auto taken = workers_[w]->take_up(start.workers.at(w)); !taken) return taken;
+  }
+  if (auto connected = connect(); !connected) return connected;
+  auto shards =
+      experiment::cut_shards(start, *layout_, plan_.servers, plan_.needs.server_states, kernels(), *options_.memory);
+  if (!shards) return tl::unexpected(shards.error());
+  for (std::uint32_t s = 0; s < plan_.servers; ++s) {
+    servers_.push_back(
+        std::make_unique<ReplayServer>(*this, s, std::move(recording_.servers[s]), std::move((*shards)[s]),
+                                       start.servers.empty() ? start.center_version : start.servers.at(s).version));
+    if (start.servers.empty()) continue;
+    if (auto taken = servers_.back()->take_up(start.servers.at(s).state); !taken) return taken;
+  }
+  return {};
+}
+
+/// What is between the members.
+core::Result<void> Segment::connect() {
+  const auto& exchange = *options_.exchange;
+  wire_.emplace(exchange, packing_, kernels(), *options_.memory);
+  std::unique_ptr<SiteSums> sums;
+  if (!exchange.in_place()) {
+    auto made = SiteSums::create(exchange, plan_.workers, kernels());
+    if (!made) return tl::unexpected(made.error());
+    sums = std::move(*made);
+  }
+  collectives_.emplace(*wire_, std::move(sums), kernels());
+  return {};
+}
+
+core::Result<void> Segment::run() {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (const auto& worker : workers_) {
+      while (worker && worker->advance()) progress = true;
+      if (!error_.message.empty()) return tl::unexpected(error_);
+    }
+    for (const auto& server : servers_) {
+      while (server->advance()) progress = true;
+    }
+  }
+  if (recording_.has_all_ends()) explain_halt();
+  return {};
+}
+
+/// Nobody can go on. In a whole recording that is the end, or members wait for what the replay never says.
+void Segment::explain_halt() const {
+  for (const auto& server : servers_) {
+    if (!server->at_end())
+      throw Diverged(fmt::format("{}: {}, but the replay never sends it", recording_.path, server->waits_for()));
+  }
+  for (const auto& worker : workers_) {
+    if (worker && !worker->at_end())
+      throw Diverged(
+          fmt::format("{}: {}, but it never comes to it in the replay", recording_.path, worker->waits_for()));
+  }
+}
+
+/// Those who are members at its end, as far as anybody has said who is. Never none.
+std::vector<ReplayWorker*> Segment::left() const {
+  std::vector<ReplayWorker*> left;
+  for (const auto* list : {&recording_.left, &membership_.workers}) {
+    for (const auto w : *list)
+      if (workers_.at(w)) left.push_back(workers_[w].get());
+    if (!left.empty()) break;
+  }
+  return left;
+}
+
+std::size_t Segment::consumed() const {
+  std::size_t sum = 0;
+  for (const auto& worker : workers_) sum += worker ? worker->consumed() : 0;
+  for (const auto& server : servers_) sum += server->consumed();
+  return sum;
+}
+
+void Segment::check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& member,
+                    std::size_t event) {
+  const auto hash = nn::hash64(std::as_bytes(vector));
+  if (hash != recorded.hash) {
+    throw Diverged(fmt::format("{}: {}, event {}: {} has hash {:016x}; the recording says {:016x}", recording_.path,
+                               member, event, describe(recorded.slot), hash, recorded.hash));
+  }
+  ++hashes_;
+}
+
+std::vector<float> Segment::model() {
+  std::vector<float> arena(layout_->arena_floats());
+  if (plan_.needs.model == ModelHome::center) {
+    std::size_t offset = 0;
+    for (const auto& server : servers_) {
+      const auto shard = server->memory().view(plan_.needs.model_slot);
+      std::copy(shard.begin(), shard.end(), arena.begin() + static_cast<std::ptrdiff_t>(offset));
+      offset += shard.size();
+    }
+  } else if (plan_.needs.model == ModelHome::weighted) {
+    experiment::WeightedMean mean;
+    for (auto* worker : left()) mean.add(worker->memory().view(strategies::kParams), worker->host().weight());
+    mean.take(arena);
+  } else {
+    const auto params = left().front()->memory().view(strategies::kParams);
+    std::copy(params.begin(), params.end(), arena.begin());
+  }
+  std::vector<float> canonical(layout_->canonical_floats());
+  layout_->to_canonical(arena, canonical);
+  return canonical;
+}
+
+std::vector<float> Segment::statistics() {
+  const auto layout = nn::statistics_layout(*plan_.graph);
+  std::vector<core::Span> views;
+  for (auto* worker : left()) views.push_back(worker->memory().view(strategies::kStatistics));
+  return experiment::mean_statistics(layout, views);
+}
+
+std::vector<experiment::WorkerProgress> Segment::progress() const {
+  std::vector<experiment::WorkerProgress> all;
+  for (std::uint32_t w = 0; w < workers_.size(); ++w)
+    all.push_back(workers_[w] ? workers_[w]->progress() : experiment::WorkerProgress{.worker = w});
+  return all;
+}
+
+}  // namespace troupe::replay

@@ -1,0 +1,66 @@
+/// A server in a replay: the port of its ServerHost, fed from what the server consumed in the recording. One thread.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "sim/replay/segment.hpp"
+#include "strategies/host/server_host.hpp"
+
+namespace troupe::replay {
+
+class ReplayServer final : public strategies::ServerPort, public strategies::ServerObserver {
+ public:
+  ReplayServer(Segment& segment, strategies::ShardId self, std::vector<ServerItem> items,
+               experiment::ShardMemory memory, strategies::Version version);
+
+  /// Takes up where a segment begins in the middle of a run. Errc::corrupt.
+  [[nodiscard]] core::Result<void> take_up(const std::string& half) { return host_.half().restore(half); }
+  /// Goes one item further, if what the item needs is there. Throws Diverged, also for what no run can have recorded.
+  [[nodiscard]] bool advance();
+  [[nodiscard]] bool at_end() const noexcept { return next_ == items_.size(); }
+  [[nodiscard]] std::size_t consumed() const noexcept { return next_; }
+  [[nodiscard]] std::string waits_for() const;
+
+  /// A worker's part of an exchange, until the recording says that the server turned to it.
+  void sent(const strategies::ShardRequest& request, const experiment::Lent& slice);
+  [[nodiscard]] experiment::ShardMemory& memory() noexcept { return memory_; }
+
+  // strategies::ServerPort
+  [[nodiscard]] core::Duration now() const override { return core::Duration{0}; }
+  bool usable(strategies::RequestId payload) const override;
+  void run(const strategies::KernelCall& call, strategies::RequestId payload) override;
+  void reply(const strategies::ShardReply& reply) override;
+  void set_deadline(strategies::DeadlineId, core::Duration) override {}
+  // strategies::ServerObserver
+  void consumed(const strategies::ServerEvent& event) override;
+  void dropped(const strategies::Request&, const std::string&) override {}
+  void refused(const strategies::Request&) override {}
+
+ private:
+  struct Sent {
+    strategies::Request request;
+    experiment::Lent slice;  // the worker's
+    experiment::Lent here;   // what the server works on: that slice, or what has come of it
+    core::Rounding rounding;
+  };
+  [[nodiscard]] bool travels(const strategies::Request& request) const;
+  [[nodiscard]] Position position() const;
+  [[nodiscard]] bool take_item();
+  [[nodiscard]] bool feed(const strategies::Request& event);
+  [[nodiscard]] bool feed(const strategies::MembershipChanged& event);
+  [[nodiscard]] bool feed(const strategies::DeadlinePassed& event);
+  [[noreturn]] void diverge(std::size_t item, const std::string& what) const;
+
+  Segment& segment_;
+  strategies::ShardId self_;
+  std::vector<ServerItem> items_;
+  std::size_t next_ = 0;
+  experiment::ShardMemory memory_;
+  std::map<std::pair<strategies::WorkerId, strategies::ExchangeId>, std::deque<Sent>> sent_;
+  std::map<strategies::RequestId, Sent> payloads_;  // of requests that it has turned to
+  strategies::ServerHost host_;
+};
+
+}  // namespace troupe::replay

@@ -1,0 +1,70 @@
+#include "sim/replay/session.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiment/state/start_state.hpp"
+
+namespace troupe::replay {
+
+using experiment::Blueprint;
+
+namespace {
+
+core::Result<Blueprint> drawn(const std::string& file, const std::vector<std::string>& overrides, bool open_data) {
+  auto config = core::Config::load(experiment::schema(), file, overrides);
+  if (!config) return tl::unexpected(config.error());
+  const auto settings = experiment::resolve(std::move(*config), experiment::Use::remains);
+  if (!settings) return tl::unexpected(settings.error());
+  return experiment::draw(*settings, open_data);
+}
+
+/// Why `plan` cannot follow the recorded schedule; empty: it may.
+std::string misfit(const Blueprint& recorded, const Blueprint& plan, bool goes_on) {
+  if (plan.workers != recorded.workers || plan.servers != recorded.servers) {
+    return fmt::format("these settings need {} workers and {} servers; the recording has {} and {}", plan.workers,
+                       plan.servers, recorded.workers, recorded.servers);
+  }
+  if (!goes_on) return {};
+  const auto there = experiment::state_slots(recorded);
+  const auto wanted = experiment::state_slots(plan);
+  const bool workers = std::all_of(wanted.begin(), wanted.end(), [&](strategies::Slot slot) {
+    return std::find(there.begin(), there.end(), slot) != there.end();
+  });
+  const auto model = plan.needs.model_slot;  // of a state vector: only the one that was the model is one
+  const bool servers = plan.needs.server_states <= recorded.needs.server_states &&
+                       (model.kind != strategies::SlotKind::state || model == recorded.needs.model_slot);
+  if (workers && servers) return {};
+  return fmt::format(
+      "the recording begins in the middle of the run, and its {} do not have the vectors that these "
+      "settings need",
+      workers ? "servers" : "workers");
+}
+
+}  // namespace
+
+core::Result<Session> open_session(const std::string& file, const std::vector<std::string>& overrides) {
+  auto plan = drawn(file, overrides, true);
+  if (!plan) return tl::unexpected(plan.error());
+  if (overrides.empty()) return Session{file, overrides, *plan, *plan};
+  auto recorded = drawn(file, {}, false);
+  if (!recorded) return tl::unexpected(recorded.error());
+  recorded->source = plan->source;  // a schedule is one of samples: changes are none of the data
+  return Session{file, overrides, std::move(*recorded), std::move(*plan)};
+}
+
+core::Result<void> check_fit(const Session& session, bool goes_on) {
+  const auto why = misfit(session.recorded, session.plan, goes_on);
+  if (why.empty()) return {};
+  std::vector<std::string> guilty;
+  for (const auto& one : session.overrides) {
+    const auto alone = drawn(session.file, {one}, false);
+    if (alone && !misfit(session.recorded, *alone, goes_on).empty()) guilty.push_back(one);
+  }
+  return core::fail(core::Errc::config,
+                    fmt::format("--set {}: {}", fmt::join(guilty.empty() ? session.overrides : guilty, ", "), why));
+}
+
+}  // namespace troupe::replay

@@ -1,0 +1,328 @@
+#include "sim/replay/worker.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "experiment/bad_updates.hpp"
+#include "experiment/progress_book.hpp"
+#include "nn/optimizer.hpp"
+#include "sim/replay/describe.hpp"
+#include "sim/replay/server.hpp"
+#include "transport/exchange/reduce.hpp"
+
+namespace troupe::replay {
+
+using namespace strategies;
+
+namespace {
+
+std::string describe_item(const WorkerItem& item) {
+  return std::visit([](const auto& i) { return describe(i); }, item);
+}
+
+}  // namespace
+
+ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerItem> items,
+                           std::vector<data::Lease> leases, experiment::WorkerMemory memory,
+                           const experiment::StartState& start)
+    : segment_(segment),
+      self_(self),
+      items_(std::move(items)),
+      leases_(std::move(leases)),
+      next_step_(start.first_steps.at(self)),
+      memory_(std::move(memory)),
+      wire_bytes_(self, *segment.options().exchange, segment.packing()),
+      host_(segment.plan().strategy->worker(), WorkerPorts{*this, this, this, this},
+            WorkerHostOptions{.self = self,
+                              .seed = static_cast<std::uint64_t>(segment.plan().settings->run.seed),
+                              .membership = segment.membership(),
+                              .buckets = static_cast<int>(memory_.replica().buckets().size()),
+                              .versions = std::vector<Version>(segment.plan().servers, start.center_version),
+                              .optimizer_steps = start.optimizer_steps.at(self)},
+            this) {
+  const auto& builder = *segment.plan().source.train;
+  const auto batch = memory_.replica().batch();
+  images_.resize(static_cast<std::size_t>(batch * builder.image_shape().size()));
+  labels_.resize(static_cast<std::size_t>(batch));
+  progress_.worker = self;
+}
+
+core::Result<void> ReplayWorker::take_up(const experiment::WorkerStart& start) {
+  for (const auto& letter : start.letters) {
+    auto arena = core::Buffer::allocate(*segment_.options().memory, memory_.replica().parameters().size());
+    if (!arena) return tl::unexpected(arena.error());
+    memory_.replica().layout()->from_canonical(*letter.vector, arena->view());
+    const auto owner = std::make_shared<core::Buffer>(std::move(*arena));
+    letters_[letter.from].push_back({letter.weight, {owner->view(), owner}});
+  }
+  if (auto restored = host_.restore(start.state); !restored) return restored;
+  next_step_ = host_.steps();
+  return {};
+}
+
+bool ReplayWorker::advance() {
+  try {
+    return take_item();
+  } catch (const std::logic_error& impossible) {
+    diverge(fed_, impossible.what());
+  }
+}
+
+bool ReplayWorker::take_item() {
+  if (fed_ == items_.size()) return false;
+  const auto& item = items_[fed_];
+  if (const auto* snapshot = std::get_if<experiment::SnapshotRecord>(&item)) {
+    if (consumed_ != fed_) return false;
+    if (segment_.options().same_numbers)
+      segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("worker {}", self_), fed_);
+    ++consumed_;
+    ++fed_;
+    return true;
+  }
+  const bool settling = settles();
+  const bool fed = std::visit([this](const auto& event) { return feed(event); }, std::get<WorkerEvent>(item));
+  if (fed && settling && host_.computing() && !computed_ && consumed_ == fed_) host_.settle();
+  fed_ = std::max(fed_ + (fed ? 1 : 0), consumed_);
+  return fed;
+}
+
+std::string ReplayWorker::waits_for() const {
+  return fmt::format("worker {}, event {} of {}: {}", self_, fed_, items_.size(), describe_item(items_[fed_]));
+}
+
+/// In the recording an arrival before the step's first bucket was told at once: only a worker that settled down does that. At
+/// the end of a segment that goes on elsewhere it has settled, too.
+bool ReplayWorker::settles() const {
+  if (!host_.computing() || computed_) return false;
+  for (auto i = fed_; i < items_.size(); ++i) {
+    const auto* event = std::get_if<WorkerEvent>(&items_[i]);
+    if (!event) return true;  // a snapshot sees what was told
+    if (std::holds_alternative<BucketReady>(*event)) return true;
+    if (std::holds_alternative<StepDone>(*event) || std::holds_alternative<Stopped>(*event)) return false;
+  }
+  return true;
+}
+
+// ---- what it consumed, in order
+
+bool ReplayWorker::feed(const Started& event) {
+  host_.start(event.step);
+  return true;
+}
+
+bool ReplayWorker::feed(const BucketReady& event) {
+  require_computing("a bucket became ready");
+  if (event.bucket != 0) diverge(fed_, "a step has fewer buckets than in the recording");
+  return compute_step(true);
+}
+
+bool ReplayWorker::feed(const StepDone& event) {
+  require_computing("a step ended");
+  if (!computed_ && !compute_step(false)) return false;
+  computed_ = false;
+  const auto& plan = segment_.plan();
+  const auto position = lease_.epoch_position;
+  host_.step_done(position,
+                  nn::optimizer_step(plan.settings->train, position, static_cast<double>(plan.settings->run.epochs),
+                                     static_cast<int>(plan.workers)),
+                  counts_steps() ? std::optional(event.optimizer.t) : std::nullopt);
+  return true;
+}
+
+/// In version 1 the optimizer's step had the number of the worker's step, also that of a newcomer, whose optimizer began anew.
+bool ReplayWorker::counts_steps() const { return segment_.recording().version == 1; }
+
+bool ReplayWorker::feed(const Stopped&) {
+  require_computing("the worker stopped");
+  host_.stop();
+  return true;
+}
+
+bool ReplayWorker::feed(const Replied& event) {
+  const auto reply = replies_.extract({event.exchange, event.shard});
+  if (reply.empty()) return false;
+  const auto asked = asked_.find(event.exchange);
+  if (asked->second.slot == kParams) memory_.replica().parameters_written();
+  if (--asked->second.parts_left == 0) asked_.erase(asked);
+  host_.replied(reply.mapped());
+  return true;
+}
+
+/// Of an exchange with shards it follows from the last answer; of a collective it is what the port says.
+bool ReplayWorker::feed(const ExchangeDone& event) {
+  const auto joined = joined_.find(event.exchange);
+  if (joined == joined_.end()) return true;
+  if (!segment_.collectives().take_done(self_, event.exchange)) return false;
+  if (joined->second == kParams) memory_.replica().parameters_written();
+  joined_.erase(joined);
+  host_.reduced(event.exchange, core::Duration{0});
+  return true;
+}
+
+bool ReplayWorker::feed(const PeerMail& event) {
+  auto& letters = letters_[event.from];
+  if (letters.empty()) return false;
+  auto letter = std::move(letters.front());
+  letters.pop_front();
+  memory_.mount(event.slot, std::move(letter.vector));
+  host_.peer_mail({.from = event.from, .weight = letter.weight, .slot = event.slot});
+  return true;
+}
+
+/// The host says it by itself: send() has looked ahead.
+bool ReplayWorker::feed(const SendSkipped&) { return true; }
+
+bool ReplayWorker::feed(const MembershipChanged& event) {
+  host_.membership_changed(event.membership);
+  return true;
+}
+
+bool ReplayWorker::feed(const DeadlinePassed& event) {
+  host_.deadline_passed(event.id);
+  return true;
+}
+
+void ReplayWorker::consumed(const WorkerEvent& event) {
+  if (consumed_ >= items_.size()) {
+    if (segment_.recording().has_all_ends())
+      diverge(consumed_, describe(event) + " follows, but the recording ends here");
+    return;  // a recording that was cut off has lost it
+  }
+  const auto* recorded = std::get_if<WorkerEvent>(&items_[consumed_]);
+  auto expected = recorded ? *recorded : WorkerEvent{};
+  if (recorded && !segment_.options().same_numbers) {
+    const auto* now = std::get_if<StepDone>(&event);
+    auto* then = std::get_if<StepDone>(&expected);
+    if (now && then) then->optimizer = now->optimizer;
+  }
+  if (!recorded || !(expected == event)) {
+    diverge(consumed_, fmt::format("the replay says {}; the recording says {}", describe(event),
+                                   describe_item(items_[consumed_])));
+  }
+  ++consumed_;
+}
+
+// ---- steps
+
+/// Takes the step's batch and computes its gradients. False: the recording does not say which batch.
+bool ReplayWorker::compute_step(bool tell_buckets) {
+  while (next_step_ < wants_step_ && next_lease_ < leases_.size()) {
+    ++next_step_;
+    ++next_lease_;
+  }
+  if (next_lease_ == leases_.size()) return false;
+  lease_ = leases_[next_lease_++];
+  ++next_step_;
+  if (auto built = segment_.plan().source.train->build(lease_, images_, labels_); !built) {
+    segment_.fail(built.error());
+    return false;
+  }
+  const auto step = experiment::guarded_step(
+      memory_.replica(), segment_.kernels(), segment_.options().exchange->largest_usable(),
+      {.images = images_, .labels = labels_, .lease = lease_.index, .count = lease_.count}, [&](int bucket) {
+        if (tell_buckets) host_.bucket_ready(bucket);
+      });
+  if (!step) {
+    segment_.fail(step.error());
+    return false;
+  }
+  bad_gradients_ += step->refused ? 1 : 0;
+  const auto* const result = &step->result;
+  if (!std::isfinite(result->loss)) {
+    segment_.fail({core::Errc::diverged, fmt::format("{}: worker {}, step {}: the loss is {}: training diverged",
+                                                     segment_.recording().path, self_, host_.steps(), result->loss)});
+    return false;
+  }
+  computed_ = true;
+  ++progress_.steps;
+  progress_.samples += static_cast<std::uint64_t>(result->samples);
+  progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
+  progress_.loss_sum += result->loss * static_cast<double>(result->samples);
+  progress_.top1 += static_cast<std::uint64_t>(result->top1);
+  return true;
+}
+
+// ---- exchanges
+
+void ReplayWorker::send(const ShardRequest& request) {
+  auto& asked = asked_.try_emplace(request.request.exchange, Asked{request.slot}).first->second;
+  ++asked.parts_left;
+  const auto slice = memory_.lend(request.slot, request.shard);
+  const auto position = transport::slice_of(segment_.arena_floats(), request.shard, segment_.servers()).offset;
+  progress_.bytes +=
+      wire_bytes_.to_shard(request.shard, request.request.kind, request.rounding, position, slice.data.size());
+  segment_.server(request.shard).sent(request, slice);
+}
+
+void ReplayWorker::answered(const ShardReply& reply) {
+  replies_.insert_or_assign({reply.exchange, reply.shard}, reply);
+}
+
+void ReplayWorker::reduce(Step step, const Reduce& reduce) {
+  collective(step, reduce.id, {.group = reduce.group, .op = reduce.op, .rounding = reduce.rounding}, reduce.slot,
+             reduce.bucket);
+}
+
+void ReplayWorker::broadcast(Step step, const Broadcast& broadcast) {
+  collective(step, broadcast.id, {.group = broadcast.group, .broadcast = true, .root = broadcast.root}, broadcast.slot,
+             -1);
+}
+
+void ReplayWorker::collective(Step step, ExchangeId id, Collectives::Task task, Slot slot, int bucket) {
+  if (task.group.empty()) task.group = host_.membership().workers;
+  auto part = memory_.view(slot);
+  if (slot != kStatistics) task.position = 0;
+  if (bucket >= 0) {
+    const auto& range = memory_.replica().buckets()[static_cast<std::size_t>(bucket)];
+    part = part.subspan(range.offset, range.count);
+    task.position = range.offset;
+  }
+  const auto root = task.broadcast ? std::optional(task.root) : std::nullopt;
+  progress_.bytes += wire_bytes_.collective(task.group, root, task.rounding, task.position, part.size());
+  joined_.emplace(id, slot);
+  segment_.collectives().join(self_, step, id, std::move(task), part);
+}
+
+/// Whether there was credit is in the recording: a send that was skipped is told before the next step's end.
+bool ReplayWorker::send(const SendPeer& message) {
+  for (auto i = consumed_; i < items_.size(); ++i) {
+    const auto* event = std::get_if<WorkerEvent>(&items_[i]);
+    if (!event) continue;
+    if (std::holds_alternative<StepDone>(*event) || std::holds_alternative<Stopped>(*event)) break;
+    const auto* skipped = std::get_if<SendSkipped>(event);
+    const bool this_one = skipped && skipped->to == message.to && skipped->weight == message.weight;
+    if (this_one && skips_told_.insert(i).second) return false;
+  }
+  const auto from = memory_.view(message.slot);
+  progress_.bytes += wire_bytes_.letter(message.to, from.size());
+  if (auto* reader = segment_.worker(message.to))
+    reader->letter(self_, message.weight, segment_.wire().letter(self_, message.to, from));
+  return true;
+}
+
+void ReplayWorker::letter(WorkerId from, double weight, experiment::Lent vector) {
+  letters_[from].push_back({weight, std::move(vector)});
+}
+
+// ---- accounts
+
+experiment::WorkerProgress ReplayWorker::progress() const {
+  auto progress = progress_;
+  experiment::take(progress, host_.totals());
+  progress.refused += bad_gradients_;
+  return progress;
+}
+
+void ReplayWorker::diverge(std::size_t item, const std::string& what) const {
+  throw Diverged(fmt::format("{}: worker {}, event {}: {}", segment_.recording().path, self_, item, what));
+}
+
+void ReplayWorker::require_computing(const char* what) const {
+  if (!host_.computing())
+    diverge(fed_, fmt::format("in the recording {} here; in the replay the worker was not told to compute", what));
+}
+
+}  // namespace troupe::replay

@@ -1,0 +1,113 @@
+/// A worker in a replay: all ports of its WorkerHost, fed from what the worker consumed in the recording. One thread.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "experiment/state/wire_bytes.hpp"
+#include "sim/replay/segment.hpp"
+#include "strategies/host/worker_host.hpp"
+
+namespace troupe::replay {
+
+class ReplayWorker final : public strategies::WorkerPort,
+                           public strategies::ShardPort,
+                           public strategies::GroupPort,
+                           public strategies::PeerPort,
+                           public strategies::WorkerObserver {
+ public:
+  ReplayWorker(Segment& segment, strategies::WorkerId self, std::vector<WorkerItem> items,
+               std::vector<data::Lease> leases, experiment::WorkerMemory memory, const experiment::StartState& start);
+
+  /// Takes up where a segment begins in the middle of a run; else the recording says Started. Errc::corrupt.
+  [[nodiscard]] core::Result<void> take_up(const experiment::WorkerStart& start);
+  /// Goes one item further, if what the item needs is there. Throws Diverged, also for what no run can have recorded.
+  [[nodiscard]] bool advance();
+  [[nodiscard]] bool at_end() const noexcept { return fed_ == items_.size(); }
+  [[nodiscard]] std::size_t consumed() const noexcept { return consumed_; }
+  /// What keeps it from going on.
+  [[nodiscard]] std::string waits_for() const;
+
+  void answered(const strategies::ShardReply& reply);
+  void letter(strategies::WorkerId from, double weight, experiment::Lent vector);
+
+  [[nodiscard]] experiment::WorkerMemory& memory() noexcept { return memory_; }
+  [[nodiscard]] const strategies::WorkerHost& host() const noexcept { return host_; }
+  [[nodiscard]] experiment::WorkerProgress progress() const;
+
+  // strategies::WorkerPort
+  [[nodiscard]] core::Duration now() const override { return core::Duration{0}; }
+  void compute(strategies::Step step) override { wants_step_ = step; }
+  void run(const strategies::KernelCall& call, strategies::Shards shards) override { memory_.run(call, shards); }
+  void set_deadline(strategies::DeadlineId, core::Duration) override {}  // the recording says when it passed
+  // strategies::ShardPort
+  [[nodiscard]] strategies::ShardId shards() const override { return segment_.servers(); }
+  void send(const strategies::ShardRequest& request) override;
+  // strategies::GroupPort
+  void reduce(strategies::Step step, const strategies::Reduce& reduce) override;
+  void broadcast(strategies::Step step, const strategies::Broadcast& broadcast) override;
+  // strategies::PeerPort
+  [[nodiscard]] bool send(const strategies::SendPeer& message) override;
+  void release(strategies::Slot slot) override { memory_.dismount(slot); }
+  // strategies::WorkerObserver
+  void consumed(const strategies::WorkerEvent& event) override;
+  void exchanged(const strategies::ExchangeRecord&) override {}
+
+ private:
+  struct Asked {
+    strategies::Slot slot;
+    strategies::ShardId parts_left = 0;
+  };
+  struct Letter {
+    double weight = 0;
+    experiment::Lent vector;
+  };
+
+  [[nodiscard]] bool take_item();
+  [[nodiscard]] bool feed(const strategies::Started& event);
+  [[nodiscard]] bool feed(const strategies::BucketReady& event);
+  [[nodiscard]] bool feed(const strategies::StepDone& event);
+  [[nodiscard]] bool feed(const strategies::Stopped& event);
+  [[nodiscard]] bool feed(const strategies::Replied& event);
+  [[nodiscard]] bool feed(const strategies::ExchangeDone& event);
+  [[nodiscard]] bool feed(const strategies::PeerMail& event);
+  [[nodiscard]] bool feed(const strategies::SendSkipped& event);
+  [[nodiscard]] bool feed(const strategies::MembershipChanged& event);
+  [[nodiscard]] bool feed(const strategies::DeadlinePassed& event);
+  [[nodiscard]] bool compute_step(bool tell_buckets);
+  [[nodiscard]] bool counts_steps() const;
+  void collective(strategies::Step step, strategies::ExchangeId id, Collectives::Task task, strategies::Slot slot,
+                  int bucket);
+  [[noreturn]] void diverge(std::size_t item, const std::string& what) const;
+  /// Did the recording settle here: is what arrives now told before the step begins?
+  [[nodiscard]] bool settles() const;
+  void require_computing(const char* what) const;
+
+  Segment& segment_;
+  strategies::WorkerId self_;
+  std::vector<WorkerItem> items_;
+  std::size_t fed_ = 0;       // the next item to be fed
+  std::size_t consumed_ = 0;  // the next item that the half is to consume: what arrives during a step waits for its end
+  std::vector<data::Lease> leases_;
+  std::size_t next_lease_ = 0;
+  strategies::Step next_step_ = 0;  // that leases_[next_lease_] is of
+  strategies::Step wants_step_ = 0;
+  bool computed_ = false;  // the step under way
+  data::Lease lease_;
+  experiment::WorkerMemory memory_;
+  std::vector<float> images_;
+  std::vector<std::int32_t> labels_;
+  std::map<std::pair<strategies::ExchangeId, strategies::ShardId>, strategies::ShardReply> replies_;
+  std::map<strategies::ExchangeId, Asked> asked_;
+  std::map<strategies::ExchangeId, strategies::Slot> joined_;  // collectives
+  std::map<strategies::WorkerId, std::deque<Letter>> letters_;
+  std::set<std::size_t> skips_told_;  // items
+  experiment::WorkerProgress progress_;
+  std::uint64_t bad_gradients_ = 0;
+  experiment::WireBytes wire_bytes_;
+  strategies::WorkerHost host_;
+};
+
+}  // namespace troupe::replay

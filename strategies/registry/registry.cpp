@@ -1,0 +1,98 @@
+#include "strategies/registry/registry.hpp"
+
+#include <atomic>
+#include <stdexcept>
+#include <utility>
+
+#include "strategies/bsp.hpp"
+#include "strategies/diloco.hpp"
+#include "strategies/downpour.hpp"
+#include "strategies/eamsgd.hpp"
+#include "strategies/easgd.hpp"
+#include "strategies/gossip.hpp"
+#include "strategies/local_sgd.hpp"
+#include "strategies/mixed.hpp"
+#include "strategies/pairs.hpp"
+#include "strategies/ssp.hpp"
+#include "strategies/sync_easgd.hpp"
+
+namespace troupe::strategies {
+
+namespace {
+
+struct Rows {
+  std::vector<StrategyInfo> all{bsp(),       easgd(),  eamsgd(), sync_easgd(), downpour(), ssp(),
+                                local_sgd(), diloco(), mixed(),  gossip(),     pairs()};
+  std::atomic<bool> read = false;  // spans of them are about
+};
+
+Rows& rows() {
+  static Rows rows;
+  return rows;
+}
+
+}  // namespace
+
+std::span<const StrategyInfo> registry() {
+  rows().read = true;
+  return rows().all;
+}
+
+void add(StrategyInfo row) {
+  auto& [all, read] = rows();
+  if (read) throw std::logic_error("strategy " + row.name + " is added after the registry was read");
+  for (const auto& other : all)
+    if (other.name == row.name) throw std::logic_error("there is a strategy " + row.name + " already");
+  all.push_back(std::move(row));
+}
+
+const core::Table<StrategyConfig>& strategy_table() {
+  static const core::Table<StrategyConfig> table = [] {
+    std::vector<std::string> names;
+    for (const auto& row : registry()) names.push_back(row.name);
+    return core::Table<StrategyConfig>{"strategy",
+                                       {{"name", &StrategyConfig::name, core::one_of(names),
+                                         "how the workers stay together (see `troupe strategies`)"}}};
+  }();
+  return table;
+}
+
+const StrategyInfo* find(std::string_view name) {
+  for (const auto& row : registry()) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+void add_options(core::Schema& schema) {
+  schema.add(strategy_table());
+  for (const auto& row : registry()) row.add_options(schema);
+}
+
+core::Result<std::unique_ptr<Strategy>> make(const core::Config& config, const Company& company) {
+  const auto name = config.get(strategy_table()).name;
+  const auto* row = find(name);
+  if (!row)
+    return core::fail(core::Errc::config, config.where("strategy.name") + ": no strategy is called \"" + name + "\"");
+  if (company.workers == 0)
+    return core::fail(core::Errc::config,
+                      config.where("strategy.name") + ": a strategy needs at least one worker: cluster.workers is 0");
+  auto strategy = row->make(config, company);
+  if (strategy && (*strategy)->needs().servers && company.servers == 0)
+    return core::fail(core::Errc::config, config.where("strategy.name") + ": strategy.name = \"" + name +
+                                              "\" keeps its model on servers: cluster.servers is 0");
+  return strategy;
+}
+
+std::vector<std::string> warnings(const core::Config& config, const Needs& needs, Step steps_per_worker) {
+  std::vector<std::string> lines;
+  for (const auto& [key, steps] : needs.periods) {
+    if (steps <= steps_per_worker) continue;
+    lines.push_back(config.where(key) + ": " + key + " = " + std::to_string(steps) +
+                    " is longer than the run: a worker takes " + std::to_string(steps_per_worker) +
+                    " steps, so that it trains alone until the end");
+  }
+  return lines;
+}
+
+}  // namespace troupe::strategies

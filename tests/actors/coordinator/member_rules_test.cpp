@@ -1,0 +1,230 @@
+// What members in other processes may tell coordinator and recorder: what they say, for whom, and nothing else.
+#include "actors/coordinator/member_rules.hpp"
+
+#include <functional>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "actors/protocol/journal_batch.hpp"
+#include "strategies/host/accounts.hpp"
+
+namespace troupe::actors {
+namespace {
+
+constexpr auto kNan = std::numeric_limits<double>::quiet_NaN();
+
+caf::node_id node(std::uint32_t number) {
+  return caf::make_node_id(number, caf::node_id::default_data::host_id_type{1, 2, 3});
+}
+const Speaker kFirst{false, node(1)}, kSecond{false, node(2)}, kStranger{false, node(9)}, kHere{};
+
+/// Workers 0 and 1 are at sites 1 and 2 of the first process, worker 2 and shard 1 at site 3 of the second; worker 3 is here.
+MemberRules rules() {
+  const auto nodes = std::make_shared<SiteNodes>();
+  nodes->set(1, node(1));
+  nodes->set(2, node(1));
+  nodes->set(3, node(2));
+  MemberRules rules({.workers = 4,
+                     .servers = 2,
+                     .worker_sites = {1, 2, 3, 4},
+                     .server_sites = {0, 3},
+                     .nodes = nodes,
+                     .most_leases = 10,
+                     .most_samples = 20});
+  rules.granted(1, 50);
+  return rules;
+}
+
+WorkerProgress progress() {
+  WorkerProgress progress{.worker = 1,
+                          .steps = 40,
+                          .samples = 800,
+                          .loss = 0.5,
+                          .loss_sum = 10,
+                          .top1 = 15,
+                          .recent_samples = 20,
+                          .compute_s = 3};
+  progress.staleness.resize(strategies::StalenessHistogram{}.counts().size(), 2);
+  progress.waits.assign(6, 0.25);
+  progress.done = {1, 2, 3};
+  return progress;
+}
+
+TEST(MemberRules, WhoIsHereIsBelieved) {
+  EXPECT_EQ(rules().check(kHere, LeaseRequest{77, 1'000'000}, 5), std::nullopt);
+  EXPECT_EQ(rules().check(kHere, WorkerProgress{.worker = 77}), std::nullopt);
+  EXPECT_EQ(rules().check(kHere, SiteLost{7, 8, ""}), std::nullopt);
+}
+
+TEST(MemberRules, AProcessSpeaksForItsOwnWorkersOnly) {
+  for (const std::uint32_t worker : {0U, 1U}) {
+    EXPECT_EQ(rules().check(kFirst, LeaseRequest{worker, 1}, 0), std::nullopt);
+    EXPECT_NE(rules().check(kSecond, LeaseRequest{worker, 1}, 0), std::nullopt);
+    EXPECT_NE(rules().check(kStranger, LeaseRequest{worker, 1}, 0), std::nullopt);
+  }
+  for (const std::uint32_t worker : {3U, 4U, ~0U})
+    EXPECT_NE(rules().check(kFirst, LeaseRequest{worker, 1}, 0), std::nullopt);
+  EXPECT_NE(MemberRules{}.check(kFirst, LeaseRequest{0, 1}, 0), std::nullopt);  // everybody is here
+  EXPECT_EQ(rules().workers_of(kFirst), (std::vector<std::uint32_t>{0, 1}));
+}
+
+TEST(MemberRules, ANewcomersProcessSpeaksForItFromThenOn) {
+  auto all = rules();
+  all.moved(3, node(9));
+  EXPECT_EQ(all.check(kStranger, LeaseRequest{2, 1}, 0), std::nullopt);
+  EXPECT_NE(all.check(kSecond, LeaseRequest{2, 1}, 0), std::nullopt);
+}
+
+TEST(MemberRules, NobodyAsksForMoreLeasesThanItHasRoomFor) {
+  EXPECT_EQ(rules().check(kFirst, LeaseRequest{1, 10}, 0), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, LeaseRequest{1, 11}, 0), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, LeaseRequest{1, 1}, 10), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, LeaseRequest{1, ~0U}, 10), std::nullopt);
+}
+
+TEST(MemberRules, ProgressThatDiffersInOneFieldIsRefused) {
+  EXPECT_EQ(rules().check(kFirst, progress()), std::nullopt);
+  EXPECT_NE(rules().check(kSecond, progress()), std::nullopt);
+  const std::vector<std::pair<const char*, std::function<void(WorkerProgress&)>>> lies{
+      {"another worker", [](auto& p) { p.worker = 2; }},
+      {"no worker", [](auto& p) { p.worker = 4; }},
+      {"more steps than leases", [](auto& p) { p.steps = 51; }},
+      {"more leases than there were", [](auto& p) { p.done.resize(51); }},
+      {"samples beyond all", [](auto& p) { p.samples = ~std::uint64_t{0}; }},
+      {"more samples than its leases have", [](auto& p) { p.samples = 1'001; }},
+      {"bytes beyond all", [](auto& p) { p.bytes = ~std::uint64_t{0}; }},
+      {"more right than seen", [](auto& p) { p.top1 = 21; }},
+      {"more lately than ever", [](auto& p) { p.recent_samples = 801; }},
+      {"a loss that is no number", [](auto& p) { p.loss = kNan; }},
+      {"a sum that is no number", [](auto& p) { p.loss_sum = -std::numeric_limits<double>::infinity(); }},
+      {"a time that is no number", [](auto& p) { p.wait_s = kNan; }},
+      {"a time beyond all", [](auto& p) { p.compute_s = 1e300; }},
+      {"too many waits", [](auto& p) { p.waits.resize(1'000); }},
+      {"too few waits", [](auto& p) { p.waits.resize(5); }},
+      {"a wait that is no number", [](auto& p) { p.waits[3] = kNan; }},
+      {"too many bins", [](auto& p) { p.staleness.resize(1'000); }},
+      {"a bin beyond all", [](auto& p) { p.staleness[0] = ~std::uint64_t{0}; }},
+  };
+  for (const auto& [what, lie] : lies) {
+    auto changed = progress();
+    lie(changed);
+    EXPECT_NE(rules().check(kFirst, changed), std::nullopt) << what;
+  }
+}
+
+TEST(MemberRules, StepsGoForwardsAndReportsHaveNews) {
+  auto all = rules();
+  EXPECT_EQ(all.check(kFirst, progress()), std::nullopt);
+  auto fewer = progress();
+  fewer.steps = 39;
+  EXPECT_NE(all.check(kFirst, fewer), std::nullopt);
+  auto more_leases = progress();
+  more_leases.done.resize(48);  // 3 are done already, of 50
+  EXPECT_NE(all.check(kFirst, more_leases), std::nullopt);
+  auto same = progress();
+  same.done.clear();
+  std::size_t heard = 0;
+  while (heard < 1000 && !all.check(kFirst, same)) ++heard;
+  EXPECT_EQ(heard, 64U);
+  same.steps = 41;
+  EXPECT_EQ(all.check(kFirst, same), std::nullopt);
+  all.moved(2, node(1));  // a newcomer counts from the beginning
+  EXPECT_NE(all.check(kFirst, same), std::nullopt);
+  all.granted(1, 5);
+  same.steps = 3;
+  same.samples = same.recent_samples = same.top1 = 0;
+  EXPECT_EQ(all.check(kFirst, same), std::nullopt);
+}
+
+TEST(MemberRules, WhatAMemberSaysOfItself) {
+  EXPECT_TRUE(rules().may_have(1, 50));
+  EXPECT_FALSE(rules().may_have(1, 51));
+  EXPECT_FALSE(rules().may_have(0, ~std::uint64_t{0}));
+  const MemberState state{"text", 0, {{1, 0.5}}, {strategies::staged(64)}};
+  EXPECT_EQ(MemberRules::check(state, 4), std::nullopt);
+  auto slots = state, from = state, weight = state;
+  slots.letter_slots.clear();
+  from.letters[0].from = 4;
+  weight.letters[0].weight = kNan;
+  for (const auto& lie : {slots, from, weight}) EXPECT_NE(MemberRules::check(lie, 4), std::nullopt);
+}
+
+TEST(MemberRules, TroubleAndLossesAreOnesOwn) {
+  EXPECT_EQ(rules().check(kFirst, Trouble{core::Errc::timeout, "late", 2}), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, Trouble{core::Errc::timeout, "late", 3}), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, Trouble{core::Errc::timeout, "late", 0}), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, Trouble{static_cast<core::Errc>(99), "late", 2}), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, Trouble{static_cast<core::Errc>(-1), "late", 2}), std::nullopt);
+  EXPECT_EQ(rules().check(kFirst, SiteLost{1, 3, "gone"}), std::nullopt);
+  EXPECT_EQ(rules().check(kFirst, SiteLost{1, 0, "gone"}), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, SiteLost{3, 1, "gone"}), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, SiteLost{1, 1, "gone"}), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, SiteLost{1, 99, "gone"}), std::nullopt);
+}
+
+JournalRecords records(const std::function<void(JournalBatch&)>& fill) {
+  JournalBatch batch;
+  fill(batch);
+  return batch.take();
+}
+
+TEST(MemberRules, JournalRecordsAreWholeAndOnesOwn) {
+  const auto own = records([](JournalBatch& batch) {
+    batch.add(strategies::WorkerId{1}, strategies::WorkerEvent{strategies::Started{3}});
+    batch.add(encode(SnapshotRecord{false, 0, strategies::kParams, 5}));
+  });
+  EXPECT_EQ(rules().check(kFirst, own), std::nullopt);
+  EXPECT_NE(rules().check(kSecond, own), std::nullopt);
+  const auto server = records([](JournalBatch& batch) {
+    batch.add(strategies::ShardId{1}, strategies::ServerEvent{strategies::Request{.id = 1, .worker = 0}});
+    batch.add(encode(SnapshotRecord{true, 1, strategies::kCenter, 5}));
+  });
+  EXPECT_EQ(rules().check(kSecond, server), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, server), std::nullopt);
+  for (const auto& record : {encode(PlanRecord{3}), encode(LeaseGranted{1, {}}), encode(experiment::AbsentRecord{1}),
+                             encode(experiment::EndRecord{})})
+    EXPECT_NE(rules().check(kFirst, records([&](JournalBatch& batch) { batch.add(record); })), std::nullopt);
+}
+
+TEST(MemberRules, JournalRecordsThatDoNotAddUpAreRefused) {
+  const auto own = records(
+      [](JournalBatch& batch) { batch.add(strategies::WorkerId{1}, strategies::WorkerEvent{strategies::Started{3}}); });
+  const std::vector<std::pair<const char*, std::function<void(JournalRecords&)>>> lies{
+      {"a size beyond the bytes", [](auto& r) { r.sizes[0] += 1; }},
+      {"the largest size", [](auto& r) { r.sizes[0] = ~0U; }},
+      {"bytes that nobody has", [](auto& r) { r.bytes.push_back('x'); }},
+      {"no size", [](auto& r) { r.sizes.clear(); }},
+      {"a size of nothing", [](auto& r) { r.sizes.push_back(0); }},
+      {"no bytes", [](auto& r) { r.bytes.clear(); }},
+      {"a kind that there is not", [](auto& r) { r.kinds[0] = 0x7777; }},
+  };
+  for (const auto& [what, lie] : lies) {
+    auto changed = own;
+    lie(changed);
+    EXPECT_NE(rules().check(kFirst, changed), std::nullopt) << what;
+  }
+}
+
+TEST(RefusalCount, SaysTheFirstTheSecondTheFourthAndThenFewer) {
+  RefusalCount count;
+  std::vector<std::size_t> said;
+  for (std::size_t k = 1; k <= 1000; ++k) {
+    if (count.add("site 1", "a\nb")) said.push_back(k);
+    EXPECT_EQ(count.enough("site 1"), k % RefusalCount::kMost == 0);
+  }
+  EXPECT_EQ(said, (std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}));
+  EXPECT_EQ(count.add("site 2", "a\nb"), "site 2 was not heard: a b");
+  EXPECT_FALSE(count.enough("site 3"));
+  for (std::size_t k = 0; k < 100'000; ++k) (void)count.add(std::to_string(k), "");  // no more names than are kept
+}
+
+TEST(RefusalCount, TextsFromElsewhereAreShownInOneShortLine) {
+  EXPECT_EQ(one_line("a\x1b[2J\nb\t\x7f"
+                     "c"),
+            "a [2J b  c");
+  EXPECT_EQ(one_line(std::string(1'000'000, 'x')).size(), 2000U);
+}
+
+}  // namespace
+}  // namespace troupe::actors

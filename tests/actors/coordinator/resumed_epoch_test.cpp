@@ -1,0 +1,54 @@
+// A coordinator that goes on where an epoch has just ended.
+#include <gtest/gtest.h>
+
+#include "tests/actors/coordinator/lone_coordinator.hpp"
+
+namespace troupe::actors {
+namespace {
+
+/// Of one worker, after the first of `epochs`; what the earlier session knew of it. The report that it makes of that epoch.
+std::optional<EpochReport> report_of_resumed(const experiment::EpochTotals& known, const char* epochs) {
+  LoneCoordinator coordinator(
+      {"cluster.workers=1", "strategy.name=easgd", "data.train_samples=60", std::string("run.epochs=") + epochs});
+  coordinator.begin([&](CoordinatorSetup& setup) {
+    setup.resumed = true;
+    setup.before.train_s = 3;
+    setup.before.steps = 3;
+    setup.before.samples = 60;
+    setup.before.epoch = known;
+    while (const auto lease = setup.book->grant(0)) setup.book->done(0, lease->index);
+    ASSERT_TRUE(setup.book->epoch_done());
+  });
+  std::optional<EpochReport> reported;
+  for (int k = 0; k < 5; ++k) {
+    coordinator.answered(*coordinator.workers[0], [](const Dismissal&) { return Dismissed{}; });
+    coordinator.take_snapshots();
+    coordinator.answered(coordinator.evaluator, [](const EvaluateOrder&, const Lent&, const Lent&) {
+      return Evaluated{.loss = 0.5, .top1 = 9, .samples = 10};
+    });
+    LoneCoordinator::heard(coordinator.recorder, [&](const EpochReport& report) { reported = report; });
+    if (auto writing = coordinator.order_to_write()) coordinator.write(writing);
+  }
+  return reported;
+}
+
+TEST(ResumedEpoch, WhatWasReportedIsNotReportedAgain) {
+  for (const char* epochs : {"1", "9"})
+    EXPECT_FALSE(report_of_resumed({.began_s = 3, .closed = true, .last_loss = 2}, epochs)) << epochs;
+}
+
+// The last step of an epoch was saved when a member was lost: nobody has looked at the model since.
+TEST(ResumedEpoch, WhatWasNotReportedIsReportedAsItWas) {
+  for (const char* epochs : {"1", "9"}) {
+    const auto report = report_of_resumed({.loss = 90, .top1 = 30, .samples = 60, .began_s = 1}, epochs);
+    ASSERT_TRUE(report) << epochs;
+    EXPECT_EQ(report->epoch, 1U);
+    EXPECT_EQ(report->train_loss, 1.5);
+    EXPECT_EQ(report->train_accuracy, 0.5);
+    EXPECT_EQ(report->images_per_s, 30);
+    EXPECT_EQ(report->test_accuracy, 0.9);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,179 @@
+// What calls of other sites may say: everything that a member says, and nothing that differs from it in one field.
+#include "actors/exchanger/call_rules.hpp"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "transport/exchange/reduce.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using exchange::Lend;
+using strategies::Transfer;
+
+constexpr std::size_t kArena = 1000;
+constexpr std::size_t kStatistics = 30;
+constexpr auto kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr auto kInfinite = std::numeric_limits<double>::infinity();
+
+/// Site 0 has the coordinator and shard 0, site 1 worker 0 and shard 1, site 2 worker 1, site 3 worker 2. This is site 1.
+CallRules rules(bool letters = true, std::shared_ptr<const exchange::Packing> packing = {}) {
+  return CallRules({1, {1, 2, 3}, {0, 1}}, {std::move(packing), kArena, kStatistics, 3, letters});
+}
+exchange::Calls::Incoming call(Lend lend, std::size_t floats) {
+  static std::vector<float> memory(2 * kArena);
+  return {.from = {}, .header = {}, .lend = lend, .vector = core::Span(memory).first(floats), .reply = {}};
+}
+std::size_t shard_floats(std::size_t shard) { return transport::slice_of(kArena, shard, 2).count; }
+
+ShardMessage push() {
+  return {1, {.worker = 1, .exchange = 4, .kind = Transfer::push, .clock = 7, .version = 9, .epoch = 1.5, .lr = 0.1F}};
+}
+
+TEST(CallRules, AWorkersRequestsAreHeard) {
+  auto all = rules();
+  for (const auto& [kind, lend] :
+       {std::pair{Transfer::push, Lend::read}, {Transfer::pull, Lend::write}, {Transfer::push_pull, Lend::both}}) {
+    auto message = push();
+    message.request.kind = kind;
+    EXPECT_EQ(all.check(2, message, call(lend, shard_floats(1))), std::nullopt);
+  }
+}
+
+TEST(CallRules, ARequestThatDiffersInOneFieldIsRefused) {
+  const std::vector<std::pair<const char*, std::function<void(ShardMessage&)>>> lies{
+      {"another site's worker", [](auto& m) { m.request.worker = 2; }},
+      {"a worker of this site", [](auto& m) { m.request.worker = 0; }},
+      {"a worker that is none", [](auto& m) { m.request.worker = 3; }},
+      {"the last worker there could be", [](auto& m) { m.request.worker = ~0U; }},
+      {"a shard of another site", [](auto& m) { m.shard = 0; }},
+      {"a shard that is none", [](auto& m) { m.shard = 2; }},
+      {"another kind than its vector's", [](auto& m) { m.request.kind = Transfer::pull; }},
+      {"no kind", [](auto& m) { m.request.kind = static_cast<Transfer>(17); }},
+      {"an exchange beyond all", [](auto& m) { m.request.exchange = ~std::uint64_t{0}; }},
+      {"a clock beyond all", [](auto& m) { m.request.clock = ~std::uint64_t{0}; }},
+      {"an epoch that is no number", [](auto& m) { m.request.epoch = kNan; }},
+      {"an epoch without end", [](auto& m) { m.request.epoch = kInfinite; }},
+      {"an epoch before the run", [](auto& m) { m.request.epoch = -1; }},
+      {"an epoch after the run", [](auto& m) { m.request.epoch = 100; }},
+      {"a rate that is no number", [](auto& m) { m.request.lr = std::nanf(""); }},
+      {"a rate without end", [](auto& m) { m.request.lr = std::numeric_limits<float>::infinity(); }},
+      {"a rate that climbs", [](auto& m) { m.request.lr = -1; }},
+  };
+  for (const auto& [what, lie] : lies) {
+    auto message = push();
+    lie(message);
+    auto all = rules();
+    EXPECT_NE(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt) << what;
+  }
+  for (const std::size_t floats : {std::size_t{0}, shard_floats(1) - 1, shard_floats(1) + 1, kArena})
+    EXPECT_NE(rules().check(2, push(), call(Lend::read, floats)), std::nullopt) << floats;
+  EXPECT_NE(rules().check(3, push(), call(Lend::read, shard_floats(1))), std::nullopt);
+  EXPECT_NE(rules().check(0, push(), call(Lend::read, shard_floats(1))), std::nullopt);
+}
+
+TEST(CallRules, AWorkersClockDoesNotGoBack) {
+  auto all = rules();
+  auto message = push();
+  EXPECT_EQ(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
+  EXPECT_EQ(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
+  message.request.clock = 6;
+  EXPECT_NE(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
+  all.forget(1);  // lost: whoever takes its place begins anew
+  EXPECT_EQ(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
+}
+
+/// They pass through different stand-ins, of which one may be slower.
+TEST(CallRules, RequestsToDifferentShardsHaveNoOrder) {
+  CallRules all({1, {1, 2, 3}, {1, 1}}, {{}, kArena, kStatistics, 3, true});
+  auto later = push();
+  auto earlier = later;
+  earlier.shard = 0;
+  --earlier.request.clock;
+  EXPECT_EQ(all.check(2, later, call(Lend::read, shard_floats(1))), std::nullopt);
+  EXPECT_EQ(all.check(2, earlier, call(Lend::read, shard_floats(0))), std::nullopt);
+  earlier.shard = 1;
+  EXPECT_NE(all.check(2, earlier, call(Lend::read, shard_floats(1))), std::nullopt);
+  all.forget(1);
+  EXPECT_EQ(all.check(2, earlier, call(Lend::read, shard_floats(1))), std::nullopt);
+}
+
+TEST(CallRules, LengthsAreThoseThatTravel) {
+  std::vector<float> marks(kArena, 1);
+  for (std::size_t i = kArena / 2; i < kArena / 2 + 10; ++i) marks[i] = 0;  // padding
+  const auto packed = rules(true, std::make_shared<const exchange::Packing>(marks));
+  const OutgoingLetter letter{0, {1, 0.25}};
+  EXPECT_EQ(packed.check(2, letter, call(Lend::read, kArena - 10)), std::nullopt);
+  EXPECT_NE(packed.check(2, letter, call(Lend::read, kArena)), std::nullopt);
+}
+
+TEST(CallRules, ALetterThatDiffersInOneFieldIsRefused) {
+  const OutgoingLetter letter{0, {1, 0.25}};
+  EXPECT_EQ(rules().check(2, letter, call(Lend::read, kArena)), std::nullopt);
+  const std::vector<std::pair<const char*, std::function<void(OutgoingLetter&)>>> lies{
+      {"of another site's worker", [](auto& l) { l.letter.from = 2; }},
+      {"of nobody", [](auto& l) { l.letter.from = 1'000'000; }},
+      {"to another site's worker", [](auto& l) { l.to = 2; }},
+      {"to nobody", [](auto& l) { l.to = 3; }},
+      {"a weight below nothing", [](auto& l) { l.letter.weight = -0.5; }},
+      {"more than all", [](auto& l) { l.letter.weight = 2000; }},
+      {"a weight that is no number", [](auto& l) { l.letter.weight = kNan; }},
+  };
+  for (const auto& [what, lie] : lies) {
+    auto changed = letter;
+    lie(changed);
+    EXPECT_NE(rules().check(2, changed, call(Lend::read, kArena)), std::nullopt) << what;
+  }
+  EXPECT_NE(rules().check(2, letter, call(Lend::read, kArena - 1)), std::nullopt);
+  EXPECT_NE(rules().check(2, letter, call(Lend::both, kArena)), std::nullopt);
+  EXPECT_NE(rules(false).check(2, letter, call(Lend::read, kArena)), std::nullopt);  // a run without letters
+}
+
+TEST(CallRules, OnlyTheCoordinatorTakesSnapshotsAndOfWhatIsHere) {
+  const MemberSnapshot worker{false, 0, {1, strategies::kParams}}, server{true, 1, {2, strategies::kCenter}},
+      statistics{false, 0, {3, strategies::kStatistics}};
+  EXPECT_EQ(rules().check(0, worker, call(Lend::write, kArena)), std::nullopt);
+  EXPECT_EQ(rules().check(0, server, call(Lend::write, shard_floats(1))), std::nullopt);
+  EXPECT_EQ(rules().check(0, statistics, call(Lend::write, kStatistics)), std::nullopt);
+  for (const std::uint32_t from : {1U, 2U, 3U})
+    EXPECT_NE(rules().check(from, worker, call(Lend::write, kArena)), std::nullopt) << from;
+  EXPECT_NE(rules().check(0, statistics, call(Lend::write, kArena)), std::nullopt);
+  EXPECT_NE(rules().check(0, worker, call(Lend::both, kArena)), std::nullopt);
+  EXPECT_NE(rules().check(0, MemberSnapshot{false, 1, {1, strategies::kParams}}, call(Lend::write, kArena)),
+            std::nullopt);
+  EXPECT_NE(rules().check(0, MemberSnapshot{true, 0, {1, strategies::kCenter}}, call(Lend::write, shard_floats(0))),
+            std::nullopt);
+  EXPECT_NE(rules().check(0, MemberSnapshot{true, 99, {1, strategies::kCenter}}, call(Lend::write, 0)), std::nullopt);
+}
+
+TEST(CallRules, AnAnswerIsTheRequestsOwn) {
+  const auto message = push();
+  const ShardAnswer answer{{.request = 1, .worker = 1, .shard = 1, .exchange = 4, .version = 10, .staleness = 2}, {}};
+  EXPECT_EQ(rules().check(message, answer), std::nullopt);
+  const std::vector<std::pair<const char*, std::function<void(strategies::ShardReply&)>>> lies{
+      {"another worker's", [](auto& r) { r.worker = 0; }},
+      {"another shard's", [](auto& r) { r.shard = 0; }},
+      {"another exchange's", [](auto& r) { r.exchange = 5; }},
+      {"staler than old", [](auto& r) { r.staleness = 11; }},
+      {"a version beyond all", [](auto& r) { r.version = ~std::uint64_t{0}; }},
+      {"held for less than no time", [](auto& r) { r.held = core::Duration{-1}; }},
+      {"waited for nobody", [](auto& r) { r.last = 3; }},
+  };
+  for (const auto& [what, lie] : lies) {
+    auto changed = answer;
+    lie(changed.reply);
+    EXPECT_NE(rules().check(message, changed), std::nullopt) << what;
+  }
+  const MemberSnapshot snapshot{false, 0, {7, strategies::kParams}};
+  EXPECT_EQ(rules().check(snapshot, SnapshotTaken{7, 1, 2, 0.5}), std::nullopt);
+  EXPECT_NE(rules().check(snapshot, SnapshotTaken{8, 1, 2, 0.5}), std::nullopt);
+  EXPECT_NE(rules().check(snapshot, SnapshotTaken{7, 1, 2, kNan}), std::nullopt);
+  EXPECT_NE(rules().check(snapshot, SnapshotTaken{7, 1, ~std::uint64_t{0}, 1}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace troupe::actors

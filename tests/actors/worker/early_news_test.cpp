@@ -1,0 +1,101 @@
+// News of the membership, and orders, that reach a member before it has heard of the company.
+#include <gtest/gtest.h>
+
+#include "actors/exchanger/exchanger.hpp"
+#include "actors/server/server.hpp"
+#include "actors/control/system.hpp"
+#include "core/buffer.hpp"
+#include "experiment/blueprint.hpp"
+#include "strategies/host/state_text.hpp"
+#include "tests/actors/small_run.hpp"
+#include "transport/inproc/endpoint.hpp"
+
+namespace troupe::actors {
+namespace {
+
+constexpr std::chrono::seconds kPatience{60};
+
+void failed(const caf::error& error) { ADD_FAILURE() << caf::to_string(error); }
+
+class EarlyNews : public testing::Test {
+ protected:
+  /// Of two workers, the second at a site of its own; everyone else is this test.
+  Company company() {
+    Company company;
+    company.coordinator = caf::actor_cast<CoordinatorActor>(self_);
+    company.recorder = caf::actor_cast<RecorderActor>(self_);
+    company.workers.assign(2, caf::actor_cast<WorkerActor>(self_));
+    company.loaders.assign(2, caf::actor_cast<LoaderActor>(self_));
+    company.servers.assign(1, caf::actor_cast<ServerActor>(self_));
+    company.worker_sites = {0, 1};
+    company.server_sites = {0};
+    return company;
+  }
+
+  core::SteadyClock clock_;
+  core::HostAllocator memory_;
+  SystemConfig config_;
+  caf::actor_system system_{config_};
+  caf::scoped_actor self_{system_};
+};
+
+// Else the server would wait for the clock of a worker that was lost: nobody would tell it again.
+TEST_F(EarlyNews, ServerThatBeginsKnowsWhoIsLost) {
+  const tests::SmallRun run({"strategy.name=ssp"});
+  const auto plan = *experiment::draw(*run.settings(), true);
+  const auto server = system_.spawn(actors::server, ServerSetup{.workers = 2,
+                                                                .strategy = plan.strategy,
+                                                                .kernels = &tests::backend().kernels(),
+                                                                .memory = {},
+                                                                .journal = false,
+                                                                .clock = &clock_});
+  self_->send(server, MembershipNews{1, {0}});
+  self_->send(server, company());
+  self_->request(server, kPatience, StateOrder{})
+      .receive(
+          [](const MemberState& state) {
+            std::map<std::uint32_t, strategies::Step> clocks;
+            std::vector<strategies::WorkerId> members;
+            const auto read = strategies::read_state(state.state, {{"clocks", &clocks}, {"members", &members}});
+            ASSERT_TRUE(read) << read.error().message;
+            EXPECT_EQ(members, std::vector<strategies::WorkerId>{0});
+          },
+          failed);
+  self_->send(server, Halt{});
+  self_->wait_for(server);
+}
+
+// Else it would go on calling a site that is not there any more.
+TEST_F(EarlyNews, ExchangerThatBeginsLeavesTheSiteThatIsLost) {
+  const auto hub = transport::make_inproc_hub();
+  std::vector<ExchangerActor> exchangers;
+  SiteAddresses addresses;
+  for (std::uint32_t site = 0; site < 2; ++site) {
+    ExchangerSetup setup{.site = site, .most_floats = 64, .kernels = &tests::backend().kernels()};
+    setup.options.hub = hub;
+    setup.exchange.endpoint = "inproc";
+    setup.memory = &memory_;
+    setup.clock = &clock_;
+    exchangers.push_back(system_.spawn<caf::detached>(exchanger, std::move(setup)));
+    self_->request(exchangers.back(), kPatience, Prepare{})
+        .receive([&](const SiteAddress& address, const SiteMemory&) { addresses.texts.push_back(address.text); },
+                 failed);
+  }
+  for (const auto& exchanger : exchangers) self_->send(exchanger, addresses);
+  self_->send(exchangers[0], MembershipNews{1, {0}});
+  self_->send(exchangers[0], company());
+  auto space = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory_, 64)));
+  self_
+      ->request(exchangers[0], kPatience, MemberSnapshot{false, 1, SnapshotOrder{1, strategies::kParams}},
+                Lent{space->view(), space})
+      .receive([](const SnapshotTaken&) { ADD_FAILURE() << "the other site has not begun"; },
+               [this](const caf::error& error) {
+                 EXPECT_NE(system_.render(error).find("site 1 is not there any more"), std::string::npos)
+                     << system_.render(error);
+               });
+  for (const auto& exchanger : exchangers) self_->send(exchanger, Halt{});
+  for (const auto& exchanger : exchangers) self_->wait_for(exchanger);
+}
+
+}  // namespace
+}  // namespace troupe::actors

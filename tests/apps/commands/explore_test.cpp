@@ -1,0 +1,36 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "strategies/registry/registry.hpp"
+#include "tests/apps/program.hpp"
+
+namespace troupe::apps {
+namespace {
+
+TEST(ExploreTest, JsonIsOneLineAndTheSameSeedGivesTheSame) {
+  const auto outcome = troupe({"simulate", "--explore", "33", "--seed", "5", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["runs"], 33);
+  EXPECT_EQ(json["violations"].size(), 0U);
+  EXPECT_EQ(json["strategies"].size(), strategies::registry().size());
+  EXPECT_GT(json["events"], 1000);
+  EXPECT_TRUE(outcome.err.empty()) << "progress is for terminals";
+  EXPECT_EQ(troupe({"simulate", "--explore", "33", "--seed", "5", "--json"}).out, outcome.out);
+}
+
+TEST(ExploreTest, OneStrategyAlone) {
+  const auto outcome = troupe({"simulate", "--explore", "5", "--strategy", "gossip", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out)["strategies"]["gossip"], 5);
+}
+
+TEST(ExploreTest, WhatItCannotDoIsAUsageError) {
+  EXPECT_EQ(troupe({"simulate", "--explore", "5", "--strategy", "gosip"}).code, 2);
+  EXPECT_EQ(troupe({"simulate", "--explore", "0"}).code, 2);
+  EXPECT_EQ(troupe({"simulate", "--strategy", "gossip"}).code, 2);
+  EXPECT_EQ(troupe({"simulate"}).code, 2);
+}
+
+}  // namespace
+}  // namespace troupe::apps

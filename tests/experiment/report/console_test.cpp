@@ -1,0 +1,331 @@
+#include "experiment/report/console.hpp"
+
+#include <cstdlib>
+#include <limits>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "experiment/report/console_text.hpp"
+#include "tests/experiment/report/screen.hpp"
+
+namespace troupe::report {
+namespace {
+
+using namespace std::chrono_literals;
+using Mode = ConsoleOptions::Mode;
+using Lines = std::vector<std::string>;
+
+/// 2 workers.
+const RunStarted kRun{.name = "demo",
+                      .directory = "runs/demo",
+                      .strategy = "easgd",
+                      .model = "lenet",
+                      .dataset = "glyphs",
+                      .workers = 2,
+                      .servers = 1,
+                      .epochs = 2,
+                      .parameters = 431080,
+                      .epoch_samples = 1000};
+
+/// After `samples` at 100 per second, 92 % of the time computing.
+WorkerProgress worker(std::uint32_t rank, std::uint64_t samples) {
+  const double busy_s = static_cast<double>(samples) / 100;
+  return {.worker = rank,
+          .steps = samples / 10,
+          .samples = samples,
+          .loss = 0.0431,
+          .recent_samples = samples,
+          .compute_s = 0.92 * busy_s,
+          .exchange_s = 0.03 * busy_s,
+          .wait_s = 0.04 * busy_s,
+          .load_s = 0.01 * busy_s,
+          .staleness_sum = 9,
+          .staleness_count = 10,
+          .staleness_max = 3,
+          .done = {}};
+}
+
+class ConsoleTest : public testing::Test {
+ protected:
+  ConsoleTest() {
+    ::setenv("LC_ALL", "C", 1);
+    ::unsetenv("NO_COLOR");
+  }
+  void open(Mode mode, bool color = false, std::stop_token stop = {}) {
+    console_.emplace(ConsoleOptions{.mode = mode, .color = color, .stream = out_.stream(), .stop = stop}, clock_);
+  }
+  [[nodiscard]] Lines shown() const { return Screen(out_.text()).shown(); }
+
+  Capture out_;
+  core::ManualClock clock_;
+  std::optional<Console> console_;
+};
+
+TEST_F(ConsoleTest, LiveHasALinePerWorkerAndTheBar) {
+  open(Mode::live);
+  console_->started(kRun);
+  console_->progress(worker(1, 200));
+  console_->progress(worker(0, 300));
+  clock_.advance(100ms);
+  console_->tick();
+  const auto lines = shown();
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0], "demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server");
+  EXPECT_EQ(lines[1], "worker 0      30     100/s  loss 0.0431  [comp 92 exch 3 wait 4 load 1%]");
+  EXPECT_EQ(lines[2].substr(0, 18), "worker 1      20  ");
+  // 500 of 1,000 samples of epoch 1 at 200 per second: 2.5 s left, and another 5 s
+  EXPECT_EQ(lines[3], "epoch 1/2  =========----------   50 %  200 images/s  0:03 left, 0:08 to the end");
+}
+
+TEST_F(ConsoleTest, LiveRedrawsAtMostTenTimesASecond) {
+  open(Mode::live);
+  console_->started(kRun);
+  clock_.advance(100ms);
+  console_->progress(worker(0, 100));
+  const auto drawn = out_.text().size();
+  for (int i = 0; i < 9; ++i) {
+    clock_.advance(10ms);
+    console_->progress(worker(0, 200));
+    console_->tick();
+  }
+  EXPECT_EQ(out_.text().size(), drawn);
+  clock_.advance(10ms);
+  console_->tick();
+  EXPECT_GT(out_.text().size(), drawn);
+}
+
+TEST_F(ConsoleTest, LiveScrollsNotesAndEpochsAbove) {
+  open(Mode::live);
+  console_->started(kRun);
+  clock_.advance(1s);
+  console_->progress(worker(0, 100));
+  console_->note({Note::Level::warning, "disk is slow"});
+  console_->epoch({.epoch = 1,
+                   .epochs = 2,
+                   .train_loss = 0.3123,
+                   .train_accuracy = 0.904,
+                   .test_loss = 0.0701,
+                   .test_accuracy = 0.978,
+                   .images_per_s = 9021.4,
+                   .lr = 0.0333,
+                   .train_s = 66.6});
+  const auto lines = shown();
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[1], "warning: disk is slow");
+  EXPECT_EQ(lines[2], "epoch 1/2  loss 0.3123, test 0.0701  accuracy 97.80 %  9,021 images/s  1:07");
+  EXPECT_EQ(lines[3].substr(0, 8), "worker 0");
+}
+
+TEST_F(ConsoleTest, LiveGoesOnFromWhereARunWasResumed) {
+  open(Mode::live);
+  auto run = kRun;
+  run.epoch_position = 1.25;
+  console_->started(run);
+  clock_.advance(1s);
+  console_->progress(worker(0, 500));
+  EXPECT_EQ(shown().back().substr(0, 10), "epoch 2/2 ");
+  EXPECT_NE(shown().back().find(" 75 %"), std::string::npos);
+}
+
+TEST_F(ConsoleTest, EndLeavesTheTableAndTheCursor) {
+  open(Mode::live);
+  console_->started(kRun);
+  clock_.advance(1s);
+  console_->progress(worker(0, 100));
+  EXPECT_FALSE(Screen(out_.text()).cursor_visible);
+  RunEnd end;
+  auto& s = end.summary;
+  s.samples = 2000;
+  s.wall_s = 41.2;
+  s.images_per_s = 198;
+  s.test_loss = 0.034;
+  s.test_accuracy = 0.9891;
+  s.test_top5 = 0.9999;
+  s.staleness_mean = 0.9;
+  s.staleness_max = 3;
+  s.per_worker = {worker(0, 1000), worker(1, 1000)};
+  console_->ended(end);
+  console_->tick();
+  EXPECT_TRUE(Screen(out_.text()).cursor_visible);
+  const auto lines = shown();
+  ASSERT_EQ(lines.size(), 8u);
+  EXPECT_EQ(lines[1], "worker      compute     exchange         wait         load images/s  stale");
+  EXPECT_EQ(lines[2], "     0    9.2s  92%    0.3s   3%    0.4s   4%    0.1s   1%      100  0.9 (3)");
+  EXPECT_EQ(lines[4], "   all    9.2s  92%    0.3s   3%    0.4s   4%    0.1s   1%      198  0.9 (3)");
+  EXPECT_EQ(lines[5], "test accuracy 98.91 % (top-5 99.99 %), loss 0.0340");
+  EXPECT_EQ(lines[6], "2,000 samples in 0:41, 198 images/s");
+  EXPECT_EQ(lines[7], "runs/demo");
+}
+
+TEST_F(ConsoleTest, DestructionShowsTheCursor) {
+  open(Mode::live);
+  console_->started(kRun);
+  clock_.advance(1s);
+  console_->progress(worker(0, 100));
+  console_.reset();
+  EXPECT_TRUE(Screen(out_.text()).cursor_visible);
+}
+
+TEST_F(ConsoleTest, PlainHasOneProgressLineEveryFiveSeconds) {
+  open(Mode::plain);
+  console_->started(kRun);
+  for (int i = 1; i <= 11; ++i) {
+    clock_.advance(1s);
+    console_->progress(worker(0, static_cast<std::uint64_t>(100 * i)));
+    console_->tick();
+  }
+  const auto text = out_.text();
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(shown(), (Lines{"demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server",
+                            "epoch 1/2   50 %  step 50  100 images/s  loss 0.0431  0:15 to the end",
+                            "epoch 1/2  100 %  step 100  100 images/s  loss 0.0431  0:10 to the end"}));
+}
+
+TEST_F(ConsoleTest, PlainIsSilentWhileNothingMoves) {
+  open(Mode::plain);
+  console_->started(kRun);
+  clock_.advance(5s);
+  console_->progress(worker(0, 1000));
+  const auto lines = shown().size();
+  clock_.advance(30s);  // an evaluation
+  console_->tick();
+  EXPECT_EQ(shown().size(), lines);
+}
+
+TEST_F(ConsoleTest, AnEvaluationWithoutTrainingHasNoTrainingFigures) {
+  open(Mode::plain);
+  console_->epoch({.epoch = 1, .epochs = 2, .test_loss = 0.0701, .test_accuracy = 0.978});
+  EXPECT_EQ(shown(), (Lines{"epoch 1/2  test 0.0701  accuracy 97.80 %"}));
+}
+
+TEST_F(ConsoleTest, AnEpochEndsWithItsReport) {
+  open(Mode::live);
+  console_->started(kRun);
+  clock_.advance(1s);
+  console_->progress(worker(0, 1000));
+  EXPECT_EQ(shown().back().substr(0, 10), "epoch 1/2 ");
+  EXPECT_NE(shown().back().find("100 %"), std::string::npos);
+  console_->epoch({.epoch = 1, .epochs = 2});
+  clock_.advance(1s);
+  console_->tick();
+  EXPECT_EQ(shown().back().substr(0, 10), "epoch 2/2 ");
+}
+
+TEST_F(ConsoleTest, QuietSaysErrorsOnly) {
+  open(Mode::quiet);
+  console_->started(kRun);
+  clock_.advance(10s);
+  console_->progress(worker(0, 100));
+  console_->epoch({});
+  console_->note({Note::Level::warning, "disk is slow"});
+  console_->ended({});
+  EXPECT_EQ(out_.text(), "");
+  console_->note({Note::Level::error, "no checkpoint could be written"});
+  EXPECT_EQ(out_.text(), "error: no checkpoint could be written\n");
+}
+
+TEST_F(ConsoleTest, AutomaticIsPlainWithoutATerminal) {
+  open(Mode::automatic);
+  console_->started(kRun);
+  clock_.advance(10s);
+  console_->progress(worker(0, 100));
+  EXPECT_EQ(out_.text().find('\x1b'), std::string::npos);
+}
+
+TEST_F(ConsoleTest, NoColorIsHonoured) {
+  open(Mode::live, true);
+  console_->started(kRun);
+  EXPECT_NE(out_.text().find("\x1b[1mdemo\x1b[0m"), std::string::npos);
+  ::setenv("NO_COLOR", "1", 1);
+  const auto before = out_.text().size();
+  open(Mode::live, true);
+  console_->started(kRun);
+  EXPECT_EQ(out_.text().substr(before).find('\x1b'), std::string::npos);
+}
+
+TEST_F(ConsoleTest, AnInterruptIsToldOnce) {
+  std::stop_source source;
+  open(Mode::plain, false, source.get_token());
+  console_->tick();
+  source.request_stop();
+  console_->tick();
+  console_->tick();
+  EXPECT_EQ(shown(), (Lines{"finishing the step and saving a checkpoint; Ctrl-C again leaves at once"}));
+}
+
+TEST_F(ConsoleTest, ManyWorkersFitTheTerminal) {
+  open(Mode::live);
+  console_->started(kRun);
+  for (std::uint32_t rank = 0; rank < 100; ++rank) console_->progress(worker(rank, 100));
+  clock_.advance(1s);
+  console_->tick();
+  const auto lines = shown();
+  ASSERT_EQ(lines.size(), 24u);  // 24 rows: the first line scrolled out of sight
+  EXPECT_EQ(lines[1].substr(0, 8), "worker 0");
+  EXPECT_EQ(lines[22], "and 79 more workers");
+}
+
+TEST(ConsoleTextTest, Numbers) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1,000");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(clock_time(7), "0:07");
+  EXPECT_EQ(clock_time(754), "12:34");
+  EXPECT_EQ(clock_time(3 * 3600 + 5 * 60 + 9), "3:05:09");
+  EXPECT_EQ(clock_time(-1), "-:--");
+  EXPECT_EQ(clock_time(std::numeric_limits<double>::infinity()), "-:--");
+  EXPECT_EQ(loss_text(0.04312), "0.0431");
+  EXPECT_EQ(loss_text(12.345), "12.35");
+  EXPECT_EQ(loss_text(std::numeric_limits<double>::quiet_NaN()), "nan");
+}
+
+TEST(ConsoleTextTest, WideTerminalsShowMoreOfAWorker) {
+  EXPECT_EQ(
+      worker_line(worker(0, 300), 4512, 120).render(200, false),
+      "worker 0  step       30    4,512 images/s  loss 0.0431  staleness 0.9  [compute 92 exch 3 wait 4 load 1%]");
+  auto even = worker(10, 1'000'000);
+  even.compute_s = even.exchange_s = even.wait_s = even.load_s = 1;
+  EXPECT_LE(worker_line(even, 12'345, 80).columns(), 80u);
+  EXPECT_LE(worker_line(even, 12'345, 110).columns(), 110u);
+}
+
+TEST(ConsoleTextTest, TheLongestWaitNamesBothSides) {
+  std::vector<WorkerProgress> workers{worker(0, 1000), worker(1, 1000)};  // 10 s each
+  EXPECT_FALSE(worst_wait_line(workers));
+  workers[0].waits = {0, 0.09, 0.02};
+  EXPECT_FALSE(worst_wait_line(workers)) << "less than a hundredth";
+  workers[1].waits = {0.1, 0, 2.5};
+  EXPECT_EQ(worst_wait_line(workers)->render(80, false),
+            "longest wait  worker 1 for server 0: 2.5 s, 25 % of its time");
+  workers[0].waits = {0, 3, 0};
+  EXPECT_EQ(worst_wait_line(workers)->render(80, false),
+            "longest wait  worker 0 for worker 1: 3.0 s, 30 % of its time");
+}
+
+TEST(ConsoleTextTest, StalenessIsAShareOfUpdates) {
+  auto w = worker(3, 100);
+  w.staleness = {1, 2, 0, 0, 1};
+  EXPECT_EQ(staleness_line(w).render(80, false), "     3  0: 25%  1: 50%  4-5: 25%");
+  w.staleness.assign(21, 10);
+  EXPECT_EQ(staleness_line(w).render(80, false), "     3  0: 5%  1: 5%  2: 5%  3: 5%  4-5: 5%  6-7: 4%  8+: 71%");
+}
+
+TEST(ConsoleTextTest, PercentagesAddUp) {
+  EXPECT_EQ(percentages({1, 1, 1}), (std::vector<int>{34, 33, 33}));
+  EXPECT_EQ(percentages({0, 0}), (std::vector<int>{0, 0}));
+  EXPECT_EQ(percentages({0.92, 0.03, 0.04, 0.01}), (std::vector<int>{92, 3, 4, 1}));
+}
+
+TEST(ConsoleTextTest, ABarFillsItsLine) {
+  const Position half{
+      .epoch = 1, .epochs = 3, .fraction = 0.5, .images_per_s = 1000, .epoch_left_s = 10, .run_left_s = 50};
+  EXPECT_EQ(bar_line(half, 100, false).render(200, false),
+            "epoch 1/3  ===================-------------------   50 %  1,000 images/s  0:10 left, 0:50 to the end");
+  EXPECT_EQ(bar_line(half, 100, true).columns(), 100u);
+  EXPECT_EQ(bar_line(half, 10, false).render(19, false), "epoch 1/3  ====----");
+}
+
+}  // namespace
+}  // namespace troupe::report

@@ -1,0 +1,86 @@
+// What the members of a resumed session begin with: steps of their hosts, and the number of their optimizer's step.
+#include "experiment/state/start_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include "experiment/settings.hpp"
+
+namespace troupe::experiment {
+namespace {
+
+using Steps = std::vector<std::uint64_t>;
+
+class StartStateTest : public testing::Test {
+ protected:
+  Blueprint plan(std::vector<std::string> options) {
+    options.emplace_back("train.optimizer=adam");
+    auto config = core::Config::parse(schema(), "[model]\nname = \"mlp\"\nwidths = [3]\n[data]\nname = \"glyphs\"\n",
+                                      "a.toml", options);
+    return draw(resolve(std::move(*config)).value(), false).value();
+  }
+  /// Of a run of two workers after 30 steps.
+  Checkpoint checkpoint(const Blueprint& plan, const std::vector<std::string>& prefixes) {
+    Checkpoint checkpoint;
+    checkpoint.step = 60;
+    checkpoint.graph = plan.graph;
+    checkpoint.strategy = plan.settings->strategy;
+    checkpoint.optimizer = "adam";
+    checkpoint.vectors[""] = zeros(plan);
+    for (const auto& prefix : prefixes) checkpoint.vectors[prefix] = zeros(plan);
+    checkpoint.totals.worker_steps = {30, 30};
+    return checkpoint;
+  }
+  static std::vector<float> zeros(const Blueprint& plan) {
+    return std::vector<float>(static_cast<std::size_t>(plan.graph->parameter_count()));
+  }
+};
+
+TEST_F(StartStateTest, MomentsThatAllShareGoOnAtTheirNumber) {
+  const auto plan = this->plan({"strategy.name=bsp", "cluster.workers=3"});
+  auto saved = checkpoint(plan, {optimizer_prefix(-1, 0), optimizer_prefix(-1, 1)});
+  saved.optimizer_steps = {{optimizer_prefix(-1, 0), 12}, {optimizer_prefix(-1, 1), 12}};
+  const auto start = start_state(plan, &saved);
+  EXPECT_EQ(start.first_steps, (Steps{30, 30, 30}));
+  EXPECT_EQ(start.optimizer_steps, (Steps{12, 12, 12}));
+}
+
+TEST_F(StartStateTest, WorkerWithoutMomentsOfItsOwnCountsFromZero) {
+  const auto plan = this->plan({"strategy.name=bsp", "strategy.combine=updates", "cluster.workers=3"});
+  auto saved = checkpoint(plan, {optimizer_prefix(0, 0), optimizer_prefix(0, 1)});
+  saved.optimizer_steps = {{optimizer_prefix(0, 0), 30}, {optimizer_prefix(0, 1), 30}};
+  EXPECT_EQ(start_state(plan, &saved).optimizer_steps, (Steps{30, 0, 0}));
+}
+
+TEST_F(StartStateTest, CheckpointOfVersion01HasTheStepsForIt) {
+  const auto plan = this->plan({"strategy.name=bsp", "cluster.workers=2"});
+  const auto saved = checkpoint(plan, {optimizer_prefix(-1, 0), optimizer_prefix(-1, 1)});
+  EXPECT_EQ(start_state(plan, &saved).optimizer_steps, (Steps{30, 30}));
+}
+
+TEST_F(StartStateTest, StateThatIsDiscardedCountsFromZero) {
+  const auto plan = this->plan({"strategy.name=easgd", "cluster.workers=2"});
+  const auto start = start_state(plan, nullptr);
+  EXPECT_EQ(start.optimizer_steps, (Steps{0, 0}));
+  const auto saved = checkpoint(plan, {});
+  EXPECT_EQ(start_state(plan, &saved).optimizer_steps, (Steps{0, 0}));
+  EXPECT_EQ(start_state(plan, &saved).first_steps, (Steps{0, 0}));
+}
+
+TEST_F(StartStateTest, AnotherOptimizerCountsFromZero) {
+  const auto plan = this->plan({"strategy.name=bsp", "cluster.workers=2"});
+  auto saved = checkpoint(plan, {optimizer_prefix(-1, 0)});
+  saved.optimizer = "momentum";
+  saved.optimizer_steps = {{optimizer_prefix(-1, 0), 30}};
+  EXPECT_EQ(start_state(plan, &saved).optimizer_steps, (Steps{0, 0}));
+}
+
+// A rule under which workers part wrote it: in step they would wait for each other for ever.
+TEST_F(StartStateTest, InStepAllBeginAtOneStep) {
+  const auto plan = this->plan({"strategy.name=bsp", "cluster.workers=3"});
+  auto saved = checkpoint(plan, {});
+  saved.totals.worker_steps = {30, 27};
+  EXPECT_EQ(start_state(plan, &saved).first_steps, (Steps{30, 30, 30}));
+}
+
+}  // namespace
+}  // namespace troupe::experiment

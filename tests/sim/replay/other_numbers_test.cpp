@@ -1,0 +1,95 @@
+// `--set`: the recorded schedule under other settings, and what cannot follow it.
+#include <gtest/gtest.h>
+
+#include "tests/sim/replay/replayed.hpp"
+
+namespace troupe::tests {
+namespace {
+
+using Options = std::vector<std::string>;
+
+Options options_of(const std::string& strategy, const Options& more) {
+  Options options{"strategy.name=" + strategy,    "cluster.workers=3", "cluster.servers=2", "data.train_samples=600",
+                  "run.checkpoint_every=3 steps", "train.lr=0.003"};
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+TEST(OtherNumbers, MayHaveFewerVectorsThanTheRecordingHasSnapshotsOf) {
+  struct Case {
+    std::string strategy;
+    Options recorded;
+    std::string change;
+  };
+  for (const auto& [strategy, recorded, change] :
+       {Case{"diloco", {"strategy.tau=3"}, "strategy.outer=sgd"},
+        Case{"downpour", {"strategy.server_optimizer=adam"}, "strategy.server_optimizer=none"},
+        Case{"mixed", {"strategy.ema=0.9"}, "strategy.ema=0"},
+        Case{"bsp", {"strategy.backup=1"}, "train.optimizer=sgd"}, Case{"bsp", {}, "train.optimizer=sgd"}}) {
+    SCOPED_TRACE(testing::Message() << strategy << " " << change);
+    SmallRun run(options_of(strategy, recorded));
+    const auto end = run.train();
+    ASSERT_FALSE(end.failed) << end.error.message;
+    const auto report = replayed(run, {change});
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->segments.front().replayed, report->segments.front().events);
+    EXPECT_EQ(report->summary.steps, end.summary.steps);
+  }
+}
+
+TEST(OtherNumbers, ThatDivergeAreDivergedAsInTraining) {
+  for (const auto* strategy : {"bsp", "easgd", "gossip"}) {  // a server of downpour's refuses such pushes: another schedule
+    SCOPED_TRACE(strategy);
+    SmallRun run(options_of(strategy, {}));
+    ASSERT_FALSE(run.train().failed);
+    const auto report = replayed(run, {"train.lr=1e30", "train.weight_decay=1e30"});
+    ASSERT_FALSE(report) << report->summary.test_loss;
+    EXPECT_EQ(report.error().code, core::Errc::diverged);
+    EXPECT_NE(report.error().message.find("training diverged"), std::string::npos) << report.error().message;
+    EXPECT_EQ(report.error().message.find("as it was recorded"), std::string::npos) << report.error().message;
+  }
+}
+
+/// The recording is whole: it is the key that is wrong, and the message names it and no other.
+void expect_refused(const SmallRun& run, const std::string& harmless, const std::string& guilty) {
+  const auto report = replayed(run, {harmless, guilty});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, core::Errc::config) << report.error().message;
+  EXPECT_NE(report.error().message.find("--set " + guilty + ": "), std::string::npos) << report.error().message;
+}
+
+TEST(OtherNumbers, ThatNeedOtherServersNameTheKey) {
+  SmallRun run(options_of("bsp", {"strategy.backup=1"}));
+  ASSERT_FALSE(run.train().failed);
+  expect_refused(run, "train.momentum=0.5", "strategy.backup=0");
+}
+
+TEST(OtherNumbers, ThatNeedVectorsTheMembersDidNotHaveNameTheKey) {
+  const Options bounded{"run.journal=30 KB", "run.epochs=6", "model.widths=[4]", "cluster.synthetic_step_ms=2"};
+  SmallRun gossip(options_of("gossip", bounded));
+  ASSERT_FALSE(gossip.train().failed);
+  ASSERT_FALSE(std::filesystem::exists(gossip.run_directory() / "journal-0001.bin")) << "nothing was rotated";
+  expect_refused(gossip, "strategy.p=0.25", "train.optimizer=adam");
+  const auto fewer = replayed(gossip, {"train.optimizer=sgd"});
+  EXPECT_TRUE(fewer) << fewer.error().message;
+
+  auto mixed = bounded;
+  mixed.emplace_back("strategy.server_optimizer=momentum");
+  SmallRun average(options_of("mixed", mixed));
+  ASSERT_FALSE(average.train().failed);
+  expect_refused(average, "train.lr=0.001", "strategy.ema=0.9");
+}
+
+/// What a half remembers is text that only its own rule understands.
+TEST(OtherNumbers, ThatCannotTakeUpWhatAHalfRemembersAreRefused) {
+  SmallRun run(options_of("mixed", {"run.journal=30 KB", "run.epochs=6", "model.widths=[4]",
+                                    "cluster.synthetic_step_ms=2", "strategy.inner=easgd"}));
+  ASSERT_FALSE(run.train().failed);
+  const auto report = replayed(run, {"strategy.inner=ssp"});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, core::Errc::config) << report.error().message;
+  EXPECT_NE(report.error().message.find("--set strategy.inner=ssp"), std::string::npos) << report.error().message;
+}
+
+}  // namespace
+}  // namespace troupe::tests

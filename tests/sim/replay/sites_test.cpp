@@ -1,0 +1,240 @@
+// Runs whose members share no memory: what the wire rounded and in which order sums were formed is in the plan, and the replay reaches
+// every hash.
+#include <fstream>
+#include <functional>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "experiment/directory/run_records.hpp"
+#include "nn/hash.hpp"
+#include "strategies/registry/registry.hpp"
+#include "tests/sim/replay/replayed.hpp"
+
+namespace troupe::tests {
+namespace {
+
+using Options = std::vector<std::string>;
+
+Options options_of(const std::string& strategy, int workers, const Options& more) {
+  Options options{"strategy.name=" + strategy,
+                  "cluster.workers=" + std::to_string(workers),
+                  "cluster.servers=2",
+                  "exchange.endpoint=inproc",
+                  "data.train_samples=480",
+                  "data.test_samples=40",
+                  "run.checkpoint_every=9 steps",
+                  "train.lr=0.01"};
+  if (strategy == "eamsgd") options.emplace_back("train.optimizer=nesterov");
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+void expect_same(const SmallRun& run, const experiment::RunEnd& end) {
+  ASSERT_FALSE(end.failed) << end.error.message;
+  const auto report = replayed(run);
+  ASSERT_TRUE(report) << report.error().message;
+  expect_whole(*report, end);
+  EXPECT_EQ(report->summary.test_accuracy, end.summary.test_accuracy);
+  const bool all_there = std::filesystem::exists(run.run_directory() / "journal-0001.bin");
+  if (all_there) {
+    EXPECT_EQ(report->summary.exchange_bytes, end.summary.exchange_bytes);
+  }
+}
+
+void expect_same(const Options& options) {
+  SmallRun run(options);
+  const auto end = run.train();
+  expect_same(run, end);
+}
+
+struct Way {
+  std::string name;
+  Options options;
+};
+
+class ReplayEveryWay : public testing::TestWithParam<Way> {};
+
+TEST_P(ReplayEveryWay, ReachesEveryHashOfEveryStrategy) {
+  for (const auto& row : strategies::registry()) {
+    for (const int workers : {2, 3, 4}) {
+      SCOPED_TRACE(testing::Message() << row.name << " with " << workers);
+      expect_same(options_of(row.name, workers, GetParam().options));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , ReplayEveryWay,
+    testing::Values(Way{"asa", {}}, Way{"fp16", {"exchange.wire=fp16"}}, Way{"bf16", {"exchange.wire=bf16"}},
+                    Way{"asa16", {"exchange.algorithm=asa16"}}, Way{"ring", {"exchange.algorithm=ring"}},
+                    Way{"shm", {"exchange.algorithm=shm"}},
+                    Way{"ring_bf16", {"exchange.algorithm=ring", "exchange.wire=bf16"}},
+                    Way{"fp16_dedicated", {"exchange.wire=fp16", "cluster.server_placement=dedicated"}},
+                    Way{"bf16_colocated", {"exchange.wire=bf16", "cluster.server_placement=colocated"}}),
+    [](const auto& info) { return info.param.name; });
+
+/// Sums within hosts, then between them: two hosts that take turns, and one beside all others.
+TEST(ReplayOverHosts, ReachesEveryHashOfEveryStrategy) {
+  const std::vector<std::vector<std::uint32_t>> hosts{{0, 0, 1}, {0, 0, 1, 0}, {0, 0, 1, 0, 1}, {0, 7, 3, 3, 3}};
+  for (const auto& row : strategies::registry()) {
+    for (const auto& of_sites : hosts) {
+      SCOPED_TRACE(testing::Message() << row.name << " on " << testing::PrintToString(of_sites));
+      const auto workers = static_cast<int>(of_sites.size()) - 1;
+      SmallRun run(options_of(row.name, workers, {"exchange.algorithm=hierarchical"}));
+      const auto end = run.train_on_hosts(of_sites);
+      expect_same(run, end);
+    }
+  }
+}
+
+/// Of the arenas of this run's workers.
+std::size_t padding(const SmallRun& run) {
+  const auto plan = experiment::draw(*run.settings(), true).value();
+  core::HostAllocator memory;
+  const auto replica = backend().compile(*plan.graph, {.batch = plan.settings->batch(0), .arenas = &memory}).value();
+  return replica->layout()->arena_floats() - replica->layout()->canonical_floats();
+}
+
+/// Twelve channels are sixteen in memory: the padding between them does not travel, and slices are cut elsewhere without it.
+TEST(ReplayOverSites, WithoutThePaddingOfArenas) {
+  for (const std::string strategy : {"bsp", "easgd", "downpour", "gossip", "mixed", "diloco"}) {
+    for (const std::string way : {"exchange.algorithm=ring", "exchange.algorithm=asa16", "exchange.wire=bf16"}) {
+      SCOPED_TRACE(strategy + " " + way);
+      SmallRun run(
+          options_of(strategy, 3,
+                     {way, "exchange.endpoint=tcp", "data.train_samples=240", "model.name=own",
+                      R"(model.layers=[{type="conv2d", outputs=12, kernel=5}, {type="pool", kernel=4},)"
+                      R"( {type="conv2d", outputs=20, kernel=3}, {type="flatten"}, {type="linear", outputs=10}])"}));
+      ASSERT_GT(padding(run), 64U);
+      const auto end = run.train();
+      expect_same(run, end);
+      const auto plan = nlohmann::json::parse(std::ifstream(run.run_directory() / "plan.json"));
+      EXPECT_TRUE(plan.at("exchange").at("packed").get<bool>());
+    }
+  }
+}
+
+TEST(ReplayOverSites, EachSessionHasItsOwnPlan) {
+  SmallRun run(options_of("easgd", 3, {"exchange.wire=fp16"}));
+  ASSERT_FALSE(run.train().failed);
+  experiment::RunEnd end;
+  int epochs = 2;
+  for (const Options& changes :
+       {Options{"exchange.wire=bf16", "cluster.server_placement=dedicated"}, Options{"exchange.wire=fp32"},
+        Options{"exchange.endpoint=auto"}, Options{"exchange.endpoint=inproc", "exchange.algorithm=ring"}}) {
+    auto all = changes;
+    all.push_back("run.epochs=" + std::to_string(epochs++));
+    end = run.resume(all);
+    ASSERT_FALSE(end.failed) << end.error.message;
+  }
+  expect_same(run, end);
+}
+
+TEST(ReplayOverSites, SegmentsOfABoundedJournalToo) {
+  for (const std::string strategy : {"easgd", "gossip", "bsp"}) {
+    SCOPED_TRACE(strategy);
+    SmallRun run(options_of(strategy, 3,
+                            {"exchange.wire=bf16", "run.journal=60 KB", "run.epochs=12", "model.widths=[4]",
+                             "cluster.synthetic_step_ms=2"}));
+    const auto end = run.train();
+    expect_same(run, end);
+    EXPECT_GE(replayed(run)->segments.size(), 2U);
+  }
+}
+
+/// Each look at the model, and each segment, finds all letters: the coordinator adds up their shares and ends the run where they are not one.
+TEST(ReplayOverSites, LettersBetweenWorkersAreInEverySegment) {
+  for (const std::string endpoint : {"inproc", "shm", "tcp"}) {
+    for (const std::string seed : {"1", "2", "3"}) {
+      SCOPED_TRACE(endpoint + ", seed " + seed);
+      auto options =
+          options_of("gossip", 4,
+                     {"strategy.p=0.9", "run.seed=" + seed, "cluster.slowdown=[1, 3, 1, 2]", "run.journal=40 KB",
+                      "run.epochs=6", "model.widths=[4]", "cluster.synthetic_step_ms=2"});
+      options.push_back("exchange.endpoint=" + endpoint);
+      SmallRun run(options);
+      const auto end = run.train();
+      ASSERT_FALSE(end.failed) << end.error.message;
+      const auto report = replayed(run);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_GE(report->segments.size(), 2U);
+      expect_whole(*report, end);
+    }
+  }
+}
+
+TEST(ReplayOverSites, OtherNumbersGoTheSameWay) {
+  SmallRun run(options_of("easgd", 3, {"exchange.wire=bf16", "strategy.tau=2"}));
+  const auto end = run.train();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  const auto report = replayed(run, {"strategy.alpha=0.1"});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->segments.front().replayed, report->segments.front().events);
+  EXPECT_NE(report->summary.center_hash, end.summary.center_hash);
+}
+
+/// The plan as it would be had the session chosen otherwise; its hash goes with it.
+class AnotherPlan : public testing::Test {
+ protected:
+  AnotherPlan() : run_(options_of("bsp", 3, {})) {
+    if (const auto end = run_.train(); end.failed) throw std::runtime_error(end.error.message);
+  }
+  void write(const std::function<void(nlohmann::json&)>& change) const {
+    const auto path = run_.run_directory() / "journal-0001.plan.json";
+    auto plan = nlohmann::json::parse(std::ifstream(path));
+    change(plan.at("exchange"));
+    const auto text = plan.dump();
+    std::ofstream(path) << text << '\n';
+    const auto hash = nn::hash64(std::as_bytes(std::span(text)));
+    auto records = run_.journal();
+    for (auto& record : records)
+      if (experiment::decode_plan(record)) record = experiment::encode(experiment::PlanRecord{hash});
+    std::filesystem::remove(run_.run_directory() / "journal-0001.bin");
+    auto writer = core::JournalWriter::create((run_.run_directory() / "journal-0001.bin").string());
+    for (const auto& record : records) ASSERT_TRUE(writer->append(record.kind, record.payload));
+    ASSERT_TRUE(writer->flush());
+  }
+
+  SmallRun run_;
+};
+
+TEST_F(AnotherPlan, RoundsElsewhereAndDiverges) {
+  write([](auto& exchange) { exchange["reductions"] = {{{"algorithm", "asa16"}}}; });
+  const auto report = replayed(run_);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, core::Errc::diverged) << report.error().message;
+}
+
+TEST_F(AnotherPlan, TheAlgorithmGoesByTheSizeOfWhatTravels) {
+  write([](auto& exchange) {
+    exchange["reductions"] = {{{"algorithm", "asa16"}, {"up_to_floats", 8}}, {{"algorithm", "asa"}}};
+  });
+  EXPECT_TRUE(replayed(run_)) << "no vector has eight floats";
+  write([](auto& exchange) {
+    exchange["reductions"] = {{{"algorithm", "asa16"}, {"up_to_floats", 1 << 20}}, {{"algorithm", "asa"}}};
+  });
+  EXPECT_FALSE(replayed(run_)) << "all are shorter";
+}
+
+TEST_F(AnotherPlan, TheLibrarysSumsAreRefusedInOneLine) {
+  write([](auto& exchange) { exchange["reductions"] = {{{"algorithm", "ar"}}}; });
+  const auto report = replayed(run_);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, core::Errc::config);
+  EXPECT_NE(report.error().message.find("exchange.algorithm = \"ar\""), std::string::npos) << report.error().message;
+  EXPECT_EQ(report.error().message.find('\n'), std::string::npos);
+  const auto other = replayed(run_, {"train.lr=0.005"});
+  EXPECT_TRUE(other) << "other numbers have no bits to reach: " << other.error().message;
+}
+
+TEST_F(AnotherPlan, OfAnotherCompanyIsCorrupt) {
+  write([](auto& exchange) { exchange["worker_sites"] = {1, 2}; });
+  const auto report = replayed(run_);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, core::Errc::corrupt);
+  EXPECT_NE(report.error().message.find("2 workers"), std::string::npos) << report.error().message;
+}
+
+}  // namespace
+}  // namespace troupe::tests

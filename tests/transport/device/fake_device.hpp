@@ -1,0 +1,68 @@
+/// A device for tests: its memory is the test's own under addresses that nobody but the device can use (on x86-64 they are no
+/// addresses at all: whoever reads there crashes), and copies are made late, on a thread of its own.
+///
+/// Thread-safe.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "transport/device/device_copier.hpp"
+#include "transport/memory_view.hpp"
+
+namespace troupe::transport::testing {
+
+/// The same memory as the device sees it.
+[[nodiscard]] MemoryView on_device(MemoryView host) noexcept;
+[[nodiscard]] ConstMemoryView on_device(ConstMemoryView host) noexcept;
+
+class FakeDevice final : public DeviceCopier {
+ public:
+  FakeDevice();
+  ~FakeDevice() override;
+  [[nodiscard]] core::Allocator& pinned() noexcept override { return pinned_; }
+  void to_host(std::byte* host, const std::byte* device, std::size_t bytes, Done done) override;
+  void to_device(std::byte* device, const std::byte* host, std::size_t bytes, Done done) override;
+
+  /// Copies are begun and not made until release().
+  void hold();
+  void release();
+  /// Every copy from here on fails with this.
+  void fail(core::Error error);
+
+ private:
+  class Pinned final : public core::Allocator {
+   public:
+    [[nodiscard]] core::MemorySpace space() const noexcept override { return core::MemorySpace::host_pinned; }
+    [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override { return host_.allocate(bytes); }
+    void deallocate(void* memory, std::size_t bytes) noexcept override { host_.deallocate(memory, bytes); }
+
+   private:
+    core::HostAllocator host_;
+  };
+  struct Copy {
+    std::byte* to;
+    const std::byte* from;
+    std::size_t bytes;
+    Done done;
+  };
+  void add(Copy copy);
+  void run();
+
+  Pinned pinned_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Copy> copies_;
+  std::optional<core::Error> error_;
+  bool held_ = false;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace troupe::transport::testing

@@ -1,0 +1,127 @@
+// Arenas of members, over every endpoint that maps memory: what one has, where it lies, and what another sees of it.
+#include "transport/exchange/arenas.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "tests/transport/exchange/company.hpp"
+
+namespace troupe::exchange::testing {
+namespace {
+
+constexpr std::size_t kFloats = 5000;
+
+std::vector<transport::testing::EndpointKind> kinds() {
+  std::vector<transport::testing::EndpointKind> all;
+  for (const auto& kind : transport::testing::endpoint_kinds())
+    if (!kind.on_device && (kind.name == "inproc" || kind.name == "shm")) all.push_back(kind);
+  return all;
+}
+
+class ArenasOf : public ::testing::TestWithParam<transport::testing::EndpointKind> {
+ protected:
+  void SetUp() override {
+    company_.emplace(GetParam(), 2);
+    ASSERT_TRUE(company_->maps_memory());
+  }
+  /// What rank 0 sees of a vector of rank 1.
+  [[nodiscard]] core::Result<transport::Mapping> seen(const ArenaPlace& place, std::size_t floats) {
+    return company_->arenas(0).vector_at(company_->group(0).peers[1], place, floats);
+  }
+  [[nodiscard]] core::Errc refusal(const ArenaPlace& place, std::size_t floats) {
+    const auto vector = seen(place, floats);
+    return vector ? core::Errc::internal : vector.error().code;
+  }
+
+  std::optional<Company> company_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Endpoints, ArenasOf, ::testing::ValuesIn(kinds()), transport::testing::kind_name);
+
+TEST_P(ArenasOf, WhatOneWritesTheOtherReads) {
+  auto arenas = company_->vectors(kFloats);
+  auto& own = company_->arenas(1);
+  const auto part = arenas[1].view().subspan(160, 100);
+  EXPECT_TRUE(own.contains(part));
+  const auto place = own.place_of(part);
+  EXPECT_EQ(place.arena_floats, kFloats);
+  EXPECT_EQ(place.offset, 160U);
+  const auto there = seen(place, part.size()).value();
+  EXPECT_TRUE(std::ranges::equal(there.view(), part));
+  there.view()[7] = 42;
+  EXPECT_EQ(arenas[1].view()[167], 42);
+  // Another part of what is attached already.
+  const auto all = seen(own.place_of(arenas[1].view()), kFloats).value();
+  EXPECT_EQ(all.view()[167], 42);
+}
+
+TEST_P(ArenasOf, WhatIsInNoneIsNowhere) {
+  auto arenas = company_->vectors(kFloats);
+  auto& own = company_->arenas(0);
+  std::vector<float> elsewhere(16);
+  EXPECT_FALSE(own.contains(elsewhere));
+  EXPECT_FALSE(own.contains(arenas[1].view()));
+  EXPECT_FALSE(own.contains(core::ConstSpan(arenas[0].data(), kFloats + 1)));
+  EXPECT_TRUE(own.contains(core::ConstSpan(arenas[0].data() + kFloats, 0)));
+  EXPECT_THROW((void)own.place_of(elsewhere), std::invalid_argument);
+  arenas[0] = core::Buffer();
+  EXPECT_THROW((void)own.place_of(arenas[0].view()), std::invalid_argument);
+}
+
+TEST_P(ArenasOf, PlacesThatAreNoneAreCorrupt) {
+  auto arenas = company_->vectors(kFloats);
+  const auto place = company_->arenas(1).place_of(arenas[1].view());
+  const auto with = [&](auto field, std::uint64_t value) {
+    auto wrong = place;
+    wrong.*field = value;
+    return wrong;
+  };
+  using enum core::Errc;
+  EXPECT_EQ(refusal(place, kFloats + 1), corrupt);
+  EXPECT_EQ(refusal(with(&ArenaPlace::offset, 16), kFloats), corrupt);
+  EXPECT_EQ(refusal(with(&ArenaPlace::offset, ~std::uint64_t{15}), 16), corrupt);
+  EXPECT_EQ(refusal(with(&ArenaPlace::offset, 1), 16), corrupt);
+  EXPECT_EQ(refusal(with(&ArenaPlace::arena_floats, 4096), 4096), corrupt);
+  ASSERT_TRUE(seen(place, kFloats));
+  EXPECT_EQ(refusal(with(&ArenaPlace::arena_floats, 4096), 4096), corrupt);
+  auto unknown = place;
+  std::ranges::fill(unknown.key, 'x');
+  EXPECT_EQ(refusal(unknown, kFloats), peer_lost);
+  std::ranges::fill(unknown.key, '\0');
+  EXPECT_EQ(refusal(unknown, kFloats), peer_lost);
+}
+
+TEST_P(ArenasOf, WhatIsSeenStaysWhateverBecomesOfItsOwner) {
+  auto arenas = company_->vectors(kFloats);
+  const float first = arenas[1].view()[0];
+  const auto place = company_->arenas(1).place_of(arenas[1].view());
+  const auto there = seen(place, kFloats).value();
+  arenas[1] = core::Buffer();
+  company_->endpoint(1).close();
+  EXPECT_EQ(there.view()[0], first);
+  EXPECT_TRUE(seen(place, kFloats)) << "it is attached";
+  company_->arenas(0).forget(company_->group(0).peers[1]);
+  EXPECT_EQ(there.view()[0], first);
+  EXPECT_EQ(refusal(place, kFloats), core::Errc::peer_lost);
+}
+
+TEST_P(ArenasOf, LiveUntilTheirMemoryIsFreed) {
+  auto arenas = company_->vectors(kFloats);
+  auto more = company_->vectors(16);
+  const auto alive = company_->arenas(0).weak_from_this();
+  company_.reset();
+  arenas.clear();
+  EXPECT_FALSE(alive.expired());
+  more[0].view()[0] = 1;
+  more.clear();
+  EXPECT_TRUE(alive.expired());
+}
+
+TEST(Arenas, NeedAnEndpointThatMaps) {
+  Company company({"tcp", [] { return transport::EndpointOptions{}; }}, 2);
+  EXPECT_FALSE(company.maps_memory());
+  EXPECT_THROW((void)Arenas::create({std::shared_ptr<void>(), &company.endpoint(0)}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace troupe::exchange::testing

@@ -1,0 +1,126 @@
+#include "transport/exchange/reduce.hpp"
+
+#include <stdexcept>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "core/buffer.hpp"
+#include "core/random.hpp"
+
+namespace troupe::transport {
+namespace {
+
+constexpr std::size_t kLengths[] = {0, 1, 15, 16, 17, 31, 32, 48, 100, 112, 127, 128, 129, 1000, 1024, 4099};
+
+struct Arenas {
+  core::HostAllocator allocator;
+  std::vector<core::Buffer> buffers;
+  std::vector<core::Span> spans;
+
+  Arenas(std::size_t ranks, std::size_t floats, std::uint64_t seed) {
+    for (std::size_t r = 0; r < ranks; ++r) {
+      buffers.push_back(core::Buffer::allocate(allocator, floats + 1).value());  // never empty
+      spans.push_back(buffers.back().view().first(floats));
+      core::Random random(seed, core::Purpose::test, r);
+      for (float& x : spans.back()) x = static_cast<float>(random.uniform(-1, 1));
+    }
+  }
+};
+
+// The definition: added in rank order in float32, then scaled.
+std::vector<float> serial_sum(const std::vector<core::Span>& arenas, float scale) {
+  std::vector<float> sum(arenas[0].begin(), arenas[0].end());
+  for (std::size_t r = 1; r < arenas.size(); ++r)
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += arenas[r][i];
+  for (float& x : sum) x *= scale;
+  return sum;
+}
+
+TEST(SliceOf, GoldenCuts) {
+  // 100 floats are 7 units of 16, the last one cut off: 3 + 2 + 2 units.
+  EXPECT_EQ(slice_of(100, 0, 3), (Slice{0, 48}));
+  EXPECT_EQ(slice_of(100, 1, 3), (Slice{48, 32}));
+  EXPECT_EQ(slice_of(100, 2, 3), (Slice{80, 20}));
+  // 17 floats are 2 units for 4 ranks.
+  EXPECT_EQ(slice_of(17, 0, 4), (Slice{0, 16}));
+  EXPECT_EQ(slice_of(17, 1, 4), (Slice{16, 1}));
+  EXPECT_EQ(slice_of(17, 2, 4), (Slice{17, 0}));
+  EXPECT_EQ(slice_of(17, 3, 4), (Slice{17, 0}));
+  EXPECT_EQ(slice_of(0, 0, 1), (Slice{0, 0}));
+}
+
+TEST(SliceOf, RankMustBeOneOfTheRanks) {
+  EXPECT_THROW((void)slice_of(10, 2, 2), std::invalid_argument);
+  EXPECT_THROW((void)slice_of(10, 0, 0), std::invalid_argument);
+}
+
+RC_GTEST_PROP(SliceOf, PartsAreAlignedBalancedAndCoverTheVector, ()) {
+  const auto floats = *rc::gen::inRange<std::size_t>(0, 100'000);
+  const auto ranks = *rc::gen::inRange<std::size_t>(1, 100);
+  const std::size_t units = core::align_floats(floats) / core::kAlignmentFloats;
+  std::size_t next = 0;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const Slice slice = slice_of(floats, r, ranks);
+    RC_ASSERT(slice.offset == next);
+    RC_ASSERT(slice.offset % core::kAlignmentFloats == 0 || slice.count == 0);
+    const std::size_t mine = core::align_floats(slice.count) / core::kAlignmentFloats;
+    RC_ASSERT(mine == units / ranks || mine == units / ranks + 1);
+    next += slice.count;
+  }
+  RC_ASSERT(next == floats);
+}
+
+// Every rank's turn, one after the other, must give bit for bit what one serial sum gives.
+TEST(ReduceSlice, EqualsTheSerialSumInRankOrder) {
+  for (const core::Kernels* kernels : {&core::reference_kernels(), &core::host_kernels()})
+    for (std::size_t ranks = 1; ranks <= 8; ++ranks)
+      for (const std::size_t floats : kLengths) {
+        Arenas arenas(ranks, floats, ranks * 10'000 + floats);
+        const float scale = 1.0f / static_cast<float>(ranks);
+        const std::vector<float> expected = serial_sum(arenas.spans, scale);
+        for (std::size_t r = 0; r < ranks; ++r) reduce_slice(*kernels, arenas.spans, r, scale);
+        for (std::size_t r = 0; r < ranks; ++r)
+          ASSERT_EQ(std::vector<float>(arenas.spans[r].begin(), arenas.spans[r].end()), expected)
+              << ranks << " ranks, " << floats << " floats";
+      }
+}
+
+TEST(ReduceSlice, TouchesItsSliceOnly) {
+  Arenas arenas(3, 100, 1);
+  const Arenas before(3, 100, 1);
+  reduce_slice(core::reference_kernels(), arenas.spans, 1, 1.0f);
+  for (std::size_t r = 0; r < 3; ++r)
+    for (std::size_t i = 0; i < 100; ++i) {
+      const bool mine = i >= 48 && i < 80;
+      const float sum = (before.spans[0][i] + before.spans[1][i]) + before.spans[2][i];
+      EXPECT_EQ(arenas.spans[r][i], mine ? sum : before.spans[r][i]) << r << ", " << i;
+    }
+}
+
+TEST(BroadcastSlice, GivesEveryoneTheRoots) {
+  for (std::size_t ranks = 1; ranks <= 8; ++ranks)
+    for (const std::size_t floats : kLengths) {
+      const std::size_t root = floats % ranks;
+      Arenas arenas(ranks, floats, floats);
+      const std::vector<float> expected(arenas.spans[root].begin(), arenas.spans[root].end());
+      for (std::size_t r = 0; r < ranks; ++r) broadcast_slice(core::host_kernels(), arenas.spans, r, root);
+      for (std::size_t r = 0; r < ranks; ++r)
+        ASSERT_EQ(std::vector<float>(arenas.spans[r].begin(), arenas.spans[r].end()), expected)
+            << ranks << " ranks, " << floats << " floats";
+    }
+}
+
+TEST(ReduceSlice, BrokenPreconditionsThrow) {
+  const core::Kernels& kernels = core::reference_kernels();
+  Arenas arenas(2, 100, 1);
+  EXPECT_THROW(reduce_slice(kernels, {}, 0, 1.0f), std::invalid_argument);
+  EXPECT_THROW(reduce_slice(kernels, arenas.spans, 2, 1.0f), std::invalid_argument);
+  EXPECT_THROW(broadcast_slice(kernels, arenas.spans, 0, 2), std::invalid_argument);
+  arenas.spans[1] = arenas.spans[1].first(99);
+  EXPECT_THROW(reduce_slice(kernels, arenas.spans, 0, 1.0f), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace troupe::transport

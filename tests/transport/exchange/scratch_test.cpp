@@ -1,0 +1,91 @@
+// What reductions work in beside their vectors: how much of it there is, and that it is kept.
+#include "transport/exchange/scratch.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "tests/transport/exchange/company.hpp"
+#include "transport/inproc/endpoint.hpp"
+#include "transport/exchange/reduce.hpp"
+
+namespace troupe::exchange::testing {
+namespace {
+
+TEST(Scratch, PiecesAreCutAlignedAndComeBack) {
+  Scratch scratch;
+  const std::byte* first = nullptr;
+  {
+    auto piece = scratch.take(Scratch::room<float>(3) + Scratch::room<std::uint16_t>(33));
+    const auto floats = piece.cut<float>(3);
+    const auto halves = piece.cut<std::uint16_t>(33);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(floats.data()) % core::kAlignment, 0U);
+    EXPECT_EQ(reinterpret_cast<std::byte*>(halves.data()) - reinterpret_cast<std::byte*>(floats.data()), 64);
+    EXPECT_EQ(halves.size(), 33U);
+    EXPECT_THROW((void)piece.cut<float>(1), std::logic_error);
+    first = reinterpret_cast<std::byte*>(floats.data());
+  }
+  auto again = scratch.take(10);
+  EXPECT_EQ(reinterpret_cast<std::byte*>(again.cut<float>(1).data()), first);
+  EXPECT_EQ(scratch.made(), 1U);
+  EXPECT_EQ(scratch.bytes(), 64U + 128U);
+}
+
+TEST(Scratch, KeepsAsManyBlocksAsWereInUseAtOnce) {
+  Scratch scratch;
+  for (std::size_t bytes = 64; bytes <= 6400; bytes += 64) {
+    const auto one = scratch.take(bytes), other = scratch.take(bytes);
+    EXPECT_EQ(scratch.bytes(), 2 * bytes);
+  }
+  EXPECT_EQ(scratch.take(0).cut<float>(0).size(), 0U);
+}
+
+TEST(Scratch, APieceMayOutliveIt) {
+  Scratch::Piece piece;
+  {
+    Scratch scratch;
+    piece = scratch.take(64);
+  }
+  std::memset(piece.cut<float>(16).data(), 1, 64);
+}
+
+/// A bucket far shorter than a chunk among many: nobody needs room for more of it than its own slice from each of the others.
+TEST(Scratch, ReductionsTakeNoMoreThanTheSliceAndKeepIt) {
+  const transport::testing::EndpointKind inproc{
+      "inproc", [] { return transport::EndpointOptions{.hub = transport::make_inproc_hub("scratch")}; }};
+  constexpr std::size_t kRanks = 16, kFloats = 4099;
+  Company company(inproc, kRanks);
+  auto vectors = company.vectors(kFloats);
+  for (const auto algorithm : {Algorithm::asa, Algorithm::asa16, Algorithm::ring, Algorithm::hierarchical}) {
+    SCOPED_TRACE(name(algorithm));
+    std::vector<Scratch> scratch(kRanks);
+    std::vector<std::size_t> made(kRanks);
+    for (std::uint32_t round = 0; round < 3; ++round) {
+      for (std::size_t r = 0; r < kRanks; ++r) {
+        auto group = company.group(r);
+        for (std::size_t k = 0; k < kRanks; ++k) group.hosts.push_back(k / 4);
+        company.start(r, group,
+                      {.algorithm = algorithm,
+                       .vector = vectors[r].view().first(kFloats),
+                       .scratch = &scratch[r],
+                       .tag = {.run = 1, .exchange = round}},
+                      vectors);
+      }
+      company.finish();
+      for (std::size_t r = 0; r < kRanks; ++r) {
+        if (round == 0) made[r] = scratch[r].made();
+        EXPECT_EQ(scratch[r].made(), made[r]) << "rank " << r << ", round " << round;
+        // The leader of a host of 4 has its 3 neighbours' whole vectors, then slices of 4; all others slices of 16.
+        const auto slice = transport::slice_of(kFloats, 0, algorithm == Algorithm::hierarchical ? 4 : kRanks).count;
+        const auto whole = algorithm == Algorithm::hierarchical && r % 4 == 0 ? 3 * Scratch::room<float>(kFloats) : 0;
+        const auto parts = (kRanks + 1) * Scratch::room<float>(slice);
+        EXPECT_LE(scratch[r].bytes(), whole + parts) << "rank " << r;
+        const bool only_gives = algorithm == Algorithm::hierarchical && r % 4 != 0;
+        EXPECT_EQ(scratch[r].bytes() > 0, !only_gives) << "rank " << r;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::exchange::testing

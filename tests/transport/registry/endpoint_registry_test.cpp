@@ -1,0 +1,72 @@
+#include "transport/registry/endpoint_registry.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "transport/inproc/endpoint.hpp"
+
+namespace troupe::transport {
+namespace {
+
+EndpointOptions options() {
+  static const core::SteadyClock clock;
+  return {.completions = CompletionQueue::create(clock).value(), .hub = make_inproc_hub()};
+}
+
+TEST(EndpointRegistry, MakesByName) {
+  const auto endpoint = make_endpoint("inproc", options());
+  ASSERT_TRUE(endpoint);
+  EXPECT_EQ((*endpoint)->capabilities().name, "inproc");
+}
+
+TEST(EndpointRegistry, AnUnknownNameIsAConfigErrorThatNamesTheKnown) {
+  const auto endpoint = make_endpoint("infiniband", options());
+  ASSERT_FALSE(endpoint);
+  EXPECT_EQ(endpoint.error().code, core::Errc::config);
+  EXPECT_NE(endpoint.error().message.find("infiniband"), std::string::npos);
+  EXPECT_NE(endpoint.error().message.find("inproc"), std::string::npos);
+}
+
+TEST(EndpointRegistry, EveryNameOfTheDesignIsKnown) {
+  const EndpointRegistry registry = built_in_endpoints();
+  for (const char* name : {"inproc", "shm", "tcp", "ucx", "mpi"})
+    EXPECT_NE(std::ranges::find(registry.entries(), name, &EndpointRegistry::Entry::name), registry.entries().end())
+        << name;
+}
+
+TEST(EndpointRegistry, AnAbsentOneSaysWhyAndWhatThereIs) {
+  EndpointRegistry registry;
+  registry.add("inproc", make_inproc_endpoint);
+  registry.add_absent("ucx", "libucp-dev was not found by CMake");
+  const auto endpoint = registry.make("ucx", options());
+  ASSERT_FALSE(endpoint);
+  EXPECT_EQ(endpoint.error().code, core::Errc::config);
+  EXPECT_EQ(endpoint.error().message,
+            "endpoint 'ucx' is not in this build (libucp-dev was not found by CMake): use one of inproc");
+  registry.add("ucx", make_inproc_endpoint);  // a module was loaded
+  EXPECT_TRUE(registry.make("ucx", options()));
+  EXPECT_EQ(registry.entries().size(), 2u);
+}
+
+TEST(EndpointRegistry, MissingOptionsAreBugs) {
+  EndpointOptions no_queue = options(), no_hub = options(), no_messages = options(), no_bytes = options();
+  no_queue.completions.reset();
+  no_hub.hub.reset();
+  no_messages.credit.messages = 0;
+  no_bytes.credit.bytes = 0;
+  for (const EndpointOptions& o : {no_queue, no_hub, no_messages, no_bytes})
+    EXPECT_THROW((void)make_endpoint("inproc", o), std::invalid_argument);
+}
+
+TEST(EndpointRegistry, HubsAreWorldsApart) {
+  const auto a = make_endpoint("inproc", options()).value();
+  EndpointOptions elsewhere = options();
+  elsewhere.hub = make_inproc_hub("elsewhere");
+  const auto b = make_endpoint("inproc", elsewhere).value();
+  EXPECT_EQ(a->connect(b->address()).error().code, core::Errc::peer_lost);
+}
+
+}  // namespace
+}  // namespace troupe::transport

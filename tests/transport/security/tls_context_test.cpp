@@ -1,0 +1,30 @@
+#include "transport/security/tls_context.hpp"
+
+#include <gtest/gtest.h>
+
+#include "transport/security/authority.hpp"
+#include "tests/folder.hpp"
+
+namespace troupe::security {
+namespace {
+
+TEST(TlsContext, AsksForCertificatesAndSpeaksNothingOld) {
+  const tests::Folder directory;
+  const std::time_t now = std::time(nullptr);
+  ASSERT_TRUE(create_authority(directory.path(), now, false));
+  const TlsFiles files = create_node(directory.path(), "node", {}, now, false).value();
+  const auto context = make_tls_context(files, now).value();
+  EXPECT_EQ(SSL_CTX_get_min_proto_version(context.get()), TLS1_2_VERSION);
+  EXPECT_EQ(SSL_CTX_get_max_cert_list(context.get()), 16 << 10);  // of a stranger
+  EXPECT_EQ(SSL_CTX_get_verify_mode(context.get()), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT);
+}
+
+TEST(TlsContext, RefusesWhatTheCheckRefuses) {
+  EXPECT_EQ(make_tls_context({}, 0).error().code, core::Errc::config);
+  EXPECT_EQ(make_tls_context({"a", "b", ""}, 0).error().code, core::Errc::config);
+}
+
+TEST(TlsContext, NoCertificateNamesNoHost) { EXPECT_FALSE(names_host(nullptr, "localhost")); }
+
+}  // namespace
+}  // namespace troupe::security

@@ -1,0 +1,362 @@
+// The shm endpoint between processes, and what is left when they die: faults 1, 6 and 17 of the transport.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "child.hpp"
+#include "endpoint_contract.hpp"
+#include "transport/mapped_memory.hpp"
+#include "transport/exchange/reduce.hpp"
+#include "transport/shm/endpoint.hpp"
+#include "transport/shm/protocol/socket.hpp"
+
+namespace troupe::transport::testing {
+namespace {
+
+constexpr core::Duration kPatience = std::chrono::seconds{60};
+
+std::vector<std::string> sockets;  // of all members there were in a test
+
+/// An endpoint in either process. Failures throw: a child has no GoogleTest.
+struct Member {
+  Member(const std::string& name, bool reads_peers, Credit credit = {}) {
+    endpoint = make_shm_endpoint({.name = name,
+                                  .completions = CompletionQueue::create(clock).value(),
+                                  .credit = credit,
+                                  .shm_reads_peers = reads_peers})
+                   .value();
+  }
+  Completion finish(OperationId operation) {
+    const Deadline deadline = after(clock, kPatience);
+    for (;;) {
+      for (auto c = completions.begin(); c != completions.end(); ++c) {
+        if (c->operation != operation) continue;
+        const Completion found = *c;
+        completions.erase(c);
+        return found;
+      }
+      if (!endpoint->completions().wait(completions, deadline)) throw std::runtime_error("no completion");
+    }
+  }
+  void done(OperationId operation) {
+    if (const Completion c = finish(operation); c.outcome != Outcome::done) throw std::runtime_error(c.error.message);
+  }
+  /// Both sides call it.
+  void meet(Line& line) {
+    line.say(endpoint->address().text);
+    const Address remote{line.hear()};
+    sockets.push_back(ShmAddress::parse(remote.text)->socket_name());
+    sockets.push_back(ShmAddress::parse(endpoint->address().text)->socket_name());
+    const Connection connection = endpoint->connect(remote).value();
+    done(connection.established);
+    peer = connection.peer;
+  }
+  OperationId send(Tag tag, const Bytes& bytes) { return endpoint->send(peer, tag, view(bytes)).value().value(); }
+  OperationId receive(Tag tag, Bytes& bytes) { return endpoint->receive(peer, tag, view(bytes)).value(); }
+  void signal(std::uint32_t number) {
+    const OperationId receiving = endpoint->receive(peer, tag(number), MemoryView{}).value();
+    done(endpoint->send(peer, tag(number), ConstMemoryView{}).value().value());
+    done(receiving);
+  }
+
+  core::SteadyClock clock;
+  std::vector<Completion> completions;
+  std::unique_ptr<Endpoint> endpoint;
+  Peer peer{};
+};
+
+class ShmProcess : public ::testing::TestWithParam<bool> {
+ protected:
+  /// Everybody is gone, however they went: so is all they had.
+  void TearDown() override {
+    EXPECT_EQ(open_descriptors(), before_);
+    for (const std::string& socket : std::exchange(sockets, {})) EXPECT_FALSE(is_listed(socket));
+  }
+  static Member member(const std::string& name, Credit credit = {}) { return {name, GetParam(), credit}; }
+
+ private:
+  const std::size_t before_ = open_descriptors();
+};
+INSTANTIATE_TEST_SUITE_P(Paths, ShmProcess, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Reading" : "Window"; });
+
+constexpr std::size_t kSizes[] = {0, 1, 8192, 8193, 262'144, 262'145, 5'000'001};
+
+TEST_P(ShmProcess, MessagesOfAllLengthsGoThereAndBack) {
+  Child child([](Line& line) {
+    Member self = member("child");
+    self.meet(line);
+    for (const std::size_t size : kSizes) {
+      Bytes bytes(size);
+      self.done(self.receive(tag(1), bytes));
+      self.done(self.send(tag(2), bytes));
+    }
+    (void)line.hear();
+  });
+  Member self = member("test");
+  self.meet(child.line());
+  for (const std::size_t size : kSizes) {
+    const Bytes sent = pattern(size, 7);
+    Bytes back(size);
+    const OperationId receiving = self.receive(tag(2), back);
+    self.done(self.send(tag(1), sent));
+    self.done(receiving);
+    EXPECT_EQ(back, sent) << size;
+  }
+}
+
+TEST_P(ShmProcess, ManyLongMessagesAtOnceBothWays) {
+  constexpr unsigned kMessages = 12;
+  const auto exchange = [](Member& self, unsigned mine, unsigned theirs) {
+    std::vector<Bytes> out;
+    std::vector<Bytes> in(kMessages, Bytes(1'000'000));
+    std::vector<OperationId> operations;
+    for (unsigned i = 0; i < kMessages; ++i) out.push_back(pattern(1'000'000, mine + i));
+    for (unsigned i = 0; i < kMessages; ++i) {
+      operations.push_back(self.send(tag(i), out[i]));
+      operations.push_back(self.receive(tag(kMessages - 1 - i), in[kMessages - 1 - i]));
+    }
+    for (const OperationId operation : operations) self.done(operation);
+    for (unsigned i = 0; i < kMessages; ++i)
+      if (in[i] != pattern(1'000'000, theirs + i)) throw std::runtime_error("wrong bytes");
+  };
+  Child child([&](Line& line) {
+    Member self = member("child");
+    self.meet(line);
+    exchange(self, 100, 200);
+    line.say("right");
+    (void)line.hear();
+  });
+  Member self = member("test");
+  self.meet(child.line());
+  EXPECT_NO_THROW(exchange(self, 200, 100));
+  EXPECT_EQ(child.line().hear(), "right");
+}
+
+TEST_P(ShmProcess, ArenasAreReducedInPlace) {
+  constexpr std::size_t kFloats = 3'000'001;  // 12 MB: in huge pages where there are some
+  const auto reduce = [](Member& self, Line& line, std::size_t rank) {
+    MappedMemory& memory = *self.endpoint->mapped_memory();
+    const auto arena = std::make_shared<core::Buffer>(core::Buffer::allocate(memory.allocator(), kFloats).value());
+    if (arena->view()[kFloats - 1] != 0) throw std::runtime_error("not zero");
+    const Exposure exposure = memory.expose(arena).value();
+    line.say(exposure.key().text);
+    const Mapping other = memory.attach({line.hear()}, kFloats).value();
+    std::iota(arena->view().begin(), arena->view().end(), static_cast<float>(rank));
+    const std::vector<core::Span> views =
+        rank == 0 ? std::vector{arena->view(), other.view()} : std::vector{other.view(), arena->view()};
+    self.signal(1);
+    reduce_slice(core::host_kernels(), views, rank, 0.5F);
+    self.signal(2);
+    for (std::size_t i = 0; i < kFloats; ++i)  // (i + i + 1) / 2, all of it exact below 2^23
+      if (arena->view()[i] != static_cast<float>(i) + 0.5F) throw std::runtime_error(fmt::format("wrong at {}", i));
+    self.signal(3);
+  };
+  Child child([&](Line& line) {
+    Member self = member("child");
+    self.meet(line);
+    reduce(self, line, 1);
+    (void)line.hear();
+  });
+  Member self = member("test");
+  self.meet(child.line());
+  EXPECT_NO_THROW(reduce(self, child.line(), 0));
+}
+
+TEST_P(ShmProcess, AnIdlePeerThatIsKilledIsLostByName) {
+  Child child([](Line& line) {
+    Member self = member("worker-3");
+    self.meet(line);
+    (void)line.hear();
+  });
+  Member self = member("test");
+  const std::size_t descriptors = open_descriptors();
+  self.meet(child.line());
+  Bytes bytes(10);
+  const OperationId receiving = self.receive(tag(1), bytes);
+  child.kill();  // closes the test's line to it
+  const Completion c = self.finish(receiving);
+  EXPECT_EQ(open_descriptors(), descriptors - 1);
+  EXPECT_EQ(c.error.code, core::Errc::peer_lost);
+  EXPECT_NE(c.error.message.find("worker-3"), std::string::npos) << c.error.message;
+}
+
+// A loader that the peer has forked still holds its sockets: the process descriptor tells.
+TEST_P(ShmProcess, ADeadPeerIsLostAlthoughItsChildrenLive) {
+  Child child([](Line& line) {
+    Member self = member("worker-3");
+    self.meet(line);
+    const pid_t loader = ::fork();
+    if (loader == 0) {
+      for (;;) ::pause();
+    }
+    line.say(std::to_string(loader));
+    (void)line.hear();
+  });
+  Member self = member("test");
+  self.meet(child.line());
+  const pid_t loader = std::stoi(child.line().hear());
+  Bytes bytes(10);
+  const OperationId receiving = self.receive(tag(1), bytes);
+  child.kill();
+  const Completion c = self.finish(receiving);
+  EXPECT_EQ(c.error.code, core::Errc::peer_lost);
+  const int watched = static_cast<int>(::syscall(SYS_pidfd_open, loader, 0));
+  ::kill(loader, SIGKILL);
+  EXPECT_TRUE(wait_readable(watched, kPatience));  // only then are its sockets gone
+  ::close(watched);
+}
+
+// Killed at many moments of a transfer, sending or receiving: the survivor's operations all end, by name.
+TEST_P(ShmProcess, APeerThatIsKilledInATransferIsLost) {
+  for (unsigned round = 0; round < 20; ++round) {
+    const bool child_sends = round % 2 == 0;
+    Child child([&](Line& line) {
+      Member self = member("worker-3");
+      self.meet(line);
+      Bytes bytes(20'000'000);
+      std::vector<OperationId> operations;
+      for (unsigned i = 0; i < 3; ++i)
+        operations.push_back(child_sends ? self.send(tag(i), bytes) : self.receive(tag(i), bytes));
+      for (const OperationId operation : operations) self.done(operation);
+      (void)line.hear();
+    });
+    Member self = member("test");
+    self.meet(child.line());
+    std::vector<Bytes> bytes(3, Bytes(20'000'000));
+    std::vector<OperationId> operations;
+    for (unsigned i = 0; i < 3; ++i)
+      operations.push_back(child_sends ? self.receive(tag(i), bytes[i]) : self.send(tag(i), bytes[i]));
+    Bytes never(1);
+    operations.push_back(self.receive(tag(99), never));
+    // Some rounds wait for the first or second message: the kill meets the next one under way.
+    for (unsigned i = 0; i < round % 3; ++i) self.done(operations[i]);
+    child.kill();
+    for (unsigned i = round % 3; i < operations.size(); ++i) {
+      const Completion c = self.finish(operations[i]);
+      if (c.outcome == Outcome::done && i < 3) continue;
+      EXPECT_EQ(c.error.code, core::Errc::peer_lost);
+      EXPECT_NE(c.error.message.find("worker-3"), std::string::npos) << c.error.message;
+    }
+  }
+}
+
+TEST_P(ShmProcess, AMappingOutlivesItsOwner) {
+  Child child([](Line& line) {
+    Member self = member("worker-3");
+    self.meet(line);
+    MappedMemory& memory = *self.endpoint->mapped_memory();
+    const auto arena = std::make_shared<core::Buffer>(core::Buffer::allocate(memory.allocator(), 2'000'000).value());
+    core::host_kernels().fill(arena->view(), 3);
+    const Exposure exposure = memory.expose(arena).value();
+    line.say(exposure.key().text);
+    const Mapping theirs = memory.attach({line.hear()}, 2'000'000).value();
+    theirs.view()[7] = 7;
+    line.say("attached");
+    (void)line.hear();
+  });
+  Member self = member("test");
+  self.meet(child.line());
+  MappedMemory& memory = *self.endpoint->mapped_memory();
+  const auto arena = std::make_shared<core::Buffer>(core::Buffer::allocate(memory.allocator(), 2'000'000).value());
+  const Exposure exposure = memory.expose(arena).value();
+  const ArenaKey key{child.line().hear()};
+  const Mapping mapping = memory.attach(key, 2'000'000).value();
+  child.line().say(exposure.key().text);
+  EXPECT_EQ(child.line().hear(), "attached");
+  Bytes bytes(1);
+  const OperationId receiving = self.receive(tag(1), bytes);
+  child.kill();
+  EXPECT_EQ(self.finish(receiving).error.code, core::Errc::peer_lost);
+  EXPECT_EQ(memory.attach(key, 2'000'000).error().code, core::Errc::peer_lost);
+  core::host_kernels().axpy(mapping.view(), 1, arena->view());
+  EXPECT_EQ(mapping.view()[7], 10);
+  EXPECT_EQ(mapping.view()[1'999'999], 3);
+}
+
+// Row 17: what waits for a stopped receiver is the credit and nothing else; row 6: it goes on where it was.
+TEST_P(ShmProcess, AStoppedPeerCostsTheCreditAndGoesOn) {
+  constexpr std::size_t kMessages = 600;
+  Child child([](Line& line) {
+    Member self = member("worker-3");
+    self.meet(line);
+    Bytes small(5000), large(3'000'000);
+    (void)line.hear();
+    for (std::size_t i = 0; i < kMessages; ++i) self.done(self.receive(tag(1), small));
+    self.done(self.receive(tag(2), large));
+    if (large != pattern(3'000'000, 2) || small != pattern(5000, 1)) throw std::runtime_error("wrong bytes");
+    line.say("right");
+    (void)line.hear();
+  });
+  Member self = member("test", {.messages = kMessages + 1, .bytes = 100'000'000});
+  self.meet(child.line());
+  child.stop();
+  const Bytes small = pattern(5000, 1), large = pattern(3'000'000, 2);
+  std::vector<OperationId> operations;
+  for (std::size_t i = 0; i < kMessages; ++i) operations.push_back(self.send(tag(1), small));
+  operations.push_back(self.send(tag(2), large));
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(self.endpoint->send(self.peer, tag(1), view(small)).value());
+  child.signal(SIGCONT);
+  child.line().say("receive");
+  for (const OperationId operation : operations) self.done(operation);
+  EXPECT_EQ(child.line().hear(), "right");
+}
+
+// Row 26: callers that say nothing take all descriptors; the endpoint goes on, and members still meet.
+TEST_P(ShmProcess, AFloodOfSilentCallersDoesNotKeepMembersOut) {
+  Child child([](Line& line) {
+    const rlimit few{64, 64};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    Member self = member("worker-3");
+    self.meet(line);
+    Bytes bytes(100'000);
+    self.done(self.receive(tag(1), bytes));
+    line.say("received");
+    (void)line.hear();
+  });
+  Member self = member("test");
+  const std::string address = child.line().hear();
+  std::vector<Descriptor> flood;
+  for (int i = 0; i < 300; ++i) flood.push_back(shm_dial(ShmAddress::parse(address)->socket_name()).value());
+  child.line().say(self.endpoint->address().text);
+  const Connection connection = self.endpoint->connect({address}).value();
+  self.done(connection.established);
+  self.peer = connection.peer;
+  const Bytes bytes = pattern(100'000, 1);
+  self.done(self.send(tag(1), bytes));
+  EXPECT_EQ(child.line().hear(), "received");
+}
+
+// A send that a stopped peer has not seen is given up with it, at once.
+TEST_P(ShmProcess, AStoppedPeerCanBeGivenUp) {
+  Child child([](Line& line) {
+    Member self = member("worker-3");
+    self.meet(line);
+    Bytes bytes(3'000'000);
+    const OperationId receiving = self.receive(tag(1), bytes);
+    line.say("posted");
+    if (self.finish(receiving).error.code != core::Errc::peer_lost) throw std::runtime_error("not lost");
+    line.say("lost");
+  });
+  Member self = member("test");
+  self.meet(child.line());
+  EXPECT_EQ(child.line().hear(), "posted");
+  child.stop();
+  const Bytes bytes = pattern(3'000'000, 1);
+  const OperationId sending = self.send(tag(1), bytes);
+  self.endpoint->disconnect(self.peer, "no heartbeat");
+  EXPECT_EQ(self.finish(sending).error.code, core::Errc::peer_lost);
+  child.signal(SIGCONT);
+  EXPECT_EQ(child.line().hear(), "lost");
+}
+
+}  // namespace
+}  // namespace troupe::transport::testing

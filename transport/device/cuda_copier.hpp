@@ -1,0 +1,82 @@
+/// Copies between host and one CUDA device: a stream and a thread for each direction, so that both go at once. Only the module
+/// troupe_cuda.so holds this.
+///
+/// The threads alone call CUDA, so callers keep their current device. They wait for events and not for callbacks: those do not come
+/// when the context has an error, and every copy must end.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "transport/device/device_copier.hpp"
+
+namespace troupe::transport {
+
+/// Page-locked memory that every device can reach.
+class PinnedAllocator final : public core::Allocator {
+ public:
+  explicit PinnedAllocator(int device) noexcept : device_(device) {}
+  [[nodiscard]] core::MemorySpace space() const noexcept override { return core::MemorySpace::host_pinned; }
+  [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override;
+  void deallocate(void* memory, std::size_t bytes) noexcept override;
+
+ private:
+  const int device_;  // whose context holds it
+};
+
+/// Copies of one direction.
+class CudaLane {
+ public:
+  CudaLane(int device, cudaMemcpyKind direction) : device_(device), direction_(direction), thread_([this] { run(); }) {}
+  CudaLane(const CudaLane&) = delete;
+  CudaLane& operator=(const CudaLane&) = delete;
+  /// Waits for all of them.
+  ~CudaLane();
+  void add(void* to, const void* from, std::size_t bytes, DeviceCopier::Done done);
+
+ private:
+  struct Copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+    DeviceCopier::Done done;
+    cudaEvent_t event = nullptr;
+  };
+  void run();
+  [[nodiscard]] cudaError_t begin(Copy& copy);
+  void end(Copy copy, cudaError_t result);
+  void end_oldest(std::deque<Copy>& begun);
+
+  const int device_;
+  const cudaMemcpyKind direction_;
+  cudaStream_t stream_ = nullptr;   // the thread's, as is what follows
+  std::deque<cudaEvent_t> events_;  // idle
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Copy> waiting_;  // guarded by mutex_
+  bool stop_ = false;         // guarded by mutex_
+  std::thread thread_;
+};
+
+class CudaCopier final : public DeviceCopier {
+ public:
+  /// Errc::config when there is no such device.
+  [[nodiscard]] static core::Result<std::shared_ptr<DeviceCopier>> make(int device);
+  explicit CudaCopier(int device);
+  [[nodiscard]] core::Allocator& pinned() noexcept override { return pinned_; }
+  void to_host(std::byte* host, const std::byte* device, std::size_t bytes, Done done) override;
+  void to_device(std::byte* device, const std::byte* host, std::size_t bytes, Done done) override;
+
+ private:
+  PinnedAllocator pinned_;
+  CudaLane to_host_;
+  CudaLane to_device_;
+};
+
+}  // namespace troupe::transport

@@ -1,0 +1,91 @@
+#include "transport/exchange/arenas.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace troupe::exchange {
+
+namespace {
+
+transport::MappedMemory& mapped_memory_of(transport::Endpoint* endpoint) {
+  auto* const mapped = endpoint ? endpoint->mapped_memory() : nullptr;
+  if (!mapped) throw std::invalid_argument("arenas: no endpoint that maps memory");
+  return *mapped;
+}
+
+}  // namespace
+
+Arenas::Arenas(std::shared_ptr<transport::Endpoint> endpoint)
+    : endpoint_(std::move(endpoint)), mapped_(mapped_memory_of(endpoint_.get())) {}
+
+std::shared_ptr<Arenas> Arenas::create(std::shared_ptr<transport::Endpoint> endpoint) {
+  return std::shared_ptr<Arenas>(new Arenas(std::move(endpoint)));
+}
+
+core::MemorySpace Arenas::space() const noexcept { return mapped_.allocator().space(); }
+
+core::Result<void*> Arenas::allocate(std::size_t bytes) {
+  auto buffer = core::Buffer::allocate(mapped_.allocator(), (bytes + sizeof(float) - 1) / sizeof(float));
+  if (!buffer) return tl::unexpected(buffer.error());
+  auto memory = std::make_shared<core::Buffer>(std::move(*buffer));
+  auto exposure = mapped_.expose(memory);
+  if (!exposure) return tl::unexpected(exposure.error());
+  if (exposure->key().text.size() > ArenaPlace{}.key.size())
+    throw std::logic_error("arenas: a key that is too long: " + exposure->key().text);
+  float* const begin = memory->data();
+  const std::lock_guard lock(mutex_);
+  own_.emplace(begin, Own{std::move(memory), std::move(*exposure)});
+  self_ = shared_from_this();
+  return begin;
+}
+
+void Arenas::deallocate(void* memory, std::size_t /*bytes*/) noexcept {
+  std::shared_ptr<Arenas> last;  // ends after all else here
+  OwnArenas::node_type arena;
+  const std::lock_guard lock(mutex_);
+  arena = own_.extract(static_cast<const float*>(memory));
+  if (own_.empty()) last = std::move(self_);
+}
+
+Arenas::OwnArenas::const_iterator Arenas::find(core::ConstSpan vector) const {
+  const auto behind = own_.upper_bound(vector.data());
+  if (behind == own_.begin()) return own_.end();
+  const auto arena = std::prev(behind);
+  const auto offset = static_cast<std::size_t>(vector.data() - arena->first);
+  const auto floats = arena->second.memory->size();
+  return offset <= floats && vector.size() <= floats - offset ? arena : own_.end();
+}
+
+bool Arenas::contains(core::ConstSpan vector) const {
+  const std::lock_guard lock(mutex_);
+  return find(vector) != own_.end();
+}
+
+ArenaPlace Arenas::place_of(core::ConstSpan vector) const {
+  const std::lock_guard lock(mutex_);
+  const auto arena = find(vector);
+  if (arena == own_.end()) throw std::invalid_argument("arenas: a vector that lies in none of them");
+  ArenaPlace place{.arena_floats = arena->second.memory->size(),
+                   .offset = static_cast<std::uint64_t>(vector.data() - arena->first)};
+  std::ranges::copy(arena->second.exposure.key().text, place.key.begin());
+  return place;
+}
+
+core::Result<transport::Mapping> Arenas::vector_at(transport::Peer owner, const ArenaPlace& place, std::size_t floats) {
+  if (place.offset > place.arena_floats || floats > place.arena_floats - place.offset ||
+      place.offset % core::kAlignmentFloats != 0)
+    return core::fail(core::Errc::corrupt, "a member says that its vector lies where its arena does not");
+  const std::string key(place.key.begin(), std::ranges::find(place.key, '\0'));
+  auto& arena = attached_[owner][key];
+  if (!arena) {
+    auto mapping = mapped_.attach({key}, place.arena_floats);
+    if (!mapping) return tl::unexpected(mapping.error());
+    arena = std::make_shared<transport::Mapping>(std::move(*mapping));
+  }
+  if (arena->view().size() != place.arena_floats)
+    return core::fail(core::Errc::corrupt, "a member says that its arena has another length than before");
+  return transport::Mapping(arena->view().subspan(place.offset, floats), arena);
+}
+
+}  // namespace troupe::exchange

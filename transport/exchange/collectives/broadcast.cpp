@@ -1,0 +1,54 @@
+// Root's vector to everyone: chunks go to all others side by side.
+#include <vector>
+
+#include "transport/exchange/collectives/task.hpp"
+
+namespace troupe::exchange {
+namespace {
+
+using transport::Slice;
+using transport::TagKind;
+
+class Broadcast final : public Task {
+ public:
+  Broadcast(Courier& courier, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
+      : Task(courier, kernels, std::move(group), std::move(task), std::move(done)),
+        floats_(chunk_floats(task_.chunks.floats, task_.vector.size(), ranks())) {}
+
+ private:
+  void begin() override {
+    const auto lanes = std::min(task_.chunks.window, chunks_of(whole(), floats_));
+    for (std::size_t chunk = 0; chunk < lanes; ++chunk) {
+      if (rank() != *task_.root)
+        take(chunk, lanes);
+      else
+        for (const auto other : others()) give(other, chunk, lanes);
+    }
+  }
+
+  [[nodiscard]] Slice whole() const { return {0, task_.vector.size()}; }
+
+  void give(std::size_t to, std::size_t chunk, std::size_t lanes) {
+    const core::ConstSpan part = at(chunk_of(whole(), chunk, floats_));
+    if (part.empty()) return;
+    send(to, TagKind::broadcast, chunk, transport::view_of(part), [=, this] { give(to, chunk + lanes, lanes); });
+  }
+
+  void take(std::size_t chunk, std::size_t lanes) {
+    const core::Span part = at(chunk_of(whole(), chunk, floats_));
+    if (part.empty()) return;
+    receive(*task_.root, TagKind::broadcast, chunk, transport::view_of(part),
+            [=, this] { take(chunk + lanes, lanes); });
+  }
+
+  const std::size_t floats_;  // of a chunk
+};
+
+}  // namespace
+
+std::unique_ptr<Collective> make_broadcast(Courier& courier, const core::Kernels& kernels, Group group,
+                                           CollectiveTask task, Collective::Done done) {
+  return std::make_unique<Broadcast>(courier, kernels, std::move(group), std::move(task), std::move(done));
+}
+
+}  // namespace troupe::exchange

@@ -1,0 +1,83 @@
+#include "transport/exchange/collectives/collective.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "transport/exchange/arenas.hpp"
+#include "transport/exchange/collectives/task.hpp"
+#include "transport/native_reduction.hpp"
+#include "transport/exchange/reduce.hpp"
+
+namespace troupe::exchange {
+namespace {
+
+void check(const Courier& courier, const Group& group, const CollectiveTask& task) {
+  const auto refuse = [](const char* why) { throw std::invalid_argument(std::string("collective: ") + why); };
+  if (group.rank >= group.size()) refuse("the rank is not one of the group's");
+  if (!group.hosts.empty() && group.hosts.size() != group.size()) refuse("not every rank has a host");
+  if (task.root && *task.root >= group.size()) refuse("the root is not one of the group's");
+  if (task.chunks.floats == 0 || task.chunks.floats % core::kAlignmentFloats != 0 || task.chunks.window == 0)
+    refuse("chunks are not a multiple of the alignment, or no chunk may be under way");
+  if (task.algorithm == Algorithm::automatic) refuse("no algorithm of this kind");
+  if (task.algorithm == Algorithm::ar && !task.root && !has_library(courier, group.size()))
+    refuse("ar: the endpoint has no reduction of its own over this group");
+  if (task.algorithm != Algorithm::shm) return;
+  if (!task.arenas || !task.arenas->contains(task.vector)) refuse("shm: the vector is in no arena");
+}
+
+/// A host for each, or one for all: nothing to gain.
+bool flat(const Group& group) {
+  auto hosts = group.hosts;
+  std::ranges::sort(hosts);
+  const auto kinds = static_cast<std::size_t>(std::ranges::unique(hosts).begin() - hosts.begin());
+  return kinds <= 1 || kinds == group.size();
+}
+
+std::uint64_t asa_floats(std::size_t floats, std::size_t rank, std::size_t ranks) {
+  const std::uint64_t own = transport::slice_of(floats, rank, ranks).count;
+  return floats - own + own * (ranks - 1);
+}
+
+}  // namespace
+
+bool has_library(const Courier& courier, std::size_t members) {
+  const auto* native = courier.native_reduction();
+  return native && native->members() == members;
+}
+
+std::unique_ptr<Collective> make_collective(Courier& courier, const core::Kernels& kernels, Group group,
+                                            CollectiveTask task, Collective::Done done) {
+  check(courier, group, task);
+  if (task.algorithm == Algorithm::hierarchical && flat(group)) task.algorithm = Algorithm::asa;
+  const auto make = task.algorithm == Algorithm::shm            ? make_shared_memory
+                    : task.root                                 ? make_broadcast
+                    : task.algorithm == Algorithm::ar           ? make_library
+                    : task.algorithm == Algorithm::ring         ? make_ring
+                    : task.algorithm == Algorithm::hierarchical ? make_hierarchical
+                                                                : make_asa;
+  return make(courier, kernels, std::move(group), std::move(task), std::move(done));
+}
+
+std::uint64_t collective_bytes(const CollectiveTask& task, const Group& group, std::size_t floats) {
+  const std::size_t n = group.size(), rank = group.rank;
+  const auto slice = [&](std::size_t of) { return transport::slice_of(floats, of % n, n).count; };
+  if (n == 1) return 0;
+  if (task.algorithm == Algorithm::shm) return (n - 1) * sizeof(ArenaPlace);
+  if (task.root) return rank == *task.root ? (n - 1) * floats * sizeof(float) : 0;
+  if (task.algorithm == Algorithm::ar) return 0;
+  if (task.algorithm == Algorithm::asa16) return asa_floats(floats, rank, n) * sizeof(std::uint16_t);
+  if (task.algorithm == Algorithm::ring) return (2 * floats - slice(rank + 1) - slice(rank + 2)) * sizeof(float);
+  if (task.algorithm != Algorithm::hierarchical || flat(group)) return asa_floats(floats, rank, n) * sizeof(float);
+  const auto host = group.hosts[rank];
+  if (std::ranges::find(group.hosts, host) - group.hosts.begin() != static_cast<std::ptrdiff_t>(rank))
+    return floats * sizeof(float);
+  std::vector<std::uint32_t> leading;  // hosts in the order of their first members
+  for (const auto other : group.hosts)
+    if (std::ranges::find(leading, other) == leading.end()) leading.push_back(other);
+  const auto place = static_cast<std::size_t>(std::ranges::find(leading, host) - leading.begin());
+  const auto neighbours = static_cast<std::uint64_t>(std::ranges::count(group.hosts, host)) - 1;
+  return (neighbours * floats + asa_floats(floats, place, leading.size())) * sizeof(float);
+}
+
+}  // namespace troupe::exchange

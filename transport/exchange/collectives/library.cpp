@@ -1,0 +1,26 @@
+// The library's own reduction, where the endpoint has one (MPI_Iallreduce). The order of the sum is the library's.
+#include "transport/exchange/collectives/task.hpp"
+
+namespace troupe::exchange {
+namespace {
+
+class Library final : public Task {
+ public:
+  using Task::Task;
+
+ private:
+  void begin() override {
+    sum(task_.vector, [this] {
+      if (task_.scale != 1) kernels_.scale(task_.vector, task_.scale);
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Collective> make_library(Courier& courier, const core::Kernels& kernels, Group group,
+                                         CollectiveTask task, Collective::Done done) {
+  return std::make_unique<Library>(courier, kernels, std::move(group), std::move(task), std::move(done));
+}
+
+}  // namespace troupe::exchange

@@ -1,0 +1,68 @@
+/// What a call sends beside its vector (transport/exchange/calls.hpp), as it is on the wire. Internal to exchange/, and to who tests it.
+/// Plain values.
+///
+///     0 magic · 4 type · 5 lend · 6 half · 7 code · 8 id · 12 header_size · 16 floats · 24 rounding · 25 reserved · 40 header [216]
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/kernels.hpp"
+#include "transport/exchange/calls.hpp"
+
+namespace troupe::exchange {
+
+/// On the wire as it is in memory; both ends are little-endian (the program runs on nothing else).
+struct Envelope {
+  static constexpr std::uint32_t kMagic = 0x31435254;  // "TRC1"
+  static constexpr std::uint8_t kNoHalf = 0xff;
+  /// Of every envelope's tag, and of every vector's: no collective has it.
+  static constexpr std::uint16_t kShard = transport::kMaxShard;
+
+  enum class Type : std::uint8_t { call, answer, trouble };
+
+  std::uint32_t magic = kMagic;
+  Type type = Type::call;
+  Lend lend = Lend::nothing;
+  std::uint8_t half = kNoHalf;
+  std::uint8_t code = 0;  // trouble: core::Errc
+  std::uint32_t id = 0;
+  std::uint32_t header_size = 0;
+  std::uint64_t floats = 0;
+  core::Rounding rounding = core::Rounding::both;  // of an answer: change where the vector that comes with it is one
+  std::uint8_t reserved[15] = {};
+  char header[kMostHeader] = {};
+
+  [[nodiscard]] std::string text() const { return {header, header_size}; }
+  void set(std::string_view text) {
+    header_size = static_cast<std::uint32_t>(std::min(text.size(), kMostHeader));
+    std::memcpy(header, text.data(), header_size);
+  }
+  [[nodiscard]] std::optional<core::HalfKind> wire() const {
+    return half == kNoHalf ? std::nullopt : std::optional(static_cast<core::HalfKind>(half));
+  }
+  [[nodiscard]] bool reads() const { return lend == Lend::read || lend == Lend::both; }
+  [[nodiscard]] bool writes() const { return lend == Lend::write || lend == Lend::both; }
+  /// The callee keeps what came, to send back what became of it.
+  [[nodiscard]] bool returns_change() const { return wire() && rounding == core::Rounding::change; }
+  [[nodiscard]] std::size_t floats_counted() const { return returns_change() ? 2 * floats : floats; }
+  /// Of the callee's memory, the second vector aligned.
+  [[nodiscard]] std::size_t floats_held() const {
+    return returns_change() ? core::align_floats(floats) + floats : floats;
+  }
+  [[nodiscard]] bool plausible(std::size_t most_floats) const {
+    return magic == kMagic && type <= Type::trouble && lend <= Lend::both && header_size <= kMostHeader &&
+           (half == kNoHalf || half <= static_cast<std::uint8_t>(core::HalfKind::bf16)) && floats <= most_floats &&
+           (floats == 0 || lend != Lend::nothing) && rounding <= core::Rounding::none &&
+           (rounding != core::Rounding::change || lend == Lend::both || type != Type::call) &&
+           code <= static_cast<std::uint8_t>(core::kLastErrc);
+  }
+};
+static_assert(sizeof(Envelope) == 256);
+
+}  // namespace troupe::exchange

@@ -1,0 +1,48 @@
+#include "transport/exchange/packing.hpp"
+
+#include <algorithm>
+
+namespace troupe::exchange {
+
+Packing::Packing(core::ConstSpan marks) : arena_floats_(marks.size()) {
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (marks[i] == 0) continue;
+    if (!ranges_.empty() && ranges_.back().end == i)
+      ++ranges_.back().end;
+    else
+      ranges_.push_back({i, i + 1});
+  }
+}
+
+/// The parts of ranges that lie in the slice, relative to its beginning.
+template <class Visit>
+void Packing::visit(std::size_t offset, std::size_t count, const Visit& range) const {
+  const auto end = offset + count;
+  auto next = std::ranges::upper_bound(ranges_, offset, {}, &Range::end);
+  for (; next != ranges_.end() && next->begin < end; ++next) {
+    const auto from = std::max(next->begin, offset);
+    range(from - offset, std::min(next->end, end) - from);
+  }
+}
+
+std::size_t Packing::packed(std::size_t offset, std::size_t count) const {
+  std::size_t sum = 0;
+  visit(offset, count, [&](std::size_t, std::size_t floats) { sum += floats; });
+  return sum;
+}
+
+void Packing::pack(core::ConstSpan slice, std::size_t offset, core::Span dense) const {
+  auto* to = dense.data();
+  visit(offset, slice.size(),
+        [&](std::size_t at, std::size_t floats) { to = std::copy_n(slice.data() + at, floats, to); });
+}
+
+void Packing::unpack(core::ConstSpan dense, std::size_t offset, core::Span slice) const {
+  const auto* from = dense.data();
+  visit(offset, slice.size(), [&](std::size_t at, std::size_t floats) {
+    std::copy_n(from, floats, slice.data() + at);
+    from += floats;
+  });
+}
+
+}  // namespace troupe::exchange

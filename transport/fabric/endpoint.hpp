@@ -1,0 +1,188 @@
+/// An Endpoint made of a Fabric: matching, credit, cancel and loss as transport/endpoint.hpp demands, in software, over
+/// frames and bulk transfers. What the endpoints ucx and mpi are.
+///
+/// A message is offered (a short one with its bytes). The receiver matches it, takes it or accepts it, and says when it
+/// is there: that makes the send done. A long message moves only when both memories are known, straight between them;
+/// so nothing but offers waits for a receive, and withdrawing one is a question to the receiver.
+///
+/// Damage. Every frame is checked, short messages with it; a long message is checked as a whole where it comes from another
+/// host. A damaged message fails its receive with Errc::corrupt. It ends the link, as does any other damaged frame that can
+/// be laid to a link; one that cannot is missed when the next one comes. A library's own sum (ar) checks nothing.
+///
+/// Connecting. Each side greets the other over a wire of its own, with the run's secret and what it has heard of the
+/// other; a link is established when the peer has named it. Links are numbered, so what is left of an earlier one
+/// between the same members matches nothing.
+///
+/// Thread-safe as Endpoint is: one mutex. One thread drives the fabric and sleeps while nothing moves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/endpoint.hpp"
+#include "transport/endpoint_options.hpp"
+#include "transport/fabric/fabric.hpp"
+#include "transport/fabric/frame.hpp"
+#include "transport/common/matcher.hpp"
+#include "transport/native_reduction.hpp"
+
+namespace troupe::transport {
+
+class FabricEndpoint final : public Endpoint, private FabricEvents, private NativeReduction {
+ public:
+  /// `kind` is the endpoint's name, that of its addresses. Starts the thread.
+  FabricEndpoint(std::string kind, std::unique_ptr<Fabric> fabric, const EndpointOptions& options);
+  ~FabricEndpoint() override { close(); }
+
+  [[nodiscard]] const Capabilities& capabilities() const noexcept override { return capabilities_; }
+  [[nodiscard]] const Address& address() const noexcept override { return address_; }
+  [[nodiscard]] CompletionQueue& completions() const noexcept override { return *completions_; }
+  [[nodiscard]] MappedMemory* mapped_memory() noexcept override { return nullptr; }
+  [[nodiscard]] NativeReduction* native_reduction() noexcept override { return native_sum_ ? this : nullptr; }
+  [[nodiscard]] core::Result<Connection> connect(const Address& remote) override;
+  void disconnect(Peer peer, std::string_view why) override;
+  [[nodiscard]] core::Result<std::optional<OperationId>> send(Peer peer, Tag tag, ConstMemoryView memory) override;
+  [[nodiscard]] core::Result<OperationId> receive(Peer peer, Tag tag, MemoryView memory) override;
+  void cancel(OperationId operation) override;
+  [[nodiscard]] Traffic traffic(Peer peer) const override;
+  [[nodiscard]] std::uint64_t progress(Peer peer) const override;
+  void close() noexcept override;
+
+ private:
+  struct Posted {
+    OperationId operation;
+    MemoryView memory;
+  };
+  struct Offered {
+    OperationId operation;  // the sender's
+    std::size_t size = 0;
+    std::vector<std::byte> bytes{};  // of a short message
+  };
+  /// A send from its post to its completion.
+  struct Sending {
+    Tag tag{};
+    ConstMemoryView memory{};
+    bool offered = false;
+    bool moving = false;  // the fabric has the memory
+    std::optional<FrameHead> done{};
+  };
+  /// A long receive from its acceptance to its completion.
+  struct Arriving {
+    Posted posted;
+    Tag tag{};
+    OperationId sender{};                // its counterpart
+    bool whole = false;                  // the fabric has let go of the memory
+    std::optional<std::uint64_t> sum{};  // of the message, as its sender read it
+  };
+  /// One connect(): a peer, and what is under way with it.
+  struct Link {
+    Peer peer{};
+    std::string address;
+    std::string name;  // the address, short enough for messages
+    std::uint64_t id = 0;
+    WireId wire{};
+    std::uint64_t heard = 0;        // the peer's link, from its hello
+    std::uint64_t told = 0;         // which of the peer's links our hello has named
+    std::uint64_t remote = 0;       // the peer's link once established
+    std::uint64_t frames_sent = 0;  // since then
+    std::uint64_t frames_seen = 0;
+    bool sums = false;  // long messages leave the host and are checked
+    std::optional<OperationId> establishing{};
+    Matcher<Posted, Offered> matcher{};
+    std::map<OperationId, Sending> sends{};  // in the order of posting
+    std::size_t bytes = 0;                   // of these
+    std::map<TransferId, Arriving> arriving{};
+    Traffic traffic{};
+    std::uint64_t pieces = 0;  // of long messages, beside what traffic counts
+    bool lost = false;
+    Outcome ending = Outcome::failed;  // of what is outstanding when lost
+    core::Error error{};
+  };
+  /// What cancel() finds.
+  struct Waiting {
+    enum class Kind : std::uint8_t { connect, send, receive } kind;
+    Peer peer;
+    Tag tag{};
+  };
+  struct Moving {
+    enum class Kind : std::uint8_t { send, receive, sum } kind;
+    Peer peer{};  // of a sum: nobody
+    OperationId operation;
+    std::size_t bytes = 0;
+  };
+
+  [[nodiscard]] std::size_t members() const noexcept override { return native_sum_->members(); }
+  [[nodiscard]] core::Result<OperationId> sum(core::Span vector) override;
+
+  // All below with mutex_ held, but for drive() and check().
+  void drive();
+  void check(core::MemorySpace space, std::size_t bytes) const;
+  [[nodiscard]] core::Result<Link*> live(Peer peer) const;
+  [[nodiscard]] Link& at(Peer peer) const { return *links_.at(static_cast<std::size_t>(peer)); }
+  [[nodiscard]] Link* connected_to(std::string_view address) const;
+  [[nodiscard]] Link* link_of(std::uint64_t id) const;
+  void wake_if_asleep();
+
+  void greet(Link& link);
+  /// Tells a member that waits for a connect() which will not come.
+  void dismiss(const std::string& address, std::uint64_t caller);
+  void offer(Link& link, OperationId operation, Sending& sending);
+  void deliver(Link& link, Tag tag, Offered offered, Posted posted);
+  void complete_send(Link& link, OperationId operation);
+  void complete_receive(Link& link, TransferId transfer);
+  /// Numbers the frame and sends it.
+  void reply(Link& link, FrameHead head, std::span<const std::byte> body = {});
+  void finish(Completion completion);
+  /// Ends the link: what the fabric does not hold completes now, the rest as the fabric lets go.
+  void end(Link& link, Outcome ending, std::string_view why, std::string_view tell_peer);
+
+  void on_frame(std::span<const std::byte> bytes) override;
+  void on_transferred(TransferId transfer, bool whole) override;
+  void on_piece(TransferId transfer) override;
+  void on_wire_lost(WireId wire, std::string why) override;
+  void on_hello(const FabricFrame& frame);
+  void on_goodbye(const FabricFrame& frame);
+  void on_damaged(const FabricFrame& frame);
+  void fail_damaged(const Link& link, OperationId operation, Tag tag);
+  /// Whose damaged frame it most likely is: anybody's but a stranger's.
+  [[nodiscard]] Link* suspect(const FabricFrame& frame) const;
+  void on_offer(Link& link, const FabricFrame& frame);
+  void on_accept(Link& link, const FrameHead& head);
+  void on_sum(Link& link, const FrameHead& head);
+  void on_done(Link& link, const FrameHead& head);
+
+  const std::shared_ptr<CompletionQueue> completions_;
+  const Credit credit_;
+  const std::string secret_;
+  const std::uint64_t host_;  // 0: none that a peer is on too
+  const std::unique_ptr<Fabric> fabric_;
+  NativeSum* const native_sum_;  // the fabric's
+  const Address address_;
+  const Capabilities capabilities_;
+
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Link>> links_;                   // by Peer
+  std::unordered_map<std::uint64_t, Peer> ids_;                // of links that are not lost
+  std::map<std::string, std::uint64_t, std::less<>> callers_;  // links of members that greeted first, by address
+  std::unordered_map<OperationId, Waiting> waiting_;           // what is not completed
+  std::unordered_map<TransferId, Moving> moving_;
+  std::uint64_t next_transfer_ = 1;
+  std::uint64_t next_link_ = 1;
+  bool asleep_ = false;
+  bool closed_ = false;
+
+  std::mutex closing_;
+  bool stop_ = false;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace troupe::transport

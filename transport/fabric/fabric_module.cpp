@@ -1,0 +1,28 @@
+#include "transport/fabric/fabric_module.hpp"
+
+#include <utility>
+
+#include "transport/common/module.hpp"
+#include "transport/fabric/endpoint.hpp"
+
+namespace troupe::transport {
+
+core::Result<FabricModule> load_fabric(const std::string& kind) {
+  const auto opened = open_module(kind);
+  if (!opened) return core::fail(opened.error().code, "endpoint " + opened.error().message);
+  auto* version = function_of<FabricVersion>(*opened, "troupe_fabric_version");
+  auto* make = function_of<MakeFabric>(*opened, "troupe_make_fabric");
+  if (!version || !make || version() != kFabricVersion) return tl::unexpected(of_another_build(kind));
+  return FabricModule{*opened, make};
+}
+
+core::Result<std::unique_ptr<Endpoint>> make_module_endpoint(const std::string& kind, const EndpointOptions& options) {
+  const auto module = load_fabric(kind);
+  if (!module) return tl::unexpected(module.error());
+  core::Result<std::unique_ptr<Fabric>> fabric = core::fail(core::Errc::internal, "the module made nothing");
+  module->make({.transports = options.ucx_transports, .piece = options.mpi_piece}, fabric);
+  if (!fabric) return tl::unexpected(fabric.error());
+  return std::make_unique<FabricEndpoint>(kind, std::move(*fabric), options);
+}
+
+}  // namespace troupe::transport

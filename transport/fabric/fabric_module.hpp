@@ -1,0 +1,24 @@
+/// The modules that hold a Fabric: troupe_ucx.so and troupe_mpi.so. Thread rule: one thread at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "transport/endpoint_options.hpp"
+#include "transport/fabric/fabric.hpp"
+
+namespace troupe::transport {
+
+struct FabricModule {
+  void* handle = nullptr;
+  MakeFabric* make = nullptr;
+};
+
+/// Loads the module. Errc::config when it cannot be loaded or is of another build.
+[[nodiscard]] core::Result<FabricModule> load_fabric(const std::string& kind);
+
+/// Loads the module and makes an endpoint of its Fabric. Errc::config as above; else what the library says.
+[[nodiscard]] core::Result<std::unique_ptr<Endpoint>> make_module_endpoint(const std::string& kind,
+                                                                           const EndpointOptions& options);
+
+}  // namespace troupe::transport

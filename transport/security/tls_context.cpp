@@ -1,0 +1,39 @@
+#include "transport/security/tls_context.hpp"
+
+#include <openssl/x509v3.h>
+
+#include <fmt/format.h>
+
+namespace troupe::security {
+namespace {
+
+constexpr long kLongestChain = 16 << 10;  // bytes; ours have 700. Whoever sends it is still a stranger
+
+}  // namespace
+
+core::Result<std::shared_ptr<SSL_CTX>> make_tls_context(const TlsFiles& files, std::time_t now) {
+  if (const auto checked = check(files, now); !checked) return tl::unexpected(checked.error());
+  const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_method()), SSL_CTX_free);
+  if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1 ||
+      SSL_CTX_load_verify_file(context.get(), files.ca.c_str()) != 1 ||
+      SSL_CTX_use_certificate_file(context.get(), files.certificate.c_str(), SSL_FILETYPE_PEM) != 1 ||
+      SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(), SSL_FILETYPE_PEM) != 1)
+    return core::fail(core::Errc::config, fmt::format("TLS: cannot load {}, {} and {}: {}", files.ca, files.certificate,
+                                                      files.key, openssl_reason()));
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  // A session that is resumed skips the certificates; connections here are few and long.
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_num_tickets(context.get(), 0);
+  SSL_CTX_set_max_cert_list(context.get(), kLongestChain);
+  return context;
+}
+
+bool names_host(X509* certificate, const std::string& host) {
+  if (certificate == nullptr) return false;
+  if (X509_check_ip_asc(certificate, host.c_str(), 0) == 1) return true;
+  return X509_check_host(certificate, host.c_str(), host.size(),
+                         X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, nullptr) == 1;
+}
+
+}  // namespace troupe::security

@@ -1,0 +1,181 @@
+// The calling side of a meeting.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "transport/tcp/handshake_parts.hpp"
+#include "transport/tcp/socket_options.hpp"
+#include "transport/net/refusal.hpp"
+
+namespace troupe::transport {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr core::Duration kFirstPause = 10ms;
+constexpr core::Duration kLongestPause = 1s;
+constexpr unsigned kBrokenCalls = 12;  // in a row: about 6 s
+constexpr unsigned kRefusals = 6;      // in a row, of a member that was there: about 0.6 s
+
+}  // namespace
+
+/// What came of one call.
+struct TcpMeeting::Answer {
+  enum class Kind : std::uint8_t { welcome, later, broken, refused, hopeless } kind = Kind::broken;
+  Hello welcome{};
+  core::Error error{};
+};
+
+void TcpMeeting::start_dialling(const WantedPtr& wanted) {
+  wanted->pausing = false;
+  wanted->dialling = std::make_shared<TcpCall>(tcp::socket(io_));  // now: the coroutine begins later
+  run(dial(wanted, wanted->dialling), [this, wanted](const std::string& why) { abandon(wanted, why); });
+}
+
+asio::awaitable<void> TcpMeeting::dial(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
+  core::Duration pause = kFirstPause;
+  unsigned broken = 0, refused = 0;
+  while (wanted->dialling == call) {
+    const Answer answer = co_await ask(wanted, call);
+    if (wanted->dialling != call) co_return;  // given up, or the other's call was taken
+    using Kind = Answer::Kind;
+    if (answer.kind == Kind::welcome) {
+      met(wanted, *call, answer.welcome);
+      co_return;
+    }
+    broken = answer.kind == Kind::broken ? broken + 1 : 0;
+    refused = answer.kind == Kind::refused ? refused + 1 : 0;
+    call->close();
+    if (const VisitorPtr waiting = waiting_for(*wanted)) {
+      wanted->dialling.reset();
+      adopt(wanted, waiting);
+      co_return;
+    }
+    const bool enough = wanted->began ? refused >= kRefusals : refused > 0 || broken >= kBrokenCalls;
+    if (enough || answer.kind == Kind::hopeless) {
+      give_up(wanted, answer.error);
+      co_return;
+    }
+    wanted->pausing = true;
+    pause = std::min(pause * 2, kLongestPause);
+    call->timer.expires_after(pause);
+    SystemError ignored;
+    co_await call->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    if (wanted->dialling != call) co_return;
+    wanted->pausing = false;
+    call = std::make_shared<TcpCall>(tcp::socket(io_));
+    wanted->dialling = call;
+  }
+}
+
+/// Makes a connection: of all addresses that the host has, the first that answers. What is left of `most` is the limit of
+/// what follows.
+asio::awaitable<core::Result<void>> TcpMeeting::reach(WantedPtr wanted, std::shared_ptr<TcpCall> call,
+                                                      core::Duration most) {
+  const core::Duration deadline = clock_.now() + most;
+  core::Result<TcpEndpoints> found = wanted->endpoints;
+  if (found->empty()) found = co_await look_up(call, wanted->remote.at, most);
+  if (!found) co_return tl::unexpected(found.error());
+  SystemError error = asio::error::timed_out;
+  for (std::size_t i = 0; i < found->size() && wanted->dialling == call; ++i) {
+    const tcp::endpoint& endpoint = (*found)[i];
+    if (!setup_.tls && !endpoint.address().is_loopback())
+      co_return core::fail(core::Errc::config,
+                           "it is not on this host, and off loopback this endpoint needs TLS: give "
+                           "an authority, a certificate and a key (`troupe certs`)");
+    // One address that swallows everything must not take the time of those after it.
+    limit(call, (deadline - clock_.now()) / static_cast<int>(found->size() - i));
+    call->timed_out = false;
+    tcp::socket& socket = call->stream.socket();
+    SystemError ignored;
+    socket.close(ignored);
+    co_await socket.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+    if (call->timed_out) {
+      error = asio::error::timed_out;
+    } else if (!error) {
+      set_options(socket, setup_.options);
+      limit(call, deadline - clock_.now());
+      wanted->endpoints = std::move(*found);
+      co_return core::Result<void>{};
+    }
+  }
+  call->refused = error == asio::error::connection_refused;
+  call->no_way = error == asio::error::host_unreachable || error == asio::error::network_unreachable;
+  co_return core::fail(core::Errc::peer_lost, error == asio::error::timed_out ? "it does not answer" : error.message());
+}
+
+asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
+  Answer answer;
+  // While a connection is mended several calls must have their chance in the time that there is.
+  const core::Duration most = wanted->began ? setup_.options.lost_after / 3 : setup_.options.lost_after;
+  core::Result<void> step = co_await reach(wanted, call, most);
+  if (!step) {
+    using Kind = Answer::Kind;
+    // A link that is just up may take a moment until it knows its neighbours.
+    const bool broken = wanted->began || call->no_way;
+    answer.kind = call->refused ? Kind::refused : broken ? Kind::broken : Kind::hopeless;
+    answer.error = step.error();
+    co_return answer;
+  }
+  if (setup_.tls) {
+    step = call->stream.secure(setup_.tls.get(), wanted->remote.at.host);
+    if (step) step = co_await shake_hands(call->stream);
+  }
+  Hello hello = greeting(*wanted);
+  hello.attempt = ++attempts_;
+  hello.connection = wanted->connection + 1;
+  if (step) {
+    Frame frame;
+    frame.type = FrameType::hello;
+    call->said_hello = true;
+    step = co_await write_frame(call->stream, frame, encode(hello));
+  }
+  core::Result<GreetingFrame> reply = tl::unexpected(core::Error{});
+  if (step) {
+    if (!wanted->began)
+      unlimit(*call);  // the other may take its time until it connects; keep-alive notices when it is gone
+    reply = co_await read_frame(call->stream);
+    if (!reply) step = tl::unexpected(reply.error());
+  }
+  if (!step) {
+    const bool refused = step.error().code == core::Errc::corrupt && setup_.tls;
+    const bool hopeless = refused || (call->timed_out && !wanted->began);
+    answer.kind = hopeless ? Answer::Kind::hopeless : Answer::Kind::broken;
+    answer.error = step.error();
+    answer.error.code = refused ? core::Errc::config : core::Errc::peer_lost;
+    if (call->timed_out) answer.error.message = "it does not answer";
+    co_return answer;
+  }
+  const auto welcomed = decode_hello(reply->payload);
+  const bool same =
+      welcomed && welcomed->peer_token == wanted->token && (!wanted->began || welcomed->token == wanted->peer_token);
+  if (reply->frame.type == FrameType::welcome && same) {
+    answer.kind = Answer::Kind::welcome;
+    answer.welcome = *welcomed;
+    wanted->peer_token = welcomed->token;
+    wanted->connection = hello.connection;
+    Frame frame;
+    frame.type = FrameType::ready;
+    limit(call, setup_.options.lost_after);
+    step = co_await write_frame(call->stream, frame, {});
+    if (!step) {
+      answer.kind = Answer::Kind::broken;
+      answer.error = {core::Errc::peer_lost, step.error().message};
+    }
+    co_return answer;
+  }
+  const auto code = reply->frame.type == FrameType::refuse ? RefuseCode{reply->frame.message} : RefuseCode{};
+  const bool refused = reply->frame.type == FrameType::refuse || reply->frame.type == FrameType::bye;
+  const bool stale = code == RefuseCode::over && !wanted->began;  // what it gave up is not what this member wants
+  if (stale) wanted->peer_token = {};
+  answer.kind = code == RefuseCode::later || stale ? Answer::Kind::later : Answer::Kind::hopeless;
+  answer.error = {core::Errc::peer_lost,
+                  refused ? printable_text(reply->payload) : std::string("it answers what makes no sense")};
+  co_return answer;
+}
+
+}  // namespace troupe::transport
