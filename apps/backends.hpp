@@ -1,4 +1,4 @@
-/// The one place that knows every backend. Thread rule: any thread.
+/// The only place that depends on every backend. Thread rule: any thread.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace troupe::apps {
 
-/// The backend for `cluster.device`. Errc::config when this build or this machine has not got it.
+/// The backend for `cluster.device`. Errc::config when this build or this machine does not have it.
 [[nodiscard]] core::Result<std::unique_ptr<nn::Backend>> make_backend(std::string_view device);
 
 }  // namespace troupe::apps

@@ -1,4 +1,4 @@
-/// What a subcommand of `troupe` is: its place in the help, its arguments, and what it does. Thread rule: the main thread.
+/// A subcommand of `troupe`: its place in the help, its arguments, and its action. Thread rule: the main thread.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace troupe::apps {
 
-/// Runs a command whose arguments have been parsed. The Error becomes one line on standard error and an exit code.
+/// Runs a command after its arguments were parsed. An Error becomes one line on standard error and an exit code.
 using Action = std::function<core::Result<void>()>;
 
 struct Command {
   std::string name;
   std::string summary;                       // one line
-  std::string examples;                      // whole lines, the first thing in the help
-  std::function<Action(CLI::App&)> declare;  // adds flags and arguments; null for a command that only has subcommands
+  std::string examples;                      // whole lines, at the top of the help
+  std::function<Action(CLI::App&)> declare;  // adds flags and arguments; null for a command with only subcommands
   std::vector<Command> subcommands = {};
-  std::function<std::string()> appendix = nullptr;  // the last thing in the help; null: nothing
+  std::function<std::string()> appendix = nullptr;  // at the end of the help; null: nothing
 };
 
-// One file each: apps/<name>.cpp.
+// One file each: apps/commands/<name>.cpp.
 [[nodiscard]] Command train();
 [[nodiscard]] Command simulate();
 [[nodiscard]] Command check();

@@ -18,7 +18,7 @@ namespace {
 
 const Command& program() {
   static const Command root{.name = "troupe",
-                            .summary = "Troupe trains neural networks with a company of actors.",
+                            .summary = "Troupe trains neural networks with actors.",
                             .examples =
                                 "  troupe train configs/glyphs-easgd.toml\n"
                                 "  troupe train configs/mnist-bsp.toml --set cluster.workers=4 --json\n"
@@ -31,7 +31,7 @@ const Command& program() {
   return root;
 }
 
-/// A command with the parser that was made for it. Parents come before their subcommands.
+/// A command with its parser. Parents come before their subcommands.
 struct Parsed {
   const Command* command;
   CLI::App* app;
@@ -40,7 +40,7 @@ struct Parsed {
 
 void add(const Command& command, CLI::App& app, std::list<Parsed>& all) {
   app.set_help_flag("-h,--help", "examples, arguments and flags");
-  app.allow_extras();  // an unknown argument is ours to explain
+  app.allow_extras();  // dispatch() reports unknown arguments
   app.require_subcommand(0, 1);
   all.push_back({&command, &app, command.declare ? command.declare(app) : nullptr});
   for (const auto& sub : command.subcommands) add(sub, *app.add_subcommand(sub.name, sub.summary), all);
@@ -66,7 +66,7 @@ std::vector<std::string> flags(const CLI::App& app) {
   return names;
 }
 
-/// What is wrong with `argument`, which no command or flag wants.
+/// The error for `argument`, which no command or flag accepts.
 std::string unexpected(const Parsed& parsed, const std::string& argument) {
   const auto see = fmt::format("see `{} --help`", full_name(*parsed.app));
   if (argument.starts_with("-")) {
@@ -86,14 +86,14 @@ std::string one_line(std::string text) {
 
 core::Result<void> usage(std::string message) { return core::fail(core::Errc::usage, std::move(message)); }
 
-/// Of the ranks of a job that train together the first alone speaks.
+/// Of the ranks that train together, only rank 0 writes output.
 bool is_silent(int argc, const char* const* argv) {
   if (argc < 2 || argv[1] != std::string_view("train")) return false;
   const auto job = job_environment();
   return job && job->rank > 0;
 }
 
-/// The Action of the command that the arguments name, or what answers them at once.
+/// The Action of the given command, or a direct answer (--help, --version).
 core::Result<void> dispatch(int argc, const char* const* argv) {
   CLI::App app(program().summary, program().name);
   std::list<Parsed> all;
@@ -114,7 +114,7 @@ core::Result<void> dispatch(int argc, const char* const* argv) {
   for (const auto& parsed : all)
     if (parsed.app->parsed()) chosen = &parsed;
   if (wants_help) return print(help(*chosen));
-  // An unknown flag explains a missing argument better than the other way round.
+  // An unknown flag explains a missing argument better than the reverse.
   for (const auto& parsed : all)
     if (const auto extras = parsed.app->remaining(); !extras.empty()) return usage(unexpected(parsed, extras.front()));
   if (refused) return usage(fmt::format("{}; see `{} --help`", *refused, full_name(*chosen->app)));

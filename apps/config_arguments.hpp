@@ -1,4 +1,4 @@
-/// CONFIG and --set, as every command takes them that works from a configuration. Thread rule: the main thread.
+/// CONFIG and --set, for all commands that use a configuration. Thread rule: the main thread.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace troupe::apps {
 
-/// Adds --set KEY=VALUE, which may be given many times.
+/// Adds --set KEY=VALUE, which is repeatable.
 CLI::Option* add_set(CLI::App& app, std::vector<std::string>& overrides);
 
-/// The configuration file `path` with `overrides` on top, resolved and checked. Errc::config.
+/// The configuration file `path` with `overrides` applied, resolved and checked. Errc::config.
 [[nodiscard]] core::Result<experiment::Settings> load_settings(const std::string& path,
                                                                const std::vector<std::string>& overrides,
                                                                experiment::Use use = experiment::Use::run);

@@ -35,7 +35,7 @@ Interrupt::Interrupt() {
 
 Interrupt::~Interrupt() {
   over_ = true;
-  ::pthread_kill(thread_.native_handle(), SIGINT);  // to that thread alone: it wakes up and sees that it is over
+  ::pthread_kill(thread_.native_handle(), SIGINT);  // only to that thread: it wakes up and sees over_
   thread_.join();
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
@@ -46,7 +46,7 @@ bool Interrupt::next_signal_within(std::chrono::nanoseconds time) const {
     const auto left = std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds(0));
     const timespec patience{.tv_sec = 0, .tv_nsec = left.count()};
     if (::sigtimedwait(&signals_, nullptr, &patience) > 0) return true;
-    if (errno != EINTR) return false;  // a process that was stopped and goes on comes by here
+    if (errno != EINTR) return false;  // a stopped and continued process gets EINTR
   }
 }
 

@@ -1,4 +1,4 @@
-/// Ctrl-C and SIGTERM as a stop token: the first asks the run to save and end, the second leaves at once.
+/// Ctrl-C and SIGTERM as a stop token: the first signal asks the run to save and end, the second exits immediately.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,10 @@
 
 namespace troupe::apps {
 
-/// While it lives SIGINT and SIGTERM are blocked in the thread that made it, and in all threads that one starts, and a thread
-/// of its own waits for them. One at a time, made before other threads are.
-/// The first signal calls stop callbacks, on that thread; the console tells the user (report::ConsoleOptions::stop). The
-/// second shows the terminal's cursor and ends the process with exit code 130, whatever it is doing. So does the first one
-/// after kWindDown where there is nothing to save: what computes hears no stop token.
+/// For its lifetime SIGINT and SIGTERM are blocked in the thread that created it and in all threads started from there; its own thread
+/// waits for them. One at a time; create it before other threads. The first signal runs stop callbacks on its thread; the console informs
+/// the user (report::ConsoleOptions::stop). The second signal shows the terminal's cursor and ends the process with exit code 130 at any
+/// point. So does the first signal after kWindDown if there is nothing to save: a computation does not check the stop token.
 class Interrupt {
  public:
   Interrupt();
@@ -23,7 +22,7 @@ class Interrupt {
 
   static constexpr std::chrono::milliseconds kWindDown{800};
 
-  /// Any thread. False from the beginning.
+  /// Any thread. Initially false.
   void nothing_to_save(bool so) noexcept { nothing_to_save_ = so; }
   [[nodiscard]] std::stop_token token() const noexcept { return source_.get_token(); }
 

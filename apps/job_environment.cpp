@@ -11,10 +11,10 @@ struct Launcher {
   const char* name;
   const char* size;
   const char* rank;
-  std::size_t least;  // ranks that make a job
+  std::size_t least;  // smallest number of ranks that is a job
 };
 
-// The first that is set: Open MPI's own say most. SLURM_NTASKS is set in batch scripts, too, which are one process.
+// The first match counts: Open MPI's own variables are the most reliable. Not SLURM_NTASKS: batch scripts have it too, and are one process.
 constexpr std::array kLaunchers{Launcher{"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", 1},
                                 Launcher{"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", 2},
                                 Launcher{"mpiexec", "PMI_SIZE", "PMI_RANK", 2}};

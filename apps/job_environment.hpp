@@ -1,4 +1,4 @@
-/// What the environment says about the job that this process is a part of, before MPI is loaded. Pure.
+/// The job of this process according to the environment, before MPI is loaded. Pure.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct JobEnvironment {
 
 using Variable = std::function<const char*(const char*)>;
 
-/// Nothing for a process that was started by itself. One rank of mpirun is a job; one task of srun is what every command of a Slurm job
-/// is, and no job of its own. `variable`: getenv.
+/// Nothing for a process started without a launcher. One rank of mpirun is a job; one task of srun is not, because every command of a Slurm
+/// job is one. `variable`: getenv.
 [[nodiscard]] std::optional<JobEnvironment> job_environment(const Variable& variable = ::getenv);
 
 }  // namespace troupe::apps

@@ -1,4 +1,4 @@
-/// --ca, --cert and --key, as every command takes them that talks to other processes. Thread rule: the main thread.
+/// --ca, --cert and --key, for all commands that connect to other processes. Thread rule: the main thread.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-/// Standard output, with its failures as values: a full disk behind a redirection is an Error like any other.
+/// Standard output with failures as values: a full disk behind a redirection is an Error.
 #pragma once
 
 #include <string_view>

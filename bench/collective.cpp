@@ -1,6 +1,7 @@
-// One rank of an exchange among processes, on this host or on several; every rank is started by itself (or by mpirun). Checks the mean that it computes.
-// Prints a line of JSON: "ms", the median exchange from the moment when all ranks are ready until this one has the result, "bytes", the payload
-// that this rank sent for one, "formula", what exchange::collective_bytes says that it sends, and "sent", its payload from first to last.
+// One rank of an exchange among processes, on one host or several; each rank is started separately (or by mpirun). Checks the mean that
+// it computes. Prints a line of JSON: "ms", the median time of an exchange, from the moment when all ranks are ready until this rank has
+// the result; "bytes", the payload that this rank sends for one exchange; "formula", the same by exchange::collective_bytes; "sent", its
+// total payload.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,7 +19,7 @@ using namespace troupe;
 struct Figures {
   double ms = 0;
   std::uint64_t bytes = 0;  // of one exchange
-  std::uint64_t sent = 0;   // altogether
+  std::uint64_t sent = 0;   // in total
 };
 
 core::Result<Figures> measure(bench::Rank& rank, int rounds) {
@@ -28,7 +29,7 @@ core::Result<Figures> measure(bench::Rank& rank, int rounds) {
   const float mean = static_cast<float>(rank.options().ranks + 1) / 2;
   std::vector<double> times;
   Figures figures;
-  for (int round = 0; round <= rounds; ++round) {  // the first one warms up
+  for (int round = 0; round <= rounds; ++round) {  // the first round is a warm-up
     kernels.fill(rank.vector(), static_cast<float>(rank.options().rank + 1));
     const auto before = rank.bytes_sent();
     if (auto all = rank.barrier(); !all) return tl::unexpected(all.error());
@@ -41,7 +42,7 @@ core::Result<Figures> measure(bench::Rank& rank, int rounds) {
       if (std::abs(value - mean) > 1e-3F * mean)
         return core::fail(core::Errc::internal, fmt::format("the exchange computed {} and not {}", value, mean));
   }
-  if (auto all = rank.barrier(); !all) return tl::unexpected(all.error());  // nobody closes before all are through
+  if (auto all = rank.barrier(); !all) return tl::unexpected(all.error());  // no rank closes before all have finished
   std::ranges::sort(times);
   figures.ms = times[times.size() / 2];
   figures.sent = rank.bytes_sent();

@@ -1,7 +1,7 @@
 // Usage: bench_endpoints [NAME[+tls] …] [--megabytes N] [--messages N]
 //
-// Throughput of endpoints between two processes of this host: long messages one way, the next posted before the last
-// has ended. Beside them, in the same run, a bare TCP socket that writes and reads the same bytes in big calls. Prints a
+// Throughput of endpoints between two processes of this host: long messages one way, each posted before the last
+// has ended. In the same run: a bare TCP socket that writes and reads the same bytes in big calls. Prints a
 // line for each: GB/s, and its ratio to the socket. Default: tcp tcp+tls, 244 MB (a model of 61 million float32), 8 messages.
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -20,8 +20,8 @@
 
 #include <fmt/format.h>
 
-#include "transport/security/authority.hpp"
 #include "transport/registry/endpoint_registry.hpp"
+#include "transport/security/authority.hpp"
 
 namespace {
 
@@ -30,7 +30,7 @@ using namespace troupe::transport;
 
 const core::SteadyClock steady;
 
-const Tag kTag = make_tag({.kind = TagKind::push});  // one: messages end in order, and two buffers are enough
+const Tag kTag = make_tag({.kind = TagKind::push});  // one tag: messages end in order, and two buffers are enough
 
 struct Load {
   std::size_t bytes = 244'000'000;
@@ -71,7 +71,7 @@ void wait_all(CompletionQueue& queue, unsigned count) {
     if (c.outcome != Outcome::done) give_up(c.error.message);
 }
 
-/// One side; returns seconds for all messages but the first, which warms up.
+/// One side; returns the seconds for all messages but the first, which is a warm-up.
 double transfer(const std::string& name, const security::TlsFiles& tls, const Line& line, bool sends, Load load) {
   const auto queue = must(CompletionQueue::create(steady));
   EndpointOptions options;
@@ -103,7 +103,7 @@ double transfer(const std::string& name, const security::TlsFiles& tls, const Li
   wait_all(*queue, 1);
   const double seconds = core::seconds(steady.now() - begin);
   line.say("done");
-  (void)line.hear();  // nobody closes before both are through
+  (void)line.hear();  // neither side closes before both have finished
   return seconds;
 }
 
@@ -147,7 +147,7 @@ double bare_socket(const Line& line, bool sends, Load load) {
   return seconds;
 }
 
-/// Runs `side` in two processes and returns what the receiver, this one, measured.
+/// Runs `side` in two processes; returns the receiver's (this process's) measurement.
 template <class Side>
 double in_two_processes(Side side) {
   int there[2], back[2];

@@ -31,7 +31,7 @@ void Exchanger::begin(transport::Slice part) {
 
 core::Result<void> Exchanger::finish() {
   std::unique_lock lock(mutex_);
-  all_ended_.wait(lock, [this] { return open_ == 0 || !result_; });  // the thread gives up at a deadline
+  all_ended_.wait(lock, [this] { return open_ == 0 || !result_; });  // the thread stops at an error
   return result_;
 }
 
@@ -47,7 +47,7 @@ bool Exchanger::look() {
     const std::lock_guard lock(mutex_);
     if (stopping_ || !result_) return true;
     parts.swap(begun_);
-    if (open_ == parts.size()) collectives_.clear();  // all before have ended, outside their callbacks
+    if (open_ == parts.size()) collectives_.clear();  // all earlier ones have ended; not inside their callbacks
   }
   for (const auto part : parts) {
     collectives_.push_back(

@@ -1,6 +1,6 @@
-/// Exchanges beside a computation: a thread that drives a Rank, while another one computes and says which parts of the vector are ready.
+/// Exchanges beside a computation: one thread drives a Rank while another computes and reports which parts of the vector are ready.
 ///
-/// begin() and finish() are the computing thread's; the Rank is this object's alone for as long as it lives.
+/// The computing thread calls begin() and finish(). This object is the only user of the Rank during its life.
 #pragma once
 
 #include <condition_variable>
@@ -22,14 +22,14 @@ class Exchanger {
   Exchanger(const Exchanger&) = delete;
   Exchanger& operator=(const Exchanger&) = delete;
 
-  /// Begins the mean of a part that no exchange has; every rank begins the same parts in the same order. Returns at once.
+  /// Begins the mean of a part that is in no other exchange; every rank begins the same parts in the same order. Returns at once.
   void begin(transport::Slice part);
-  /// Returns when all that was begun has ended.
+  /// Returns when all exchanges have ended.
   [[nodiscard]] core::Result<void> finish();
 
  private:
   void run();
-  bool look();  // true: it is over
+  bool look();  // true: finished
   void ended(core::Result<void> result);
 
   Rank& rank_;

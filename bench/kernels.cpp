@@ -1,9 +1,8 @@
-// How fast the host kernels stream: GB/s of the bytes that each must read and write, and the ratio to a copy (memcpy) that
-// touches as many bytes, half of them read and half written. Kernel and copy are run alternately in one process and medians
-// are compared, so that a noisy neighbour slows both. The small size stays in the caches from round to round, the large
-// one does not.
+// Streaming speed of the host kernels: GB/s of the bytes that each kernel must read and write, and the ratio to a copy (memcpy) that
+// touches as many bytes, half read and half written. Kernel and copy alternate in one process and medians are compared, so that a noisy
+// neighbour slows both. The small size stays in the caches between rounds, the large one does not.
 //
-//   bench_kernels [VARIANT]     avx512, avx2 or reference; default: what host_kernels() takes
+//   bench_kernels [VARIANT]     avx512, avx2 or reference; default: the choice of host_kernels()
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -41,7 +40,7 @@ std::vector<Line> lines() {
       {"elastic_pair", 4, [](const Kernels& k, const auto& v) { k.elastic_pair(v[0], v[1], 0.25f, 0.25f); }},
       {"the same, looked at", 4,
        [](const Kernels& k, const auto& v) {
-         if (!k.all_within(v[0], kLargestUsable)) std::abort();  // as a server does with every push
+         if (!k.all_within(v[0], kLargestUsable)) std::abort();  // as a server does for every push
          k.elastic_pair(v[0], v[1], 0.25f, 0.25f);
        }},
       {"elastic_delta", 4, [](const Kernels& k, const auto& v) { k.elastic_delta(v[0], v[1], 0.25f, 0.25f); }},
@@ -63,7 +62,7 @@ std::vector<Line> lines() {
   all.push_back({"optimize_delta momentum", 5, [=](const Kernels& k, const auto& v) {
                    k.optimize_delta(v[0], v[1], v[2], step(OptimizerKind::momentum));
                  }});
-  // A result that is used keeps the call alive.
+  // The result must be used, or the compiler removes the call.
   all.push_back({"squared_norm", 1, [](const Kernels& k, const auto& v) {
                    if (k.squared_norm(v[0]) < 0) std::abort();
                  }});
@@ -87,7 +86,7 @@ void measure(const Kernels& kernels, std::size_t size, const std::vector<Span>& 
   for (const Line& line : lines()) {
     const std::size_t copied = line.passes * size / 2;  // floats
     const std::size_t half =
-        std::max<std::size_t>(2, line.passes / 4);  // vectors: as wide a working set as the kernel's
+        std::max<std::size_t>(2, line.passes / 4);  // vectors: as large a working set as the kernel's
     std::vector<double> of_kernel, of_copy;         // seconds
     for (std::size_t round = 0; round < rounds + 2; ++round) {
       const auto begin = clock.now();

@@ -1,9 +1,8 @@
-// What an exchange costs beyond its arithmetic: a request from a worker to a server and the answer, through the real server
-// actor with a shard of 16 floats, beside a bare round trip between two threads over condition variables. Two ways, as a worker
-// has them: it waits for the answer and so executes the idle server itself (actors/requests/helping.hpp; limited by CAF's handling of two
-// messages), or it goes on computing and the pool executes the server (limited by two wake-ups of a sleeping thread). Where the
-// two threads run decides what a wake-up costs, so all pairs are pinned alike: on two cores and on one. Prints the median of the
-// rounds; they alternate, so a noisy machine disturbs all alike.
+// The cost of an exchange beyond its arithmetic: a worker's request to a server and the answer, through the real server actor with a
+// shard of 16 floats, compared with a bare round trip between two threads over condition variables. Two ways, as for a worker: it waits
+// for the answer and so executes the idle server itself (actors/requests/helping.hpp; limited by CAF's handling of two messages), or it
+// continues computing and the pool executes the server (limited by two wake-ups of a sleeping thread). The cores decide the cost of a
+// wake-up, so all pairs are pinned alike: on two cores and on one. Rounds alternate, so that noise disturbs all alike; prints medians.
 //
 //     bench_messages [ROUNDS] [ROUND_TRIPS]
 #include <pthread.h>
@@ -17,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "actors/run/assembly.hpp"
 #include "actors/requests/helping.hpp"
+#include "actors/run/assembly.hpp"
 #include "actors/server/server.hpp"
 #include "actors/worker/worker.hpp"
 #include "strategies/registry/registry.hpp"
@@ -30,7 +29,7 @@ using namespace troupe::actors;
 
 double microseconds(core::Duration total, int trips) { return core::seconds(total) / trips * 1e6; }
 
-/// Pins the calling thread, and those that it starts from now on.
+/// Pins the calling thread and the threads that it starts later.
 void pin(int core) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -38,7 +37,7 @@ void pin(int core) {
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
-/// Two threads hand a token to and fro, each waiting on its own condition variable.
+/// Two threads pass a token back and forth; each waits on its own condition variable.
 double condition_variables(int trips, int other_core, const core::Clock& clock) {
   struct Side {
     std::mutex mutex;
@@ -73,7 +72,7 @@ double condition_variables(int trips, int other_core, const core::Clock& clock) 
 }
 
 struct ProberState {
-  Company company;
+  ActorDirectory actors;
   std::shared_ptr<core::Buffer> slice;
   int left = 0;
   std::optional<HelpingUnit> helping;  // empty: the pool executes the server
@@ -81,12 +80,12 @@ struct ProberState {
   std::optional<caf::typed_response_promise<SnapshotTaken>> done;
 };
 
-/// Speaks a worker's language to the server and does nothing else; SnapshotOrder starts a round and is answered after it.
+/// Sends a worker's messages to the server, nothing else. SnapshotOrder starts a round and is answered after it.
 WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> self, const core::Clock* clock) {
   const auto ask = [self] {
     const strategies::Request request{.worker = 0, .exchange = static_cast<std::uint64_t>(self->state.left)};
-    const auto& server = self->state.company.servers[0];
-    const Lent slice{self->state.slice->view(), self->state.slice};
+    const auto& server = self->state.actors.servers[0];
+    const BorrowedView slice{self->state.slice->view(), self->state.slice};
     if (!self->state.helping) return self->send(server, ShardMessage{0, request}, slice);
     self->state.helping->send(self, server, ShardMessage{0, request}, slice);
     self->state.helping->help();
@@ -95,12 +94,12 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
       [](const Prepare&) -> caf::result<Prepared, ReplicaFacts> {
         return {Prepared{}, ReplicaFacts{}};
       },
-      [self](const Company& company) {
+      [self](const ActorDirectory& actors) {
         static core::HostAllocator memory;
-        self->state.company = company;
+        self->state.actors = actors;
         self->state.slice = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory, 16)));
       },
-      [](const BatchReady&, const LentBatch&) {},
+      [](const BatchReady&, const BorrowedBatch&) {},
       [](const StepOrder&) {},
       [](const StepEnd&) {},
       [](const ReplicaStart&) { return ReplicaLoaded{}; },
@@ -109,10 +108,10 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
         const auto took = clock->now() - self->state.began;
         self->state.done->deliver(SnapshotTaken{.hash = static_cast<std::uint64_t>(took.count())});
       },
-      [](const CollectiveOffer&, const Lent&) {},
+      [](const CollectiveOffer&, const BorrowedView&) {},
       [](const CollectiveDone&) {},
       [](const CollectiveEnded&) {},
-      [self, clock, ask](const SnapshotOrder& order, const Lent&) -> caf::result<SnapshotTaken> {
+      [self, clock, ask](const SnapshotOrder& order, const BorrowedView&) -> caf::result<SnapshotTaken> {
         self->state.left = static_cast<int>(order.id);
         self->state.helping.reset();
         if (order.slot == strategies::kParams) self->state.helping.emplace(self->system());
@@ -122,11 +121,11 @@ WorkerActor::behavior_type prober(WorkerActor::stateful_pointer<ProberState> sel
         ask();
         return promise;
       },
-      [](const PeerLetter&, const Lent&) {},
+      [](const PeerMessage&, const BorrowedView&) {},
       [](const PeerCredit&) {},
       [](const UpdatesOrder&) { return Updates{}; },
       [](const SettleOrder&) { return Settled{}; },
-      [](const LettersOrder&) { return Letters{}; },
+      [](const PeerMessageCountsOrder&) { return PeerMessageCounts{}; },
       [](const StateOrder&) { return MemberState{}; },
       [](const MembershipNews&) {},
       [](const DeadlineReached&) {},
@@ -153,7 +152,7 @@ void measure(const char* placement, int other_core, int rounds, int trips) {
 
   SystemConfig system_config;
   pin(other_core);
-  caf::actor_system system(system_config);  // the pool's threads stay there
+  caf::actor_system system(system_config);  // the pool's threads keep this core
   ServerSetup setup{
       .self = 0,
       .workers = 1,
@@ -162,18 +161,18 @@ void measure(const char* placement, int other_core, int rounds, int trips) {
       .memory = std::make_shared<ShardMemory>(core::host_kernels(), std::move(*core::Buffer::allocate(memory, 16)),
                                               std::vector<core::Buffer>{}),
       .clock = &clock};
-  Company company;
-  company.servers.push_back(system.spawn(server, std::move(setup)));
+  ActorDirectory actors;
+  actors.servers.push_back(system.spawn(server, std::move(setup)));
   pin(0);
-  company.workers.push_back(system.spawn<caf::detached>(prober, &clock));
+  actors.workers.push_back(system.spawn<caf::detached>(prober, &clock));
   caf::scoped_actor self(system);
-  self->send(company.servers[0], company);
-  self->send(company.workers[0], company);
+  self->send(actors.servers[0], actors);
+  self->send(actors.workers[0], actors);
 
   const auto exchanges = [&](strategies::Slot slot) {
     double took = 0;
-    self->request(company.workers[0], std::chrono::minutes(5), SnapshotOrder{static_cast<std::uint64_t>(trips), slot},
-                  Lent{})
+    self->request(actors.workers[0], std::chrono::minutes(5), SnapshotOrder{static_cast<std::uint64_t>(trips), slot},
+                  BorrowedView{})
         .receive(
             [&](const SnapshotTaken& taken) {
               took = microseconds(core::Duration{static_cast<std::int64_t>(taken.hash)}, trips);
@@ -189,8 +188,8 @@ void measure(const char* placement, int other_core, int rounds, int trips) {
     helped.push_back(exchanges(strategies::kParams));
     pooled.push_back(exchanges(strategies::kGrads));
   }
-  self->send(company.workers[0], Halt{});
-  self->send(company.servers[0], Halt{});
+  self->send(actors.workers[0], Halt{});
+  self->send(actors.servers[0], Halt{});
   const auto print = [&](const char* way, const std::vector<double>& took) {
     std::printf("%-9s  condition variables %6.2f us   exchange, %-17s %6.2f us   ratio %.2f\n", placement, median(bare),
                 way, median(took), median(took) / median(bare));

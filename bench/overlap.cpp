@@ -1,12 +1,13 @@
-// One rank of bulk-synchronous steps of an AlexNet-sized model whose exchange begins while the backward pass still computes; every rank is started
-// by itself. Three kinds of steps alternate, and medians count:
+// One rank of bulk-synchronous steps of an AlexNet-sized model whose exchange begins during the backward pass; each rank is started
+// separately. Three kinds of steps alternate; medians count:
 //   alone    the backward pass, no exchange
 //   after    the backward pass, then one exchange of the whole vector
-//   during   each layer's gradients are exchanged, by another thread, from the moment when the backward pass has left the layer
-// What is exposed is what a step takes longer than the backward pass alone. Prints a line of JSON; "share" is exposed during / exposed after.
+//   during   another thread exchanges each layer's gradients as soon as the backward pass has left the layer
+// Exposed time: a step's time beyond the backward pass alone. Prints a line of JSON; "share" is exposed during / exposed after.
 //
-// The backward pass is synthetic: it spends on each layer its share of the multiplications, from the last layer to the first, and leaves the gradients
-// as they were. `--backward sleep` leaves the processors to the exchange, as an accelerator does; `compute` keeps one busy out of its registers.
+// The backward pass is synthetic: it spends on each layer its share of the multiplications, from the last layer to the first, and does
+// not change the gradients. `--backward sleep` leaves the processors to the exchange, as an accelerator does; `compute` keeps one busy
+// without memory access.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,14 +28,14 @@ using transport::Slice;
 struct Layer {
   const char* name;
   std::size_t parameters;
-  double multiplications;  // of the forward pass per image, millions; the backward pass has twice as many
+  double multiplications;  // millions, of the forward pass per image; the backward pass has twice as many
 };
 constexpr std::array kLayers{Layer{"conv1", 34'944, 105.4},  Layer{"conv2", 307'456, 224.0},
                              Layer{"conv3", 885'120, 149.5}, Layer{"conv4", 663'936, 112.1},
                              Layer{"conv5", 442'624, 74.8},  Layer{"fc6", 37'752'832, 37.7},
                              Layer{"fc7", 16'781'312, 16.8}, Layer{"fc8", 4'097'000, 4.1}};
 
-/// The vector: a layer after the other, each aligned, and a few floats by which the ranks agree.
+/// The vector: layers in order, each aligned, then a few floats with which the ranks agree.
 struct Layout {
   std::vector<Slice> layers;
   Slice whole;
@@ -74,14 +75,14 @@ class Steps {
   const core::SteadyClock clock_{};
   bench::Exchanger exchanger_;
   const bool computes_;
-  core::Duration length_{0};  // of a backward pass that sleeps
-  double loops_ = 0;          // of one that computes
+  core::Duration length_{0};  // of a sleeping backward pass
+  double loops_ = 0;          // of a computing one
   volatile float spun_ = 0.5F;
 };
 
 constexpr double kMillion = 1e6;
 
-/// So many million steps of eight independent chains: bound by the arithmetic units, nothing of it in memory.
+/// So many million steps of eight independent chains: limited by the arithmetic units, without memory access.
 void Steps::spin(double loops) {
   std::array<float, 8> x{};
   x.fill(static_cast<float>(spun_));
@@ -128,7 +129,7 @@ core::Result<void> Steps::check() const {
 
 core::Result<double> Steps::step(Exchange how) {
   core::host_kernels().fill(vector_, static_cast<float>(options_.rank + 1));
-  if (auto all = agree(0); !all) return all;  // everyone begins together
+  if (auto all = agree(0); !all) return all;  // all ranks begin together
   const auto began = clock_.now();
   backward(how == Exchange::during);
   if (how == Exchange::after) exchanger_.begin(layout_.whole);
@@ -144,7 +145,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// One exchange with no computation beside it.
+/// One exchange without computation.
 core::Result<double> Steps::exchange_ms() {
   length_ = core::Duration{0};
   loops_ = 0;
@@ -152,7 +153,7 @@ core::Result<double> Steps::exchange_ms() {
   for (int round = 0; round < 6; ++round) {
     const auto ms = step(Exchange::after);
     if (!ms) return ms;
-    if (round > 0) times.push_back(*ms);  // the first one warms up
+    if (round > 0) times.push_back(*ms);  // the first round is a warm-up
   }
   return agree(median(times));
 }
@@ -236,7 +237,7 @@ int main(int argc, char** argv) {
   if (!rank) return fail(rank.error());
   const auto figures = Steps(**rank, backward == "compute").measure(rounds, backward_ms, longer);
   if (!figures) return fail(figures.error());
-  if (const auto all = (*rank)->barrier(); !all) return fail(all.error());  // nobody closes before all are through
+  if (const auto all = (*rank)->barrier(); !all) return fail(all.error());  // no rank closes before all have finished
   std::printf("%s\n", figures->dump().c_str());
   return 0;
 }

@@ -15,7 +15,7 @@ namespace troupe::bench {
 namespace {
 
 constexpr auto kLookAgain = std::chrono::milliseconds{5};
-constexpr std::uint32_t kBarriers = 1U << 23;  // exchange numbers from here on are theirs
+constexpr std::uint32_t kBarriers = 1U << 23;  // exchange numbers from here on belong to barriers
 
 }  // namespace
 
@@ -68,8 +68,8 @@ void Rank::close() {
 bool Rank::deliver() {
   std::vector<transport::Completion> completions;
   queue_->poll(completions);
-  for (const auto& completion : completions) courier_->deliver(completion);
-  courier_->flush();
+  for (const auto& completion : completions) operations_->deliver(completion);
+  operations_->flush();
   return !completions.empty();
 }
 
@@ -89,12 +89,12 @@ core::Result<void> Rank::open() {
   auto endpoint = transport::make_endpoint(options_.endpoint, wanted);
   if (!endpoint) return tl::unexpected(endpoint.error());
   endpoint_ = std::move(*endpoint);
-  courier_ = std::make_unique<exchange::Courier>(*endpoint_);
+  operations_ = std::make_unique<exchange::OperationQueue>(*endpoint_);
 
   if (endpoint_->capabilities().maps_peer_memory) arenas_ = exchange::Arenas::create(endpoint_);
   if (options_.algorithm == "shm" && !arenas_)
     return core::fail(core::Errc::usage, "--algorithm shm needs an endpoint that maps memory: --endpoint shm");
-  if (options_.algorithm == "ar" && !exchange::has_library(*courier_, options_.ranks))
+  if (options_.algorithm == "ar" && !exchange::has_library(*operations_, options_.ranks))
     return core::fail(core::Errc::usage, "--algorithm ar needs a library that sums over all ranks: --endpoint mpi");
   core::Allocator& memory = arenas_ ? *arenas_ : static_cast<core::Allocator&>(host_memory_);
   auto vector = core::Buffer::allocate(memory, core::align_floats(options_.floats));
@@ -112,7 +112,7 @@ core::Result<void> Rank::write(const std::string& what, const std::string& text)
   if (!out) return core::fail(core::Errc::io, fmt::format("cannot write {}", part.string()));
   out.close();
   std::error_code error;
-  std::filesystem::rename(part, path, error);  // whoever sees it sees all of it
+  std::filesystem::rename(part, path, error);  // atomic: readers see the complete file
   if (error) return core::fail(core::Errc::io, fmt::format("cannot write {}: {}", path.string(), error.message()));
   return {};
 }
@@ -169,7 +169,7 @@ std::unique_ptr<exchange::Collective> Rank::make_mean(transport::Slice part, std
   wanted.tag = {.run = 1, .exchange = exchange, .shard = shard};
   wanted.arenas = arenas_.get();
   wanted.scratch = &scratch_;
-  return exchange::make_collective(*courier_, core::host_kernels(), group_, std::move(wanted), std::move(done));
+  return exchange::make_collective(*operations_, core::host_kernels(), group_, std::move(wanted), std::move(done));
 }
 
 core::Result<void> Rank::drive(const std::function<bool()>& done, int fd) {
@@ -177,12 +177,12 @@ core::Result<void> Rank::drive(const std::function<bool()>& done, int fd) {
     const bool some = deliver();
     if (done()) return {};
     if (some) continue;
-    pollfd watched[2] = {{queue_->fd(), POLLIN, 0}, {fd, POLLIN, 0}};  // a descriptor below 0 is left out
+    pollfd watched[2] = {{queue_->fd(), POLLIN, 0}, {fd, POLLIN, 0}};  // poll ignores a negative descriptor
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock_.now()).count();
     const int ready = ::poll(watched, 2, static_cast<int>(std::max<std::int64_t>(left, 0)));
     if (ready > 0 || (ready < 0 && errno == EINTR)) continue;
     const int error = errno;
-    close();  // what is lent comes back before the caller's memory goes
+    close();  // lent memory returns before the caller frees it
     return ready == 0 ? core::fail(core::Errc::timeout, "an exchange of the benchmark does not get on")
                       : tl::unexpected(core::from_errno(error, "wait for", "completions"));
   }
@@ -199,7 +199,7 @@ core::Result<void> Rank::mean(transport::Slice part, std::uint32_t exchange) {
 core::Result<void> Rank::barrier() {
   std::size_t open = 0;
   core::Result<void> result;
-  const auto ended = [&](exchange::Courier::Ticket, const transport::Completion& completion) {
+  const auto ended = [&](exchange::OperationQueue::Ticket, const transport::Completion& completion) {
     --open;
     if (completion.outcome != transport::Outcome::done) result = tl::unexpected(completion.error);
   };
@@ -208,8 +208,8 @@ core::Result<void> Rank::barrier() {
   for (std::size_t rank = 0; rank < options_.ranks; ++rank) {
     if (rank == options_.rank) continue;
     open += 2;
-    courier_->receive(group_.peers[rank], tag, {}, ended);
-    courier_->send(group_.peers[rank], tag, {}, ended);
+    operations_->receive(group_.peers[rank], tag, {}, ended);
+    operations_->send(group_.peers[rank], tag, {}, ended);
   }
   if (auto driven = drive([&] { return open == 0; }); !driven) return driven;
   return result;

@@ -1,6 +1,5 @@
-// What a message without bytes costs between two processes, there and back, over the shm endpoint: beside a byte through a
-// bare Unix-domain socket between the same processes, which is two system calls and one switch each way. Rounds alternate;
-// medians in µs.
+// The cost of an empty message between two processes, there and back, over the shm endpoint; compared with a byte through a bare
+// Unix-domain socket between the same processes, which is two system calls and one switch each way. Rounds alternate; medians in µs.
 //
 //   bench_round_trip [ROUNDS]
 #include <sys/socket.h>
@@ -25,7 +24,7 @@ using namespace troupe;
 using namespace troupe::transport;
 
 constexpr core::Duration kPatience = std::chrono::minutes{1};
-constexpr int kBlock = 200;  // of either kind, one after the other
+constexpr int kBlock = 200;  // consecutive round trips of one kind
 
 struct Member {
   core::SteadyClock clock;

@@ -1,4 +1,4 @@
-// How fast virtual time passes: events per second and peak memory for EASGD with tau = 1 on one core. Arguments: workers steps shards.
+// Speed of virtual time: events per second and peak memory for EASGD with tau = 1 on one core. Arguments: workers steps shards.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -33,7 +33,7 @@ rusage usage() {
   return usage;
 }
 
-/// Of this process: others on the machine do not count.
+/// CPU time of this process only.
 double cpu_s() {
   const auto used = usage();
   return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   if (!file) return fail(file.error().message);
   const auto cluster = sim::place(*file, {.workers = plan.workers, .servers = plan.servers});
   if (!cluster) return fail(cluster.error().message);
-  auto book = data::LeaseBook::create(plan.leases);
+  auto book = data::LeaseScheduler::create(plan.leases);
   if (!book) return fail(book.error().message);
 
   const double began = cpu_s();

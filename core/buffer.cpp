@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-/// Exchanges stream through whole arenas: with 4 KiB pages that is a TLB miss every 1,024 floats.
+/// Large arenas use huge pages: exchanges stream through them, and 4 KiB pages cost a TLB miss every 1,024 floats.
 constexpr std::size_t page_for(std::size_t bytes) noexcept { return bytes >= 2 * kHugePage ? kHugePage : kAlignment; }
 
 tl::unexpected<Error> out_of_memory(std::size_t bytes) {
@@ -29,10 +29,10 @@ Result<void*> HostAllocator::allocate(std::size_t bytes) {
   const std::size_t alignment = page_for(bytes);
   if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - alignment)
     return out_of_memory(bytes);
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;  // aligned_alloc wants a multiple
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;  // aligned_alloc needs a multiple
   void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) return out_of_memory(bytes);
-  if (alignment == kHugePage) ::madvise(memory, rounded, MADV_HUGEPAGE);  // a hint: refusing it costs only speed
+  if (alignment == kHugePage) ::madvise(memory, rounded, MADV_HUGEPAGE);  // a hint: a refusal costs only speed
   std::memset(memory, 0, rounded);
   return memory;
 }
@@ -63,7 +63,7 @@ Buffer::Buffer(Buffer&& other) noexcept
       size_(std::exchange(other.size_, 0)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
-  Buffer taken(std::move(other));  // first, so that assigning to itself keeps the memory
+  Buffer taken(std::move(other));  // first, so that self-assignment keeps the memory
   std::swap(allocator_, taken.allocator_);
   std::swap(data_, taken.data_);
   std::swap(size_, taken.size_);

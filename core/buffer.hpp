@@ -1,6 +1,6 @@
-/// Aligned memory with an explicit owner. Arenas, shards and staging areas are Buffers; everyone else holds spans of them.
-/// Which memory it is (plain, shared, pinned, device) is the Allocator's business: exchanges read arenas in place, so the
-/// memory must be of the right kind from the start.
+/// Aligned memory with one owner. Arenas, shards and staging areas are Buffers; all other code holds spans of them. The Allocator
+/// decides the kind of memory (plain, shared, pinned, device). Exchanges read arenas in place, so an arena must be allocated in the
+/// right kind of memory from the start.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@ namespace troupe::core {
 inline constexpr std::size_t kAlignment = 64;
 inline constexpr std::size_t kAlignmentFloats = kAlignment / sizeof(float);
 
-/// Rounds a count of floats up so that what follows it is aligned again.
+/// Rounds a count of floats up, so that the next vector in the same memory is aligned too.
 [[nodiscard]] constexpr std::size_t align_floats(std::size_t count) noexcept {
   return (count + kAlignmentFloats - 1) / kAlignmentFloats * kAlignmentFloats;
 }
 
 enum class MemorySpace : std::uint8_t { host, host_shared, host_pinned, device };
 
-/// Gives and takes memory of one MemorySpace. Thread-safe. Must outlive every Buffer it made.
+/// Allocates and frees memory of one MemorySpace. Thread-safe. Must outlive every Buffer that it made.
 class Allocator {
  public:
   virtual ~Allocator() = default;
   [[nodiscard]] virtual MemorySpace space() const noexcept = 0;
-  /// `bytes` > 0, zero-filled, aligned to kAlignment. Errc::out_of_memory when there is none.
+  /// `bytes` > 0. The memory is zero-filled and aligned to kAlignment. Error: Errc::out_of_memory.
   [[nodiscard]] virtual Result<void*> allocate(std::size_t bytes) = 0;
   virtual void deallocate(void* memory, std::size_t bytes) noexcept = 0;
 };
@@ -46,9 +46,9 @@ class HostAllocator final : public Allocator {
 class Buffer {
  public:
   Buffer() = default;
-  /// Errors: the allocator's; Errc::out_of_memory when the bytes cannot even be counted.
+  /// Errors: the allocator's; Errc::out_of_memory when the number of bytes overflows.
   [[nodiscard]] static Result<Buffer> allocate(Allocator& allocator, std::size_t floats);
-  /// The same; `purpose` is what it is for, in the words of the Error: "the gradients of lenet".
+  /// The same; the Error names the `purpose` of the memory: "the gradients of lenet".
   [[nodiscard]] static Result<Buffer> allocate(Allocator& allocator, std::size_t floats, std::string_view purpose);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;

@@ -1,4 +1,4 @@
-/// Everything that looks at time is given a Clock. Real runs pass the steady clock, simulations a virtual one.
+/// Code that needs the time takes a Clock. Real runs pass the steady clock, simulations a virtual one.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@ namespace troupe::core {
 
 using Duration = std::chrono::nanoseconds;
 
-/// Time since an arbitrary fixed origin. Thread-safe. Never goes back; wall-clock changes do not touch it.
+/// Time since an arbitrary fixed origin. Thread-safe. Never goes back; changes of the wall clock have no effect.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -19,7 +19,7 @@ class SteadyClock final : public Clock {
   [[nodiscard]] Duration now() const noexcept override { return std::chrono::steady_clock::now().time_since_epoch(); }
 };
 
-/// Stands still until told to move. One thread.
+/// Advances only when advance() or set() is called. One thread.
 class ManualClock final : public Clock {
  public:
   [[nodiscard]] Duration now() const noexcept override { return now_; }

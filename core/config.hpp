@@ -10,9 +10,9 @@
 ///       return table;
 ///     }
 ///
-/// A program's Schema is the union of its tables. Config is what one file plus overrides say, checked against the Schema.
-/// Every error is Errc::config and names file:line (or "--set"), the value, the rule, and the nearest known key.
-/// Thread rule: Tables and Schemas are built once and then read; a Config is a value.
+/// A program's Schema is the union of its tables. A Config is the values of one file plus overrides, checked against the Schema.
+/// Every error is Errc::config and names file:line (or "--set"), the value, the rule and the nearest known key.
+/// Thread rule: Tables and Schemas are built once and are read-only afterwards; a Config is a value.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@
 
 namespace troupe::core {
 
-/// What a value may be. Lists accept a scalar as a list of one (`data.batch = 64` or `[64, 16]`). `Structure` is a TOML
-/// array of tables kept as compact JSON text (`model.layers`); the module that owns the key reads it.
+/// The types of a value. A list also accepts a scalar, as a list of one (`data.batch = 64` or `[64, 16]`). `Structure` is a TOML
+/// array of tables, kept as compact JSON text (`model.layers`); the module that owns the key parses it.
 struct Structure {
   std::string json;  // empty: not set
   bool operator==(const Structure&) const = default;
@@ -38,18 +38,18 @@ struct Structure {
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
                            std::vector<std::string>, Structure>;
 
-/// A rule on a value: the text that help prints ("≥ 1", "one of a | b") and the test; an empty test allows everything.
+/// A rule on a value: its text in the help ("≥ 1", "one of a | b") and its test. An empty test allows every value.
 struct Rule {
   std::string text;
   std::function<bool(const Value&)> allows;
 };
 
-/// Every integer option has a bound such that what it is turned into holds it, with room for sums: counts of steps, samples of a
-/// batch, members and the like become an int or 32 bits.
+/// The upper bound of integer options. Counts (steps, samples of a batch, members) become an int or 32 bits; the bound leaves room
+/// for sums of them.
 inline constexpr double kMostCount = 1e9;
-/// And every option that becomes a float32 one such that it stays a number, with room for a few products.
+/// The upper bound of options that become float32: products of a few of them are still finite.
 inline constexpr double kMostFloat = 1e30;
-inline constexpr double kLeastFloat = 1e-30;  ///< of those that are divided by
+inline constexpr double kLeastFloat = 1e-30;  ///< lower bound of options that are divisors
 [[nodiscard]] Rule anything();
 [[nodiscard]] Rule at_least(double low);  ///< numbers, and every element of a list
 [[nodiscard]] Rule above(double low);
@@ -58,14 +58,14 @@ inline constexpr double kLeastFloat = 1e-30;  ///< of those that are divided by
 [[nodiscard]] Rule not_empty();                    ///< text, lists and Structures
 [[nodiscard]] Rule both(Rule first, Rule second);  ///< e.g. both(at_least(1), not_empty()) for a list
 
-/// One row: a dotted key, its default, its rule and one line of help. A default that its own rule refuses makes the key
-/// required (`model.name`: text, not_empty(), no default): a configuration that does not set it is an error.
+/// One row: a dotted key, its default, its rule and one line of help. If the rule refuses the default, the key is required
+/// (`model.name`: text, not_empty(), no default): a configuration that does not set it is an error.
 struct Option {
   std::string key;
   Value default_value;
   Rule rule;
   std::string help;
-  std::string scope;  ///< empty: always in force; else the strategy that reads it
+  std::string scope;  ///< empty: always in force; otherwise the strategy that reads the key
 };
 
 /// Binds the options of one section to the members of T. Member types: bool, std::int64_t, double, std::string, vectors of
@@ -100,9 +100,9 @@ class Table {
   T defaults_;
 };
 
-/// The rows of every table of the program. The same key may stand in several scopes (easgd and eamsgd both have
-/// strategy.tau) with their own defaults and rules; a file may set keys of scopes that are not chosen: they are checked
-/// against that scope's rule and otherwise ignored, so that changing strategy.name is all it takes to change strategy.
+/// The rows of all tables of the program. One key may stand in several scopes (easgd and eamsgd both have strategy.tau), each with
+/// its own default and rule. A file may set keys of scopes that are not chosen. They are checked against the rule of their scope
+/// and not used. So a change of strategy.name is enough to change the strategy.
 class Schema {
  public:
   template <class T>
@@ -110,13 +110,13 @@ class Schema {
     for (const auto& e : table.entries())
       add_option({table.section() + "." + e.name, e.read(table.defaults()), e.rule, e.help, scope});
   }
-  void add_option(Option option);  ///< throws std::logic_error for a second row of the same key and scope
+  void add_option(Option option);  ///< throws std::logic_error if the key already has a row in this scope
   [[nodiscard]] const std::vector<Option>& options() const noexcept { return options_; }
-  /// The row in force for `key` under `scope`; null when there is none.
+  /// The row in force for `key` under `scope`; null if there is none.
   [[nodiscard]] const Option* find(std::string_view key, std::string_view scope) const noexcept;
-  /// The known key nearest to a misspelt one (edit distance), for messages.
+  /// The known key nearest to a misspelt one (by edit distance), for messages.
   [[nodiscard]] std::string nearest(std::string_view key) const;
-  /// The known section nearest to a misspelt one; empty when the schema has none.
+  /// The known section nearest to a misspelt one; empty if the schema has no section.
   [[nodiscard]] std::string nearest_section(std::string_view section) const;
   /// Help text: every section with key, default, rule and help, in the order of the tables.
   [[nodiscard]] std::string help() const;
@@ -128,16 +128,16 @@ class Schema {
 /// A resolved configuration: every key in force has a value.
 class Config {
  public:
-  /// Reads `path` (TOML), then applies `overrides` ("key=value" in order; value is TOML, else a bare string). The scope is
-  /// the final value of `strategy.name`.
+  /// Reads `path` (TOML), then applies `overrides` ("key=value") in order; a value is TOML or else a bare string. The scope is the
+  /// final value of `strategy.name`.
   [[nodiscard]] static Result<Config> load(const Schema& schema, const std::string& path,
                                            const std::vector<std::string>& overrides);
-  /// The same from text; `origin` stands for the file in messages, and `flag` for the overrides: what they came from.
+  /// The same from text. Messages name `origin` as the file and `flag` as the source of the overrides.
   [[nodiscard]] static Result<Config> parse(const Schema& schema, std::string_view text, const std::string& origin,
                                             const std::vector<std::string>& overrides,
                                             const std::string& flag = "--set");
 
-  /// The struct that `table` binds, filled. The table must be part of the Schema.
+  /// The struct of `table`, filled. The table must be part of the Schema.
   template <class T>
   [[nodiscard]] T get(const Table<T>& table) const {
     T t = table.defaults();
@@ -145,13 +145,14 @@ class Config {
     return t;
   }
   [[nodiscard]] const Value& value(std::string_view key) const;  ///< throws std::out_of_range for an unknown key
-  /// "configs/a.toml:12" where the file set `key`, "--set" (or the flag that set it) or "default": for messages of those who check values further.
+  /// For messages of code that checks values further: "configs/a.toml:12" if the file set `key`, the flag ("--set") if an override
+  /// did, or "default".
   [[nodiscard]] std::string where(std::string_view key) const;
   /// Keys that were set but belong to strategies that are not chosen.
   [[nodiscard]] const std::vector<std::string>& unused() const noexcept { return unused_; }
-  /// The whole resolved configuration as TOML that load() reads back to an equal Config.
+  /// The resolved configuration as TOML. load() reads it back to an equal Config.
   [[nodiscard]] std::string to_toml() const;
-  /// Equal values of equal keys; where they were set does not matter.
+  /// Compares keys and values only, not where they were set.
   [[nodiscard]] bool operator==(const Config& other) const { return values_ == other.values_; }
 
  private:
@@ -161,7 +162,7 @@ class Config {
   std::vector<std::string> unused_;
 };
 
-/// TOML text of a value, as to_toml() and help() write it.
+/// TOML text of a value, as in Config::to_toml() and Schema::help().
 [[nodiscard]] std::string to_toml(const Value& value);
 
 }  // namespace troupe::core

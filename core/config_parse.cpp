@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kScopeKey = "strategy.name";
 
-/// One key that a file or an override sets, before it is checked. Nodes live as long as the parsed documents.
+/// One key set by a file or an override, not yet checked. Nodes live as long as the parsed documents.
 struct Setting {
   std::string key;
   const toml::node* node = nullptr;
@@ -52,7 +52,7 @@ std::string one_line(const toml::node& node) {
   return other.str();
 }
 
-/// The same, no longer than a message bears.
+/// The same, cut to a length that fits a message.
 std::string shown(const toml::node& node) {
   constexpr std::size_t kLongest = 80;
   std::string text = one_line(node);
@@ -62,7 +62,7 @@ std::string shown(const toml::node& node) {
   return text.substr(0, end) + "…";
 }
 
-// --- TOML nodes to values. Each conversion returns what the value must be when it is not. ---
+// --- TOML nodes to values. On failure each conversion returns the text of what the value must be. ---
 
 template <class T>
 using Converted = tl::expected<T, std::string>;
@@ -145,7 +145,7 @@ Converted<Structure> convert(const toml::node& node, Structure*) {
   });
 }
 
-/// `node` as the type that the option's default has.
+/// `node` converted to the type of the option's default.
 Converted<Value> convert_like(const Value& like, const toml::node& node) {
   return std::visit(
       [&]<class T>(const T&) -> Converted<Value> {
@@ -154,7 +154,7 @@ Converted<Value> convert_like(const Value& like, const toml::node& node) {
       like);
 }
 
-/// Type, then rule.
+/// Checks the type, then the rule.
 Result<Value> checked(const Option& option, const Setting& setting) {
   auto value = convert_like(option.default_value, *setting.node);
   if (!value)
@@ -165,7 +165,7 @@ Result<Value> checked(const Option& option, const Setting& setting) {
   return std::move(*value);
 }
 
-// --- What a document sets ---
+// --- The settings of a document ---
 
 bool is_key(const Schema& schema, std::string_view key) {
   return std::any_of(schema.options().begin(), schema.options().end(), [&](const Option& o) { return o.key == key; });
@@ -188,7 +188,7 @@ std::string unknown_key(const Schema& schema, const std::string& key) {
   return near.empty() ? message : message + fmt::format(" (nearest: \"{}\")", near);
 }
 
-/// Flattens `table` into settings: descends where the schema has a section, stops where it has a key.
+/// Flattens `table` into settings: descends into sections of the schema, stops at its keys.
 Result<void> collect(const Schema& schema, const toml::table& table, const std::string& prefix, std::string_view origin,
                      std::vector<Setting>& settings) {
   for (const auto& [name, node] : table) {
@@ -208,7 +208,7 @@ Result<void> collect(const Schema& schema, const toml::table& table, const std::
   return {};
 }
 
-/// TOML forbids a key twice, and sees none where one is quoted: "train.lr" = 1 beside [train] lr = 2.
+/// TOML forbids duplicate keys but misses quoted ones: "train.lr" = 1 beside [train] lr = 2.
 Result<void> check_once(const std::vector<Setting>& settings) {
   std::map<std::string_view, std::string_view> places;
   for (const Setting& setting : settings)
@@ -232,7 +232,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
-/// `text` as a document that sets v: TOML where it is, else a bare string (a word or a path).
+/// `text` as a document that sets v: TOML if it parses, otherwise a bare string (a word or a path).
 Result<toml::table> parse_override_value(std::string_view whole, std::string_view text, const std::string& flag) {
   auto document = parse_document(fmt::format("v = {}\n", text), flag);
   if (document && document->size() == 1) return document;
@@ -258,7 +258,7 @@ Result<Setting> parse_override(const Schema& schema, const std::string& text, co
   return Setting{key, documents.back().get("v"), flag};
 }
 
-/// A setting of strategies that are not chosen must suit at least one of them.
+/// A setting for strategies that are not chosen must be valid for at least one of them.
 Result<void> check_unused(const Schema& schema, const Setting& setting) {
   Result<void> first_failure;
   for (const Option& option : schema.options()) {
@@ -270,7 +270,7 @@ Result<void> check_unused(const Schema& schema, const Setting& setting) {
   return first_failure;
 }
 
-/// A Structure's default as convert() would have written it, so that a written config reads back equal.
+/// A Structure's default in the form that convert() writes, so that a saved config reads back equal.
 Value normalised(const Value& value) {
   const auto* structure = std::get_if<Structure>(&value);
   if (structure == nullptr || structure->json.empty()) return value;
@@ -292,7 +292,7 @@ Result<Config> Config::load(const Schema& schema, const std::string& path, const
   std::ostringstream text;
   errno = 0;
   if (file) text << file.rdbuf();
-  if (!file || file.bad() || (text.fail() && errno != 0)) {  // an empty file fails the insertion, without an errno
+  if (!file || file.bad() || (text.fail() && errno != 0)) {  // an empty file fails the insertion without an errno
     const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);
     return fail(Errc::config, fmt::format("cannot read config {}: {}", path, why));
   }
@@ -330,7 +330,7 @@ Result<Config> Config::parse(const Schema& schema, std::string_view text, const 
 
   Config config;
   for (const Setting& setting :
-       settings) {  // also those that a later one replaces: a wrong value is wrong wherever it stands
+       settings) {  // also settings that a later one replaces: a wrong value is an error anywhere
     const Option* option = schema.find(setting.key, scope);
     if (option == nullptr) {
       if (auto result = check_unused(schema, setting); !result) return tl::unexpected(std::move(result.error()));
@@ -344,7 +344,7 @@ Result<Config> Config::parse(const Schema& schema, std::string_view text, const 
     config.origins_[setting.key] = setting.where;
   }
   for (const Option& option : schema.options()) {
-    if (&option != schema.find(option.key, scope)) continue;  // another scope's row
+    if (&option != schema.find(option.key, scope)) continue;  // a row of another scope
     config.order_.push_back(option.key);
     if (config.values_.contains(option.key)) continue;
     if (option.rule.allows && !option.rule.allows(option.default_value)) return tl::unexpected(missing(option, origin));

@@ -9,7 +9,7 @@
 namespace troupe::core {
 namespace {
 
-/// Applies a test to the number, or to every number of the list. Text never passes: a numeric rule on it is a slip in a table.
+/// Applies a test to the number, or to every number of the list. Text never passes: a numeric rule on text is an error in a table.
 template <class Test>
 std::function<bool(const Value&)> every_number(Test test) {
   return [test](const Value& value) {

@@ -18,7 +18,7 @@ std::string_view section_of(std::string_view key) {
 
 std::string_view last_part(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 
-/// Edit distance that counts a swap of neighbours as one slip (optimal string alignment).
+/// Edit distance that counts a swap of neighbours as one edit (optimal string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::array<std::vector<std::size_t>, 3> rows;  // two rows back, previous, current
   for (auto& row : rows) row.resize(b.size() + 1);
@@ -36,13 +36,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return rows[1][b.size()];
 }
 
-/// A right name in the wrong section, or in none, is as likely as a misspelt one.
+/// A correct name in the wrong section, or in none, is as likely as a misspelt name.
 std::size_t key_distance(std::string_view wrong, std::string_view known) {
   constexpr std::size_t kWrongSection = 2;
   return std::min(distance(wrong, known), distance(last_part(wrong), last_part(known)) + kWrongSection);
 }
 
-/// Columns on a terminal: code points, as rules contain "≥".
+/// Terminal columns: counts code points, because rules contain "≥".
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }

@@ -14,7 +14,7 @@ namespace {
 std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(std::int64_t value) { return fmt::format("{}", value); }
 
-/// The shortest text that reads back to the same bits, and never looks like an integer.
+/// The shortest text that reads back to the same bits and never looks like an integer.
 std::string text_of(double value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".einf") == std::string::npos) text += ".0";
@@ -63,7 +63,7 @@ std::string text_of(const nlohmann::json& value) {
     case Type::number_float: return text_of(value.get<double>());
     case Type::string: return text_of(value.get_ref<const std::string&>());
     case Type::array: {
-      // One table per line: a list of layers is read by people.
+      // One table per line, because users read lists of layers.
       const bool lines = value.size() > 1 && value.front().is_object();
       std::string text = "[";
       for (const auto& element : value)

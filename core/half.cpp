@@ -26,7 +26,7 @@ std::uint16_t to_fp16(std::uint32_t bits) noexcept {
   }
   constexpr std::uint32_t kBias = (127 - 15) << 23;
   return with_sign((size - kBias + 0xfff + (size >> 13 & 1)) >>
-                   13);  // a carry into the exponent is right, up to infinity
+                   13);  // a carry into the exponent is correct, up to infinity
 }
 
 float from_fp16(std::uint16_t half) noexcept {

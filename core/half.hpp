@@ -1,4 +1,4 @@
-/// 16-bit floats: what tensors are rounded to on a wire (exchange.wire). Arithmetic stays in float32. Pure.
+/// 16-bit floats, for tensors on a wire (exchange.wire). Arithmetic stays in float32. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -6,29 +6,29 @@
 
 namespace troupe::core {
 
-/// What a wire of 16 bits rounds of a vector that goes somewhere and comes back. The rule: differences only (gradients, sums of steps,
-/// what somebody adds to a vector), and copies of a master that stays where it is. A float32 master that is rounded itself loses every
-/// step that is smaller than the rounding: 2⁻⁹ of a parameter in bf16.
+/// Which direction of an exchange a 16-bit wire rounds. The rule: it rounds only differences (gradients, sums of steps, a change
+/// that is added to a vector) and copies of a master vector that itself stays in place. A float32 master that is rounded loses
+/// every step that is smaller than the rounding: 2⁻⁹ of a parameter in bf16.
 enum class Rounding : std::uint8_t {
-  both,    ///< there and back
-  answer,  ///< what goes is a master, and what comes back a difference
-  change,  ///< what goes is a master, and it comes back: rounded is its change, which is added to the master that stayed here
+  both,    ///< the vector on its way out and the answer
+  answer,  ///< the vector that goes out is a master (not rounded); the answer is a difference
+  change,  ///< a master goes out and comes back: its change is rounded and added to the master that stayed here
   none,
 };
 
 enum class HalfKind : std::uint8_t {
   fp16,  ///< IEEE 754 binary16: 11 significant bits, up to 65,504, down to 2^-24
-  bf16,  ///< the upper half of a float32: 8 significant bits, its whole range
+  bf16,  ///< the upper 16 bits of a float32: 8 significant bits, its whole range
 };
 
-/// What is larger becomes an infinity.
+/// Larger magnitudes become infinite.
 inline constexpr float kLargestFp16 = 65504;
 inline constexpr float kLargestBf16 = 0x1.FEp127F;
 
 using HalfSpan = std::span<std::uint16_t>;
 using ConstHalfSpan = std::span<const std::uint16_t>;
 
-/// Rounds to the nearest, ties to even; beyond the range gives an infinity, NaN stays NaN (its payload need not).
+/// Rounds to nearest, ties to even. Out of range gives an infinity. NaN stays NaN, but its payload may change.
 [[nodiscard]] std::uint16_t to_half(float value, HalfKind kind) noexcept;
 /// Exact.
 [[nodiscard]] float from_half(std::uint16_t half, HalfKind kind) noexcept;

@@ -16,7 +16,7 @@
 namespace troupe::core {
 namespace {
 
-// Numbers are little-endian, as are all machines this builds for; docs/formats/journal.md.
+// Numbers are little-endian, like all supported machines; docs/formats/journal.md.
 constexpr std::array<char, 8> kMagic = {'T', 'R', 'P', 'J', 'R', 'N', 'L', '\n'};
 constexpr std::size_t kFileHeader = kMagic.size() + sizeof(kJournalVersion);
 constexpr std::size_t kRecordHeader = 4 + 2 + 4;  // length, kind, check of both
@@ -37,7 +37,7 @@ T get(const std::byte* from) {
   return value;
 }
 
-/// Over (length, kind, sequence): a record that is moved, repeated or left out does not fit its place either.
+/// Over (length, kind, sequence): detects moved, repeated and missing records too.
 std::uint32_t head_check(std::uint32_t length, std::uint16_t kind, std::uint64_t sequence) {
   std::array<std::byte, 14> bytes;
   std::memcpy(bytes.data(), &length, 4);
@@ -72,7 +72,7 @@ class File {
 struct JournalWriter::State {
   State(int descriptor, std::string name) : file(descriptor), path(std::move(name)) {}
 
-  /// Hands the buffer to the system. A failure is kept: what follows a gap could not be read.
+  /// Writes the buffer to the system. A failure is kept: records after a gap could not be read.
   Result<void> write_out() {
     std::size_t done = 0;
     while (!failure && done < pending.size()) {
@@ -104,7 +104,7 @@ JournalWriter& JournalWriter::operator=(JournalWriter&& other) noexcept {
 }
 
 JournalWriter::~JournalWriter() {
-  if (state_) (void)state_->write_out();  // nobody is left to be told
+  if (state_) (void)state_->write_out();  // a destructor cannot report an error
 }
 
 Result<JournalWriter> JournalWriter::create(const std::string& path) {
@@ -187,12 +187,12 @@ Result<JournalContents> read_journal(const std::string& path) {
 
   std::size_t offset = kFileHeader;
   for (std::uint64_t sequence = 0; offset < bytes.size(); ++sequence) {
-    contents.cut_off = true;  // until the record turns out to be whole
+    contents.cut_off = true;  // until the record is known to be whole
     const std::size_t left = bytes.size() - offset;
     if (left < kRecordHeader) return contents;
     const auto length = get<std::uint32_t>(&bytes[offset]);
     const auto kind = get<std::uint16_t>(&bytes[offset + 4]);
-    // Checked on its own: a flipped length must not pass for a file that was cut off.
+    // Checked separately: a flipped length must not look like a file that was cut off.
     if (get<std::uint32_t>(&bytes[offset + 6]) != head_check(length, kind, sequence) || length > kMaxPayload)
       return damaged(path, offset, offset + kRecordHeader, fmt::format("head of record {} is damaged", sequence));
     const std::size_t size = kRecordHeader + length + kRecordTail;

@@ -1,5 +1,5 @@
-/// The journal: what happened, in order, in a form that survives a crash. Append-only segments of checksummed records;
-/// format in docs/formats/journal.md. A reader stops cleanly at the last whole record of a cut-off file.
+/// The journal: the events of a run in order, in a form that survives a crash. Append-only segments of checksummed records; format
+/// in docs/formats/journal.md. On a file that was cut off, a reader stops at the last whole record.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace troupe::core {
 
-/// What a writer writes; a reader takes this and all before it.
+/// The version that a writer writes. A reader accepts this version and all earlier ones.
 inline constexpr std::uint32_t kJournalVersion = 2;
 
-/// One record: a kind that the writer's module defines, and its bytes.
+/// One record: its kind, which the writer's module defines, and its bytes.
 struct JournalRecord {
   std::uint16_t kind = 0;
   std::vector<std::byte> payload;  // at most 16 MiB
 };
 
-/// Appends records to one segment file. Not thread-safe. Buffers up to 64 KiB; flush() hands everything to the system.
-/// After a failed write the writer stays failed: every later call returns the same error and writes nothing.
+/// Appends records to one segment file. Not thread-safe. Buffers up to 64 KiB; flush() writes the buffer to the system. After a
+/// failed write every later call returns the same error and writes nothing.
 class JournalWriter {
  public:
   /// Creates `path`, which must not exist.
@@ -33,7 +33,7 @@ class JournalWriter {
 
   [[nodiscard]] Result<void> append(std::uint16_t kind, std::span<const std::byte> payload);
   [[nodiscard]] Result<void> flush();
-  [[nodiscard]] std::uint64_t bytes() const noexcept;  ///< appended so far, header included
+  [[nodiscard]] std::uint64_t bytes() const noexcept;  ///< appended so far, including the header
 
  private:
   struct State;
@@ -41,15 +41,15 @@ class JournalWriter {
   std::unique_ptr<State> state_;
 };
 
-/// What reading a segment gave: whole records, and why it ended.
-/// Damage before the end (a flipped bit, a wrong magic) is an Error of read_journal, not a short result.
+/// The whole records of a segment and how it ends. Damage before the end (a flipped bit, a wrong magic) is an Error of
+/// read_journal.
 struct JournalContents {
   std::vector<JournalRecord> records;
   bool cut_off = false;                     // the file ends inside a record
-  std::uint32_t version = kJournalVersion;  // of the segment: what its records mean may depend on it
+  std::uint32_t version = kJournalVersion;  // of the segment; the meaning of its records may depend on it
 };
 
-/// Reads all of `path`. Errc::corrupt names the offset of the first bad byte range; Errc::io a failed read.
+/// Reads all of `path`. Errc::corrupt names the offset of the first bad byte range; Errc::io means a failed read.
 [[nodiscard]] Result<JournalContents> read_journal(const std::string& path);
 
 }  // namespace troupe::core

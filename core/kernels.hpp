@@ -1,7 +1,7 @@
-/// The arithmetic of exchanges and optimizers over flat float32 vectors, once per memory space. Strategies name kernels and
-/// never touch numbers; hosts, actors, simulator and replay run them through this interface.
-/// Each kernel is one pass over memory, element-wise, so a result does not depend on how a vector was cut into slices.
-/// All spans of one call have equal length and are aligned to kAlignment; they may be the same span only where said so.
+/// The arithmetic of exchanges and optimizers over flat float32 vectors; one implementation per memory space. Strategies name
+/// kernels and never touch numbers; hosts, actors, simulator and replay run them through this interface. Each kernel is one
+/// element-wise pass over memory, so its result does not depend on how a vector was cut into slices. All spans of one call have
+/// equal length and are aligned to kAlignment. Two of them may be the same span only where the comment allows it.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace troupe::core {
 using Span = std::span<float>;
 using ConstSpan = std::span<const float>;
 
-/// The largest magnitude that training has a use for. What is not larger can be squared, and summed over any number of workers, and is
-/// still finite in float32.
+/// The largest magnitude that training needs. A number up to this limit stays finite in float32 when it is squared and when such
+/// numbers are summed over any number of workers.
 inline constexpr float kLargestUsable = 0x1p50F;
 
-/// Element-wise optimizer rules. State vectors: sgd none; adam two; the others one.
+/// Element-wise optimizer rules. State vectors: none for sgd, two for adam, one for the others.
 enum class OptimizerKind : std::uint8_t { sgd, momentum, nesterov, rmsprop, adagrad, adam };
 inline constexpr std::size_t kOptimizerKinds = 6;
 
-/// One step's numbers. g' = g + weight_decay · x, then
+/// The numbers of one step. g' = g + weight_decay · x, then
 ///   sgd:       x ← x − lr g'
 ///   momentum:  v ← μ v − lr g';  x ← x + v
 ///   nesterov:  v ← μ v − lr g';  x ← x + μ v − lr g'     (x is the look-ahead point y = x̂ + μ v; Sutskever et al. 2013)
@@ -31,7 +31,7 @@ inline constexpr std::size_t kOptimizerKinds = 6;
 ///   adagrad:   r ← r + g'²;  x ← x − lr g' / (√r + ε)                                       (Duchi et al. 2011)
 ///   adam:      m ← μ m + (1 − μ) g';  r ← ρ r + (1 − ρ) g'²;  x ← x − lr m̂ / (√r̂ + ε),
 ///              m̂ = m / (1 − μ^t), r̂ = r / (1 − ρ^t)                                          (Kingma & Ba 2015)
-/// x rounds as x + Δ with the Δ that optimize_delta gives, so a change that is applied later gives the same bits.
+/// x is rounded as x + Δ with the Δ of optimize_delta, so a change that is applied later gives the same bits.
 struct OptimizerStep {
   OptimizerKind kind = OptimizerKind::sgd;
   float lr = 0;
@@ -40,7 +40,7 @@ struct OptimizerStep {
   float decay = 0.999f;  // ρ: of the mean of squares
   float epsilon = 1e-8f;
   float clip_value =
-      0;  // what clip() is to do to g before the step; 0: nothing. The kernels of the step do not look at it
+      0;  // limits that clip() applies to g before the step; 0: none. The kernels of the step ignore them
   float clip_norm = 0;
   std::uint64_t t = 1;  // number of the step, from 1
   bool operator==(const OptimizerStep&) const = default;
@@ -50,7 +50,7 @@ struct OptimizerStep {
   return kind == OptimizerKind::sgd ? 0 : kind == OptimizerKind::adam ? 2 : 1;
 }
 
-/// An optimizer's state vectors; those that its kind does not have may be empty. first: v, r, or adam's m; second: adam's r.
+/// An optimizer's state vectors; a vector that its kind does not have may be empty. first: v, r, or adam's m; second: adam's r.
 struct OptimizerState {
   OptimizerState() = default;
   OptimizerState(Span first, Span second = {}) noexcept : first(first), second(second) {}
@@ -62,8 +62,8 @@ struct OptimizerState {
   Span second;
 };
 
-/// Element-wise kernels on one memory space. Implementations are stateless on the host (thread-safe as long as the spans of
-/// concurrent calls do not overlap) and ordered by their stream on a device.
+/// Element-wise kernels on one memory space. On the host, implementations are stateless: they are thread-safe if the spans of
+/// concurrent calls do not overlap. On a device, their stream orders them.
 class Kernels {
  public:
   virtual ~Kernels() = default;
@@ -76,15 +76,15 @@ class Kernels {
   virtual void scale_add(Span y, float a, float b, ConstSpan x) const = 0;  ///< y ← a y + b x
   virtual void difference(Span y, ConstSpan a, ConstSpan b) const = 0;      ///< y ← a − b; y may be a or b
 
-  /// Elastic averaging of one worker's x with the centre c (Zhang et al. 2015, eq. 4), both from before the call:
+  /// Elastic averaging of one worker's x with the centre c (Zhang et al. 2015, eq. 4); right sides from before the call:
   ///   d = x − c;  x ← x − alpha_worker d;  c ← c + alpha_center d
   virtual void elastic_pair(Span x, Span center, float alpha_worker, float alpha_center) const = 0;
-  /// The same for a worker that goes on meanwhile: x ← alpha_worker d (to be subtracted later);  c ← c + alpha_center d
+  /// For a worker that computes meanwhile: x ← alpha_worker d (the worker subtracts it later);  c ← c + alpha_center d
   virtual void elastic_delta(Span x, Span center, float alpha_worker, float alpha_center) const = 0;
 
   /// Every vector of `all` ← scale · Σ all, summed in list order from the left in float32. At least one vector.
   virtual void reduce_all(std::span<const Span> all, float scale) const = 0;
-  /// Every vector of `all` but all[root] ← all[root].
+  /// Every vector of `all` except all[root] ← all[root].
   virtual void broadcast_all(std::span<const Span> all, std::size_t root) const = 0;
 
   virtual void clamp(Span y, float limit) const = 0;  ///< y ← min(max(y, −limit), limit); NaN stays
@@ -95,24 +95,24 @@ class Kernels {
 
   /// One optimizer step.
   virtual void optimize(Span x, ConstSpan g, OptimizerState state, const OptimizerStep& step) const = 0;
-  /// The change that `optimize` would add to x goes to g instead, x stays: g ← Δx; the state moves on.
+  /// Writes the change that `optimize` would add to x into g and leaves x as it is: g ← Δx. Updates the state.
   virtual void optimize_delta(ConstSpan x, Span g, OptimizerState state, const OptimizerStep& step) const = 0;
 
-  /// Σ x², float64, over fixed chunks in fixed order: the same for any number of threads.
+  /// Σ x² in float64, over fixed chunks in fixed order: the result does not depend on the number of threads.
   [[nodiscard]] virtual double squared_norm(ConstSpan x) const = 0;
   [[nodiscard]] virtual bool all_finite(ConstSpan x) const = 0;
   [[nodiscard]] virtual bool all_within(ConstSpan x, float limit) const = 0;  ///< every |x| ≤ limit, and no NaN
 };
 
 /// Gradient clipping: each element to [−value, value], then the whole to a Euclidean norm of at most `norm`,
-/// g ← g · min(1, norm / ‖g‖) (Pascanu et al. 2013). 0: no limit. A norm that is not finite leaves g as it is.
-/// Of all vectors here only this one must not be cut into slices.
+/// g ← g · min(1, norm / ‖g‖) (Pascanu et al. 2013). 0: no limit. If the norm is not finite, g stays as it is.
+/// This is the only function here that needs the whole vector, not a slice.
 void clip(const Kernels& kernels, Span g, float value, float norm);
 
-/// Plain C++ loops: the definition that the fast versions are tested against.
+/// Plain C++ loops: the definition against which the fast versions are tested.
 [[nodiscard]] const Kernels& reference_kernels() noexcept;
-/// The fastest this CPU runs (AVX-512, AVX2 or the reference), chosen at the first call. Equal to the reference bit for bit
-/// (NaN payloads aside), wherever a vector was cut. A call with vectors of unequal length throws std::invalid_argument.
+/// The fastest kernels of this CPU (AVX-512, AVX2 or the reference), chosen at the first call. Equal to the reference bit for bit
+/// (except NaN payloads), wherever a vector was cut. Throws std::invalid_argument for vectors of unequal length.
 [[nodiscard]] const Kernels& host_kernels() noexcept;
 
 }  // namespace troupe::core

@@ -21,7 +21,7 @@ struct Avx2 {
   friend Avx2 min(Avx2 a, Avx2 b) { return {_mm256_min_ps(a.value, b.value)}; }
   friend Avx2 max(Avx2 a, Avx2 b) { return {_mm256_max_ps(a.value, b.value)}; }
   friend Avx2 sqrt(Avx2 a) { return {_mm256_sqrt_ps(a.value)}; }
-  /// The larger magnitude by its bits: above all numbers stands infinity, above that NaN.
+  /// The larger magnitude, compared by bits: infinity is above all numbers, NaN above infinity.
   friend Avx2 larger(Avx2 magnitude, Avx2 a) {
     const __m256i bits = _mm256_and_si256(_mm256_castps_si256(a.value), _mm256_set1_epi32(0x7fffffff));
     return {_mm256_castsi256_ps(_mm256_max_epu32(_mm256_castps_si256(magnitude.value), bits))};
@@ -40,7 +40,7 @@ struct Avx2 {
       const __m256i quiet = _mm256_or_si256(upper, _mm256_set1_epi32(0x40));
       const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
       const __m256i wide = _mm256_blendv_epi8(_mm256_srli_epi32(carried, 16), quiet, nan);
-      // Packing works within each half of the register: the two are put side by side.
+      // Packing works within each 128-bit lane of the register: this puts the two results side by side.
       const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(wide, wide), 0b1000);
       half = _mm256_castsi256_si128(packed);
     }

@@ -21,7 +21,7 @@ struct Avx512 {
   friend Avx512 min(Avx512 a, Avx512 b) { return {_mm512_maskz_min_ps(0xffff, a.value, b.value)}; }
   friend Avx512 max(Avx512 a, Avx512 b) { return {_mm512_maskz_max_ps(0xffff, a.value, b.value)}; }
   friend Avx512 sqrt(Avx512 a) { return {_mm512_maskz_sqrt_ps(0xffff, a.value)}; }
-  /// The larger magnitude by its bits: above all numbers stands infinity, above that NaN.
+  /// The larger magnitude, compared by bits: infinity is above all numbers, NaN above infinity.
   friend Avx512 larger(Avx512 magnitude, Avx512 a) {
     const __m512i bits = _mm512_and_si512(_mm512_castps_si512(a.value), _mm512_set1_epi32(0x7fffffff));
     return {_mm512_castsi512_ps(_mm512_maskz_max_epu32(0xffff, _mm512_castps_si512(magnitude.value), bits))};

@@ -1,5 +1,5 @@
-/// The host kernels by instruction set: for differential tests, benchmarks and `troupe doctor`. Everyone else calls
-/// host_kernels(). Thread rule: as Kernels.
+/// The host kernels by instruction set, for differential tests, benchmarks and `troupe doctor`. Other code calls host_kernels().
+/// Thread rule: as Kernels.
 #pragma once
 
 #include <string_view>
@@ -9,13 +9,13 @@
 
 namespace troupe::core {
 
-/// One way to run the host kernels on this CPU. All give the same bits.
+/// The host kernels for one instruction set. All variants give the same bits.
 struct HostVariant {
   std::string_view name;  ///< "avx512", "avx2" or "reference"
   const Kernels* kernels;
 };
 
-/// What this CPU runs, fastest first; the last is the reference.
+/// The variants that this CPU supports, fastest first; the last is the reference.
 [[nodiscard]] std::vector<HostVariant> host_variants();
 
 }  // namespace troupe::core

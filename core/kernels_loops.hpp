@@ -1,12 +1,13 @@
 /// The fast host kernels, written once over a vector type V and compiled once per instruction set (kernels_avx2.cpp,
 /// kernels_avx512.cpp). Internal to core.
 ///
-/// Same bits everywhere: every formula is written once and run on V in the main loop and on one float in the tail; each
-/// operation rounds once (no contraction to fma: all of this waits for memory anyway). So the fast kernels equal the reference
-/// bit for bit (tolerance 0, NaN payloads aside), whatever the instruction set and wherever a vector was cut.
+/// Same bits everywhere: every formula is written once and runs on V in the main loop and on one float in the tail. Each operation
+/// rounds once: there is no contraction to fma, as memory bandwidth is the limit anyway. So the fast kernels equal the reference
+/// bit for bit (tolerance 0, except NaN payloads), for every instruction set and wherever a vector was cut.
 ///
-/// V must have internal linkage in its file: then so has everything instantiated here, and no code with wide instructions
-/// can be picked by the linker for a CPU without them. For the same reason this header calls nothing inline but intrinsics.
+/// V must have internal linkage in its file. Then all that is instantiated here has internal linkage too, and the linker cannot
+/// pick code with wide instructions for a CPU that lacks them. For the same reason this header calls no inline functions but
+/// intrinsics.
 #pragma once
 
 #include <immintrin.h>
@@ -18,7 +19,7 @@
 
 namespace troupe::core {
 
-/// What one instruction set offers. Pointers are aligned to kAlignment (not relied on but for speed); n counts floats.
+/// The kernels of one instruction set. Pointers are aligned to kAlignment (only speed depends on it); n counts floats.
 struct HostLoops {
   using Optimize = void (*)(float* x, const float* g, float* first, float* second, std::size_t n, StepNumbers step);
   using OptimizeDelta = void (*)(const float* x, float* g, float* first, float* second, std::size_t n,
@@ -47,8 +48,8 @@ struct HostLoops {
 extern const HostLoops kAvx2Loops;
 extern const HostLoops kAvx512Loops;
 
-/// Written but not read vectors from this size on bypass the caches: they would not stay there, and a normal store reads
-/// the line first.
+/// From this size on, vectors that are written but not read bypass the caches: they would not stay in them, and a normal store
+/// reads the cache line first.
 inline constexpr std::size_t kStreamingFloats = std::size_t{8} << 20;
 
 template <class V>
@@ -132,7 +133,7 @@ struct Loops {
     });
   }
 
-  /// kRegisters · width floats of every vector at a time, the sum in registers: any number of vectors in one pass.
+  /// Takes kRegisters · width floats of every vector at a time and keeps the sum in registers: any number of vectors in one pass.
   static void reduce_all(const Span* all, std::size_t vectors, float scale, std::size_t n) {
     bool streaming = true;
     for (std::size_t v = 0; v < vectors; ++v) streaming = streaming && streams(all[v].data(), n);
@@ -142,7 +143,7 @@ struct Loops {
       reduce<false>(all, vectors, scale, n);
   }
 
-  /// Streamed results bypass the caches: the lines were read for the sum a moment ago and leave them again anyway.
+  /// Streamed results bypass the caches: the lines that were read for the sum would be evicted soon anyway.
   template <bool kStream>
   static void reduce(const Span* all, std::size_t vectors, float scale, std::size_t n) {
     constexpr std::size_t kRegisters = 4;
@@ -190,12 +191,12 @@ struct Loops {
     V::fence();
   }
 
-  /// The limit comes first: where either is NaN, min and max give their second operand.
+  /// The limit is the first operand: if either operand is NaN, min and max return the second.
   static void clamp(float* y, float limit, std::size_t n) {
     each(n, [=]<class T>(std::size_t i) { max(T::all(-limit), min(T::all(limit), T::load(y + i))).store(y + i); });
   }
 
-  /// What the optimizer adds to x; moves its state.
+  /// Returns the change that the optimizer adds to x; updates its state.
   template <OptimizerKind kKind, class T>
   static T change(T x, T g, float* first, float* second, const StepNumbers& step) {
     using enum OptimizerKind;
@@ -238,7 +239,7 @@ struct Loops {
     });
   }
 
-  /// What is left at the end goes through a vector of its own: the same instruction, the same bits.
+  /// The remaining elements go through a padded vector: the same instruction gives the same bits.
   template <HalfKind kKind>
   static void narrow(std::uint16_t* y, const float* x, std::size_t n) {
     std::size_t i = 0;
@@ -293,7 +294,7 @@ struct Loops {
     return total;
   }
 
-  /// x − x is 0 for every finite x and NaN for the others, and a NaN stays in the sum.
+  /// x − x is 0 for finite x and NaN otherwise, and a NaN stays in the sum.
   static bool all_finite(const float* x, std::size_t n) {
     constexpr std::size_t kSums = 4;  // independent, so that additions overlap
     constexpr std::size_t kStep = kSums * kWidth;
@@ -317,7 +318,7 @@ struct Loops {
     return true;
   }
 
-  /// One comparison at the end of each chunk: a NaN is within no limit.
+  /// Compares once at the end of each chunk. A NaN exceeds every limit.
   static bool all_within(const float* x, float limit, std::size_t n) {
     constexpr std::size_t kParts = 4;
     constexpr std::size_t kStep = kParts * kWidth;

@@ -9,7 +9,7 @@
 namespace troupe::core {
 namespace {
 
-/// What an optimizer adds to element i of x; moves its state. Rounds after every operation, in this order.
+/// Returns the change that an optimizer adds to element i of x; updates its state. Rounds after every operation, in this order.
 float step_change(std::size_t i, ConstSpan x, ConstSpan g, const OptimizerState& state, OptimizerKind kind,
                   const StepNumbers& step) {
   using enum OptimizerKind;

@@ -13,7 +13,7 @@ constexpr std::uint32_t kWeyl0 = 0x9E3779B9u;  // golden ratio
 constexpr std::uint32_t kWeyl1 = 0xBB67AE85u;  // sqrt(3) − 1
 constexpr int kRounds = 10;
 
-/// The purpose has the low byte of its counter word; the rest is the carry of the block number.
+/// The purpose is the low byte of its counter word; the rest is the carry of the block number.
 constexpr std::uint32_t kBlockCarry = 0x100;
 
 std::uint64_t two_words(Random& random) noexcept {

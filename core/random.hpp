@@ -1,5 +1,5 @@
-/// Counter-based randomness: Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
-/// A stream is a pure function of (seed, purpose, index): never of a thread, a worker or what was drawn elsewhere.
+/// Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"). A stream
+/// depends only on (seed, purpose, index), never on a thread, a worker or other streams.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace troupe::core {
 
-/// What a stream is for. Values are part of reproducibility: append, never renumber.
+/// The purpose of a stream. The numbers are part of reproducibility: append new ones, never renumber.
 enum class Purpose : std::uint32_t {
   initialise = 1,  ///< index: parameter tensor
   shuffle = 2,     ///< index: epoch
@@ -23,8 +23,8 @@ enum class Purpose : std::uint32_t {
 [[nodiscard]] std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                                   std::array<std::uint32_t, 2> key) noexcept;
 
-/// A stream of numbers. Copyable; a copy continues at the same place. Not thread-safe. Satisfies
-/// UniformRandomBitGenerator, but prefer the members: the standard's distributions differ between libraries.
+/// A stream of random numbers. A copy continues at the same position. Not thread-safe. Satisfies UniformRandomBitGenerator, but use
+/// the member functions: the distributions of the standard library differ between implementations.
 class Random {
  public:
   using result_type = std::uint32_t;

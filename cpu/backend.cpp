@@ -17,7 +17,7 @@ class CpuBackend final : public nn::Backend {
 
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
                                                                    const nn::CompileOptions& options) override {
-    omp_set_num_threads(std::max(options.threads, 1));  // oneDNN plans for the threads that it sees
+    omp_set_num_threads(std::max(options.threads, 1));  // oneDNN plans for the current number of threads
     auto compiled = cpu::compile(graph, options);
     if (!compiled) return tl::unexpected(std::move(compiled.error()));
     return std::make_unique<CpuReplica>(graph, options, std::move(*compiled));

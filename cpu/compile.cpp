@@ -10,13 +10,14 @@
 namespace troupe::cpu {
 namespace {
 
-/// An exchange of less does not pay for starting it.
+/// Smaller exchanges cost more to start than they save.
 constexpr std::size_t kBucketFloats = (std::size_t{256} << 10) / sizeof(float);
 
-/// Of a layer for a whole batch: products of sizes stay far from where int64 overflows.
+/// Limit of a layer's values for a whole batch: products of sizes stay far below the overflow of int64.
 constexpr std::int64_t kMostValues = std::int64_t{1} << 45;
 
-/// The activation right behind node `i`, where that can compute it along: products any, batch normalisation relu.
+/// The activation directly after node `i`, if that node can be fused with it: matrix products with any, batch normalisation with
+/// relu.
 std::optional<nn::Activation> activation_behind(const std::vector<nn::Node>& nodes, std::size_t i) {
   if (i + 1 == nodes.size()) return std::nullopt;
   const auto* next = std::get_if<nn::ActivationLayer>(&nodes[i + 1].layer);
@@ -27,14 +28,14 @@ std::optional<nn::Activation> activation_behind(const std::vector<nn::Node>& nod
   return product || normalised_relu ? std::optional(next->kind) : std::nullopt;
 }
 
-/// The index of a pooling behind convolution `i` and the activation that it computes along; 0 if there is none.
+/// The index of a pooling after convolution `i` and its fused activation; 0 if there is none.
 std::size_t pooling_behind(const std::vector<nn::Node>& nodes, std::size_t i, bool activation) {
   const std::size_t next = i + (activation ? 2 : 1);
   if (!std::holds_alternative<nn::Conv2dLayer>(nodes[i].layer) || next >= nodes.size()) return 0;
   return std::holds_alternative<nn::PoolLayer>(nodes[next].layer) ? next : 0;
 }
 
-/// How many of these belong to node `i`.
+/// The number of these that belong to node `i`.
 template <class Tensors>
 int count_of(const Tensors& tensors, std::size_t i) {
   return static_cast<int>(
@@ -50,7 +51,7 @@ Lowered lower(Lowering& lowering, const Site& site, const nn::Layer& layer) {
     Lowered operator()(const nn::PoolLayer& l) const { return lower_pooling(lowering, site, l); }
     Lowered operator()(const nn::ActivationLayer& l) const { return lower_activation(lowering, site, l.kind); }
     Lowered operator()(const nn::DropoutLayer& l) const { return lower_dropout(lowering, site, l); }
-    Lowered operator()(const nn::FlattenLayer&) const {  // who wants a vector asks for one
+    Lowered operator()(const nn::FlattenLayer&) const {  // a layer that needs a vector converts to one
       return {site.input, [](const Operand& gradient) { return gradient; }};
     }
     Lowered operator()(const nn::LrnLayer& l) const { return lower_lrn(lowering, site, l); }
@@ -59,7 +60,7 @@ Lowered lower(Lowering& lowering, const Site& site, const nn::Layer& layer) {
   return std::visit(Visitor{lowering, site}, layer);
 }
 
-/// Lowers all nodes of the chain and the loss behind them. `node` is where it is, for messages.
+/// Lowers all nodes of the chain and the loss. `node` is the present node, for messages.
 void lower_all(Lowering& lowering, std::size_t& node) {
   const auto& nodes = lowering.graph.nodes();
   nn::Shape shape = lowering.graph.input();
@@ -85,7 +86,7 @@ void lower_all(Lowering& lowering, std::size_t& node) {
     if (pooled)
       node = pool;
     else if (site.activation)
-      ++node;  // it is computed already
+      ++node;  // it is fused with the node before
     shape = nodes[node].output;
   }
   --node;

@@ -1,4 +1,5 @@
-/// A graph becomes a program with its arenas' layout. Compile time only.
+/// Compiles a graph into a program with the layout of its arenas. Compile time only. Thread rule: the thread that will own the
+/// replica.
 #pragma once
 
 #include <memory>
@@ -11,24 +12,24 @@
 
 namespace troupe::cpu {
 
-/// Everything a Replica owns.
+/// All that a Replica owns.
 struct Compiled {
   dnnl::engine engine;
   Program program;
   std::shared_ptr<const nn::Layout> layout;
   core::Buffer parameters;
-  core::Buffer gradients;           // empty when not training
-  core::Buffer statistics;          // of nn::statistics_layout, holding the initial values; empty without any
+  core::Buffer gradients;           // empty if not training
+  core::Buffer statistics;          // in nn::statistics_layout, with the initial values; empty without statistics
   std::vector<nn::Bucket> buckets;  // in backward order
   nn::Plan plan;
 };
 
 /// REQUIRES omp_set_num_threads(options.threads) on the calling thread. Errc::config names the node that cannot be computed;
-/// out_of_memory when arenas or workspace do not fit.
+/// Errc::out_of_memory: arenas or workspace do not fit into memory.
 [[nodiscard]] core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions& options);
 
-/// Buckets of at least `floats` floats (all but the last), cut between nodes, from the arena's tail: backward runs from the last
-/// node to the first. Also tells each backward operation which bucket it finishes.
+/// Buckets of at least `floats` floats (except the last), cut between nodes, from the arena's tail: backward runs from the last
+/// node to the first. Also sets in each backward operation the bucket that it finishes.
 [[nodiscard]] std::vector<nn::Bucket> cut_buckets(const nn::Graph& graph, const nn::Layout& layout, std::size_t floats,
                                                   std::vector<Operation>& backward);
 

@@ -12,7 +12,7 @@
 namespace troupe::cpu {
 namespace {
 
-/// What one thread updates at a time; smaller arenas are updated by one thread. LeNet (4 slices): 44 µs by one, 28 µs by two.
+/// The slice that one thread updates at a time; one thread updates smaller arenas. LeNet (4 slices): 44 µs by one, 28 µs by two.
 constexpr std::size_t kOptimizerSlice = std::size_t{128} << 10;  // floats; a multiple of kAlignmentFloats
 
 void check_sizes(const nn::Batch& batch, std::int64_t samples, std::int64_t sample_floats, std::int64_t labels) {
@@ -31,7 +31,7 @@ void Operation::run(const dnnl::stream& stream, const StepContext& context) cons
     kernel.run(kernel, context);
     return;
   }
-  // The C function: the C++ one copies its arguments into a new vector each time.
+  // The C function, because the C++ one copies its arguments into a new vector each time.
   const auto status =
       dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments.size()), arguments.data());
   if (status != dnnl_success) throw dnnl::error(status, "a prepared primitive failed");
@@ -85,7 +85,7 @@ void CpuReplica::apply(const core::OptimizerStep& step, core::OptimizerState sta
   for (const auto& [needed, vector] : {std::pair{states > 0, &state.first}, {states > 1, &state.second}}) {
     if (!needed)
       *vector = {};
-    else if (vector->size() != x.size())  // here, because nothing may be thrown across the threads below
+    else if (vector->size() != x.size())  // checked here, because no exception may cross the threads below
       throw std::invalid_argument(
           fmt::format("apply with a state of {} floats for {} parameters", vector->size(), x.size()));
   }

@@ -1,4 +1,4 @@
-/// A compiled model on the host (nn::Replica). Thread rule: as nn::Replica, one thread: the one that made it.
+/// A compiled model on the host (nn::Replica). Thread rule: as nn::Replica, only the thread that made it.
 #pragma once
 
 #include "cpu/compile.hpp"
@@ -40,7 +40,7 @@ class CpuReplica final : public nn::Replica {
   Compiled compiled_;
   dnnl::stream stream_;
   std::uint64_t version_ = 1;
-  std::uint64_t refreshed_version_ = 0;  // the one that working copies were made from
+  std::uint64_t refreshed_version_ = 0;  // the version from which the working copies were made
 };
 
 }  // namespace troupe::cpu

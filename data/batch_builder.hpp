@@ -1,5 +1,5 @@
-/// What loaders call: turns a lease into a batch of float images and labels. Immutable apart from the sampler's cache:
-/// several decode threads build several batches at once, and the results do not depend on how many there are.
+/// Turns a lease into a batch of float images and labels; loaders call it. Immutable except for the sampler's cache. Thread-safe:
+/// several decode threads may build batches at once, and the results do not depend on their number.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace troupe::data {
 
 class BatchBuilder {
  public:
-  /// `seed` is the run's: of the epoch's permutation and of augmentation. REQUIRES preprocess.source_shape() == data->shape().
+  /// `seed` is the run's, for the epoch's permutation and augmentation. REQUIRES preprocess.source_shape() == data->shape().
   BatchBuilder(std::shared_ptr<const Dataset> data, Preprocess preprocess, std::uint64_t seed,
                Order order = Order::shuffled);
 
@@ -27,13 +27,13 @@ class BatchBuilder {
   }  ///< of one image in a batch
   [[nodiscard]] std::int32_t classes() const noexcept { return data_->classes(); }
 
-  /// Training: the lease's samples, augmented. Fills the first lease.count images [count, image_shape()] and labels [count];
-  /// throws std::invalid_argument when there is no room. A data error names the file and the record.
+  /// Training: the lease's samples, augmented. Fills the first lease.count images [count, image_shape()] and labels [count]. Throws
+  /// std::invalid_argument if the spans are too short. A data error names the file and the record.
   [[nodiscard]] core::Result<void> build(const Lease& lease, std::span<float> images,
                                          std::span<std::int32_t> labels) const;
 
-  /// Evaluation: samples [first, first + count) in the data set's order, centred. REQUIRES the range to lie in [0, size()).
-  /// Fills the first `count` images and labels and leaves the rest as it is (nn::Batch::count says how many matter).
+  /// Evaluation: samples [first, first + count) in the data set's order, centred. REQUIRES a range within [0, size()). Fills the
+  /// first `count` images and labels and does not touch the rest (nn::Batch::count is the number of valid ones).
   [[nodiscard]] core::Result<void> build_range(std::int64_t first, std::int64_t count, std::span<float> images,
                                                std::span<std::int32_t> labels) const;
 

@@ -35,7 +35,7 @@ bool is_file(const fs::path& path) {
   return fs::exists(status) && !fs::is_directory(status);
 }
 
-/// The folder that has the first of `names`: the directory itself, or the published archive's folder in it.
+/// The folder that contains the first of `names`: the directory itself, or the published archive's folder in it.
 Result<fs::path> find_folder(const fs::path& directory, const std::vector<std::string>& names) {
   for (const auto& folder : {directory, directory / "cifar-10-batches-bin"})
     if (is_file(folder / names.front())) return folder;

@@ -3,7 +3,7 @@
 ///
 ///     label (1 byte, 0 … 9) | red 32 × 32 | green 32 × 32 | blue 32 × 32        3,073 bytes, rows from the top
 ///
-/// Everything is read when opened and kept as bytes (154 MB for the 50,000 training images).
+/// Opening reads everything; it stays in memory as bytes (154 MB for the 50,000 training images).
 #pragma once
 
 #include <filesystem>
@@ -17,16 +17,16 @@ inline constexpr ImageShape kCifar10Shape{3, 32, 32};
 inline constexpr std::int32_t kCifar10Classes = 10;
 
 struct Cifar10Options {
-  std::filesystem::path directory;  // has the six files, or a folder cifar-10-batches-bin (the archive's) that has them
+  std::filesystem::path directory;  // contains the six files, or the archive's folder cifar-10-batches-bin with them
   std::int64_t limit = 0;           // keep the first `limit` samples; 0: all
 };
 
 /// One split. Immutable once open: all members are thread-safe.
 class Cifar10Dataset final : public Dataset {
  public:
-  /// The training split is the five batches in the order of their numbers. Errc::data names the file and what is wrong with
-  /// it: missing, empty, truncated (and the record), a label out of range (and the record). A file may hold fewer records
-  /// than the 10,000 published: whole records are all that is asked. Errc::io: the file is there and cannot be read.
+  /// The training split is the five batches in the order of their numbers. Errc::data names the file and its error: missing, empty,
+  /// truncated (and the record), a label out of range (and the record). A file may hold fewer than the published 10,000 records,
+  /// but only whole ones. Errc::io: the file exists and cannot be read.
   [[nodiscard]] static core::Result<std::shared_ptr<const Cifar10Dataset>> open(const Cifar10Options& options,
                                                                                 Split split);
 

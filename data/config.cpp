@@ -1,15 +1,12 @@
 #include "data/config.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "data/cifar10.hpp"
-#include "data/glyphs.hpp"
-#include "data/idx.hpp"
+#include "data/registry.hpp"
 
 namespace troupe::data {
 namespace {
@@ -19,65 +16,9 @@ using core::fail;
 using core::Result;
 using DatasetResult = Result<std::shared_ptr<const Dataset>>;
 
-DatasetResult open_idx(const DataConfig& config, Split split, std::int64_t limit, std::int64_t classes,
-                       const std::string& default_path) {
-  const std::string& path = config.path.empty() ? default_path : config.path;
-  auto opened = IdxDataset::open({path, config.name, static_cast<std::int32_t>(classes), limit}, split);
-  if (!opened) return tl::unexpected(opened.error());
-  return *std::move(opened);
-}
-
-DatasetResult open_any_idx(const DataConfig& config, Split split, std::int64_t limit) {
-  if (config.path.empty())
-    return fail(Errc::config, "data.name = \"idx\" needs data.path: the directory that has the four files");
-  return open_idx(config, split, limit, config.classes, "");
-}
-
-constexpr std::int64_t kPublishedSide = 28;  // pixels: MNIST's, and of all that came after it in its place
-constexpr std::int32_t kPublishedClasses = 10;
-
-/// A data set whose form is known by its name: image_facts() has promised it to those who do not open the files.
-DatasetResult open_published(const DataConfig& config, Split split, std::int64_t limit) {
-  auto opened = open_idx(config, split, limit, kPublishedClasses, "data/" + config.name);
-  if (!opened) return opened;
-  const ImageShape shape = (*opened)->shape();
-  if (shape != ImageShape{1, kPublishedSide, kPublishedSide})
-    return fail(Errc::data, fmt::format("data set '{0}': images are {1} x {2}, and {0}'s are {3} x {3}: set data.name "
-                                        "= \"idx\" to use other images",
-                                        config.name, shape.height, shape.width, kPublishedSide));
-  return opened;
-}
-
-DatasetResult open_cifar10(const DataConfig& config, Split split, std::int64_t limit) {
-  auto opened = Cifar10Dataset::open({config.path.empty() ? "data/cifar10" : config.path, limit}, split);
-  if (!opened) return tl::unexpected(opened.error());
-  return *std::move(opened);
-}
-
-DatasetResult open_glyphs(const DataConfig& config, Split split, std::int64_t limit) {
-  return std::make_shared<const GlyphDataset>(static_cast<std::uint64_t>(config.seed), split, limit,
-                                              static_cast<unsigned>(config.decode_threads));
-}
-
-/// The registry: one line per data set. A new one needs a reader, a line in each of these two tables and a test.
-constexpr std::array kKinds = {
-    DatasetKind{"mnist", "handwritten digits, 60,000 + 10,000 of 28 x 28: IDX files in data.path (default data/mnist)"},
-    DatasetKind{"fashion-mnist",
-                "clothes, 60,000 + 10,000 of 28 x 28: IDX files in data.path (default data/fashion-mnist)"},
-    DatasetKind{"idx",
-                "any grey images and labels in IDX files named like MNIST's, in data.path; data.classes classes"},
-    DatasetKind{"cifar10",
-                "colour photographs, 50,000 + 10,000 of 3 x 32 x 32: the binary version's files in data.path (default "
-                "data/cifar10)"},
-    DatasetKind{"glyphs", "digits drawn by the program, 60,000 + 10,000 of 28 x 28: needs no file"},
-};
-constexpr std::array<DatasetResult (*)(const DataConfig&, Split, std::int64_t), kKinds.size()> kOpeners = {
-    open_published, open_published, open_any_idx, open_cifar10, open_glyphs};
-
 std::vector<std::string> kind_names() {
   std::vector<std::string> names;
-  names.reserve(kKinds.size());
-  for (const auto& kind : kKinds) names.emplace_back(kind.name);
+  for (const auto& row : dataset_registry()) names.emplace_back(row.name);
   return names;
 }
 
@@ -118,32 +59,37 @@ const core::Table<DataConfig>& data_table() {
   return table;
 }
 
-std::span<const DatasetKind> dataset_kinds() { return kKinds; }
+std::span<const DatasetKind> dataset_kinds() {
+  static const auto kinds = [] {
+    std::vector<DatasetKind> all;
+    for (const auto& row : dataset_registry()) all.push_back({row.name, row.description});
+    return all;
+  }();
+  return kinds;
+}
 
 Result<std::optional<ImageFacts>> image_facts(const DataConfig& config) {
-  if (config.name == "idx") return std::nullopt;
-  const bool cifar10 = config.name == "cifar10";
-  const ImageShape stored = cifar10 ? kCifar10Shape : ImageShape{1, kPublishedSide, kPublishedSide};
-  return output_shape(preprocess_options(config), stored).map([&](const ImageShape& shape) {
-    return std::optional(ImageFacts{shape, cifar10 ? kCifar10Classes : kPublishedClasses});
+  const auto* const row = find_dataset(config.name);
+  if (!row || !row->published) return std::nullopt;
+  return output_shape(preprocess_options(config), row->published->shape).map([&](const ImageShape& shape) {
+    return std::optional(ImageFacts{shape, row->published->classes});
   });
 }
 
 std::optional<std::int64_t> published_samples(const DataConfig& config, Split split) {
-  if (config.name == "idx") return {};
+  const auto* const row = find_dataset(config.name);
+  if (!row || !row->published) return {};
   const bool train = split == Split::train;
   const std::int64_t limit = train ? config.train_samples : config.test_samples;
-  const std::int64_t all = !train                     ? 10'000
-                           : config.name == "cifar10" ? 50'000
-                                                      : 60'000;  // of every data set known by name
+  const std::int64_t all = train ? row->published->train_samples : row->published->test_samples;
   return limit > 0 ? std::min(limit, all) : all;
 }
 
 DatasetResult open_dataset(const DataConfig& config, Split split) {
-  for (std::size_t i = 0; i < kKinds.size(); ++i)
-    if (kKinds[i].name == config.name)
-      return kOpeners[i](config, split, split == Split::train ? config.train_samples : config.test_samples);
-  return fail(Errc::config, fmt::format("data.name is '{}': one of {}", config.name, fmt::join(kind_names(), " | ")));
+  const auto* const row = find_dataset(config.name);
+  if (!row)
+    return fail(Errc::config, fmt::format("data.name is '{}': one of {}", config.name, fmt::join(kind_names(), " | ")));
+  return row->open(config, split, split == Split::train ? config.train_samples : config.test_samples);
 }
 
 Result<std::vector<std::int64_t>> batches_per_worker(const DataConfig& config, std::int64_t workers) {

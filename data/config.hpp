@@ -1,4 +1,5 @@
-/// The [data] section of a configuration, and what it opens: the one place that knows every data set by name.
+/// The [data] section of a configuration, and the functions that open its data set (names: data/registry.hpp). Thread rule: plain
+/// values and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct DataConfig {
   std::int64_t classes = 10;               // idx: labels are in [0, classes)
   std::int64_t seed = 1;                   // glyphs: which digits are drawn
   std::vector<std::int64_t> batch = {64};  // samples per worker and step: one for all, or one per worker
-  std::int64_t prefetch = 4;               // batches a loader keeps ready
+  std::int64_t prefetch = 4;               // batches that a loader keeps ready
   std::int64_t decode_threads = 1;
   bool shuffle = true;
   bool drop_tail = false;
@@ -32,50 +33,50 @@ struct DataConfig {
   std::int64_t crop = 0;  // pixels; 0: none
   std::int64_t pad = 0;   // pixels
   bool mirror = false;
-  std::int64_t train_samples = 0;  // the first so many; 0: all
+  std::int64_t train_samples = 0;  // only the first ones; 0: all
   std::int64_t test_samples = 0;
 };
 
 [[nodiscard]] const core::Table<DataConfig>& data_table();
 
-/// What `data.name` may be.
+/// One value of `data.name`.
 struct DatasetKind {
   std::string_view name;
   std::string_view description;  // one line
 };
 [[nodiscard]] std::span<const DatasetKind> dataset_kinds();
 
-/// What a model must fit: the images that batches hold, and how many classes there are.
+/// What a model must match: the shape of the images in batches, and the number of classes.
 struct ImageFacts {
   ImageShape shape;
   std::int32_t classes = 0;
 };
-/// The facts without opening anything, for the data sets whose form is published; nothing for those that must be opened. Errc::config:
-/// as opening would say it of a crop that is too large.
+/// The facts without opening files, for data sets with a published form; none for data sets that must be opened. Errc::config: the
+/// crop is too large, with the same message as on opening.
 [[nodiscard]] core::Result<std::optional<ImageFacts>> image_facts(const DataConfig& config);
 
-/// How many samples a split has as published (or drawn), limited as the configuration says; nothing for data sets that must be
+/// The number of samples of a split as published (or drawn), after the configuration's limit; none for data sets that must be
 /// opened.
 [[nodiscard]] std::optional<std::int64_t> published_samples(const DataConfig& config, Split split);
 
-/// One split, limited as the configuration says. Errc::config: the name is unknown, or a path is needed. Errc::data, io: as
-/// the format's reader says.
+/// One split, after the configuration's limit. Errc::config: the name is unknown, or a path is needed. Errc::data, io: from the
+/// format's reader.
 [[nodiscard]] core::Result<std::shared_ptr<const Dataset>> open_dataset(const DataConfig& config, Split split);
 
-/// `data.batch` as one number per worker. Errc::config when their number fits neither one nor `workers`.
+/// `data.batch` as one number per worker. Errc::config if its length is neither 1 nor `workers`.
 [[nodiscard]] core::Result<std::vector<std::int64_t>> batches_per_worker(const DataConfig& config,
                                                                          std::int64_t workers);
 
 [[nodiscard]] PreprocessOptions preprocess_options(const DataConfig& config);
 
-/// All that a process's loaders need: both splits, preprocessed with the training split's statistics. Copies share the data.
+/// All data for a process's loaders: both splits, preprocessed with the training split's statistics. Copies share the data.
 struct Source {
   std::shared_ptr<const BatchBuilder> train;
   std::shared_ptr<const BatchBuilder> test;
 };
 
-/// Opens both splits and measures the statistics where they are used. `seed` is the run's. Errors as open_dataset(), and
-/// Errc::data when the splits differ in shape.
+/// Opens both splits and measures the statistics if they are needed. `seed` is the run's. Errors as open_dataset(), and Errc::data
+/// if the splits differ in shape.
 [[nodiscard]] core::Result<Source> open_source(const DataConfig& config, std::uint64_t seed);
 
 }  // namespace troupe::data

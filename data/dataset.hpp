@@ -1,5 +1,5 @@
-/// A data set as training sees it: samples by index, decoded into float images. Implementations: IDX files, CIFAR-10, glyphs.
-/// Thread rule: const members are called from many loaders at once.
+/// The interface of a data set: samples by index, as bytes. Implementations: IDX files, CIFAR-10, glyphs. Thread rule: many loaders
+/// call const members at once.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace troupe::data {
 
 enum class Split : std::uint8_t { train, test };
 
-/// Of one image. Pixels are stored channel by channel, row by row.
+/// The shape of one image. Pixels are stored channel by channel, row by row.
 struct ImageShape {
   std::int64_t channels = 1;
   std::int64_t height = 0;
@@ -30,8 +30,8 @@ class Dataset {
   [[nodiscard]] virtual std::int64_t size() const noexcept = 0;  ///< samples
   [[nodiscard]] virtual ImageShape shape() const noexcept = 0;
   [[nodiscard]] virtual std::int32_t classes() const noexcept = 0;
-  /// Decodes sample `index` in [0, size()): `pixels` [shape().size()] become 0 … 255 as bytes; the label is returned.
-  /// Errc::data names the file and the record.
+  /// Decodes sample `index` in [0, size()) into `pixels` [shape().size()], bytes 0 … 255, and returns its label. Errc::data names
+  /// the file and the record.
   [[nodiscard]] virtual core::Result<std::int32_t> read(std::int64_t index, std::span<std::uint8_t> pixels) const = 0;
 };
 

@@ -1,4 +1,4 @@
-/// Whether two hosts have the same data set, without comparing all of it.
+/// A fingerprint to check that two hosts have the same data set, without comparing all of it. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace troupe::data {
 
-/// XXH3-64 of both splits: sizes, shapes, classes, and a thousand samples of each, evenly spread, with their labels. Equal for equal data
-/// sets, however their files are packed; an accident is noticed, a forgery may not be. Fails as Dataset::read does.
+/// XXH3-64 of both splits: sizes, shapes, classes, and a thousand samples of each, evenly spread, with their labels. Equal for
+/// equal data sets in any packing of files. Detects accidents, not forgery. Errors as Dataset::read.
 [[nodiscard]] core::Result<std::uint64_t> fingerprint(const Source& source);
 
 }  // namespace troupe::data

@@ -1,4 +1,4 @@
-/// The digits that GlyphDataset draws, as pen strokes. Our own drawings: several ways people write each digit.
+/// The digits that GlyphDataset draws, as pen strokes. Troupe's own drawings, with several ways to write each digit.
 #pragma once
 
 #include <cstdint>

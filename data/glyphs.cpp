@@ -15,8 +15,8 @@
 namespace troupe::data {
 namespace {
 
-// How far samples of one digit differ. Calibrated for the hardness that the header states: wider maps make the linear
-// classifier worse, and much wider ones make 6 and 9, or 1 and 7, the same picture.
+// The variation between samples of one digit. Calibrated for the hardness in the header: wider maps make the linear classifier
+// worse, and much wider ones make 6 and 9, or 1 and 7, look the same.
 constexpr double kTurn = 0.16;  // tangent of half the largest rotation: 18 degrees
 constexpr double kShear = 0.30;
 constexpr double kSizeLow = 0.165, kSizeHigh = 0.25;     // pixels per unit of the shapes' box
@@ -29,7 +29,7 @@ constexpr double kInkLow = 130, kInkHigh = 255;
 constexpr double kNoise = 45;  // largest amplitude, of 255
 constexpr int kPieces = 8;     // straight pieces per curve
 
-constexpr float kFar = 1e9f;  // squared distance of pixels that no line comes near
+constexpr float kFar = 1e9f;  // squared distance of pixels far from every line
 
 class Draw {
  public:
@@ -45,14 +45,14 @@ class Draw {
   core::Random random_;
 };
 
-/// From the shapes' box to pixels.
+/// Maps the shapes' box to pixels.
 struct Affine {
   float xx, xy, yx, yy, x, y;
   [[nodiscard]] Point operator()(Point p) const { return {xx * p.x + xy * p.y + x, yx * p.x + yy * p.y + y}; }
 };
 
 Affine random_affine(Draw& draw) {
-  // Sine and cosine from the tangent of half the angle: no library function whose last bit may differ.
+  // Sine and cosine from the tangent of half the angle: library functions may differ in the last bit.
   const float t = draw.around(kTurn);
   const float cosine = (1 - t * t) / (1 + t * t), sine = 2 * t / (1 + t * t);
   const float shear = draw.around(kShear);
@@ -65,7 +65,7 @@ Affine random_affine(Draw& draw) {
   return map;
 }
 
-/// Squared distance of every pixel's centre to the nearest line, as far as `reach` pixels.
+/// Squared distance of every pixel's centre to the nearest line, up to `reach` pixels.
 class DistanceField {
  public:
   explicit DistanceField(float reach) : reach_(reach) { squared_.fill(kFar); }
@@ -132,7 +132,7 @@ std::int32_t draw_glyph(std::uint64_t seed, Split split, std::int64_t index,
     }
   }
 
-  // Ink falls off over `blur` pixels around the pen's edge; every word of the stream gives four pixels their noise.
+  // Ink fades over `blur` pixels around the pen's edge; each word of the stream is the noise of four pixels.
   const float edge = pen + blur / 2;
   for (std::size_t i = 0; i < pixels.size(); i += 4) {
     const std::uint32_t word = draw.bits();

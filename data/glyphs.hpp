@@ -1,10 +1,10 @@
-/// Generated digits: a data set in MNIST's format (10 classes, 28 × 28, 60,000 + 10,000) that needs no file, so that demos and
-/// tests train on something real. Digits are drawn by pen strokes under a random affine map, with shaky control points,
-/// varying pen width, focus, ink and noise.
+/// Generated digits: a data set in MNIST's format (10 classes, 28 × 28, 60,000 + 10,000) without files, so that demos and tests
+/// train on a real task. Digits are drawn by pen strokes under a random affine map, with random control points, pen width, focus,
+/// ink and noise.
 ///
-/// Hardness, measured: a linear softmax classifier stays near 82 % on the test split; LeNet passes 98.8 % in three epochs.
-/// Only IEEE additions, multiplications, divisions and square roots are used, without contraction, and pixels are rounded
-/// to bytes: every platform with IEEE floats draws the same images (tests/data/glyphs_test.cpp has their hash).
+/// Hardness, measured: a linear softmax classifier stays near 82 % on the test split; LeNet passes 98.8 % in three epochs. Drawing
+/// uses only IEEE additions, multiplications, divisions and square roots, without contraction, and rounds pixels to bytes: every
+/// platform with IEEE floats draws the same images (tests/data/glyphs_test.cpp has their hash).
 #pragma once
 
 #include <vector>
@@ -18,16 +18,16 @@ inline constexpr std::int64_t kGlyphPixels = kGlyphSide * kGlyphSide;
 inline constexpr std::int64_t kGlyphTrainSamples = 60'000;
 inline constexpr std::int64_t kGlyphTestSamples = 10'000;
 
-/// Draws one sample into `pixels` [28, 28] (0 background … 255 ink) and returns its digit. A pure function of (seed, split,
-/// index); the digit is index % 10, so every run of ten samples has all. Thread-safe.
+/// Draws one sample into `pixels` [28, 28] (0 background … 255 ink) and returns its digit. A pure function of (seed, split, index).
+/// The digit is index % 10, so every ten consecutive samples contain all digits. Thread-safe.
 std::int32_t draw_glyph(std::uint64_t seed, Split split, std::int64_t index,
                         std::span<std::uint8_t, kGlyphPixels> pixels);
 
-/// One split, drawn when constructed (a second per core and 60,000 samples) and kept as bytes (47 MB): drawing on demand
-/// would cost more than a small model's step. Immutable; all members are thread-safe.
+/// One split, drawn on construction (a second per core and 60,000 samples) and kept as bytes (47 MB): drawing on demand would cost
+/// more than a small model's step. Immutable; all members are thread-safe.
 class GlyphDataset final : public Dataset {
  public:
-  /// `limit` > 0 keeps the first `limit` samples only. `threads` ≥ 1 draw; the result does not depend on how many.
+  /// `limit` > 0 keeps only the first `limit` samples. `threads` ≥ 1 threads draw; the result does not depend on their number.
   GlyphDataset(std::uint64_t seed, Split split, std::int64_t limit = 0, unsigned threads = 1);
 
   [[nodiscard]] std::string name() const override { return "glyphs"; }

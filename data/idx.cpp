@@ -44,7 +44,7 @@ class ByteStream {
   }
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Bytes read: fewer than asked for only at the end of the file.
+  /// Returns the bytes read: fewer than requested only at the end of the file.
   Result<std::size_t> read(std::uint8_t* to, std::size_t bytes) {
     std::size_t done = 0;
     while (done < bytes) {
@@ -124,7 +124,7 @@ Result<IdxFile> read_file(const fs::path& path, std::uint32_t magic) {
   for (const auto d : *dimensions) expected *= d;
 
   IdxFile file{stream->path(), *dimensions, {}};
-  // In growing steps: a header that promises more than the file holds must not claim the memory.
+  // Grows in steps: a header that claims more than the file holds must not allocate that memory.
   while (file.bytes.size() < expected) {
     const std::size_t before = file.bytes.size();
     const auto step = static_cast<std::size_t>(std::min<std::uint64_t>(expected - before, std::max(kChunk, before)));

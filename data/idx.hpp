@@ -1,9 +1,9 @@
-/// MNIST's file format: IDX, as http://yann.lecun.com/exdb/mnist published it; Fashion-MNIST and EMNIST come in it too.
+/// MNIST's file format: IDX, as published at http://yann.lecun.com/exdb/mnist; Fashion-MNIST and EMNIST use it too.
 ///
 ///     images  00 00 08 03 | count | rows | columns | count·rows·columns bytes      (numbers: 32 bits, big-endian)
 ///     labels  00 00 08 01 | count | count bytes
 ///
-/// Files may be gzipped. Everything is read when opened and kept as bytes (47 MB for 60,000 × 28 × 28).
+/// Files may be gzipped. Opening reads everything; it stays in memory as bytes (47 MB for 60,000 × 28 × 28).
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace troupe::data {
 
 struct IdxOptions {
   std::filesystem::path directory;
-  std::string name = "idx";   // what name() says, and error messages
+  std::string name = "idx";   // the result of name(); also for error messages
   std::int32_t classes = 10;  // labels are in [0, classes)
   std::int64_t limit = 0;     // keep the first `limit` samples; 0: all
 };
@@ -23,10 +23,10 @@ struct IdxOptions {
 /// One split of an IDX data set. Immutable once open: all members are thread-safe.
 class IdxDataset final : public Dataset {
  public:
-  /// Looks for train-images, train-labels (t10k-… for the test split) with -idx3-ubyte or .idx3-ubyte (labels: idx1), plain
-  /// or .gz, in that order. Errc::data names the file and what is wrong with it: missing (and the names looked for), magic
-  /// number, dimensions, truncated, trailing bytes, damaged gzip, counts that differ, a label out of range (and its record).
-  /// Errc::io: the file is there and cannot be read. Memory grows with what the files hold, not with what their headers say.
+  /// Looks for train-images, train-labels (t10k-… for the test split) with -idx3-ubyte or .idx3-ubyte (labels: idx1), plain or .gz,
+  /// in that order. Errc::data names the file and its error: missing (and the names tried), magic number, dimensions, truncated,
+  /// trailing bytes, damaged gzip, different counts, a label out of range (and its record). Errc::io: the file exists and cannot be
+  /// read. Memory grows with the contents of the files, not with the sizes in their headers.
   [[nodiscard]] static core::Result<std::shared_ptr<const IdxDataset>> open(const IdxOptions& options, Split split);
 
   [[nodiscard]] std::string name() const override { return name_; }

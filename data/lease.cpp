@@ -51,16 +51,17 @@ core::Result<void> check(const LeaseOptions& options) {
 
 }  // namespace
 
-core::Result<LeaseBook> LeaseBook::create(const LeaseOptions& options) {
+core::Result<LeaseScheduler> LeaseScheduler::create(const LeaseOptions& options) {
   if (auto ok = check(options); !ok) return tl::unexpected(ok.error());
-  return LeaseBook(options);
+  return LeaseScheduler(options);
 }
 
-LeaseBook::LeaseBook(LeaseOptions options) : options_(std::move(options)), alive_(options_.batches.size(), true) {
+LeaseScheduler::LeaseScheduler(LeaseOptions options)
+    : options_(std::move(options)), alive_(options_.batches.size(), true) {
   open_epoch();
 }
 
-void LeaseBook::open_epoch() {
+void LeaseScheduler::open_epoch() {
   free_.clear();
   done_positions_ = 0;
   if (epoch_ >= options_.epochs) return;
@@ -69,12 +70,12 @@ void LeaseBook::open_epoch() {
   mark_epoch();
 }
 
-void LeaseBook::mark_epoch() {
+void LeaseScheduler::mark_epoch() {
   const auto position = free_.empty() ? options_.epoch_size : free_.begin()->first;
   mark_ = {next_index_, position, done_positions_, done_count_};
 }
 
-std::vector<std::uint32_t> LeaseBook::live_workers() const {
+std::vector<std::uint32_t> LeaseScheduler::live_workers() const {
   std::vector<std::uint32_t> live;
   for (std::uint32_t worker = 0; worker < alive_.size(); ++worker)
     if (alive_[worker]) live.push_back(worker);
@@ -82,7 +83,7 @@ std::vector<std::uint32_t> LeaseBook::live_workers() const {
 }
 
 /// Puts positions back, merged with their neighbours so that equal batches cut them as before.
-void LeaseBook::release(std::int64_t first, std::int64_t count) {
+void LeaseScheduler::release(std::int64_t first, std::int64_t count) {
   auto after = free_.lower_bound(first);
   if (after != free_.end() && after->first == first + count) {
     count += after->second;
@@ -96,11 +97,11 @@ void LeaseBook::release(std::int64_t first, std::int64_t count) {
   free_.emplace_hint(after, first, count);
 }
 
-/// With drop_tail, what nobody who is left can fill is no part of the epoch.
-void LeaseBook::drop_unfillable_tail() {
+/// With drop_tail, a tail that no live worker can fill is not part of the epoch.
+void LeaseScheduler::drop_unfillable_tail() {
   if (!options_.drop_tail || free_.empty()) return;
   const auto live = live_workers();
-  if (live.empty()) return;  // whoever joins decides
+  if (live.empty()) return;  // the next worker that joins decides
   std::int64_t unit = options_.batches[live.front()];
   if (options_.sharing == Sharing::shares)
     unit *= static_cast<std::int64_t>(live.size());
@@ -110,31 +111,31 @@ void LeaseBook::drop_unfillable_tail() {
   if (tail->first + tail->second == options_.epoch_size && tail->second < unit) free_.erase(tail);
 }
 
-Lease LeaseBook::hand_out(std::uint32_t worker, std::uint64_t index, std::int64_t first, std::int64_t covers,
-                          std::int64_t round_begin) {
+Lease LeaseScheduler::hand_out(std::uint32_t worker, std::uint64_t index, std::int64_t first, std::int64_t covers,
+                               std::int64_t round_begin) {
   const double position = epoch_ + static_cast<double>(round_begin) / static_cast<double>(options_.epoch_size);
   const Lease lease{index, epoch_, first % options_.epoch_size, options_.batches[worker], position};
   outstanding_.emplace(index, Outstanding{lease, worker, covers});
   return lease;
 }
 
-std::optional<Lease> LeaseBook::grant(std::uint32_t worker) {
+std::optional<Lease> LeaseScheduler::grant(std::uint32_t worker) {
   if (worker >= alive_.size()) throw std::out_of_range(fmt::format("worker {} of {}", worker, alive_.size()));
   if (!alive_[worker]) return std::nullopt;
   return options_.sharing == Sharing::shares ? grant_share(worker) : grant_on_demand(worker);
 }
 
-bool LeaseBook::may_begin_round() const { return !paused_ && !free_.empty(); }
+bool LeaseScheduler::may_begin_round() const { return !paused_ && !free_.empty(); }
 
-/// Where a member's part of a round begins, and how much of it lies in the epoch.
-std::pair<std::int64_t, std::int64_t> LeaseBook::slice_of(const Round& round, std::uint32_t worker) const {
+/// The beginning of a member's part of a round, and how many of its positions lie in the epoch.
+std::pair<std::int64_t, std::int64_t> LeaseScheduler::slice_of(const Round& round, std::uint32_t worker) const {
   const std::int64_t batch = options_.batches[worker];
   const auto slice = std::lower_bound(round.members.begin(), round.members.end(), worker) - round.members.begin();
   const std::int64_t first = round.begin + slice * batch;
   return {first, std::clamp<std::int64_t>(options_.epoch_size - first, 0, batch)};
 }
 
-std::optional<Lease> LeaseBook::grant_share(std::uint32_t worker) {
+std::optional<Lease> LeaseScheduler::grant_share(std::uint32_t worker) {
   const std::int64_t batch = options_.batches[worker];
   auto round =
       std::find_if(rounds_.begin(), rounds_.end(), [worker](const Round& r) { return r.waiting.contains(worker); });
@@ -142,7 +143,7 @@ std::optional<Lease> LeaseBook::grant_share(std::uint32_t worker) {
     if (!may_begin_round()) return std::nullopt;
     Round next{free_.begin()->first, next_index_, live_workers(), {}};
     next.waiting.insert(next.members.begin(), next.members.end());
-    // Indexes are set aside for lost workers too: they then depend on the round and the worker alone.
+    // Lost workers keep their indexes too: so an index depends only on the round and the worker.
     next_index_ += alive_.size();
     free_.clear();
     if (const auto end = next.begin + batch * static_cast<std::int64_t>(next.members.size()); end < options_.epoch_size)
@@ -157,7 +158,7 @@ std::optional<Lease> LeaseBook::grant_share(std::uint32_t worker) {
   return lease;
 }
 
-std::optional<Lease> LeaseBook::grant_on_demand(std::uint32_t worker) {
+std::optional<Lease> LeaseScheduler::grant_on_demand(std::uint32_t worker) {
   if (paused_ || free_.empty()) return std::nullopt;
   const std::int64_t batch = options_.batches[worker];
   const auto [first, available] = *free_.begin();
@@ -169,7 +170,7 @@ std::optional<Lease> LeaseBook::grant_on_demand(std::uint32_t worker) {
   return hand_out(worker, next_index_++, first, covers, first);
 }
 
-void LeaseBook::done(std::uint32_t worker, std::uint64_t index) {
+void LeaseScheduler::done(std::uint32_t worker, std::uint64_t index) {
   const auto found = outstanding_.find(index);
   if (found == outstanding_.end() || found->second.worker != worker) return;
   done_positions_ += found->second.covers;
@@ -177,7 +178,7 @@ void LeaseBook::done(std::uint32_t worker, std::uint64_t index) {
   outstanding_.erase(found);
 }
 
-std::vector<LeftLease> LeaseBook::lost(std::uint32_t worker) {
+std::vector<LeftLease> LeaseScheduler::lost(std::uint32_t worker) {
   std::vector<LeftLease> left;
   if (worker >= alive_.size() || !alive_[worker]) return left;
   alive_[worker] = false;
@@ -197,16 +198,16 @@ std::vector<LeftLease> LeaseBook::lost(std::uint32_t worker) {
     left.push_back({round.first_index + worker, epoch_, first % options_.epoch_size, covers});
   }
   std::erase_if(rounds_, [](const Round& round) { return round.waiting.empty(); });
-  drop_unfillable_tail();  // the one batch that could have filled it may be gone
-  return left;             // rounds that wait for it are younger than those that it has its part of
+  drop_unfillable_tail();  // the only batch that could have filled it may be lost
+  return left;             // sorted: rounds that wait for the worker are younger than its granted leases
 }
 
-void LeaseBook::joined(std::uint32_t worker) {
+void LeaseScheduler::joined(std::uint32_t worker) {
   alive_.at(worker) = true;
   drop_unfillable_tail();  // a larger round may no longer fit
 }
 
-core::Result<void> LeaseBook::rewind(std::uint64_t rounds) {
+core::Result<void> LeaseScheduler::rewind(std::uint64_t rounds) {
   const auto workers = options_.batches.size();
   const auto index = begin_index_ + rounds * workers;
   if (options_.sharing != Sharing::shares || index < mark_.index || index > next_index_) {
@@ -227,35 +228,35 @@ core::Result<void> LeaseBook::rewind(std::uint64_t rounds) {
   return {};
 }
 
-void LeaseBook::pause() { paused_ = true; }
-void LeaseBook::resume() { paused_ = false; }
+void LeaseScheduler::pause() { paused_ = true; }
+void LeaseScheduler::resume() { paused_ = false; }
 
-bool LeaseBook::would_grant() const { return !rounds_.empty() || may_begin_round(); }
-bool LeaseBook::quiet() const { return outstanding_.empty() && !would_grant(); }
-bool LeaseBook::epoch_done() const { return outstanding_.empty() && rounds_.empty() && free_.empty(); }
+bool LeaseScheduler::would_grant() const { return !rounds_.empty() || may_begin_round(); }
+bool LeaseScheduler::quiet() const { return outstanding_.empty() && !would_grant(); }
+bool LeaseScheduler::epoch_done() const { return outstanding_.empty() && rounds_.empty() && free_.empty(); }
 
-void LeaseBook::next_epoch() {
+void LeaseScheduler::next_epoch() {
   if (!epoch_done()) throw std::logic_error(fmt::format("next_epoch() while epoch {} is not done", epoch_));
   if (finished()) return;
   ++epoch_;
   open_epoch();
 }
 
-bool LeaseBook::finished() const {
+bool LeaseScheduler::finished() const {
   return epoch_ >= options_.epochs || (epoch_ + 1 == options_.epochs && epoch_done());
 }
-std::uint32_t LeaseBook::epoch() const noexcept { return epoch_; }
+std::uint32_t LeaseScheduler::epoch() const noexcept { return epoch_; }
 
-double LeaseBook::epoch_position() const {
+double LeaseScheduler::epoch_position() const {
   if (epoch_ >= options_.epochs) return options_.epochs;
-  // Not by arithmetic: a dropped tail or a lost slice is never finished.
+  // Not computed from positions: a dropped tail or a lost slice is never finished.
   if (epoch_done()) return epoch_ + 1.0;
   return epoch_ + static_cast<double>(done_positions_) / static_cast<double>(options_.epoch_size);
 }
 
-std::uint64_t LeaseBook::done_count() const noexcept { return done_count_; }
+std::uint64_t LeaseScheduler::done_count() const noexcept { return done_count_; }
 
-std::uint64_t LeaseBook::leases_per_epoch(std::uint32_t workers_alive) const {
+std::uint64_t LeaseScheduler::leases_per_epoch(std::uint32_t workers_alive) const {
   const auto& batches = options_.batches;
   const auto workers = static_cast<std::int64_t>(std::max<std::uint32_t>(workers_alive, 1));
   const auto total = std::accumulate(batches.begin(), batches.end(), std::int64_t{0});
@@ -270,8 +271,8 @@ std::uint64_t LeaseBook::leases_per_epoch(std::uint32_t workers_alive) const {
   return static_cast<std::uint64_t>(leases);
 }
 
-std::string LeaseBook::state() const {
-  if (!quiet()) throw std::logic_error("LeaseBook::state() while leases are out: pause() and wait until quiet()");
+std::string LeaseScheduler::state() const {
+  if (!quiet()) throw std::logic_error("LeaseScheduler::state() while leases are out: pause() and wait until quiet()");
   nlohmann::ordered_json json;
   json["version"] = kStateVersion;
   json["sharing"] = name(options_.sharing);
@@ -286,7 +287,7 @@ std::string LeaseBook::state() const {
   return json.dump();
 }
 
-core::Result<void> LeaseBook::restore(const std::string& state) try {
+core::Result<void> LeaseScheduler::restore(const std::string& state) try {
   const auto json = nlohmann::json::parse(state);
   if (const int version = json.at("version"); version != kStateVersion)
     return core::fail(core::Errc::config,
@@ -308,7 +309,7 @@ core::Result<void> LeaseBook::restore(const std::string& state) try {
         fmt::format(
             "lease state is of data.batch = {} and this run has {}: a synchronous run resumes with the same batch",
             batches.empty() ? 0 : batches.front(), options_.batches.front()));
-  LeaseBook restored(options_);
+  LeaseScheduler restored(options_);
   restored.epoch_ = json.at("epoch");
   restored.next_index_ = json.at("next_index");
   restored.done_count_ = json.at("done_count");

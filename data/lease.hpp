@@ -1,6 +1,6 @@
-/// Who computes which samples. The book cuts every epoch's permutation into leases, hands them out, takes them back from
-/// lost workers, and knows when an epoch is done. A pure state machine: no clock, no thread, no data set.
-/// Owned by the coordinator; not thread-safe.
+/// Which worker computes which samples. The scheduler cuts every epoch's permutation into leases, grants them, takes them back from
+/// lost workers, and knows when an epoch is done. A pure state machine: no clock, no thread, no data set. Owned by the coordinator;
+/// not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@
 namespace troupe::data {
 
 /// One batch of one epoch's permutation for one worker: samples permutation[(first + i) % epoch_size], i in [0, count).
-/// The tail of an epoch wraps around to its beginning, so every lease is whole.
+/// The tail of an epoch wraps around to its beginning, so every lease is full.
 struct Lease {
-  std::uint64_t index = 0;    // of the run; unique; keys dropout
+  std::uint64_t index = 0;    // of the run; unique; the key of dropout
   std::uint32_t epoch = 0;    // from 0
   std::int64_t first = 0;     // position in the epoch's permutation
   std::int64_t count = 0;     // samples: the worker's batch
-  double epoch_position = 0;  // epochs done when the lease (sync: its round) begins: what learning-rate schedules read
+  double epoch_position = 0;  // epochs done when the lease (shares: its round) begins; learning-rate schedules use it
   bool operator==(const Lease&) const = default;
 };
 
-/// How an epoch is divided. `shares`: worker i always gets slice i of each global batch, so 1 × 128 and 2 × 64 see the same
-/// samples at the same step; needs equal batches. `on_demand`: the next batch goes to whoever asks.
+/// How an epoch is divided. `shares`: worker i always gets slice i of each global batch, so 1 × 128 and 2 × 64 use the same samples
+/// at the same step; needs equal batches. `on_demand`: the worker that asks gets the next batch.
 enum class Sharing : std::uint8_t { shares, on_demand };
 
-/// What a lost worker had not finished.
+/// An unfinished lease of a lost worker.
 struct LeftLease {
-  std::uint64_t index = 0;   // as Lease's
+  std::uint64_t index = 0;   // Lease::index
   std::uint32_t epoch = 0;   // from 0
   std::int64_t first = 0;    // position in the epoch's permutation
-  std::int64_t samples = 0;  // positions from `first` on that are nobody's now: fewer than Lease::count at a tail
+  std::int64_t samples = 0;  // positions from `first` on that are free again: fewer than Lease::count at a tail
   bool operator==(const LeftLease&) const = default;
 };
 
@@ -47,35 +47,35 @@ struct LeaseOptions {
   bool drop_tail = false;  // leave out the last, incomplete (global) batch instead of wrapping around
 };
 
-/// Worker ids are positions in LeaseOptions::batches. Cost of a call: O(log n) in the leases that are out.
-class LeaseBook {
+/// Worker ids are indices into LeaseOptions::batches. Cost of a call: O(log n) in the number of granted, unfinished leases.
+class LeaseScheduler {
  public:
-  /// Errc::config: no workers, a batch < 1, unequal batches with `shares`, drop_tail that leaves nothing.
-  [[nodiscard]] static core::Result<LeaseBook> create(const LeaseOptions& options);
+  /// Errc::config: no workers, a batch < 1, unequal batches with `shares`, drop_tail that leaves no batch.
+  [[nodiscard]] static core::Result<LeaseScheduler> create(const LeaseOptions& options);
 
-  /// The next lease of the current epoch for `worker`; nothing when none is left (until next_epoch()), while paused, or
-  /// when the worker is lost. What lost workers left unfinished goes first, under new indexes and cut to the batch of
-  /// whoever takes it; where that is larger, the lease reaches over positions that others have, as a tail wraps around.
-  /// With different batches and drop_tail, the tail is dropped by the first worker whose batch it cannot fill.
+  /// The next lease of the current epoch for `worker`; none if all are granted (until next_epoch()), while paused, or if the worker
+  /// is lost. Unfinished leases of lost workers go first, with new indexes and the batch size of the new worker. If its batch is
+  /// larger, the lease also covers positions of other leases, as a tail wraps around. With different batches and drop_tail, the
+  /// first worker whose batch the tail cannot fill drops it.
   [[nodiscard]] std::optional<Lease> grant(std::uint32_t worker);
-  /// Leases that the worker does not hold (it was declared lost meanwhile) are ignored.
+  /// Ignores leases that the worker does not hold, because it was declared lost meanwhile.
   void done(std::uint32_t worker, std::uint64_t index);
-  /// The worker is gone: what it had and did not finish will be granted again (on_demand), oldest first. With `shares` its
-  /// slices of rounds that have begun are skipped, also those that it was not granted yet, and later rounds are cut for those who remain.
-  /// Returns all of these, by index; nothing when it was lost before.
+  /// Declares the worker lost. Its unfinished leases are granted again (on_demand), oldest first. With `shares`, its slices of
+  /// begun rounds are skipped, including slices not granted yet, and later rounds are divided among the other workers. Returns all
+  /// of these leases, by index; none if it was lost before.
   std::vector<LeftLease> lost(std::uint32_t worker);
-  /// A lost worker is back. With `shares` it takes part from the next round that begins.
+  /// The lost worker is back. With `shares` it takes part from the next round that begins.
   void joined(std::uint32_t worker);
 
-  /// `shares`, and nobody was lost in this epoch: the first `rounds` rounds since the book was made or restored are done, whoever has
-  /// said so, and no other has begun: what they had will be granted again, as if for the first time. Errc::internal: so many are not
-  /// this epoch's, or have not been granted; nothing has changed.
+  /// REQUIRES `shares` and no loss in this epoch. Sets the state in which exactly the first `rounds` rounds since create() or
+  /// restore() are done, with or without done() calls, and no other round has begun: later leases are granted again under the same
+  /// indexes. Errc::internal: these rounds are not all of this epoch and granted; the state is unchanged.
   [[nodiscard]] core::Result<void> rewind(std::uint64_t rounds);
 
-  /// No more grants. With `shares`, a round that has begun is still granted to its other workers: rounds stay whole.
+  /// Stops granting. With `shares`, a round that has begun is still granted to its other workers, so that rounds are complete.
   void pause();
   void resume();
-  /// Nothing is granted and unfinished, and nothing would be granted now.
+  /// True if no granted lease is unfinished and none would be granted now.
   [[nodiscard]] bool quiet() const;
   [[nodiscard]] bool epoch_done() const;
   /// REQUIRES epoch_done(). After the last epoch it does nothing.
@@ -84,12 +84,12 @@ class LeaseBook {
   [[nodiscard]] std::uint32_t epoch() const noexcept;
   [[nodiscard]] double epoch_position() const;              ///< epochs done, from finished leases
   [[nodiscard]] std::uint64_t done_count() const noexcept;  ///< leases finished in the run
-  /// For progress displays. Exact while the workers and their number stay; for unequal batches, by the mean batch.
+  /// For progress displays. Exact while the set of workers does not change; for unequal batches, from the mean batch.
   [[nodiscard]] std::uint64_t leases_per_epoch(std::uint32_t workers_alive) const;
 
-  /// Everything, as JSON, when quiet(): what a checkpoint keeps. restore() refuses (Errc::config) a state of another data
-  /// set or sharing, or of another batch with `shares`; another number of workers is fine, and with on_demand other batches
-  /// are too. Text that is no such state is Errc::corrupt. After a failure the book is as it was.
+  /// The state as JSON, for a checkpoint. state() REQUIRES quiet(). restore() refuses (Errc::config) a state of another data set or
+  /// sharing, or of another batch with `shares`; another number of workers is allowed, and with on_demand other batches too.
+  /// Errc::corrupt: the text is no such state. After an error the scheduler is unchanged.
   [[nodiscard]] std::string state() const;
   [[nodiscard]] core::Result<void> restore(const std::string& state);
 
@@ -97,10 +97,10 @@ class LeaseBook {
   struct Outstanding {
     Lease lease;
     std::uint32_t worker = 0;
-    // Positions from lease.first on that count as this lease's: fewer than lease.count at a tail.
+    // Positions from lease.first on that count for this lease: fewer than lease.count at a tail.
     std::int64_t covers = 0;
   };
-  /// One global batch of `shares` that has begun and still waits for some of its members.
+  /// One global batch of `shares` that has begun and that some members have not been granted yet.
   struct Round {
     std::int64_t begin = 0;              // position of its first sample
     std::uint64_t first_index = 0;       // lease index of worker 0
@@ -108,7 +108,7 @@ class LeaseBook {
     std::set<std::uint32_t> waiting;     // live members without their lease
   };
 
-  /// Where the epoch began in this session.
+  /// The state at which the epoch began in this session.
   struct Mark {
     std::uint64_t index = 0;
     std::int64_t position = 0;
@@ -116,7 +116,7 @@ class LeaseBook {
     std::uint64_t done_count = 0;
   };
 
-  explicit LeaseBook(LeaseOptions options);
+  explicit LeaseScheduler(LeaseOptions options);
   void open_epoch();
   void mark_epoch();
   void release(std::int64_t first, std::int64_t count);
@@ -132,7 +132,7 @@ class LeaseBook {
 
   LeaseOptions options_;
   std::vector<bool> alive_;  // by worker
-  // Of this epoch: first position → number of positions that nobody was granted; disjoint, neighbours merged.
+  // Free positions of this epoch: first position → number of positions; disjoint, neighbours merged.
   std::map<std::int64_t, std::int64_t> free_;
   std::vector<Round> rounds_;                         // shares: begun and incomplete, oldest first
   std::map<std::uint64_t, Outstanding> outstanding_;  // by lease index

@@ -5,7 +5,7 @@
 namespace troupe::data {
 namespace {
 
-constexpr int kLately = 8;  // grants, and batches
+constexpr int kLately = 8;  // number of latest grants, and of batches
 
 }  // namespace
 

@@ -15,7 +15,7 @@ constexpr double kFullByte = 255.0;
 
 std::size_t positive(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-/// The inner loop of loading: plain so that compilers vectorise it.
+/// The inner loop of loading: simple, so that compilers vectorise it.
 void scale_bytes(const std::uint8_t* __restrict bytes, const float* __restrict bias, float scale, float* __restrict out,
                  std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(bytes[i]) * scale + bias[i];
@@ -113,7 +113,7 @@ void Preprocess::apply(std::span<const std::uint8_t> pixels, const View& view, s
       scale_bytes(pixels.data() + c * plane, bias_.data() + c * plane, scale_[c], out.data() + c * plane, plane);
     return;
   }
-  // Columns [begin, end) of the output lie inside the source; what is outside is padding.
+  // Columns [begin, end) of the output lie inside the source; the others are padding.
   const std::int64_t begin = std::clamp<std::int64_t>(-view.left, 0, output_.width);
   const std::int64_t end = std::clamp<std::int64_t>(source_.width - view.left, begin, output_.width);
   float* row = out.data();

@@ -1,9 +1,9 @@
-/// From stored bytes to what a model sees: scale, subtract the mean, normalise, then crop and mirror.
+/// From stored bytes to a model's input: scale, subtract the mean, normalise, then crop and mirror.
 ///
 ///     value = (byte / 255 − mean) / deviation        (without `normalise`: deviation = 1)
 ///
-/// Augmentation is random for training and centred for validation. It is keyed by (seed, epoch, sample) alone, so a sample
-/// looks the same whichever worker, thread or batch it comes in.
+/// Augmentation is random for training and centred for validation. It depends on (seed, epoch, sample) alone, so a sample looks the
+/// same in every worker, thread and batch.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,29 @@
 
 namespace troupe::data {
 
-/// What is subtracted: nothing, one value per channel, or an image of means, pixel by pixel.
+/// The mean to subtract: none, one value per channel, or an image of means, pixel by pixel.
 enum class Mean : std::uint8_t { none, channel, image };
 
 struct PreprocessOptions {
   Mean mean = Mean::channel;
   bool normalise = false;  // divide by the channel's standard deviation
-  std::int64_t crop = 0;   // pixels, side of the square that is cut out; 0: as large as the image
+  std::int64_t crop = 0;   // pixels, side of the square crop; 0: the whole image
   std::int64_t pad = 0;  // pixels on each side that a training crop may reach outside; they read 0 after normalisation
-  bool mirror = false;   // training: left and right exchanged for every second sample, at random
+  bool mirror = false;   // training: mirrors a random half of the samples left to right
 };
 
-/// Of the training split, in units where a full byte is 1.
+/// Statistics of the training split, with byte 255 as 1.
 struct Statistics {
   std::vector<double> channel_mean;       // [channels]
   std::vector<double> channel_deviation;  // [channels], population; 1 where a channel is constant
   std::vector<double> image_mean;         // [channels, height, width]
 };
 
-/// One pass over the data. Sums are of integers: the result is exact and the same on every machine. Fails as
-/// Dataset::read does. REQUIRES a data set that is not empty.
+/// One pass over the data. Sums are of integers: the result is exact and the same on every machine. Errors as Dataset::read.
+/// REQUIRES a data set that is not empty.
 [[nodiscard]] core::Result<Statistics> measure_statistics(const Dataset& data);
 
-/// Which part of a sample is seen. `top` and `left` are in the source's pixels and negative inside the padding.
+/// The visible part of a sample. `top` and `left` are in pixels of the source, and negative inside the padding.
 struct View {
   std::int64_t top = 0;
   std::int64_t left = 0;
@@ -45,7 +45,7 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
-/// The shape of what a batch holds of images of shape `source`. Errc::config: a crop that is larger than the padded image.
+/// The shape of batch images for source images of shape `source`. Errc::config: the crop is larger than the padded image.
 [[nodiscard]] core::Result<ImageShape> output_shape(const PreprocessOptions& options, ImageShape source);
 
 /// Immutable: all members are thread-safe.
@@ -58,8 +58,8 @@ class Preprocess {
   [[nodiscard]] ImageShape source_shape() const noexcept { return source_; }
   [[nodiscard]] ImageShape output_shape() const noexcept { return output_; }
 
-  /// The view of sample `sample` (its number in the data set, below 2^40) in `epoch`. Top, left and side are always drawn in
-  /// this order, so switching one kind of augmentation on does not change the others.
+  /// The view of sample `sample` (its number in the data set, below 2^40) in `epoch`. Top, left and side are always drawn in this
+  /// order, so enabling one kind of augmentation does not change the others.
   [[nodiscard]] View train_view(std::uint64_t seed, std::uint32_t epoch, std::int64_t sample) const;
   [[nodiscard]] View centre_view() const noexcept;
 

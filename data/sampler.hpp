@@ -13,13 +13,13 @@ enum class Order : std::uint8_t { shuffled, sequential };
 /// The epoch's permutation of [0, size): Fisher-Yates over the stream (seed, shuffle, epoch). size < 2^32.
 [[nodiscard]] std::vector<std::uint32_t> epoch_permutation(std::uint64_t seed, std::uint32_t epoch, std::int64_t size);
 
-/// Hands out permutations and keeps the latest, so that all loaders of a process share one (4 bytes per sample).
-/// Thread-safe. The first to ask for an epoch computes it (about 1 ms per 60,000 samples) while the others wait.
+/// Returns permutations and keeps the latest, so that all loaders of a process share one (4 bytes per sample). Thread-safe. The
+/// first caller for an epoch computes it (about 1 ms per 60,000 samples) while the others wait.
 class Sampler {
  public:
   Sampler(std::uint64_t seed, std::int64_t size, Order order);
 
-  /// Stays valid for as long as the caller holds it, whatever epoch others ask for.
+  /// Stays valid while the caller holds it, for any epoch that others ask for.
   [[nodiscard]] std::shared_ptr<const std::vector<std::uint32_t>> permutation(std::uint32_t epoch) const;
   [[nodiscard]] std::int64_t size() const noexcept { return size_; }
 

@@ -30,7 +30,7 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
   return total;
 }
 
-core::Result<Score> evaluate(const Blueprint& plan, nn::Backend& backend, core::ConstSpan parameters,
+core::Result<Score> evaluate(const RunSpec& plan, nn::Backend& backend, core::ConstSpan parameters,
                              core::ConstSpan statistics) {
   constexpr std::int64_t kBatch = 100;  // large enough to be efficient
   core::HostAllocator memory;

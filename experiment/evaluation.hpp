@@ -1,11 +1,11 @@
-/// The model's score on a split, whoever asks. One thread.
+/// Evaluates the model on a split of the data. One thread.
 #pragma once
 
 #include <functional>
 
 #include "core/kernels.hpp"
 #include "data/batch_builder.hpp"
-#include "experiment/blueprint.hpp"
+#include "experiment/run_spec.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::experiment {
@@ -24,15 +24,14 @@ struct Score {
   }
 };
 
-/// All of `builder`'s samples in order, batch by batch; parameters and statistics are canonical. Errors: those of the data and
-/// of the backend.
+/// Evaluates all samples of `builder` in order, batch by batch; parameters and statistics are canonical. Errors: those of the data and the
+/// backend.
 [[nodiscard]] core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder,
                                            core::ConstSpan parameters, core::ConstSpan statistics,
                                            const std::function<void()>& after_each_batch = {});
 
-/// The test split of `plan`, whose data is open, on a replica that is compiled for it. Errors: of the above, and of
-/// Backend::compile.
-[[nodiscard]] core::Result<Score> evaluate(const Blueprint& plan, nn::Backend& backend, core::ConstSpan parameters,
+/// Evaluates the test split of `plan`, whose data is open, on a replica compiled for it. Errors: as above, and those of Backend::compile.
+[[nodiscard]] core::Result<Score> evaluate(const RunSpec& plan, nn::Backend& backend, core::ConstSpan parameters,
                                            core::ConstSpan statistics);
 
 }  // namespace troupe::experiment

@@ -7,7 +7,7 @@
 
 namespace troupe::experiment {
 
-// Members that lend each other memory sum in place and round nothing; over an endpoint only where they map each other's.
+// Members that lend each other memory sum in place and round nothing. Over an endpoint this requires that they map each other's memory.
 core::Result<void> check_exchange(const core::Config& config, Use use) {
   const auto text = [&](std::string_view key) { return std::get<std::string>(config.value(key)); };
   const auto refuse = [&](std::string_view key, std::string_view remedy) {
@@ -31,7 +31,7 @@ core::Result<void> check_exchange(const core::Config& config, Use use) {
   if (algorithm == "shm" && endpoint != "auto" && !maps_memory(endpoint))
     return refuse(
         "exchange.algorithm",
-        fmt::format("over exchange.endpoint = \"{}\" nobody maps another's memory: use \"auto\", or leave the "
+        fmt::format("over exchange.endpoint = \"{}\" no member maps another's memory: use \"auto\", or leave the "
                     "endpoint at \"auto\" where all workers are on one host",
                     endpoint));
   if (algorithm == "shm" && text("exchange.wire") != "fp32")
@@ -42,7 +42,7 @@ core::Result<void> check_exchange(const core::Config& config, Use use) {
 }
 
 Use intended_use(const core::Config& config) {
-  // MPI has no members of one process: what is wrong beside that is wrong under mpirun.
+  // MPI has no runs of one process: its other errors are those of a run under mpirun.
   if (std::get<std::string>(config.value("exchange.endpoint")) == "mpi") return Use::processes;
   return !check_exchange(config, Use::run) && check_exchange(config, Use::processes) ? Use::processes : Use::run;
 }

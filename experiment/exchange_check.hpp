@@ -1,14 +1,14 @@
-/// Whether exchange.endpoint, exchange.algorithm and exchange.wire suit each other, and those who are to exchange. Pure.
+/// Checks that exchange.endpoint, exchange.algorithm, exchange.wire and the members suit each other. Pure.
 #pragma once
 
 #include "experiment/settings.hpp"
 
 namespace troupe::experiment {
 
-/// Errc::config with file:line. Not asked for Use::remains and Use::forecast, which exchange nothing.
+/// Errc::config with file:line. Not for Use::remains and Use::forecast, which exchange nothing.
 [[nodiscard]] core::Result<void> check_exchange(const core::Config& config, Use use);
 
-/// What a configuration is for, by how it exchanges: Use::run, or Use::processes where one process alone cannot.
+/// The use of a configuration, by its exchange: Use::processes where one process cannot run it, else Use::run.
 [[nodiscard]] Use intended_use(const core::Config& config);
 
 }  // namespace troupe::experiment

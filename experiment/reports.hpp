@@ -1,4 +1,4 @@
-/// What the recorder is told, and what a run amounts to. Plain structs: they travel as messages and are shown by Console.
+/// The recorder's input and a run's results. Plain structs: messages carry them, and Console shows them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace troupe::experiment {
 
-/// A run begins or goes on after a resume.
+/// A run begins, or continues after a resume.
 struct RunStarted {
   std::string name;
   std::string directory;
@@ -25,7 +25,7 @@ struct RunStarted {
   bool operator==(const RunStarted&) const = default;
 };
 
-/// One worker, up to now. Sums since the worker began, except where said.
+/// One worker, up to now. Sums since the worker began, unless noted.
 struct WorkerProgress {
   std::uint32_t worker = 0;
   std::uint64_t steps = 0;
@@ -35,20 +35,20 @@ struct WorkerProgress {
   std::uint64_t top1 = 0;            // correct samples since the last report
   std::uint64_t recent_samples = 0;  // since the last report
   double compute_s = 0;
-  double exchange_s = 0;  // standing still while its exchange was worked on
-  double wait_s = 0;      // standing still for the others
-  double load_s = 0;      // standing still for its loader
+  double exchange_s = 0;  // blocked while its exchange was in progress
+  double wait_s = 0;      // blocked by other members
+  double load_s = 0;      // blocked by its loader
   std::uint64_t exchanges = 0;
   std::uint64_t dropped = 0;
   std::uint64_t skipped = 0;
-  std::uint64_t refused = 0;        // gradients and pushes with numbers that cannot be used (bad_updates.hpp)
-  std::uint64_t passed = 0;         // steps passed over, their leases given up
-  std::uint64_t bytes = 0;          // exchanged, both ways
+  std::uint64_t refused = 0;        // gradients and pushes with bad numbers (bad_updates.hpp)
+  std::uint64_t passed = 0;         // skipped steps, whose leases were given up
+  std::uint64_t bytes = 0;          // exchanged, both directions
   std::uint64_t staleness_sum = 0;  // over `staleness_count` updates of shards, in versions of the centre
   std::uint64_t staleness_count = 0;
   std::uint64_t staleness_max = 0;
   std::vector<std::uint64_t> staleness{};  // updates by bin of strategies::StalenessHistogram
-  std::vector<double> waits{};             // seconds of wait_s by whom it stood still for: workers, then servers
+  std::vector<double> waits{};             // seconds of wait_s by cause: workers, then servers
   std::vector<std::uint64_t> done{};       // leases finished since the last report
   bool operator==(const WorkerProgress&) const = default;
 };
@@ -77,7 +77,7 @@ struct Note {
   bool operator==(const Note&) const = default;
 };
 
-/// What a run came to: summary.json and `--json` (design §10). `time` is per worker, averaged.
+/// The result of a run: summary.json and `--json` (docs/formats/summary.md). `time` is per worker, averaged.
 struct Summary {
   std::string run, strategy, model, dataset, device = "cpu", precision = "fp32";
   std::uint32_t workers = 0, servers = 0, epochs = 0;
@@ -94,7 +94,7 @@ struct Summary {
   bool operator==(const Summary&) const = default;
 };
 
-/// How a run ended. `error` has code interrupted, diverged, …; the summary then says how far it came.
+/// How a run ended. `error` has the code interrupted, diverged, …; the summary then describes the completed part.
 struct RunEnd {
   Summary summary;
   bool failed = false;
@@ -105,7 +105,7 @@ struct RunEnd {
   }
 };
 
-/// One line of JSON with the keys of design §10 (and "per_worker"), keys in that order.
+/// One line of JSON with the keys of docs/formats/summary.md, in that order.
 [[nodiscard]] std::string to_json(const Summary& summary);
 
 }  // namespace troupe::experiment

@@ -8,7 +8,7 @@ namespace troupe::experiment {
 
 using Json = nlohmann::json;
 
-/// Sums of a worker: what a report has of the time since the last one is not kept.
+/// A worker's sums; figures since the last report are not kept.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerProgress, worker, steps, samples, compute_s, exchange_s, wait_s,
                                                 load_s, exchanges, dropped, skipped, refused, passed, bytes,
                                                 staleness_sum, staleness_count, staleness_max, staleness, waits)
@@ -21,7 +21,7 @@ Json to_json_of(const TestScore& score) {
   return {{"loss", score.loss}, {"accuracy", score.accuracy}, {"top5", score.top5}};
 }
 
-/// A number that is not finite is null.
+/// Null means not finite.
 double number(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
 
 }  // namespace
@@ -84,7 +84,7 @@ void complete(RunTotals& totals, std::string_view summary) try {
   totals.test = score;
   if (std::isfinite(loss)) totals.epoch.last_loss = loss;
 } catch (const Json::exception&) {
-  // Somebody else's file, or half of one: what is not known stays so.
+  // A foreign or damaged file: unknown fields stay unknown.
 }
 
 }  // namespace troupe::experiment

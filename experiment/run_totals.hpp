@@ -1,5 +1,5 @@
-/// What a checkpoint keeps of a run's accounts, so that the next session reports and sums up as if it were the same one.
-/// Format: docs/formats/checkpoint.md. Plain values.
+/// A run's totals in a checkpoint: with them the next session continues the reports and the summary. Format: docs/formats/checkpoint.md.
+/// Plain values.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,33 @@
 
 namespace troupe::experiment {
 
-/// The epoch under way, over all sessions that had a part in it.
+/// The current epoch, over all sessions that took part in it.
 struct EpochTotals {
   double loss = 0;  // Σ over samples
   std::uint64_t top1 = 0;
   std::uint64_t samples = 0;
-  double began_s = 0;    // RunTotals::train_s then
-  bool closed = false;   // the one before has been reported, and no sample of this one has been
-  double last_loss = 0;  // mean of the one before
+  double began_s = 0;    // RunTotals::train_s at its begin
+  bool closed = false;   // the previous epoch is reported, and this one has no sample yet
+  double last_loss = 0;  // mean of the previous epoch
 };
 
-/// The latest evaluation; before the first one it is not known.
+/// The latest evaluation; unknown before the first.
 struct TestScore {
   double loss = std::numeric_limits<double>::quiet_NaN();
   double accuracy = std::numeric_limits<double>::quiet_NaN();
   double top5 = -1;  // below 0: fewer than five classes
 };
 
-/// The latest session that trained: what a summary has of one session.
+/// The latest session that trained: the per-session part of a summary.
 struct SessionTotals {
   double train_s = 0;
   std::uint64_t samples = 0;
-  std::vector<WorkerProgress> workers{};  // sums only, by rank; none: not known
+  std::vector<WorkerProgress> workers{};  // sums only, by rank; none: unknown
 };
 
-/// Sums over the run's life, across resumes, but where said.
+/// Sums over the run's life, across resumes, unless noted.
 struct RunTotals {
-  std::vector<std::uint64_t> worker_steps;  // by rank: where each worker's host stands, as its session counts
+  std::vector<std::uint64_t> worker_steps;  // by rank: the step of the worker's host, as its session counts
   std::uint64_t steps = 0;
   std::uint64_t samples = 0;
   double train_s = 0;  // training time
@@ -50,13 +50,12 @@ struct RunTotals {
   SessionTotals session{};
 };
 
-/// As JSON.
+/// The totals as JSON.
 [[nodiscard]] std::string to_text(const RunTotals& totals);
-/// And back. What version 0.1 did not write is not known: it had reported each epoch that was over. Errc::corrupt.
+/// Parses to_text()'s JSON. Fields that version 0.1 did not write stay unknown; it had reported each ended epoch. Errc::corrupt.
 [[nodiscard]] core::Result<RunTotals> parse_totals(std::string_view text);
 
-/// What `totals` do not know of the session that trained last, from its summary.json: of a run of version 0.1. Text that is none
-/// changes nothing.
+/// For a run of version 0.1: fills in unknown fields of the last session that trained from its summary.json. Invalid text changes nothing.
 void complete(RunTotals& totals, std::string_view summary);
 
 }  // namespace troupe::experiment

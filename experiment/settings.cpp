@@ -16,7 +16,7 @@ namespace {
 using core::between;
 using core::one_of;
 
-/// More than any company this is made for; keeps counts within the 32 bits that messages carry.
+/// More than any run needs; keeps counts within the 32 bits of messages.
 constexpr double kMostMembers = 65'535;
 constexpr double kMostEpochs = 1'000'000;
 
@@ -34,7 +34,7 @@ core::Rule journal_policy() {
           }};
 }
 
-/// The run's name becomes part of a directory's.
+/// The run's name becomes part of a directory's name.
 core::Rule file_name() {
   return {"1 to 100 characters, no slash, not beginning with a dot", [](const core::Value& value) {
             const auto* text = std::get_if<std::string>(&value);
@@ -58,7 +58,7 @@ core::Result<void> check_list_lengths(const Settings& settings) {
   return {};
 }
 
-/// Values that the option knows and this build does not serve.
+/// Values that the option has but this build does not support.
 struct Served {
   std::string_view key;
   std::vector<std::string_view> values;

@@ -1,5 +1,5 @@
-/// Everything that one run is told: the tables of all folders put together, resolved and cross-checked.
-/// Thread rule: values; schema() may be called from anywhere.
+/// All settings of one run: the option tables of all folders together, resolved and cross-checked. Thread rule: values; any thread may call
+/// schema().
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct RunConfig {
   bool tensorboard = true;
   std::string checkpoint_every = "1 epoch";  // "N epochs" | "N steps" | "N s" | "N min" | "never"
   std::int64_t keep_checkpoints = 2;
-  double target_accuracy = 0;  // stop when the test accuracy reaches it; 0: never
+  double target_accuracy = 0;  // stop at this test accuracy; 0: never
   double max_seconds = 0;      // of training; 0: no limit
 };
 
@@ -51,7 +51,7 @@ struct ExchangeConfig {
 [[nodiscard]] const core::Table<ClusterConfig>& cluster_table();
 [[nodiscard]] const core::Table<ExchangeConfig>& exchange_table();
 
-/// When the coordinator takes a checkpoint on its own account; zero fields do not apply.
+/// When the coordinator takes periodic checkpoints; zero fields do not apply.
 struct CheckpointPeriod {
   std::int64_t epochs = 0;
   std::int64_t steps = 0;  // over all workers
@@ -61,16 +61,16 @@ struct CheckpointPeriod {
 /// "N epochs" | "N steps" | "N s" | "N min" | "never"; N > 0, whole for epochs and steps. Null for anything else.
 [[nodiscard]] std::optional<CheckpointPeriod> parse_checkpoint_period(std::string_view text);
 
-/// How much of the order of things is kept.
+/// How much of the journal is kept.
 struct JournalPolicy {
   bool keep = true;
-  std::uint64_t bytes = 0;  // segments and their start states together, about; 0: no limit
+  std::uint64_t bytes = 0;  // approximate limit of segments and their start states together; 0: none
 };
 /// "off" | "all" | "N KB" | "N MB" | "N GB" (powers of 1000), N > 0. Null for anything else.
 [[nodiscard]] std::optional<JournalPolicy> parse_journal(std::string_view text);
 
 struct Settings {
-  core::Config config;  // the resolved source of everything below
+  core::Config config;  // resolved; the source of all fields below
   RunConfig run;
   nn::ModelConfig model;
   data::DataConfig data;
@@ -88,29 +88,29 @@ struct Settings {
   [[nodiscard]] double slowdown(std::size_t worker) const { return per_worker(cluster.slowdown, worker); }
 
  private:
-  /// A list of one holds for all.
+  /// A list of one value applies to all.
   template <class T>
   static T per_worker(const std::vector<T>& list, std::size_t worker) {
     return list.size() == 1 ? list.front() : list.at(worker);
   }
 };
 
-/// Whether members that an endpoint of this name joins can map each other's memory.
+/// Whether members connected by an endpoint of this name can map each other's memory.
 [[nodiscard]] bool maps_memory(std::string_view endpoint);
 
-/// Whether members of several sites may come to sum in each other's arenas, by `shm` or where "auto" may choose it: then arenas must be
-/// made for it. `config` names its endpoint.
+/// Whether members of several sites may sum in each other's arenas, by `shm` or because "auto" may choose it: arenas must then be allocated
+/// for it. The endpoint is `config`'s.
 [[nodiscard]] bool may_sum_in_arenas(const ExchangeConfig& config);
 
-/// Every option of the program, in the order of the sections of a config: run, model, data, train, strategy, cluster, exchange.
+/// Every option of the program, in the order of a config's sections: run, model, data, train, strategy, cluster, exchange.
 [[nodiscard]] const core::Schema& schema();
 
-/// What settings are for: a run in this process, a run over several, what a run has left (its exchange is no matter any more), or a
-/// forecast, which needs nothing that this build cannot do: devices, wires and algorithms are numbers there.
+/// What settings are for: a run in this process; a run over several processes; the files of an earlier run (its exchange does not matter);
+/// a forecast, which needs no capability of this build: devices, wires and algorithms are only numbers in it.
 enum class Use : std::uint8_t { run, processes, remains, forecast };
 
-/// Binds the sections and checks them against each other: list lengths against workers, and for a run what this build can do. Not
-/// here: whether model, data and strategy suit each other (check_run in actors/run/run.hpp). Errc::config with file:line.
+/// Binds the sections and checks them against each other: list lengths against workers, and for a run the capabilities of this build. Not
+/// whether model, data and strategy suit each other (check_run in actors/run/run.hpp). Errc::config with file:line.
 [[nodiscard]] core::Result<Settings> resolve(core::Config config, Use use = Use::run);
 
 }  // namespace troupe::experiment

@@ -17,7 +17,7 @@ Json top5(double value) { return value < 0 ? Json(nullptr) : Json(value); }
 
 Json line(std::string_view kind, double at_s) { return {{"kind", kind}, {"t", at_s}}; }
 
-/// What a worker has done since it began; the same keys in summary.json and metrics.jsonl.
+/// A worker's sums; the same keys in summary.json and metrics.jsonl.
 void add_sums(Json& json, const WorkerProgress& p) {
   json["worker"] = p.worker;
   json["steps"] = p.steps;

@@ -1,6 +1,6 @@
-/// What a run leaves as text: summary.json (docs/formats/summary.md) and the lines of metrics.jsonl (docs/formats/metrics.md).
-/// Every function returns one JSON object on one line, without the line's end; a number that is not finite becomes null, bytes
-/// that are not UTF-8 become U+FFFD. to_json(const Summary&) is declared beside Summary (experiment/reports.hpp).
+/// The text output of a run: summary.json (docs/formats/summary.md) and the lines of metrics.jsonl (docs/formats/metrics.md). Every
+/// function returns one JSON object on one line, without a newline; a number that is not finite becomes null, bytes that are not UTF-8
+/// become U+FFFD. to_json(const Summary&) is declared beside Summary (experiment/reports.hpp).
 /// Thread rule: pure functions.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace troupe::experiment {
 [[nodiscard]] std::string to_json(const Note& note, double at_s);                // kind "note"
 [[nodiscard]] std::string to_json(const RunEnd& end, double at_s);               // kind "ended"
 
-/// Where workers spent their time: per worker, averaged over all; all zero without workers.
+/// The times of the workers, averaged over all; all zero without workers.
 struct TimeShares {
   double compute_s = 0;
   double exchange_s = 0;
@@ -27,7 +27,7 @@ struct TimeShares {
 };
 [[nodiscard]] TimeShares average_time(const std::vector<WorkerProgress>& workers);
 
-/// Mean staleness over a worker's answers; 0 when there were none.
+/// Mean staleness over a worker's answers; 0 without answers.
 [[nodiscard]] double mean_staleness(const WorkerProgress& progress) noexcept;
 
 }  // namespace troupe::experiment

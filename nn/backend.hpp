@@ -1,5 +1,5 @@
-/// The seam between models and devices: a Backend compiles a Graph into a Replica, which trains one batch at a time.
-/// Implementations: cpu/ (oneDNN), gpu/ (CUDA streams, cuDNN). Actors, benchmarks and tests know only this header.
+/// The interface between models and devices: a Backend compiles a Graph into a Replica, which trains one batch at a time.
+/// Implementation: cpu/ (oneDNN). Actors, benchmarks and tests include only this header.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,15 @@ namespace troupe::nn {
 
 enum class Precision : std::uint8_t { fp32, bf16 };
 
-/// What a backend can do; asked once, where it is chosen.
+/// The capabilities of a backend; read once, where the backend is chosen.
 struct Capabilities {
   std::vector<Precision> precisions;
-  core::MemorySpace arena_space = core::MemorySpace::host;  // where its arenas can live
+  core::MemorySpace arena_space = core::MemorySpace::host;  // the memory space of its arenas
   int devices = 1;
 };
 
-/// The choices made by measuring, so that another run computes the same numbers ("plan.json"). Opaque to all but its backend.
+/// Choices that a backend made by measurement ("plan.json"); with them another run computes the same numbers. Only its backend
+/// reads it.
 struct Plan {
   std::string json;
 };
@@ -39,19 +40,19 @@ struct CompileOptions {
   std::uint64_t seed = 1;             // of dropout
   core::Allocator* arenas = nullptr;  // parameters, gradients, statistics; outlives the replica
   bool training = true;               // false: evaluate() only, no gradients, no backward workspace
-  const Plan* plan = nullptr;         // null: choose, and report in Replica::plan()
+  const Plan* plan = nullptr;         // null: the backend chooses, and reports it in Replica::plan()
 };
 
 /// One batch in the replica's memory space. images [batch, channels, height, width], labels [batch] in [0, classes).
 struct Batch {
   std::span<const float> images;
   std::span<const std::int32_t> labels;
-  std::uint64_t lease = 0;  // keys dropout: the same lease drops the same units whoever computes it
-  std::int64_t count = 0;   // samples that matter (≤ batch); the rest is padding that evaluate() leaves out
+  std::uint64_t lease = 0;  // the key of dropout: the same lease drops the same units on every worker
+  std::int64_t count = 0;   // valid samples (≤ batch); the rest is padding, which evaluate() ignores
 };
 
-/// Means and counts over one batch. A label's rank is the number of classes with a greater output, or an equal one and a lower
-/// index: top1 counts rank 0, top5 ranks below 5. top5 is 0 for models with fewer than five classes.
+/// Means and counts over one batch. The rank of a label is the number of classes with a greater output, or an equal output and a
+/// lower index. top1 counts rank 0, top5 ranks below 5. top5 is 0 for models with fewer than five classes.
 struct StepResult {
   double loss = 0;        // mean over the samples
   std::int64_t top1 = 0;  // correct samples
@@ -59,28 +60,28 @@ struct StepResult {
   std::int64_t samples = 0;
 };
 
-/// A run of consecutive arena floats whose gradients become final together, in backward order: bucket 0 first.
+/// Consecutive arena floats whose gradients become final together, in backward order: bucket 0 first.
 struct Bucket {
   std::size_t offset = 0;  // floats; a multiple of kAlignmentFloats
   std::size_t count = 0;
 };
 
-/// A compiled model with its own float32 master arenas and workspace. Every member is called from one thread: the one that
-/// compiled it (primitives and their OpenMP team belong to it). Spans stay valid for the replica's life.
-/// A steady step allocates nothing and does not synchronise with other replicas.
+/// A compiled model with its own float32 master arenas and workspace. All members are called from the thread that compiled it,
+/// because the primitives and their OpenMP team belong to that thread. Spans stay valid for the replica's life. A steady step
+/// allocates nothing and does not synchronise with other replicas.
 class Replica {
  public:
   virtual ~Replica() = default;
 
   [[nodiscard]] virtual const Graph& graph() const noexcept = 0;
   [[nodiscard]] virtual std::int64_t batch() const noexcept = 0;
-  /// Of every arena but statistics().
+  /// The layout of every arena but statistics().
   [[nodiscard]] virtual const std::shared_ptr<const Layout>& layout() const noexcept = 0;
   [[nodiscard]] std::uint64_t layout_fingerprint() const noexcept { return layout()->fingerprint(); }
 
-  /// The float32 master arenas. Whoever writes to parameters() says so with parameters_written().
+  /// The float32 master arenas. Code that writes to parameters() must call parameters_written() afterwards.
   [[nodiscard]] virtual core::Span parameters() noexcept = 0;
-  [[nodiscard]] virtual core::Span gradients() noexcept = 0;   ///< empty when not training
+  [[nodiscard]] virtual core::Span gradients() noexcept = 0;   ///< empty if not training
   [[nodiscard]] virtual core::Span statistics() noexcept = 0;  ///< statistics_layout(graph()); may be empty
   virtual void parameters_written() noexcept = 0;              ///< working copies are rebuilt before the next use
   [[nodiscard]] virtual std::uint64_t parameters_version() const noexcept = 0;
@@ -88,17 +89,18 @@ class Replica {
   /// Buckets in the order in which backward finishes them; together they cover the arena exactly once.
   [[nodiscard]] virtual const std::vector<Bucket>& buckets() const noexcept = 0;
 
-  /// Forward, loss, backward: gradients() is overwritten with the mean gradient. `on_bucket_ready(b)` is called on this
-  /// thread as soon as bucket b is final; it may be empty. Errc::data: a label outside [0, classes), naming the sample.
+  /// Forward, loss, backward: overwrites gradients() with the mean gradient. Calls `on_bucket_ready(b)` on this thread as soon as
+  /// bucket b is final; the function may be empty. Errc::data names the sample of a label outside [0, classes).
   [[nodiscard]] virtual core::Result<StepResult> step(const Batch& batch,
                                                       const std::function<void(int)>& on_bucket_ready) = 0;
 
-  /// One optimizer step over the whole arena with gradients(), clipped as the step says; state vectors are arena-shaped.
+  /// One optimizer step over the whole arena with gradients(), clipped as the step prescribes; state vectors have the arena's
+  /// shape.
   virtual void apply(const core::OptimizerStep& step, core::OptimizerState state) = 0;
 
-  /// Forward and loss only, dropout off, running statistics in use.
+  /// Forward and loss only, without dropout, with the running statistics.
   [[nodiscard]] virtual core::Result<StepResult> evaluate(const Batch& batch) = 0;
-  /// The last layer's outputs of the latest step or evaluate: [batch, outputs], plain.
+  /// The last layer's outputs of the latest step or evaluate: [batch, outputs], row-major.
   [[nodiscard]] virtual std::span<const float> outputs() const noexcept = 0;
 
   void export_canonical(core::Span canonical) { layout()->to_canonical(parameters(), canonical); }
@@ -113,16 +115,16 @@ class Replica {
 
 inline constexpr std::string_view kPlanRefused = "plan: ";
 
-/// Makes replicas. Thread-safe. Outlives them.
+/// Makes replicas. Thread-safe. Must outlive them.
 class Backend {
  public:
   virtual ~Backend() = default;
-  [[nodiscard]] virtual std::string name() const = 0;  ///< "cpu", "cuda"
+  [[nodiscard]] virtual std::string name() const = 0;  ///< "cpu"
   [[nodiscard]] virtual Capabilities capabilities() const = 0;
   /// Kernels for vectors in this backend's arenas. On a device, ordered by the calling thread's stream.
   [[nodiscard]] virtual const core::Kernels& kernels() const noexcept = 0;
-  /// Errc::config when the graph cannot be computed as asked (names the node), out_of_memory when memory runs out. What is wrong
-  /// with the plan that was given, or with this machine for it, begins with kPlanRefused.
+  /// Errc::config: the graph cannot be compiled as requested (names the node). Errc::out_of_memory: memory runs out. Errors of the
+  /// given plan, or of this machine with it, begin with kPlanRefused.
   [[nodiscard]] virtual core::Result<std::unique_ptr<Replica>> compile(const Graph& graph,
                                                                        const CompileOptions& options) = 0;
 };

@@ -12,7 +12,7 @@ void dropout_mask(std::uint64_t seed, std::uint64_t lease, int node, double rate
   const std::uint64_t index = lease << 16 | static_cast<std::uint64_t>(node);
   const auto threshold = static_cast<std::uint64_t>(std::ceil(rate * 0x1p32));  // exact: scaling by a power of two
   const auto kept = static_cast<float>(1.0 / (1.0 - rate));
-  // Whole blocks of the stream that core::Random walks word by word (the test holds the two together).
+  // Takes whole blocks of the stream that core::Random takes word by word; the test compares the two.
   const std::array<std::uint32_t, 2> key{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
   std::array<std::uint32_t, 4> counter{0, static_cast<std::uint32_t>(core::Purpose::dropout),
                                        static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32)};

@@ -9,15 +9,15 @@
 namespace troupe::nn {
 namespace {
 
-/// Above what any machine holds, below where products of int64 overflow.
+/// Above the memory of any machine, below the overflow of int64 products.
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
 
-/// Of numbers that layers compute with: what float32 holds with room for a few products.
+/// Bounds of numbers in layer arithmetic: float32 leaves room for a few products.
 constexpr double kSmallest = 1e-12;
 constexpr double kLargest = 1e12;
 
-/// Π factors, or nothing when it exceeds kMaxSize. Factors are in [0, kMaxSize].
+/// Π factors; none if it exceeds kMaxSize. Factors are in [0, kMaxSize].
 std::optional<std::int64_t> bounded_product(std::initializer_list<std::int64_t> factors) {
   std::int64_t product = 1;
   for (const auto factor : factors) {
@@ -40,7 +40,7 @@ std::string kind_of(const Layer& layer) {
   return std::visit(Names{}, layer);
 }
 
-using Problem = std::optional<std::string>;  // what does not fit; empty: all does
+using Problem = std::optional<std::string>;  // the text of the mismatch; none: all fits
 
 Problem check_extent(std::string_view what, std::int64_t value, std::int64_t low) {
   if (value >= low && value <= kMaxExtent) return std::nullopt;
@@ -72,7 +72,7 @@ Problem check_window(const Shape& input, std::int64_t kernel, std::int64_t strid
   return std::nullopt;
 }
 
-/// Shape inference: the layer's output and its parameters for one input, or what does not fit.
+/// Shape inference: the layer's output and its parameters for one input, or the mismatch.
 struct Inference {
   Shape input;
   Shape output;
@@ -103,7 +103,7 @@ struct Inference {
     if (input.channels % layer.groups != 0 || layer.outputs % layer.groups != 0)
       return fmt::format("groups = {} does not divide {} input channels and {} outputs", layer.groups, input.channels,
                          layer.outputs);
-    const std::int64_t inputs = input.channels / layer.groups;  // that one output sees
+    const std::int64_t inputs = input.channels / layer.groups;  // that one output uses
     if (!bounded_product({layer.outputs, inputs, layer.kernel, layer.kernel}))
       return fmt::format("a weight of {} x {} x {} x {} is too large", layer.outputs, inputs, layer.kernel,
                          layer.kernel);
@@ -140,7 +140,7 @@ struct Inference {
     if (layer.size % 2 == 0) return fmt::format("size = {} is even: a window has a channel in its middle", layer.size);
     if (auto p = check_number("alpha", layer.alpha, 0, kLargest)) return p;
     if (auto p = check_number("beta", layer.beta, 0, kLargest)) return p;
-    if (auto p = check_number("k", layer.k, kSmallest, kLargest)) return p;  // what a pixel of zeros is divided by
+    if (auto p = check_number("k", layer.k, kSmallest, kLargest)) return p;  // the divisor of a pixel of zeros
     output = input;
     return std::nullopt;
   }
@@ -241,7 +241,7 @@ double Graph::training_flops() const noexcept {
   double flops = 0;
   for (const auto& parameter : parameters_) {
     if (parameter.shape.size() < 2) continue;                       // biases and normalisation
-    const bool first = parameter.node == parameters_.front().node;  // needs no gradient of its input
+    const bool first = parameter.node == parameters_.front().node;  // no gradient of its input is needed
     const Shape& output = nodes_[static_cast<std::size_t>(parameter.node)].output;
     const double positions = static_cast<double>(output.height) * static_cast<double>(output.width);
     const double forward = 2.0 * static_cast<double>(parameter.size()) * positions;

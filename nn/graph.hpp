@@ -1,5 +1,5 @@
-/// A model as data: a graph of layers with shapes and canonical parameter names. It computes nothing; a Backend compiles it.
-/// Thread rule: plain values, built once and then read.
+/// A model as data: a graph of layers with shapes and canonical parameter names. It computes nothing; a Backend compiles it. Thread
+/// rule: plain values, built once and read-only afterwards.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class Activation : std::uint8_t { relu, sigmoid, tanh };
 enum class PoolKind : std::uint8_t { max, average };
 enum class InitialiserKind : std::uint8_t { constant, normal, uniform, xavier, he };
 
-/// How a parameter starts. constant: all `scale`; normal: deviation `scale`; uniform: in [-scale, scale]; xavier: uniform ±sqrt(6 / (in + out))
+/// Initial values. constant: `scale`; normal: deviation `scale`; uniform: in [-scale, scale]; xavier: uniform ±sqrt(6 / (in + out))
 /// (Glorot & Bengio 2010); he: normal, deviation sqrt(2 / in) (He et al. 2015). `in`, `out` are fans of the weight.
 struct Initialiser {
   InitialiserKind kind = InitialiserKind::xavier;
@@ -39,8 +39,8 @@ struct LinearLayer {  // input flattened; weight [outputs, inputs], bias [output
   std::int64_t outputs = 0;
   Initialiser weight;
 };
-/// Channels in and out are cut into `groups` equal runs, and run g of the outputs sees run g of the inputs only (Krizhevsky et al.
-/// 2012). Without a bias where one would be subtracted again, in front of a BatchNormLayer.
+/// Input and output channels are cut into `groups` equal parts; part g of the outputs uses only part g of the inputs (Krizhevsky et
+/// al. 2012). bias = false is for a convolution in front of a BatchNormLayer, which would subtract the bias again.
 struct Conv2dLayer {  // weight [outputs, in_channels / groups, kernel, kernel], bias [outputs]
   std::int64_t outputs = 0;
   std::int64_t kernel = 1;
@@ -50,7 +50,7 @@ struct Conv2dLayer {  // weight [outputs, in_channels / groups, kernel, kernel],
   std::int64_t groups = 1;
   bool bias = true;
 };
-struct PoolLayer {  // square window; what does not fill a window is left out; average does not count padding
+struct PoolLayer {  // square window; the rest that fills no window is left out; average does not count padding
   PoolKind kind = PoolKind::max;
   std::int64_t kernel = 2;
   std::int64_t stride = 2;
@@ -88,11 +88,11 @@ struct BatchNormLayer {
 using Layer = std::variant<LinearLayer, Conv2dLayer, PoolLayer, ActivationLayer, DropoutLayer, FlattenLayer, LrnLayer,
                            BatchNormLayer>;
 
-/// Mean over the batch. softmax_cross_entropy: -log softmax(z)[label]. squared_error: ½ Σ_k (z_k − onehot_k)², on the last
-/// layer's outputs as they are (sigmoid outputs in the Blue Gene model).
+/// Mean over the batch. softmax_cross_entropy: -log softmax(z)[label]. squared_error: ½ Σ_k (z_k − onehot_k)² on the last layer's
+/// outputs without further activation (sigmoid outputs in the Blue Gene model).
 enum class Loss : std::uint8_t { softmax_cross_entropy, squared_error };
 
-/// One node. `inputs` are indices of earlier nodes, -1 is the model's input. Today every layer has exactly one.
+/// One node. `inputs` are indices of earlier nodes; -1 is the model's input. At present every layer has exactly one input.
 struct Node {
   std::string name;  // canonical: "conv1", "fc2"; parameters are "conv1.weight", "conv1.bias"
   Layer layer;
@@ -100,7 +100,7 @@ struct Node {
   Shape output;  // inferred
 };
 
-/// One parameter tensor in canonical (PyTorch's) form.
+/// One parameter tensor in canonical form (PyTorch's).
 struct Parameter {
   std::string name;                 // "conv1.weight"
   std::vector<std::int64_t> shape;  // [out, in / groups, kh, kw] | [out, in] | [out]
@@ -111,7 +111,7 @@ struct Parameter {
   [[nodiscard]] std::int64_t size() const noexcept;
 };
 
-/// One tensor of running values, which training updates beside the parameters and evaluation reads. Not trained by gradients.
+/// One tensor of running values. Training updates it beside the parameters, without gradients; evaluation reads it.
 struct Statistic {
   std::string name;  // "bn1.running_mean", "bn1.running_var": PyTorch's
   std::int64_t channels = 0;
@@ -122,7 +122,7 @@ struct Statistic {
 /// A checked model: shapes fit, names are unique, the last node's output is the loss's input.
 class Graph {
  public:
-  /// Infers shapes; Errc::config names the layer, its input shape and what does not fit.
+  /// Infers shapes. Errc::config names the layer, its input shape and the mismatch.
   [[nodiscard]] static core::Result<Graph> sequential(std::string name, Shape input, const std::vector<Layer>& layers,
                                                       Loss loss);
 
@@ -133,10 +133,10 @@ class Graph {
   [[nodiscard]] const Shape& output() const noexcept { return nodes_.back().output; }
   [[nodiscard]] const std::vector<Parameter>& parameters() const noexcept { return parameters_; }  // canonical order
   [[nodiscard]] std::int64_t parameter_count() const noexcept;
-  /// Canonical order: by node, means before variances. Where they lie: nn::statistics_layout.
+  /// Canonical order: by node, means before variances. Their layout: nn::statistics_layout.
   [[nodiscard]] const std::vector<Statistic>& statistics() const noexcept { return statistics_; }
-  /// Multiply-adds × 2 of forward and backward for one sample (no data gradient for the first layer), for GFLOP/s. Products of
-  /// matrices only: what touches each value a few times (activations, pooling, normalisation) does not count.
+  /// Multiply-adds × 2 of forward and backward for one sample (no data gradient for the first layer), for GFLOP/s. Counts only
+  /// products of matrices, not operations that touch each value a few times (activations, pooling, normalisation).
   [[nodiscard]] double training_flops() const noexcept;
 
  private:

@@ -1,5 +1,5 @@
-/// XXH3 checksums as text: what checkpoints carry and what two runs compare. Not a defence against an attacker.
-/// Thread rule: pure functions.
+/// XXH3 checksums as text, for checkpoints and for comparing two runs. Not a defence against an attacker. Thread rule: pure
+/// functions.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace troupe::nn {
 /// XXH3-128 of the bytes, seed 0, as 32 lower-case hexadecimal digits, most significant first (xxHash's canonical form).
 [[nodiscard]] std::string hash128_hex(std::span<const std::byte> bytes);
 
-/// "xxh3:" and the 16 hexadecimal digits of hash64 over the float32 bytes (little-endian) of a model's canonical parameters:
-/// equal exactly when two runs ended with the same bits. `summary.json` calls it center_hash.
+/// "xxh3:" and the 16 hexadecimal digits of hash64 over the float32 bytes (little-endian) of a model's canonical parameters: equal
+/// exactly if two runs ended with the same bits. `summary.json` calls it center_hash.
 [[nodiscard]] std::string center_hash(std::span<const float> canonical);
 
 }  // namespace troupe::nn

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Reads one table; the first problem sticks and later reads give defaults, so that a layer reads as a list of its keys.
+/// Reads one table. After the first error later reads return defaults, so that the code of a layer is a list of its keys.
 class Reader {
  public:
   Reader(const json& table, std::string where, Initialiser weight)
@@ -64,7 +64,7 @@ class Reader {
     return result;
   }
 
-  /// `layer`, unless something was wrong. A key that nothing asked for comes first: it is often why another is missing.
+  /// Returns `layer`, or the error. An unknown key is reported first: it is often the reason why another key is missing.
   core::Result<Layer> finish(Layer layer) {
     for (const auto& [key, value] : table_.items()) {
       if (asked_.contains(key)) continue;

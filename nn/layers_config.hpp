@@ -10,7 +10,7 @@
 
 namespace troupe::nn {
 
-/// Types and their keys (default; required where none is given):
+/// Types and their keys (default in parentheses; required without one):
 ///   linear      outputs, initialiser, init_scale
 ///   conv2d      outputs, kernel, stride (1), padding (0), groups (1), bias (true), initialiser, init_scale
 ///   pool        kind ("max" or "average"; "max"), kernel (2), stride (kernel), padding (0)
@@ -18,14 +18,14 @@ namespace troupe::nn {
 ///   batch_norm  epsilon (1e-5), momentum (0.1)
 ///   lrn         size (5), alpha (1e-4; divided by size), beta (0.75), k (1)
 ///   relu, sigmoid, tanh, flatten: no keys
-/// `weight` is how weights start where a layer does not say. Errc::config names the layer ("model.layers[2]", from 0), the value,
-/// and the nearest known word for an unknown one. Whether layers fit each other is Graph's question.
+/// `weight` is the initialiser of layers without their own. Errc::config names the layer ("model.layers[2]", from 0), the value,
+/// and for an unknown word the nearest known one. Graph checks whether layers fit each other.
 [[nodiscard]] core::Result<std::vector<Layer>> parse_layers(const core::Structure& layers, const Initialiser& weight);
 
 /// "normal", "uniform", "xavier" or "he"; Errc::config for anything else, naming `key`.
 [[nodiscard]] core::Result<InitialiserKind> parse_initialiser(std::string_view name, std::string_view key);
 
-/// The word of `known` that is nearest to `word`, for messages.
+/// The word of `known` nearest to `word`, for messages.
 [[nodiscard]] std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace troupe::nn

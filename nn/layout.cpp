@@ -13,7 +13,7 @@
 namespace troupe::nn {
 namespace {
 
-/// Trailing dimensions are folded into one table up to this many entries: long inner loops, tables that stay in the L1 cache.
+/// Trailing dimensions are folded into one table of at most this many entries: long inner loops, tables within the L1 cache.
 constexpr std::size_t kInnerTableLimit = 2048;
 
 std::int64_t element_count(const TensorLayout& tensor) {
@@ -53,7 +53,7 @@ std::vector<std::int64_t> dimension_terms(const TensorLayout& tensor, std::size_
   return terms;
 }
 
-/// Positions of a whole tensor: the canonical order runs over `outer` (slowest first), then over `inner`.
+/// Positions of a whole tensor: canonical order iterates over `outer` (slowest first), then over `inner`.
 struct Positions {
   std::vector<std::vector<std::int64_t>> outer;
   std::vector<std::int64_t> inner{0};
@@ -130,7 +130,7 @@ void check_sizes(const Layout& layout, std::size_t arena, std::size_t canonical)
                     layout.arena_floats(), layout.canonical_floats()));
 }
 
-/// Row-major, its offset still open.
+/// A row-major tensor; its offset is set later.
 TensorLayout plain_tensor(std::string name, std::vector<std::int64_t> shape) {
   TensorLayout tensor;
   tensor.name = std::move(name);

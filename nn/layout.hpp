@@ -1,5 +1,5 @@
-/// Where each canonical parameter lies in a Replica's flat arena. Backends choose blocked layouts; everyone else converts
-/// through this. A Layout is an immutable value made once at compile time; thread-safe to share and use.
+/// The position of each canonical parameter in a Replica's flat arena. Backends choose blocked layouts; all other code converts
+/// through a Layout. A Layout is an immutable value made once at compile time; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace troupe::nn {
 
-/// One tensor in the arena: element (i0, i1, …) of the canonical shape lies at
+/// One tensor in the arena: element (i0, i1, …) of the canonical shape is at
 ///   offset + Σ_d (i_d / block_d) · stride_d + position within the inner blocks (inner blocks are nested in the order given).
-/// A plain row-major tensor has no inner blocks. This is oneDNN's blocked format, and NHWC is a case of it.
+/// A plain row-major tensor has no inner blocks. This is oneDNN's blocked format; NHWC is a special case.
 struct TensorLayout {
   struct InnerBlock {
     int dimension = 0;
@@ -23,7 +23,7 @@ struct TensorLayout {
   std::string name;                   // canonical: "conv1.weight"
   std::vector<std::int64_t> shape;    // canonical
   std::int64_t offset = 0;            // floats from the arena's start; a multiple of kAlignmentFloats
-  std::int64_t extent = 0;            // floats it takes, padding included
+  std::int64_t extent = 0;            // floats that it takes, with padding
   std::vector<std::int64_t> strides;  // floats per outer block of each dimension
   std::vector<InnerBlock> inner;      // outermost first; may name one dimension more than once
   bool operator==(const TensorLayout&) const = default;
@@ -34,7 +34,7 @@ class Graph;
 class Layout {
  public:
   Layout() = default;
-  /// `tensors` in canonical order, their offsets in any. REQUIRES: each fits its extent and the arena, none overlap
+  /// `tensors` in canonical order; their offsets in any order. REQUIRES: each fits its extent and the arena, and none overlap
   /// (std::invalid_argument names the tensor).
   Layout(std::vector<TensorLayout> tensors, std::size_t arena_floats);
 
@@ -42,13 +42,14 @@ class Layout {
   [[nodiscard]] std::size_t arena_floats() const noexcept { return arena_floats_; }  ///< multiple of kAlignmentFloats
   /// Σ of the tensors' sizes.
   [[nodiscard]] std::size_t canonical_floats() const noexcept { return canonical_floats_; }
-  /// XXH3-64 of everything above: equal fingerprints mean that arenas can be exchanged as they are.
+  /// XXH3-64 of all the above: with equal fingerprints, arenas can be exchanged without conversion.
   [[nodiscard]] std::uint64_t fingerprint() const noexcept { return fingerprint_; }
 
-  /// Any arena-shaped vector (parameters, gradients, velocity) to the canonical vector: the tensors row-major, in order, dense.
-  /// REQUIRES: spans of arena_floats() and canonical_floats() (std::invalid_argument). One gathering pass; allocates small tables.
+  /// Converts an arena-shaped vector (parameters, gradients, velocity) to the canonical one: the tensors row-major, in order,
+  /// dense. REQUIRES: spans of arena_floats() and canonical_floats() (std::invalid_argument). One gathering pass; allocates small
+  /// tables.
   void to_canonical(core::ConstSpan arena, core::Span canonical) const;
-  /// The way back; padding becomes zero.
+  /// The reverse; padding becomes zero.
   void from_canonical(core::ConstSpan canonical, core::Span arena) const;
 
  private:
@@ -62,7 +63,7 @@ class Layout {
 [[nodiscard]] Layout plain_layout(const Graph& graph);
 
 /// The statistics arena of every backend (Replica::statistics): the graph's statistics in canonical order, each [channels], plain,
-/// starting at a multiple of kAlignmentFloats; what lies between is zero and stays zero. 0 floats for a graph without any.
+/// starting at a multiple of kAlignmentFloats. The gaps are and stay zero. 0 floats for a graph without statistics.
 [[nodiscard]] Layout statistics_layout(const Graph& graph);
 
 }  // namespace troupe::nn

@@ -8,8 +8,8 @@
 
 namespace troupe::nn {
 
-/// Sums StepResults in the order given, in double: the same order gives the same bits. Means are over samples, not batches,
-/// so a short last batch counts for what it holds. All means are 0 while there are no samples.
+/// Sums StepResults in the order given, in double: the same order gives the same bits. Means are over samples, not batches, so a
+/// short last batch counts by its samples. All means are 0 while there are no samples.
 class RunningMetrics {
  public:
   /// `classes`: of the model; top-5 is meaningless below five.

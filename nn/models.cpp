@@ -13,9 +13,9 @@ namespace {
 constexpr Shape kMnist{1, 28, 28};
 constexpr Shape kCifarCrop{3, 28, 28};  // of 32x32
 constexpr std::int64_t kTenClasses = 10;
-constexpr double kMostUnits = 1 << 24;  // of a layer, as Graph::sequential has it
+constexpr double kMostUnits = 1 << 24;  // of a layer, as in Graph::sequential
 
-/// What a model of the zoo is made from, checked.
+/// The checked settings from which a model of the zoo is made.
 struct Ingredients {
   std::vector<std::int64_t> widths;
   std::string activation;
@@ -71,7 +71,7 @@ std::vector<Layer> cifar(const Ingredients& from) {
 struct Recipe {
   std::string name;
   std::vector<Layer> (*layers)(const Ingredients&);
-  InitialiserKind weights;  // where model.initialiser is "auto"
+  InitialiserKind weights;  // if model.initialiser is "auto"
   Shape input;
   std::int64_t classes;
   std::string description;

@@ -17,7 +17,7 @@ struct ModelConfig {
   std::vector<std::int64_t> widths{100, 100};  // hidden layers of mlp
   std::string activation = "auto";
   std::string loss = "softmax_cross_entropy";
-  std::int64_t classes = 0;  // outputs; 0: as many as the data has classes
+  std::int64_t classes = 0;  // outputs; 0: the number of classes of the data
   std::string initialiser = "auto";
   double init_scale = 0.01;
   core::Structure layers;  // nn/layers_config.hpp
@@ -27,7 +27,7 @@ struct ModelConfig {
 /// One model of the zoo with its defaults.
 struct ZooEntry {
   std::string name;
-  Shape input;  // of `parameters`; build_model takes others where they fit
+  Shape input;  // the input for which `parameters` holds; build_model takes other shapes that fit
   std::int64_t classes = 0;
   std::int64_t parameters = 0;
   std::string description;
@@ -35,13 +35,13 @@ struct ZooEntry {
 [[nodiscard]] const std::vector<ZooEntry>& model_zoo();
 
 /// The model for samples of shape `input` in `classes` classes.
-///   mlp    fully connected: input, `widths` with `activation` (sigmoid), classes. With squared_error the outputs are sigmoids
-///          too (the Blue Gene model), with softmax_cross_entropy they are plain.
+///   mlp    fully connected: input, `widths` with `activation` (sigmoid), classes. The outputs are sigmoids too with squared_error
+///          (the Blue Gene model), and plain with softmax_cross_entropy.
 ///   lenet  conv 5x5-20, max pool 2, conv 5x5-50, max pool 2, fc 500, `activation` (relu), classes (LeCun et al. 1998 in the form of
 ///          today's frameworks: 431,080 parameters for 1x28x28 and 10 classes).
 ///   cifar  conv 5x5-64, max pool 2, conv 5x5-128, max pool 2, conv 3x3-64, fc 256, dropout 0.5, classes; no padding, `activation`
-///          (relu) behind convolutions and fc 256, weights start as he says (351,946 parameters for 3x28x28 and 10 classes).
-/// Errc::config: unknown name (with the nearest), what does not fit, fewer outputs than `classes`.
+///          (relu) after convolutions and fc 256, initialiser he (351,946 parameters for 3x28x28 and 10 classes).
+/// Errc::config: an unknown name (with the nearest), a shape that does not fit, fewer outputs than `classes`.
 [[nodiscard]] core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int64_t classes);
 
 }  // namespace troupe::nn

@@ -1,5 +1,5 @@
-/// Section [train]: the local optimizer and its learning-rate schedule. The arithmetic of a step is core::Kernels::optimize;
-/// this decides its numbers. Thread rule: plain values and pure functions. Formulas: algorithms "Synchronous (BSP)".
+/// Section [train]: the local optimizer and its learning-rate schedule. core::Kernels::optimize does the arithmetic of a step
+/// (formulas at core::OptimizerStep); this file sets its numbers. Thread rule: plain values and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -31,18 +31,18 @@ struct TrainConfig {
 [[nodiscard]] const core::Table<TrainConfig>& train_table();
 
 /// The learning rate at `epoch_position` (epochs since the run began, fractional; a function of the lease index, so it does not
-/// depend on who is fast). With η = lr, times `workers` when scale_lr, it is η · policy · warm-up:
+/// depend on the speed of workers). With η = lr, times `workers` if scale_lr, it is η · policy · warm-up:
 ///   constant    1
 ///   step        lr_gamma ^ floor(epoch_position / lr_step)
 ///   polynomial  (1 − epoch_position / total_epochs) ^ lr_power, 0 from the end on
-///   warm-up     grows linearly from 1/d at epoch 0 to 1 at warmup_epochs, d = warmup_from, or `workers` when that is 0
+///   warm-up     grows linearly from 1/d at epoch 0 to 1 at warmup_epochs, d = warmup_from, or `workers` if that is 0
 /// REQUIRES: total_epochs > 0 for polynomial, workers ≥ 1.
 [[nodiscard]] double learning_rate(const TrainConfig& config, double epoch_position, double total_epochs,
                                    int workers) noexcept;
 
 [[nodiscard]] core::OptimizerKind optimizer_kind(const TrainConfig& config) noexcept;
 
-/// The numbers of the optimizer step at that position. momentum is 0 for kinds without. Its number t is the caller's.
+/// The numbers of the optimizer step at that position. momentum is 0 for kinds without it. The caller sets the step's number t.
 [[nodiscard]] core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs,
                                                  int workers) noexcept;
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "sim/failures.hpp"
-#include "sim/gradients/gradients.hpp"
 #include "sim/engine/virtual_time.hpp"
+#include "sim/exchange/gradients.hpp"
+#include "sim/failures.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {
@@ -16,12 +16,12 @@ using strategies::WorkerId;
 
 namespace {
 
-/// N shares of 1/N are 1 up to N · 2⁻⁵².
+/// N shares of 1/N sum to 1 with an error of at most N · 2⁻⁵².
 constexpr double kRoundedShares = 1e-10;
 
 }  // namespace
 
-Coordinator::Coordinator(World& world, data::LeaseBook book, Duration pause)
+Coordinator::Coordinator(World& world, data::LeaseScheduler book, Duration pause)
     : world_(world), book_(std::move(book)), pause_(pause), wants_(world.plan.workers, 0) {}
 
 void Coordinator::train() {
@@ -66,7 +66,7 @@ void Coordinator::done(WorkerId worker, std::uint64_t lease, Duration now) {
   if (training_) plan_quiet(now);
 }
 
-/// Not at once: a worker that says so is in its host's call.
+/// An event, not a direct call: the worker that reports is inside its host's call.
 void Coordinator::plan_quiet(Duration now) {
   if (quiet_planned_ || !book_.quiet()) return;
   quiet_planned_ = true;
@@ -78,12 +78,12 @@ void Coordinator::quiet() {
   if (!training_ || !book_.quiet()) return;
   training_ = false;
   trained_ += world_.queue.now() - since_;
-  awaits_letters_ = world_.letters > 0;
-  if (!awaits_letters_) end_quiet();
+  awaits_peer_messages_ = world_.peer_messages > 0;
+  if (!awaits_peer_messages_) end_quiet();
 }
 
-void Coordinator::letters_arrived() {
-  if (std::exchange(awaits_letters_, false)) end_quiet();
+void Coordinator::peer_messages_arrived() {
+  if (std::exchange(awaits_peer_messages_, false)) end_quiet();
 }
 
 void Coordinator::end_quiet() {
@@ -93,7 +93,7 @@ void Coordinator::end_quiet() {
     stop_ = target > 0 && world_.gradients->score().accuracy() >= target;
   }
   if (stop_ || book_.finished()) {
-    dismissed_ = true;  // the model is looked at once more when all have handed in what they hold
+    dismissed_ = true;  // evaluated once more when all workers have handed in their leases
     for (const auto& worker : world_.workers) worker->dismiss();
     return;
   }
@@ -122,7 +122,7 @@ bool Coordinator::look_at_model() {
     weights.push_back(world_.workers[worker]->weight());
   }
   if (living.empty() && world_.plan.needs.model != strategies::ModelHome::center) {
-    // They died after the epoch's last step, and nobody has missed them yet.
+    // They died after the epoch's last step, and no loss is detected yet.
     world_.error =
         core::Error{core::Errc::peer_lost,
                     fmt::format("all workers are lost after {:.3f} virtual seconds, and the model with them: raise "
@@ -130,17 +130,18 @@ bool Coordinator::look_at_model() {
                                 core::seconds(world_.queue.now()))};
     return false;
   }
-  std::vector<UnreadLetter> letters;
-  for (const auto worker : living) world_.workers[worker]->add_unread(letters);
+  std::vector<UnreadMessage> peer_messages;
+  for (const auto worker : living) world_.workers[worker]->add_unread(peer_messages);
   if (world_.plan.needs.peers && world_.plan.needs.model == strategies::ModelHome::weighted) {
     double shares = world_.lost_weight;
     for (const double weight : weights) shares += weight;
-    for (const auto& letter : letters) shares += letter.weight;
+    for (const auto& peer_message : peer_messages) shares += peer_message.weight;
     if (std::abs(shares - 1) > kRoundedShares) {
-      world_.error = core::Error{core::Errc::internal,
-                                 fmt::format("the workers' shares of the model, and those of the letters between them "
-                                             "and of what was lost, add up to {:.17g}",
-                                             shares)};
+      world_.error =
+          core::Error{core::Errc::internal,
+                      fmt::format("the workers' shares of the model, and those of the peer messages between them "
+                                  "and of what was lost, add up to {:.17g}",
+                                  shares)};
       return false;
     }
   }
@@ -148,7 +149,7 @@ bool Coordinator::look_at_model() {
   const auto done = book_.epoch() + (book_.epoch_done() ? 1 : 0);
   const bool closes = book_.epoch_done() && (epochs.empty() || epochs.back().epoch < done);
   return world_.good(world_.gradients->evaluate(
-      living, weights, letters, closes,
+      living, weights, peer_messages, closes,
       {.epoch = done, .train_s = core::seconds(trained_), .train_loss = 0, .train_accuracy = 0}));
 }
 

@@ -8,9 +8,9 @@
 
 #include "core/random.hpp"
 #include "sim/coordinator.hpp"
-#include "sim/gradients/gradients.hpp"
-#include "sim/server.hpp"
 #include "sim/engine/virtual_time.hpp"
+#include "sim/exchange/gradients.hpp"
+#include "sim/server.hpp"
 #include "sim/worker.hpp"
 #include "strategies/host/member_steps.hpp"
 
@@ -21,11 +21,11 @@ using strategies::WorkerId;
 
 namespace {
 
-/// Apart from every worker's steps, which have (worker << 40) | step: ranks end at 65,535.
+/// Random streams distinct from those of steps, (worker << 40) | step: ranks end at 65,535.
 constexpr std::uint64_t kDeaths = std::uint64_t{1} << 63;
-/// Of a death that the cluster file asks for; one by chance has the number of those before it, and holds while that is so.
+/// Marks a death that the cluster file asks for. A random death carries the number of earlier deaths, and is void if that has changed.
 constexpr std::uint64_t kAsked = ~std::uint64_t{0};
-/// Deaths per host without a finished lease between that are more than bad luck.
+/// Limit of deaths per host without a finished lease between: more is not bad luck.
 constexpr std::uint64_t kMostFruitless = 1000;
 
 }  // namespace
@@ -70,7 +70,7 @@ void Failures::host_dies(HostId host, std::uint64_t what) {
   for (const auto worker : state.workers) {
     lost_ += world_.workers[worker]->alive() ? 1 : 0;
     world_.workers[worker]->die();
-    std::erase(waiting_, worker);  // back, but not yet among the others
+    std::erase(waiting_, worker);  // returned, but not a member yet
   }
   const auto now = world_.queue.now();
   const auto& failures = world_.cluster.failures;
@@ -79,17 +79,16 @@ void Failures::host_dies(HostId host, std::uint64_t what) {
     world_.queue.plan(now + std::max(failures.rejoin, failures.detection), EventKind::host_returns, host);
 }
 
-/// Hosts may die and come back so fast that no step ever ends.
+/// Ends the run when hosts die and return so fast that no step ends.
 void Failures::require_progress() {
   if (const auto done = world_.coordinator->book().done_count(); std::exchange(leases_done_, done) != done)
     fruitless_ = 0;
   if (++fruitless_ <= kMostFruitless * hosts_.size() || world_.error) return;
-  world_.error =
-      core::Error{core::Errc::peer_lost,
-                  fmt::format("the company makes no progress: {} hosts died without a step finished between, "
-                              "until {:.3f} virtual seconds: raise failures.mean_time_between_s above the "
-                              "time of a step",
-                              fruitless_, core::seconds(world_.queue.now()))};
+  world_.error = core::Error{core::Errc::peer_lost,
+                             fmt::format("the run makes no progress: {} hosts died without a step finished between, "
+                                         "until {:.3f} virtual seconds: raise failures.mean_time_between_s above the "
+                                         "time of a step",
+                                         fruitless_, core::seconds(world_.queue.now()))};
 }
 
 void Failures::loss_noticed(HostId host) {
@@ -101,7 +100,7 @@ void Failures::loss_noticed(HostId host) {
   tell_membership();
   if (world_.plan.needs.group) begin_anew(lost);
   world_.coordinator->serve_all();
-  if (members.size() == 0) (void)admit();  // nobody is left who could end the epoch that they wait for
+  if (members.size() == 0) (void)admit();  // no member is left to end the epoch that they wait for
 }
 
 void Failures::tell_membership() {
@@ -110,17 +109,18 @@ void Failures::tell_membership() {
     if (worker->alive()) worker->membership_changed();
 }
 
-/// Who shares a collective with someone lost, or might: with servers (groups apart from each other) those of the same group, else all.
+/// Restarts the members that share, or may share, a collective with a lost one: with servers (separate groups) those of its group, else
+/// all.
 void Failures::begin_anew(const std::vector<WorkerId>& lost) {
   std::vector<WorkerId> anew;
   for (const auto worker : world_.membership.workers) {
-    if (!world_.workers[worker]->alive()) continue;  // lost too, and not noticed yet
+    if (!world_.workers[worker]->alive()) continue;  // lost too, not detected yet
     const auto& group = world_.workers[worker]->group();
     const bool touched = std::any_of(lost.begin(), lost.end(),
                                      [&](WorkerId w) { return std::binary_search(group.begin(), group.end(), w); });
     if (!world_.plan.needs.servers || group.empty() || touched) anew.push_back(worker);
   }
-  // Groups apart go on each from its own newest step; whoever has not met anyone yet is at its first.
+  // Each separate group continues from its own newest step. A worker that has not met a group yet is at its first step.
   while (!anew.empty()) {
     const auto first = anew.front();
     const auto group = world_.plan.needs.servers ? world_.workers[first]->group() : anew;
@@ -143,8 +143,8 @@ void Failures::begin_anew(const std::vector<WorkerId>& lost) {
   }
 }
 
-/// What the lost have asked for goes with what those who begin anew have: it has the numbers that these will use again. Where groups
-/// change from round to round, so does what someone asked for who is lost and not yet missed.
+/// The lost workers' collectives end with those of the restarting members, which will use the same numbers again. Where groups change
+/// from round to round, so do the collectives of workers that are dead and not detected yet.
 void Failures::abandon(std::span<const WorkerId> anew, const std::vector<WorkerId>& lost) {
   std::vector<WorkerId> concerned(anew.begin(), anew.end());
   concerned.insert(concerned.end(), lost.begin(), lost.end());
@@ -176,7 +176,7 @@ void Failures::rejoin(std::vector<WorkerId> workers) {
   if (world_.coordinator->dismissed()) return;
   auto& members = world_.membership;
   std::erase_if(workers, [&](WorkerId worker) { return world_.workers[worker]->alive(); });
-  // In step also those count that are gone: without them it is where they were.
+  // In step, lost workers count too: if no other is left, their steps are where the run stood.
   const bool in_step = world_.plan.needs.in_step;
   std::vector<strategies::Step> stand;
   for (WorkerId other = 0; other < world_.workers.size(); ++other)
@@ -190,11 +190,11 @@ void Failures::rejoin(std::vector<WorkerId> workers) {
     world_.coordinator->joined(worker);
   }
   tell_membership();
-  // All of them are members before the first asks for leases: in step each round has a share for everyone. The centre's parameters come
-  // over the network first.
+  // All are members before the first asks for leases: in step each round has a share for every member. First the centre's parameters come
+  // over the network.
   const auto& cluster = world_.cluster;
   for (const auto worker : workers) {
-    const auto bytes = world_.plan.floats * sizeof(float);  // what a newcomer begins with is never rounded
+    const auto bytes = world_.plan.floats * sizeof(float);  // a newcomer's start is never rounded
     const Duration carried{cluster.hosts[cluster.workers[worker].host].card.of(bytes)};
     world_.workers[worker]->join(first, cluster.network.latency + carried);
   }

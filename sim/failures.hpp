@@ -1,9 +1,9 @@
-/// Hosts that die and come back. A death takes the workers of the host; shards are not lost with it (a real run goes on from its last
-/// checkpoint then, which is not simulated). After the time of detection the company knows: leases return, servers and workers hear
-/// of the new membership, and whoever shares collectives with a lost member begins anew (GroupPort's contract): at the newest step
-/// that one of them completed, with that one's state; batches of older steps are given up. Where a strategy
-/// takes newcomers (Needs::takes_newcomers) lost ones come back as such with the centre's parameters: at once where leases come on
-/// demand, in step when an epoch begins and nothing is on its way. One thread.
+/// Hosts that die and come back. A host's death takes its workers; shards survive. (A real run that loses a shard restarts from its last
+/// checkpoint; that is not simulated.) After the detection time the members know: leases return, servers and workers receive the new
+/// membership. Members that share collectives with a lost worker restart (GroupPort's contract) at the newest step that one of them
+/// completed, with its state; they give up batches of older steps. Where a strategy takes newcomers (Needs::takes_newcomers), lost
+/// workers return as newcomers with the centre's parameters: at once where leases are granted on demand; in step, when an epoch begins
+/// and no packet is in flight. One thread.
 #pragma once
 
 #include <span>
@@ -21,13 +21,13 @@ class Failures {
   void host_dies(HostId host, std::uint64_t what);  ///< event
   void loss_noticed(HostId host);                   ///< event
   void host_returns(HostId host);                   ///< event
-  /// An epoch is over, or nobody is left: those that had to wait for that are back. False: something is on its way still, so that
-  /// they are not; to be called again when nothing is.
+  /// Call when an epoch is over or no member is left: workers that waited for this rejoin. False: packets are still in flight and no
+  /// worker has rejoined; call again when none is.
   [[nodiscard]] bool admit();
 
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }  ///< workers
   [[nodiscard]] std::uint64_t returned() const noexcept { return returned_; }
-  /// Deaths that are planned: a company that waits for nothing else waits for ever.
+  /// Planned deaths. If the queue holds nothing else, the run is deadlocked.
   [[nodiscard]] std::size_t planned() const noexcept { return planned_; }
 
  private:
@@ -50,7 +50,7 @@ class Failures {
   std::size_t planned_ = 0;
   std::uint64_t lost_ = 0;
   std::uint64_t returned_ = 0;
-  std::uint64_t fruitless_ = 0;  // deaths since a lease was finished
+  std::uint64_t fruitless_ = 0;  // deaths since the last finished lease
   std::uint64_t leases_done_ = 0;
 };
 

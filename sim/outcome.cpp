@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "experiment/progress_book.hpp"
+#include "experiment/progress_aggregator.hpp"
 
 namespace troupe::sim {
 
@@ -20,7 +20,7 @@ double Outcome::images_per_s() const noexcept {
 }
 
 experiment::Summary summary_of(const Outcome& outcome, const Plan& plan) {
-  experiment::ProgressBook book(plan.workers, {});
+  experiment::ProgressAggregator book(plan.workers, {});
   for (std::uint32_t worker = 0; worker < plan.workers; ++worker) {
     const auto& account = outcome.workers[worker];
     const auto& totals = account.totals;
@@ -59,7 +59,7 @@ std::vector<WaitEntry> longest_waits(const Outcome& outcome, std::size_t most) {
   for (strategies::WorkerId worker = 0; worker < outcome.workers.size(); ++worker)
     for (const auto& [cause, time] : outcome.workers[worker].totals.waits.by_cause())
       entries.push_back({worker, cause, time});
-  // Waits of one length in the order of ranks: the same company gives the same list.
+  // Equal waits in order of ranks: the same run gives the same list.
   const auto longer = [](const WaitEntry& a, const WaitEntry& b) {
     return std::tie(b.time, a.waiter, a.cause) < std::tie(a.time, b.waiter, b.cause);
   };

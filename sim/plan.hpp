@@ -1,4 +1,4 @@
-/// One run as a simulation sees it: the strategy and the numbers of its configuration that matter in virtual time. A value.
+/// One run as a simulation sees it: the strategy and the settings that matter in virtual time. A value.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,10 @@ struct Plan {
   std::uint64_t seed = 1;
   data::LeaseOptions leases;
   nn::TrainConfig train;
-  std::uint64_t floats = 0;      ///< of the model's parameters
-  std::uint32_t tensors = 1;     ///< that they are in
-  std::uint32_t wire_bytes = 4;  ///< of one float of what a wire may round: 2 for fp16 and bf16
-  /// Of one float there, and back (core::Rounding).
+  std::uint64_t floats = 0;      ///< parameters of the model
+  std::uint32_t tensors = 1;     ///< tensors of the model
+  std::uint32_t wire_bytes = 4;  ///< per float that the wire may round: 2 for fp16 and bf16
+  /// Bytes per float to the server and back (core::Rounding).
   [[nodiscard]] std::uint32_t bytes_there(strategies::Rounding rounding) const noexcept {
     return rounding == strategies::Rounding::both ? wire_bytes : 4;
   }
@@ -29,10 +29,10 @@ struct Plan {
     return rounding == strategies::Rounding::none ? 4 : wire_bytes;
   }
   Algorithm algorithm = Algorithm::automatic;
-  std::int64_t prefetch = 4;         ///< leases that a loader holds beside the one being computed
+  std::int64_t prefetch = 4;         ///< leases that a loader holds beside the one in computation
   std::vector<double> slowdown{1};   ///< as cluster.slowdown: one for all, or one per worker
-  core::Duration synthetic_step{0};  ///< a step takes at least so long, before slowdown
-  double max_seconds = 0;            ///< of training; 0: no limit
+  core::Duration synthetic_step{0};  ///< minimum time of a step, before slowdown
+  double max_seconds = 0;            ///< limit of training; 0: none
   double target_accuracy = 0;        ///< with gradients: stop when the model reaches it; 0: never
 
   [[nodiscard]] double slowdown_of(std::uint32_t worker) const {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "sim/gradients/gradients.hpp"
 #include "sim/cluster/kernel_costs.hpp"
 #include "sim/engine/virtual_time.hpp"
+#include "sim/exchange/gradients.hpp"
 #include "sim/worker.hpp"
 #include "transport/exchange/reduce.hpp"
 
@@ -14,7 +14,7 @@ using strategies::RequestId;
 
 namespace {
 
-/// A request's id says where its packet is: ids ascend, and an answer finds its packet without a search.
+/// A request's id contains its packet's index: ids ascend, and an answer finds its packet without a search.
 constexpr unsigned kPacketBits = 24;
 constexpr RequestId id_of(std::uint64_t number, std::uint32_t packet) { return number << kPacketBits | packet; }
 constexpr std::uint32_t packet_of(RequestId id) { return static_cast<std::uint32_t>(id & ((1U << kPacketBits) - 1)); }

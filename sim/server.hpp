@@ -1,5 +1,5 @@
-/// A shard of the centre in virtual time: the port of a ServerHost. Works on requests one after the other, in the order in which
-/// they arrive; each takes the server's time per request, and its kernels the bytes that they touch over the speed of its memory.
+/// A shard of the centre in virtual time: the port of a ServerHost. Handles requests one after the other in order of arrival. Each costs
+/// the server's time per request, plus the bytes that its kernels touch divided by the server's memory speed.
 #pragma once
 
 #include <map>
@@ -14,14 +14,14 @@ class Server final : public strategies::ServerPort {
  public:
   Server(World& world, strategies::ShardId self);
 
-  /// A request is here. The answer goes back in the same packet. One of a worker that is known to be lost, or of an earlier life of it,
-  /// is not heard: the packet is over.
+  /// Handles a request; the answer reuses its packet. A request of a worker that is known to be lost, or of an earlier life of it, is
+  /// ignored and its packet ends.
   void receive(std::uint32_t packet);
   void membership_changed() { host_.membership_changed(world_.membership); }
   void deadline_passed(strategies::DeadlineId id) { host_.deadline_passed(id); }
 
   [[nodiscard]] const strategies::ServerHost& host() const noexcept { return host_; }
-  [[nodiscard]] Duration busy() const noexcept { return busy_; }  ///< time spent working
+  [[nodiscard]] Duration busy() const noexcept { return busy_; }  ///< time spent on requests
 
   // strategies::ServerPort
   [[nodiscard]] Duration now() const override;
@@ -37,10 +37,10 @@ class Server final : public strategies::ServerPort {
   World& world_;
   strategies::ShardId self_;
   std::uint64_t floats_;
-  Duration free_{0};  // when it has worked off what has arrived: it may be ahead of the world's clock
+  Duration free_{0};  // when all requests that arrived are handled; may be ahead of the world's clock
   Duration busy_{0};
   std::uint64_t requests_ = 0;
-  std::map<strategies::WorkerId, experiment::BadUpdates> bad_pushes_;  // in a row
+  std::map<strategies::WorkerId, experiment::BadUpdates> bad_pushes_;  // consecutive
   strategies::ServerHost host_;
 };
 

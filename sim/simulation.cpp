@@ -6,17 +6,17 @@
 #include <fmt/format.h>
 
 #include "sim/coordinator.hpp"
-#include "sim/failures.hpp"
-#include "sim/gradients/gradients.hpp"
-#include "sim/server.hpp"
 #include "sim/engine/virtual_time.hpp"
+#include "sim/exchange/gradients.hpp"
+#include "sim/failures.hpp"
+#include "sim/server.hpp"
 
 namespace troupe::sim {
 
 using strategies::ShardId;
 using strategies::WorkerId;
 
-Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook book, SimulationOptions options)
+Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseScheduler book, SimulationOptions options)
     : world_(plan, cluster) {
   world_.gradients = options.gradients;
   world_.coordinator = std::make_unique<Coordinator>(world_, std::move(book), options.pause);
@@ -92,7 +92,7 @@ void Simulation::deliver(std::uint32_t index) {
   switch (packet.kind) {
     case PacketKind::request: return world_.servers[packet.shard]->receive(index);
     case PacketKind::reply: return world_.workers[packet.worker]->answered(index);
-    case PacketKind::mail: return world_.workers[packet.worker]->letter(index);
+    case PacketKind::mail: return world_.workers[packet.worker]->peer_message(index);
     case PacketKind::credit: return world_.workers[packet.worker]->credit(index);
   }
 }
@@ -106,7 +106,7 @@ void Simulation::end_collective(std::uint32_t index, std::uint64_t era) {
   world_.collectives.close(index);
 }
 
-/// Everyone has stopped, and nothing is on its way any more.
+/// All workers have stopped, and no packet is in flight.
 bool Simulation::over() const {
   return world_.coordinator->dismissed() && world_.network.in_flight() == 0 &&
          std::all_of(world_.workers.begin(), world_.workers.end(),
@@ -122,12 +122,11 @@ core::Error Simulation::stuck() const {
   for (WorkerId worker = 0; worker < world_.workers.size(); ++worker) {
     if (world_.workers[worker]->at_rest()) continue;
     const auto& host = world_.workers[worker]->host();
-    return {core::Errc::internal,
-            fmt::format("the company does not come to its end: worker {} waits for ever after {} steps, with {} "
-                        "exchanges in flight",
-                        worker, host.steps(), host.in_flight())};
+    return {core::Errc::internal, fmt::format("deadlock: worker {} is blocked after {} steps, with {} "
+                                              "exchanges in flight",
+                                              worker, host.steps(), host.in_flight())};
   }
-  return {core::Errc::internal, "the company does not come to its end: nothing happens any more"};
+  return {core::Errc::internal, "deadlock: no event is left"};
 }
 
 Outcome Simulation::outcome() const {

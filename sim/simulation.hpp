@@ -1,6 +1,5 @@
-/// A whole company in virtual time, in one thread: the hosts and halves that real runs use, over ports whose messages, steps and
-/// kernels take the time that a cluster description says. A pure function of (plan, cluster): the same inputs give the same
-/// outcome, byte for byte.
+/// A whole run in virtual time, in one thread: the hosts and rules of real runs over ports whose messages, steps and kernels take the
+/// time that a cluster description gives. A pure function of (plan, cluster): the same inputs give the same outcome, byte for byte.
 #pragma once
 
 #include <memory>
@@ -13,18 +12,19 @@
 namespace troupe::sim {
 
 struct SimulationOptions {
-  Duration pause{0};               ///< between two epochs: evaluation and checkpoint
-  Gradients* gradients = nullptr;  ///< outlives the simulation; null: numbers are not computed
+  Duration pause{0};               ///< between two epochs, for evaluation and checkpoint
+  Gradients* gradients = nullptr;  ///< outlives the simulation; null: no gradients are computed
 };
 
 class Simulation {
  public:
-  /// The plan's leases must be good (data::LeaseBook::create), the cluster have a place for every member. `plan` and `cluster`
+  /// REQUIRES valid leases in the plan (data::LeaseScheduler::create) and a place in the cluster for every member. `plan` and `cluster`
   /// outlive the simulation.
-  Simulation(const Plan& plan, const Cluster& cluster, data::LeaseBook book, SimulationOptions options = {});
+  Simulation(const Plan& plan, const Cluster& cluster, data::LeaseScheduler book, SimulationOptions options = {});
 
-  /// Until the last worker has handed in what it held. Once. Errc::peer_lost when no worker is left, or when they are lost faster than any
-  /// step ends; config when virtual time passes its range; internal when the company does not come to its end otherwise: names who waits. With gradients their errors too.
+  /// Runs until the last worker has handed in its leases. Call once. Errc::peer_lost: no worker is left, or workers die faster than any
+  /// step ends. config: virtual time exceeds its range. internal: deadlock; names the worker that waits. With gradients also their
+  /// errors.
   [[nodiscard]] core::Result<Outcome> run();
 
  private:

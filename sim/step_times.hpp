@@ -1,5 +1,4 @@
-/// How long steps take in virtual time: a pure function of (seed, worker, step, the time of its begin), so it does not depend on what
-/// else happens.
+/// Step times in virtual time: a pure function of (seed, worker, step, start time), independent of all other events.
 #pragma once
 
 #include "sim/cluster/cluster.hpp"
@@ -11,10 +10,10 @@ class StepClock {
  public:
   StepClock(const Plan& plan, const Cluster& cluster) : plan_(plan), cluster_(cluster) {}
 
-  /// Time of worker's step `step`, which begins at `now`: its machine's, at least plan.synthetic_step, times the slowdowns of machine
-  /// and worker, of the spell that it begins in, and of a straggler when it is one.
+  /// Time of the worker's step `step`, which begins at `now`: the machine's time, at least plan.synthetic_step, times the slowdowns of
+  /// machine and worker, of the slow spell in which it begins, and of a straggler if the step is one.
   [[nodiscard]] Duration time(strategies::WorkerId worker, strategies::Step step, Duration now) const;
-  /// Its mean, spells and stragglers left out.
+  /// Mean time, without slow spells and stragglers.
   [[nodiscard]] double expected_s(strategies::WorkerId worker) const;
 
  private:

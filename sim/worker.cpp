@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/coordinator.hpp"
-#include "sim/gradients/gradients.hpp"
 #include "sim/cluster/kernel_costs.hpp"
-#include "sim/server.hpp"
+#include "sim/coordinator.hpp"
 #include "sim/engine/virtual_time.hpp"
+#include "sim/exchange/gradients.hpp"
+#include "sim/server.hpp"
 
 namespace troupe::sim {
 
@@ -58,7 +58,7 @@ void Worker::begin_anew(strategies::Step first, std::uint64_t optimizer_steps) {
   if (computing || lease_open_) {
     hand_.push_front(lease_);
     --next_step_;
-    if (lease_open_ && next_step_ >= first) {  // what it led to is given up: it will be computed again
+    if (lease_open_ && next_step_ >= first) {  // its result is discarded: it will be computed again
       --account_.steps;
       account_.samples -= static_cast<std::uint64_t>(lease_.count);
     }
@@ -69,17 +69,17 @@ void Worker::begin_anew(strategies::Step first, std::uint64_t optimizer_steps) {
   world_.queue.plan(now(), EventKind::worker_begins, self_, life_);
 }
 
-/// Whatever was meant for this life will not be delivered.
+/// Messages for this life are dropped from now on.
 void Worker::end_life() {
   if (host_->computing() && !wants_lease_) account_.compute -= step_ends_ - world_.queue.now();
   account_.totals.add(host_->totals());
   if (world_.plan.needs.peers) {
     world_.lost_weight += weight();
-    for (const auto& [slot, letter] : postbox_.unread()) world_.lost_weight += letter.weight;
+    for (const auto& [slot, peer_message] : mailbox_.unread()) world_.lost_weight += peer_message.weight;
   }
   ++life_;
   lease_open_ = wants_lease_ = false;
-  postbox_ = {};
+  mailbox_ = {};
   group_.clear();
   host_.reset();
 }
@@ -93,7 +93,7 @@ void Worker::die() {
 
 void Worker::membership_changed() {
   const auto& members = world_.membership.workers;
-  postbox_.forget([&](strategies::WorkerId peer) { return !std::binary_search(members.begin(), members.end(), peer); });
+  mailbox_.forget([&](strategies::WorkerId peer) { return !std::binary_search(members.begin(), members.end(), peer); });
   if (!started_)
     early_news_ = true;  // Started comes first
   else
@@ -110,19 +110,19 @@ void Worker::started(std::uint64_t life) {
 
 // ---- leases and steps
 
-/// Loaders ask for several at once.
+/// A loader asks for several leases at once.
 void Worker::ask_for_leases() {
   if (idle_buffers_ * 2 < world_.plan.prefetch + 1) return;
   world_.coordinator->asked(self_, std::exchange(idle_buffers_, 0));
 }
 
 void Worker::granted(const data::Lease& lease) {
-  if (!host_) return;  // lost, and not noticed yet: the book takes it back then
+  if (!host_) return;  // lost, not detected yet: the scheduler takes the lease back later
   hand_.push_back(lease);
   if (wants_lease_) take_lease();
 }
 
-/// The update that the last lease led to is finished when the half says Compute.
+/// When the rule asks for Compute, the update of the last lease is finished.
 void Worker::compute(strategies::Step step) {
   if (std::exchange(lease_open_, false)) world_.coordinator->done(self_, lease_.index, now());
   wants_step_ = step;
@@ -131,7 +131,7 @@ void Worker::compute(strategies::Step step) {
   take_lease();
 }
 
-/// Begins the step that is wanted once its lease is here; leases of steps that are passed over are given up.
+/// Begins the wanted step if its lease is here; gives up leases of skipped steps.
 void Worker::take_lease() {
   for (; next_step_ < wants_step_ && !hand_.empty(); ++next_step_) {
     world_.coordinator->done(self_, hand_.front().index, now());
@@ -161,7 +161,7 @@ void Worker::begin_step() {
   world_.queue.plan(step_ends_, EventKind::step_ends, self_, life_);
 }
 
-/// When the first bucket is ready, or the step over.
+/// Called when the first bucket is ready, or the step is over.
 void Worker::compute_gradients() {
   if (!world_.gradients || std::exchange(computed_, true)) return;
   world_.good(world_.gradients->step(self_, wants_step_, lease_));

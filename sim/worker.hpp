@@ -1,22 +1,21 @@
-/// A phantom worker: the ports of a WorkerHost in virtual time. It takes leases and time like a real one; its steps and kernels cost
-/// what the cluster says. A worker that is lost and comes back begins a new life with a new host; what was meant for an earlier
-/// life is not delivered.
+/// A phantom worker: the ports of a WorkerHost in virtual time. It takes leases and time like a real worker; steps and kernels cost what
+/// the cluster says. A worker that is lost and returns begins a new life with a new host; messages for an earlier life are dropped.
 #pragma once
 
 #include <deque>
 #include <memory>
 
-#include "sim/mail.hpp"
+#include "sim/exchange/mail.hpp"
 #include "sim/world.hpp"
 #include "strategies/host/worker_host.hpp"
 
 namespace troupe::sim {
 
-/// What a worker did in all its lives.
+/// Totals over all lives of a worker.
 struct WorkerAccount {
   std::uint64_t steps = 0;
   std::uint64_t samples = 0;
-  std::uint64_t bytes = 0;  ///< exchanged, both ways
+  std::uint64_t bytes = 0;  ///< exchanged, both directions
   Duration compute{0};
   strategies::WorkerTotals totals;
 };
@@ -28,13 +27,13 @@ class Worker final : public strategies::WorkerPort,
  public:
   Worker(World& world, strategies::WorkerId self);
 
-  // What happens to it; events of an earlier life are let pass.
-  /// The life of a founding member, from now on.
+  // Events. Those of an earlier life are ignored.
+  /// The life of a founding member begins now.
   void begin();
-  /// A life as a new member; its first step is `first`, some time `after` now, with the centre's parameters.
+  /// A life as a newcomer: first step `first`, `after` from now, with the centre's parameters.
   void join(strategies::Step first, Duration after);
-  /// A new life in the same company, at step `first`: the lease under way is done again, unless its step is older. `optimizer_steps`
-  /// made the optimizer's state that it goes on with.
+  /// A new life as the same member, at step `first`. The current lease is computed again unless its step is older. The optimizer's state
+  /// that it continues with has `optimizer_steps` steps.
   void begin_anew(strategies::Step first, std::uint64_t optimizer_steps);
   void die();
   void started(std::uint64_t life);
@@ -43,24 +42,24 @@ class Worker final : public strategies::WorkerPort,
   void step_ended(std::uint64_t life);
   void stop(std::uint64_t life);
   void answered(std::uint32_t packet);
-  void unheard(std::uint32_t packet);  ///< the request, by its server
+  void unheard(std::uint32_t packet);  ///< the server ignored the request
   void reduced(const Meeting& meeting, Duration waited);
-  void letter(std::uint32_t packet);
+  void peer_message(std::uint32_t packet);
   void credit(std::uint32_t packet);
   void membership_changed();
   void deadline_passed(std::uint32_t deadline);
-  /// There will be no leases any more: stops now if it waits for one, else when it asks.
+  /// No more leases: stops now if it waits for one, else at its next request.
   void dismiss();
 
   [[nodiscard]] const strategies::WorkerHost& host() const { return *host_; }
   [[nodiscard]] bool alive() const noexcept { return host_ != nullptr; }
-  /// Is what it said in that life said by a member, as long as it is one? Of its last life yes: nobody knows yet that it is over.
+  /// True if a message of that life comes from a member. Also true for a dead worker's last life: its death is not known yet.
   [[nodiscard]] bool speaks_as(std::uint32_t life) const noexcept { return life + (host_ ? 0 : 1) == life_; }
-  [[nodiscard]] strategies::Step completed() const noexcept { return wants_step_; }  ///< or passed over
-  /// Its share of the model; that of letters that it has not read is theirs.
+  [[nodiscard]] strategies::Step completed() const noexcept { return wants_step_; }  ///< steps completed or skipped
+  /// Its share of the model, without that of its unread peer messages.
   [[nodiscard]] double weight() const noexcept { return host_->weight(); }
-  void add_unread(std::vector<UnreadLetter>& letters) const;
-  /// Whom it met in its latest collective, itself included; nobody yet: empty.
+  void add_unread(std::vector<UnreadMessage>& peer_messages) const;
+  /// The group of its latest collective, itself included; empty before the first.
   [[nodiscard]] const strategies::Group& group() const noexcept { return group_; }
   [[nodiscard]] bool at_rest() const noexcept { return !host_ || (host_->stopped() && host_->in_flight() == 0); }
   [[nodiscard]] WorkerAccount account() const;
@@ -101,23 +100,23 @@ class Worker final : public strategies::WorkerPort,
   const Place& place_;
   PerByte memory_;
   std::uint32_t life_ = 0;
-  Duration free_{0};  // when its own kernels are done: it may be ahead of the world's clock
+  Duration free_{0};  // when its own kernels are done; may be ahead of the world's clock
   std::unique_ptr<strategies::WorkerHost> host_;
   std::deque<data::Lease> hand_;  // leases, in the order of their steps
-  data::Lease lease_;             // being computed, or computed last
-  bool lease_open_ = false;       // computed, and its update not yet finished
+  data::Lease lease_;             // in computation, or the last one computed
+  bool lease_open_ = false;       // computed, update not yet finished
   bool wants_lease_ = false;
   bool dismissed_ = false;
-  Duration step_ends_{0};            // of the step under way
-  bool computed_ = false;            // its gradients are
-  bool started_ = false;             // its host has been
-  bool early_news_ = false;          // of the members came before that
-  bool joins_ = false;               // its life has not started, and will with the centre's parameters
-  std::int64_t idle_buffers_ = 0;    // of its loader: what it may ask leases for
-  strategies::Step wants_step_ = 0;  // that Compute asked for
-  strategies::Step next_step_ = 0;   // that the next lease is of
+  Duration step_ends_{0};            // end of the current step
+  bool computed_ = false;            // the current step's gradients are computed
+  bool started_ = false;             // the host has started
+  bool early_news_ = false;          // a membership change came before that
+  bool joins_ = false;               // not started yet; starts with the centre's parameters
+  std::int64_t idle_buffers_ = 0;    // of its loader: leases that it may request
+  strategies::Step wants_step_ = 0;  // requested by Compute
+  strategies::Step next_step_ = 0;   // step of the next lease
   Pool<Deadline> deadlines_;
-  Postbox postbox_;
+  Postbox mailbox_;
   strategies::Group group_;
   WorkerAccount account_;
 };

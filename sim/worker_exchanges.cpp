@@ -1,8 +1,8 @@
-// A phantom worker's exchanges: with shards, in groups, and letters to peers.
+// A phantom worker's exchanges: with shards, in groups, and peer messages.
 #include <algorithm>
 
 #include "sim/coordinator.hpp"
-#include "sim/gradients/gradients.hpp"
+#include "sim/exchange/gradients.hpp"
 #include "sim/worker.hpp"
 
 namespace troupe::sim {
@@ -78,7 +78,7 @@ void Worker::collective(strategies::Step step, strategies::ExchangeId id, std::s
     const auto buckets = static_cast<std::uint32_t>(task.bucket < 0 ? 1 : world_.cluster.buckets);
     vector.parts = (plan.tensors + buckets - 1) / buckets;
   }
-  account_.bytes += vector.floats * vector.wire_bytes * 2 * (group.size() - 1) / group.size();  // as a ring would
+  account_.bytes += vector.floats * vector.wire_bytes * 2 * (group.size() - 1) / group.size();  // as in a ring
   world_.collectives.ask(self_, now(), step, id, group, task, vector);
 }
 
@@ -86,60 +86,61 @@ void Worker::reduced(const Meeting& meeting, Duration waited) {
   if (host_) host_->reduced(meeting.id, waited, meeting.last);
 }
 
-// ---- letters
+// ---- peer messages
 
 bool Worker::send(const strategies::SendPeer& message) {
   auto& peer = *world_.workers[message.to];
-  if (!world_.peers.may_write(self_, message.to) || !postbox_.take_credit(message.to)) return false;
+  if (!world_.peers.may_write(self_, message.to) || !mailbox_.take_credit(message.to)) return false;
   auto* const memory = world_.gradients ? &world_.gradients->memory() : nullptr;
-  const auto numbers = memory ? memory->write_letter(self_, message.slot) : 0;
-  const auto bytes = world_.plan.floats * sizeof(float);  // a letter is read to the bit
+  const auto numbers = memory ? memory->write_peer_message(self_, message.slot) : 0;
+  const auto bytes = world_.plan.floats * sizeof(float);  // a peer message is never rounded
   const auto index = packet_to(peer.place_.host, PacketKind::mail, bytes);
   auto& packet = world_.network[index];
   packet.worker = message.to;
   packet.life = peer.life_;
   packet.mail = {.from = self_, .from_life = life_, .memory = numbers, .weight = message.weight};
   account_.bytes += bytes;
-  ++world_.letters;
+  ++world_.peer_messages;
   world_.network.send(index, now());
   return true;
 }
 
-void Worker::letter(std::uint32_t index) {
+void Worker::peer_message(std::uint32_t index) {
   const auto& packet = world_.network[index];
   const auto mail = packet.mail;
   const bool mine = host_ && packet.life == life_;
   world_.network.release(index);
-  --world_.letters;
+  --world_.peer_messages;
   if (mine) {
-    const auto slot = postbox_.receive({mail.from, mail.from_life, mail.weight});
+    const auto slot = mailbox_.receive({mail.from, mail.from_life, mail.weight});
     if (world_.gradients) world_.gradients->memory().mount(self_, slot, mail.memory);
     host_->peer_mail({.from = mail.from, .weight = mail.weight, .slot = slot});
   } else {
     world_.lost_weight += mail.weight;
     if (world_.gradients) world_.gradients->memory().throw_away(mail.memory);
   }
-  if (world_.letters == 0) world_.coordinator->letters_arrived();
+  if (world_.peer_messages == 0) world_.coordinator->peer_messages_arrived();
 }
 
-void Worker::add_unread(std::vector<UnreadLetter>& letters) const {
-  for (const auto& [slot, letter] : postbox_.unread()) letters.push_back({self_, slot, letter.weight});
+void Worker::add_unread(std::vector<UnreadMessage>& peer_messages) const {
+  for (const auto& [slot, peer_message] : mailbox_.unread())
+    peer_messages.push_back({self_, slot, peer_message.weight});
 }
 
 void Worker::release(strategies::Slot slot) {
-  const auto letter = postbox_.release(slot);
+  const auto peer_message = mailbox_.release(slot);
   if (world_.gradients) world_.gradients->memory().dismount(self_, slot);
-  const auto index = packet_to(world_.workers[letter.from]->place_.host, PacketKind::credit, 0);
+  const auto index = packet_to(world_.workers[peer_message.from]->place_.host, PacketKind::credit, 0);
   auto& packet = world_.network[index];
-  packet.worker = letter.from;
-  packet.life = letter.life;
+  packet.worker = peer_message.from;
+  packet.life = peer_message.life;
   packet.mail = {.from = self_};
   world_.network.send(index, now());
 }
 
 void Worker::credit(std::uint32_t index) {
   const auto& packet = world_.network[index];
-  if (packet.life == life_) postbox_.credit_returned(packet.mail.from);
+  if (packet.life == life_) mailbox_.credit_returned(packet.mail.from);
   world_.network.release(index);
 }
 

@@ -1,11 +1,11 @@
-/// What the members of a simulated company share, and the members. Owned by Simulation; one thread.
+/// The members of a simulated run and the state that they share. Owned by Simulation; one thread.
 #pragma once
 
 #include <optional>
 
-#include "sim/collectives.hpp"
-#include "sim/engine/event_queue.hpp"
 #include "sim/cluster/network.hpp"
+#include "sim/engine/event_queue.hpp"
+#include "sim/exchange/collectives.hpp"
 #include "sim/plan.hpp"
 #include "sim/step_times.hpp"
 #include "strategies/host/peer_graph.hpp"
@@ -34,18 +34,18 @@ struct World {
   std::vector<std::unique_ptr<Server>> servers;
   std::unique_ptr<Coordinator> coordinator;
   std::unique_ptr<Failures> failures;
-  Gradients* gradients = nullptr;    // none: numbers are not computed
-  std::optional<core::Error> error;  // the first one: the simulation ends with it
-  double lost_weight = 0;            ///< of mail to the dead
-  std::uint64_t letters = 0;         ///< on their way between workers
+  Gradients* gradients = nullptr;    // null: no gradients are computed
+  std::optional<core::Error> error;  // the first error; it ends the simulation
+  double lost_weight = 0;            ///< of lost members, and of peer messages to them
+  std::uint64_t peer_messages = 0;   ///< in flight between workers
 
-  /// Notes the error of a result that has one; false then.
+  /// Records the result's error, if any; returns false then.
   bool good(core::Result<void> result);
-  /// Floats of the slice that `shards` are cut from.
+  /// Floats of the slices of `shards`.
   [[nodiscard]] std::uint64_t floats(strategies::Shards shards) const;
-  /// Floats of bucket `bucket`; all of them when it is negative.
+  /// Floats of bucket `bucket`; of the whole vector when it is negative.
   [[nodiscard]] std::uint64_t bucket_floats(int bucket) const;
-  /// Of the slice that a shard has.
+  /// Floats of a shard's slice.
   [[nodiscard]] std::uint64_t shard_floats(strategies::ShardId shard) const;
 };
 

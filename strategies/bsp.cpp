@@ -18,7 +18,7 @@ void BspWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& t
     then.reduce(0, kGrads, ReduceOp::mean);
     pending_ = 1;
   } else if (combine_ != Combine::gradients) {
-    // Before the step all x are equal to the bit: their mean after it is x plus the mean of the steps.
+    // All x are bit-identical before the step, so their mean after it is x plus the mean of the changes.
     then.apply(optimize_delta(kParams, kGrads, kVelocity, optimizer_));
     then.reduce(0, kGrads, combine_ == Combine::updates ? ReduceOp::sum : ReduceOp::mean);
     pending_ = 1;
@@ -53,7 +53,7 @@ const core::Table<BspConfig>& bsp_table() {
        {"average_momentum", &BspConfig::average_momentum, core::anything(),
         "combine = weights: average the velocities too"},
        {"backup", &BspConfig::backup, core::between(0, core::kMostCount),
-        "combine = gradients: a step goes on without so many of the slowest workers"}}};
+        "combine = gradients: number of backup workers: a step completes without the slowest N"}}};
   return table;
 }
 
@@ -62,7 +62,8 @@ class Bsp final : public Strategy {
   Bsp(BspWorker::Combine combine, bool average_velocity, bool has_velocity)
       : combine_(combine), average_velocity_(average_velocity), has_velocity_(has_velocity) {}
   Needs needs() const override {
-    // Parameters are equal everywhere after each step. A velocity is where it is fed with combined gradients, or combined itself.
+    // Parameters are equal on all workers after each step. So is a velocity that is fed with combined gradients or is combined
+    // itself.
     const bool equal = !has_velocity_ || combine_ == BspWorker::Combine::gradients || average_velocity_;
     return {.group = true,
             .in_step = true,
@@ -70,10 +71,10 @@ class Bsp final : public Strategy {
             .worker_state = equal ? WorkerState::replicated : WorkerState::per_worker,
             .whole_steps = equal && !average_velocity_};
   }
-  std::unique_ptr<WorkerHalf> worker() const override {
+  std::unique_ptr<WorkerRule> worker() const override {
     return std::make_unique<BspWorker>(combine_, average_velocity_);
   }
-  std::unique_ptr<ServerHalf> server() const override { return nullptr; }
+  std::unique_ptr<ServerRule> server() const override { return nullptr; }
 
  private:
   BspWorker::Combine combine_;
@@ -81,7 +82,7 @@ class Bsp final : public Strategy {
   bool has_velocity_;
 };
 
-core::Result<std::unique_ptr<Strategy>> make_bsp(const core::Config& config, const Company& company) {
+core::Result<std::unique_ptr<Strategy>> make_bsp(const core::Config& config, const RunShape& shape) {
   const auto options = config.get(bsp_table());
   if (options.average_momentum && options.combine != "weights") {
     return core::fail(core::Errc::config,
@@ -93,16 +94,16 @@ core::Result<std::unique_ptr<Strategy>> make_bsp(const core::Config& config, con
                                               ": strategy.backup needs strategy.combine = \"gradients\": only a "
                                               "gradient can be left out without its worker drifting off");
   }
-  if (options.backup >= company.workers) {
+  if (options.backup >= shape.workers) {
     return core::fail(core::Errc::config,
                       config.where("strategy.backup") + ": strategy.backup = " + std::to_string(options.backup) +
-                          " leaves nobody to wait for: cluster.workers is " + std::to_string(company.workers));
+                          " leaves no worker to wait for: cluster.workers is " + std::to_string(shape.workers));
   }
-  if (options.backup > 0) return make_bsp_with_backup(static_cast<std::size_t>(options.backup), company);
+  if (options.backup > 0) return make_bsp_with_backup(static_cast<std::size_t>(options.backup), shape);
   const auto combine = options.combine == "gradients" ? BspWorker::Combine::gradients
                        : options.combine == "updates" ? BspWorker::Combine::updates
                                                       : BspWorker::Combine::weights;
-  const auto kind = company.optimizer.kind;
+  const auto kind = shape.optimizer.kind;
   if (options.average_momentum && core::state_slots(kind) > 0 && kind != core::OptimizerKind::momentum &&
       kind != core::OptimizerKind::nesterov) {
     return core::fail(core::Errc::config, config.where("strategy.average_momentum") +

@@ -8,7 +8,7 @@ namespace troupe::strategies {
 
 namespace {
 
-// An exchange is named by a number of steps and, for a pull, the shard: the low 16 bits are 0 for gradients, else shard + 1.
+// An exchange id holds a number of steps and, in the low 16 bits, 0 for gradients or shard + 1 for a pull.
 constexpr ExchangeId gradient_of(Step steps) { return steps << 16; }
 constexpr ExchangeId pull_of(Step steps, ShardId shard) { return steps << 16 | (shard + 1); }
 constexpr Step steps_of(ExchangeId id) { return id >> 16; }
@@ -17,7 +17,7 @@ constexpr ShardId shard_of(ExchangeId id) { return static_cast<ShardId>(id & 0xf
 
 }  // namespace
 
-// ---- worker half
+// ---- worker rule
 
 void BackupWorker::on(const StepDone& event, const WorkerContext& context, WorkerActions& then) {
   steps_ = context.step;
@@ -27,17 +27,17 @@ void BackupWorker::on(const StepDone& event, const WorkerContext& context, Worke
 }
 
 void BackupWorker::on(const Replied& event, const WorkerContext&, WorkerActions&) {
-  has_of_[event.shard] = event.min_clock;  // 0 when it was dropped
+  has_of_[event.shard] = event.min_clock;  // 0 if it was dropped
 }
 
 void BackupWorker::on(const ExchangeDone& event, const WorkerContext&, WorkerActions& then) {
-  // No shard drops a pull. One that did would have nothing newer to give.
+  // Shards do not drop pulls. If one did, it would have nothing newer to give.
   if (event.dropped && !is_gradient(event.exchange)) has_of_[shard_of(event.exchange)] = steps_of(event.exchange);
   if (--pending_ == 0) catch_up(then);
 }
 
-/// Computes when all shards' parameters are of one step. Else asks those that are behind, which may answer with a newer one yet:
-/// the company moves on meanwhile, but not for ever, and who pulls is at most a message behind.
+/// Computes when the parameters of all shards are of one step. Otherwise the worker pulls from the shards that are behind. They may
+/// answer with a newer step yet, as the run advances meanwhile. But this ends: a pulling worker is at most one message behind.
 void BackupWorker::catch_up(WorkerActions& then) {
   Step newest = steps_;
   for (const auto& [shard, steps] : has_of_) newest = std::max(newest, steps);
@@ -51,14 +51,14 @@ void BackupWorker::catch_up(WorkerActions& then) {
   then.compute_at(newest);
 }
 
-// ---- server half
+// ---- server rule
 
 void BackupServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
   if (is_gradient(request.exchange) && request.clock <= closed_) {
     then.drop(request.id, "step " + std::to_string(request.clock - 1) + " was complete without it");
     return;
   }
-  // Nobody computes a step before it has what the last one came to.
+  // A worker computes a step only with the result of the step before.
   if (is_gradient(request.exchange) && request.clock > closed_ + 1) {
     then.drop(request.id, "step " + std::to_string(closed_) + " is not complete");
     return;
@@ -77,8 +77,8 @@ void BackupServer::on(const MembershipChanged& event, const ServerContext& conte
   close_steps(event.membership, context.version, then);
 }
 
-/// Enough gradients; or everyone alive waits here, for this step's end or for its parameters, so that no further gradient can
-/// come: others closed the step with one that was lost on its way to this shard.
+/// True with enough gradients. Also true when every live worker waits here for this step's end or its parameters, so that no
+/// further gradient can come: other shards closed the step with a gradient that was lost on its way to this shard.
 bool BackupServer::complete(const Membership& membership) const {
   const auto& live = membership.workers;
   const auto needed = live.size() > backup_ ? live.size() - backup_ : 1;
@@ -94,7 +94,7 @@ void BackupServer::close_steps(const Membership& membership, Version version, Se
 
 void BackupServer::close_step(Version version, ServerActions& then) {
   ++closed_;
-  // Steps that nobody waits for are not closed one by one: whoever pulls names how many there are.
+  // Steps without waiting gradients are not closed one by one: a pull names its number of steps.
   if (gradients_.empty()) {
     const auto steps = [](const auto& waiting) { return steps_of(waiting.second.exchange); };
     closed_ = std::max(closed_, steps(*std::ranges::min_element(pulls_, {}, steps)));
@@ -151,8 +151,8 @@ class BspWithBackup final : public Strategy {
             .server_states = static_cast<std::uint8_t>(states + 1),  // and the sum
             .server_state_of = states > 0 ? kNames.at(static_cast<std::size_t>(optimizer_.kind)) : ""};
   }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<BackupWorker>(); }
-  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<BackupServer>(backup_, optimizer_); }
+  std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<BackupWorker>(); }
+  std::unique_ptr<ServerRule> server() const override { return std::make_unique<BackupServer>(backup_, optimizer_); }
 
  private:
   std::size_t backup_;
@@ -161,8 +161,8 @@ class BspWithBackup final : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_bsp_with_backup(std::size_t backup, const Company& company) {
-  return std::make_unique<BspWithBackup>(backup, company.optimizer);
+std::unique_ptr<Strategy> make_bsp_with_backup(std::size_t backup, const RunShape& shape) {
+  return std::make_unique<BspWithBackup>(backup, shape.optimizer);
 }
 
 }  // namespace troupe::strategies

@@ -13,7 +13,7 @@ constexpr bool is_push(ExchangeId id) { return id % 2 == 0; }
 
 }  // namespace
 
-// ---- worker half
+// ---- worker rule
 
 void DownpourWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
   if (rule_.local_steps) {
@@ -60,7 +60,7 @@ void DownpourWorker::on(const ExchangeDone& event, const WorkerContext& context,
   if (!rule_.overlap && !stopped_ && !pushing_ && !fetching_) then.compute();
 }
 
-/// Hands in the steps that no push has carried yet.
+/// Pushes the steps that no push has carried yet.
 void DownpourWorker::on(const Stopped& event, const WorkerContext&, WorkerActions& then) {
   stopped_ = true;
   if (summed_ > 0 && !pushing_) push(event.step, then);
@@ -72,7 +72,7 @@ core::Result<void> DownpourWorker::restore(const std::string& text) {
   return read_state(text, {{"summed", &summed_}, {"stopped", &stopped_}});
 }
 
-// ---- server half
+// ---- server rule
 
 void DownpourServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
   if (request.kind == Transfer::pull) {
@@ -92,7 +92,7 @@ void DownpourServer::on(const Request& request, const ServerContext& context, Se
   then.reply(request.id);
 }
 
-/// Not even its momentum moves the centre.
+/// The centre does not move, not even by its momentum.
 void DownpourServer::refused(const Request& request, const ServerContext&, ServerActions& then) {
   then.drop(request.id, "the push holds numbers that cannot be used");
 }
@@ -139,8 +139,8 @@ class Downpour final : public Strategy {
     }
     return needs;
   }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<DownpourWorker>(rule_); }
-  std::unique_ptr<ServerHalf> server() const override {
+  std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<DownpourWorker>(rule_); }
+  std::unique_ptr<ServerRule> server() const override {
     return std::make_unique<DownpourServer>(optimizer_, staleness_aware_);
   }
 
@@ -151,12 +151,12 @@ class Downpour final : public Strategy {
   bool staleness_aware_;
 };
 
-std::optional<core::OptimizerStep> server_optimizer(const std::string& name, const Company& company) {
+std::optional<core::OptimizerStep> server_optimizer(const std::string& name, const RunShape& shape) {
   using enum core::OptimizerKind;
   for (const auto& [known, kind] :
        {std::pair{"sgd", sgd}, {"momentum", momentum}, {"rmsprop", rmsprop}, {"adagrad", adagrad}, {"adam", adam}}) {
     if (name != known) continue;
-    auto step = company.optimizer;
+    auto step = shape.optimizer;
     step.kind = kind;
     step.clip_value = step.clip_norm = 0;  // the workers clip: a shard sees a slice only
     return step;
@@ -164,9 +164,9 @@ std::optional<core::OptimizerStep> server_optimizer(const std::string& name, con
   return std::nullopt;
 }
 
-core::Result<std::unique_ptr<Strategy>> make_downpour(const core::Config& config, const Company& company) {
+core::Result<std::unique_ptr<Strategy>> make_downpour(const core::Config& config, const RunShape& shape) {
   const auto options = config.get(downpour_table());
-  const auto optimizer = server_optimizer(options.server_optimizer, company);
+  const auto optimizer = server_optimizer(options.server_optimizer, shape);
   const DownpourRule rule{.n_push = static_cast<Step>(options.n_push),
                           .n_fetch = static_cast<Step>(options.n_fetch),
                           .local_steps = !optimizer,

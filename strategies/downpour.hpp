@@ -1,14 +1,14 @@
-/// Downpour SGD (Dean et al. 2012): workers train on their own, push what they have summed up every n_push steps and replace
-/// their parameters by the centre every n_fetch steps; nobody waits for anybody.
+/// Downpour SGD (Dean et al. 2012): workers train independently. Every n_push steps a worker pushes its sum, and every n_fetch
+/// steps it replaces its parameters by the centre. No worker waits for another worker.
 ///
 ///   server_optimizer = none   a worker steps locally and sums its steps;      the server: c ← c + acc
 ///   otherwise                 a worker sums raw gradients and does not step;  the server: one optimizer step with acc / steps
-///                             (no division by the number of workers: that is what lr is for)
+///                             (not divided by the number of workers: lr accounts for that)
 ///   staleness_aware           the server divides the step by max(1, staleness)                    (Zhang et al. 2015b)
 ///
-/// Without overlap a worker waits for the server's answer, which in one process works on its memory in place; with overlap it
-/// sends a copy and goes on. A transfer that falls due while its like is in flight is then skipped and counted; the sum goes
-/// on growing, so nothing is lost.
+/// Without overlap a worker waits for the server's answer; in one process the server works on the worker's memory in place. With
+/// overlap the worker sends a copy and continues. A transfer that is due while one of the same kind is in flight is skipped and
+/// counted. The sum keeps growing meanwhile, so no step is lost.
 ///
 /// Messages: a request and a reply per shard every n_push steps, and the same every n_fetch. Bytes per step and worker for P
 /// parameters: 4P / n_push + 4P / n_fetch on a wire. Staleness: unbounded. A lost member needs no action.
@@ -33,11 +33,11 @@ struct DownpourRule {
   Step n_fetch = 1;
   bool local_steps = true;  // server_optimizer = none
   bool overlap = false;
-  /// Where the sum is: a single step's is where the step left it, unless it has to wait there.
+  /// The slot of the sum. A sum of one step stays in the slot of that step, unless overlap needs the slot for the next step.
   [[nodiscard]] Slot sum() const noexcept { return n_push == 1 && !overlap ? kGrads : kAcc; }
 };
 
-class DownpourWorker final : public WorkerHalf {
+class DownpourWorker final : public WorkerRule {
  public:
   explicit DownpourWorker(const DownpourRule& rule) noexcept : rule_(rule) {}
   void on(const StepDone& event, const WorkerContext& context, WorkerActions& then) override;
@@ -57,9 +57,9 @@ class DownpourWorker final : public WorkerHalf {
   bool stopped_ = false;
 };
 
-class DownpourServer final : public ServerHalf {
+class DownpourServer final : public ServerRule {
  public:
-  /// `optimizer`: kind and constants of the server's; null: pushes are added.
+  /// `optimizer`: kind and constants of the server's optimizer; null: pushes are added to the centre.
   DownpourServer(std::optional<core::OptimizerStep> optimizer, bool staleness_aware) noexcept
       : optimizer_(optimizer), staleness_aware_(staleness_aware) {}
   void on(const Request& request, const ServerContext& context, ServerActions& then) override;

@@ -2,8 +2,8 @@
 /// local steps with Nesterov momentum,
 ///     v ← μ v − η ∇f(x + μ v);   x ← x + v;   every τ steps   d = x − c;   x ← x − α_w d;   c ← c + α_s d
 ///
-/// A worker's params are the point x + μ v where the next gradient is taken (core::OptimizerKind::nesterov), so it goes back to
-/// x before an exchange and forward again after it: the centre never sees a look-ahead.
+/// A worker's params are the point x + μ v, at which it takes the next gradient (core::OptimizerKind::nesterov). Before an exchange
+/// the worker goes back to x, and after it forward again: the centre never receives a look-ahead point.
 ///
 /// Messages, bytes, staleness and a lost member: as easgd.
 #pragma once

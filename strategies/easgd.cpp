@@ -10,7 +10,7 @@ ElasticRates::Pair ElasticRates::at(double epoch) const noexcept {
   return {static_cast<float>(schedule[index]), static_cast<float>(schedule[index])};
 }
 
-// ---- worker half
+// ---- worker rule
 
 void EasgdWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
   then.apply(optimize(kParams, kGrads, kVelocity, event.optimizer));
@@ -52,7 +52,7 @@ void EasgdWorker::send_copy(Step step, WorkerActions& then) {
   in_flight_ = true;
 }
 
-// ---- server half
+// ---- server rule
 
 void EasgdServer::on(const Request& request, const ServerContext&, ServerActions& then) {
   const auto alpha = rates_.at(request.epoch);
@@ -62,7 +62,7 @@ void EasgdServer::on(const Request& request, const ServerContext&, ServerActions
   then.reply(request.id);
 }
 
-/// Where x = c nothing pulls: d = 0, and a worker that waits goes on from the centre.
+/// With x = c, d = 0: the centre stays, and a waiting worker continues from the centre.
 void EasgdServer::refused(const Request& request, const ServerContext& context, ServerActions& then) {
   then.apply(copy(kPayload, kCenter), request.id);
   on(request, context, then);
@@ -99,10 +99,10 @@ class Easgd final : public Strategy {
             .worker_slots = overlap_ == Overlap::off ? std::vector<Slot>{} : std::vector<Slot>{staged(0)},
             .periods = {{"strategy.tau", tau_}}};
   }
-  std::unique_ptr<WorkerHalf> worker() const override {
+  std::unique_ptr<WorkerRule> worker() const override {
     return std::make_unique<EasgdWorker>(tau_, overlap_, gradient_);
   }
-  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<EasgdServer>(rates_, overlap_); }
+  std::unique_ptr<ServerRule> server() const override { return std::make_unique<EasgdServer>(rates_, overlap_); }
 
  private:
   ElasticRates rates_;
@@ -114,8 +114,8 @@ class Easgd final : public Strategy {
 }  // namespace
 
 core::Result<std::unique_ptr<Strategy>> make_easgd(const core::Config& config, const EasgdConfig& options,
-                                                   const Company& company, Gradient gradient) {
-  const double alpha = options.beta > 0 ? options.beta / company.workers : options.alpha;
+                                                   const RunShape& shape, Gradient gradient) {
+  const double alpha = options.beta > 0 ? options.beta / shape.workers : options.alpha;
   if (alpha > 1) {
     return core::fail(
         core::Errc::config,
@@ -149,8 +149,8 @@ StrategyInfo easgd() {
   static const auto table = easgd_table({});
   return {"easgd", "elastic averaging: every tau steps a worker and the centre pull at each other by alpha",
           [](core::Schema& schema) { schema.add(table, "easgd"); },
-          [](const core::Config& config, const Company& company) {
-            return make_easgd(config, config.get(table), company, Gradient::at_x);
+          [](const core::Config& config, const RunShape& shape) {
+            return make_easgd(config, config.get(table), shape, Gradient::at_x);
           }};
 }
 

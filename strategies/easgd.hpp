@@ -1,14 +1,15 @@
-/// Elastic averaging SGD (Zhang, Choromanska, LeCun 2015, eq. 4): every τ local steps a worker and the centre pull at each
+/// Elastic averaging SGD (Zhang, Choromanska, LeCun 2015, eq. 4): every τ local steps a worker and the centre move towards each
 /// other,
 ///     d = x − c;   x ← x − α_w d;   c ← c + α_s d        (x and c from before the exchange)
-/// one atomic read-modify-write per shard, in any order between shards.
+/// by one atomic read-modify-write per shard; the order between shards is free.
 ///
-/// Without overlap the worker waits and lends its parameters: one pass over both vectors, in place. With overlap it sends a
-/// copy, goes on, and subtracts α_w d at the end of a later step; an exchange that falls due while one is in flight is
-/// skipped and counted (overlap = "skip") or waited for ("wait").
+/// Without overlap the worker waits and lends its parameters: one pass over both vectors, in place. With overlap it sends a copy,
+/// continues, and subtracts α_w d at the end of a later step. An exchange that is due while another is in flight is skipped and
+/// counted (overlap = "skip") or begins after that one (overlap = "wait").
 ///
-/// Messages: one request and one reply per shard every τ steps. Bytes per exchange and worker for P parameters: 2 · 4P on a
-/// wire; 4P + 2P on one of 16 bits, which carries x as it is and rounds α_w d alone. Staleness: unbounded. A lost member needs no action: the centre already holds what it gave.
+/// Messages: one request and one reply per shard every τ steps. Bytes per exchange and worker for P parameters: 2 · 4P on a wire;
+/// 4P + 2P on a 16-bit wire, which carries x exactly and rounds only α_w d. Staleness: unbounded. A lost member needs no action:
+/// its contributions stay in the centre.
 #pragma once
 
 #include "strategies/strategy.hpp"
@@ -25,7 +26,7 @@ struct EasgdConfig {
   std::string overlap = "off";
 };
 
-/// Moving rates by epoch: the schedule's last entry holds for all later epochs. Shared by both halves of the company.
+/// Moving rates by epoch: the schedule's last entry holds for all later epochs. The server rules apply both rates.
 struct ElasticRates {
   double alpha_worker = 0.5;
   double alpha_server = 0.5;
@@ -39,10 +40,10 @@ struct ElasticRates {
 
 enum class Overlap : std::uint8_t { off, skip, wait };
 
-/// What params are while a worker computes: x itself, or x + μ v when the local steps are Nesterov's (EAMSGD, eamsgd.hpp).
+/// The meaning of params while a worker computes: x itself, or x + μ v with Nesterov's local steps (EAMSGD, eamsgd.hpp).
 enum class Gradient : std::uint8_t { at_x, at_lookahead };
 
-class EasgdWorker final : public WorkerHalf {
+class EasgdWorker final : public WorkerRule {
  public:
   EasgdWorker(Step tau, Overlap overlap, Gradient gradient = Gradient::at_x) noexcept
       : tau_(tau), overlap_(overlap), gradient_(gradient) {}
@@ -61,7 +62,7 @@ class EasgdWorker final : public WorkerHalf {
   Step due_ = 0;
 };
 
-class EasgdServer final : public ServerHalf {
+class EasgdServer final : public ServerRule {
  public:
   EasgdServer(ElasticRates rates, Overlap overlap) : rates_(std::move(rates)), overlap_(overlap) {}
   void on(const Request& request, const ServerContext& context, ServerActions& then) override;
@@ -72,10 +73,10 @@ class EasgdServer final : public ServerHalf {
   Overlap overlap_;
 };
 
-/// The section's options under other defaults, and the strategy that they make.
+/// The options of the section with other defaults, and the strategy for them.
 [[nodiscard]] core::Table<EasgdConfig> easgd_table(const EasgdConfig& defaults);
 [[nodiscard]] core::Result<std::unique_ptr<Strategy>> make_easgd(const core::Config& config, const EasgdConfig& options,
-                                                                 const Company& company, Gradient gradient);
+                                                                 const RunShape& shape, Gradient gradient);
 
 [[nodiscard]] StrategyInfo easgd();
 

@@ -8,7 +8,7 @@ namespace troupe::strategies {
 
 namespace {
 
-/// Weights are whole multiples of 2⁻⁵²: a double adds and subtracts those without rounding, so Σ a never drifts.
+/// Weights are whole multiples of 2⁻⁵²: a double adds and subtracts them without rounding, so Σ a never drifts.
 constexpr int kBits = 52;
 double whole(double weight) { return std::ldexp(std::floor(std::ldexp(weight, kBits)), -kBits); }
 
@@ -27,7 +27,7 @@ void GossipWorker::on(const StepDone& event, const WorkerContext& context, Worke
 void GossipWorker::drain_inbox(WorkerActions& then) {
   for (const auto& mail : std::exchange(inbox_, {})) {
     const double sum = weight_ + mail.weight;
-    // The larger share is rounded to float and the smaller one is the rest, exactly: together they are 1, and x does not shrink.
+    // The larger share is rounded to float; the smaller is exactly the rest. Together they are 1, so x does not shrink.
     float mine = static_cast<float>(weight_ / sum);
     if (weight_ < mail.weight) mine = 1 - static_cast<float>(mail.weight / sum);
     then.apply(scale_add(kParams, mine, 1 - mine, mail.slot));
@@ -47,7 +47,7 @@ void GossipWorker::perhaps_send(const WorkerContext& context, WorkerActions& the
 
 void GossipWorker::on(const PeerMail& event, const WorkerContext&, WorkerActions& then) {
   inbox_.push_back(event);
-  if (stopped_) drain_inbox(then);  // there is no step any more that it could wait for
+  if (stopped_) drain_inbox(then);  // no further step will come
 }
 
 void GossipWorker::on(const SendSkipped& event, const WorkerContext&, WorkerActions&) { weight_ += event.weight; }
@@ -81,10 +81,10 @@ class Gossip final : public Strategy {
   Needs needs() const override {
     return {.peers = true, .model = ModelHome::weighted, .worker_state = WorkerState::discarded, .rounds = false};
   }
-  std::unique_ptr<WorkerHalf> worker() const override {
+  std::unique_ptr<WorkerRule> worker() const override {
     return std::make_unique<GossipWorker>(workers_, graph_, probability_);
   }
-  std::unique_ptr<ServerHalf> server() const override { return nullptr; }
+  std::unique_ptr<ServerRule> server() const override { return nullptr; }
 
  private:
   std::uint32_t workers_;
@@ -97,8 +97,8 @@ class Gossip final : public Strategy {
 StrategyInfo gossip() {
   return {"gossip", "workers train alone and mail their parameters to random peers, which mix them in",
           [](core::Schema& schema) { schema.add(gossip_table(), "gossip"); },
-          [](const core::Config& config, const Company& company) -> core::Result<std::unique_ptr<Strategy>> {
-            return std::make_unique<Gossip>(company.workers, config.get(gossip_table()).p);
+          [](const core::Config& config, const RunShape& shape) -> core::Result<std::unique_ptr<Strategy>> {
+            return std::make_unique<Gossip>(shape.workers, config.get(gossip_table()).p);
           }};
 }
 

@@ -18,7 +18,7 @@ Shards LocalSgdRule::shards(std::uint64_t fragment) const noexcept {
   return {edge(fragment), edge(fragment + 1) - edge(fragment)};
 }
 
-// ---- worker half
+// ---- worker rule
 
 void LocalSgdWorker::on(const Started&, const WorkerContext&, WorkerActions& then) {
   then.apply(copy(kAnchor, kParams));
@@ -44,7 +44,7 @@ void LocalSgdWorker::on(const StepDone& event, const WorkerContext&, WorkerActio
   then.compute();
 }
 
-/// From here until take() the anchor is x as it was sent, before and after it is the centre.
+/// Between send() and take() the anchor is x as it was sent; at other times it is the centre.
 void LocalSgdWorker::send(Step steps, std::uint64_t fragment, WorkerActions& then) {
   const auto shards = rule_.shards(fragment);
   then.apply(difference(staged(0), kAnchor, kParams), shards);
@@ -62,7 +62,7 @@ void LocalSgdWorker::take(std::uint64_t fragment, WorkerActions& then) {
 void LocalSgdWorker::on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) {
   const auto fragment = event.exchange % rule_.fragments;
   const bool regular = std::exchange(in_flight_, false);
-  // Of a fragment that a shard has dropped nothing is taken; what it did until it sent is not handed in again.
+  // A dropped answer is not taken, and the changes that were sent with it are not sent again.
   if (event.dropped) due_ = 0;
   const bool now = waiting_ || stopped_;
   if (now && !event.dropped) take(fragment, then);
@@ -94,7 +94,7 @@ core::Result<void> LocalSgdWorker::restore(const std::string& text) {
   return read_state(text, {{"due", &due_}, {"stepped", &stepped_}, {"stopped", &stopped_}});
 }
 
-// ---- server half
+// ---- server rule
 
 void LocalSgdServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
   if (request.clock <= closed_) {
@@ -112,7 +112,7 @@ void LocalSgdServer::on(const MembershipChanged& event, const ServerContext&, Se
   close_if_complete(event.membership, then);
 }
 
-/// Someone who came and was lost since has still contributed.
+/// A worker that contributed and was lost later still counts as a contributor.
 bool LocalSgdServer::complete(const Membership& membership) const {
   const auto& live = membership.workers;
   const auto came = [this](WorkerId worker) { return round_.contains(worker); };
@@ -123,7 +123,8 @@ bool LocalSgdServer::complete(const Membership& membership) const {
 void LocalSgdServer::close_if_complete(const Membership& membership, ServerActions& then) {
   if (!complete(membership)) return;
   std::vector<RequestId> requests;
-  // All say the same. One that lies is not followed, or everyone else would be late for ever.
+  // All requests name the same number of steps. The minimum protects against a wrong one, which would make all others late for
+  // ever.
   closed_ = std::ranges::min(round_ | std::views::values, {}, &Request::clock).clock;
   for (const auto& [worker, request] : round_) requests.push_back(request.id);
   const auto contributions = static_cast<float>(requests.size() + late_);
@@ -178,8 +179,8 @@ class LocalSgd final : public Strategy {
             .server_state_of = outer_states > 0 ? "outer nesterov" : "",
             .periods = {{"strategy.tau", rule_.tau}}};
   }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<LocalSgdWorker>(rule_); }
-  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<LocalSgdServer>(rule_); }
+  std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<LocalSgdWorker>(rule_); }
+  std::unique_ptr<ServerRule> server() const override { return std::make_unique<LocalSgdServer>(rule_); }
 
  private:
   LocalSgdRule rule_;
@@ -188,29 +189,29 @@ class LocalSgd final : public Strategy {
 }  // namespace
 
 core::Result<std::unique_ptr<Strategy>> make_local_sgd(const core::Config& config, const LocalSgdConfig& options,
-                                                       const Company& company) {
+                                                       const RunShape& shape) {
   const auto refuse = [&](const std::string& key, const std::string& why) {
     return core::fail(core::Errc::config,
                       config.where(key) + ": " + key + " = " + core::to_toml(config.value(key)) + " " + why);
   };
   const auto period = options.tau / options.fragments;
-  if (options.fragments > company.servers)
-    return refuse("strategy.fragments", "needs as many shards: cluster.servers is " + std::to_string(company.servers));
+  if (options.fragments > shape.servers)
+    return refuse("strategy.fragments", "needs as many shards: cluster.servers is " + std::to_string(shape.servers));
   if (options.tau % options.fragments != 0)
     return refuse("strategy.fragments", "must divide strategy.tau = " + std::to_string(options.tau) +
                                             ": one fragment every tau / fragments steps");
   if (options.delay >= period)
     return refuse("strategy.delay", "must be below strategy.tau / strategy.fragments = " + std::to_string(period) +
                                         ": an answer is taken before the next fragment is sent");
-  if (options.quorum > company.workers)
-    return refuse("strategy.quorum", "is more than there are: cluster.workers is " + std::to_string(company.workers));
+  if (options.quorum > shape.workers)
+    return refuse("strategy.quorum", "is more than there are: cluster.workers is " + std::to_string(shape.workers));
   const bool nesterov = options.outer == "nesterov";
   const double lr = options.outer_lr > 0 ? options.outer_lr : nesterov ? 0.7 : 1;
   return std::make_unique<LocalSgd>(
       LocalSgdRule{.tau = static_cast<Step>(options.tau),
                    .fragments = static_cast<std::uint32_t>(options.fragments),
                    .delay = static_cast<Step>(options.delay),
-                   .servers = company.servers,
+                   .servers = shape.servers,
                    .quorum = static_cast<std::size_t>(options.quorum),
                    .outer = {.kind = nesterov ? core::OptimizerKind::nesterov : core::OptimizerKind::sgd,
                              .lr = static_cast<float>(lr),
@@ -221,8 +222,8 @@ StrategyInfo local_sgd() {
   static const auto table = local_sgd_table({});
   return {"local_sgd", "every tau steps the centre moves to the mean of all workers, and they go on from it",
           [](core::Schema& schema) { schema.add(table, "local_sgd"); },
-          [](const core::Config& config, const Company& company) {
-            return make_local_sgd(config, config.get(table), company);
+          [](const core::Config& config, const RunShape& shape) {
+            return make_local_sgd(config, config.get(table), shape);
           }};
 }
 

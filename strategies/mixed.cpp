@@ -16,7 +16,7 @@ namespace troupe::strategies {
 
 namespace {
 
-// Of the group's own exchanges: beyond any that an inner strategy counts up to.
+// Ids of the group's own exchanges: above all ids of an inner strategy.
 constexpr ExchangeId kAverage = ~ExchangeId{0};
 constexpr ExchangeId kSpread = kAverage - 1;
 
@@ -36,7 +36,7 @@ Membership Grouping::groups(const Membership& members) const {
   return groups;
 }
 
-// ---- worker half
+// ---- worker rule
 
 void MixedWorker::on(const Started& event, const WorkerContext& context, WorkerActions& then) {
   if (members_.empty()) members_ = grouping_.members_of(context.self, context.membership);
@@ -57,13 +57,13 @@ void MixedWorker::on(const ExchangeDone& event, const WorkerContext& context, Wo
   leads(context) ? end_inner_step(step_, context, then) : begin_step(then);
 }
 
-/// Members are there at once and wait for the leader, who comes when the inner strategy lets it.
+/// Members ask for the broadcast at once and wait for the leader, which joins when the inner strategy asks for Compute.
 void MixedWorker::begin_step(WorkerActions& then) {
   if (members_.size() == 1) return then.compute();
   then.broadcast(kSpread, kParams, members_.front(), members_);
 }
 
-/// While the group averages or spreads, the inner strategy must not touch what is on its way.
+/// The inner strategy must not touch vectors while the group averages or broadcasts them.
 void MixedWorker::hear(WorkerEvent event, const WorkerContext& context, WorkerActions& then) {
   if (inner_computes_) return late_.push_back(std::move(event));
   tell_inner(event, context, then);
@@ -124,12 +124,12 @@ core::Result<void> MixedWorker::restore(const std::string& text) {
         return inner_->restore(inner);
       })
       .and_then([&]() -> core::Result<void> {
-        if (!members_.empty()) return {};  // who has said Compute knows its group
+        if (!members_.empty()) return {};  // a rule that asked for Compute knows its group
         return core::fail(core::Errc::corrupt, fmt::format("the state of a group without members: \"{}\"", text));
       });
 }
 
-// ---- server half
+// ---- server rule
 
 void MixedServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
   auto of_group = request;
@@ -193,8 +193,8 @@ const core::Table<MixedConfig>& mixed_table() {
   return table;
 }
 
-/// The inner strategies' options as options of mixed. One that several of them have (overlap) stands in mixed's own table, and is
-/// checked by the inner strategy's rule once that is known.
+/// The inner strategies' options as options of mixed. An option of several of them (overlap) stands in mixed's own table; the rule
+/// of the chosen inner strategy checks it.
 void add_mixed_options(core::Schema& schema) {
   schema.add(mixed_table(), "mixed");
   for (const auto& inner : inner_strategies()) {
@@ -223,10 +223,10 @@ class Mixed final : public Strategy {
     needs.server_state_of += needs.server_state_of.empty() ? "ema" : " and ema";
     return needs;
   }
-  std::unique_ptr<WorkerHalf> worker() const override {
+  std::unique_ptr<WorkerRule> worker() const override {
     return std::make_unique<MixedWorker>(grouping_, inner_->worker());
   }
-  std::unique_ptr<ServerHalf> server() const override {
+  std::unique_ptr<ServerRule> server() const override {
     return std::make_unique<MixedServer>(grouping_, inner_->server(), average_);
   }
 
@@ -236,7 +236,7 @@ class Mixed final : public Strategy {
   std::optional<MixedServer::Average> average_;
 };
 
-core::Result<std::unique_ptr<Strategy>> make_mixed(const core::Config& config, const Company& company) {
+core::Result<std::unique_ptr<Strategy>> make_mixed(const core::Config& config, const RunShape& shape) {
   const auto options = config.get(mixed_table());
   if (options.ema == 1)
     return core::fail(core::Errc::config,
@@ -253,9 +253,9 @@ core::Result<std::unique_ptr<Strategy>> make_mixed(const core::Config& config, c
                                                 core::to_toml(value) + ": must be " + option.rule.text +
                                                 " with strategy.inner = \"" + inner.name + "\"");
   }
-  const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(options.group_size, company.workers));
-  auto groups = company;
-  groups.workers = (company.workers + size - 1) / size;
+  const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(options.group_size, shape.workers));
+  auto groups = shape;
+  groups.workers = (shape.workers + size - 1) / size;
   return inner.make(config, groups).map([&](std::unique_ptr<Strategy> strategy) -> std::unique_ptr<Strategy> {
     return std::make_unique<Mixed>(Grouping{size}, std::move(strategy), options.ema);
   });

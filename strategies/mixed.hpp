@@ -1,18 +1,19 @@
-/// Mixed: synchronous inside groups of workers, asynchronous between them. A group averages its gradients at every step and acts as
-/// one worker of an inner strategy (downpour, easgd or ssp, with their own options).
+/// Mixed: synchronous inside groups of workers, asynchronous between groups. A group averages its gradients in every step and acts
+/// as one worker of an inner strategy (downpour, easgd or ssp, with their own options).
 ///
 ///     each member:      g_i ← clip(g_i);   g ← mean of the group's g_i
-///     the leader:       what the inner strategy's worker does with g; when it would compute the next step,
-///     each member:      x ← the leader's x;   computes it
-///     a shard:          what the inner strategy's server does, with groups for workers
-///                       ema > 0:  e ← ema · e + (1 − ema) · c  after every write of c;  e is the model, c_0 its beginning
+///     the leader:       runs the inner strategy's worker rule with g, until that rule would compute the next step
+///     each member:      x ← the leader's x;   computes the next step
+///     a shard:          runs the inner strategy's server rule, with groups as its workers
+///                       ema > 0:  e ← ema · e + (1 − ema) · c  after every write of c;  e is the model and begins as c_0
 ///
-/// The leader is the lowest rank of those who began together. To the servers a group is one worker whoever leads it: a new leader goes
-/// on with its group's clock. Leases are equal shares: all members of a group take the same steps.
+/// The leader is the lowest rank of the members that began together. For the servers a group is one worker under any leader: a new
+/// leader continues the clock of its group. Leases are equal shares: all members of a group take the same steps.
 ///
 /// Messages: a reduction and a broadcast per step and group, and the inner strategy's per group. Bytes per step and worker for P
-/// parameters: 2 (n−1)/n · 4P and 4P inside a group of n, and the inner strategy's 1/n-th. Staleness: the inner strategy's, with as many
-/// workers as there are groups. A lost member: its group cannot end the step, and begins anew without it; the others need no action.
+/// parameters: 2 (n−1)/n · 4P and 4P inside a group of n, and the inner strategy's 1/n-th. Staleness: the inner strategy's, with as
+/// many workers as there are groups. A lost member: its group cannot end the step and restarts without it; other groups need no
+/// action.
 #pragma once
 
 #include <optional>
@@ -26,21 +27,21 @@ struct MixedConfig {
   std::string inner = "downpour";
   double ema = 0;
   std::string placement = "colocated";
-  std::string overlap = "off";  // the inner strategy's: all of them have one
+  std::string overlap = "off";  // the inner strategy's; every inner strategy has this option
 };
 
-/// Consecutive ranks; the last group may be smaller.
+/// Groups of consecutive ranks; the last group may be smaller.
 struct Grouping {
   std::uint32_t size = 1;
   [[nodiscard]] WorkerId group_of(WorkerId worker) const noexcept { return worker / size; }
   [[nodiscard]] Group members_of(WorkerId worker, const Membership& members) const;
-  /// The groups that have members, as the inner strategy's company.
+  /// The groups that have members, as the inner strategy's membership.
   [[nodiscard]] Membership groups(const Membership& members) const;
 };
 
-class MixedWorker final : public WorkerHalf {
+class MixedWorker final : public WorkerRule {
  public:
-  MixedWorker(Grouping grouping, std::unique_ptr<WorkerHalf> inner) : grouping_(grouping), inner_(std::move(inner)) {}
+  MixedWorker(Grouping grouping, std::unique_ptr<WorkerRule> inner) : grouping_(grouping), inner_(std::move(inner)) {}
   void on(const Started& event, const WorkerContext& context, WorkerActions& then) override;
   void on(const StepDone& event, const WorkerContext& context, WorkerActions& then) override;
   void on(const Stopped& event, const WorkerContext& context, WorkerActions& then) override;
@@ -59,20 +60,20 @@ class MixedWorker final : public WorkerHalf {
   void begin_step(WorkerActions& then);
 
   Grouping grouping_;
-  std::unique_ptr<WorkerHalf> inner_;  // the leader's
-  Group members_;                      // who began together
-  StepDone step_;                      // whose gradients are being averaged
-  bool inner_computes_ = false;        // as far as it knows: from its Compute until the group has averaged
-  std::vector<WorkerEvent> late_;      // what came meanwhile: told at the end of its step, as a host does
+  std::unique_ptr<WorkerRule> inner_;  // the leader's
+  Group members_;                      // the members of the group that began together
+  StepDone step_;                      // the step of which the group averages the gradients
+  bool inner_computes_ = false;        // as the inner rule sees it: from its Compute until the group has averaged
+  std::vector<WorkerEvent> late_;      // events that arrived meanwhile; passed on at the inner step's end
 };
 
-class MixedServer final : public ServerHalf {
+class MixedServer final : public ServerRule {
  public:
   struct Average {
     Slot slot;
     float decay = 0;
   };
-  MixedServer(Grouping grouping, std::unique_ptr<ServerHalf> inner, std::optional<Average> average)
+  MixedServer(Grouping grouping, std::unique_ptr<ServerRule> inner, std::optional<Average> average)
       : grouping_(grouping), inner_(std::move(inner)), average_(average) {}
   void on(const Request& request, const ServerContext& context, ServerActions& then) override;
   void on(const MembershipChanged& event, const ServerContext& context, ServerActions& then) override;
@@ -87,7 +88,7 @@ class MixedServer final : public ServerHalf {
   void pass_on(const ServerActions& said, ServerActions& then) const;
 
   Grouping grouping_;
-  std::unique_ptr<ServerHalf> inner_;
+  std::unique_ptr<ServerRule> inner_;
   std::optional<Average> average_;
 };
 

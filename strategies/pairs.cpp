@@ -5,7 +5,7 @@
 
 namespace troupe::strategies {
 
-/// Fisher and Yates' shuffle; neighbours meet.
+/// Fisher-Yates shuffle; neighbours are partners.
 std::optional<WorkerId> partner_of(WorkerId self, std::vector<WorkerId> members, core::Random random) {
   for (std::size_t left = members.size(); left > 1; --left) std::swap(members[left - 1], members[random.below(left)]);
   for (std::size_t i = 0; i + 1 < members.size(); i += 2) {
@@ -58,8 +58,8 @@ class Pairs final : public Strategy {
             .rounds = false,
             .periods = {{"strategy.tau", tau_}}};
   }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<PairsWorker>(tau_); }
-  std::unique_ptr<ServerHalf> server() const override { return nullptr; }
+  std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<PairsWorker>(tau_); }
+  std::unique_ptr<ServerRule> server() const override { return nullptr; }
 
  private:
   Step tau_;
@@ -70,7 +70,7 @@ class Pairs final : public Strategy {
 StrategyInfo pairs() {
   return {"pairs", "every tau steps random pairs of workers go on from their mean",
           [](core::Schema& schema) { schema.add(pairs_table(), "pairs"); },
-          [](const core::Config& config, const Company&) -> core::Result<std::unique_ptr<Strategy>> {
+          [](const core::Config& config, const RunShape&) -> core::Result<std::unique_ptr<Strategy>> {
             return std::make_unique<Pairs>(static_cast<Step>(config.get(pairs_table()).tau));
           }};
 }

@@ -7,14 +7,14 @@ namespace troupe::strategies {
 
 namespace {
 
-// Pushes have even ids, pulls odd ones; both count the steps that came before.
+// Pushes have even ids, pulls odd ones; both hold the number of steps before them.
 constexpr ExchangeId push_of(Step steps) { return 2 * steps; }
 constexpr ExchangeId pull_of(Step steps) { return 2 * steps + 1; }
 constexpr bool is_push(ExchangeId id) { return id % 2 == 0; }
 
 }  // namespace
 
-// ---- worker half
+// ---- worker rule
 
 void SspWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
   then.apply(optimize_delta(kParams, kGrads, kVelocity, event.optimizer));
@@ -32,7 +32,7 @@ void SspWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& t
 
 void SspWorker::end_clock(Step steps, WorkerActions& then) {
   push(steps, then);
-  if (rule_.overlap) begin_clock(steps, then);  // else when the push is done
+  if (rule_.overlap) begin_clock(steps, then);  // otherwise after the push
 }
 
 void SspWorker::push(Step steps, WorkerActions& then) {
@@ -74,7 +74,7 @@ void SspWorker::on(const ExchangeDone& event, const WorkerContext& context, Work
   }
 }
 
-/// Hands in the steps of a clock that will not be completed.
+/// Pushes the steps of a clock that will not be completed.
 void SspWorker::on(const Stopped& event, const WorkerContext&, WorkerActions& then) {
   stopped_ = true;
   if (summed_ > 0 && !pushing_) push(event.step, then);
@@ -88,7 +88,7 @@ core::Result<void> SspWorker::restore(const std::string& text) {
   return read_state(text, {{"read_clock", &read_clock_}, {"summed", &summed_}, {"stopped", &stopped_}});
 }
 
-// ---- server half
+// ---- server rule
 
 void SspServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
   welcome(context.membership);
@@ -108,7 +108,7 @@ void SspServer::on(const MembershipChanged& event, const ServerContext&, ServerA
   release(event.membership, then);
 }
 
-/// A newcomer has completed what the slowest of the others has, whatever it pushed in an earlier life.
+/// A newcomer's clock is the lowest clock of the other members, whatever it pushed before.
 void SspServer::welcome(const Membership& membership) {
   if (members_ == membership.workers) return;
   const auto known = [this](WorkerId worker) { return std::binary_search(members_.begin(), members_.end(), worker); };
@@ -167,14 +167,14 @@ class Ssp final : public Strategy {
     if (rule_.overlap) needs.worker_slots.push_back(staged(0));
     return needs;
   }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<SspWorker>(rule_); }
-  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<SspServer>(rule_); }
+  std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<SspWorker>(rule_); }
+  std::unique_ptr<ServerRule> server() const override { return std::make_unique<SspServer>(rule_); }
 
  private:
   SspRule rule_;
 };
 
-core::Result<std::unique_ptr<Strategy>> make_ssp(const core::Config& config, const Company&) {
+core::Result<std::unique_ptr<Strategy>> make_ssp(const core::Config& config, const RunShape&) {
   const auto options = config.get(ssp_table());
   return std::make_unique<Ssp>(SspRule{.s = static_cast<Step>(options.s),
                                        .steps_per_clock = static_cast<Step>(options.steps_per_clock),

@@ -1,4 +1,5 @@
-/// What a coordination strategy is to the rest of the program: two halves, what they need, and where the model is.
+/// The interface of a coordination strategy to the rest of the program: its two rules, its needs, and where its model is. Plain
+/// values and pure functions; thread-safe.
 #pragma once
 
 #include <functional>
@@ -8,82 +9,82 @@
 #include <vector>
 
 #include "core/config.hpp"
-#include "strategies/host/half.hpp"
+#include "strategies/host/rule.hpp"
 
 namespace troupe::strategies {
 
-/// Who a strategy is made for. `seed` is the run's.
-struct Company {
+/// The run for which a strategy is made. `seed` is the run's.
+struct RunShape {
   std::uint32_t workers = 1;
   std::uint32_t servers = 1;
   std::uint64_t seed = 1;
   core::OptimizerStep
-      optimizer{};  ///< the run's, as its training settings prescribe it; the learning rate is each step's
+      optimizer{};  ///< the run's, as its training settings prescribe; the learning rate comes with each step
 };
 
-/// Where the model is that is evaluated and saved.
+/// The place of the model that is evaluated and saved.
 enum class ModelHome : std::uint8_t {
   center,      ///< the servers' shards: Needs::model_slot of each
   any_worker,  ///< every worker's parameters are equal between two steps
   weighted,    ///< Σ a_i x_i / Σ a_i over the workers' parameters, with a_i = WorkerHost::weight()
 };
 
-/// What a checkpoint keeps of the workers, beside the model.
+/// What a checkpoint saves of the workers, besides the model.
 enum class WorkerState : std::uint8_t {
   replicated,  ///< parameters and optimizer state are equal everywhere: one copy
-  per_worker,  ///< each worker's optimizer state differs: all of them
+  per_worker,  ///< each worker's optimizer state differs: one copy per worker
   discarded,   ///< on resume workers join anew with the centre's parameters and fresh optimizer state
 };
 
-/// Something that a worker does every so many of its local steps, and the option that says how many.
+/// An action that a worker repeats every `steps` of its local steps, and the option that sets `steps`.
 struct Period {
   std::string key;
   Step steps = 1;
 };
 
-/// Which ports and slots the halves use; asked once, when the company is put together.
+/// The ports and slots that the rules use. Read once, when the run is assembled.
 struct Needs {
   bool servers = false;
   bool group = false;
   bool peers = false;
-  bool in_step = false;  ///< pace: every worker takes the same number of steps, so leases are equal shares
+  bool in_step = false;  ///< every worker takes the same number of steps, so leases are equal shares
   ModelHome model = ModelHome::center;
-  /// ModelHome::center: kCenter, or the server_state(k) that holds an average of it. That one begins as a copy of the centre where
-  /// no checkpoint has it, so that it is a model at every moment.
+  /// For ModelHome::center: kCenter, or the server_state(k) that holds an average of it. If no checkpoint has that average, it
+  /// begins as a copy of the centre, so that it is a model at every moment.
   Slot model_slot = kCenter;
   WorkerState worker_state = WorkerState::discarded;
-  /// With WorkerState::replicated: what a checkpoint keeps changes at the end of a step only, when all its exchanges have ended. In
-  /// between any worker can be looked at, also when the others wait for one that is lost.
+  /// With WorkerState::replicated: the saved state changes only at the end of a step, when all its exchanges have ended. Within a
+  /// step the state of any worker can be read, even while the other workers wait for a lost one.
   bool whole_steps = false;
-  std::vector<Slot> worker_slots{};  ///< beyond params, grads and the optimizer's own
+  std::vector<Slot> worker_slots{};  ///< in addition to params, grads and the optimizer's own
   std::uint8_t server_states = 0;    ///< state vectors per shard
   std::string
-      server_state_of{};  ///< whose rule understands them ("adam"): only the same takes them up; empty: mere scratch
-  bool rounds = true;     ///< a wire of 16 bits has something to round; false: only masters travel, in float32
-  std::vector<Period> periods{};  ///< of exchanges: one that is longer than the run never comes (warnings())
+      server_state_of{};  ///< the optimizer ("adam") of the states: only the same one restores them; empty: scratch only
+  bool rounds = true;     ///< a 16-bit wire has vectors to round; false: only masters travel, in float32
+  std::vector<Period> periods{};  ///< of exchanges; a period longer than the run never comes: see warnings()
 
-  /// Whether someone may become a member in the middle of a run, with x = c and a fresh half: where the model is the centre and nobody
-  /// shares a collective. At any moment on leases on demand. In step, between two steps that everyone has ended, with no request open
-  /// or on its way: else it would be counted in rounds that it has no part in. A coordinator sees to that.
+  /// Whether a worker may join during a run, with x = c and a fresh rule: the model must be the centre, and no collective may be
+  /// shared. With leases on demand it may join at any moment. In step it joins between two steps that all members have ended, with
+  /// no request open or in flight: otherwise rounds would count it in which it has no part. The coordinator enforces this.
   [[nodiscard]] bool takes_newcomers() const noexcept { return model == ModelHome::center && !group; }
 };
 
-/// One strategy with its options, for one run. Immutable; makes as many halves as there are members.
+/// One strategy with its options, for one run. Immutable. Makes one rule per member.
 class Strategy {
  public:
   virtual ~Strategy() = default;
   [[nodiscard]] virtual Needs needs() const = 0;
-  [[nodiscard]] virtual std::unique_ptr<WorkerHalf> worker() const = 0;
-  /// Null when needs().servers is false.
-  [[nodiscard]] virtual std::unique_ptr<ServerHalf> server() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<WorkerRule> worker() const = 0;
+  /// Null if needs().servers is false.
+  [[nodiscard]] virtual std::unique_ptr<ServerRule> server() const = 0;
 };
 
-/// One row of the registry. `make` checks options against the company: Errc::config names the key and what to do.
+/// One row of the registry. `make` checks the options against the run's shape: Errc::config names the key and what to do.
 struct StrategyInfo {
   std::string name;
   std::string summary;  ///< one line for `troupe strategies`
   std::function<void(core::Schema&)> add_options;
-  std::function<core::Result<std::unique_ptr<Strategy>>(const core::Config&, const Company&)> make;
+  std::function<core::Result<std::unique_ptr<Strategy>>(const core::Config&, const RunShape&)> make;
 };
 
 }  // namespace troupe::strategies

@@ -5,7 +5,7 @@
 
 namespace troupe::strategies {
 
-// ---- worker half
+// ---- worker rule
 
 void SyncEasgdWorker::on(const StepDone& event, const WorkerContext&, WorkerActions& then) {
   then.apply(optimize(kParams, kGrads, kVelocity, event.optimizer));
@@ -15,12 +15,12 @@ void SyncEasgdWorker::on(const StepDone& event, const WorkerContext&, WorkerActi
 
 void SyncEasgdWorker::on(const ExchangeDone&, const WorkerContext&, WorkerActions& then) { then.compute(); }
 
-// ---- server half
+// ---- server rule
 
 void SyncEasgdServer::on(const Request& request, const ServerContext& context, ServerActions& then) {
   const auto& live = context.membership.workers;
   if (std::find(live.begin(), live.end(), request.worker) == live.end()) {
-    // Its round may be over: it must not be taken for one of the next.
+    // Its round may be over: the request must not count in the next round.
     then.drop(request.id, "worker " + std::to_string(request.worker) + " was lost while it came");
     return;
   }
@@ -33,13 +33,13 @@ void SyncEasgdServer::on(const MembershipChanged& event, const ServerContext&, S
   close_if_complete(event.membership, then);
 }
 
-/// It takes part as one that stands where the centre is: d = 0. The centre is the same until the round is over.
+/// It takes part with x = c: d = 0. The centre stays the same until the round is over.
 void SyncEasgdServer::refused(const Request& request, const ServerContext& context, ServerActions& then) {
   then.apply(copy(kPayload, kCenter), request.id);
   on(request, context, then);
 }
 
-/// The round is over when every living member has come. Someone who came and was lost since has still contributed.
+/// The round is over when every live member has arrived. A worker that arrived and was lost later still contributes.
 void SyncEasgdServer::close_if_complete(const Membership& membership, ServerActions& then) {
   const auto& live = membership.workers;
   const auto came = [this](WorkerId worker) { return round_.contains(worker); };
@@ -78,22 +78,22 @@ class SyncEasgd final : public Strategy {
             .server_states = 1,
             .periods = {{"strategy.tau", tau_}}};
   }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<SyncEasgdWorker>(tau_); }
-  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<SyncEasgdServer>(alpha_); }
+  std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<SyncEasgdWorker>(tau_); }
+  std::unique_ptr<ServerRule> server() const override { return std::make_unique<SyncEasgdServer>(alpha_); }
 
  private:
   float alpha_;
   Step tau_;
 };
 
-core::Result<std::unique_ptr<Strategy>> make_sync_easgd(const core::Config& config, const Company& company) {
+core::Result<std::unique_ptr<Strategy>> make_sync_easgd(const core::Config& config, const RunShape& shape) {
   const auto options = config.get(sync_easgd_table());
-  const double alpha = options.alpha > 0 ? options.alpha : options.beta / company.workers;
-  if (alpha * company.workers > 1) {
+  const double alpha = options.alpha > 0 ? options.alpha : options.beta / shape.workers;
+  if (alpha * shape.workers > 1) {
     return core::fail(core::Errc::config,
                       config.where("strategy.alpha") +
                           ": strategy.alpha * cluster.workers is above 1: the centre would overshoot; at most " +
-                          std::to_string(std::floor(1e6 / company.workers) / 1e6) +
+                          std::to_string(std::floor(1e6 / shape.workers) / 1e6) +
                           ", or leave it out and set strategy.beta");
   }
   return std::make_unique<SyncEasgd>(static_cast<float>(alpha), static_cast<Step>(options.tau));

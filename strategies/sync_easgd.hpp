@@ -2,13 +2,14 @@
 /// steps, with x_i and c from before,
 ///     x_i ← x_i − α (x_i − c);      c ← c + α Σ_i (x_i − c)
 ///
-/// A shard holds the members' requests until the last has come, then works on them in rank order; it computes the same as
+/// A shard holds the requests of the members until the last one arrives, then processes them in rank order. It computes the same as
 ///     s = Σ_i x_i;   x_i ← (1 − α) x_i + α c;   c ← (1 − N α) c + α s
-/// so a run is bit-identical from one time to the next. N α = β ≤ 1, or the centre overshoots.
+/// so repeated runs are bit-identical. N α = β ≤ 1, or the centre overshoots.
 ///
-/// Messages: one request and one reply per shard every τ steps. Bytes per exchange and worker for P parameters: 2 · 4P on a
-/// wire; 4P + 2P on one of 16 bits, which carries x as it is and rounds its change alone. Staleness: 0, and everyone waits for the slowest. A lost member: rounds close without it, but what
-/// came before the shard knew of it still counts; what comes afterwards is dropped.
+/// Messages: one request and one reply per shard every τ steps. Bytes per exchange and worker for P parameters: 2 · 4P on a wire;
+/// 4P + 2P on a 16-bit wire, which carries x exactly and rounds only its change. Staleness: 0; every worker waits for the slowest.
+/// A lost member: rounds close without it. Requests that arrived before the shard learned of the loss still count; later ones are
+/// dropped.
 #pragma once
 
 #include <map>
@@ -23,7 +24,7 @@ struct SyncEasgdConfig {
   std::int64_t tau = 4;
 };
 
-class SyncEasgdWorker final : public WorkerHalf {
+class SyncEasgdWorker final : public WorkerRule {
  public:
   explicit SyncEasgdWorker(Step tau) noexcept : tau_(tau) {}
   void on(const StepDone& event, const WorkerContext& context, WorkerActions& then) override;
@@ -33,7 +34,7 @@ class SyncEasgdWorker final : public WorkerHalf {
   Step tau_;
 };
 
-class SyncEasgdServer final : public ServerHalf {
+class SyncEasgdServer final : public ServerRule {
  public:
   explicit SyncEasgdServer(float alpha) noexcept : alpha_(alpha) {}
   void on(const Request& request, const ServerContext& context, ServerActions& then) override;
@@ -44,7 +45,7 @@ class SyncEasgdServer final : public ServerHalf {
   void close_if_complete(const Membership& membership, ServerActions& then);
 
   float alpha_;
-  std::map<WorkerId, RequestId> round_;  // who has come
+  std::map<WorkerId, RequestId> round_;  // the requests that have arrived
 };
 
 [[nodiscard]] StrategyInfo sync_easgd();

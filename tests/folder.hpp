@@ -1,4 +1,4 @@
-/// A directory for tests, removed at the end. One thread.
+/// A directory for tests, removed by the destructor. One thread.
 #pragma once
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ class Folder {
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
-  /// Returns its path.
+  /// Writes the file and returns its path.
   std::string write(std::string_view name, std::string_view text) const {
     std::filesystem::create_directories(std::filesystem::path(file(name)).parent_path());
     std::ofstream(file(name)) << text;

@@ -1,11 +1,11 @@
-/// What tests of whole runs train: a small model on 60 batches of drawn digits, which learns something within an epoch or two.
+/// The configuration of tests of whole runs: a small model on 60 batches of drawn digits. It learns within an epoch or two.
 #pragma once
 
 #include <string>
 
 namespace troupe::tests {
 
-/// Sections [model] and [data], after `before` (the text of [run]) and followed by `after` ([train], [strategy], [cluster]).
+/// Sections [model] and [data], after `before` (the text of [run]) and before `after` ([train], [strategy], [cluster]).
 inline std::string small_config(const std::string& before, const std::string& after) {
   return before + R"(
 [model]

@@ -1,19 +1,19 @@
-// Linked into tests and into `troupe` when they are built with ThreadSanitizer: tells it how CAF's mailboxes order threads.
+// Linked into tests and into `troupe` in builds with ThreadSanitizer: reports to it how CAF's mailboxes order threads.
 //
-// Debian's libcaf_core is not instrumented, and its mailboxes are lock-free: without help every message looks like a race.
-// The definitions here take the place of CAF's own in the program (an executable's symbols come first), add the edge,
-// and call what they replaced. Edges are as narrow as the real ones, so that real races still show:
+// Debian's libcaf_core is not instrumented, and its mailboxes are lock-free: without this file every message looks like a race.
+// The definitions here replace CAF's own in the program (an executable's symbols come first), add the edge,
+// and call the replaced ones. Edges are as narrow as the real ones, so that real races are still reported:
 //
 //   sending element e → handling e                        a message happens before its handling
-//   sending to a → cleanup of a                           which drops what was not handled
+//   sending to a → cleanup of a                           cleanup drops unhandled messages
 //   end of handling by a, end of resume(a) → start of resume(a)
-//                                                         an actor is run by one thread after the other; the next one can begin
-//                                                         as soon as a's mailbox is seen to be empty, before resume returns
-//   launch(a) → start of resume(a)                        what the spawner did, the actor sees
-//   reading a remote message → handling or dropping it    whichever thread delivers it: one that comes too early waits
-//   every release of a reference → the one that destroys
+//                                                         one thread after the other runs an actor; the next may begin
+//                                                         once a's mailbox is seen to be empty, before resume returns
+//   launch(a) → start of resume(a)                        the actor sees what its spawner did
+//   reading a remote message → handling or dropping it    any thread may deliver it: a message that is too early waits
+//   every release of a reference → the release that destroys
 //
-// Sanitised builds of CAF 0.17 only; tests/tsan.supp silences what the library itself allocates and locks.
+// For sanitised builds of CAF 0.17 only; tests/tsan.supp silences allocations and locks of the library itself.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -40,7 +40,7 @@ Function* replaced(const char* symbol) {
   return reinterpret_cast<Function*>(found);
 }
 
-/// An address of the actor's that stands for its mailbox; the actor's own stands for its turns.
+/// An address inside the actor that stands for its mailbox; the actor's own address stands for its turns.
 void* mailbox_of(caf::scheduled_actor* actor) { return reinterpret_cast<char*>(actor) + sizeof(void*); }
 
 }  // namespace
@@ -51,7 +51,7 @@ void scheduled_actor::enqueue(mailbox_element_ptr element, execution_unit* unit)
   static const auto next = replaced<void(scheduled_actor*, mailbox_element_ptr, execution_unit*)>(
       "_ZN3caf15scheduled_actor7enqueueESt10unique_ptrINS_15mailbox_elementENS_6detail8disposerEEPNS_14execution_"
       "unitE");
-  __tsan_acquire(element.get());  // of a remote message: should this actor have ended, it is destroyed here
+  __tsan_acquire(element.get());  // of a remote message: if this actor has ended, it is destroyed here
   __tsan_release(element.get());
   __tsan_release(mailbox_of(this));
   next(this, std::move(element), unit);
@@ -125,7 +125,7 @@ void io::basp::message_queue::push(execution_unit* unit, uint64_t id, strong_act
       replaced<void(message_queue*, execution_unit*, uint64_t, strong_actor_ptr, mailbox_element_ptr)>(
           "_ZN3caf2io4basp13message_queue4pushEPNS_14execution_unitEmNS_13intrusive_ptrINS_19actor_"
           "control_blockEEESt10unique_ptrINS_15mailbox_elementENS_6detail8disposerEE");
-  if (element) __tsan_release(element.get());  // none: a message that was dropped
+  if (element) __tsan_release(element.get());  // none: a dropped message
   next(this, unit, id, std::move(receiver), std::move(element));
 }
 

@@ -1,14 +1,13 @@
-/// Where finished operations wait for whoever posted them. Several endpoints may share one queue (shared memory
-/// inside a host and tcp between hosts, one exchanger): operation ids are unique in it.
+/// The queue of completed operations. Several endpoints may share one queue, for example shared memory inside a host and tcp
+/// between hosts in one exchanger. Operation ids are unique in a queue.
 ///
-/// Three ways to wait, none of which spins:
-///   an event loop watches fd(), readable exactly while completions wait, and calls poll();
-///   an actor gives `wake`, which sends it a message, and calls poll() when that arrives;
+/// There are three ways to wait. None of them spins:
+///   an event loop watches fd(), which is readable exactly while completions wait, and calls poll();
+///   an actor passes `wake`, which sends it a message, and calls poll() when the message arrives;
 ///   a thread with nothing else to do calls wait().
 ///
-/// Thread-safe. Ownership: shared by its endpoints and its user; an endpoint pushes only what it was asked for, so
-/// the queue holds at most one Completion per posted operation. Cost: one mutex per push, one system call when it
-/// stops being empty.
+/// Thread-safe. Ownership: shared by its endpoints and its user. An endpoint pushes at most one Completion per posted operation, so
+/// the queue holds no more than that. Cost: one mutex per push, and one system call when the queue stops being empty.
 #pragma once
 
 #include <atomic>
@@ -27,18 +26,17 @@ namespace troupe::transport {
 /// Names one posted operation in its queue. Never reused.
 enum class OperationId : std::uint64_t {};
 
-/// A peer as one endpoint sees it: an index, valid for that endpoint's life and never reused, also after the peer was
-/// lost.
+/// A peer's handle: an index that is valid for the life of one endpoint. It is never reused, not even after the peer is lost.
 enum class Peer : std::uint32_t {};
 
 enum class Outcome : std::uint8_t {
-  done,       ///< all bytes are where they belong
-  cancelled,  ///< by cancel(): as if never posted; by close(): what the peer got is not known
+  done,       ///< all bytes are in the receiver's memory
+  cancelled,  ///< by cancel(): as if never posted; by close(): the peer may have the message or not
   failed,     ///< see error
 };
 
-/// The end of an operation, delivered exactly once. From here on the endpoint does not touch the operation's memory.
-/// A completion happens after everything the peer did before the send that it matched.
+/// The end of an operation, delivered exactly once. After it the endpoint does not touch the operation's memory. Everything that
+/// the peer did before its matching send happens before this completion.
 struct Completion {
   OperationId operation{};
   Peer peer{};
@@ -47,7 +45,7 @@ struct Completion {
   core::Error error{};    // when failed
 };
 
-/// An absolute time on the queue's clock. Every blocking call takes one.
+/// An absolute time on the queue's clock. Every blocking call takes a deadline.
 struct Deadline {
   core::Duration at{0};
 };
@@ -57,23 +55,23 @@ struct Deadline {
 
 class CompletionQueue {
  public:
-  /// Called when the queue stops being empty, from whichever thread completed an operation, possibly from inside the
-  /// call that posted it. Must not block, throw, or call an endpoint or this queue. May be empty.
+  /// Called when the queue stops being empty, by the thread that completed the operation, possibly inside the call that posted it.
+  /// Must not block, throw, or call an endpoint or this queue. May be empty.
   using Wake = std::function<void()>;
 
-  /// Errc::io when the process has no file descriptor left. `clock` must outlive the queue and run by itself if
-  /// wait() is to end at a deadline that has not passed yet.
+  /// Errc::io: the process has no file descriptor left. `clock` must outlive the queue. wait() ends at a future deadline only if
+  /// the clock advances by itself.
   [[nodiscard]] static core::Result<std::shared_ptr<CompletionQueue>> create(const core::Clock& clock, Wake wake = {});
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
   ~CompletionQueue();
 
-  /// For poll(2), epoll or Asio: readable while completions wait. Only this class reads, writes and closes it.
+  /// For poll(2), epoll or Asio: readable while completions wait. Only this class reads, writes or closes it.
   [[nodiscard]] int fd() const noexcept { return fd_; }
-  /// Appends all that wait to `out`, oldest first, and returns how many. Does not block.
+  /// Appends all waiting completions to `out`, oldest first, and returns their number. Does not block.
   std::size_t poll(std::vector<Completion>& out);
-  /// As poll(), but blocks until there is at least one, or fails with Errc::timeout at the deadline. A timeout ends the
-  /// waiting only: operations stay posted and keep their memory until they complete; cancel() is what takes it back.
+  /// As poll(), but blocks until at least one completion waits. Errc::timeout at the deadline. A timeout ends only the wait:
+  /// operations stay posted and keep their memory until they complete. To take memory back, call cancel().
   [[nodiscard]] core::Result<void> wait(std::vector<Completion>& out, Deadline deadline);
 
   /// For endpoints.

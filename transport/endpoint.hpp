@@ -1,36 +1,34 @@
-/// The data plane's seam: one member's end of tagged, non-blocking transfers with its peers. inproc, shm, tcp, ucx
-/// and mpi implement it; exchange algorithms and the contract test suite (tests/transport/) know nothing else.
+/// The interface of the data plane: one member's tagged, non-blocking transfers with its peers. inproc, shm, tcp, ucx and mpi
+/// implement it. Exchange algorithms and the contract tests (tests/transport/) use only this interface.
 ///
-/// How two members meet: each makes an endpoint, control messages carry the addresses, and *both* connect to the
-/// other's. Operations may be posted as soon as connect() has returned; they move once the peer has connected too.
+/// Connecting. Each of two members makes an endpoint. Control messages carry the addresses. *Both* members call connect() with the
+/// other's address. A member may post operations as soon as its connect() has returned; they move once the peer has connected too.
 ///
-/// Matching. A receive names one peer and one tag. Messages and receives of the same (peer, tag) match in the order
-/// they were posted; different tags do not wait for each other, and either side may come first. Lengths must be
-/// equal: otherwise both operations fail with Errc::corrupt (the message is consumed, the connection stays). Zero
-/// bytes are a message like any other.
+/// Matching. A receive names one peer and one tag. Messages and receives of the same (peer, tag) match in the order in which they
+/// were posted. Different tags do not wait for each other. Either side may come first. Lengths must be equal; otherwise both
+/// operations fail with Errc::corrupt (the message is consumed, the connection stays). A message of zero bytes is a normal message.
 ///
-/// Completion. Every operation that was started ends with exactly one Completion in the endpoint's queue, with no
-/// thread of the caller's needed in between. A send is done when the peer's receive holds the whole message: until
-/// then an endpoint may retransmit from the sender's memory, and credit is back when the completion is there. A send
-/// that failed with Errc::peer_lost may still have been received, by a peer that is lost.
+/// Completion. Every started operation ends with exactly one Completion in the endpoint's queue; this needs no thread of the
+/// caller. A send is done when the peer's receive holds the whole message. Until then an endpoint may retransmit from the sender's
+/// memory, and the credit stays in use. A send that failed with Errc::peer_lost may still have reached the lost peer.
 ///
-/// Memory. Posting lends the memory to the endpoint; the completion gives it back, whatever its outcome. Nothing else
-/// does: no deadline ends an operation. Whoever gives up calls cancel() and waits for the completion that follows. A
-/// caller's device memory must be ready before it is posted: endpoints know no streams.
+/// Memory. Posting lends the memory to the endpoint. Only the completion returns it, whatever its outcome; no deadline ends an
+/// operation. To give up, call cancel() and wait for the completion that follows. Device memory must be ready before it is posted:
+/// endpoints know no streams.
 ///
-/// Loss. When a peer closes, dies or is disconnected, every outstanding operation with it fails with Errc::peer_lost
-/// and a message that names it; later ones are refused so. Messages nobody had received are gone. A handle that was
-/// lost stays lost; connecting again gives a new one. An endpoint may mend a broken connection by itself as long as
-/// everything still arrives exactly once. To hear of a loss while idle, keep a receive posted.
+/// Loss. When a peer closes, dies or is disconnected, every outstanding operation with it fails with Errc::peer_lost and a message
+/// that names the peer. Later operations are refused with the same error. Messages that were not received are discarded. A lost
+/// handle stays lost; connecting again gives a new one. An endpoint may mend a broken connection by itself if everything still
+/// arrives exactly once. To notice a loss while idle, keep a receive posted.
 ///
-/// Damage. A message whose bytes were damaged on the way fails its receive with Errc::corrupt, which names peer and tag, and its
-/// peer is lost: tcp, ucx and mpi find out by checksums (tcp with TLS by its own; ucx and mpi check long messages between hosts
-/// only, see EndpointOptions::check_within_host). What stays in memory (inproc, shm) is not checked.
+/// Damage. A message that was damaged on the way fails its receive with Errc::corrupt, which names peer and tag, and its peer is
+/// lost. tcp, ucx and mpi detect damage by checksums: tcp with TLS by those of TLS; ucx and mpi check long messages only between
+/// hosts, see EndpointOptions::check_within_host. Messages that stay in memory (inproc, shm) are not checked.
 ///
-/// Back-pressure. See Credit: a send that has none is refused at once, and costs nothing.
+/// Back-pressure. See Credit: a send without credit is refused at once and starts nothing.
 ///
-/// Thread-safe but for the destructor. Broken preconditions (a foreign handle, memory of a space that capabilities()
-/// does not list, a message above max_message_bytes) are bugs and throw std::invalid_argument or std::out_of_range.
+/// Thread-safe except for the destructor. Broken preconditions (a foreign handle, memory of a space that capabilities() does not
+/// list, a message above max_message_bytes) are bugs and throw std::invalid_argument or std::out_of_range.
 #pragma once
 
 #include <cstddef>
@@ -52,41 +50,40 @@ namespace troupe::transport {
 class MappedMemory;
 class NativeReduction;
 
-/// Where an endpoint can be reached: "<endpoint name>:<rest>", printable ASCII, at most a few KiB. What follows the
-/// colon is the endpoint's own business (binary addresses are encoded), and ends in the member's name so that
-/// messages can use it.
+/// Where an endpoint can be reached: "<endpoint name>:<rest>", printable ASCII, at most a few KiB. The endpoint defines the format
+/// of the rest (it encodes binary addresses). The text ends in the member's name, so that error messages can show it.
 struct Address {
   std::string text;
   bool operator==(const Address&) const = default;
 };
 
-/// How much one endpoint may have under way to one peer: accepted by send() and not yet in a receive. It bounds what
-/// either side holds for a peer that does not receive. A message above `bytes` is accepted when no other payload is
-/// under way.
+/// Limit of what one endpoint has outstanding to one peer: messages that send() accepted and no receive holds yet. It bounds the
+/// memory that either side needs for a peer that does not receive. A message above `bytes` is accepted when no other payload is
+/// outstanding.
 struct Credit {
   std::size_t messages = 256;
   std::size_t bytes = std::size_t{64} << 20;
 };
 
-/// Which order an endpoint adds to that of messages with equal peer and tag.
+/// The order that an endpoint guarantees beyond that of messages with equal peer and tag.
 enum class Ordering : std::uint8_t {
   per_tag,   ///< none
-  per_peer,  ///< receives that were posted in time complete in the order of the sends, whatever their tags
+  per_peer,  ///< receives posted before their messages arrive complete in the order of the sends
 };
 
-/// What an endpoint can do: the same for its whole life, asked once by whoever chooses an algorithm.
+/// What an endpoint can do. Constant for its life; the code that chooses an algorithm asks once.
 struct Capabilities {
   std::string name;                       // as in make_endpoint
   std::vector<core::MemorySpace> spaces;  // memory it sends from and receives into
   std::size_t max_message_bytes = 0;
   Ordering ordering = Ordering::per_tag;
-  bool maps_peer_memory = false;  // mapped_memory() is there
-  bool between_hosts = false;     // an address means something on another host
-  bool encrypted = false;         // both ends are authenticated and bytes are secret on the way
+  bool maps_peer_memory = false;  // mapped_memory() is not null
+  bool between_hosts = false;     // peers on other hosts can use its address
+  bool encrypted = false;         // both ends are authenticated and bytes are encrypted
   [[nodiscard]] bool takes(core::MemorySpace space) const noexcept;
 };
 
-/// Payload of operations that ended with Outcome::done; framing and retransmission are not in it.
+/// Payload of operations that ended with Outcome::done, without framing and retransmission.
 struct Traffic {
   std::uint64_t messages_sent = 0;
   std::uint64_t bytes_sent = 0;
@@ -98,8 +95,8 @@ struct Traffic {
   }
 };
 
-/// `established` completes when the peer has connected too, or fails with what stood in the way. Cancelling it gives
-/// the connection up, as disconnect() does.
+/// `established` completes when the peer has connected too, or fails with the reason. Cancelling it gives the connection up, as
+/// disconnect() does.
 struct Connection {
   Peer peer{};
   OperationId established{};
@@ -110,45 +107,45 @@ class Endpoint {
   Endpoint() = default;
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
-  /// Closes. No call may be under way.
+  /// Closes. No call may be in progress.
   virtual ~Endpoint() = default;
 
   [[nodiscard]] virtual const Capabilities& capabilities() const noexcept = 0;
   [[nodiscard]] virtual const Address& address() const noexcept = 0;
   [[nodiscard]] virtual CompletionQueue& completions() const noexcept = 0;
-  /// Null unless capabilities().maps_peer_memory. Lives as long as the endpoint.
+  /// Null unless capabilities().maps_peer_memory. Owned by the endpoint.
   [[nodiscard]] virtual MappedMemory* mapped_memory() noexcept = 0;
 
-  /// Null where the library underneath has no reduction of its own. Lives as long as the endpoint.
+  /// Null where the library underneath has no reduction. Owned by the endpoint.
   [[nodiscard]] virtual NativeReduction* native_reduction() noexcept { return nullptr; }
 
-  /// Errc::usage for this endpoint's own address, one of another kind of endpoint or a peer that is connected already;
-  /// Errc::peer_lost when it is known at once that nobody is there.
+  /// Errc::usage: this endpoint's own address, an address of another kind of endpoint, or a peer that is already connected.
+  /// Errc::peer_lost: it is known at once that the peer does not exist.
   [[nodiscard]] virtual core::Result<Connection> connect(const Address& remote) = 0;
-  /// Gives the peer up (the control plane says it is lost). Its outstanding operations fail with Errc::peer_lost and
-  /// `why`; the peer sees a loss too. No effect on one that is lost already.
+  /// Gives the peer up (the control plane reports it lost). Its outstanding operations fail with Errc::peer_lost and `why`; the
+  /// peer sees a loss too. No effect on a lost peer.
   virtual void disconnect(Peer peer, std::string_view why) = 0;
 
-  /// Never blocks on the peer. No value: no credit now; nothing was started. There will be some when a send to this
-  /// peer that is under way completes. Errors: Errc::peer_lost, and Errc::usage after close().
+  /// Never blocks on the peer. No value: there is no credit and nothing was started; credit returns when an outstanding send to
+  /// this peer completes. Errors: Errc::peer_lost, and Errc::usage after close().
   [[nodiscard]] virtual core::Result<std::optional<OperationId>> send(Peer peer, Tag tag, ConstMemoryView memory) = 0;
-  /// Never blocks on the peer. Errors as send(). Needs no credit: what is posted is the caller's to bound.
+  /// Never blocks on the peer. Errors as send(). Needs no credit: the caller bounds what it posts.
   [[nodiscard]] virtual core::Result<OperationId> receive(Peer peer, Tag tag, MemoryView memory) = 0;
 
-  /// Asks for an operation to end. Its completion says what came of it: `cancelled` (a cancelled send is never
-  /// delivered, a cancelled receive leaves its message to the next), or what it had come to already. The memory is
-  /// free with that completion, not with this call. No effect on operations that have completed.
+  /// Asks an operation to end. Its completion reports the result: `cancelled` (a cancelled send is never delivered, a cancelled
+  /// receive leaves its message to the next receive), or the outcome that came first. The memory is free with that completion, not
+  /// with this call. No effect on completed operations.
   virtual void cancel(OperationId operation) = 0;
 
   [[nodiscard]] virtual Traffic traffic(Peer peer) const = 0;
 
-  /// A number without a unit that grows while messages to the peer or from it move, also in part, and stands still while none does:
-  /// a transfer is given up when it has stood still for too long. What only keeps a connection alive does not count.
+  /// A number without a unit. It grows while messages to or from the peer move, also in part. It stands still while none moves, so
+  /// a caller can give up a transfer that has stalled for too long. Traffic that only keeps a connection alive does not count.
   [[nodiscard]] virtual std::uint64_t progress(Peer peer) const = 0;
 
-  /// Ends everything at once: outstanding operations complete as `cancelled`, peers see this one lost. When it
-  /// returns, all completions are in the queue and no lent memory is touched. Waits for no peer: for a graceful end,
-  /// collect the completions first. Idempotent.
+  /// Ends everything at once: outstanding operations complete as `cancelled`, and peers see this endpoint as lost. When it returns,
+  /// all completions are in the queue and no lent memory is touched. Waits for no peer: for a graceful end, collect the completions
+  /// first. Idempotent.
   virtual void close() noexcept = 0;
 };
 

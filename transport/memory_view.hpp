@@ -1,5 +1,5 @@
-/// A stretch of memory that an endpoint sends from or receives into, and the kind of memory it is.
-/// Owns nothing: whoever posts an operation keeps the memory alive until that operation's completion.
+/// A range of memory that an endpoint sends from or receives into, and its memory space. Owns nothing: the caller that posts an
+/// operation keeps the memory alive until that operation's completion.
 #pragma once
 
 #include <cstddef>

@@ -11,16 +11,16 @@ namespace troupe::actors {
 
 namespace {
 
-using Check = bool (*)(WireReader&, std::vector<WireHandle>&);
+using Check = bool (*)(ValueReader&, std::vector<RemoteHandle>&);
 
 template <class... Ts>
-bool is_of(WireReader& reader, std::vector<WireHandle>& actors) {
+bool is_of(ValueReader& reader, std::vector<RemoteHandle>& actors) {
   std::tuple<Ts...> values;
-  WireWalker walker(reader, actors);
+  ValueWalker walker(reader, actors);
   return std::apply([&](Ts&... each) { return walker(each...); }, values) && reader.at_end();
 }
 
-bool is_error(WireReader& reader, std::vector<WireHandle>&) { return reader.plain_error() && reader.at_end(); }
+bool is_error(ValueReader& reader, std::vector<RemoteHandle>&) { return reader.plain_error() && reader.at_end(); }
 
 template <class... Ts>
 struct Message {};
@@ -40,28 +40,28 @@ Table table_of() {
   return table;
 }
 
-const Table& table(WireUse use) {
+const Table& table(MessageUse use) {
   static const Table told = table_of<Message<Halt>, Message<MembershipNews>, Message<LeaseGrant>, Message<LeaseRequest>,
-                                     Message<WorkerProgress>, Message<Trouble>, Message<SiteLost>,
+                                     Message<WorkerProgress>, Message<RunError>, Message<SiteLost>,
                                      Message<JournalRecords>, Message<TransferNews>, Message<Note>>();
   static const Table asked =
       table_of<Message<NodeQuery>, Message<SiteOrder>, Message<CompileOrder>, Message<SiteAddresses>,
-               Message<SiteCompany>, Message<MeasureOrder>, Message<Prepare>, Message<Dismissal>, Message<UpdatesOrder>,
-               Message<SettleOrder>, Message<StateOrder>, Message<LettersOrder>>();
+               Message<SiteDirectory>, Message<MeasureOrder>, Message<Prepare>, Message<Dismissal>,
+               Message<UpdatesOrder>, Message<SettleOrder>, Message<StateOrder>, Message<PeerMessageCountsOrder>>();
   static const Table answered = [] {
-    auto table =
-        table_of<Message<NodeFacts>, Message<SiteOpened>, Message<SiteOpened, OpenedSite>, Message<SiteReady>,
-                 Message<SiteReady, SiteMembers>, Message<SiteBegun>, Message<Measured>, Message<SiteAddress>,
-                 Message<Dismissed>, Message<Updates>, Message<Settled>, Message<MemberState>, Message<Letters>>();
+    auto table = table_of<Message<NodeFacts>, Message<SiteOpened>, Message<SiteOpened, OpenedSite>, Message<SiteReady>,
+                          Message<SiteReady, SiteMembers>, Message<SiteBegun>, Message<Measured>, Message<SiteAddress>,
+                          Message<Dismissed>, Message<Updates>, Message<Settled>, Message<MemberState>,
+                          Message<PeerMessageCounts>>();
     table.emplace("@<>+@error", is_error);
     return table;
   }();
-  return use == WireUse::told ? told : use == WireUse::asked ? asked : answered;
+  return use == MessageUse::told ? told : use == MessageUse::asked ? asked : answered;
 }
 
 }  // namespace
 
-bool is_wire_message(WireReader& content, WireUse use, std::vector<WireHandle>& actors) {
+bool is_wire_message(ValueReader& content, MessageUse use, std::vector<RemoteHandle>& actors) {
   std::string types;
   if (!content.signature(types)) return false;
   const auto found = table(use).find(types);

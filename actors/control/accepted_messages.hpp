@@ -1,5 +1,5 @@
-/// Which messages come in from other processes, and what they are made of: everything else ends the connection before CAF has read it
-/// (conversation.hpp). A message that is to travel stands in the lists of accepted_messages.cpp. Pure functions.
+/// The messages that may come from other processes, and their types. Any other message ends the connection before CAF reads it
+/// (conversation.hpp). A message between processes must be in a list of accepted_messages.cpp. Pure functions.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace troupe::actors {
 
-enum class WireUse : std::uint8_t {
-  told,      ///< a message that nobody waits for
-  asked,     ///< one that somebody waits for the answer to
-  answered,  ///< what has been asked
+enum class MessageUse : std::uint8_t {
+  told,      ///< a message without an answer
+  asked,     ///< a request
+  answered,  ///< the response to a request
 };
 
-/// Reads the content of a message, its types first. Nothing: it is not one that travels so, or is not well formed. `actors` gets whoever is
-/// named in it.
-[[nodiscard]] bool is_wire_message(WireReader& content, WireUse use, std::vector<WireHandle>& actors);
+/// Reads the content of a message, its types first. False: the message is not in the list for `use`, or is not well formed. Adds the actors
+/// that the message names to `actors`.
+[[nodiscard]] bool is_wire_message(ValueReader& content, MessageUse use, std::vector<RemoteHandle>& actors);
 
 }  // namespace troupe::actors

@@ -14,60 +14,61 @@ namespace {
 namespace network = caf::io::network;
 using network::rw_state;
 
-// What CAF's stream asks of a transport; the names are CAF's.
+// The interface that CAF's stream requires of a transport; the names are CAF's.
 class WirePolicy {
  public:
-  WirePolicy(Wire wire, std::shared_ptr<WirePeers> peers, std::function<void(const core::Error&)> on_refused)
-      : wire_(std::move(wire)),
-        conversation_(wire_.side(), std::move(peers), wire_.certificate()),
+  WirePolicy(transport::TlsConnection connection, std::shared_ptr<ControlPeers> peers,
+             std::function<void(const core::Error&)> on_refused)
+      : connection_(std::move(connection)),
+        conversation_(connection_.side(), std::move(peers), connection_.certificate()),
         on_refused_(std::move(on_refused)) {}
 
   rw_state read_some(std::size_t& result, network::native_socket, void* buffer, std::size_t size) {
-    const WireMove move = wire_.read(buffer, size);
+    const transport::ConnectionMove move = connection_.read(buffer, size);
     result = move.bytes;
-    if (move.state == WireState::ended) return end(wire_.error());
+    if (move.state == transport::ConnectionState::ended) return end(connection_.error());
     if (const auto wrong = conversation_.heard({static_cast<const char*>(buffer), move.bytes}))
       return refuse({core::Errc::config, std::string(*wrong)});
     return rw_state::success;
   }
   rw_state write_some(std::size_t& result, network::native_socket, const void* buffer, std::size_t size) {
-    const WireMove move = wire_.write(buffer, size);
+    const transport::ConnectionMove move = connection_.write(buffer, size);
     result = move.bytes;
     conversation_.said({static_cast<const char*>(buffer), move.bytes});
-    return move.state == WireState::ended ? end(wire_.error()) : rw_state::success;
+    return move.state == transport::ConnectionState::ended ? end(connection_.error()) : rw_state::success;
   }
-  // What TLS has decrypted ahead will not wake anyone.
+  // No socket event announces bytes that TLS has already decrypted.
   [[nodiscard]] bool must_read_more(network::native_socket, std::size_t threshold) const {
-    return wire_.pending() >= threshold;
+    return connection_.pending() >= threshold;
   }
 
  private:
   rw_state end(const core::Error& why) {
     return conversation_.greeted() ? rw_state::failure
-                                   : refuse(why);  // one that was let in and goes was not turned away
+                                   : refuse(why);  // after its handshake, a connection's end is no refusal
   }
   rw_state refuse(const core::Error& why) {
     if (on_refused_) std::exchange(on_refused_, nullptr)(why);
     return rw_state::failure;
   }
 
-  Wire wire_;
-  WireConversation conversation_;
+  transport::TlsConnection connection_;
+  Conversation conversation_;
   std::function<void(const core::Error&)> on_refused_;
 };
 
-// Not the socket's number, as CAF's own have it: that is used again while CAF still clears away after the one before.
+// CAF itself uses the socket's number. A new socket may get that number while CAF still cleans up the previous connection.
 caf::io::connection_handle next_handle() {
   static std::atomic<std::int64_t> last{std::int64_t{1} << 40};
   return caf::io::connection_handle::from_int(++last);
 }
 
-class WireScribe final : public caf::io::scribe {
+class CafConnection final : public caf::io::scribe {
  public:
-  WireScribe(network::default_multiplexer& multiplexer, Wire wire, std::shared_ptr<WirePeers> peers,
-             std::function<void(const core::Error&)> on_refused)
+  CafConnection(network::default_multiplexer& multiplexer, transport::TlsConnection connection,
+                std::shared_ptr<ControlPeers> peers, std::function<void(const core::Error&)> on_refused)
       : scribe(next_handle()),
-        stream_(multiplexer, wire.release(), std::move(wire), std::move(peers), std::move(on_refused)) {}
+        stream_(multiplexer, connection.release(), std::move(connection), std::move(peers), std::move(on_refused)) {}
 
   void configure_read(caf::io::receive_policy::config config) override {
     stream_.configure_read(config);
@@ -99,9 +100,10 @@ class WireScribe final : public caf::io::scribe {
 
 }  // namespace
 
-caf::io::scribe_ptr make_scribe(network::default_multiplexer& multiplexer, Wire wire, std::shared_ptr<WirePeers> peers,
+caf::io::scribe_ptr make_scribe(network::default_multiplexer& multiplexer, transport::TlsConnection connection,
+                                std::shared_ptr<ControlPeers> peers,
                                 std::function<void(const core::Error& why)> on_refused) {
-  return caf::make_counted<WireScribe>(multiplexer, std::move(wire), std::move(peers), std::move(on_refused));
+  return caf::make_counted<CafConnection>(multiplexer, std::move(connection), std::move(peers), std::move(on_refused));
 }
 
 }  // namespace troupe::actors

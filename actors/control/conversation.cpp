@@ -12,36 +12,36 @@ using caf::io::basp::message_type;
 namespace {
 
 constexpr std::string_view kNotItself = "it does not speak for itself";
-constexpr std::string_view kNobodyElses = "it says that it is a node that somebody else is";
+constexpr std::string_view kNobodyElses = "it claims the node id of another process";
 constexpr std::string_view kNoMessage = "it sends what no member says";
 
-/// CAF speaks to the first whenever it meets a node, and to the second when it is told to. Nobody here has those names (network.cpp): it
-/// does not even read what is said to them.
+/// CAF sends to the first when it meets a node, and to the second on request. No actor here has these names (network.cpp): CAF drops such
+/// messages unread.
 bool is_nobody(caf::actor_id name) {
   return name == static_cast<std::uint64_t>(caf::atom("SpawnServ")) ||
          name == static_cast<std::uint64_t>(caf::atom("ConfigServ"));
 }
 
-WireUse use_of(const caf::message_id& id) {
-  return id.is_response() ? WireUse::answered : id.is_request() ? WireUse::asked : WireUse::told;
+MessageUse use_of(const caf::message_id& id) {
+  return id.is_response() ? MessageUse::answered : id.is_request() ? MessageUse::asked : MessageUse::told;
 }
 
 }  // namespace
 
-std::uint64_t WireConversation::Frame::number(std::size_t at, std::size_t size) const {
+std::uint64_t Conversation::Frame::number(std::size_t at, std::size_t size) const {
   std::uint64_t value = 0;
   for (std::size_t i = at; i < at + size; ++i) value = value << 8 | static_cast<std::uint8_t>(header[i]);
   return value;
 }
 
-WireConversation::WireConversation(security::TlsSide side, std::shared_ptr<WirePeers> peers, std::string certificate)
+Conversation::Conversation(security::TlsSide side, std::shared_ptr<ControlPeers> peers, std::string certificate)
     : guard_(side), peers_(std::move(peers)), certificate_(std::move(certificate)) {}
 
-WireConversation::Refusal WireConversation::collect(Frame& frame, std::span<const char> bytes,
-                                                    const std::function<Refusal()>& whole) {
+Conversation::Refusal Conversation::collect(Frame& frame, std::span<const char> bytes,
+                                            const std::function<Refusal()>& whole) {
   while (!bytes.empty()) {
-    auto& part = frame.header.size() < WireGuard::kHeaderBytes ? frame.header : frame.payload;
-    const auto missing = &part == &frame.header ? WireGuard::kHeaderBytes - part.size() : frame.length() - part.size();
+    auto& part = frame.header.size() < FrameGuard::kHeaderBytes ? frame.header : frame.payload;
+    const auto missing = &part == &frame.header ? FrameGuard::kHeaderBytes - part.size() : frame.length() - part.size();
     const auto taken = std::min(missing, bytes.size());
     part.append(bytes.data(), taken);
     bytes = bytes.subspan(taken);
@@ -49,24 +49,24 @@ WireConversation::Refusal WireConversation::collect(Frame& frame, std::span<cons
     if (const auto refusal = whole()) return refusal;
     frame.header.clear();
     frame.payload.clear();
-    if (frame.payload.capacity() > WireGuard::kHandshakeBytes) frame.payload = {};  // the rare long one is not kept
+    if (frame.payload.capacity() > FrameGuard::kHandshakeBytes) frame.payload = {};  // frees a rare long buffer
   }
   return {};
 }
 
-std::optional<std::string_view> WireConversation::heard(std::span<const char> bytes) {
+std::optional<std::string_view> Conversation::heard(std::span<const char> bytes) {
   if (const auto wrong = guard_.watch(bytes)) return wrong;
   return collect(in_, bytes, [this] { return judge(); });
 }
 
-void WireConversation::said(std::span<const char> bytes) {
+void Conversation::said(std::span<const char> bytes) {
   (void)collect(out_, bytes, [this] {
     note();
     return Refusal{};
   });
 }
 
-WireConversation::Refusal WireConversation::judge() {
+Conversation::Refusal Conversation::judge() {
   switch (static_cast<message_type>(in_.type())) {
     case message_type::server_handshake:
     case message_type::client_handshake: return greeting();
@@ -78,55 +78,55 @@ WireConversation::Refusal WireConversation::judge() {
     case message_type::direct_message: return message();
     case message_type::monitor_message: return monitor(false);
     case message_type::down_message: return monitor(true);
-    default: return kNotItself;  // routed: for, or from, another node
+    default: return kNotItself;  // routed: for or from another node
   }
 }
 
-WireConversation::Refusal WireConversation::greeting() {
-  WireReader reader(in_.payload);
+Conversation::Refusal Conversation::greeting() {
+  ValueReader reader(in_.payload);
   std::string node;
-  if (!reader.node(node)) return "its handshake makes no sense";
+  if (!reader.node(node)) return "invalid handshake";
   if (peer_) return node == node_ ? Refusal{} : Refusal(kNobodyElses);
   peer_ = peers_->claim(node, certificate_);
-  // CAF itself sees that a connection to this very process is one, and ends it.
+  // CAF itself detects a connection to its own process, and ends it.
   if (!peer_ && node != peers_->own()) return kNobodyElses;
   node_ = std::move(node);
   return {};
 }
 
-WireConversation::Refusal WireConversation::message() {
+Conversation::Refusal Conversation::message() {
   using caf::io::basp::header;
   const caf::message_id id(in_.id());
   if (in_.flags() == header::named_receiver_flag) return is_nobody(in_.destination()) ? Refusal{} : Refusal(kNoMessage);
-  // Who asks somebody who has ended is answered by CAF itself.
-  if (in_.source() == 0 && !id.is_response()) return "it sends what nobody says";
+  // A response without source: CAF itself answers a request to an actor that has ended.
+  if (in_.source() == 0 && !id.is_response()) return "it sends a message that is not part of the protocol";
   if (in_.source() != 0) peer_->actors.insert(in_.source());
-  if (peer_->actors.size() > WirePeer::kMostActors) return "it has more actors than can be";
-  if (id.is_request() && ++peer_->requests > WirePeer::kMostRequests) return "it asks and does not listen";
+  if (peer_->actors.size() > ControlPeer::kMostActors) return "it has more actors than can be";
+  if (id.is_request() && ++peer_->requests > ControlPeer::kMostRequests) return "it asks and does not listen";
   if (in_.flags() != 0 || id.is_stream_message()) return kNoMessage;
-  WireReader reader(in_.payload);
+  ValueReader reader(in_.payload);
   std::size_t stages = 0;
-  std::vector<WireHandle> actors;
+  std::vector<RemoteHandle> actors;
   const auto use = use_of(id);
   if (!reader.length(stages) || stages > 0 || !is_wire_message(reader, use, actors)) return kNoMessage;
   const bool its_own =
-      std::ranges::all_of(actors, [this](const WireHandle& actor) { return actor.id == 0 || actor.node == node_; });
+      std::ranges::all_of(actors, [this](const RemoteHandle& actor) { return actor.id == 0 || actor.node == node_; });
   if (!its_own) return kNotItself;
   for (const auto& actor : actors)
     if (actor.id != 0) peer_->actors.insert(actor.id);
   if (id.is_response())
     return peer_->expected.erase({in_.destination(), id.integer_value() & caf::message_id::request_id_mask}) == 0
-               ? Refusal("it answers what nobody asked")
+               ? Refusal("it answers a request that was not made")
                : Refusal{};
   return knows(in_.destination()) ? Refusal{} : Refusal("it speaks to who was not introduced to it");
 }
 
-/// An actor of its own has ended; or it watches one that is here.
-WireConversation::Refusal WireConversation::monitor(bool down) {
-  WireReader reader(in_.payload);
+/// `down`: an actor of the peer has ended. Otherwise the peer monitors an actor of this process.
+Conversation::Refusal Conversation::monitor(bool down) {
+  ValueReader reader(in_.payload);
   std::string from, to;
   if (!reader.node(from) || !reader.node(to) || (down && !reader.plain_error()) || !reader.at_end())
-    return "what it says of an actor makes no sense";
+    return "invalid message about an actor";
   if (from != node_ || to != peers_->own()) return kNotItself;
   if (down) {
     peer_->actors.erase(in_.source());
@@ -135,17 +135,17 @@ WireConversation::Refusal WireConversation::monitor(bool down) {
   const auto watched = peer_->watched.find(in_.destination());
   const auto times = watched != peer_->watched.end() ? ++watched->second
                      : knows(in_.destination())      ? ++peer_->watched[in_.destination()]
-                                                     : WirePeer::kMostWatches + 1;
-  return times <= WirePeer::kMostWatches ? Refusal{} : Refusal("it watches who is none of its business");
+                                                     : ControlPeer::kMostWatches + 1;
+  return times <= ControlPeer::kMostWatches ? Refusal{} : Refusal("it watches who is none of its business");
 }
 
-bool WireConversation::knows(caf::actor_id actor) const {
+bool Conversation::knows(caf::actor_id actor) const {
   return peer_->introduced.contains(actor) || peers_->is_published(actor);
 }
 
-/// What has been said, as far as it counts for what may be heard.
-void WireConversation::note() {
-  WireReader reader(out_.payload);
+/// Notes what a sent frame allows the peer: published actors, introduced actors, expected answers.
+void Conversation::note() {
+  ValueReader reader(out_.payload);
   std::string text;
   switch (static_cast<message_type>(out_.type())) {
     case message_type::server_handshake: {
@@ -165,7 +165,7 @@ void WireConversation::note() {
   if (id.is_response() && peer_->requests > 0) --peer_->requests;
   if (id.is_request()) peer_->expected.emplace(out_.source(), id.integer_value() & caf::message_id::request_id_mask);
   std::size_t stages = 0;
-  std::vector<WireHandle> actors;
+  std::vector<RemoteHandle> actors;
   const auto use = use_of(id);
   if (!reader.length(stages) || stages > 0 || !is_wire_message(reader, use, actors)) return;
   for (const auto& actor : actors)

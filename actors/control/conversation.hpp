@@ -1,13 +1,13 @@
-/// Reads along what two processes say to each other in CAF's protocol, both ways, and says when to hang up. CAF 0.17 hands a message to any
-/// actor whose number stands in it, believes whoever claims to be a node, and reads any type there is; here a peer
+/// Checks the bytes of one connection in CAF's protocol, both ways, and reports when the connection must end. CAF 0.17 delivers a message
+/// to any actor whose number the message holds, accepts any claimed node id, and reads any type. These rules hold for a peer:
 ///
-///   is the node that it says it is, as far as certificates tell (peers.hpp),
-///   speaks for itself: nothing is routed, and nobody else's actors end,
-///   speaks to actors that have been introduced to it: those that are published, and those that a message to it has named,
-///   says what members say (accepted_messages.hpp), in messages that are well formed and name actors of its own,
-///   answers what it has been asked, once.
+///   It is the node that it claims to be: the node id belongs to the peer's certificate (peers.hpp).
+///   It sends for itself only: no routed messages, and no reports about the end of other nodes' actors.
+///   It sends only to actors that were introduced to it: published actors, and actors that a message to it named.
+///   It sends only members' messages (accepted_messages.hpp), well formed, and they name only actors of its own.
+///   It answers each request once, and nothing else.
 ///
-/// What it says in such messages is the actors' to judge. Thread rule: CAF's I/O thread.
+/// The receiving actors check the values in the messages. Thread rule: CAF's I/O thread.
 #pragma once
 
 #include <functional>
@@ -18,21 +18,21 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/control/frame_guard.hpp"
 #include "actors/control/accepted_messages.hpp"
+#include "actors/control/frame_guard.hpp"
 #include "actors/control/peers.hpp"
 
 namespace troupe::actors {
 
-class WireConversation {
+class Conversation {
  public:
-  WireConversation(security::TlsSide side, std::shared_ptr<WirePeers> peers, std::string certificate);
+  Conversation(security::TlsSide side, std::shared_ptr<ControlPeers> peers, std::string certificate);
 
-  /// What is wrong with what has come, these bytes included; nothing: all is well so far. Not to be called after that.
+  /// Takes the next received bytes. Returns the violation, or nothing. Do not call it after a violation.
   [[nodiscard]] std::optional<std::string_view> heard(std::span<const char> bytes);
-  /// These bytes have left.
+  /// Takes the next sent bytes.
   void said(std::span<const char> bytes);
-  /// The other end's handshake is there, in full.
+  /// The peer's handshake is complete.
   [[nodiscard]] bool greeted() const noexcept { return guard_.greeted(); }
 
  private:
@@ -48,11 +48,11 @@ class WireConversation {
     [[nodiscard]] caf::actor_id source() const { return number(16, 8); }
     [[nodiscard]] caf::actor_id destination() const { return number(24, 8); }
     [[nodiscard]] bool complete() const {
-      return header.size() == WireGuard::kHeaderBytes && payload.size() == length();
+      return header.size() == FrameGuard::kHeaderBytes && payload.size() == length();
     }
     [[nodiscard]] std::uint64_t number(std::size_t at, std::size_t size) const;
   };
-  /// Adds `bytes` to `frame`; `whole` looks at it when it is complete, and what it says ends that.
+  /// Adds `bytes` to `frame` and calls `whole` for each complete frame. A refusal by `whole` ends the call and is returned.
   static Refusal collect(Frame& frame, std::span<const char> bytes, const std::function<Refusal()>& whole);
 
   Refusal judge();
@@ -62,11 +62,11 @@ class WireConversation {
   [[nodiscard]] bool knows(caf::actor_id actor) const;
   void note();
 
-  WireGuard guard_;
-  const std::shared_ptr<WirePeers> peers_;
+  FrameGuard guard_;
+  const std::shared_ptr<ControlPeers> peers_;
   const std::string certificate_;
-  std::shared_ptr<WirePeer> peer_;  // from its handshake on
-  std::string node_;                // that it is
+  std::shared_ptr<ControlPeer> peer_;  // from its handshake on
+  std::string node_;                   // the peer's node id
   Frame in_;
   Frame out_;
 };

@@ -6,7 +6,7 @@
 
 namespace troupe::actors {
 
-static_assert(WireGuard::kHeaderBytes == caf::io::basp::header_size);
+static_assert(FrameGuard::kHeaderBytes == caf::io::basp::header_size);
 
 namespace {
 
@@ -14,8 +14,8 @@ constexpr std::string_view kAnotherNode = "its second handshake names another no
 
 }  // namespace
 
-/// Remembers the first handshake's payload; compares that of another.
-bool WireGuard::same_client(std::span<const char> part) {
+/// Keeps the first handshake's payload, and compares a later one with it.
+bool FrameGuard::same_client(std::span<const char> part) {
   const std::string_view text(part.data(), part.size());
   if (!greeted_) {
     client_ += text;
@@ -26,7 +26,7 @@ bool WireGuard::same_client(std::span<const char> part) {
   return same;
 }
 
-std::optional<std::string_view> WireGuard::judge() {
+std::optional<std::string_view> FrameGuard::judge() {
   using caf::io::basp::message_type;
   const auto byte = [this](std::size_t at) { return static_cast<std::uint8_t>(header_[at]); };
   const auto type = static_cast<message_type>(byte(0));
@@ -39,9 +39,9 @@ std::optional<std::string_view> WireGuard::judge() {
   switch (type) {
     case message_type::server_handshake:
     case message_type::client_handshake:
-      // A client says which of two connections it means by a second handshake; a server has no reason to repeat itself.
-      if (type != own || (begun_ && type == message_type::server_handshake)) return "its handshake makes no sense";
-      if (payload_ == 0 || payload_ > kHandshakeBytes) return "its handshake has a length that cannot be";
+      // A client selects one of two connections by a second handshake; a server has no reason for a second one.
+      if (type != own || (begun_ && type == message_type::server_handshake)) return "invalid handshake";
+      if (payload_ == 0 || payload_ > kHandshakeBytes) return "invalid handshake length";
       if (greeted_ && payload_ != client_.size()) return kAnotherNode;
       introducing_ = type == message_type::client_handshake;
       repeated_ = 0;
@@ -50,7 +50,7 @@ std::optional<std::string_view> WireGuard::judge() {
     case message_type::routed_message:
     case message_type::monitor_message:
     case message_type::down_message:
-      if (payload_ == 0 || payload_ > kMessageBytes) return "it announces a message of a length that cannot be";
+      if (payload_ == 0 || payload_ > kMessageBytes) return "invalid message length";
       break;
     case message_type::heartbeat:
       if (payload_ != 0) return "its heartbeat has a payload";
@@ -61,7 +61,7 @@ std::optional<std::string_view> WireGuard::judge() {
   return std::nullopt;
 }
 
-std::optional<std::string_view> WireGuard::watch(std::span<const char> bytes) {
+std::optional<std::string_view> FrameGuard::watch(std::span<const char> bytes) {
   while (!bytes.empty()) {
     if (payload_ > 0) {
       const std::size_t skipped = std::min(payload_, bytes.size());
@@ -77,7 +77,7 @@ std::optional<std::string_view> WireGuard::watch(std::span<const char> bytes) {
     std::ranges::copy(bytes.first(taken), header_.begin() + static_cast<std::ptrdiff_t>(have_));
     have_ += taken;
     bytes = bytes.subspan(taken);
-    // A TLS alert is shorter than a header: its first bytes must do.
+    // A TLS alert is shorter than a header: its first two bytes must suffice.
     if (have_ < kHeaderBytes && (begun_ || have_ < 2 || header_[0] < 0x14)) continue;
     have_ = 0;
     if (const auto wrong = judge()) return wrong;

@@ -14,11 +14,11 @@
 #include <caf/io/network/default_multiplexer.hpp>
 #include <fmt/format.h>
 
-#include "actors/requests/interruptible.hpp"
-#include "actors/control/node_identity.hpp"
-#include "transport/net/connector.hpp"
-#include "actors/control/listener.hpp"
 #include "actors/control/caf_connection.hpp"
+#include "actors/control/listener.hpp"
+#include "actors/control/node_identity.hpp"
+#include "actors/requests/interruptible.hpp"
+#include "transport/net/connector.hpp"
 #include "transport/security/tls_context.hpp"
 
 namespace troupe::actors {
@@ -26,10 +26,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kNameDeadline = 10s;  // for the name of an address to listen at
+constexpr auto kNameDeadline = 10s;  // for resolving the name to listen at
 constexpr auto kLeaveDeadline = 30s;
 
-/// Why CAF's I/O thread gave a connection up, for the thread that waits for it.
+/// Why CAF's I/O thread ended a connection, for the thread that waits for it.
 struct Verdict {
   std::mutex mutex;
   core::Error why{core::Errc::peer_lost, ""};
@@ -46,7 +46,7 @@ struct Answer {
   std::set<std::string> interface;
 };
 
-/// This node as messages have it.
+/// This node's id in its form on the wire.
 std::string wire_form(caf::actor_system& system) {
   std::vector<char> bytes;
   caf::binary_serializer sink(system, bytes);
@@ -66,7 +66,7 @@ NetworkConfig::NetworkConfig(const NetworkOptions& options) {
 }
 
 LastToLeave::~LastToLeave() {
-  // The system tells nobody how many are left: ask now and then.
+  // The system has no event for the end of its actors: poll.
   const auto until = std::chrono::steady_clock::now() + kLeaveDeadline;
   while (system_.detached_actors() > before_ && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -76,8 +76,8 @@ struct Network::Parts {
   std::shared_ptr<SSL_CTX> tls;
   caf::actor broker;
   caf::io::network::default_multiplexer* multiplexer = nullptr;
-  std::shared_ptr<WirePeers> peers;
-  std::unique_ptr<WireDoor> door;
+  std::shared_ptr<ControlPeers> peers;
+  std::unique_ptr<Listener> listener;
 };
 
 Network::Network(caf::actor_system& system, std::unique_ptr<Parts> parts) : system_(system), parts_(std::move(parts)) {}
@@ -96,33 +96,36 @@ core::Result<std::unique_ptr<Network>> Network::create(caf::actor_system& system
   if (parts->multiplexer == nullptr)
     return core::fail(core::Errc::internal, "the control plane needs CAF's default network backend");
   parts->broker = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  // Any peer may call these by name: one spawns what is registered, the other changes the configuration.
+  // Any peer may call these by name: the first spawns registered actors, the second changes the configuration.
   system.registry().erase(caf::atom("SpawnServ"));
   system.registry().erase(caf::atom("ConfigServ"));
-  parts->peers = std::make_shared<WirePeers>(wire_form(system));
-  parts->door = std::make_unique<WireDoor>(
-      WireDoor::Setup{parts->multiplexer, parts->broker, parts->tls, parts->peers, options.on_refused});
+  parts->peers = std::make_shared<ControlPeers>(wire_form(system));
+  parts->listener = std::make_unique<Listener>(
+      Listener::Setup{parts->multiplexer, parts->broker, parts->tls, parts->peers, options.on_refused});
   return std::unique_ptr<Network>(new Network(system, std::move(parts)));
 }
 
 core::Result<std::uint16_t> Network::publish(caf::strong_actor_ptr actor, Interface interface, const HostPort& where) {
-  const auto addresses = find_addresses(where, parts_->tls != nullptr, WireClock::now() + kNameDeadline);
+  const auto addresses =
+      transport::find_addresses(where, parts_->tls != nullptr, transport::ConnectClock::now() + kNameDeadline);
   if (!addresses) return tl::unexpected(addresses.error());
-  return parts_->door->open(where, *addresses, {std::move(actor), std::move(interface)});
+  return parts_->listener->open(where, *addresses, {std::move(actor), std::move(interface)});
 }
 
 core::Result<caf::strong_actor_ptr> Network::connect(const Interface& wanted, const HostPort& where,
                                                      core::Duration deadline, const std::stop_token& stop) {
-  const auto until = WireClock::now() + deadline;
+  const auto until = transport::ConnectClock::now() + deadline;
   for (;;) {
-    auto wire = dial(where, parts_->tls.get(), until, stop);
-    if (!wire) return tl::unexpected(wire.error());
+    auto connection = transport::dial(where, parts_->tls.get(), until, stop);
+    if (!connection) return tl::unexpected(connection.error());
     const auto verdict = std::make_shared<Verdict>();
-    auto scribe = make_scribe(*parts_->multiplexer, std::move(*wire), parts_->peers, [verdict](const core::Error& why) {
-      const std::lock_guard lock(verdict->mutex);
-      verdict->why = why;
-    });
-    const auto left = std::max(1ms, std::chrono::ceil<std::chrono::milliseconds>(until - WireClock::now()));
+    auto scribe =
+        make_scribe(*parts_->multiplexer, std::move(*connection), parts_->peers, [verdict](const core::Error& why) {
+          const std::lock_guard lock(verdict->mutex);
+          verdict->why = why;
+        });
+    const auto left =
+        std::max(1ms, std::chrono::ceil<std::chrono::milliseconds>(until - transport::ConnectClock::now()));
     std::optional<Answer> answer;
     caf::error error;
     caf::scoped_actor self(system_);
@@ -133,7 +136,7 @@ core::Result<caf::strong_actor_ptr> Network::connect(const Interface& wanted, co
           answer = Answer{std::move(node), std::move(actor), std::move(interface)};
         },
         [&](caf::error& failed) { error = std::move(failed); });
-    if (stop.stop_requested()) return tl::unexpected(interrupted_early());
+    if (stop.stop_requested()) return tl::unexpected(core::interrupted_early());
     if (answer) {
       if (answer->node == system_.node())
         return core::fail(core::Errc::config, fmt::format("{}: that is this process itself", to_text(where)));
@@ -144,9 +147,8 @@ core::Result<caf::strong_actor_ptr> Network::connect(const Interface& wanted, co
                                       to_text(where)));
       return std::move(answer->actor);
     }
-    // CAF counts the silence of a connection that it has just been given from the beginning of time, and ends it at the next
-    // heartbeat.
-    if (error == caf::sec::connection_timeout && WireClock::now() < until) continue;
+    // CAF counts the silence of a new connection from time 0, and may end the connection at the next heartbeat: try again.
+    if (error == caf::sec::connection_timeout && transport::ConnectClock::now() < until) continue;
     if (error == caf::sec::request_timeout || error == caf::sec::connection_timeout)
       return core::fail(
           core::Errc::timeout,
@@ -154,7 +156,7 @@ core::Result<caf::strong_actor_ptr> Network::connect(const Interface& wanted, co
                       to_text(where)));
     core::Error why = verdict->read();
     if (why.message.empty()) why.message = system_.render(error);
-    return core::fail(why.code, refused(where, parts_->tls != nullptr, why));
+    return core::fail(why.code, transport::refused(where, parts_->tls != nullptr, why));
   }
 }
 

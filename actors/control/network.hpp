@@ -1,8 +1,8 @@
-/// The control plane between processes: publishing an actor at a port, and connecting to one elsewhere. Plain on loopback
-/// without TLS files, mutual TLS 1.2 or later with them; off loopback never without (docs/security.md).
+/// The control plane between processes: publishes an actor at a port, and connects to an actor of another process. With TLS files it uses
+/// mutual TLS 1.2 or later. Without them it works on loopback only, unencrypted (docs/security.md).
 ///
-/// CAF's own ways (middleman().publish, caf_openssl) are not used: they fall back to anonymous ciphers, check no names,
-/// block without a deadline and believe any header. Here a connection is made, and checked, before CAF gets it.
+/// CAF's own functions (middleman().publish, caf_openssl) are not used: they fall back to anonymous ciphers, check no names,
+/// block without a deadline and accept any header. Here a connection is made and checked before CAF gets it.
 #pragma once
 
 #include <functional>
@@ -15,36 +15,36 @@
 #include "actors/control/system.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
-#include "transport/security/tls_files.hpp"
 #include "transport/net/address.hpp"
 #include "transport/net/tcp_options.hpp"
+#include "transport/security/tls_files.hpp"
 
 namespace troupe::actors {
 
 using transport::HostPort;
 /// "10.0.0.1:4242", "[::1]:4242", "node2:4242". Errc::config.
 using transport::parse_host_port;
-/// By its form: 127.0.0.0/8, ::1 and "localhost". What a name stands for is looked at when it is used.
+/// Checks the text only: 127.0.0.0/8, ::1 and "localhost". Other names are resolved, and checked again, when they are used.
 [[nodiscard]] bool is_loopback(const HostPort& where);
 
 struct NetworkOptions {
   security::TlsFiles tls{};                            // all or none; none: loopback only
-  core::Duration heartbeat = std::chrono::seconds{1};  // a peer hears something at least so often; peers agree
+  core::Duration heartbeat = std::chrono::seconds{1};  // longest time without a message to a peer; equal on all peers
   core::Duration lost_after =
-      std::chrono::seconds{5};  // a peer that is silent so long is lost, give or take a heartbeat
-  /// For a log, at most 11 a second; from any thread, one at a time: must not block.
+      std::chrono::seconds{5};  // a peer is lost after so long a silence, give or take one heartbeat
+  /// For a log: at most 11 calls a second, from any thread, one at a time. Must not block.
   std::function<void(const transport::Refusal&)> on_refused{};
 };
 
-/// The settings of an actor system that talks to others: middleman, heartbeats, a random node id.
+/// The settings of an actor system that is part of a network: middleman, heartbeats, a random node id.
 class NetworkConfig : public SystemConfig {
  public:
   explicit NetworkConfig(const NetworkOptions& options);
 };
 
-/// Made right after an actor system that talks to others, before anyone is spawned there: at its end it waits, half a minute at most,
-/// until all detached actors are gone. The library's broker hears of the end of every actor that others know, takes the news in also when
-/// it has stopped listening, and keeps the actor for it: the system would wait for that actor's thread forever. One thread.
+/// Waits in its destructor, at most 30 s, until all detached actors have ended. Make it right after an actor system with a network, before
+/// any actor is spawned. Reason: CAF's broker gets a message about the end of each actor that other nodes know, also after the broker has
+/// stopped. That message keeps the actor alive, and the actor system would wait for the actor's thread forever. One thread.
 class LastToLeave {
  public:
   explicit LastToLeave(caf::actor_system& system) : system_(system), before_(system.detached_actors()) {}
@@ -54,32 +54,32 @@ class LastToLeave {
 
  private:
   caf::actor_system& system_;
-  std::size_t before_;  // the system's own
+  std::size_t before_;  // detached actors of the system itself
 };
 
-/// Thread-safe. Ends before its actor system; its ports are closed then, connections stay. A message has 4 MiB at most. Others can talk to actors that
-/// are published here, or whose handle they were sent; nobody can spawn here or change the configuration.
+/// Thread-safe. Must be destroyed before its actor system: that closes its ports, and connections stay. A message has at most 4 MiB. Other
+/// processes reach only actors that are published here or whose handle they got. They cannot spawn actors or change the configuration.
 class Network {
  public:
-  /// `system` was made with a NetworkConfig of the same options. Reads and checks the TLS files, which are not read again.
-  /// Errc::config: set half-way, unreadable, expired, not belonging together.
+  /// REQUIRES: `system` was made with a NetworkConfig of the same options. Reads and checks the TLS files, once.
+  /// Errc::config: the files are incomplete, unreadable, expired, or do not belong together.
   [[nodiscard]] static core::Result<std::unique_ptr<Network>> create(caf::actor_system& system,
                                                                      const NetworkOptions& options);
   ~Network();
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  /// Lets others connect to `handle` at `where` (port 0: any free one), and returns the port. The actor is kept alive.
+  /// Publishes `handle` at `where` (port 0: any free port), and returns the port. Keeps the actor alive.
   /// Errc::config: off loopback without TLS, unknown host, port in use, not an address of this host.
   template <class Handle>
   [[nodiscard]] core::Result<std::uint16_t> publish(const Handle& handle, const HostPort& where) {
     return publish(caf::actor_cast<caf::strong_actor_ptr>(handle), system_.message_types(handle), where);
   }
 
-  /// Who is published at `where`. Blocks the thread until it is known, `deadline` at most. Errc::config: off loopback
-  /// without TLS, unknown host, TLS refused by either end, an actor of another type; Errc::peer_lost: nobody listens, or it
-  /// hung up; Errc::timeout; Errc::interrupted: `stop` was requested. To hear when it is lost, monitor the handle: heartbeats
-  /// tell within lost_after.
+  /// Returns the actor that is published at `where`. Blocks the thread, at most for `deadline`. Errc::config: off loopback without TLS,
+  /// unknown host, TLS refused by either end, an actor of another type. Errc::peer_lost: no process listens there, or it closed the
+  /// connection. Errc::timeout. Errc::interrupted: `stop` was requested. To get notice of its loss, monitor the handle: heartbeats
+  /// detect a loss within lost_after.
   template <class Handle>
   [[nodiscard]] core::Result<Handle> connect(const HostPort& where, core::Duration deadline,
                                              const std::stop_token& stop = {}) {

@@ -1,5 +1,5 @@
-/// Gives an actor system a random node id. CAF 0.17 derives it from the MAC addresses and the process id, which two
-/// containers on two hosts often share: each would then take the other for itself. Loaded after the middleman.
+/// Gives an actor system a random node id. CAF 0.17 derives the id from the MAC addresses and the process id. Two containers on two
+/// hosts often share both, and each would treat the other as itself. Load it after the middleman.
 #pragma once
 
 #include <caf/actor_system.hpp>
@@ -14,7 +14,7 @@ class NodeIdentity final : public caf::actor_system::module {
   void start() override {}
   void stop() override {}
   void init(caf::actor_system_config&) override;
-  id_t id() const override { return network_manager; }  // a place that nobody has, whose turn is after the middleman's
+  id_t id() const override { return network_manager; }  // an unused place; CAF initialises it after the middleman
   void* subtype_ptr() override { return this; }
 
  private:

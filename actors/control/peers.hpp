@@ -1,10 +1,10 @@
-/// The processes that this one is connected to, each by the node that it says it is, and what has been said to and fro: whom it may speak
-/// to, what it has been asked, which of its actors are known here. Connections to one node share it: CAF may use either of two.
+/// The processes that this one is connected to, by claimed node id, with the state of each: the actors that it may send to, the open
+/// requests, and its actors that are known here. Two connections to one node share this state, because CAF may use either.
 ///
-/// A node belongs to the certificate that it came with first: nobody else can say that it is that node as long as it is connected. Without
-/// TLS there is no certificate, and nobody but this host.
+/// A node id belongs to the certificate that claims it first, as long as that node is connected. Without TLS there is no certificate;
+/// then all peers are on this host.
 ///
-/// Thread-safe; what a claim leads to is CAF's I/O thread's.
+/// Thread-safe, except the ControlPeer that claim() returns: CAF's I/O thread only.
 #pragma once
 
 #include <cstddef>
@@ -19,38 +19,39 @@
 
 namespace troupe::actors {
 
-/// One node elsewhere.
-struct WirePeer {
-  /// Of its actors; each is a proxy here as long as it lives.
+/// One other node.
+struct ControlPeer {
+  /// Most actors of the peer that may be known here; each costs a proxy here while it lives.
   static constexpr std::size_t kMostActors = 4096;
-  /// That it waits for the answers to: what it does not read lies here.
+  /// Most unanswered requests of the peer; answers that it does not read stay in memory here.
   static constexpr std::size_t kMostRequests = 1024;
-  /// Of one actor: CAF watches one once, and again when it has forgotten it.
+  /// Most monitor messages for one actor. CAF sends one, and another after it has dropped its proxy.
   static constexpr std::uint32_t kMostWatches = 64;
 
-  std::set<caf::actor_id> introduced;                          // who is here and may be spoken to
-  std::set<std::pair<caf::actor_id, std::uint64_t>> expected;  // answers: who has asked, and the number of the request
-  std::set<caf::actor_id> actors;                              // of its own that are known here
-  std::map<caf::actor_id, std::uint32_t> watched;  // how often it has watched whom; who has spoken to it may be
-  std::size_t requests = 0;                        // of it, without answers so far
+  std::set<caf::actor_id> introduced;                          // local actors that the peer may send to
+  std::set<std::pair<caf::actor_id, std::uint64_t>> expected;  // awaited answers: asking actor, number of the request
+  std::set<caf::actor_id> actors;                              // the peer's actors that are known here
+  std::map<caf::actor_id, std::uint32_t> watched;  // monitor messages by local actor; senders to the peer are allowed
+  std::size_t requests = 0;                        // of the peer, not yet answered
 };
 
-class WirePeers {
+class ControlPeers {
  public:
-  /// `own`: this node, as a message has it.
-  explicit WirePeers(std::string own) : own_(std::move(own)) {}
+  /// `own`: this node's id in its form on the wire.
+  explicit ControlPeers(std::string own) : own_(std::move(own)) {}
 
   [[nodiscard]] const std::string& own() const noexcept { return own_; }
-  /// Whoever is let in may speak to it.
+  /// Every accepted peer may send to a published actor.
   void publish(caf::actor_id actor);
   [[nodiscard]] bool is_published(caf::actor_id actor);
-  /// A connection's: the node is that certificate's until the last claim of it has gone. Null: it is another's, or this process itself.
-  [[nodiscard]] std::shared_ptr<WirePeer> claim(const std::string& node, const std::string& certificate);
+  /// Called for each connection. The node id belongs to `certificate` until the last claim's pointer is released. Null: the id belongs to
+  /// another certificate, is empty, or is this process itself.
+  [[nodiscard]] std::shared_ptr<ControlPeer> claim(const std::string& node, const std::string& certificate);
 
  private:
   struct Known {
     std::string certificate;
-    std::weak_ptr<WirePeer> peer;
+    std::weak_ptr<ControlPeer> peer;
   };
   const std::string own_;
   std::mutex mutex_;

@@ -9,13 +9,13 @@ constexpr std::string_view kNoTypes = "@<>";
 
 }  // namespace
 
-bool WireReader::skip(std::size_t count) noexcept {
+bool ValueReader::skip(std::size_t count) noexcept {
   if (count > rest_.size()) return false;
   rest_ = rest_.subspan(count);
   return true;
 }
 
-bool WireReader::length(std::size_t& count) noexcept {
+bool ValueReader::length(std::size_t& count) noexcept {
   std::uint64_t value = 0;
   for (unsigned shift = 0;; shift += 7) {
     std::uint8_t byte = 0;
@@ -27,14 +27,14 @@ bool WireReader::length(std::size_t& count) noexcept {
   return count <= rest_.size();
 }
 
-bool WireReader::text(std::string& value) {
+bool ValueReader::text(std::string& value) {
   std::size_t count = 0;
   if (!length(count)) return false;
   value.assign(rest_.data(), count);
   return skip(count);
 }
 
-bool WireReader::node(std::string& value) {
+bool ValueReader::node(std::string& value) {
   const auto begin = rest_;
   std::uint64_t kind = 0;
   if (!number(kind)) return false;
@@ -45,7 +45,7 @@ bool WireReader::node(std::string& value) {
   return true;
 }
 
-bool WireReader::plain_error() {
+bool ValueReader::plain_error() {
   std::uint8_t code = 0;
   std::uint64_t category = 0;
   std::string types, words;
@@ -53,7 +53,7 @@ bool WireReader::plain_error() {
   return types == kNoTypes || (types == "@<>+@str" && text(words));
 }
 
-bool WireReader::signature(std::string& names) {
+bool ValueReader::signature(std::string& names) {
   std::uint16_t type = 0;
   return number(type) && type == 0 && text(names) && names.starts_with(kNoTypes);
 }

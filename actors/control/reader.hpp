@@ -1,5 +1,5 @@
-/// Reads CAF's binary form of values without believing it: CAF 0.17 gives a vector of bytes the length that stands there, whatever it is,
-/// and follows messages within messages as deep as they go. Here nothing is longer than what has come. Plain values.
+/// Reads CAF's binary form of values and checks every length. CAF 0.17 allocates a vector of bytes at whatever length the input states, and
+/// reads nested messages to any depth. Here no value is longer than the received bytes. Plain values.
 #pragma once
 
 #include <bit>
@@ -17,9 +17,9 @@
 
 namespace troupe::actors {
 
-class WireReader {
+class ValueReader {
  public:
-  explicit WireReader(std::span<const char> bytes) noexcept : rest_(bytes) {}
+  explicit ValueReader(std::span<const char> bytes) noexcept : rest_(bytes) {}
 
   [[nodiscard]] bool at_end() const noexcept { return rest_.empty(); }
   [[nodiscard]] bool skip(std::size_t count) noexcept;
@@ -32,14 +32,14 @@ class WireReader {
     rest_ = rest_.subspan(sizeof(T));
     return true;
   }
-  /// Of a sequence, each of whose elements takes a byte at least: never more than there is.
+  /// The length of a sequence. False if it exceeds the remaining bytes: each element takes at least one byte.
   [[nodiscard]] bool length(std::size_t& count) noexcept;
   [[nodiscard]] bool text(std::string& value);
-  /// Its bytes as they stand there; empty: of no node.
+  /// A node id, as its bytes on the wire; empty: no node.
   [[nodiscard]] bool node(std::string& value);
-  /// An error without anything to explain it: what explains could be a message, with errors in it.
+  /// Skips an error whose context is empty or one string. Any other context could be a message that holds errors again.
   [[nodiscard]] bool plain_error();
-  /// "@<>+a+b": the types that a message is made of, before their values.
+  /// "@<>+a+b": the types of a message; they stand before the values.
   [[nodiscard]] bool signature(std::string& names);
 
  private:
@@ -47,20 +47,20 @@ class WireReader {
 };
 
 /// An actor in a message. Id 0: none.
-struct WireHandle {
+struct RemoteHandle {
   caf::actor_id id = 0;
-  std::string node;  // as WireReader::node
+  std::string node;  // as ValueReader::node
 };
 
-/// Walks through values by their inspect(), as CAF's own reader would, and notes the actors. What it reads into is good for nothing else:
-/// numbers that are not whole are passed over.
-class WireWalker {
+/// Reads values through their inspect(), as CAF's own reader does, and collects the actors. The values must not be used afterwards:
+/// floating-point numbers and sequences of bytes are skipped.
+class ValueWalker {
  public:
   using result_type = bool;
   static constexpr bool reads_state = false;
   static constexpr bool writes_state = true;
 
-  WireWalker(WireReader& reader, std::vector<WireHandle>& actors) noexcept : reader_(reader), actors_(actors) {}
+  ValueWalker(ValueReader& reader, std::vector<RemoteHandle>& actors) noexcept : reader_(reader), actors_(actors) {}
 
   template <class... Ts>
   bool operator()(Ts&&... values) {
@@ -86,7 +86,7 @@ class WireWalker {
     } else if constexpr (std::is_same_v<T, std::string>) {
       return reader_.text(value);
     } else if constexpr (caf::is_actor_handle<T>::value) {
-      WireHandle handle;
+      RemoteHandle handle;
       if (!reader_.number(handle.id) || !reader_.node(handle.node)) return false;
       actors_.push_back(std::move(handle));
       return true;
@@ -109,8 +109,8 @@ class WireWalker {
     return true;
   }
 
-  WireReader& reader_;
-  std::vector<WireHandle>& actors_;
+  ValueReader& reader_;
+  std::vector<RemoteHandle>& actors_;
 };
 
 }  // namespace troupe::actors

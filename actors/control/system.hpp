@@ -1,4 +1,4 @@
-/// The actor system's settings: message types, and a scheduler that costs nothing when idle. Thread rule: made before the system.
+/// The actor system's settings: message types, and a scheduler that uses no CPU time when idle. Thread rule: made before the system.
 #pragma once
 
 #include "actors/protocol/handles.hpp"

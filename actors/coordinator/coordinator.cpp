@@ -12,16 +12,16 @@ CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<C
                                             CoordinatorSetup setup) {
   self->state.body = std::make_unique<CoordinatorBody>(self, std::move(setup));
   self->set_down_handler([self](const caf::down_msg& message) { self->state.body->down(message); });
-  self->set_default_handler(caf::drop);  // CAF would write on the terminal what somebody elsewhere makes up
-  // An exception of the coordinator's own ends the run like anybody else's.
+  self->set_default_handler(caf::drop);  // else CAF prints what another process makes up
+  // An exception of the coordinator ends the run like an exception of any other member.
   self->set_exception_handler([self](std::exception_ptr& thrown) -> caf::error {
     const auto failure = failure_of("coordinator", thrown);
-    self->state.body->trouble({failure.code, failure.message});
+    self->state.body->run_error({failure.code, failure.message});
     return caf::exit_reason::unhandled_exception;
   });
   return {
-      [self](const Company& company) {
-        if (self->state.body->hears_from_here()) self->state.body->begin(company);
+      [self](const ActorDirectory& actors) {
+        if (self->state.body->hears_from_here()) self->state.body->begin(actors);
       },
       [self](const LeaseRequest& request) {
         if (self->state.body->hears(request)) self->state.body->asked(request);
@@ -29,9 +29,9 @@ CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<C
       [self](const WorkerProgress& progress) {
         if (self->state.body->hears(progress)) self->state.body->progressed(progress);
       },
-      [self](const Trouble& trouble) {
-        if (!self->state.body->hears(trouble)) return;
-        self->state.body->trouble({trouble.code, one_line(trouble.text), trouble.site});
+      [self](const RunError& run_error) {
+        if (!self->state.body->hears(run_error)) return;
+        self->state.body->run_error({run_error.code, one_line(run_error.text), run_error.site});
       },
       [self](const SiteLost& lost) {
         if (self->state.body->hears(lost)) self->state.body->site_lost({lost.site, lost.lost, one_line(lost.why)});

@@ -43,22 +43,22 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
   result_.summary.test_top5 = test.top5;
 }
 
-void CoordinatorBody::begin(const Company& company) {
-  company_ = company;
+void CoordinatorBody::begin(const ActorDirectory& actors) {
+  actors_ = actors;
   began_ = setup_.clock->now();
   auto arena =
       core::Buffer::allocate(*setup_.memory, setup_.layout->arena_floats(), "the coordinator's copy of the model");
   if (!arena) return fail(arena.error().code, arena.error().message);
   arena_ = std::make_shared<core::Buffer>(std::move(*arena));
-  for (const auto& worker : company_.workers)
+  for (const auto& worker : actors_.workers)
     if (worker) self_->monitor(worker);
-  for (const auto& server : company_.servers) self_->monitor(server);
-  for (const auto& loader : company_.loaders)
+  for (const auto& server : actors_.servers) self_->monitor(server);
+  for (const auto& loader : actors_.loaders)
     if (loader) self_->monitor(loader);
-  self_->monitor(company_.recorder);
-  self_->monitor(company_.evaluator);
-  if (setup_.steward) self_->monitor(setup_.steward);
-  self_->send(company_.recorder, setup_.started);
+  self_->monitor(actors_.recorder);
+  self_->monitor(actors_.evaluator);
+  if (setup_.rejoin_manager) self_->monitor(setup_.rejoin_manager);
+  self_->send(actors_.recorder, setup_.started);
   if (keeps_journal()) journal_.add(encode(PlanRecord{setup_.plan_hash}));
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   saved_at_epoch_ = setup_.book->epoch() + (setup_.book->epoch_done() ? 1 : 0);
@@ -66,12 +66,12 @@ void CoordinatorBody::begin(const Company& company) {
   saved_at_step_ = granted_ = progress_.steps();
   miss_absent();
   for (const auto& loss : std::exchange(early_losses_, {})) site_lost(loss);
-  if (ended_ || rescues()) return;
+  if (ended_ || in_emergency()) return;
   if (setup_.resumed) {
-    if (setup_.book->epoch_done()) return when_quiet();  // interrupted in the last step of an epoch, or to train longer
+    if (setup_.book->epoch_done()) return when_quiet();  // interrupted in an epoch's last step, or to train longer
     return train();
   }
-  // A checkpoint of the very beginning: whatever happens in the first epoch, there is one to go back to.
+  // A checkpoint of the start: a failure in the first epoch can go back to it.
   first_save_ = busy_ = true;
   setup_.book->pause();
   take_model([this] { save([this] { go_on(); }); });
@@ -84,7 +84,7 @@ void CoordinatorBody::train() {
   first_save_ = busy_ = fresh_epoch_ = false;
   training_ = true;
   training_since_ = setup_.clock->now();
-  if (owed_ && !writing_) return when_quiet();  // the one before was on disk when the chain had passed that by
+  if (owed_ && !writing_) return when_quiet();  // the previous one reached the disk after the chain's check
   setup_.book->resume();
   for (std::uint32_t worker = 0; worker < wants_.size(); ++worker) serve(worker, true);
 }
@@ -94,7 +94,7 @@ void CoordinatorBody::asked(const LeaseRequest& request) {
   if (!is_member(request.worker)) return;
   wants_.at(request.worker) += request.count;
   if (training_) serve(request.worker, false);
-  if (training_ && setup_.book->quiet()) when_quiet();  // a checkpoint is due, and all that was granted is done
+  if (training_ && setup_.book->quiet()) when_quiet();  // a checkpoint is due, and all granted leases are done
 }
 
 void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
@@ -102,7 +102,7 @@ void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
   const auto period = static_cast<std::uint64_t>(setup_.settings->checkpoint.steps);
   while (wants_[worker] > 0) {
     if (period > 0 && !writing_ && granted_ >= saved_at_step_ + period)
-      setup_.book->pause();  // workers report too rarely to count by
+      setup_.book->pause();  // workers report too rarely to count steps by their reports
     const auto lease = setup_.book->grant(worker);
     if (!lease) break;
     --wants_[worker];
@@ -112,24 +112,24 @@ void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
     if (keeps_journal()) journal_.add(encode(LeaseGranted{worker, *lease}));
   }
   if (grant.leases.empty()) return;
-  flush_journal();  // a step's lease stands in the journal before the step
-  self_->send(company_.loaders[worker], std::move(grant));
+  flush_journal();  // the journal has a step's lease before the step
+  self_->send(actors_.loaders[worker], std::move(grant));
 }
 
 void CoordinatorBody::progressed(const WorkerProgress& progress) {
-  if (ended_ || !is_member(progress.worker) || rescues()) return;  // a rescue makes its own account
+  if (ended_ || !is_member(progress.worker) || in_emergency()) return;  // the emergency checkpoint has its own account
   steps_.ended(progress.worker, progress.steps + progress.passed);
   auto whole = progress;
   if (const auto before = predecessors_.find(progress.worker); before != predecessors_.end())
     experiment::add(whole, before->second);
-  self_->send(company_.recorder, whole);
+  self_->send(actors_.recorder, whole);
   progress_.add(whole);
   for (const auto lease : progress.done) setup_.book->done(progress.worker, lease);
   check_limits();
   if (training_ && setup_.book->quiet()) when_quiet();
 }
 
-/// Whatever wants training to stand still asks the book to pause; it becomes quiet when the leases under way are done.
+/// Every reason to pause training pauses the book; it becomes quiet when the leases in progress are done.
 void CoordinatorBody::check_limits() {
   if (!training_) return;
   const double max_s = setup_.settings->run.max_seconds;
@@ -174,34 +174,34 @@ void CoordinatorBody::moved(const TransferNews& news) {
   moved_at_ = setup_.clock->now();
 }
 
-/// Whoever waits for a member waits for what that one waits for: a transfer between two sites may hold all of them up.
+/// A wait for a member also waits for what that member waits for: a transfer between two sites may hold up all members.
 void CoordinatorBody::tell_moves() {
   if (moved_sites_.empty()) return;
   const TransferNews news{{moved_sites_.begin(), moved_sites_.end()}};
   moved_sites_.clear();
-  for (const auto w : member_list()) self_->send(company_.workers[w], news);
-  if (setup_.steward) self_->send(setup_.steward, news);
+  for (const auto w : member_list()) self_->send(actors_.workers[w], news);
+  if (setup_.rejoin_manager) self_->send(setup_.rejoin_manager, news);
 }
 
 core::Duration CoordinatorBody::member_silence() const {
   const std::chrono::duration<double> patience(setup_.settings->exchange.deadline_s);
   const auto longest = std::chrono::duration_cast<core::Duration>(patience);
-  return rescues() ? longest : std::min(kMemberSilence, longest);  // in a rescue a step may be under way
+  return in_emergency() ? longest : std::min(kMemberSilence, longest);  // in an emergency a step may be in progress
 }
 
 CoordinatorBody::Source CoordinatorBody::site_of(std::uint32_t worker) const {
-  return company_.worker_sites.empty() ? 0 : company_.worker_sites[worker];
+  return actors_.worker_sites.empty() ? 0 : actors_.worker_sites[worker];
 }
 
 CoordinatorBody::Source CoordinatorBody::site_of_server(std::uint32_t server) const {
-  return company_.server_sites.empty() ? 0 : company_.server_sites[server];
+  return actors_.server_sites.empty() ? 0 : actors_.server_sites[server];
 }
 
 void CoordinatorBody::flush_journal() {
-  if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
+  if (!journal_.empty()) self_->send(actors_.recorder, journal_.take());
 }
 
-// ---- while training stands still
+// ---- while training is paused
 
 void CoordinatorBody::when_quiet() {
   if (busy_ || ended_) return;
@@ -219,7 +219,7 @@ void CoordinatorBody::when_quiet() {
         if (checkpoint_due()) return save([this] { go_on(); });
         go_on();
       };
-      // An epoch that an earlier session has reported is not reported again.
+      // An epoch that an earlier session reported is not reported again.
       if (setup_.book->epoch_done()) return evaluate(!progress_.epoch_closed(), decide);
       decide();
     });
@@ -229,27 +229,27 @@ void CoordinatorBody::when_quiet() {
   look();
 }
 
-/// No step will follow: a stop was asked for, or the last epoch is done.
+/// No step follows: a stop was requested, or the last epoch is done.
 bool CoordinatorBody::last() const {
   return stop_ || (setup_.book->epoch_done() && setup_.book->epoch() + 1 >= setup_.started.epochs);
 }
 
-/// Workers hand in what they still hold before the model is looked at for the last time.
+/// Workers push what they still hold before the last look at the model.
 void CoordinatorBody::dismiss(const Next& next) {
   dismissed_ = true;
   shares_left_ = members();
   const Next finished = [this, next] {
     if (--shares_left_ == 0 && !ended_) next();
   };
-  for (std::uint32_t worker = 0; worker < company_.workers.size(); ++worker) {
+  for (std::uint32_t worker = 0; worker < actors_.workers.size(); ++worker) {
     if (!is_member(worker)) continue;
     ask<Dismissed>(
-        site_of(worker), member_silence(), company_.workers[worker], [finished](const Dismissed&) { finished(); },
+        site_of(worker), member_silence(), actors_.workers[worker], [finished](const Dismissed&) { finished(); },
         [this, worker, finished](const caf::error& error) { missed(worker, error, finished); }, Dismissal{});
   }
 }
 
-/// One at a time: what falls due while one is written is taken when that has ended.
+/// One at a time: a checkpoint that becomes due while another is written is taken afterwards.
 bool CoordinatorBody::checkpoint_due() const { return last() || (!writing_ && (owed_ || period_over())); }
 
 bool CoordinatorBody::period_over() const {
@@ -266,13 +266,13 @@ void CoordinatorBody::go_on() {
   if (ended_) return;
   const bool complete =
       setup_.book->epoch_done() && !first_save_ && setup_.book->epoch() + 1 >= setup_.started.epochs && !save_failed_;
-  if (!complete && gives_way()) return;  // of a run that is, the last checkpoint has been written
+  if (!complete && gives_way()) return;  // a complete run has its last checkpoint on disk
   const Next last_word = [this, complete] {
     if (complete || !gives_way()) end();
   };
   if (setup_.book->epoch_done() && !first_save_) {
     if (setup_.book->epoch() + 1 >= setup_.started.epochs) {
-      // Interrupted when nothing was left to interrupt: the run is complete.
+      // Interrupted after the last step: the run is complete.
       if (result_.error.code == core::Errc::interrupted) result_.failed = false;
       return collect_records(last_word);
     }
@@ -285,7 +285,7 @@ void CoordinatorBody::go_on() {
   if (!stop_ && rotate_) return rotate();
   if (!stop_) return train();
   if (dismissed_ || first_save_) return collect_records(last_word);
-  // The reason to stop came while the model was looked at: workers hand in what they hold, and it is looked at again.
+  // The reason to stop came while the model was taken: workers push what they hold, and the model is taken again.
   dismiss([this] {
     take_model([this] {
       const Next keep = [this] { save([this] { go_on(); }); };
@@ -297,36 +297,34 @@ void CoordinatorBody::go_on() {
 
 // ---- the end
 
-void CoordinatorBody::trouble(const Trouble& trouble) {
-  // Whoever is lost misses the others as they miss it; and the others miss it.
-  if (!is_alive(trouble.site) || rescues()) return;
-  fail(trouble.code, trouble.text);
+void CoordinatorBody::run_error(const RunError& run_error) {
+  // A lost site reports that it misses the others. In an emergency the others report that they miss it. Both are ignored.
+  if (!is_alive(run_error.site) || in_emergency()) return;
+  fail(run_error.code, run_error.text);
 }
 
 void CoordinatorBody::down(const caf::down_msg& message) {
   const auto why = reason_of(self_->system(), message.reason);
-  for (std::uint32_t w = 0; w < company_.workers.size(); ++w) {
+  for (std::uint32_t w = 0; w < actors_.workers.size(); ++w) {
     const auto is = [&](const auto& member) { return member && member.address() == message.source; };
-    if (is(company_.workers[w]) || is(company_.loaders[w])) return lose(w, why);
+    if (is(actors_.workers[w]) || is(actors_.loaders[w])) return lose(w, why);
   }
-  for (std::uint32_t s = 0; s < company_.servers.size(); ++s)
-    if (company_.servers[s].address() == message.source)
+  for (std::uint32_t s = 0; s < actors_.servers.size(); ++s)
+    if (actors_.servers[s].address() == message.source)
       return fail(core::Errc::peer_lost, fmt::format("server {}, and its part of the centre, is gone: {}", s, why));
-  if (company_.recorder.address() == message.source) return fail(core::Errc::internal, "the recorder is gone: " + why);
-  if (company_.evaluator.address() == message.source)
-    return fail(core::Errc::internal, "the evaluator is gone: " + why);
-  if (setup_.steward && setup_.steward.address() == message.source && !ended_)
-    self_->send(company_.recorder,
-                Note{Note::Level::warning, "nobody looks for workers in place of lost ones any more: " + why});
-  // Else it is who was lost before, and has a successor by now.
+  if (actors_.recorder.address() == message.source) return fail(core::Errc::internal, "the recorder is gone: " + why);
+  if (actors_.evaluator.address() == message.source) return fail(core::Errc::internal, "the evaluator is gone: " + why);
+  if (setup_.rejoin_manager && setup_.rejoin_manager.address() == message.source && !ended_)
+    self_->send(actors_.recorder, Note{Note::Level::warning, "lost workers are no longer replaced: " + why});
+  // Else it was a member lost earlier, which has a successor by now.
 }
 
 void CoordinatorBody::fail(core::Errc code, const std::string& text) {
   if (ended_) return;
   result_.failed = true;
   result_.error = {code, text};
-  if (rescues() && !text.starts_with(rescue_))
-    result_.error = {core::Errc::peer_lost, fmt::format("{}; {}; {}", rescue_, text, how_to_go_on())};
+  if (in_emergency() && !text.starts_with(emergency_))
+    result_.error = {core::Errc::peer_lost, fmt::format("{}; {}; {}", emergency_, text, how_to_go_on())};
   end();
 }
 

@@ -1,4 +1,4 @@
-// The coordinator's look at the model while training stands still: snapshots of shards and workers, evaluation, checkpoints.
+// How the coordinator takes the model while training is paused: snapshots of shards and workers, evaluation, checkpoints.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ using strategies::WorkerState;
 
 namespace {
 
-constexpr core::Duration kEvaluatorSilence = kCompileDeadline;  // its replica is compiled when it is first asked
-constexpr core::Duration kRecorderSilence = kDiskSilence + core::Duration(kMargin);  // the recorder says so before
+constexpr core::Duration kEvaluatorSilence = kCompileDeadline;  // it compiles its replica at the first request
+constexpr core::Duration kRecorderSilence = kDiskSilence + core::Duration(kMargin);  // the recorder times out first
 
 }  // namespace
 
@@ -35,14 +35,14 @@ void CoordinatorBody::take_model(const Next& next) {
   };
   if (setup_.needs.model == ModelHome::center) return snapshot_shards(setup_.needs.model_slot, checked);
   if (setup_.needs.model == ModelHome::weighted)
-    return await_letters([this, checked] { take_weighted(0, std::make_shared<WeightedMean>(), checked); },
-                         [this, next] { take_model(next); });
+    return await_peer_messages([this, checked] { take_weighted(0, std::make_shared<WeightedMean>(), checked); },
+                               [this, next] { take_model(next); });
   snapshot_worker(model_worker(), strategies::kParams, whole_arena(), checked, checked);
 }
 
-/// Σ a_i x_i / Σ a_i, in rank order, over workers and what they have not read; at the end of a run they have read everything.
+/// Σ a_i x_i / Σ a_i, in rank order, over workers and their unread peer messages; at the end of a run none is unread.
 void CoordinatorBody::take_weighted(std::uint32_t worker, const std::shared_ptr<WeightedMean>& mean, const Next& next) {
-  if (worker == company_.workers.size()) {
+  if (worker == actors_.workers.size()) {
     mean->take(arena_->view());
     return next();
   }
@@ -54,25 +54,26 @@ void CoordinatorBody::take_weighted(std::uint32_t worker, const std::shared_ptr<
   snapshot_worker(worker, strategies::kParams, whole_arena(), taken, following);
 }
 
-/// Letters have no place among what their reader consumes: a replay has no such vectors.
-void CoordinatorBody::take_unread(std::uint32_t worker, std::size_t letter, const std::shared_ptr<WeightedMean>& mean,
-                                  const Next& next) {
-  if (!setup_.needs.peers || !is_member(worker) || letter == letters_.of(worker).unread.size()) return next();
+/// These snapshots are not journalled: a replay does not have unread peer messages.
+void CoordinatorBody::take_unread(std::uint32_t worker, std::size_t peer_message,
+                                  const std::shared_ptr<WeightedMean>& mean, const Next& next) {
+  if (!setup_.needs.peers || !is_member(worker) || peer_message == peer_messages_.of(worker).unread.size())
+    return next();
   snapshot_worker(
-      worker, letters_.of(worker).slots.at(letter), whole_arena(),
-      [this, worker, letter, mean, next] {
-        mean->add(arena_->view(), letters_.of(worker).unread.at(letter).weight);
-        take_unread(worker, letter + 1, mean, next);
+      worker, peer_messages_.of(worker).slots.at(peer_message), whole_arena(),
+      [this, worker, peer_message, mean, next] {
+        mean->add(arena_->view(), peer_messages_.of(worker).unread.at(peer_message).weight);
+        take_unread(worker, peer_message + 1, mean, next);
       },
       next, false);
 }
 
-/// The running values that a model evaluates with: the mean over the workers, in rank order.
+/// Running statistics for evaluation: the mean over the workers, in rank order.
 void CoordinatorBody::take_statistics(const Next& next) {
   if (setup_.graph->statistics().empty()) return next();
   const auto layout = nn::statistics_layout(*setup_.graph);
   auto arenas = std::make_shared<std::vector<core::Buffer>>();
-  for (std::size_t worker = 0; worker < company_.workers.size(); ++worker) {
+  for (std::size_t worker = 0; worker < actors_.workers.size(); ++worker) {
     auto arena = core::Buffer::allocate(*setup_.memory, layout.arena_floats());
     if (!arena) return fail(arena.error().code, arena.error().message);
     arenas->push_back(std::move(*arena));
@@ -84,8 +85,8 @@ void CoordinatorBody::take_statistics(const Next& next) {
     *statistics_ = experiment::mean_statistics(layout, views);
     next();
   };
-  shares_left_ = company_.workers.size();
-  for (std::uint32_t worker = 0; worker < company_.workers.size(); ++worker) {
+  shares_left_ = actors_.workers.size();
+  for (std::uint32_t worker = 0; worker < actors_.workers.size(); ++worker) {
     const Next here = [this, all_here] {
       if (--shares_left_ == 0) all_here();
     };
@@ -99,12 +100,12 @@ std::vector<float> CoordinatorBody::canonical() const {
   return canonical;
 }
 
-/// `report`: an epoch ends with it.
+/// `report`: the evaluation ends an epoch.
 void CoordinatorBody::evaluate(bool report, const Next& next) {
   if (gives_way()) return;
   const auto model = model_;
   ask<Evaluated>(
-      kEvaluator, kEvaluatorSilence, company_.evaluator,
+      kEvaluator, kEvaluatorSilence, actors_.evaluator,
       [this, report, next](const Evaluated& evaluated) {
         if (ended_) return;
         if (!evaluated.error.empty()) return fail(evaluated.code, evaluated.error);
@@ -112,7 +113,8 @@ void CoordinatorBody::evaluate(bool report, const Next& next) {
         next();
       },
       [this](const caf::error& error) { fail(core::Errc::timeout, "evaluation: " + self_->system().render(error)); },
-      EvaluateOrder{++snapshots_}, Lent{core::Span{*model}, model}, Lent{core::Span{*statistics_}, statistics_});
+      EvaluateOrder{++snapshots_}, BorrowedView{core::Span{*model}, model},
+      BorrowedView{core::Span{*statistics_}, statistics_});
 }
 
 void CoordinatorBody::evaluated(const Evaluated& evaluated, bool report) {
@@ -135,7 +137,7 @@ void CoordinatorBody::evaluated(const Evaluated& evaluated, bool report) {
   epoch.lr = nn::learning_rate(setup_.settings->train, setup_.book->epoch_position(), setup_.started.epochs,
                                static_cast<int>(setup_.started.workers));
   epoch.train_s = train_s_;
-  self_->send(company_.recorder, epoch);
+  self_->send(actors_.recorder, epoch);
 }
 
 std::shared_ptr<Checkpoint> CoordinatorBody::book_keeping() const {
@@ -154,18 +156,18 @@ std::shared_ptr<Checkpoint> CoordinatorBody::book_keeping() const {
   return checkpoint;
 }
 
-/// Training goes on while it is written; but a run neither begins nor ends without one on disk.
+/// Training goes on while it is written. Exception: a run's first and last checkpoint must be on disk before the run goes on.
 void CoordinatorBody::save(const Next& next) {
   const bool needed = first_save_ || last();
   needed ? save_durably(needed, next) : take_checkpoint(needed, next);
 }
 
-/// For what cannot do without: `next` runs when it is on disk, or is known not to be (save_failed_).
+/// `next` runs when the checkpoint is on disk, or has failed (save_failed_).
 void CoordinatorBody::save_durably(bool needed, const Next& next) {
   when_written([this, needed, next] { take_checkpoint(needed, [this, next] { when_written(next); }); });
 }
 
-/// REQUIRES a model_, and that none is being written: at most one copy of the state waits for the disk.
+/// REQUIRES a model_, and no checkpoint being written: at most one copy of the state waits for the disk.
 void CoordinatorBody::take_checkpoint(bool needed, const Next& next) {
   const auto checkpoint = book_keeping();
   checkpoint->vectors.emplace("", *model_);
@@ -183,21 +185,21 @@ void CoordinatorBody::write(const std::shared_ptr<Checkpoint>& checkpoint, bool 
   writing_ = true;
   owed_ = false;
   ask<CheckpointWritten>(
-      kDisk, kRecorderSilence, company_.recorder,
+      kDisk, kRecorderSilence, actors_.recorder,
       [this, needed](const CheckpointWritten& written) { saved(written, needed); },
       [this](const caf::error& error) { fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error)); },
-      CheckpointOrder{checkpoint->step}, CheckpointCargo{checkpoint});
+      CheckpointOrder{checkpoint->step}, CheckpointPayload{checkpoint});
 }
 
 void CoordinatorBody::when_written(const Next& next) { writing_ ? waiting_for_disk_.push_back(next) : next(); }
 
-/// A checkpoint that cannot be written is a warning: the old one is still good and training goes on. One that is `needed` is an error.
+/// A checkpoint that cannot be written is a warning: the old one stays good and training goes on. If it is `needed`, it is an error.
 void CoordinatorBody::saved(const CheckpointWritten& written, bool needed) {
   if (ended_) return;
   writing_ = false;
   save_failed_ = !written.error.empty();
   if (!save_failed_) newest_checkpoint_ = written.path;
-  if (save_failed_) self_->send(company_.recorder, Note{Note::Level::warning, "no checkpoint: " + written.error});
+  if (save_failed_) self_->send(actors_.recorder, Note{Note::Level::warning, "no checkpoint: " + written.error});
   if (save_failed_ && needed) {
     result_.failed = true;
     result_.error = {written.code, "checkpoint: " + written.error};
@@ -210,7 +212,7 @@ void CoordinatorBody::saved(const CheckpointWritten& written, bool needed) {
   if (setup_.book->quiet()) when_quiet();
 }
 
-/// Which vectors beside the model a checkpoint keeps, by the prefix of their tensors.
+/// Prefixes of the tensors that a checkpoint keeps besides the model.
 std::vector<std::string> CoordinatorBody::state_prefixes() const {
   std::vector<std::string> prefixes;
   for (int k = 0; k < core::state_slots(nn::optimizer_kind(setup_.settings->train)); ++k) {
@@ -240,7 +242,7 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
     into->optimizer_steps[prefix] = optimizer_steps_;
     kept();
   };
-  // What a lost worker knew is lost: it begins anew when the run is resumed.
+  // A lost worker's state is lost: it begins anew when the run is resumed.
   const Next without = [this, prefixes, into, next] { take_state(prefixes, into, next); };
   for (std::uint8_t k = 0; k < 2; ++k) {
     const Slot state{strategies::SlotKind::velocity, k};
@@ -257,13 +259,13 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
 }
 
 void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
-  shares_left_ = company_.servers.size();
-  shard_versions_.resize(company_.servers.size());
+  shares_left_ = actors_.servers.size();
+  shard_versions_.resize(actors_.servers.size());
   const auto whole = arena_->view();
-  for (std::size_t shard = 0; shard < company_.servers.size(); ++shard) {
-    const auto slice = transport::slice_of(whole.size(), shard, company_.servers.size());
+  for (std::size_t shard = 0; shard < actors_.servers.size(); ++shard) {
+    const auto slice = transport::slice_of(whole.size(), shard, actors_.servers.size());
     ask<SnapshotTaken>(
-        site_of_server(static_cast<std::uint32_t>(shard)), member_silence(), company_.servers[shard],
+        site_of_server(static_cast<std::uint32_t>(shard)), member_silence(), actors_.servers[shard],
         [this, shard, next](const SnapshotTaken& taken) {
           shard_versions_[shard] = taken.version;
           center_version_ = std::max(center_version_, taken.version);
@@ -272,16 +274,16 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
         [this, shard](const caf::error& error) {
           fail(core::Errc::timeout, fmt::format("snapshot of server {}: {}", shard, self_->system().render(error)));
         },
-        SnapshotOrder{++snapshots_, slot}, Lent{whole.subspan(slice.offset, slice.count), arena_});
+        SnapshotOrder{++snapshots_, slot}, BorrowedView{whole.subspan(slice.offset, slice.count), arena_});
   }
 }
 
-/// `absent`: it is no member, or was none any more.
-void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const Lent& space, const Next& next,
+/// Calls `absent` if the worker is no member, or is lost before it answers.
+void CoordinatorBody::snapshot_worker(std::uint32_t worker, Slot slot, const BorrowedView& space, const Next& next,
                                       const Next& absent, bool journalled) {
   if (!is_member(worker)) return absent();
   ask<SnapshotTaken>(
-      site_of(worker), member_silence(), company_.workers[worker],
+      site_of(worker), member_silence(), actors_.workers[worker],
       [this, worker, next](const SnapshotTaken& taken) {
         weight_ = taken.weight;
         optimizer_steps_ = taken.optimizer_steps;

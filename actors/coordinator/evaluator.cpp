@@ -15,7 +15,7 @@ Evaluated failed(const core::Error& error) { return {.error = error.message, .co
 EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<EvaluatorState> self, EvaluatorSetup setup) {
   self->state.setup = std::move(setup);
   return {
-      [self](const EvaluateOrder&, const Lent& parameters, const Lent& statistics) -> Evaluated {
+      [self](const EvaluateOrder&, const BorrowedView& parameters, const BorrowedView& statistics) -> Evaluated {
         auto& state = self->state;
         if (!state.replica) {
           auto compiled = state.setup.backend->compile(*state.setup.graph, state.setup.compile);

@@ -1,6 +1,6 @@
-/// The evaluator actor: spawned detached, it owns an evaluation replica on its own thread and runs the test split under the
-/// parameters it is lent. Training pauses meanwhile, so it may use all the workers' threads. Once a second it tells the coordinator that
-/// it is still at it.
+/// The evaluator actor: spawned detached, it owns an evaluation replica on its own thread and runs the test split with the parameters that
+/// it borrows. Training is paused meanwhile, so it may use all the workers' threads. About once a second it reports to the coordinator that
+/// it is still evaluating.
 #pragma once
 
 #include <memory>

@@ -14,17 +14,17 @@ namespace troupe::actors {
 
 namespace {
 
-/// Beyond what any run comes to, and so far below 2^64 that sums of them are safe.
+/// Upper limit of a count: no run reaches it, and sums stay far below 2^64.
 constexpr std::uint64_t kMostCount = std::uint64_t{1} << 52;
 constexpr double kMostSeconds = 1e10;
-constexpr std::uint64_t kMostRepeats = 64;  // a report without news is rare: the last one, when there is trouble
+constexpr std::uint64_t kMostRepeats = 64;  // a report without news is rare: the last one, after an error
 
-Refusal check_unread(const std::vector<PeerLetter>& letters, const std::vector<strategies::Slot>& slots,
+Refusal check_unread(const std::vector<PeerMessage>& peer_messages, const std::vector<strategies::Slot>& slots,
                      std::size_t workers) {
-  if (letters.size() != slots.size()) return std::string("letters without slots");
-  for (const auto& letter : letters)
-    if (letter.from >= workers || !(letter.weight >= 0 && letter.weight <= kMostWeight))
-      return fmt::format("a letter of worker {} that weighs {}", letter.from, letter.weight);
+  if (peer_messages.size() != slots.size()) return std::string("peer messages without slots");
+  for (const auto& peer_message : peer_messages)
+    if (peer_message.from >= workers || !(peer_message.weight >= 0 && peer_message.weight <= kMostWeight))
+      return fmt::format("a peer message of worker {} that weighs {}", peer_message.from, peer_message.weight);
   return {};
 }
 
@@ -70,8 +70,7 @@ std::vector<std::uint32_t> MemberRules::workers_of(const Speaker& speaker) const
 
 Refusal MemberRules::check(const Speaker& speaker, const LeaseRequest& request, std::uint64_t wanted) const {
   if (speaker.here) return {};
-  if (!speaks_for_worker(speaker, request.worker))
-    return fmt::format("worker {} is not one of its own", request.worker);
+  if (!speaks_for_worker(speaker, request.worker)) return fmt::format("worker {} is at another site", request.worker);
   if (request.count + wanted > facts_.most_leases)
     return fmt::format("worker {} wants {} leases at a time", request.worker, request.count + wanted);
   return {};
@@ -79,7 +78,7 @@ Refusal MemberRules::check(const Speaker& speaker, const LeaseRequest& request, 
 
 Refusal MemberRules::check(const Speaker& speaker, const WorkerProgress& p) {
   if (speaker.here) return {};
-  if (!speaks_for_worker(speaker, p.worker)) return fmt::format("worker {} is not one of its own", p.worker);
+  if (!speaks_for_worker(speaker, p.worker)) return fmt::format("worker {} is at another site", p.worker);
   auto& account = accounts_[p.worker];
   if (p.steps > account.granted || p.steps < account.steps || p.done.size() > account.granted - account.done)
     return fmt::format("worker {} says {} steps and {} leases done, after {} steps with {} leases", p.worker, p.steps,
@@ -88,13 +87,13 @@ Refusal MemberRules::check(const Speaker& speaker, const WorkerProgress& p) {
     return fmt::format("worker {} has seen {} samples with {} leases", p.worker, p.samples, account.granted);
   for (const auto count : {p.top1, p.recent_samples, p.exchanges, p.dropped, p.skipped, p.passed, p.refused, p.bytes,
                            p.staleness_sum, p.staleness_count, p.staleness_max})
-    if (count > kMostCount) return fmt::format("a count of {} cannot be", count);
+    if (count > kMostCount) return fmt::format("invalid count {}", count);
   if (p.top1 > p.recent_samples || p.recent_samples > p.samples)
-    return fmt::format("{} of {} of {} samples cannot be", p.top1, p.recent_samples, p.samples);
+    return fmt::format("invalid sample counts: {} of {} of {}", p.top1, p.recent_samples, p.samples);
   if (!std::isfinite(p.loss) || !std::isfinite(p.loss_sum)) return std::string("a loss that is no number");
   if (!std::ranges::all_of(std::initializer_list<double>{p.compute_s, p.exchange_s, p.wait_s, p.load_s}, is_time) ||
       !std::ranges::all_of(p.waits, is_time))
-    return std::string("times that cannot be");
+    return std::string("invalid times");
   const auto bins = strategies::StalenessHistogram{}.counts().size();
   if ((!p.staleness.empty() && p.staleness.size() != bins) ||
       (!p.waits.empty() && p.waits.size() != facts_.workers + facts_.servers) ||
@@ -113,22 +112,22 @@ bool MemberRules::may_have(std::uint32_t worker, std::uint64_t steps) const {
 }
 
 Refusal MemberRules::check(const MemberState& state, std::size_t workers) {
-  return check_unread(state.letters, state.letter_slots, workers);
+  return check_unread(state.peer_messages, state.peer_message_slots, workers);
 }
 
-Refusal MemberRules::check(const Letters& letters, std::size_t workers) {
-  if (!(letters.weight >= 0 && letters.weight <= kMostWeight))
-    return fmt::format("a weight of {} cannot be", letters.weight);
-  for (const auto* counts : {&letters.sent, &letters.received})
+Refusal MemberRules::check(const PeerMessageCounts& peer_messages, std::size_t workers) {
+  if (!(peer_messages.weight >= 0 && peer_messages.weight <= kMostWeight))
+    return fmt::format("invalid weight {}", peer_messages.weight);
+  for (const auto* counts : {&peer_messages.sent, &peer_messages.received})
     for (const auto& count : *counts)
-      if (count.peer >= workers || count.letters > kMostCount)
-        return fmt::format("{} letters to or from worker {}", count.letters, count.peer);
-  return check_unread(letters.unread, letters.slots, workers);
+      if (count.peer >= workers || count.peer_messages > kMostCount)
+        return fmt::format("{} peer messages to or from worker {}", count.peer_messages, count.peer);
+  return check_unread(peer_messages.unread, peer_messages.slots, workers);
 }
 
-Refusal MemberRules::check(const Speaker& speaker, const Trouble& trouble) const {
-  if (!speaks_for_site(speaker, trouble.site)) return fmt::format("site {} is not there", trouble.site);
-  if (trouble.code < core::Errc{} || trouble.code > core::kLastErrc) return std::string("trouble of no kind");
+Refusal MemberRules::check(const Speaker& speaker, const RunError& run_error) const {
+  if (!speaks_for_site(speaker, run_error.site)) return fmt::format("site {} is not there", run_error.site);
+  if (run_error.code < core::Errc{} || run_error.code > core::kLastErrc) return std::string("trouble of no kind");
   return {};
 }
 
@@ -155,7 +154,7 @@ Refusal MemberRules::check(const Speaker& speaker, const Note& note) {
   if (speaker.here) return {};
   const auto its_own = [&](std::uint32_t site) { return speaks_for_site(speaker, site); };
   if (!std::ranges::any_of(facts_.worker_sites, its_own) && !std::ranges::any_of(facts_.server_sites, its_own))
-    return std::string("a note of nobody's");
+    return std::string("a note that belongs to no member");
   if (note.level > Note::Level::warning) return std::string("a note of no kind");
   if (++notes_[speaker.node] > kMostNotes) return fmt::format("more than {} notes", kMostNotes);
   return {};
@@ -166,18 +165,18 @@ Refusal MemberRules::check_record(const Speaker& speaker, const core::JournalRec
   if (strategies::is_worker_event(record.kind)) {
     const auto event = strategies::decode_worker_event(record);
     if (!event) return refused(event.error().message);
-    return speaks_for_worker(speaker, event->worker) ? Refusal{} : refused("a worker that is not one of its own");
+    return speaks_for_worker(speaker, event->worker) ? Refusal{} : refused("a worker of another process");
   }
   if (strategies::is_server_event(record.kind)) {
     const auto event = strategies::decode_server_event(record);
     if (!event) return refused(event.error().message);
-    return speaks_for_server(speaker, event->shard) ? Refusal{} : refused("a server that is not one of its own");
+    return speaks_for_server(speaker, event->shard) ? Refusal{} : refused("a server of another process");
   }
   const auto snapshot = experiment::decode_snapshot(record);
   if (!snapshot) return refused("a record that is not a member's");
   const bool its_own =
       snapshot->server ? speaks_for_server(speaker, snapshot->member) : speaks_for_worker(speaker, snapshot->member);
-  return its_own ? Refusal{} : refused("a member that is not one of its own");
+  return its_own ? Refusal{} : refused("a member of another process");
 }
 
 Refusal MemberRules::check(const Speaker& speaker, const JournalRecords& records) const {

@@ -1,7 +1,7 @@
-/// What members in other processes may tell the coordinator and the recorder, before these hear it: who they are, and numbers that can be.
-/// A process speaks for the sites that are in it and for nobody else. Members of this process are believed.
+/// Checks messages of members in other processes before the coordinator and the recorder handle them: the sender's identity and the range
+/// of numbers. A process may report only for the sites in it. Members of this process are trusted.
 ///
-/// What is left is a member's own account, and believed: of how far it came, and of whom it has lost.
+/// Two reports cannot be checked and are accepted: how far a member came, and which members it has lost.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace troupe::actors {
 
-/// In which process each site is, as far as it is another one. Thread-safe: the coordinator writes, the recorder reads.
+/// The process of each site that is in another process. Thread-safe: the coordinator writes, the recorder reads.
 class SiteNodes {
  public:
   void set(std::uint32_t site, const caf::node_id& node);
@@ -28,7 +28,7 @@ class SiteNodes {
   std::map<std::uint32_t, caf::node_id> nodes_;
 };
 
-/// Who has sent the message that an actor handles.
+/// The sender of the message that an actor handles.
 struct Speaker {
   bool here = true;  ///< in this process
   caf::node_id node{};
@@ -40,16 +40,16 @@ template <class Self>
   return {false, sender->node()};
 }
 
-/// Values; one thread each.
+/// A value; not thread-safe. Copies share only SiteNodes.
 class MemberRules {
  public:
-  /// Notes of one process that are kept.
+  /// Accepted notes of one process.
   static constexpr std::uint64_t kMostNotes = 1000;
 
   struct Facts {
     std::uint32_t workers = 0;
     std::uint32_t servers = 0;
-    std::vector<std::uint32_t> worker_sites{};  // by rank; none: everybody is here
+    std::vector<std::uint32_t> worker_sites{};  // by rank; none: all are in this process
     std::vector<std::uint32_t> server_sites{};  // by shard
     std::shared_ptr<SiteNodes> nodes{};
     std::uint64_t most_leases = 0;   // that a worker may ask for at a time
@@ -58,30 +58,30 @@ class MemberRules {
   MemberRules() = default;
   explicit MemberRules(Facts facts) : facts_(std::move(facts)) {}
 
-  /// `wanted`: what the worker has asked for and not got yet.
+  /// `wanted`: leases that the worker has requested and not received yet.
   [[nodiscard]] Refusal check(const Speaker& speaker, const LeaseRequest& request, std::uint64_t wanted) const;
-  /// No more steps than it has leases, and no end of reports of the same.
+  /// Refuses more steps than the worker has leases, and endless repetition of one report.
   [[nodiscard]] Refusal check(const Speaker& speaker, const WorkerProgress& progress);
-  [[nodiscard]] Refusal check(const Speaker& speaker, const Trouble& trouble) const;
+  [[nodiscard]] Refusal check(const Speaker& speaker, const RunError& run_error) const;
   [[nodiscard]] Refusal check(const Speaker& speaker, const SiteLost& lost) const;
-  /// Of a site of its own, and of others that there are.
+  /// Accepts news with a site of the sender and no unknown site.
   [[nodiscard]] Refusal check(const Speaker& speaker, const TransferNews& news) const;
-  /// For the log. So many of a process that nobody fills a disk with them.
+  /// Accepts at most kMostNotes notes of a process, so that no process fills a disk.
   [[nodiscard]] Refusal check(const Speaker& speaker, const Note& note);
-  /// Whole records of halves and snapshots of its own.
+  /// Accepts whole records of events and snapshots of the sender's own members.
   [[nodiscard]] Refusal check(const Speaker& speaker, const JournalRecords& records) const;
 
   void granted(std::uint32_t worker, std::uint64_t leases) { accounts_[worker].granted += leases; }
-  /// It cannot have made more steps in this session than it has leases.
+  /// Whether the worker can have made `steps` steps in this session: no more than it has leases.
   [[nodiscard]] bool may_have(std::uint32_t worker, std::uint64_t steps) const;
-  /// What a worker says of itself when a journal segment begins: a slot for each letter, from somebody.
+  /// A worker's state when a journal segment begins: one slot per peer message, each from a known worker.
   [[nodiscard]] static Refusal check(const MemberState& state, std::size_t workers);
-  /// The same of what it has written and come, when training stands still.
-  [[nodiscard]] static Refusal check(const Letters& letters, std::size_t workers);
-  /// A newcomer's site is there.
+  /// A worker's counts of peer messages while training is paused, checked in the same way.
+  [[nodiscard]] static Refusal check(const PeerMessageCounts& peer_messages, std::size_t workers);
+  /// A newcomer's site is in the process `node`: its workers' accounts begin anew.
   void moved(std::uint32_t site, const caf::node_id& node);
 
-  /// Workers in the speaker's process.
+  /// Workers in the sender's process.
   [[nodiscard]] std::vector<std::uint32_t> workers_of(const Speaker& speaker) const;
 
  private:
@@ -90,12 +90,12 @@ class MemberRules {
   [[nodiscard]] bool speaks_for_server(const Speaker& speaker, std::uint32_t shard) const;
   [[nodiscard]] Refusal check_record(const Speaker& speaker, const core::JournalRecord& record) const;
 
-  /// Of a worker elsewhere, since it became a member.
+  /// Of a worker in another process, since it became a member.
   struct Account {
     std::uint64_t granted = 0;  // leases
-    std::uint64_t done = 0;     // of these, as it says
+    std::uint64_t done = 0;     // of these, as it reports
     std::uint64_t steps = 0;    // that it has reported
-    std::uint64_t repeats = 0;  // reports that said no more than the one before
+    std::uint64_t repeats = 0;  // reports in a row without news
   };
 
   Facts facts_;

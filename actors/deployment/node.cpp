@@ -7,15 +7,15 @@
 
 #include <fmt/format.h>
 
-#include "actors/requests/deadlines.hpp"
 #include "actors/deployment/nodes.hpp"
 #include "actors/deployment/site_actor.hpp"
+#include "actors/requests/deadlines.hpp"
 
 namespace troupe::actors {
 
 namespace {
 
-/// Far more than a host has workers: each costs a thread at once.
+/// Far more than the workers of a host. Each site costs a thread at once.
 constexpr std::size_t kMostSites = 256;
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -57,7 +57,7 @@ class NodeBody {
       const auto why = fmt::format("this node has {} sites, and takes no more", kMostSites);
       return {SiteOpened{.address = {}, .error = why, .code = core::Errc::config}, OpenedSite{}};
     }
-    // Whoever asks for a site and vanishes takes it with it.
+    // A site ends with the actor that ordered it.
     const auto asker = self_->current_sender();
     if (asker && std::ranges::find(askers_, asker->address()) == askers_.end()) {
       self_->monitor(caf::actor_cast<caf::actor>(asker));
@@ -72,7 +72,7 @@ class NodeBody {
       make(std::move(wanted));
     } else {
       self_->send(former->actor, Halt{});
-      // Who asks again has given up on what it asked before.
+      // A new order for a site replaces one that still waits.
       std::erase_if(wanted_, [&](auto& older) {
         const bool same = older.order.secret == order.secret && older.order.site == order.site;
         if (same) older.promise.deliver(caf::make_error(caf::sec::request_timeout));
@@ -112,7 +112,7 @@ class NodeBody {
     SiteActor actor;
     caf::actor_addr asker;
   };
-  /// A site that waits until the one in its place has ended.
+  /// An order that waits until the former site has ended.
   struct Wanted {
     SiteOrder order;
     caf::actor_addr asker;
@@ -152,7 +152,7 @@ NodeState::~NodeState() = default;
 
 NodeActor::behavior_type node(NodeActor::stateful_pointer<NodeState> self, NodeSetup setup) {
   self->state.body = std::make_unique<NodeBody>(self, std::move(setup));
-  self->set_default_handler(caf::drop);  // CAF would write on the terminal what somebody elsewhere makes up
+  self->set_default_handler(caf::drop);  // CAF would print unknown messages of other processes on the terminal
   self->set_down_handler([self](const caf::down_msg& message) { self->state.body->down(message); });
   return {
       [self](const NodeQuery&) { return self->state.body->facts(); },

@@ -14,9 +14,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "actors/requests/interruptible.hpp"
 #include "actors/coordinator/member_rules.hpp"
 #include "actors/protocol/message_fields.hpp"
+#include "actors/requests/interruptible.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::actors {
@@ -33,7 +33,7 @@ std::string line_of(const std::string& path) {
   return line;
 }
 
-/// bytes of a row of /proc/meminfo.
+/// A row of /proc/meminfo, in bytes.
 std::uint64_t meminfo(const std::string& row) {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);)
@@ -46,7 +46,7 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-/// Members map each other's memory over sockets of the network namespace: one host is not enough.
+/// Equal in processes that can map each other's memory. That needs one host and one network namespace, because it uses local sockets.
 std::string place() {
   std::error_code none;
   return line_of("/proc/sys/kernel/random/boot_id") + " " +
@@ -89,7 +89,7 @@ core::Result<NodeFacts> facts_of(caf::actor_system& system, const NodeActor& nod
         found = core::fail(error == caf::sec::request_timeout ? core::Errc::timeout : core::Errc::peer_lost,
                            fmt::format("node {} does not say what it is: {}", name, system.render(error)));
       });
-  if (stop.stop_requested()) return tl::unexpected(interrupted_early());
+  if (stop.stop_requested()) return tl::unexpected(core::interrupted_early());
   return found;
 }
 
@@ -164,7 +164,7 @@ core::Result<std::string> host_towards(const HostPort& there) {
   sockaddr_storage own{};
   socklen_t length = sizeof(own);
   std::array<char, NI_MAXHOST> text{};
-  // Connecting a datagram socket sends nothing: it only looks the route up.
+  // Connecting a datagram socket sends nothing: the kernel only looks up the route.
   const bool known =
       ::connect(socket_fd, found->ai_addr, found->ai_addrlen) == 0 &&
       getsockname(socket_fd, reinterpret_cast<sockaddr*>(&own), &length) == 0 &&

@@ -1,4 +1,4 @@
-/// Which member of a company is at which site, and which site is in which process. Pure.
+/// The site of each member of a run, and the process of each site. Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace troupe::actors {
 
-/// Where the centre is kept when there are several processes.
+/// The place of the centre's shards in a run of several processes.
 enum class ServerPlacement : std::uint8_t {
-  dedicated,  ///< with the coordinator: it outlives the workers, and every push travels
-  colocated,  ///< shard by shard with the workers: whoever loses a worker loses a part of the centre
+  dedicated,  ///< with the coordinator: the centre outlives the workers, and every push travels
+  colocated,  ///< distributed over the workers' sites: a lost worker takes a part of the centre with it
 };
 
-/// `named`: as cluster.server_placement has it; "auto" is `automatic`.
+/// `named`: the value of cluster.server_placement; "auto" gives `automatic`.
 [[nodiscard]] ServerPlacement server_placement(std::string_view named, ServerPlacement automatic);
 
 struct Placement {
@@ -22,24 +22,24 @@ struct Placement {
   std::vector<std::uint32_t> worker_sites{};  ///< by rank; empty: there is one site
   std::vector<std::uint32_t> server_sites{};  ///< by shard
   std::vector<std::uint32_t> processes{};     ///< by site
-  std::vector<std::uint32_t> hosts{};         ///< by site, any numbers that tell hosts apart; empty: all on one
+  std::vector<std::uint32_t> hosts{};         ///< by site, the number of its host; empty: one host
 
   [[nodiscard]] std::size_t sites() const noexcept { return processes.size(); }
   [[nodiscard]] std::vector<std::uint32_t> workers_at(std::uint32_t site) const;
   [[nodiscard]] std::vector<std::uint32_t> servers_at(std::uint32_t site) const;
 };
 
-/// Everyone at site 0, here.
+/// All members at site 0, in this process.
 [[nodiscard]] Placement one_site();
 
-/// Site 0 is the coordinator's, site w + 1 worker w's. `processes`: of each worker.
+/// Site 0 has the coordinator, site w + 1 worker w. `processes`: by worker.
 [[nodiscard]] Placement apart(const std::vector<std::uint32_t>& processes, std::uint32_t servers,
                               ServerPlacement placement);
 
-/// Workers over so many nodes, neighbours together: the process of each.
+/// The process of each worker, with consecutive workers at one node. Node k is process k + 1.
 [[nodiscard]] std::vector<std::uint32_t> spread(std::uint32_t workers, std::uint32_t nodes);
 
-/// So many workers at each rank of an MPI job, neighbours together: the process of each. Rank 0 is here.
+/// The process of each worker in an MPI job, with consecutive workers at one rank. Rank 0 is this process.
 [[nodiscard]] std::vector<std::uint32_t> by_rank(std::uint32_t ranks, std::uint32_t workers_per_rank);
 
 }  // namespace troupe::actors

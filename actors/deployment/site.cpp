@@ -4,63 +4,63 @@
 
 #include <fmt/format.h>
 
+#include "actors/protocol/proxy.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
 #include "actors/requests/interruptible.hpp"
-#include "actors/worker/loader.hpp"
 #include "actors/server/server.hpp"
-#include "actors/protocol/proxy.hpp"
+#include "actors/worker/loader.hpp"
 #include "nn/layout.hpp"
 
 namespace troupe::actors {
 
 namespace {
 
-nn::CompileOptions compile_options(const SiteGround& ground, std::uint32_t worker) {
-  const auto& settings = *ground.plan->settings;
+nn::CompileOptions compile_options(const SiteContext& context, std::uint32_t worker) {
+  const auto& settings = *context.plan->settings;
   return {.batch = settings.batch(worker),
           .threads = settings.threads(worker),
           .seed = static_cast<std::uint64_t>(settings.run.seed),
-          .arenas = ground.memory};
+          .arenas = context.memory};
 }
 
-/// Whether members of different sites may come to sum in each other's memory, which must be of that kind from the start.
-bool sums_in_arenas(const Blueprint& plan, const SiteSetup& site) {
+/// Whether reductions may run in the arenas of several sites: such arenas must be mappable from the start.
+bool sums_in_arenas(const RunSpec& plan, const SiteSetup& site) {
   return !site.workers.empty() && plan.needs.group && experiment::may_sum_in_arenas(plan.settings->exchange);
 }
 
 }  // namespace
 
-core::Result<ReplicaFacts> probe(const SiteGround& ground, const std::optional<nn::Plan>& plan) {
-  auto options = compile_options(ground, 0);
+core::Result<ReplicaFacts> probe(const SiteContext& context, const std::optional<nn::Plan>& plan) {
+  auto options = compile_options(context, 0);
   if (plan) options.plan = &*plan;
-  const auto replica = ground.backend->compile(*ground.plan->graph, options);
+  const auto replica = context.backend->compile(*context.plan->graph, options);
   if (!replica) return tl::unexpected(replica.error());
   return ReplicaFacts{(*replica)->layout(), (*replica)->plan()};
 }
 
-std::size_t most_floats(const Blueprint& plan, const nn::Layout& layout) {
+std::size_t most_floats(const RunSpec& plan, const nn::Layout& layout) {
   return std::max(layout.arena_floats(), nn::statistics_layout(*plan.graph).arena_floats());
 }
 
-Site::Site(const SiteGround& ground, SiteSetup setup)
-    : ground_(ground), setup_(std::move(setup)), self_(*ground.system) {}
+Site::Site(const SiteContext& context, SiteSetup setup)
+    : context_(context), setup_(std::move(setup)), self_(*context.system) {}
 
 Site::~Site() { halt(); }
 
 core::Result<void> Site::open() {
   if (setup_.exchange.in_place()) return {};
-  exchanger_ = ground_.system->spawn<caf::detached>(actors::exchanger,
-                                                    ExchangerSetup{.site = setup_.site,
-                                                                   .options = setup_.options,
-                                                                   .exchange = setup_.exchange,
-                                                                   .most_floats = setup_.most_floats,
-                                                                   .maps_arenas = sums_in_arenas(*ground_.plan, setup_),
-                                                                   .start = setup_.start,
-                                                                   .kernels = &ground_.backend->kernels(),
-                                                                   .memory = ground_.memory,
-                                                                   .clock = ground_.clock,
-                                                                   .moves = moves_});
+  exchanger_ = context_.system->spawn<caf::detached>(
+      actors::exchanger, ExchangerSetup{.site = setup_.site,
+                                        .options = setup_.options,
+                                        .exchange = setup_.exchange,
+                                        .most_floats = setup_.most_floats,
+                                        .maps_arenas = sums_in_arenas(*context_.plan, setup_),
+                                        .start = setup_.start,
+                                        .kernels = &context_.backend->kernels(),
+                                        .memory = context_.memory,
+                                        .clock = context_.clock,
+                                        .moves = moves_});
   core::Result<void> opened;
   self_->request(exchanger_, kEndpointDeadline, Prepare{})
       .receive(
@@ -71,7 +71,7 @@ core::Result<void> Site::open() {
           },
           [&](const caf::error& error) {
             opened = core::fail(core::Errc::timeout, fmt::format("the exchanger of site {}: {}", setup_.site,
-                                                                 ground_.system->render(error)));
+                                                                 context_.system->render(error)));
           });
   return opened;
 }
@@ -80,14 +80,14 @@ void Site::meet(const SiteAddresses& addresses) {
   if (exchanger_) self_->send(exchanger_, addresses);
 }
 
-core::Result<StartCargo> Site::fetch_start() {
-  core::Result<StartCargo> fetched = core::fail(core::Errc::internal, "no start state");
+core::Result<StartPayload> Site::fetch_start() {
+  core::Result<StartPayload> fetched = core::fail(core::Errc::internal, "no start state");
   auto asked = self_->request(exchanger_, kNoDeadline, StartOrder{});
   receive(
-      asked, Movement{*moves_, kFetchSilence}, {}, [&](const StartCargo& cargo) { fetched = cargo; },
+      asked, Movement{*moves_, kFetchSilence}, {}, [&](const StartPayload& payload) { fetched = payload; },
       [&](const caf::error& error) {
         fetched = core::fail(core::Errc::peer_lost, fmt::format("site {} did not get what to begin with: {}",
-                                                                setup_.site, ground_.system->render(error)));
+                                                                setup_.site, context_.system->render(error)));
       });
   return fetched;
 }
@@ -97,11 +97,11 @@ core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start)
     if (auto compiled = compile(); !compiled) return compiled;
   if (auto loaded = load(start); !loaded) return loaded;
   if (auto cut = cut_shards(*start); !cut) return cut;
-  const auto& data = ground_.plan->settings->data;
+  const auto& data = context_.plan->settings->data;
   for (const auto w : setup_.workers) {
     members_.loaders.push_back(
-        ground_.system->spawn(loader, LoaderSetup{w, ground_.plan->source.train, ground_.plan->settings->batch(w),
-                                                  data.prefetch, data.decode_threads, ground_.clock}));
+        context_.system->spawn(loader, LoaderSetup{w, context_.plan->source.train, context_.plan->settings->batch(w),
+                                                   data.prefetch, data.decode_threads, context_.clock}));
   }
   return {};
 }
@@ -112,22 +112,22 @@ Measured Site::measure(const MeasureOrder& order) {
   receive(
       asked, Movement{*moves_, kMeasureSilence}, {}, [&](const Measured& told) { measured = told; },
       [&](const caf::error& error) {
-        measured.error = fmt::format("site {} could not measure: {}", setup_.site, ground_.system->render(error));
+        measured.error = fmt::format("site {} could not measure: {}", setup_.site, context_.system->render(error));
         measured.code = core::Errc::timeout;
       });
   return measured;
 }
 
 WorkerSetup Site::worker_setup(std::uint32_t w) const {
-  const auto& plan = *ground_.plan;
+  const auto& plan = *context_.plan;
   const auto& settings = *plan.settings;
-  auto compile = compile_options(ground_, w);
+  auto compile = compile_options(context_, w);
   if (arenas_) compile.arenas = arenas_.get();
   return {.self = w,
           .workers = plan.workers,
           .seed = compile.seed,
           .graph = plan.graph,
-          .backend = ground_.backend,
+          .backend = context_.backend,
           .compile = compile,
           .arenas = arenas_,
           .plan = setup_.plan,
@@ -139,14 +139,14 @@ WorkerSetup Site::worker_setup(std::uint32_t w) const {
           .slowdown = settings.slowdown(w),
           .synthetic_step = std::chrono::duration_cast<core::Duration>(
               std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
-          .clock = ground_.clock,
+          .clock = context_.clock,
           .exchange_deadline =
               std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(settings.exchange.deadline_s))};
 }
 
 core::Result<void> Site::compile() {
   for (const auto w : setup_.workers)
-    members_.workers.push_back(ground_.system->spawn<caf::detached>(worker, worker_setup(w)));
+    members_.workers.push_back(context_.system->spawn<caf::detached>(worker, worker_setup(w)));
   std::vector<decltype(self_->request(members_.workers[0], kCompileDeadline, Prepare{}))> asked;
   for (const auto& worker : members_.workers) asked.push_back(self_->request(worker, kCompileDeadline, Prepare{}));
   core::Result<void> result;
@@ -170,13 +170,13 @@ core::Result<void> Site::compile() {
         },
         [&](const caf::error& error) {
           result = core::fail(core::Errc::timeout,
-                              fmt::format("worker {} did not get ready: {}", w, ground_.system->render(error)));
+                              fmt::format("worker {} did not get ready: {}", w, context_.system->render(error)));
         });
   }
   return result;
 }
 
-/// All at once. Whoever measures afterwards measures nothing else.
+/// All replicas load at the same time, and have loaded before measuring starts.
 core::Result<void> Site::load(const std::shared_ptr<const StartState>& start) {
   std::vector<decltype(self_->request(members_.workers[0], kCompileDeadline, ReplicaStart{}))> asked;
   for (const auto& worker : members_.workers)
@@ -187,7 +187,7 @@ core::Result<void> Site::load(const std::shared_ptr<const StartState>& start) {
                      [&](const caf::error& error) {
                        result = core::fail(core::Errc::internal,
                                            fmt::format("worker {} did not load what it begins with: {}",
-                                                       setup_.workers[k], ground_.system->render(error)));
+                                                       setup_.workers[k], context_.system->render(error)));
                      });
   }
   return result;
@@ -195,75 +195,75 @@ core::Result<void> Site::load(const std::shared_ptr<const StartState>& start) {
 
 core::Result<void> Site::cut_shards(const StartState& start) {
   if (!layout_) {
-    auto facts = probe(ground_, setup_.plan);
+    auto facts = probe(context_, setup_.plan);
     if (!facts) return tl::unexpected(facts.error());
     layout_ = facts->layout;
   }
   if (setup_.servers.empty()) return {};
-  const auto& plan = *ground_.plan;
-  auto& kernels = ground_.backend->kernels();
+  const auto& plan = *context_.plan;
+  auto& kernels = context_.backend->kernels();
   auto shards =
-      experiment::cut_shards(start, *layout_, plan.servers, plan.needs.server_states, kernels, *ground_.memory);
+      experiment::cut_shards(start, *layout_, plan.servers, plan.needs.server_states, kernels, *context_.memory);
   if (!shards) return tl::unexpected(shards.error());
   for (const auto s : setup_.servers) {
     members_.servers.push_back(
-        ground_.system->spawn(server, ServerSetup{.self = s,
-                                                  .workers = plan.workers,
-                                                  .strategy = plan.strategy,
-                                                  .kernels = &kernels,
-                                                  .memory = std::make_shared<ShardMemory>(std::move((*shards)[s])),
-                                                  .version = start.center_version,
-                                                  .journal = plan.settings->journal.keep,
-                                                  .max_bad_updates = plan.settings->train.max_bad_updates,
-                                                  .clock = ground_.clock}));
+        context_.system->spawn(server, ServerSetup{.self = s,
+                                                   .workers = plan.workers,
+                                                   .strategy = plan.strategy,
+                                                   .kernels = &kernels,
+                                                   .memory = std::make_shared<ShardMemory>(std::move((*shards)[s])),
+                                                   .version = start.center_version,
+                                                   .journal = plan.settings->journal.keep,
+                                                   .max_bad_updates = plan.settings->train.max_bad_updates,
+                                                   .clock = context_.clock}));
   }
   return {};
 }
 
-Company Site::begin(Company company) {
+ActorDirectory Site::begin(ActorDirectory actors) {
   const auto here = [](const std::vector<std::uint32_t>& list, std::uint32_t member) {
     const auto found = std::ranges::find(list, member);
     return found == list.end() ? list.size() : static_cast<std::size_t>(found - list.begin());
   };
-  company.exchanger = exchanger_;
-  company.site = setup_.site;
-  auto watched = company;  // for who supervises: its stand-ins end with the members
-  for (std::uint32_t w = 0; w < company.workers.size(); ++w) {
+  actors.exchanger = exchanger_;
+  actors.site = setup_.site;
+  auto watched = actors;  // for supervisors: its proxies end with the members
+  for (std::uint32_t w = 0; w < actors.workers.size(); ++w) {
     if (const auto k = here(setup_.workers, w); k < setup_.workers.size()) {
-      company.workers[w] = watched.workers[w] = members_.workers[k];
-      company.loaders[w] = watched.loaders[w] = members_.loaders[k];
+      actors.workers[w] = watched.workers[w] = members_.workers[k];
+      actors.loaders[w] = watched.loaders[w] = members_.loaders[k];
     } else {
-      company.workers[w] = stand_in(w, {});
-      if (watched.workers[w]) watched.workers[w] = stand_in(w, watched.workers[w]);
+      actors.workers[w] = proxy(w, {});
+      if (watched.workers[w]) watched.workers[w] = proxy(w, watched.workers[w]);
     }
   }
-  for (std::uint32_t s = 0; s < company.servers.size(); ++s) {
+  for (std::uint32_t s = 0; s < actors.servers.size(); ++s) {
     if (const auto k = here(setup_.servers, s); k < setup_.servers.size()) {
-      company.servers[s] = watched.servers[s] = members_.servers[k];
+      actors.servers[s] = watched.servers[s] = members_.servers[k];
     } else {
-      company.servers[s] = ground_.system->spawn(stand_in_server, s, company.servers[s], exchanger_);
-      watched.servers[s] = company.servers[s];
-      servers_elsewhere_.push_back(company.servers[s]);
+      actors.servers[s] = context_.system->spawn(server_proxy, s, actors.servers[s], exchanger_);
+      watched.servers[s] = actors.servers[s];
+      servers_elsewhere_.push_back(actors.servers[s]);
     }
   }
   if (exchanger_ && layout_)
     self_->send(exchanger_,
                 ArenaPacking{.packing = setup_.exchange.packed ? experiment::packing_of(*layout_) : nullptr,
                              .arena_floats = layout_->arena_floats(),
-                             .statistics_floats = nn::statistics_layout(*ground_.plan->graph).arena_floats(),
-                             .epochs = static_cast<double>(ground_.plan->settings->run.epochs),
-                             .letters = ground_.plan->needs.peers});
-  // Whoever may be spoken to first hears of the company first; what other sites want is heard when all have.
-  for (const auto& server : members_.servers) self_->send(server, company);
-  if (exchanger_) self_->send(exchanger_, company);
-  for (const auto& worker : members_.workers) self_->send(worker, company);
-  for (const auto& loader : members_.loaders) self_->send(loader, company);
+                             .statistics_floats = nn::statistics_layout(*context_.plan->graph).arena_floats(),
+                             .epochs = static_cast<double>(context_.plan->settings->run.epochs),
+                             .peer_messages = context_.plan->needs.peers});
+  // A member must have the directory before it gets messages: servers first, and calls of other sites last (SiteBegun).
+  for (const auto& server : members_.servers) self_->send(server, actors);
+  if (exchanger_) self_->send(exchanger_, actors);
+  for (const auto& worker : members_.workers) self_->send(worker, actors);
+  for (const auto& loader : members_.loaders) self_->send(loader, actors);
   if (exchanger_) self_->send(exchanger_, SiteBegun{});
   return watched;
 }
 
-WorkerActor Site::stand_in(std::uint32_t worker, const WorkerActor& member) {
-  workers_elsewhere_.push_back(ground_.system->spawn(stand_in_worker, worker, member, exchanger_));
+WorkerActor Site::proxy(std::uint32_t worker, const WorkerActor& member) {
+  workers_elsewhere_.push_back(context_.system->spawn(worker_proxy, worker, member, exchanger_));
   return workers_elsewhere_.back();
 }
 

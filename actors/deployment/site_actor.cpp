@@ -14,9 +14,9 @@ namespace troupe::actors {
 
 namespace {
 
-core::Result<StartState> start_of(const Blueprint& plan, const StartCargo& cargo) {
-  if (!cargo.file) return experiment::start_state(plan, nullptr);
-  auto file = nn::parse_safetensors(*cargo.file, "the run's checkpoint", nn::Checksums::required);
+core::Result<StartState> start_of(const RunSpec& plan, const StartPayload& payload) {
+  if (!payload.file) return experiment::start_state(plan, nullptr);
+  auto file = nn::parse_safetensors(*payload.file, "the run's checkpoint", nn::Checksums::required);
   if (!file) return tl::unexpected(file.error());
   auto checkpoint = experiment::load(*file, plan.graph);
   if (!checkpoint) return tl::unexpected(checkpoint.error());
@@ -63,35 +63,35 @@ class SiteBody {
 
   [[nodiscard]] SiteMembers members() const { return site_ ? site_->members() : SiteMembers{}; }
 
-  /// False: that is no company for this site.
-  [[nodiscard]] bool begin(const SiteCompany& there) {
-    const auto refusal = stage_ == Stage::prepared ? rules_.check(there) : "it is not ready for a company";
+  /// False: the directory does not fit this site, or the site is not prepared.
+  [[nodiscard]] bool begin(const SiteDirectory& there) {
+    const auto refusal = stage_ == Stage::prepared ? rules_.check(there) : "the site is not prepared yet";
     if (refusal) {
       setup_->log(fmt::format("{}: {}", describe(order_), *refusal));
       return false;
     }
     stage_ = Stage::begun;
     self_->monitor(there.coordinator);
-    Company company{.coordinator = there.coordinator,
-                    .recorder = there.recorder,
-                    .evaluator = {},
-                    .workers = std::vector<WorkerActor>(there.worker_sites.size()),
-                    .loaders = std::vector<LoaderActor>(there.worker_sites.size()),
-                    .servers = std::vector<ServerActor>(there.server_sites.size()),
-                    .membership_epoch = there.membership_epoch,
-                    .worker_sites = there.worker_sites,
-                    .server_sites = there.server_sites,
-                    .exchanger = {},
-                    .members = there.members,
-                    .site_hosts = there.site_hosts,
-                    .exchange = there.exchange};
-    site_->begin(std::move(company));
+    ActorDirectory actors{.coordinator = there.coordinator,
+                          .recorder = there.recorder,
+                          .evaluator = {},
+                          .workers = std::vector<WorkerActor>(there.worker_sites.size()),
+                          .loaders = std::vector<LoaderActor>(there.worker_sites.size()),
+                          .servers = std::vector<ServerActor>(there.server_sites.size()),
+                          .membership_epoch = there.membership_epoch,
+                          .worker_sites = there.worker_sites,
+                          .server_sites = there.server_sites,
+                          .exchanger = {},
+                          .members = there.members,
+                          .site_hosts = there.site_hosts,
+                          .exchange = there.exchange};
+    site_->begin(std::move(actors));
     for (const auto& worker : site_->members().workers) self_->monitor(worker);
     setup_->log(fmt::format("{}: begins", describe(order_)));
     return true;
   }
 
-  /// The coordinator, or a worker here: it has failed, or the company goes on without it.
+  /// The coordinator or a worker here has ended: it has failed, or the run continues without this site.
   void down(const caf::down_msg& message) {
     const bool worker =
         std::ranges::any_of(members().workers, [&](const auto& member) { return member.address() == message.source; });
@@ -102,17 +102,17 @@ class SiteBody {
 
   void halt() {
     if (!site_) return;
-    // Who does not end in time may still look at the ground.
-    if (!site_->halt()) static_cast<void>(new std::shared_ptr(ground_));
+    // An actor that does not end in time may still use the context: leak it.
+    if (!site_->halt()) static_cast<void>(new std::shared_ptr(context_));
     site_.reset();
     setup_->log(fmt::format("{}: ends", describe(order_)));
   }
 
  private:
-  /// What has been done with it. Each step comes once, and in this order; a step that has failed is its last.
+  /// The last step. Each comes once and in this order, except that prepare() may do the compilation. No step follows a failed one.
   enum class Stage : std::uint8_t { none, open, compiled, prepared, begun, failed };
 
-  /// An order that makes no sense must not end more than the site.
+  /// An invalid order must end no more than this site.
   template <class Step>
   core::Result<void> attempt(const Step& step) {
     core::Result<void> done;
@@ -132,18 +132,18 @@ class SiteBody {
   }
 
   core::Result<void> try_open() {
-    auto ground = setup_->grounds->of(order_.secret, order_.config);
-    if (!ground) return tl::unexpected(ground.error());
-    ground_ = std::move(*ground);
-    const auto& data = ground_->plan.settings->data;
-    if (ground_->data != order_.data) {
+    auto context = setup_->grounds->of(order_.secret, order_.config);
+    if (!context) return tl::unexpected(context.error());
+    context_ = std::move(*context);
+    const auto& data = context_->plan.settings->data;
+    if (context_->data != order_.data) {
       return core::fail(core::Errc::data, fmt::format("data set {} in {} is not the one that the coordinator has: give "
                                                       "both the same files",
                                                       data.name, data.path));
     }
     auto exchange = experiment::parse_exchange(order_.exchange, "the order for a site");
     if (!exchange) return tl::unexpected(exchange.error());
-    rules_ = SiteRules(order_, ground_->plan, *exchange);
+    rules_ = SiteRules(order_, context_->plan, *exchange);
     if (const auto refusal = rules_.check()) return core::fail(core::Errc::config, *refusal);
     SiteSetup site{.site = order_.site,
                    .workers = order_.workers,
@@ -160,7 +160,7 @@ class SiteBody {
       log(fmt::format("{}: turned {} away: {}", who, refusal.from, refusal.why));
     };
     if (!order_.plan.empty()) site.plan = nn::Plan{order_.plan};
-    site_ = std::make_unique<Site>(ground_->of(self_->system()), std::move(site));
+    site_ = std::make_unique<Site>(context_->of(self_->system()), std::move(site));
     stage_ = Stage::open;
     return site_->open();
   }
@@ -177,13 +177,13 @@ class SiteBody {
     if (const auto refusal = rules_.check(addresses)) return core::fail(core::Errc::config, *refusal);
     stage_ = Stage::prepared;
     site_->meet(addresses);
-    StartCargo cargo;
+    StartPayload payload;
     if (order_.resumed) {
       auto fetched = site_->fetch_start();
       if (!fetched) return tl::unexpected(fetched.error());
-      cargo = *fetched;
+      payload = *fetched;
     }
-    auto start = start_of(ground_->plan, cargo);
+    auto start = start_of(context_->plan, payload);
     if (!start) return tl::unexpected(start.error());
     start->versions = addresses.versions;
     if (addresses.first_step >= 0)
@@ -197,7 +197,7 @@ class SiteBody {
   SiteOrder order_;
   SiteRules rules_;
   Stage stage_ = Stage::none;
-  std::shared_ptr<NodeGround> ground_;
+  std::shared_ptr<RunContext> context_;
   std::unique_ptr<Site> site_;
 };
 
@@ -219,8 +219,8 @@ SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
         auto ready = self->state.body->prepare(addresses);
         return {std::move(ready), self->state.body->members()};
       },
-      [self](const SiteCompany& company) -> caf::result<SiteBegun> {
-        if (self->state.body->begin(company)) return SiteBegun{};
+      [self](const SiteDirectory& actors) -> caf::result<SiteBegun> {
+        if (self->state.body->begin(actors)) return SiteBegun{};
         return caf::sec::invalid_argument;
       },
       [self](const MeasureOrder& order) { return self->state.body->measure(order); },

@@ -1,5 +1,5 @@
-/// A site in a node's process, spawned detached: a Site that is driven by the messages of the process that has the coordinator. It
-/// draws the run's plan from the configuration that comes with the order, and opens the data set here.
+/// A site in a node's process, spawned detached: a Site that is driven by messages from the coordinator's process. It builds the RunSpec
+/// from the configuration in the order, and opens the data set here.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct SiteState {
 [[nodiscard]] SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
                                                   std::shared_ptr<const NodeSetup> setup);
 
-/// "worker 3 of mnist-easgd": who a site is, for people.
+/// "worker 3 of mnist-easgd": a site's members, for messages to users.
 [[nodiscard]] std::string describe(const SiteOrder& order);
 
 }  // namespace troupe::actors

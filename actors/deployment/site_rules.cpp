@@ -36,7 +36,7 @@ bool is_algorithm(const std::string& name) {
 
 }  // namespace
 
-SiteRules::SiteRules(const SiteOrder& order, const Blueprint& plan, ExchangePlan exchange)
+SiteRules::SiteRules(const SiteOrder& order, const RunSpec& plan, ExchangePlan exchange)
     : site_(order.site),
       most_floats_(order.most_floats),
       own_workers_(order.workers),
@@ -57,14 +57,14 @@ Refusal SiteRules::check() const {
   if (exchange_.worker_sites.size() != workers_ || exchange_.server_sites.size() != servers_)
     return fmt::format("the order places {} workers and {} servers, the configuration has {} and {}",
                        exchange_.worker_sites.size(), exchange_.server_sites.size(), workers_, servers_);
-  if (site_ == 0 || sites() > kMostSites) return fmt::format("site {} of {} cannot be", site_, sites());
+  if (site_ == 0 || sites() > kMostSites) return fmt::format("invalid site {} of {}", site_, sites());
   if (own_workers_ != members_at(exchange_.worker_sites, site_) ||
       own_servers_ != members_at(exchange_.server_sites, site_) || own_workers_.empty())
     return std::string("the order's members are not those of its site");
   if (!exchange_.site_hosts.empty() && exchange_.site_hosts.size() < sites())
     return std::string("not every site has a host");
   if (most_floats_ == 0 || most_floats_ > kMostFloats)
-    return fmt::format("vectors of {} floats cannot be", most_floats_);
+    return fmt::format("invalid vector length: {} floats", most_floats_);
   return {};
 }
 
@@ -74,34 +74,34 @@ Refusal SiteRules::check(const SiteAddresses& addresses) const {
   if (std::ranges::any_of(addresses.texts, [](const auto& text) { return text.size() > kLongestAddress; }))
     return std::string("an address that is too long");
   if (addresses.first_step < -1 || addresses.first_step > static_cast<std::int64_t>(kMostSteps))
-    return fmt::format("step {} cannot be the first", addresses.first_step);
+    return fmt::format("invalid first step {}", addresses.first_step);
   if (!addresses.versions.empty() && addresses.versions.size() != servers_)
     return fmt::format("versions of {} shards of {}", addresses.versions.size(), servers_);
   return {};
 }
 
-Refusal SiteRules::check(const SiteCompany& company) const {
-  if (!company.coordinator || !company.recorder) return std::string("a company without coordinator or recorder");
-  if (company.worker_sites != exchange_.worker_sites || company.server_sites != exchange_.server_sites ||
-      company.site_hosts != exchange_.site_hosts)
-    return std::string("the company's members are elsewhere than the order said");
-  const auto& members = company.members;
+Refusal SiteRules::check(const SiteDirectory& actors) const {
+  if (!actors.coordinator || !actors.recorder) return std::string("a run without coordinator or recorder");
+  if (actors.worker_sites != exchange_.worker_sites || actors.server_sites != exchange_.server_sites ||
+      actors.site_hosts != exchange_.site_hosts)
+    return std::string("the members are at other sites than the order says");
+  const auto& members = actors.members;
   const bool ascending = std::ranges::adjacent_find(members, std::greater_equal<>{}) == members.end();
   if (!ascending || (!members.empty() && members.back() >= workers_))
-    return std::string("members that are none of the company's");
-  const auto exchange = experiment::parse_exchange(company.exchange, "the company");
+    return std::string("members that are not part of the run");
+  const auto exchange = experiment::parse_exchange(actors.exchange, "the run");
   if (!exchange) return exchange.error().message;
   if (exchange->reductions.empty() || exchange->packed != exchange_.packed)
-    return std::string("the company exchanges in another way than the order said");
+    return std::string("the run exchanges in another way than the order says");
   return {};
 }
 
 Refusal SiteRules::check(const MeasureOrder& order) const {
   if (order.worker_sites != exchange_.worker_sites || (!order.site_hosts.empty() && order.site_hosts.size() < sites()))
-    return std::string("the group that is to measure is not the company");
+    return std::string("the group that measures is not the run's group");
   if (order.floats.empty() || order.floats.size() > kMostLengths ||
       std::ranges::any_of(order.floats, [this](auto floats) { return floats == 0 || floats > most_floats_; }))
-    return std::string("lengths that cannot be measured");
+    return std::string("invalid lengths to measure");
   if (order.algorithms.empty() || order.algorithms.size() > kMostAlgorithms ||
       !std::ranges::all_of(order.algorithms, is_algorithm))
     return std::string("algorithms that there are not");

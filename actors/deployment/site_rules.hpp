@@ -1,5 +1,5 @@
-/// What the process that has the coordinator may order a site here to do: what fits the run's own configuration, and what the site was
-/// made for. The members of a site take it for granted. Pure.
+/// Checks the orders of the coordinator's process to a site here: they must fit the run's configuration and the site's first order. The
+/// site's members do not check them again. Pure.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@ namespace troupe::actors {
 class SiteRules {
  public:
   SiteRules() = default;
-  /// `plan`: as the order's configuration has it; `exchange`: as the order has it.
-  SiteRules(const SiteOrder& order, const Blueprint& plan, ExchangePlan exchange);
+  /// `plan`: built from the order's configuration; `exchange`: parsed from the order.
+  SiteRules(const SiteOrder& order, const RunSpec& plan, ExchangePlan exchange);
 
-  /// The order itself.
+  /// Checks the site's first order.
   [[nodiscard]] Refusal check() const;
   [[nodiscard]] Refusal check(const SiteAddresses& addresses) const;
-  [[nodiscard]] Refusal check(const SiteCompany& company) const;
+  [[nodiscard]] Refusal check(const SiteDirectory& actors) const;
   [[nodiscard]] Refusal check(const MeasureOrder& order) const;
 
  private:

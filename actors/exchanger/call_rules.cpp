@@ -14,7 +14,7 @@ using strategies::Transfer;
 
 namespace {
 
-/// Beyond what any run comes to, and so far below 2^64 that arithmetic with it is safe.
+/// Above any run's numbers, and far enough below 2^64 for safe arithmetic.
 constexpr std::uint64_t kMostExchange = std::uint64_t{1} << 52;
 constexpr float kMostRate = 1e6F;
 
@@ -58,24 +58,23 @@ std::size_t CallRules::packed(ArenaPosition position, std::size_t floats) const 
   return arena_.packing && position ? arena_.packing->packed(*position, floats) : floats;
 }
 
-Refusal CallRules::check_length(const exchange::Calls::Incoming& call, ArenaPosition position,
-                                std::size_t floats) const {
+Refusal CallRules::check_length(const exchange::Rpc::Incoming& call, ArenaPosition position, std::size_t floats) const {
   const auto wanted = packed(position, floats);
   if (call.vector.size() == wanted) return {};
   return fmt::format("its vector has {} floats, not {}", call.vector.size(), wanted);
 }
 
-Refusal CallRules::check(std::uint32_t from, const ShardMessage& message, const exchange::Calls::Incoming& call) {
+Refusal CallRules::check(std::uint32_t from, const ShardMessage& message, const exchange::Rpc::Incoming& call) {
   const auto& request = message.request;
-  if (!speaks_for(from, request.worker)) return fmt::format("worker {} is not one of its own", request.worker);
+  if (!speaks_for(from, request.worker)) return fmt::format("worker {} is at another site", request.worker);
   if (message.shard >= places_.server_sites.size() || places_.server_sites[message.shard] != places_.here)
     return fmt::format("shard {} is not here", message.shard);
   if (request.kind > Transfer::push_pull || call.lend != lend_of(request.kind))
     return std::string("a transfer of no kind, or one whose vector travels another way");
   if (auto length = check_length(call, position_of_shard(message.shard), floats_of_shard(message.shard))) return length;
-  if (request.exchange > kMostExchange) return fmt::format("exchange {} cannot be", request.exchange);
-  if (!within(request.epoch, 0, arena_.epochs + 1)) return fmt::format("epoch {} cannot be", request.epoch);
-  if (!within(request.lr, 0, kMostRate)) return fmt::format("a learning rate of {} cannot be", request.lr);
+  if (request.exchange > kMostExchange) return fmt::format("invalid exchange id {}", request.exchange);
+  if (!within(request.epoch, 0, arena_.epochs + 1)) return fmt::format("invalid epoch {}", request.epoch);
+  if (!within(request.lr, 0, kMostRate)) return fmt::format("invalid learning rate {}", request.lr);
   auto& clock = clocks_[{request.worker, message.shard}];
   if (request.clock < clock || request.clock > kMostSteps)
     return fmt::format("step {} cannot come after step {}", request.clock, clock);
@@ -83,19 +82,20 @@ Refusal CallRules::check(std::uint32_t from, const ShardMessage& message, const 
   return {};
 }
 
-Refusal CallRules::check(std::uint32_t from, const OutgoingLetter& letter,
-                         const exchange::Calls::Incoming& call) const {
-  if (!arena_.letters) return std::string("nobody writes letters in this run");
-  if (!speaks_for(from, letter.letter.from)) return fmt::format("worker {} is not one of its own", letter.letter.from);
-  if (!speaks_for(places_.here, letter.to)) return fmt::format("worker {} is not here", letter.to);
-  if (call.lend != Lend::read) return std::string("a letter whose vector travels another way");
-  if (!within(letter.letter.weight, 0, kMostWeight))
-    return fmt::format("a weight of {} cannot be", letter.letter.weight);
+Refusal CallRules::check(std::uint32_t from, const OutgoingPeerMessage& peer_message,
+                         const exchange::Rpc::Incoming& call) const {
+  if (!arena_.peer_messages) return std::string("this run has no peer messages");
+  if (!speaks_for(from, peer_message.peer_message.from))
+    return fmt::format("worker {} is at another site", peer_message.peer_message.from);
+  if (!speaks_for(places_.here, peer_message.to)) return fmt::format("worker {} is not here", peer_message.to);
+  if (call.lend != Lend::read) return std::string("a peer message whose vector travels another way");
+  if (!within(peer_message.peer_message.weight, 0, kMostWeight))
+    return fmt::format("invalid weight {}", peer_message.peer_message.weight);
   return check_length(call, 0, arena_.arena_floats);
 }
 
 Refusal CallRules::check(std::uint32_t from, const MemberSnapshot& snapshot,
-                         const exchange::Calls::Incoming& call) const {
+                         const exchange::Rpc::Incoming& call) const {
   if (from != 0) return std::string("only the coordinator asks for snapshots");
   const auto& sites = snapshot.server ? places_.server_sites : places_.worker_sites;
   if (snapshot.member >= sites.size() || sites[snapshot.member] != places_.here)
@@ -110,7 +110,7 @@ Refusal CallRules::check(const ShardMessage& message, const ShardAnswer& answer)
   if (reply.worker != request.worker || reply.shard != message.shard || reply.exchange != request.exchange)
     return std::string("it answered another request");
   if (reply.version > kMostExchange || reply.staleness > reply.version)
-    return fmt::format("version {} with a staleness of {} cannot be", reply.version, reply.staleness);
+    return fmt::format("invalid version {} with staleness {}", reply.version, reply.staleness);
   if (reply.min_clock > kMostSteps) return fmt::format("workers cannot have come to step {}", reply.min_clock);
   if (reply.held.count() < 0 || reply.queued.count() < 0) return std::string("it waited for less than no time");
   if (reply.last && *reply.last >= places_.worker_sites.size())
@@ -120,10 +120,10 @@ Refusal CallRules::check(const ShardMessage& message, const ShardAnswer& answer)
 
 Refusal CallRules::check(const MemberSnapshot& snapshot, const SnapshotTaken& taken) const {
   if (taken.id != snapshot.order.id) return std::string("it answered for another snapshot");
-  if (!within(taken.weight, 0, kMostWeight)) return fmt::format("a weight of {} cannot be", taken.weight);
+  if (!within(taken.weight, 0, kMostWeight)) return fmt::format("invalid weight {}", taken.weight);
   if (taken.optimizer_steps > kMostExchange)
-    return fmt::format("{} steps of an optimizer cannot be", taken.optimizer_steps);
-  if (taken.version > kMostExchange) return fmt::format("version {} cannot be", taken.version);
+    return fmt::format("invalid number of optimizer steps: {}", taken.optimizer_steps);
+  if (taken.version > kMostExchange) return fmt::format("invalid version {}", taken.version);
   return {};
 }
 

@@ -1,8 +1,7 @@
-/// What calls of other sites may say (transport/exchange/calls.hpp carries them), before a member here hears of them. A call comes from a site that
-/// has been authenticated, or has shown the run's secret: it may speak for the members of that site and for nobody else, of vectors that
-/// there are, in numbers that can be. Pure; one thread.
+/// Checks calls of other sites (transport/exchange/rpc.hpp) before a member here receives them. The calling site has been authenticated, or
+/// has shown the run's secret. It may send only for its own members, about vectors that exist, with possible numbers. Pure; one thread.
 ///
-/// What is left is believed: a member that pushes nonsense of the right length spoils what it takes part in.
+/// Other content is accepted: a member that pushes wrong numbers of the right length corrupts the exchanges it takes part in.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +14,16 @@
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/refusal.hpp"
 #include "actors/protocol/site_messages.hpp"
-#include "transport/exchange/calls.hpp"
+#include "transport/exchange/rpc.hpp"
 
 namespace troupe::actors {
 
-/// Where a vector lies in an arena; none: it is of another kind.
+/// A vector's position in an arena, in floats; none: the vector is not part of an arena.
 using ArenaPosition = std::optional<std::size_t>;
 
 class CallRules {
  public:
-  /// Who is where, as the company has it.
+  /// The site of each member, as in the run's directory of actors.
   struct Places {
     std::uint32_t here = 0;
     std::vector<std::uint32_t> worker_sites{};
@@ -33,43 +32,43 @@ class CallRules {
   CallRules() = default;
   CallRules(Places places, ArenaPacking arena) : places_(std::move(places)), arena_(std::move(arena)) {}
 
-  /// A worker of site `from` asks a server here.
-  [[nodiscard]] Refusal check(std::uint32_t from, const ShardMessage& message, const exchange::Calls::Incoming& call);
-  /// A worker of site `from` writes to one here.
-  [[nodiscard]] Refusal check(std::uint32_t from, const OutgoingLetter& letter,
-                              const exchange::Calls::Incoming& call) const;
-  /// The coordinator, at site 0, asks a member here for a vector.
+  /// A request of a worker at site `from` to a server here.
+  [[nodiscard]] Refusal check(std::uint32_t from, const ShardMessage& message, const exchange::Rpc::Incoming& call);
+  /// A message of a worker at site `from` to a worker here.
+  [[nodiscard]] Refusal check(std::uint32_t from, const OutgoingPeerMessage& peer_message,
+                              const exchange::Rpc::Incoming& call) const;
+  /// The coordinator, at site 0, asks a member here for a snapshot.
   [[nodiscard]] Refusal check(std::uint32_t from, const MemberSnapshot& snapshot,
-                              const exchange::Calls::Incoming& call) const;
-  /// What the site of `message.shard` has answered to `message`, and a member's site to `snapshot`.
+                              const exchange::Rpc::Incoming& call) const;
+  /// The answers to this site's own calls: of the server's site to `message`, and of a member's site to `snapshot`.
   [[nodiscard]] Refusal check(const ShardMessage& message, const ShardAnswer& answer) const;
   [[nodiscard]] Refusal check(const MemberSnapshot& snapshot, const SnapshotTaken& taken) const;
-  /// What the worker said before is of no interest any more: it is lost, and has a successor one day.
+  /// Drops the steps of a lost worker: its successor may begin at a lower step.
   void forget(strategies::WorkerId worker) {
     std::erase_if(clocks_, [worker](const auto& clock) { return clock.first.first == worker; });
   }
 
   [[nodiscard]] ArenaPosition position_of_shard(strategies::ShardId shard) const;
   [[nodiscard]] ArenaPosition position_of(const MemberSnapshot& snapshot) const;
-  /// Of the vector that a call is about, unpacked: floats.
+  /// Length of the call's vector with padding, in floats.
   [[nodiscard]] std::size_t floats_of_shard(strategies::ShardId shard) const;
   [[nodiscard]] std::size_t floats_of(const MemberSnapshot& snapshot) const;
   [[nodiscard]] std::size_t arena_floats() const noexcept { return arena_.arena_floats; }
 
  private:
-  /// As it travels.
+  /// Length of a vector on the wire, in floats.
   [[nodiscard]] std::size_t packed(ArenaPosition position, std::size_t floats) const;
-  [[nodiscard]] Refusal check_length(const exchange::Calls::Incoming& call, ArenaPosition position,
+  [[nodiscard]] Refusal check_length(const exchange::Rpc::Incoming& call, ArenaPosition position,
                                      std::size_t floats) const;
   [[nodiscard]] bool speaks_for(std::uint32_t site, strategies::WorkerId worker) const;
 
   Places places_;
   ArenaPacking arena_;
-  /// That workers elsewhere have come to, by shard: requests to different ones have no order.
+  /// Last step in the requests of each remote worker, by shard: requests to different shards have no order.
   std::map<std::pair<strategies::WorkerId, strategies::ShardId>, strategies::Step> clocks_;
 };
 
-/// How the vector of such a request travels.
+/// The directions in which the vector of such a request travels.
 [[nodiscard]] exchange::Lend lend_of(strategies::Transfer kind) noexcept;
 
 }  // namespace troupe::actors

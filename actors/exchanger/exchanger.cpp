@@ -17,22 +17,26 @@ ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<Exchang
         return {std::move(address), self->state.body->memory()};
       },
       [self](const SiteAddresses& addresses) { self->state.body->meet(addresses); },
-      [self](const StartCargo& start) { self->state.body->offer(start); },
+      [self](const StartPayload& start) { self->state.body->offer(start); },
       [self](const ArenaPacking& arena) { self->state.body->pack_arenas(arena); },
       [self](const SiteMoved& moved) { return self->state.body->moved(moved); },
       [self](const StartOrder&) { return self->state.body->fetch_start(); },
-      [self, name](const Company& company) {
-        report_exceptions(self, name, company);
-        self->state.body->begin(company);
+      [self, name](const ActorDirectory& actors) {
+        report_exceptions(self, name, actors);
+        self->state.body->begin(actors);
       },
       [self](const SiteBegun&) { self->state.body->serve_all(); },
       [self](const Completed&) { self->state.body->poll(); },
-      [self](const ShardMessage& message, const Lent& slice) { self->state.body->request(message, slice); },
+      [self](const ShardMessage& message, const BorrowedView& slice) { self->state.body->request(message, slice); },
       [self](const ShardAnswer& answer) { self->state.body->answer(answer); },
-      [self](const OutgoingLetter& letter, const Lent& vector) { self->state.body->letter(letter, vector); },
+      [self](const OutgoingPeerMessage& peer_message, const BorrowedView& vector) {
+        self->state.body->peer_message(peer_message, vector);
+      },
       [self](const OutgoingCredit& credit) { self->state.body->credit(credit); },
-      [self](const MemberSnapshot& snapshot, const Lent& space) { return self->state.body->snapshot(snapshot, space); },
-      [self](const CollectiveOrder& order, const Lent& slice) { self->state.body->collective(order, slice); },
+      [self](const MemberSnapshot& snapshot, const BorrowedView& space) {
+        return self->state.body->snapshot(snapshot, space);
+      },
+      [self](const CollectiveOrder& order, const BorrowedView& slice) { self->state.body->collective(order, slice); },
       [self](const MeasureOrder& order) { return self->state.body->measure(order); },
       [self](const MembershipNews& news) { self->state.body->membership(news); },
       [self](const Tick&) { self->state.body->tick(); },

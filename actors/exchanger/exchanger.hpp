@@ -1,12 +1,12 @@
-/// The exchanger actor, one per site: spawned detached, it moves bytes between members that do not share memory. A site is whoever
-/// can lend memory to each other; in one process that is one, unless exchange.endpoint asks for an endpoint.
+/// The exchanger actor, spawned detached: moves vectors between members that do not share memory. A run of several sites has one per site.
+/// The members of a site lend memory to each other. A run in one process has one site, unless exchange.endpoint asks for an endpoint.
 ///
-/// Members elsewhere are stand-ins (actors/protocol/proxy.hpp): what is lent to them comes here, travels as a call (transport/exchange/calls.hpp) to the
-/// exchanger of their site, and is lent there. Reductions over several sites are ordered here and run over the endpoint, or in the
-/// members' own memory, where that is made of what the endpoint maps (Prepare answers with it).
+/// Members of other sites have proxies (actors/protocol/proxy.hpp). A vector that is lent to a proxy travels as a call
+/// (transport/exchange/rpc.hpp) to the exchanger of the member's site, which lends its copy to the member. Workers order reductions over
+/// sites here. These run over the endpoint, or in the workers' arenas where the endpoint can map them (the answer to Prepare has them).
 ///
-/// Once a second it tells the coordinator, and the workers of its site, with which sites bytes have moved (TransferNews): whoever waits
-/// for an exchange with them goes on waiting.
+/// Once a second it reports the sites with which bytes have moved (TransferNews) to the coordinator and the workers of its site: waits for
+/// these sites are extended.
 #pragma once
 
 #include <atomic>
@@ -22,15 +22,15 @@ namespace troupe::actors {
 
 struct ExchangerSetup {
   std::uint32_t site = 0;
-  transport::EndpointOptions options{};  // completions: the actor's
+  transport::EndpointOptions options{};  // the actor sets `completions` and `name`
   ExchangePlan exchange{};
-  std::size_t most_floats = 0;  // of any vector that is lent
-  bool maps_arenas = false;     // members elsewhere may sum in the memory of those here, where the endpoint can
-  StartCargo start{};           // site 0: what members elsewhere begin with; none: they know it
+  std::size_t most_floats = 0;  // longest vector that is lent
+  bool maps_arenas = false;     // other sites may sum in this site's arenas, if the endpoint can map them
+  StartPayload start{};         // site 0: the checkpoint for other sites; none: they need none
   const core::Kernels* kernels = nullptr;
   core::Allocator* memory = nullptr;   // outlives the actor
   const core::Clock* clock = nullptr;  // outlives the actor
-  /// Counts up while messages move to or from other sites: for threads that wait for something that needs them.
+  /// Grows while bytes move to or from other sites: threads that wait for these sites watch it.
   std::shared_ptr<std::atomic<std::uint64_t>> moves = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 

@@ -15,7 +15,7 @@ using exchange::Lend;
 
 namespace {
 
-/// A start state travels in pieces: bytes of each.
+/// Bytes of one piece of a start state.
 constexpr std::size_t kMostPiece = std::size_t{4} << 20;
 
 }  // namespace
@@ -38,10 +38,10 @@ SiteAddress ExchangerBody::open() {
   if (!endpoint) return refuse(endpoint.error());
   endpoint_ = std::move(*endpoint);
   if (setup_.maps_arenas && endpoint_->capabilities().maps_peer_memory) arenas_ = exchange::Arenas::create(endpoint_);
-  courier_.emplace(*endpoint_);
+  operations_.emplace(*endpoint_);
   calls_.emplace(
-      *endpoint_, *courier_, *setup_.kernels, *setup_.memory, setup_.most_floats, kRun,
-      [this](exchange::Calls::Incoming incoming) { serve(std::move(incoming)); },
+      *endpoint_, *operations_, *setup_.kernels, *setup_.memory, setup_.most_floats, kRun,
+      [this](exchange::Rpc::Incoming incoming) { serve(std::move(incoming)); },
       [this](transport::Peer peer, const core::Error& error) { lost(peer, error); });
   tick();
   return {.text = endpoint_->address().text, .error = {}};
@@ -51,7 +51,7 @@ void ExchangerBody::meet(const SiteAddresses& addresses) {
   peers_.resize(addresses.texts.size());
   for (std::uint32_t site = 0; site < peers_.size(); ++site)
     if (site != setup_.site && !addresses.texts[site].empty())
-      if (auto met = speak_to(site, addresses.texts[site]); !met) trouble(met.error());
+      if (auto met = speak_to(site, addresses.texts[site]); !met) run_error(met.error());
   settle();
 }
 
@@ -64,20 +64,20 @@ core::Result<void> ExchangerBody::speak_to(std::uint32_t site, const std::string
   return {};
 }
 
-void ExchangerBody::begin(const Company& company) {
-  company_ = company;
-  rules_ = CallRules({setup_.site, company.worker_sites, company.server_sites}, arena_);
-  members_ = company.members;
-  for (std::uint32_t w = 0; w < company.worker_sites.size() && company.members.empty(); ++w) members_.push_back(w);
-  if (!company.exchange.empty()) {
-    if (auto decided = experiment::parse_exchange(company.exchange, "the company"))
+void ExchangerBody::begin(const ActorDirectory& actors) {
+  actors_ = actors;
+  rules_ = CallRules({setup_.site, actors.worker_sites, actors.server_sites}, arena_);
+  members_ = actors.members;
+  for (std::uint32_t w = 0; w < actors.worker_sites.size() && actors.members.empty(); ++w) members_.push_back(w);
+  if (!actors.exchange.empty()) {
+    if (auto decided = experiment::parse_exchange(actors.exchange, "the run"))
       setup_.exchange.reductions = std::move(decided->reductions);
     else
-      trouble(decided.error());
+      run_error(decided.error());
   }
-  if (const auto early = news_.begin(company.membership_epoch)) hear(*early);
-  if (early_) trouble(*early_);
-  for (auto& loss : std::exchange(early_losses_, {})) self_->send(company_.coordinator, std::move(loss));
+  if (const auto early = news_.begin(actors.membership_epoch)) hear(*early);
+  if (early_) run_error(*early_);
+  for (auto& loss : std::exchange(early_losses_, {})) self_->send(actors_.coordinator, std::move(loss));
 }
 
 void ExchangerBody::serve_all() {
@@ -94,46 +94,46 @@ void ExchangerBody::poll() {
         if (completion.outcome == transport::Outcome::failed) lost(completion.peer, completion.error);
         continue;
       }
-      courier_->deliver(completion);
+      operations_->deliver(completion);
     }
     completions.clear();
     settle();
   }
 }
 
-/// What ended without having been posted, and what may be forgotten now that nobody is in a call.
+/// Flushes the operation queue, frees ended reductions (their own callback cannot), and continues a measurement.
 void ExchangerBody::settle() {
-  courier_->flush();
+  operations_->flush();
   for (auto& [which, running] : running_) note_wait(running);
   for (const auto which : std::exchange(over_, {})) running_.erase(which);
   if (!measuring_ || measuring_->go_on()) return;
   measuring_.reset();
   for (const auto& peer : peers_)
-    if (arenas_ && peer) arenas_->forget(*peer);  // what they measured with is gone
+    if (arenas_ && peer) arenas_->forget(*peer);  // the peers have freed the arenas of the measurement
 }
 
 void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
   if (halted_) return;
   const auto found = std::ranges::find(peers_, std::optional(peer));
-  if (found == peers_.end()) return;  // it has been left
+  if (found == peers_.end()) return;  // this site has left the peer
   const auto site = static_cast<std::uint32_t>(found - peers_.begin());
   if (measuring_) measuring_->give_up(error);
   SiteLost loss{setup_.site, site, error.message};
-  if (company_.coordinator)
-    self_->send(company_.coordinator, std::move(loss));
+  if (actors_.coordinator)
+    self_->send(actors_.coordinator, std::move(loss));
   else
     early_losses_.push_back(std::move(loss));
 }
 
-void ExchangerBody::trouble(const core::Error& error) {
+void ExchangerBody::run_error(const core::Error& error) {
   if (halted_) return;
-  if (!company_.coordinator) early_ = error;
-  if (company_.coordinator) self_->send(company_.coordinator, Trouble{error.code, error.message, setup_.site});
+  if (!actors_.coordinator) early_ = error;
+  if (actors_.coordinator) self_->send(actors_.coordinator, RunError{error.code, error.message, setup_.site});
 }
 
-// ---- to members elsewhere
+// ---- to members of other sites
 
-Lent ExchangerBody::packed(const Lent& vector, ArenaPosition position, bool filled) {
+BorrowedView ExchangerBody::packed(const BorrowedView& vector, ArenaPosition position, bool filled) {
   if (!arena_.packing || !position) return vector;
   const auto floats = arena_.packing->packed(*position, vector.data.size());
   auto buffer = core::Buffer::allocate(*setup_.memory, floats);
@@ -143,18 +143,18 @@ Lent ExchangerBody::packed(const Lent& vector, ArenaPosition position, bool fill
   return {dense->view(), dense};
 }
 
-void ExchangerBody::unpack(const Lent& dense, ArenaPosition position, const Lent& vector) const {
+void ExchangerBody::unpack(const BorrowedView& dense, ArenaPosition position, const BorrowedView& vector) const {
   if (arena_.packing && position) arena_.packing->unpack(dense.data, *position, vector.data);
 }
 
-void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vector, ArenaPosition position, Lend lend,
-                         core::Rounding rounding, std::function<void(core::Result<std::string>)> answered) {
+void ExchangerBody::call(std::uint32_t site, std::string header, const BorrowedView& vector, ArenaPosition position,
+                         Lend lend, core::Rounding rounding, std::function<void(core::Result<std::string>)> answered) {
   const auto peer = peers_.at(site);
-  if (!peer) return answered(core::fail(core::Errc::peer_lost, fmt::format("site {} is not there any more", site)));
+  if (!peer) return answered(core::fail(core::Errc::peer_lost, fmt::format("site {} is gone", site)));
   const bool read = lend == Lend::read || lend == Lend::both;
   const bool written = lend == Lend::write || lend == Lend::both;
   const auto dense = packed(vector, position, read);
-  // The loan is kept until the answer.
+  // The callback holds the borrowed view until the answer.
   calls_->call(
       *peer,
       {.header = std::move(header),
@@ -169,39 +169,40 @@ void ExchangerBody::call(std::uint32_t site, std::string header, const Lent& vec
   settle();
 }
 
-void ExchangerBody::request(const ShardMessage& message, const Lent& slice) {
+void ExchangerBody::request(const ShardMessage& message, const BorrowedView& slice) {
   auto there = message;
-  there.sent_ns = 0;  // clocks of other hosts are other clocks: what it is there stands in serve()
-  const auto site = company_.server_sites.at(message.shard);
+  there.sent_ns = 0;  // clocks of hosts differ: serve() sets it there
+  const auto site = actors_.server_sites.at(message.shard);
   call(site, pack_header(self_->system(), What::shard, there), slice, rules_.position_of_shard(message.shard),
        lend_of(message.request.kind), message.rounding, [this, site, there](core::Result<std::string> result) {
-         if (!result && result.error().code == core::Errc::peer_lost) return;  // lost() tells
-         if (!result) return trouble(result.error());
+         if (!result && result.error().code == core::Errc::peer_lost) return;  // lost() reports it
+         if (!result) return run_error(result.error());
          ShardAnswer answer;
-         if (!unpack_header(self_->system(), *result, answer)) return blame(site, "an answer that makes no sense");
+         if (!unpack_header(self_->system(), *result, answer)) return blame(site, "an invalid answer");
          if (auto refusal = rules_.check(there, answer)) return blame(site, *refusal);
-         self_->send(company_.workers.at(there.request.worker), answer);
+         self_->send(actors_.workers.at(there.request.worker), answer);
        });
 }
 
-void ExchangerBody::letter(const OutgoingLetter& letter, const Lent& vector) {
-  call(company_.worker_sites.at(letter.to), pack_header(self_->system(), What::letter, letter), vector, 0, Lend::read,
-       core::Rounding::none, [this, letter](const core::Result<std::string>& result) {
-         if (result) return self_->send(company_.workers.at(letter.letter.from), PeerCredit{letter.to});
-         if (result.error().code != core::Errc::peer_lost) trouble(result.error());  // else lost() tells
+void ExchangerBody::peer_message(const OutgoingPeerMessage& peer_message, const BorrowedView& vector) {
+  call(actors_.worker_sites.at(peer_message.to), pack_header(self_->system(), What::peer_message, peer_message), vector,
+       0, Lend::read, core::Rounding::none, [this, peer_message](const core::Result<std::string>& result) {
+         if (result)
+           return self_->send(actors_.workers.at(peer_message.peer_message.from), PeerCredit{peer_message.to});
+         if (result.error().code != core::Errc::peer_lost) run_error(result.error());  // else lost() reports it
        });
 }
 
-caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapshot, const Lent& space) {
+caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapshot, const BorrowedView& space) {
   auto promise = self_->make_response_promise<SnapshotTaken>();
-  const auto& sites = snapshot.server ? company_.server_sites : company_.worker_sites;
-  // Whole numbers for hashes: a snapshot is never rounded.
+  const auto& sites = snapshot.server ? actors_.server_sites : actors_.worker_sites;
+  // A snapshot is hashed: it is never rounded.
   call(sites.at(snapshot.member), pack_header(self_->system(), What::snapshot, snapshot), space,
        rules_.position_of(snapshot), Lend::write, core::Rounding::none,
        [this, promise, snapshot](const core::Result<std::string>& result) mutable {
          SnapshotTaken taken;
          const bool read = result && unpack_header(self_->system(), *result, taken);
-         const auto refusal = read ? rules_.check(snapshot, taken) : std::string("an answer that makes no sense");
+         const auto refusal = read ? rules_.check(snapshot, taken) : std::string("an invalid answer");
          if (!refusal) {
            promise.deliver(taken);
            return;
@@ -211,14 +212,14 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
   return promise;
 }
 
-// ---- what members elsewhere begin with
+// ---- the start state
 
-caf::result<StartCargo> ExchangerBody::fetch_start() {
+caf::result<StartPayload> ExchangerBody::fetch_start() {
   const auto floats = std::min(kMostPiece / sizeof(float), setup_.most_floats);
   auto piece = core::Buffer::allocate(*setup_.memory, floats);
   if (!piece) return caf::make_error(caf::sec::runtime_error, piece.error().message);
   const auto fetching = std::make_shared<Fetching>();
-  fetching->promise = self_->make_response_promise<StartCargo>();
+  fetching->promise = self_->make_response_promise<StartPayload>();
   fetching->piece = std::move(*piece);
   fetch_piece(fetching);
   return fetching->promise;
@@ -226,13 +227,13 @@ caf::result<StartCargo> ExchangerBody::fetch_start() {
 
 void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
   const std::uint64_t offset = fetching->file->size();
-  const Lent room{fetching->piece.view(), fetching};
+  const BorrowedView room{fetching->piece.view(), fetching};
   call(0, pack_header(self_->system(), What::start, offset), room, {}, Lend::write,
        core::Rounding::none,  // bytes, not numbers
        [this, fetching, offset](const core::Result<std::string>& result) {
          std::uint64_t whole = 0;
          if (!result || !unpack_header(self_->system(), *result, whole)) {
-           const auto why = result ? std::string("an answer that makes no sense") : result.error().message;
+           const auto why = result ? std::string("an invalid answer") : result.error().message;
            fetching->promise.deliver(caf::make_error(caf::sec::runtime_error, why));
            return;
          }
@@ -241,7 +242,7 @@ void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
          fetching->file->insert(fetching->file->end(), bytes.begin(),
                                 bytes.begin() + static_cast<std::ptrdiff_t>(count));
          if (fetching->file->size() < whole && count > 0) return fetch_piece(fetching);
-         fetching->promise.deliver(StartCargo{fetching->file});
+         fetching->promise.deliver(StartPayload{fetching->file});
        });
 }
 
@@ -250,7 +251,7 @@ void ExchangerBody::halt() {
   endpoint_->close();
   std::vector<transport::Completion> completions;
   completions_->poll(completions);
-  for (const auto& completion : completions) courier_->deliver(completion);
+  for (const auto& completion : completions) operations_->deliver(completion);
   settle();
   asked_.clear();
   unread_.clear();

@@ -1,4 +1,4 @@
-// Members that go, and sites that move: whom an exchanger speaks to.
+// Lost members, and sites with new addresses: the exchanger's connections to other sites.
 #include <algorithm>
 
 #include "actors/exchanger/exchanger_body.hpp"
@@ -27,13 +27,13 @@ void ExchangerBody::membership(const MembershipNews& news) {
 
 void ExchangerBody::hear(const MembershipNews& news) {
   const auto gone = [&](strategies::WorkerId w) { return !std::ranges::binary_search(news.workers, w); };
-  // Who is on its way in is not in the list yet, and was not in the last one: it stays.
+  // A newcomer that is not yet admitted is in neither list: its connection stays.
   for (const auto w : std::exchange(members_, news.workers)) {
-    const auto site = company_.worker_sites.at(w);
-    // Whom it never met it has not left either: a newcomer meets the centre only.
-    if (gone(w) && !halted_ && site != setup_.site && site < peers_.size()) leave(site, "it is no member any more");
+    const auto site = actors_.worker_sites.at(w);
+    // A newcomer connects only to sites with a part of the centre: it may not know the lost member's site.
+    if (gone(w) && !halted_ && site != setup_.site && site < peers_.size()) leave(site, "it is no longer a member");
   }
-  for (std::uint32_t w = 0; w < company_.worker_sites.size(); ++w)
+  for (std::uint32_t w = 0; w < actors_.worker_sites.size(); ++w)
     if (gone(w)) rules_.forget(w);
   std::erase_if(asked_, [&](const auto& entry) { return gone(std::get<0>(entry.first)); });
   std::erase_if(unread_, [&](const auto& entry) { return gone(entry.first.first); });

@@ -1,4 +1,4 @@
-// What moves between this site and others, for those who wait for it.
+// Reports of transfers between this site and others, for members that wait for them.
 #include "actors/exchanger/exchanger_body.hpp"
 
 namespace troupe::actors {
@@ -21,10 +21,10 @@ void ExchangerBody::tick() {
   if (news.sites.empty()) return;
   news.sites.push_back(setup_.site);
   ++*setup_.moves;
-  if (!company_.coordinator) return;
-  self_->send(company_.coordinator, news);
-  for (std::uint32_t w = 0; w < company_.worker_sites.size(); ++w)
-    if (company_.worker_sites[w] == setup_.site) self_->send(company_.workers[w], news);
+  if (!actors_.coordinator) return;
+  self_->send(actors_.coordinator, news);
+  for (std::uint32_t w = 0; w < actors_.worker_sites.size(); ++w)
+    if (actors_.worker_sites[w] == setup_.site) self_->send(actors_.workers[w], news);
 }
 
 }  // namespace troupe::actors

@@ -1,11 +1,11 @@
-// What members elsewhere ask of members here. Nothing in it is believed before CallRules have seen it.
+// Calls of other sites to members here. CallRules check each call first.
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "actors/requests/asking.hpp"
-#include "actors/protocol/call_headers.hpp"
 #include "actors/exchanger/exchanger_body.hpp"
+#include "actors/protocol/call_headers.hpp"
+#include "actors/requests/asking.hpp"
 
 namespace troupe::actors {
 
@@ -25,11 +25,11 @@ void ExchangerBody::note_refusal(std::uint32_t site, const std::string& why) {
     const auto& log = setup_.options.tcp.on_refused;
     if (log)
       log({who, std::move(*line)});
-    else if (company_.recorder)
-      self_->send(company_.recorder, Note{Note::Level::warning, std::move(*line)});
+    else if (actors_.recorder)
+      self_->send(actors_.recorder, Note{Note::Level::warning, std::move(*line)});
   }
   if (refusals_.enough(who) && peers_.at(site))
-    courier_->give_up(*peers_[site], fmt::format("too much of what it said was refused, at last: {}", why));
+    operations_->give_up(*peers_[site], fmt::format("too much of what it said was refused, at last: {}", why));
 }
 
 void ExchangerBody::refuse(std::uint32_t from, const Reply& reply, const std::string& why) {
@@ -39,13 +39,13 @@ void ExchangerBody::refuse(std::uint32_t from, const Reply& reply, const std::st
 
 void ExchangerBody::blame(std::uint32_t site, const std::string& why) {
   note_refusal(site, "an answer was refused: " + why);
-  if (peers_.at(site)) courier_->give_up(*peers_[site], why);
+  if (peers_.at(site)) operations_->give_up(*peers_[site], why);
 }
 
-core::Result<Lent> ExchangerBody::opened(exchange::Calls::Incoming& incoming, ArenaPosition position,
-                                         std::size_t floats) {
-  // Who works on the vector keeps it: a call that is not answered yet owns it.
-  const Lent dense{incoming.vector, std::make_shared<const Reply>(incoming.reply)};
+core::Result<BorrowedView> ExchangerBody::opened(exchange::Rpc::Incoming& incoming, ArenaPosition position,
+                                                 std::size_t floats) {
+  // The reply owns the vector until the call is answered: the view's owner holds it.
+  const BorrowedView dense{incoming.vector, std::make_shared<const Reply>(incoming.reply)};
   if (!arena_.packing || !position) return dense;
   auto buffer = core::Buffer::allocate(*setup_.memory, floats);
   if (!buffer) return tl::unexpected(buffer.error());
@@ -57,10 +57,10 @@ core::Result<Lent> ExchangerBody::opened(exchange::Calls::Incoming& incoming, Ar
     packing->pack(whole->view(), at, dense.data);
     reply(std::move(result));
   };
-  return Lent{whole->view(), whole};
+  return BorrowedView{whole->view(), whole};
 }
 
-void ExchangerBody::serve(exchange::Calls::Incoming incoming) {
+void ExchangerBody::serve(exchange::Rpc::Incoming incoming) {
   const auto from = site_of(incoming.from);
   if (!from) return incoming.reply(core::fail(core::Errc::peer_lost, "it has been left"));
   auto& system = self_->system();
@@ -69,22 +69,22 @@ void ExchangerBody::serve(exchange::Calls::Incoming incoming) {
   if (starts) return give_piece(*from, incoming);
   if (!serving_) return held_.push_back(std::move(incoming));
   ShardMessage message;
-  OutgoingLetter letter;
+  OutgoingPeerMessage peer_message;
   MemberSnapshot snapshot;
   if (unpack_header(system, incoming.header, what, message) && what == What::shard)
     return serve(*from, message, incoming);
-  if (unpack_header(system, incoming.header, what, letter) && what == What::letter)
-    return serve(*from, letter, incoming);
+  if (unpack_header(system, incoming.header, what, peer_message) && what == What::peer_message)
+    return serve(*from, peer_message, incoming);
   if (unpack_header(system, incoming.header, what, snapshot) && what == What::snapshot)
     return serve(*from, snapshot, incoming);
-  refuse(*from, incoming.reply, "it makes no sense");
+  refuse(*from, incoming.reply, "invalid message");
 }
 
-void ExchangerBody::serve(std::uint32_t from, const ShardMessage& message, exchange::Calls::Incoming& incoming) {
+void ExchangerBody::serve(std::uint32_t from, const ShardMessage& message, exchange::Rpc::Incoming& incoming) {
   const auto& request = message.request;
   if (const auto refusal = rules_.check(from, message, incoming)) return refuse(from, incoming.reply, *refusal);
   if (!is_member(request.worker))
-    return refuse(from, incoming.reply, fmt::format("worker {} is no member any more", request.worker));
+    return refuse(from, incoming.reply, fmt::format("worker {} is no longer a member", request.worker));
   const std::tuple key{request.worker, message.shard, request.exchange};
   if (asked_.contains(key))
     return refuse(from, incoming.reply, fmt::format("exchange {} is under way already", request.exchange));
@@ -92,25 +92,27 @@ void ExchangerBody::serve(std::uint32_t from, const ShardMessage& message, excha
   if (!vector) return incoming.reply(tl::unexpected(vector.error()));
   asked_[key] = std::move(incoming.reply);
   auto heard = message;
-  heard.sent_ns = setup_.clock->now().count();  // it lies in the server's queue from now on
-  self_->send(company_.servers[message.shard], heard, *vector);
+  heard.sent_ns = setup_.clock->now().count();  // the time in the server's queue begins now
+  self_->send(actors_.servers[message.shard], heard, *vector);
 }
 
-void ExchangerBody::serve(std::uint32_t from, const OutgoingLetter& letter, exchange::Calls::Incoming& incoming) {
-  if (const auto refusal = rules_.check(from, letter, incoming)) return refuse(from, incoming.reply, *refusal);
-  if (!is_member(letter.letter.from))
-    return refuse(from, incoming.reply, fmt::format("worker {} is no member any more", letter.letter.from));
-  const std::pair key{letter.letter.from, letter.to};
+void ExchangerBody::serve(std::uint32_t from, const OutgoingPeerMessage& peer_message,
+                          exchange::Rpc::Incoming& incoming) {
+  if (const auto refusal = rules_.check(from, peer_message, incoming)) return refuse(from, incoming.reply, *refusal);
+  if (!is_member(peer_message.peer_message.from))
+    return refuse(from, incoming.reply, fmt::format("worker {} is no longer a member", peer_message.peer_message.from));
+  const std::pair key{peer_message.peer_message.from, peer_message.to};
   if (unread_.contains(key))
     return refuse(from, incoming.reply,
-                  fmt::format("worker {} has not read the last letter of worker {}", letter.to, letter.letter.from));
+                  fmt::format("worker {} has not read the last peer message of worker {}", peer_message.to,
+                              peer_message.peer_message.from));
   const auto vector = opened(incoming, 0, rules_.arena_floats());
   if (!vector) return incoming.reply(tl::unexpected(vector.error()));
   unread_[key] = std::move(incoming.reply);
-  self_->send(company_.workers[letter.to], letter.letter, *vector);
+  self_->send(actors_.workers[peer_message.to], peer_message.peer_message, *vector);
 }
 
-void ExchangerBody::serve(std::uint32_t from, const MemberSnapshot& snapshot, exchange::Calls::Incoming& incoming) {
+void ExchangerBody::serve(std::uint32_t from, const MemberSnapshot& snapshot, exchange::Rpc::Incoming& incoming) {
   if (const auto refusal = rules_.check(from, snapshot, incoming)) return refuse(from, incoming.reply, *refusal);
   const auto vector = opened(incoming, rules_.position_of(snapshot), rules_.floats_of(snapshot));
   if (!vector) return incoming.reply(tl::unexpected(vector.error()));
@@ -122,11 +124,11 @@ void ExchangerBody::serve(std::uint32_t from, const MemberSnapshot& snapshot, ex
     reply(core::fail(core::Errc::timeout, "snapshot: " + self_->system().render(error)));
     settle();
   };
-  // The coordinator, who asks, gives up when it takes too long.
+  // No deadline here: the coordinator has one.
   if (snapshot.server)
-    self_->request(company_.servers[snapshot.member], kNoDeadline, snapshot.order, *vector).then(answered, failed);
+    self_->request(actors_.servers[snapshot.member], kNoDeadline, snapshot.order, *vector).then(answered, failed);
   else
-    self_->request(company_.workers[snapshot.member], kNoDeadline, snapshot.order, *vector).then(answered, failed);
+    self_->request(actors_.workers[snapshot.member], kNoDeadline, snapshot.order, *vector).then(answered, failed);
 }
 
 void ExchangerBody::answer(const ShardAnswer& answer) {
@@ -134,7 +136,7 @@ void ExchangerBody::answer(const ShardAnswer& answer) {
   auto node = asked_.extract({reply.worker, reply.shard, reply.exchange});
   if (node.empty()) return;
   if (!answer.refused.empty())
-    refuse(company_.worker_sites.at(reply.worker), node.mapped(), answer.refused);
+    refuse(actors_.worker_sites.at(reply.worker), node.mapped(), answer.refused);
   else
     node.mapped()(pack_header(self_->system(), answer));
   settle();
@@ -147,7 +149,7 @@ void ExchangerBody::credit(const OutgoingCredit& credit) {
   settle();
 }
 
-void ExchangerBody::give_piece(std::uint32_t from, const exchange::Calls::Incoming& incoming) {
+void ExchangerBody::give_piece(std::uint32_t from, const exchange::Rpc::Incoming& incoming) {
   What what{};
   std::uint64_t offset = 0;
   if (!setup_.start.file || incoming.lend != exchange::Lend::write ||

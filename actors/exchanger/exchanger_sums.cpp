@@ -1,4 +1,4 @@
-// Reductions over several sites, and broadcasts: which members form a group, by which algorithm, in whose memory.
+// Reductions and broadcasts over several sites: group, algorithm and memory.
 #include <algorithm>
 
 #include "actors/exchanger/exchanger_body.hpp"
@@ -8,9 +8,9 @@ namespace troupe::actors {
 exchange::Group ExchangerBody::group_of(const CollectiveOrder& order) const {
   exchange::Group group;
   for (std::size_t i = 0; i < order.group.size(); ++i) {
-    const auto site = company_.worker_sites.at(order.group[i]);
+    const auto site = actors_.worker_sites.at(order.group[i]);
     if (order.group[i] == order.worker) group.rank = i;
-    add(group, site, company_.site_hosts);
+    add(group, site, actors_.site_hosts);
   }
   return group;
 }
@@ -24,7 +24,7 @@ caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
   const auto failed = [](const core::Error& error) { return Measured{.error = error.message, .code = error.code}; };
   for (const auto& algorithm : order.algorithms) {
     const bool can = (algorithm != "shm" || arenas_) &&
-                     (algorithm != "ar" || exchange::has_library(*courier_, order.worker_sites.size()));
+                     (algorithm != "ar" || exchange::has_library(*operations_, order.worker_sites.size()));
     if (measuring_ || !can) return failed({core::Errc::config, "site: it cannot measure " + algorithm + " now"});
   }
   exchange::Group group;
@@ -34,7 +34,7 @@ caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
   }
   auto promise = self_->make_response_promise<Measured>();
   auto measuring =
-      Measuring::create({*courier_, *setup_.kernels, *setup_.memory, *setup_.clock, arenas_.get(), &scratch_},
+      Measuring::create({*operations_, *setup_.kernels, *setup_.memory, *setup_.clock, arenas_.get(), &scratch_},
                         std::move(group), order, [promise, failed](core::Result<Measured> measured) mutable {
                           promise.deliver(measured ? *measured : failed(measured.error()));
                         });
@@ -44,7 +44,7 @@ caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
   return promise;
 }
 
-void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) {
+void ExchangerBody::collective(const CollectiveOrder& order, const BorrowedView& slice) {
   auto group = group_of(order);
   const ArenaPosition position = order.offset < 0 ? ArenaPosition{} : static_cast<std::size_t>(order.offset);
   const auto dense = packed(slice, position, true);
@@ -67,7 +67,7 @@ void ExchangerBody::collective(const CollectiveOrder& order, const Lent& slice) 
   running.dense = dense;
   running.began = setup_.clock->now();
   running.collective =
-      exchange::make_collective(*courier_, *setup_.kernels, std::move(group), std::move(task),
+      exchange::make_collective(*operations_, *setup_.kernels, std::move(group), std::move(task),
                                 [this, which](const core::Result<void>& result) { ended(which, result); });
   running.collective->start();
   settle();
@@ -81,16 +81,16 @@ void ExchangerBody::note_wait(Running& running) {
 void ExchangerBody::ended(std::uint64_t which, const core::Result<void>& result) {
   over_.push_back(which);
   auto& running = running_.at(which);
-  // Whom a reduction has lost is told as such, once for all that it had to do with (lost()).
+  // lost() reports a lost peer, once for all its operations.
   if (!result && result.error().code == core::Errc::peer_lost) return;
-  if (!result) return trouble(result.error());
+  if (!result) return run_error(result.error());
   const auto& order = running.order;
   if (order.offset >= 0) unpack(running.dense, static_cast<std::size_t>(order.offset), running.slice);
   CollectiveEnded end{.step = order.step, .exchange = order.exchange, .last = order.worker};
-  if (running.collective) note_wait(running);  // else it had nobody to wait for
+  if (running.collective) note_wait(running);  // else it ended while it was made, without a wait
   if (running.waited)
     std::tie(end.last, end.waited_ns) = std::pair(running.waited->first, running.waited->second.count());
-  self_->send(company_.workers.at(order.worker), end);
+  self_->send(actors_.workers.at(order.worker), end);
 }
 
 }  // namespace troupe::actors

@@ -7,7 +7,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// Beyond what a strategy counts to before its exchanges come: nothing of a run is in flight now.
+/// Above the exchange ids at a run's beginning. No other exchange is in flight during the measurement.
 constexpr std::uint32_t kFirstExchange = 1U << 23;
 
 }  // namespace
@@ -37,7 +37,7 @@ bool Measuring::go_on() {
       Measured measured;
       for (std::size_t first = 0; first < all_.size() && !error_; first += rounds) {
         const auto begin = all_.begin() + static_cast<std::ptrdiff_t>(first);
-        // The best one: whatever else the machine does it does to all, and not to each as much.
+        // The shortest time: other load on the machine only adds time, unevenly.
         measured.seconds.push_back(*std::min_element(begin + 1, begin + static_cast<std::ptrdiff_t>(rounds)));
       }
       const auto done = std::exchange(done_, {});
@@ -53,10 +53,10 @@ bool Measuring::go_on() {
     ++next_;
     over_ = false;
     began_ = means_.clock.now();
-    running_ = exchange::make_collective(means_.courier, means_.kernels, group_, std::move(task),
+    running_ = exchange::make_collective(means_.operations, means_.kernels, group_, std::move(task),
                                          [this](const core::Result<void>& result) { ended(result); });
     running_->start();
-    means_.courier.flush();
+    means_.operations.flush();
   }
   return true;
 }

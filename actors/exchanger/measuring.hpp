@@ -1,5 +1,5 @@
-/// What one site does while the members of a run measure how they exchange best: all of them run the same reductions, one after the other,
-/// on vectors of their own. An exchanger's, on its actor's thread.
+/// One site's part in measuring the reduction algorithms of a run: all sites run the same reductions in the same order, on vectors of
+/// their own. Owned by an exchanger, on its actor's thread. Memory: one vector of the greatest length.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ namespace troupe::actors {
 class Measuring {
  public:
   using Done = std::function<void(core::Result<Measured>)>;
-  /// What it works with; outlives it.
+  /// The exchanger's objects; they outlive the measurement.
   struct Means {
-    exchange::Courier& courier;
+    exchange::OperationQueue& operations;
     const core::Kernels& kernels;
     core::Allocator& memory;
     const core::Clock& clock;
@@ -26,13 +26,13 @@ class Measuring {
     exchange::Scratch* scratch = nullptr;
   };
 
-  /// Errors: those of the memory.
+  /// Errors: those of allocating the vector.
   [[nodiscard]] static core::Result<std::unique_ptr<Measuring>> create(const Means& means, exchange::Group group,
                                                                        MeasureOrder order, Done done);
-  /// Begins the next reduction when the last one has ended; to be called whenever something may have, and nobody is in a call of the
-  /// courier's. False: all is done, and said.
+  /// Begins the next reduction when the last one has ended. Call it after each completion, outside the callbacks of the operation queue.
+  /// False: all is done, and `done` was called.
   [[nodiscard]] bool go_on();
-  /// Somebody is lost, for whom others may wait that this one does not speak to: go_on() says so when nothing is lent any more.
+  /// A peer is lost; other sites may wait for it even if this one does not. go_on() reports `why` when no memory is lent any more.
   void give_up(const core::Error& why);
 
  private:
@@ -46,9 +46,9 @@ class Measuring {
   Done done_;
   std::unique_ptr<exchange::Collective> running_;
   core::Duration began_{0};
-  bool over_ = true;         // the last one has ended
-  std::size_t next_ = 0;     // reduction, in the order of lengths, algorithms and rounds
-  std::vector<double> all_;  // seconds of each
+  bool over_ = true;         // the last reduction has ended
+  std::size_t next_ = 0;     // next reduction, in the order of lengths, algorithms and rounds
+  std::vector<double> all_;  // seconds of each reduction
   std::optional<core::Error> error_;
 };
 

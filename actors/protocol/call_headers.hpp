@@ -1,5 +1,5 @@
-/// Messages as the headers of calls between exchangers: what is asked, then the message as CAF writes it. Internal to the exchanger, and to
-/// who tests it. Thread rule: none of its own.
+/// Headers of calls between exchangers: the kind of call, then the message in CAF's serial form. Internal to the exchanger and its tests.
+/// Thread rule: free functions without shared state.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace troupe::actors {
 
-/// What a call's header begins with.
-enum class What : std::uint8_t { shard, letter, snapshot, start };
+/// The kind of call: the first part of its header.
+enum class What : std::uint8_t { shard, peer_message, snapshot, start };
 
 template <class... Ts>
 [[nodiscard]] std::string pack_header(caf::actor_system& system, const Ts&... parts) {
@@ -22,7 +22,7 @@ template <class... Ts>
   return {bytes.begin(), bytes.end()};
 }
 
-/// False when the header is anything but these parts.
+/// False if the header does not consist of exactly these parts.
 template <class... Ts>
 [[nodiscard]] bool unpack_header(caf::actor_system& system, const std::string& header, Ts&... parts) {
   const std::vector<char> bytes(header.begin(), header.end());

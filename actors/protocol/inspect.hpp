@@ -1,5 +1,5 @@
-/// The serial form of every message: each of its fields, in the order of their declaration. A field that is not visited here does not
-/// compile (message_fields.hpp). Unlike the messages, the memory on loan has none: it is allowed within a process only.
+/// The serial form of every message: each field, in the order of declaration. A field that inspect() leaves out does not compile
+/// (message_fields.hpp). Messages with borrowed memory have no serial form: they are allowed within a process only.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace troupe::actors {
 
-/// A value that may be missing, as one field: CAF 0.17 knows no std::optional.
+/// An optional value as one field: CAF 0.17 does not support std::optional.
 template <class T>
 struct Maybe {
   std::optional<T>& value;
@@ -113,7 +113,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, RunEnd& x) {
 
 namespace troupe::actors {
 
-/// Messages that say all by being there.
+/// Messages without fields.
 template <class Inspector, class Message>
 requires std::is_empty_v<Message>
 constexpr typename Inspector::result_type inspect(Inspector& f, Message&) {
@@ -126,7 +126,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Prepared& x) {
 }
 
 template <class Inspector>
-constexpr typename Inspector::result_type inspect(Inspector& f, Trouble& x) {
+constexpr typename Inspector::result_type inspect(Inspector& f, RunError& x) {
   return f(caf::meta::type_name("Trouble"), x.code, x.text, x.site);
 }
 
@@ -191,7 +191,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, SnapshotOrder& x
 }
 
 template <class Inspector>
-constexpr typename Inspector::result_type inspect(Inspector& f, PeerLetter& x) {
+constexpr typename Inspector::result_type inspect(Inspector& f, PeerMessage& x) {
   return f(caf::meta::type_name("PeerLetter"), x.from, x.weight);
 }
 
@@ -200,15 +200,15 @@ constexpr typename Inspector::result_type inspect(Inspector& f, PeerCredit& x) {
   return f(caf::meta::type_name("PeerCredit"), x.from);
 }
 template <class Inspector>
-constexpr typename Inspector::result_type inspect(Inspector& f, LetterCount& x) {
-  return f(caf::meta::type_name("LetterCount"), x.peer, x.letters);
+constexpr typename Inspector::result_type inspect(Inspector& f, PeerMessageCount& x) {
+  return f(caf::meta::type_name("LetterCount"), x.peer, x.peer_messages);
 }
 template <class Inspector>
-constexpr typename Inspector::result_type inspect(Inspector& f, LettersOrder& x) {
+constexpr typename Inspector::result_type inspect(Inspector& f, PeerMessageCountsOrder& x) {
   return f(caf::meta::type_name("LettersOrder"), x.expected);
 }
 template <class Inspector>
-constexpr typename Inspector::result_type inspect(Inspector& f, Letters& x) {
+constexpr typename Inspector::result_type inspect(Inspector& f, PeerMessageCounts& x) {
   return f(caf::meta::type_name("Letters"), x.weight, x.sent, x.received, x.unread, x.slots);
 }
 
@@ -301,8 +301,8 @@ constexpr typename Inspector::result_type inspect(Inspector& f, CollectiveEnded&
 }
 
 template <class Inspector>
-constexpr typename Inspector::result_type inspect(Inspector& f, OutgoingLetter& x) {
-  return f(caf::meta::type_name("OutgoingLetter"), x.to, x.letter);
+constexpr typename Inspector::result_type inspect(Inspector& f, OutgoingPeerMessage& x) {
+  return f(caf::meta::type_name("OutgoingLetter"), x.to, x.peer_message);
 }
 
 template <class Inspector>
@@ -322,7 +322,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, MemberSnapshot& 
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, MemberState& x) {
-  return f(caf::meta::type_name("MemberState"), x.state, x.version, x.letters, x.letter_slots);
+  return f(caf::meta::type_name("MemberState"), x.state, x.version, x.peer_messages, x.peer_message_slots);
 }
 
 template <class Inspector>

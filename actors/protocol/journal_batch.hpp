@@ -1,5 +1,5 @@
-/// Journal records of one half on their way to the recorder: collected where they arise, sent now and then in one message,
-/// so that a step does not pay for a message. One thread.
+/// Journal records of one member: collected, then sent to the recorder in one message, so that a step does not pay for a message of its
+/// own. Owned by one actor; not thread-safe.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -15,9 +15,9 @@ class JournalBatch {
   void add(const core::JournalRecord& record);
 
   [[nodiscard]] bool empty() const noexcept { return records_.kinds.empty(); }
-  /// Far from what a message between processes may have (WireGuard::kMessageBytes).
+  /// True long before the batch reaches the limit of a message between processes (FrameGuard::kMessageBytes).
   [[nodiscard]] bool large() const noexcept { return records_.kinds.size() >= 4096 || records_.bytes.size() >= kLarge; }
-  /// What has been collected; the batch is empty afterwards.
+  /// Returns the collected records; the batch is empty afterwards.
   [[nodiscard]] JournalRecords take();
 
  private:

@@ -1,5 +1,5 @@
-/// News of the membership, which may reach a member before it has heard of the company, and by several ways in any order. What
-/// holds is the newest. Plain value; one thread.
+/// Membership news of one member. News may arrive before the member's ActorDirectory, over several paths, in any order. The newest epoch
+/// holds. A value; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace troupe::actors {
 
 class MembershipInbox {
  public:
-  /// True: it holds from now on. False: newer news are known, or the member has not begun and will hear of it then.
+  /// True: `news` holds from now on. False: newer news are known, or the member has not begun; then begin() returns them.
   [[nodiscard]] bool take(const MembershipNews& news);
-  /// The member begins with a membership of this epoch. Newer news that came before: they hold from now on.
+  /// The member begins with the membership of this epoch. Returns newer news that arrived earlier; they hold from now on.
   [[nodiscard]] std::optional<MembershipNews> begin(std::uint64_t epoch);
 
  private:
-  std::optional<std::uint64_t> epoch_;   // that holds; none: it has not begun
-  std::optional<MembershipNews> early_;  // the newest that came before
+  std::optional<std::uint64_t> epoch_;   // the epoch that holds; none: the member has not begun
+  std::optional<MembershipNews> early_;  // the newest news received before begin()
 };
 
 }  // namespace troupe::actors

@@ -4,8 +4,8 @@ namespace troupe::actors {
 
 namespace {
 
-/// What is said between processes beside messages, and what is meant by them (transport/exchange/calls.hpp, what a wire rounds): a number to
-/// raise whenever a process of the day before would take it for something else.
+/// What processes exchange besides messages, and its meaning (transport/exchange/rpc.hpp, what a wire rounds). Increment it whenever an
+/// older build would misread the data.
 constexpr std::uint64_t kConventions = 2;
 
 using Ids = caf::id_block::troupe;
@@ -22,7 +22,7 @@ constexpr std::uint64_t hash_all(std::integer_sequence<caf::type_id_t, kOffset..
   return hash;
 }
 
-// By these two a node of any version is recognised, and refused in words: they stay as they are.
+// A node of any version is recognised by these two messages and refused with a clear error: they must not change.
 static_assert(fields::type_hash<NodeQuery>() == 17297112865214009034U &&
                   fields::type_hash<NodeFacts>() == 9176448861853245061U,
               "a node of another version could not say its version any more");

@@ -1,5 +1,5 @@
-/// How many fields a message has, by the language, and how many its inspect() visits. The two are equal (message_fields.cpp does not
-/// compile otherwise), or a field would be lost on the way to another process. All of this is computed by the compiler.
+/// Counts the fields of a message and the fields that its inspect() visits. If the two differ, message_fields.cpp does not compile: the
+/// field would be lost on the way to another process. Everything is computed at compile time.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline constexpr bool kOptional = false;
 template <class T>
 inline constexpr bool kOptional<std::optional<T>> = true;
 
-/// Becomes a field of any type, in an initialiser that is never executed. An optional takes the value that it would hold.
+/// Converts to a field of any type, in an initialiser that is never executed. An optional field takes its value type.
 template <class Aggregate>
 struct AnyField {
   template <class T>
@@ -43,7 +43,7 @@ constexpr std::size_t count() {
     return kSoFar;
 }
 
-/// Declared, never defined, never read: inspectors that look at types alone are shown its fields.
+/// Declared, never defined, never read: gives inspectors that look only at types the fields of `T`.
 template <class T>
 extern T unread;
 
@@ -66,7 +66,7 @@ struct Counter {
   }
 };
 
-/// A struct with an inspect() of its own, also one that is only a field of messages.
+/// A struct with an inspect() of its own; it may be only a field of messages.
 template <class T>
 concept Inspected = std::is_aggregate_v<T> && !kMaybe<T> && requires(Counter & f, T& x) {
   inspect(f, x);
@@ -74,7 +74,7 @@ concept Inspected = std::is_aggregate_v<T> && !kMaybe<T> && requires(Counter & f
 
 }  // namespace fields
 
-/// Of an aggregate without bases and arrays.
+/// Number of fields of an aggregate without bases and arrays.
 template <class T>
 requires std::is_aggregate_v<T>
 inline constexpr std::size_t kFieldCount = fields::count<T>();
@@ -85,7 +85,7 @@ constexpr std::size_t visited_count() {
   return inspect(counter, fields::unread<T>);
 }
 
-/// Whether `T` and everything in it is visited field by field.
+/// Whether inspect() visits every field of `T` and of all structs in it.
 template <class T>
 constexpr bool wholly_visited();
 
@@ -116,7 +116,7 @@ constexpr bool wholly_visited() {
   }
 }
 
-// ---- one number of it all
+// ---- one hash of all messages
 
 namespace fields {
 
@@ -163,14 +163,14 @@ constexpr std::uint64_t type_hash() {
   } else {
     static_assert(
         requires { typename T::signatures; }, "a field of a type that has no name here");
-    return mix(0, "actor");  // CAF compares what it understands
+    return mix(0, "actor");  // CAF itself compares the messages that an actor accepts
   }
 }
 
 }  // namespace fields
 
-/// FNV-1a of the names of all messages and the types of their fields, in order: what two processes have in common that understand each
-/// other's messages. Fields of one type that trade places are not seen.
+/// FNV-1a of the names of all messages and the types of their fields, in order. Two processes with equal values understand each other's
+/// messages. Limit: two swapped fields of one type give the same value.
 [[nodiscard]] std::uint64_t message_fingerprint();
 
 }  // namespace troupe::actors

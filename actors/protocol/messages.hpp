@@ -1,8 +1,8 @@
-/// What actors say to each other; what sites and nodes say stands in site_messages.hpp. Control messages are small values with
-/// names of nouns; numbers never travel in them. Within one process an exchange is a message that lends a slice of memory (Lent);
-/// such messages cannot leave the process: serialising one is an error by construction.
+/// Messages between actors; messages of sites and nodes are in site_messages.hpp. Control messages are small values named by nouns; they
+/// never carry vectors. Within one process an exchange is a message that lends a slice of memory (BorrowedView). Such a message cannot
+/// leave the process: serialising it is an error by construction.
 ///
-/// A message that has a serial form is an aggregate with a defaulted ==. inspect.hpp visits each of its fields, or does not compile
+/// A message with a serial form is an aggregate with a defaulted ==. inspect.hpp visits each of its fields, or does not compile
 /// (message_fields.hpp).
 #pragma once
 
@@ -25,32 +25,32 @@
 
 namespace troupe::actors {
 
-// ---- memory on loan, within one process
+// ---- borrowed memory, within one process
 
 /// One batch in a loader's staging buffer.
-struct LentBatch {
+struct BorrowedBatch {
   std::span<float> images;
   std::span<std::int32_t> labels;
   std::shared_ptr<const void> owner;
 };
-/// What a compiled replica is like, for those who exchange with it and for other runs of the same numbers.
+/// Properties of a compiled replica, for members that exchange with it and for other runs that compute the same numbers.
 struct ReplicaFacts {
   std::shared_ptr<const nn::Layout> layout;
   nn::Plan plan;
 };
-/// What a checkpoint holds, ready to be written.
-struct CheckpointCargo {
+/// The contents of a checkpoint, ready to be written.
+struct CheckpointPayload {
   std::shared_ptr<const Checkpoint> checkpoint;
 };
 
-/// Messages that say all by being there are all alike.
+/// Messages without fields are always equal.
 template <class Message>
 requires std::is_empty_v<Message>
 constexpr bool operator==(const Message&, const Message&) noexcept { return true; }
 
 // ---- setting up and ending
 
-/// Compile your replica.
+/// To a worker: compile the replica. To an exchanger: open the endpoint.
 struct Prepare {};
 struct Prepared {
   std::uint64_t fingerprint = 0;
@@ -60,35 +60,35 @@ struct Prepared {
   core::Errc code = core::Errc::internal;
   bool operator==(const Prepared&) const = default;
 };
-/// Load this into your replica: the last thing before you hear of the company. Answered when that is done.
+/// Load this state into the replica: the last message before the ActorDirectory. Answered when the state is loaded.
 struct ReplicaStart {
   std::shared_ptr<const StartState> state;
 };
 struct ReplicaLoaded {};
-struct Company;      // handles.hpp: everyone's address
-struct SiteCompany;  // there too: what other processes know of it,
-struct SiteMembers;  // who is at a site,
-struct OpenedSite;   // and the site itself
-/// Stop now; lent memory outlives you by its owners.
+struct ActorDirectory;  // handles.hpp: the handles of all members
+struct SiteDirectory;   // there too: what other processes know of the run,
+struct SiteMembers;     // the members of a site,
+struct OpenedSite;      // and the handle of a site
+/// Stop at once. Memory that the actor lent outlives it: the shared owners keep it.
 struct Halt {};
-/// Something that ends the run.
-struct Trouble {
+/// An error that ends the run.
+struct RunError {
   core::Errc code = core::Errc::internal;
   std::string text;
-  std::uint32_t site = 0;  // where it is
-  bool operator==(const Trouble&) const = default;
+  std::uint32_t site = 0;  // where it happened
+  bool operator==(const RunError&) const = default;
 };
-/// There are no more batches: hand in what is left. Answered when nothing is in flight any more.
+/// No batches follow: the worker pushes what it still holds. Answered when no exchange is pending.
 struct Dismissal {};
 struct Dismissed {};
-/// The user wants to stop: checkpoint, then end.
+/// The user asks to stop: write a checkpoint, then end.
 struct Interrupt {};
-/// Ask for the end of the run: whoever does is sent the RunEnd.
+/// Wait for the end of the run: the sender then receives the RunEnd.
 struct AwaitEnd {};
-/// A member looks after itself: overdue answers, progress to report.
+/// Periodic, to the actor itself: check overdue answers, report progress.
 struct Tick {};
 
-/// A deadline that a half asked for has passed.
+/// A deadline that a rule asked for has passed.
 struct DeadlineReached {
   strategies::DeadlineId id = 0;
   bool operator==(const DeadlineReached&) const = default;
@@ -103,14 +103,14 @@ struct LeaseRequest {
 };
 struct LeaseGrant {
   std::vector<data::Lease> leases;
-  bool after_pause = false;  // training stood still before: nobody waited for a loader
+  bool after_pause = false;  // training was paused before: this wait is not loading time
   bool operator==(const LeaseGrant&) const = default;
 };
 struct BatchReady {
   std::uint32_t buffer = 0;
   data::Lease lease;
   std::int64_t granted_ns =
-      0;  // clock when the lease was granted after a pause, else 0: waiting before it is no loading
+      0;  // clock at the grant if it follows a pause, else 0: waiting before it is not loading time
   bool operator==(const BatchReady&) const = default;
 };
 struct BatchReturn {
@@ -130,32 +130,32 @@ struct Decoded {
 
 // ---- steps and exchanges
 
-/// A worker to itself: compute the next step; the step is computed. Through the mailbox, so that answers that came first are
-/// heard first.
+/// From a worker to itself: compute the next step; the step is computed. They go through the mailbox, so that answers that arrived first
+/// are handled first.
 struct StepOrder {};
 struct StepEnd {};
-/// A worker's part of an exchange, with a Lent slice.
+/// A worker's part of an exchange, with a borrowed slice.
 struct ShardMessage {
   strategies::ShardId shard = 0;
   strategies::Request request;
-  strategies::Rounding rounding = strategies::Rounding::both;  // what a wire may round of the slice
-  /// The server's clock when the worker sent it, or when it arrived from another process; 0: unknown.
+  strategies::Rounding rounding = strategies::Rounding::both;  // what the wire may round of the slice
+  /// The server's clock when the worker sent this, or when it arrived from another process; 0: unknown.
   std::int64_t sent_ns = 0;
   bool operator==(const ShardMessage&) const = default;
 };
 struct ShardAnswer {
   strategies::ShardReply reply;
-  std::string refused{};  // not empty: the request was not heard, and why
+  std::string refused{};  // not empty: why the request was refused
   bool operator==(const ShardAnswer&) const = default;
 };
-/// "My slice is ready", with the Lent slice: one member's part of a collective.
+/// A member's part of a collective: its slice, borrowed with this message, is ready.
 struct CollectiveOffer {
   strategies::WorkerId worker = 0;
   strategies::Step step = 0;
   strategies::ExchangeId exchange = 0;
   bool operator==(const CollectiveOffer&) const = default;
 };
-/// "My share of the work on it is done."
+/// The member has done its share of the collective's work.
 struct CollectiveDone {
   strategies::WorkerId worker = 0;
   strategies::Step step = 0;
@@ -163,49 +163,49 @@ struct CollectiveDone {
   bool operator==(const CollectiveDone&) const = default;
 };
 
-/// One worker's vector for another, with a Lent copy of it.
-struct PeerLetter {
+/// One worker's vector for another worker, with a borrowed copy of it.
+struct PeerMessage {
   strategies::WorkerId from = 0;
   double weight = 0;
-  bool operator==(const PeerLetter&) const = default;
+  bool operator==(const PeerMessage&) const = default;
 };
-/// "I have read your letter": the way to `from` is free again.
+/// The reader `from` has read the peer message: the next one may be sent to it.
 struct PeerCredit {
   strategies::WorkerId from = 0;
   bool operator==(const PeerCredit&) const = default;
 };
 
-/// Letters to a peer, or from it, since the worker began.
-struct LetterCount {
+/// Number of peer messages to a peer, or from it, since the worker began.
+struct PeerMessageCount {
   strategies::WorkerId peer = 0;
-  std::uint64_t letters = 0;
-  bool operator==(const LetterCount&) const = default;
+  std::uint64_t peer_messages = 0;
+  bool operator==(const PeerMessageCount&) const = default;
 };
-/// Between two steps, or when there are no more: say what has been written, and come. Answered when `expected` letters have come
-/// from each, or after a second or two with what has: whoever asks asks again.
-struct LettersOrder {
-  std::vector<LetterCount> expected{};
-  bool operator==(const LettersOrder&) const = default;
+/// Asks a worker for its counts, between two steps or after the last. Answered when the `expected` peer messages have arrived from each
+/// peer, or after a second or two with the counts so far: the coordinator then asks again.
+struct PeerMessageCountsOrder {
+  std::vector<PeerMessageCount> expected{};
+  bool operator==(const PeerMessageCountsOrder&) const = default;
 };
-struct Letters {
-  double weight = 1;  // the worker's share of the model (WorkerHost::weight); that of unread letters is theirs
-  std::vector<LetterCount> sent{};
-  std::vector<LetterCount> received{};
-  std::vector<PeerLetter> unread{};
-  std::vector<strategies::Slot> slots{};  // where a snapshot finds them
-  bool operator==(const Letters&) const = default;
+struct PeerMessageCounts {
+  double weight = 1;  // the worker's share of the model (WorkerHost::weight), without that of unread peer messages
+  std::vector<PeerMessageCount> sent{};
+  std::vector<PeerMessageCount> received{};
+  std::vector<PeerMessage> unread{};
+  std::vector<strategies::Slot> slots{};  // of the unread messages, for SnapshotOrder
+  bool operator==(const PeerMessageCounts&) const = default;
 };
 
 // ---- the model as it is now
 
-/// Copy `slot` into the Lent space, in its place in the order of things. Both in the arena's layout.
+/// Copy `slot` into the borrowed space, in mailbox order. Both in the arena's layout.
 struct SnapshotOrder {
   std::uint64_t id = 0;
   strategies::Slot slot;
-  bool journalled = true;  // a replay is to reach the same bits
+  bool journalled = true;  // a replay must reach the same bits
   bool operator==(const SnapshotOrder&) const = default;
 };
-/// A SnapshotOrder for a member elsewhere.
+/// A SnapshotOrder for a member at another site.
 struct MemberSnapshot {
   bool server = false;  // else a worker
   std::uint32_t member = 0;
@@ -216,34 +216,34 @@ struct SnapshotTaken {
   std::uint64_t id = 0;
   std::uint64_t hash = 0;             // XXH3-64 of the copied bytes, for the journal
   std::uint64_t version = 0;          // a server's: of its shard; a worker's: Updates::steps
-  double weight = 1;                  // a worker's: its share of the model (WorkerHalf::weight)
+  double weight = 1;                  // a worker's: its share of the model (WorkerRule::weight)
   std::uint64_t optimizer_steps = 0;  // a worker's: WorkerHost::optimizer_steps
   bool operator==(const SnapshotTaken&) const = default;
 };
-/// How many of a worker's steps of this session have ended with their update.
+/// Asks how many of a worker's steps of this session have ended with their update.
 struct UpdatesOrder {};
 struct Updates {
   std::uint64_t steps = 0;
   bool operator==(const Updates&) const = default;
 };
-/// Tell your half what has arrived; answered when nothing is in flight any more. Only between steps.
+/// Pass everything that has arrived to the rule. Answered when no exchange is pending. Only between steps.
 struct SettleOrder {};
 struct Settled {};
-/// What you are besides your vectors: a journal segment is to begin.
+/// Asks for a member's state besides its vectors, when a journal segment begins; also a barrier behind the member's records.
 struct StateOrder {};
 struct MemberState {
   std::string state;
-  std::uint64_t version = 0;                   // a server's: of its shard
-  std::vector<PeerLetter> letters;             // a worker's: unread
-  std::vector<strategies::Slot> letter_slots;  // where a snapshot finds them
+  std::uint64_t version = 0;                         // a server's: of its shard
+  std::vector<PeerMessage> peer_messages;            // a worker's: unread
+  std::vector<strategies::Slot> peer_message_slots;  // of these, for SnapshotOrder
   bool operator==(const MemberState&) const = default;
 };
-/// The segment has grown to its share of run.journal.
+/// The journal segment has reached its share of run.journal.
 struct JournalFull {};
-/// Begin a new segment with the start state that comes along. Answered when what is recorded from then on is the new one's.
+/// Begin a new segment with the start state in this message. Answered when all later records belong to the new segment.
 struct RotateOrder {};
 struct Rotated {};
-/// Evaluate the Lent canonical parameters, with the Lent canonical statistics, on the test split.
+/// Evaluate the borrowed canonical parameters, with the borrowed canonical statistics, on the test split.
 struct EvaluateOrder {
   std::uint64_t id = 0;
   bool operator==(const EvaluateOrder&) const = default;
@@ -257,7 +257,7 @@ struct Evaluated {
   core::Errc code = core::Errc::internal;
   bool operator==(const Evaluated&) const = default;
 };
-/// The evaluator's, while it evaluates; the recorder's, while a checkpoint gets ahead.
+/// Signs of progress: from the evaluator while it evaluates, from the recorder while its disk jobs advance.
 struct StillEvaluating {};
 struct StillWriting {};
 struct CheckpointOrder {
@@ -271,16 +271,16 @@ struct CheckpointWritten {
   bool operator==(const CheckpointWritten&) const = default;
 };
 
-// ---- the recorder's
+// ---- to the recorder
 
-/// Encoded journal records of one half, in its order (docs/formats/journal.md).
+/// Encoded journal records of one member, in its order (docs/formats/journal.md).
 struct JournalRecords {
   std::vector<std::uint16_t> kinds;
   std::vector<std::uint32_t> sizes;  // bytes of each payload
   std::vector<char> bytes;           // the payloads, one after the other
   bool operator==(const JournalRecords&) const = default;
 };
-/// Everything is said: write it down and close. Answered when it is on disk.
+/// No records follow: write everything and close. Answered when it is on disk.
 struct Finish {};
 struct Finished {
   std::string error{};

@@ -10,8 +10,8 @@ namespace troupe::actors {
 
 namespace {
 
-/// Requests to a member elsewhere. CAF lets them wait for their deadlines when it is lost: here they are answered then. How long they may
-/// take otherwise is up to who asks.
+/// Requests to a member of another site. CAF lets them wait for their deadlines when the member is lost; this class answers them at once.
+/// Other deadlines are the requester's.
 class Forwarded {
  public:
   template <class... Answers, class Self, class Member, class Message>
@@ -39,7 +39,7 @@ class Forwarded {
   std::map<std::uint64_t, std::function<void(const caf::error&)>> open_;
 };
 
-/// Ends with the member, where there is one.
+/// Makes `self` quit when the member ends, if there is a member.
 template <class Self, class Member>
 std::shared_ptr<Forwarded> end_with(Self self, const Member& member) {
   auto forwarded = std::make_shared<Forwarded>();
@@ -54,27 +54,27 @@ std::shared_ptr<Forwarded> end_with(Self self, const Member& member) {
 
 }  // namespace
 
-WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies::WorkerId worker, WorkerActor member,
-                                           ExchangerActor exchanger) {
+WorkerActor::behavior_type worker_proxy(WorkerActor::pointer self, strategies::WorkerId worker, WorkerActor member,
+                                        ExchangerActor exchanger) {
   const auto forwarded = end_with(self, member);
   return {
       [self, member](const Prepare& m) { return self->delegate(member, m); },
       [](const ReplicaStart&) -> caf::result<ReplicaLoaded> { return caf::sec::unexpected_message; },  // its own site's
-      [](const Company&) {},  // as it does this
-      [](const BatchReady&, const LentBatch&) {},
+      [](const ActorDirectory&) {},  // its own site sends it
+      [](const BatchReady&, const BorrowedBatch&) {},
       [](const StepOrder&) {},
       [](const StepEnd&) {},
       [self, exchanger](const ShardAnswer& answer) { self->send(exchanger, answer); },
-      [](const CollectiveOffer&, const Lent&) {},  // reductions over sites are the exchangers'
+      [](const CollectiveOffer&, const BorrowedView&) {},  // the exchangers reduce over sites
       [](const CollectiveDone&) {},
       [](const CollectiveEnded&) {},
-      [self, exchanger, worker](const PeerLetter& letter, const Lent& vector) {
-        self->send(exchanger, OutgoingLetter{worker, letter}, vector);
+      [self, exchanger, worker](const PeerMessage& peer_message, const BorrowedView& vector) {
+        self->send(exchanger, OutgoingPeerMessage{worker, peer_message}, vector);
       },
       [self, exchanger, worker](const PeerCredit& credit) {
         self->send(exchanger, OutgoingCredit{worker, credit});
       },
-      [self, exchanger, worker](const SnapshotOrder& order, const Lent& space) {
+      [self, exchanger, worker](const SnapshotOrder& order, const BorrowedView& space) {
         return self->delegate(exchanger, MemberSnapshot{false, worker, order}, space);
       },
       [self, member](const MembershipNews& m) { self->send(member, m); },
@@ -84,19 +84,21 @@ WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies
       [=](const UpdatesOrder& m) { return Forwarded::to<Updates>(forwarded, self, member, m); },
       [=](const SettleOrder& m) { return Forwarded::to<Settled>(forwarded, self, member, m); },
       [=](const StateOrder& m) { return Forwarded::to<MemberState>(forwarded, self, member, m); },
-      [=](const LettersOrder& m) { return Forwarded::to<Letters>(forwarded, self, member, m); },
+      [=](const PeerMessageCountsOrder& m) { return Forwarded::to<PeerMessageCounts>(forwarded, self, member, m); },
       [](const Tick&) {},
       [self, member](const Halt& m) { self->send(member, m); },
   };
 }
 
-ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies::ShardId shard, ServerActor member,
-                                           ExchangerActor exchanger) {
+ServerActor::behavior_type server_proxy(ServerActor::pointer self, strategies::ShardId shard, ServerActor member,
+                                        ExchangerActor exchanger) {
   const auto forwarded = end_with(self, member);
   return {
-      [](const Company&) {},  // as it does this
-      [self, exchanger](const ShardMessage& message, const Lent& slice) { self->send(exchanger, message, slice); },
-      [self, exchanger, shard](const SnapshotOrder& order, const Lent& space) {
+      [](const ActorDirectory&) {},  // its own site sends it
+      [self, exchanger](const ShardMessage& message, const BorrowedView& slice) {
+        self->send(exchanger, message, slice);
+      },
+      [self, exchanger, shard](const SnapshotOrder& order, const BorrowedView& space) {
         return self->delegate(exchanger, MemberSnapshot{true, shard, order}, space);
       },
       [=](const StateOrder& m) { return Forwarded::to<MemberState>(forwarded, self, member, m); },
@@ -111,22 +113,22 @@ bool is_gone(const caf::error& error) {
 }
 
 std::string reason_of(caf::actor_system& system, const caf::error& error) {
-  return is_gone(error) ? "no word from its process any more" : system.render(error);
+  return is_gone(error) ? "its process no longer answers" : system.render(error);
 }
 
-SiteActor::behavior_type stand_in_site(SiteActor::pointer self, SiteActor site) {
+SiteActor::behavior_type site_proxy(SiteActor::pointer self, SiteActor site) {
   const auto forwarded = end_with(self, site);
   return {
       [=](const SiteOrder& m) { return Forwarded::to<SiteOpened>(forwarded, self, site, m); },
       [=](const CompileOrder& m) { return Forwarded::to<SiteReady>(forwarded, self, site, m); },
       [=](const SiteAddresses& m) { return Forwarded::to<SiteReady, SiteMembers>(forwarded, self, site, m); },
-      [=](const SiteCompany& m) { return Forwarded::to<SiteBegun>(forwarded, self, site, m); },
+      [=](const SiteDirectory& m) { return Forwarded::to<SiteBegun>(forwarded, self, site, m); },
       [=](const MeasureOrder& m) { return Forwarded::to<Measured>(forwarded, self, site, m); },
       [self, site](const Halt& m) { self->send(site, m); },
   };
 }
 
-NodeActor::behavior_type stand_in_node(NodeActor::pointer self, NodeActor node) {
+NodeActor::behavior_type node_proxy(NodeActor::pointer self, NodeActor node) {
   const auto forwarded = end_with(self, node);
   return {
       [=](const NodeQuery& m) { return Forwarded::to<NodeFacts>(forwarded, self, node, m); },

@@ -1,9 +1,9 @@
-/// Members of other sites, as a site sees them: actors that pass what they are told on, vectors by way of the site's exchanger.
-/// They quit when the member does, for the same reason: who watches a stand-in watches the member. Without a `member`, where the
-/// member itself need not be known, they pass on vectors alone, and quit when they are told to.
+/// Proxies of members of other sites. A proxy passes messages on to its member; vectors go through the site's exchanger. It quits when the
+/// member quits, with the same reason: an actor that monitors the proxy monitors the member. Without a `member`, where the member's handle
+/// is not needed, it passes on only what goes through the exchanger, and quits when it receives an exit message.
 ///
-/// What is asked of a member that is lost meanwhile is answered with the reason: CAF alone would let it wait for its deadline. That is
-/// what stands in for sites and nodes, too.
+/// When a member is lost, its proxy answers open requests with the reason: CAF alone would let them wait for their deadlines. Sites and
+/// nodes have proxies for the same reason.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@
 
 namespace troupe::actors {
 
-[[nodiscard]] WorkerActor::behavior_type stand_in_worker(WorkerActor::pointer self, strategies::WorkerId worker,
-                                                         WorkerActor member, ExchangerActor exchanger);
-[[nodiscard]] ServerActor::behavior_type stand_in_server(ServerActor::pointer self, strategies::ShardId shard,
-                                                         ServerActor member, ExchangerActor exchanger);
+[[nodiscard]] WorkerActor::behavior_type worker_proxy(WorkerActor::pointer self, strategies::WorkerId worker,
+                                                      WorkerActor member, ExchangerActor exchanger);
+[[nodiscard]] ServerActor::behavior_type server_proxy(ServerActor::pointer self, strategies::ShardId shard,
+                                                      ServerActor member, ExchangerActor exchanger);
 
-/// Whoever was asked is not there any more: lost before it answered, or before it was asked.
+/// Whether the actor that was asked has been lost, before it answered or before it was asked.
 [[nodiscard]] bool is_gone(const caf::error& error);
-/// Why somebody is gone, for people.
+/// The reason of a loss, as text for users.
 [[nodiscard]] std::string reason_of(caf::actor_system& system, const caf::error& error);
 
-[[nodiscard]] SiteActor::behavior_type stand_in_site(SiteActor::pointer self, SiteActor site);
-[[nodiscard]] NodeActor::behavior_type stand_in_node(NodeActor::pointer self, NodeActor node);
+[[nodiscard]] SiteActor::behavior_type site_proxy(SiteActor::pointer self, SiteActor site);
+[[nodiscard]] NodeActor::behavior_type node_proxy(NodeActor::pointer self, NodeActor node);
 
 }  // namespace troupe::actors

@@ -10,7 +10,7 @@ namespace troupe::actors {
 namespace {
 
 constexpr std::size_t kLongestText = 2000;
-constexpr std::size_t kMostNames = 4096;  // that are counted
+constexpr std::size_t kMostNames = 4096;  // senders that are counted
 
 }  // namespace
 
@@ -19,7 +19,7 @@ std::optional<std::string> RefusalCount::add(const std::string& who, const std::
   const auto count = ++counts_[who];
   if (!std::has_single_bit(count)) return {};
   const auto times = count > 1 ? fmt::format(" ({} times so far)", count) : std::string{};
-  return fmt::format("{} was not heard: {}{}", who, one_line(why), times);
+  return fmt::format("a message from {} was refused: {}{}", who, one_line(why), times);
 }
 
 bool RefusalCount::enough(const std::string& who) const {

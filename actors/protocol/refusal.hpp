@@ -1,4 +1,4 @@
-/// Refusing what a peer says: why, how often, and limits of what a peer may say that more than one set of rules keeps.
+/// Refusals of peers' messages: reason, number, and limits that more than one set of rules checks.
 #pragma once
 
 #include <cstdint>
@@ -8,30 +8,30 @@
 
 namespace troupe::actors {
 
-/// Why not; nothing: it may be heard.
+/// The reason; none: the message is accepted.
 using Refusal = std::optional<std::string>;
 
-/// A step's number: beyond what any run comes to, and so far below 2^64 that arithmetic with it is safe.
+/// Upper limit of a step number: no run reaches it, and arithmetic with it stays far below 2^64.
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 40;
 constexpr double kMostWeight =
-    1000;  ///< a worker's share of the model: they add up to 1; more with members that come back
+    1000;  ///< a worker's share of the model: shares add up to 1, or more when members come back
 
-/// How often who was refused: said the 1st, 2nd, 4th, 8th … time, so that nobody fills a disk with it. A value; one thread.
+/// Counts refusals by sender. Reports the 1st, 2nd, 4th, 8th … one, so that no sender fills a disk. A value; not thread-safe.
 class RefusalCount {
  public:
-  /// Members never say what is refused: one that has done so this often is given up, and again when it has come back.
+  /// A correct member is never refused. A sender with this many refusals is given up; after a return, with as many again.
   static constexpr std::uint64_t kMost = 256;
 
-  /// A line for the log, now and then. `who` tells those apart that are counted apart.
+  /// Counts a refusal of `who`. Returns a line for the log, or none.
   [[nodiscard]] std::optional<std::string> add(const std::string& who, const std::string& why);
-  /// The last add() was the one too many.
+  /// Whether the last refusal of `who` reached a multiple of kMost.
   [[nodiscard]] bool enough(const std::string& who) const;
 
  private:
   std::map<std::string, std::uint64_t> counts_;
 };
 
-/// A text from elsewhere, fit to be shown: one line, not too long.
+/// A peer's text, made fit for display: one line, limited length.
 [[nodiscard]] std::string one_line(const std::string& text);
 
 }  // namespace troupe::actors

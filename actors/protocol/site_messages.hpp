@@ -1,5 +1,5 @@
-/// What sites and nodes say to each other and to the members of a run: addresses, collectives over several sites, orders to nodes, and
-/// members that go and come. Rules as in messages.hpp.
+/// Messages of sites and nodes, to each other and to members: addresses, collectives over several sites, orders to nodes, and members that
+/// leave and join. Rules as in messages.hpp.
 #pragma once
 
 #include <cstddef>
@@ -23,66 +23,66 @@ struct SiteAddress {
   core::Errc code = core::Errc::internal;
   bool operator==(const SiteAddress&) const = default;
 };
-/// What the arenas of a site's workers are to be made of, where members elsewhere may sum in them; none: of anything.
+/// Memory for the arenas of a site's workers, where members of other sites may sum in them; none: any memory.
 struct SiteMemory {
   std::shared_ptr<exchange::Arenas> arenas;
 };
-/// Everyone's, by site: connect.
+/// The addresses of all sites, by site: connect to them.
 struct SiteAddresses {
-  std::vector<std::string> texts;  // empty: not to be spoken to
-  std::int64_t first_step = -1;    // of a newcomer's worker; below 0: where the start state says
+  std::vector<std::string> texts;  // empty: do not connect
+  std::int64_t first_step = -1;    // of a newcomer's worker; below 0: from the start state
   std::vector<strategies::Version>
-      versions{};  // by shard: of the centre that a newcomer begins with; none: as first_step
+      versions{};  // by shard: of the centre that a newcomer begins with; none: from the start state
   bool operator==(const SiteAddresses&) const = default;
 };
-/// A site has a new address: forget the old one.
+/// A site has a new address, which replaces the old one.
 struct SiteMoved {
   std::uint32_t site = 0;
   std::string address;
   bool operator==(const SiteMoved&) const = default;
 };
-/// What the members of a run lend each other, and how it travels.
+/// How borrowed vectors travel between sites.
 struct ArenaPacking {
-  std::shared_ptr<const exchange::Packing> packing{};  // without padding; none: as it is
+  std::shared_ptr<const exchange::Packing> packing{};  // without padding; none: vectors travel as they are
   std::size_t arena_floats = 0;
   std::size_t statistics_floats = 0;
-  double epochs = 0;     // of the run
-  bool letters = false;  // workers write to each other
+  double epochs = 0;           // of the run
+  bool peer_messages = false;  // workers send each other peer messages
 };
-/// All members of this site have heard of the company: what others ask of them may be told.
+/// All members of this site have received the ActorDirectory: requests of other sites may be passed to them.
 struct SiteBegun {};
-/// Fetch what the members begin with from site 0.
+/// Fetch the start state of this site's members from site 0.
 struct StartOrder {};
 /// A checkpoint file's bytes.
-struct StartCargo {
+struct StartPayload {
   std::shared_ptr<const std::vector<std::byte>> file;
 };
 /// The endpoint has completions.
 struct Completed {};
-/// A worker's part of a reduction or broadcast over several sites, with a Lent slice.
+/// A worker's part of a reduction or broadcast over several sites, with a borrowed slice.
 struct CollectiveOrder {
   strategies::WorkerId worker = 0;
   strategies::Step step = 0;
   strategies::ExchangeId exchange = 0;
   std::vector<strategies::WorkerId> group;  // ascending
-  std::int64_t root = -1;                   // of a broadcast
+  std::int64_t root = -1;                   // the root worker of a broadcast; below 0: a reduction
   bool mean = true;                         // else the sum
-  std::int64_t offset = -1;                 // of the slice in an arena; below 0: it is of another vector
+  std::int64_t offset = -1;                 // of the slice in an arena, floats; below 0: a slice of another vector
   strategies::Rounding rounding = strategies::Rounding::both;
   bool operator==(const CollectiveOrder&) const = default;
 };
 struct CollectiveEnded {
   strategies::Step step = 0;
   strategies::ExchangeId exchange = 0;
-  strategies::WorkerId last = 0;  // whom it waited for,
-  std::int64_t waited_ns = 0;     // so long; 0 where that is not known
+  strategies::WorkerId last = 0;  // the worker that it waited for,
+  std::int64_t waited_ns = 0;     // for this long; 0: unknown
   bool operator==(const CollectiveEnded&) const = default;
 };
-/// A PeerLetter, with a Lent copy, and its PeerCredit, for a worker elsewhere.
-struct OutgoingLetter {
+/// A PeerMessage, with a borrowed copy, and its PeerCredit, for a worker at another site.
+struct OutgoingPeerMessage {
   strategies::WorkerId to = 0;
-  PeerLetter letter;
-  bool operator==(const OutgoingLetter&) const = default;
+  PeerMessage peer_message;
+  bool operator==(const OutgoingPeerMessage&) const = default;
 };
 struct OutgoingCredit {
   strategies::WorkerId to = 0;
@@ -90,7 +90,7 @@ struct OutgoingCredit {
   bool operator==(const OutgoingCredit&) const = default;
 };
 
-/// Of these sites bytes have moved since the last news: a wait for one of them is not over (actors/requests/silence.hpp).
+/// Bytes have moved at these sites since the last news: a wait for one of them goes on (actors/requests/silence.hpp).
 struct TransferNews {
   std::vector<std::uint32_t> sites;
   bool operator==(const TransferNews&) const = default;
@@ -98,12 +98,12 @@ struct TransferNews {
 
 // ---- nodes (actors/deployment/node.hpp)
 
-/// Who are you, and how are you doing?
+/// Asks a node for its identity and its load.
 struct NodeQuery {};
 struct NodeFacts {
   std::string version;    // of the program; all nodes of a run have the same
   std::string host;       // its name
-  std::string place;      // equal where members can map each other's memory: a host's boot, and its network namespace
+  std::string place;      // equal where members can map each other's memory: boot id, network and pid namespaces
   std::string data_host;  // where its endpoints listen
   std::uint32_t cores = 0;
   double load = 0;  // of the last minute, cores
@@ -115,17 +115,17 @@ struct NodeFacts {
   std::vector<std::string> members;    // of runs: "worker 3 of mnist-easgd"
   bool operator==(const NodeFacts&) const = default;
 };
-/// Be a site of a run: draw the plan, open the data set and an endpoint.
+/// Become a site of a run: build the RunSpec, open the data set and an endpoint.
 struct SiteOrder {
-  std::string version;  // of whom asks
+  std::string version;  // of the sender
   std::string run;      // its name
   std::string config;   // TOML, resolved
   std::uint32_t site = 0;
-  std::vector<std::uint32_t> workers;  // by rank: who is here
-  std::vector<std::uint32_t> servers;  // by shard
+  std::vector<std::uint32_t> workers;  // ranks of the workers here
+  std::vector<std::uint32_t> servers;  // shards of the servers here
   std::string plan;                    // the backend's of the run
   std::uint64_t layout = 0;            // fingerprint of its arenas
-  std::uint64_t most_floats = 0;       // of any vector that members lend
+  std::uint64_t most_floats = 0;       // length of the longest vector that members lend
   std::string exchange;                // how its members exchange: ExchangePlan as JSON
   std::uint64_t data = 0;              // fingerprint of its data set
   std::string secret;                  // of the run
@@ -139,7 +139,7 @@ struct SiteOpened {
   core::Errc code = core::Errc::internal;
   bool operator==(const SiteOpened&) const = default;
 };
-/// Reduce vectors of zeros, all members in the same order: each length by each algorithm, so many rounds and one to warm up.
+/// Reduce vectors of zeros, all members in the same order: each length by each algorithm, one warm-up round and then `rounds` rounds.
 struct MeasureOrder {
   std::vector<std::uint32_t> worker_sites;  // by rank: the group
   std::vector<std::uint32_t> site_hosts;    // by site; none: all on one
@@ -149,30 +149,30 @@ struct MeasureOrder {
   bool operator==(const MeasureOrder&) const = default;
 };
 struct Measured {
-  std::vector<double> seconds{};  // by length, then by algorithm: of the best round here
+  std::vector<double> seconds{};  // by length, then by algorithm: of the best round at this site
   std::string error{};            // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
   bool operator==(const Measured&) const = default;
 };
-/// Compile the replicas already: the rest, which SiteAddresses begin, comes when others stand still for it.
+/// Compile the replicas now. The rest follows with SiteAddresses, while training is paused for it.
 struct CompileOrder {};
-/// The site is connected, its replicas compiled, its shards cut; or, of a CompileOrder, its replicas compiled.
+/// Answer to SiteAddresses: connected, replicas compiled, shards cut. Answer to CompileOrder: replicas compiled.
 struct SiteReady {
   std::string error{};  // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
   bool operator==(const SiteReady&) const = default;
 };
 
-// ---- members that go
+// ---- members that leave and join
 
-/// Who is a member from now on.
+/// The members from now on.
 struct MembershipNews {
   std::uint64_t epoch = 0;
   std::vector<strategies::WorkerId> workers;  // ascending
   bool operator==(const MembershipNews&) const = default;
 };
-/// The place of a worker is free: see that somebody comes. Whoever says so is told when a site has been opened for it, and has
-/// compiled: at any time, or never.
+/// The place of a worker is free: find a replacement. The sender receives Arrived when a site for the worker is open and compiled: at any
+/// time, or never.
 struct Vacancy {
   strategies::WorkerId worker = 0;
   bool operator==(const Vacancy&) const = default;
@@ -181,7 +181,7 @@ struct Arrived {
   strategies::WorkerId worker = 0;
   bool operator==(const Arrived&) const = default;
 };
-/// Training stands still: let the newcomer connect, and load what is in the checkpoint.
+/// Training is paused: let the newcomer connect and load the checkpoint.
 struct AdmissionOrder {
   strategies::WorkerId worker = 0;
   std::string checkpoint;  // its path
@@ -190,10 +190,10 @@ struct AdmissionOrder {
   bool operator==(const AdmissionOrder&) const = default;
 };
 struct Admission {
-  std::string error{};  // not empty: nobody came after all
+  std::string error{};  // not empty: the newcomer did not join
   bool operator==(const Admission&) const = default;
 };
-/// The exchanger of `site` has lost the one of `lost`.
+/// The exchanger of `site` has lost the exchanger of `lost`.
 struct SiteLost {
   std::uint32_t site = 0;
   std::uint32_t lost = 0;

@@ -1,4 +1,4 @@
-/// What every actor of a run does about its own failures: say so to the coordinator, then quit.
+/// How every actor of a run handles its own failure: it reports the failure to the coordinator, then quits.
 #pragma once
 
 #include <exception>
@@ -9,7 +9,7 @@
 
 namespace troupe::actors {
 
-/// Memory ran out in a handler that has nobody to answer: ends its actor, and says what the memory was for.
+/// Memory ran out in a handler without a request to answer. Ends the actor and reports what the memory was for.
 class MemoryRanOut final : public std::bad_alloc {
  public:
   explicit MemoryRanOut(std::string what) : what_(std::move(what)) {}
@@ -19,16 +19,16 @@ class MemoryRanOut final : public std::bad_alloc {
   std::string what_;
 };
 
-/// What `thrown` says of the actor `name`: Errc::out_of_memory for a std::bad_alloc, Errc::internal for anything else, which is a bug.
+/// The error of actor `name`: Errc::out_of_memory for a std::bad_alloc, Errc::internal for any other exception, which is a bug.
 [[nodiscard]] core::Error failure_of(const std::string& name, const std::exception_ptr& thrown);
 
-/// An exception in a handler of `self` becomes Trouble naming the actor, and the actor quits with an error.
+/// An exception in a handler of `self` becomes a RunError that names the actor; the actor quits with an error.
 template <class Self>
-void report_exceptions(Self self, const std::string& name, const Company& company) {
+void report_exceptions(Self self, const std::string& name, const ActorDirectory& actors) {
   self->set_exception_handler(
-      [self, name, coordinator = company.coordinator, site = company.site](std::exception_ptr& thrown) -> caf::error {
+      [self, name, coordinator = actors.coordinator, site = actors.site](std::exception_ptr& thrown) -> caf::error {
         const auto failure = failure_of(name, thrown);
-        self->send(coordinator, Trouble{failure.code, failure.message, site});
+        self->send(coordinator, RunError{failure.code, failure.message, site});
         return caf::exit_reason::unhandled_exception;
       });
 }

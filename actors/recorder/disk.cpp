@@ -19,7 +19,7 @@ Disk::Disk(RecorderActor::pointer self, std::shared_ptr<nn::MeteredFiles> files)
     : self_(self), files_(std::move(files)), writer_(self->spawn<caf::detached + caf::linked>(disk_writer)) {}
 
 void Disk::write(Job job, Done done) {
-  // Another job behind one that hangs would only hold memory.
+  // A job queued behind one that hangs would only hold memory.
   if (overdue_ > 0) return done(core::fail(core::Errc::timeout, "the disk has not ended an earlier job"));
   ++waits_;
   const auto wait = silences_.begin({kCalls}, kDiskSilence, [this, done] {
@@ -33,7 +33,7 @@ void Disk::write(Job job, Done done) {
     --(in_time ? waits_ : overdue_);
     if (in_time) done(result);
   };
-  // It ends with the writer, which is linked to this actor.
+  // The request ends with the writer, which is linked to this actor.
   self_->request(writer_, kNoDeadline, DiskJob{std::move(job)})
       .then([ended](const DiskJobDone& told) { ended(told.result); },
             [this, ended](const caf::error& error) {

@@ -1,12 +1,12 @@
-/// What of a run waits for the disk: jobs that a thread of their own carries out, one after the other, in the order in which they come.
-/// The recorder's, on whose thread all is said and heard. A job owns what it writes: it may run after `done` has heard of the timeout.
+/// Disk jobs of a run: a thread of their own executes them in order. Owned by the recorder: all calls and callbacks are on its thread. A
+/// job owns what it writes: it may run after `done` has received the timeout.
 #pragma once
 
 #include <functional>
 #include <memory>
 
-#include "actors/recorder/disk_writer.hpp"
 #include "actors/protocol/handles.hpp"
+#include "actors/recorder/disk_writer.hpp"
 #include "actors/requests/silence.hpp"
 #include "nn/checkpoint/metered_files.hpp"
 
@@ -21,12 +21,12 @@ class Disk {
   Disk(RecorderActor::pointer self, std::shared_ptr<nn::MeteredFiles> files);
 
   [[nodiscard]] const std::shared_ptr<nn::MeteredFiles>& files() const noexcept { return files_; }
-  /// `done` hears what `job` came to, or Errc::timeout: the disk has ended no call for kDiskSilence, or hangs at an earlier job.
+  /// Calls `done` with the job's result, or with Errc::timeout: the disk has ended no call for kDiskSilence, or an earlier job is overdue.
   void write(Job job, Done done);
-  /// To be called often: it is what deadlines pass by. True: the disk has got ahead since the last call, and jobs still wait for it.
+  /// Checks the deadlines: call it often. True: the disk has advanced since the last call, and jobs still wait for it.
   bool look(core::Duration now);
   [[nodiscard]] bool idle() const noexcept { return waits_ == 0; }
-  /// The thread ends when it has done what it was given.
+  /// The thread ends after the jobs that it already has.
   void halt();
 
  private:
@@ -34,9 +34,9 @@ class Disk {
   std::shared_ptr<nn::MeteredFiles> files_;
   DiskWriterActor writer_;
   SilenceDeadlines silences_;
-  std::size_t waits_ = 0;    // jobs whose end has not been said
-  std::size_t overdue_ = 0;  // whose end was given up, and has not come
-  std::uint64_t calls_ = 0;  // of files_, at the last look
+  std::size_t waits_ = 0;    // jobs without a reported result
+  std::size_t overdue_ = 0;  // jobs that timed out and have not ended
+  std::uint64_t calls_ = 0;  // of files_, at the last look()
 };
 
 }  // namespace troupe::actors

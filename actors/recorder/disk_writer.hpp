@@ -1,4 +1,4 @@
-/// The disk writer actor, one per run, spawned detached: it waits for the disk, so that nobody else does (disk.hpp).
+/// The disk writer actor, one per run, spawned detached: it waits for the disk, so that the recorder does not (disk.hpp).
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace troupe::actors {
 
-/// Carried out on the writer's thread; answered when it has ended.
+/// Executed on the writer's thread. Answered when it has ended.
 struct DiskJob {
   std::function<core::Result<void>()> run;
 };

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Two whole segments and the one being written are about what the policy allows.
+// Two complete segments and the current one together have about the policy's size.
 constexpr std::uint64_t kSegments = 3;
 
 std::uint64_t size_of(const experiment::JournalSegment& segment) {
@@ -97,7 +97,7 @@ core::Result<experiment::JournalSegment> JournalKeeper::next() const {
   return directory_->next_journal();
 }
 
-/// Before the segment itself: none is ever without.
+/// The copies are written before the journal file: no segment lacks them.
 JournalKeeper::Beginning JournalKeeper::with_copies(const experiment::JournalSegment& segment,
                                                     Beginning write_start) const {
   return [segment, write_start = std::move(write_start), directory = directory_, config = config_, plan = plan_] {
@@ -112,7 +112,7 @@ core::Result<JournalKeeper::Beginning> JournalKeeper::open(const std::string& st
   const auto segment = next();
   if (!segment) return tl::unexpected(segment.error());
   held_.push_back({*segment});
-  // Whatever of this segment a session has left that was killed, or had no room, before its journal began: it is replaced.
+  // Replaces files that a session left for this segment when it was killed, or ran out of space, before its journal began.
   return with_copies(*segment, [start_file, to = fs::path(segment->start), files = std::move(files)] {
     if (start_file.empty()) return core::Result<void>();
     return nn::replace_by_copy(*files, start_file, to.parent_path().string(), to.filename().string());
@@ -135,7 +135,7 @@ core::Result<void> JournalKeeper::begin(const core::Result<void>& written) {
   const auto share = policy_.bytes / kSegments;
   told_ = false;
   if (!writer) {
-    if (writer_) full_at_ = writer_->bytes() + share;  // there may be room by then
+    if (writer_) full_at_ = writer_->bytes() + share;  // there may be space by then
     const auto kept = writer_ ? write_oldest() : core::Result<void>();
     if (!writer_) end();
     return kept ? tl::unexpected(writer.error()) : kept;
@@ -145,14 +145,14 @@ core::Result<void> JournalKeeper::begin(const core::Result<void>& written) {
     closed = writer_->append(static_cast<std::uint16_t>(experiment::RunRecordKind::end), {});
     if (closed) closed = writer_->flush();
   }
-  writer_.emplace(std::move(*writer));  // whatever the old one lacks: what the new one begins with is there
+  writer_.emplace(std::move(*writer));  // also if the old one lacks records: the new one has its start files
   full_at_ = share;
   const auto kept = write_oldest();
   remove_old();
   return kept ? closed : kept;
 }
 
-/// And out of this process: a checkpoint may be behind these records.
+/// Also flushes: a checkpoint may depend on these records being out of this process.
 core::Result<void> JournalKeeper::write_oldest() {
   const auto oldest = std::move(held_.front());
   held_.pop_front();
@@ -168,9 +168,9 @@ bool JournalKeeper::full() {
   return told_ = true;
 }
 
-/// The newest whole segment stays, however large: with it gone there would be nothing to replay.
+/// The newest complete segment stays, whatever its size: without it nothing could be replayed.
 void JournalKeeper::remove_old() const {
-  if (policy_.bytes == 0) return;  // all of them stay
+  if (policy_.bytes == 0) return;  // all segments stay
   auto segments = directory_->journals();
   if (!segments) return;
   std::uint64_t total = 0;

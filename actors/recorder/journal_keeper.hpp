@@ -1,5 +1,5 @@
-/// The recorder's hand on the journal: the segment that is being written, new ones in its place, and old ones removed so that
-/// together they stay about as large as the policy says. A journal that cannot be written ends; the run goes on. One thread.
+/// The recorder's journal: it writes the current segment, begins new ones, and removes old ones so that the total size stays near the
+/// policy's limit. A journal that cannot be written ends; the run goes on. Not thread-safe.
 #pragma once
 
 #include <deque>
@@ -17,36 +17,36 @@ namespace troupe::actors {
 
 class JournalKeeper {
  public:
-  /// `config` and `plan`: the session's, resolved, and its plan.json; each segment has copies beside it.
+  /// `config`: the session's, resolved. `plan`: its plan.json. Each segment has copies of both beside it.
   JournalKeeper(std::shared_ptr<const RunDirectory> directory, experiment::JournalPolicy policy, core::Config config,
                 std::string plan);
 
-  /// Whether records are kept at all: there is a journal, and it has not failed.
+  /// Whether records are kept: there is a journal, and it has not failed.
   [[nodiscard]] bool is_on() const noexcept { return writer_.has_value() || !held_.empty(); }
-  /// Whether records are kept in memory, until begin().
+  /// Whether records are held in memory until begin().
   [[nodiscard]] bool holds() const noexcept { return !held_.empty(); }
   [[nodiscard]] core::Result<void> append(const JournalRecords& records);
   [[nodiscard]] core::Result<void> flush();
-  /// All members' records are in it.
+  /// Closes the journal. REQUIRES that all members' records are in it.
   [[nodiscard]] core::Result<void> close();
 
-  /// Writes the files that a segment has beside its records. Owns what it needs: may run on any thread, whatever is done here meanwhile.
+  /// Writes the files that a segment has beside its records. Owns what it needs: may run on any thread, while the keeper does other work.
   using Beginning = std::function<core::Result<void>()>;
-  /// The session's first segment, and any that follows. What it begins with has to wait for the disk, and nobody else is to: from here on
-  /// records are those of the new segment, and kept in memory until begin(), which is to be called for each in the same order. `files`
-  /// outlives the Beginning. `start_file`: a checkpoint that the members begin with; empty: a new run.
+  /// The session's first segment, and any later one. Its start files wait for the disk; the members do not: from here on records belong to
+  /// the new segment and are held in memory until begin(). Call begin() once for each open segment, in order. `files` outlives the
+  /// Beginning. `start_file`: the checkpoint that the members begin with; empty: a new run.
   [[nodiscard]] core::Result<Beginning> open(const std::string& start_file, std::shared_ptr<nn::FileSystem> files);
-  /// The same with members in the middle of a run. REQUIRES is_on().
+  /// The same in the middle of a run. REQUIRES is_on().
   [[nodiscard]] core::Result<Beginning> hold(std::shared_ptr<const Checkpoint> start,
                                              std::shared_ptr<nn::FileSystem> files);
-  /// `written`: what the Beginning of the oldest that is held has come to. Closes the segment before, and the new one goes on with what
-  /// was kept. After an Error the segment before goes on with it, if is_on().
+  /// `written`: the result of the oldest held segment's Beginning. Closes the segment before; the new one continues with the held records.
+  /// On an error the segment before continues with them, if is_on().
   [[nodiscard]] core::Result<void> begin(const core::Result<void>& written);
 
-  /// What is kept at most: bytes. A journal that needs more ends.
+  /// Limit of held records, bytes. A journal that needs more ends.
   static constexpr std::size_t kMostHeld = std::size_t{64} << 20;
 
-  /// The segment has grown to its share; says so once.
+  /// Whether the segment has reached its share; true once.
   [[nodiscard]] bool full();
 
  private:
@@ -66,9 +66,9 @@ class JournalKeeper {
   core::Config config_;
   std::string plan_;
   std::optional<core::JournalWriter> writer_;
-  std::deque<Held> held_;  // segments that are to come
+  std::deque<Held> held_;  // segments that have not begun
   std::size_t held_bytes_ = 0;
-  std::uint64_t full_at_ = 0;  // bytes of the segment that is written
+  std::uint64_t full_at_ = 0;  // the current segment's limit, bytes
   bool told_ = false;
 };
 

@@ -42,7 +42,7 @@ class RecorderBody {
     self_->delayed_send(self_, kTick, Tick{});
   }
 
-  /// Whether what has just come may be heard. What members in other processes say of the run, the coordinator hears first.
+  /// Whether the current message is accepted. Progress of members in other processes comes through the coordinator, which checks it.
   [[nodiscard]] bool hears_from_here() {
     return heard(speaker_of(self_).here ? Refusal{} : "a message that is not for it to send");
   }
@@ -78,20 +78,20 @@ class RecorderBody {
     if (journal_.full() && coordinator_) self_->send(coordinator_, JournalFull{});
   }
 
-  /// The new segment begins now; what it begins with is written meanwhile.
-  Rotated rotate(const CheckpointCargo& cargo) {
-    if (journal_.is_on()) begin_segment(journal_.hold(cargo.checkpoint, setup_.disk));
+  /// The new segment begins now; its start files are written meanwhile.
+  Rotated rotate(const CheckpointPayload& payload) {
+    if (journal_.is_on()) begin_segment(journal_.hold(payload.checkpoint, setup_.disk));
     return {};
   }
 
-  [[nodiscard]] caf::result<CheckpointWritten> checkpoint(const CheckpointCargo& cargo) {
+  [[nodiscard]] caf::result<CheckpointWritten> checkpoint(const CheckpointPayload& payload) {
     auto promise = self_->make_response_promise<CheckpointWritten>();
-    checkpoints_.push_back([this, promise, checkpoint = cargo.checkpoint] { save(promise, checkpoint); });
+    checkpoints_.push_back([this, promise, checkpoint = payload.checkpoint] { save(promise, checkpoint); });
     save_what_may_be();
     return promise;
   }
 
-  /// The records before a checkpoint are out of this process before it is on disk.
+  /// Records before a checkpoint leave this process before the checkpoint is on disk.
   void save_what_may_be() {
     while (!checkpoints_.empty() && !journal_.holds()) {
       flush();
@@ -131,7 +131,7 @@ class RecorderBody {
     self_->delayed_send(self_, kTick, Tick{});
   }
 
-  /// What is being written belongs to the run.
+  /// Waits for pending writes: they belong to the run.
   [[nodiscard]] caf::result<Finished> finish(const RunEnd& end) {
     auto promise = self_->make_response_promise<Finished>();
     finish_ = [this, end, promise]() mutable {
@@ -158,7 +158,7 @@ class RecorderBody {
     if (!end.failed || end.error.code == core::Errc::interrupted) check_journal(journal_.close());
     flush();
     const auto written = setup_.directory->write_summary(to_json(end.summary));
-    // Last, and only of a run whose summary is there: from this line others know that it is.
+    // Written last, after the summary: readers take this line as the sign that the summary exists.
     auto told = end;
     if (!written && !told.failed) told = {.summary = end.summary, .failed = true, .error = written.error()};
     line(to_json(told, at()));
@@ -218,10 +218,10 @@ class RecorderBody {
   std::optional<report::TensorBoard> events_;
   JournalKeeper journal_;
   Disk disk_;
-  core::Duration told_{0};                         // when the coordinator was last told that it gets ahead
-  std::deque<std::function<void()>> checkpoints_;  // that wait for a segment to begin
-  std::function<void()> finish_;                   // the end, once it was asked for
-  CoordinatorActor coordinator_;                   // who said that the run begins
+  core::Duration told_{0};                         // time of the latest StillWriting
+  std::deque<std::function<void()>> checkpoints_;  // waiting for a segment to begin
+  std::function<void()> finish_;                   // the end, once requested
+  CoordinatorActor coordinator_;                   // the sender of RunStarted
 };
 
 RecorderState::RecorderState() = default;
@@ -246,8 +246,10 @@ RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderSt
       [self](const JournalRecords& records) {
         if (self->state.body->hears(records)) self->state.body->journal(records);
       },
-      [self](const CheckpointOrder&, const CheckpointCargo& cargo) { return self->state.body->checkpoint(cargo); },
-      [self](const RotateOrder&, const CheckpointCargo& cargo) { return self->state.body->rotate(cargo); },
+      [self](const CheckpointOrder&, const CheckpointPayload& payload) {
+        return self->state.body->checkpoint(payload);
+      },
+      [self](const RotateOrder&, const CheckpointPayload& payload) { return self->state.body->rotate(payload); },
       [self](const Finish&, const RunEnd& end) { return self->state.body->finish(end); },
       [self](const Tick&) {
         if (self->state.body->hears_from_here()) self->state.body->tick();

@@ -1,5 +1,5 @@
-/// Asking for what may take long, because bytes have to move for it: no deadline for the answer, one for silence (silence.hpp).
-/// An actor of this process that is lost, a stand-in among them (actors/protocol/proxy.hpp), answers with the reason at once.
+/// Requests that may take long because bytes have to move: no deadline for the answer, one for silence (silence.hpp). An actor of this
+/// process that ends, also a proxy (actors/protocol/proxy.hpp), answers with the reason at once.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@
 
 namespace troupe::actors {
 
-/// For a request whose end is somebody else's to see to: every use says whose.
+/// For a request that something else ends: every use states what.
 inline constexpr auto kNoDeadline = caf::infinite;
 
-/// `answered` hears the answer; `refused` hears what went wrong instead, or caf::sec::request_timeout when nothing of `sources` has moved
-/// for so long. One of them is called, once; an answer that comes later is nobody's. `silences` is the actor's, and lives as long.
+/// Calls `answered` with the answer, or `refused` with the error: caf::sec::request_timeout when no source of `sources` has moved for
+/// `silence`. Exactly one of them is called, once; a later answer is ignored. `silences` belongs to the actor and lives as long.
 template <class... Answers, class Self, class Member, class Answered, class... Messages>
 void ask_until_silent(Self self, SilenceDeadlines& silences, std::vector<SilenceDeadlines::Source> sources,
                       core::Duration silence, const Member& member, Answered answered,

@@ -1,5 +1,5 @@
-/// How long whoever makes a site waits for its steps (actors/deployment/site.hpp), at most; and how long nothing may have moved where bytes have to
-/// (silence.hpp), however long all of them take. Who is lost meanwhile is heard of at once (actors/protocol/proxy.hpp).
+/// Deadlines for the steps of making a site (actors/deployment/site.hpp), and the longest silence where bytes have to move (silence.hpp),
+/// however long the whole transfer takes. The loss of a member ends a wait at once (actors/protocol/proxy.hpp).
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@ inline constexpr auto kCompileDeadline = std::chrono::minutes(10);   // of a lar
 inline constexpr auto kFetchSilence = std::chrono::minutes(10);      // of a checkpoint that is fetched
 inline constexpr auto kMeasureSilence = std::chrono::minutes(10);    // of members that measure how they exchange
 inline constexpr auto kDiskSilence = std::chrono::minutes(10);       // of a disk, within a call
-inline constexpr auto kMargin = std::chrono::minutes(1);             // whoever asks waits longer than who does
+inline constexpr auto kMargin = std::chrono::minutes(1);             // the requester waits longer than the actor asked
 inline constexpr auto kPrepareSilence =
-    kFetchSilence + kCompileDeadline + kMargin;                   // of a site at a node, compiling included
+    kFetchSilence + kCompileDeadline + kMargin;                   // of a site at a node, compilation included
 inline constexpr auto kAdmitSilence = kPrepareSilence + kMargin;  // of a newcomer
-inline constexpr auto kHaltDeadline = std::chrono::seconds(30);   // ending takes at most the step that is under way
-/// For a site at a node to end, as its own members do.
+inline constexpr auto kHaltDeadline = std::chrono::seconds(30);   // ending takes at most the current step
+/// For a site at a node to end; its own members have kHaltDeadline.
 inline constexpr auto kSiteHaltDeadline = kHaltDeadline + std::chrono::seconds(10);
 
 }  // namespace troupe::actors

@@ -1,7 +1,7 @@
-/// Work-helping: an actor that is about to wait for an idle pooled actor executes it itself, on its own thread. A request then
-/// costs no wake-up of a sleeping thread, takes no core from anyone else, and finds the lent memory in the cache of the core
-/// that wrote it. Whoever else writes to the actor meanwhile is served in the mailbox's order, as always; what is left of its
-/// work when the helper's answer is there goes to the pool. One thread: the helping actor's.
+/// Work-helping: an actor that would wait for an idle pooled actor executes that actor itself, on its own thread. The request then wakes no
+/// sleeping thread, takes no other core, and finds the borrowed memory in the cache of the core that wrote it. Messages of other senders
+/// are handled in mailbox order, as always. Work that remains when the helper has its answer goes to the pool. Thread rule: the helping
+/// actor's thread.
 #pragma once
 
 #include <utility>
@@ -18,8 +18,8 @@ class HelpingUnit final : public caf::scoped_execution_unit {
   HelpingUnit& operator=(const HelpingUnit&) = delete;
   ~HelpingUnit() override;
 
-  /// Sends, and keeps the receiver for help() if the message woke it up. Of several receivers the last is kept; the pool
-  /// executes the others at the same time. Call help() or leave() before the sender's handler ends.
+  /// Sends, and keeps the receiver for help() if the message woke it. Of several receivers the last is kept; the pool executes the others
+  /// at the same time. REQUIRES help() or leave() before the sender's handler ends.
   template <class Self, class Receiver, class... Ts>
   void send(Self* self, const Receiver& receiver, Ts&&... message) {
     auto* const usual = self->context();
@@ -31,10 +31,10 @@ class HelpingUnit final : public caf::scoped_execution_unit {
     self->context(usual);
   }
 
-  /// Executes the kept receiver for as many messages as were sent since it was kept; the pool does the rest. Does nothing if
-  /// none is kept.
+  /// Executes the kept receiver for as many messages as were sent since it was kept; the pool does the rest. Without a kept receiver it
+  /// does nothing.
   void help();
-  /// The sender has something else to do: the pool executes the kept receiver.
+  /// Gives the kept receiver to the pool, because the sender has other work.
   void leave();
 
   void exec_later(caf::resumable* job) override;
@@ -42,7 +42,7 @@ class HelpingUnit final : public caf::scoped_execution_unit {
  private:
   void to_pool(caf::resumable* job) { scoped_execution_unit::exec_later(job); }
 
-  caf::resumable* kept_ = nullptr;  // with the reference that the sender took for whoever executes it
+  caf::resumable* kept_ = nullptr;  // with the reference that the sender took for its execution
   std::size_t messages_ = 0;        // sent since it was kept
   bool keeping_ = false;
 };

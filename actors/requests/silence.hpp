@@ -1,8 +1,8 @@
-/// Deadlines for silence: a wait goes on while something moves, and ends when nothing has moved for so long. A transfer may take as long
-/// as it takes; one that stands still is noticed.
+/// Deadlines for silence: a wait goes on while something moves, and expires when nothing has moved for its deadline. A transfer may take
+/// any time; a stalled transfer is detected.
 ///
-/// Pure: no clock, no thread, no CAF. Owned by one actor, which says what has moved and calls check() about once a second. Between two
-/// checks at most kMostAtOnce passes: a process that was stopped, or an actor that was busy, has not heard what moved meanwhile.
+/// Pure: no clock, no thread, no CAF. Owned by one actor, which reports movement and calls check() about once a second. A check counts at
+/// most kMostAtOnce: a process that was stopped, or an actor that was busy, has missed reports of movement.
 #pragma once
 
 #include <cstdint>
@@ -17,33 +17,33 @@ namespace troupe::actors {
 
 class SilenceDeadlines {
  public:
-  /// What may move: a site of the run, or what its owner numbers otherwise.
+  /// A source of movement: a site of the run, or a number that the owner assigns.
   using Source = std::uint32_t;
   enum class Wait : std::uint64_t {};
 
   static constexpr core::Duration kMostAtOnce = std::chrono::seconds(2);
 
-  /// A wait for something that any of `sources` may bring nearer. `expired` is called once, by check(), unless end() comes first.
+  /// Begins a wait that movement of any of `sources` prolongs. check() calls `expired` once, unless end() comes first.
   Wait begin(std::vector<Source> sources, core::Duration deadline, std::function<void()> expired);
-  /// False: it has expired.
+  /// Returns false if the wait has expired.
   bool end(Wait wait);
-  /// Something of these has moved since the last call.
+  /// Reports that `sources` have moved since the last call.
   void moved(std::span<const Source> sources);
   void moved(Source source) { moved({&source, 1}); }
-  /// Calls what has expired; that may begin and end waits.
+  /// Calls `expired` of every wait that has expired; the callbacks may begin and end waits.
   void check(core::Duration now);
 
  private:
   struct Waiting {
     std::vector<Source> sources;
     core::Duration deadline{0};
-    core::Duration since{0};  // of time_
+    core::Duration since{0};  // value of time_ at the last movement
     std::function<void()> expired;
   };
   std::map<Wait, Waiting> waits_;
   std::uint64_t next_ = 0;
-  core::Duration time_{0};     // that has passed
-  core::Duration checked_{0};  // when
+  core::Duration time_{0};     // counted by check()
+  core::Duration checked_{0};  // `now` of the last check()
 };
 
 }  // namespace troupe::actors

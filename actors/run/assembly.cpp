@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "actors/coordinator/evaluator.hpp"
+#include "actors/protocol/proxy.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
-#include "actors/coordinator/evaluator.hpp"
 #include "actors/requests/interruptible.hpp"
-#include "actors/protocol/proxy.hpp"
 #include "data/fingerprint.hpp"
 #include "data/lease_lookahead.hpp"
 #include "nn/hash.hpp"
@@ -20,21 +20,20 @@ namespace troupe::actors {
 
 namespace {
 
-constexpr core::Duration kFinishSilence =
-    kDiskSilence + core::Duration(kMargin);  // the recorder gives a disk up before
+constexpr core::Duration kFinishSilence = kDiskSilence + core::Duration(kMargin);  // longer than the recorder's
 
-// Large enough to be efficient, small enough that a workspace for it is no burden.
+// Large enough to be efficient, small enough for a small workspace.
 constexpr std::int64_t kEvaluationBatch = 100;
 
 }  // namespace
 
-Assembly::Assembly(const SiteGround& ground, Launch launch, std::stop_token stop)
-    : ground_(ground),
-      plan_(*ground.plan),
+Assembly::Assembly(const SiteContext& context, Launch launch, std::stop_token stop)
+    : context_(context),
+      plan_(*context.plan),
       launch_(std::move(launch)),
       stop_(std::move(stop)),
       exchange_(exchange_plan(launch_.placement, plan_.settings->exchange)),
-      self_(*ground.system) {}
+      self_(*context.system) {}
 
 Assembly::~Assembly() { halt(); }
 
@@ -48,7 +47,7 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
 core::Result<void> Assembly::make_sites(const Beginning& beginning) {
   start_ = std::make_shared<const StartState>(experiment::start_state(plan_, beginning.checkpoint.get()));
   if (launch_.placement.sites() > 1) {
-    auto facts = probe(ground_, beginning.plan);
+    auto facts = probe(context_, beginning.plan);
     if (!facts) return tl::unexpected(facts.error());
     layout_ = facts->layout;
     made_plan_ = facts->plan;
@@ -63,17 +62,16 @@ core::Result<void> Assembly::make_sites(const Beginning& beginning) {
   return choose_reductions(beginning);
 }
 
-/// What went wrong at a node says which.
+/// Adds the node's name to an error.
 core::Error Assembly::at(const Place& place, core::Error error) const {
-  if (place.node) error.message = one_line(error.message);  // from elsewhere
   if (place.node)
-    error.message = fmt::format("node {} ({}): {}", place.node->name, place.node->facts.host, error.message);
+    error.message = fmt::format("node {} ({}): {}", place.node->name, place.node->facts.host, one_line(error.message));
   return error;
 }
 
 core::Error Assembly::no_answer(const Place& place, const std::string& what, const caf::error& error) const {
-  if (stop_.stop_requested()) return interrupted_early();
-  return at(place, {core::Errc::peer_lost, fmt::format("{}: {}", what, reason_of(*ground_.system, error))});
+  if (stop_.stop_requested()) return core::interrupted_early();
+  return at(place, {core::Errc::peer_lost, fmt::format("{}: {}", what, reason_of(*context_.system, error))});
 }
 
 SiteOrder Assembly::order_for(const Place& place, bool resumed) const {
@@ -105,8 +103,8 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
     auto& place = places_.emplace_back(Place{.number = site});
     if (placement.processes[site] == Placement::kHere) continue;
     place.node = &launch_.nodes[placement.processes[site] - 1];
-    if (!place.node->actor) continue;  // the steward looks for it
-    place.asked = ground_.system->spawn(stand_in_node, place.node->actor);
+    if (!place.node->actor) continue;  // the rejoin manager looks for it
+    place.asked = context_.system->spawn(node_proxy, place.node->actor);
     asked.emplace_back(site, self_->request(place.asked, kOpenDeadline, order_for(place, resumed)));
   }
   core::Result<void> result;
@@ -130,7 +128,7 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
       if (!file) return tl::unexpected(file.error());
       setup.start = *file;
     }
-    place.here = std::make_unique<Site>(ground_, std::move(setup));
+    place.here = std::make_unique<Site>(context_, std::move(setup));
     result = place.here->open();
     addresses.texts[place.number] = place.here->address();
   }
@@ -139,7 +137,7 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
     receive(
         opening, stop_,
         [&](const SiteOpened& opened, const OpenedSite& there) {
-          if (opened.error.empty()) place.there = ground_.system->spawn(stand_in_site, there.site);
+          if (opened.error.empty()) place.there = context_.system->spawn(site_proxy, there.site);
           addresses.texts[place.number] = opened.address;
           if (!opened.error.empty() && result) result = tl::unexpected(at(place, {opened.code, opened.error}));
         },
@@ -154,7 +152,7 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
   return {};
 }
 
-/// Who is to be there is.
+/// Whether the site reported all members that the placement gives it.
 bool Assembly::is_whole(const Place& place) const {
   const auto all = [](const auto& members, std::size_t count) {
     return members.size() == count && std::ranges::all_of(members, [](const auto& member) { return bool(member); });
@@ -179,7 +177,7 @@ core::Result<void> Assembly::prepare_sites() {
   }
   for (auto& [place, preparing] : asked) {
     receive(
-        preparing, Movement{places_[0].here->moves(), kPrepareSilence}, stop_,  // what it begins with it has from there
+        preparing, Movement{places_[0].here->moves(), kPrepareSilence}, stop_,  // it fetches the checkpoint from site 0
         [&](const SiteReady& ready, const SiteMembers& members) {
           place->members = members;
           if (!ready.error.empty()) {
@@ -200,15 +198,15 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const report::Conso
   int threads = 0;
   for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) threads += settings.threads(worker);
   threads = std::clamp(threads, 1, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
-  evaluator_ = ground_.system->spawn<caf::detached>(
+  evaluator_ = context_.system->spawn<caf::detached>(
       evaluator, EvaluatorSetup{plan_.graph,
-                                ground_.backend,
+                                context_.backend,
                                 {.batch = std::min(kEvaluationBatch, plan_.source.test->size()),
                                  .threads = threads,
-                                 .arenas = ground_.memory,
+                                 .arenas = context_.memory,
                                  .training = false},
                                 plan_.source.test,
-                                ground_.clock});
+                                context_.clock});
   const auto plan = run_plan();
   const auto rules = member_rules();
   auto notes = beginning.notes;
@@ -217,14 +215,14 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const report::Conso
     notes.push_back({Note::Level::info, "reductions: " + exchange::describe(exchange_.reductions, exchange_.measured)});
   notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());
   disk_ = beginning.disk;
-  recorder_ = ground_.system->spawn<caf::detached>(
+  recorder_ = context_.system->spawn<caf::detached>(
       recorder, RecorderSetup{beginning.directory, beginning.disk, beginning.checkpoints, console, std::move(notes),
-                              settings.journal, beginning.checkpoint_file, settings.run.tensorboard, ground_.clock,
+                              settings.journal, beginning.checkpoint_file, settings.run.tensorboard, context_.clock,
                               settings.config, plan, rules});
 
-  // A newcomer meets site 0 only: nobody comes where another site has a part of the centre.
+  // A newcomer connects to site 0 only: none can join if another site has a part of the centre.
   const bool whole_centre = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
-  if (launch_.network && whole_centre && plan_.needs.takes_newcomers()) steward_ = spawn_steward();
+  if (launch_.network && whole_centre && plan_.needs.takes_newcomers()) rejoin_manager_ = spawn_rejoin_manager();
   CoordinatorSetup setup{.settings = plan_.settings,
                          .graph = plan_.graph,
                          .layout = layout_,
@@ -237,9 +235,9 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const report::Conso
                          .first_steps = start_->first_steps,
                          .resumed = beginning.checkpoint != nullptr,
                          .launcher = launch_.launcher,
-                         .memory = ground_.memory,
-                         .clock = ground_.clock,
-                         .steward = steward_,
+                         .memory = context_.memory,
+                         .clock = context_.clock,
+                         .rejoin_manager = rejoin_manager_,
                          .names = {},
                          .rules = rules};
   for (std::uint32_t w = 0; w < plan_.workers; ++w) setup.names.push_back(name_of(w));
@@ -258,10 +256,10 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const report::Conso
     setup.before = beginning.checkpoint->totals;
     experiment::complete(setup.before, beginning.directory->read_summary());
   }
-  coordinator_ = ground_.system->spawn(coordinator, std::move(setup));
+  coordinator_ = context_.system->spawn(coordinator, std::move(setup));
 }
 
-/// Who in other processes may speak for whom. A newcomer's process is known when it comes.
+/// The process of each site, for checking members' messages. A newcomer's process is added when it joins.
 MemberRules Assembly::member_rules() const {
   const auto nodes = std::make_shared<SiteNodes>();
   for (const auto& place : places_) {
@@ -289,64 +287,64 @@ std::string Assembly::name_of(std::uint32_t worker) const {
   return node ? fmt::format("worker {} (node {})", worker, node->name) : fmt::format("worker {}", worker);
 }
 
-StewardActor Assembly::spawn_steward() {
-  StewardSetup setup{.network = launch_.network,
-                     .nodes = {},
-                     .names = {},
-                     .orders = {},
-                     .sites = places_.size(),
-                     .address = addresses_.texts[0],
-                     .exchanger = places_[0].here->exchanger(),
-                     .recorder = recorder_};
+RejoinManagerActor Assembly::spawn_rejoin_manager() {
+  RejoinManagerSetup setup{.network = launch_.network,
+                           .nodes = {},
+                           .names = {},
+                           .orders = {},
+                           .sites = places_.size(),
+                           .address = addresses_.texts[0],
+                           .exchanger = places_[0].here->exchanger(),
+                           .recorder = recorder_};
   for (const auto site : launch_.placement.worker_sites) {
     const auto* node = places_[site].node;
     setup.nodes.push_back(node ? node->at : HostPort{});
     setup.names.push_back(node ? node->name : std::string());
     setup.orders.push_back(order_for(places_[site], true));
   }
-  return ground_.system->spawn<caf::detached>(steward, std::move(setup));
+  return context_.system->spawn<caf::detached>(rejoin_manager, std::move(setup));
 }
 
 void Assembly::begin_sites() {
   const auto& placement = launch_.placement;
-  Company company{.coordinator = coordinator_,
-                  .recorder = recorder_,
-                  .evaluator = evaluator_,
-                  .workers = std::vector<WorkerActor>(plan_.workers),
-                  .loaders = std::vector<LoaderActor>(plan_.workers),
-                  .servers = std::vector<ServerActor>(plan_.servers),
-                  .membership_epoch = 0,
-                  .worker_sites = placement.worker_sites,
-                  .server_sites = placement.server_sites,
-                  .exchanger = {},
-                  .members = {},
-                  .site_hosts = placement.hosts,
-                  .exchange = experiment::to_json(exchange_)};
+  ActorDirectory actors{.coordinator = coordinator_,
+                        .recorder = recorder_,
+                        .evaluator = evaluator_,
+                        .workers = std::vector<WorkerActor>(plan_.workers),
+                        .loaders = std::vector<LoaderActor>(plan_.workers),
+                        .servers = std::vector<ServerActor>(plan_.servers),
+                        .membership_epoch = 0,
+                        .worker_sites = placement.worker_sites,
+                        .server_sites = placement.server_sites,
+                        .exchanger = {},
+                        .members = {},
+                        .site_hosts = placement.hosts,
+                        .exchange = experiment::to_json(exchange_)};
   for (const auto& place : places_) {
     const auto workers = placement.workers_at(place.number);
     const auto servers = placement.servers_at(place.number);
-    const bool there = !place.members.workers.empty();  // or it comes later
+    const bool there = !place.members.workers.empty();  // false: its node may join later
     for (std::size_t k = 0; there && k < workers.size(); ++k) {
-      company.workers[workers[k]] = place.members.workers[k];
-      company.loaders[workers[k]] = place.members.loaders[k];
+      actors.workers[workers[k]] = place.members.workers[k];
+      actors.loaders[workers[k]] = place.members.loaders[k];
     }
-    for (std::size_t k = 0; k < servers.size(); ++k) company.servers[servers[k]] = place.members.servers[k];
+    for (std::size_t k = 0; k < servers.size(); ++k) actors.servers[servers[k]] = place.members.servers[k];
   }
   for (const auto& place : places_) {
     if (place.there)
-      self_->send(place.there, SiteCompany{coordinator_,
-                                           recorder_,
-                                           company.membership_epoch,
-                                           company.worker_sites,
-                                           company.server_sites,
-                                           {},
-                                           company.site_hosts,
-                                           company.exchange});
+      self_->send(place.there, SiteDirectory{coordinator_,
+                                             recorder_,
+                                             actors.membership_epoch,
+                                             actors.worker_sites,
+                                             actors.server_sites,
+                                             {},
+                                             actors.site_hosts,
+                                             actors.exchange});
     else if (place.here && place.number > 0)
-      place.here->begin(company);
+      place.here->begin(actors);
   }
-  // The coordinator, who sets all going, hears of the company last.
-  self_->send(coordinator_, places_[0].here->begin(company));
+  // The coordinator starts the training: it gets the directory last.
+  self_->send(coordinator_, places_[0].here->begin(actors));
 }
 
 core::Result<void> Assembly::finish(const RunEnd& end) {
@@ -358,7 +356,7 @@ core::Result<void> Assembly::finish(const RunEnd& end) {
         if (!finished.error.empty()) result = core::fail(core::Errc::io, finished.error);
       },
       [&](const caf::error& error) {
-        result = core::fail(core::Errc::timeout, "recorder: " + ground_.system->render(error));
+        result = core::fail(core::Errc::timeout, "recorder: " + context_.system->render(error));
       });
   halt();
   return result;
@@ -374,9 +372,9 @@ void Assembly::halt() {
     ++alive;
   };
   dismiss(evaluator_);
-  dismiss(steward_);
+  dismiss(rejoin_manager_);
   for (const auto& place : places_) {
-    if (place.asked) self_->send_exit(place.asked, caf::exit_reason::user_shutdown);  // it may wait for an answer
+    if (place.asked) self_->send_exit(place.asked, caf::exit_reason::user_shutdown);  // also ends an open request
     if (place.there && abandoned) {
       self_->send(place.there, Halt{});
       self_->send_exit(place.there, caf::exit_reason::user_shutdown);
@@ -394,7 +392,7 @@ void Assembly::halt() {
   }
   places_.clear();
   evaluator_ = EvaluatorActor{};
-  steward_ = StewardActor{};
+  rejoin_manager_ = RejoinManagerActor{};
   coordinator_ = CoordinatorActor{};
   recorder_ = RecorderActor{};
 }

@@ -1,53 +1,53 @@
-/// Spawns a company and takes it apart: who is created when, where, on which thread, with which memory. Used by run.cpp; knows
-/// nothing of epochs or files.
+/// Spawns the members of a run and ends them: decides order, place, thread and memory of each. Used by run.cpp; knows nothing of
+/// epochs or file formats.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <stop_token>
 
-#include "actors/coordinator/coordinator.hpp"
-#include "actors/run/launch.hpp"
-#include "actors/recorder/recorder.hpp"
-#include "actors/deployment/site.hpp"
-#include "actors/deployment/steward.hpp"
 #include "actors/control/system.hpp"
+#include "actors/coordinator/coordinator.hpp"
+#include "actors/deployment/rejoin_manager.hpp"
+#include "actors/deployment/site.hpp"
 #include "actors/protocol/vocabulary.hpp"
+#include "actors/recorder/recorder.hpp"
+#include "actors/run/launch.hpp"
 #include "nn/backend.hpp"
 #include "nn/checkpoint/metered_files.hpp"
 
 namespace troupe::actors {
 
-/// What a company begins with.
+/// The start state of a run.
 struct Beginning {
   std::shared_ptr<const Checkpoint> checkpoint;   // null: a new run
-  std::string checkpoint_file;                    // where it was
-  std::shared_ptr<const RunDirectory> directory;  // this and checkpoints: of a new run when its sites are made
-  std::shared_ptr<nn::MeteredFiles> disk;         // and disk, which is under the checkpoints
+  std::string checkpoint_file;                    // its path
+  std::shared_ptr<const RunDirectory> directory;  // in a new run set after make_sites(), as disk and checkpoints
+  std::shared_ptr<nn::MeteredFiles> disk;         // the checkpoints are written through it
   std::shared_ptr<nn::CheckpointStore> checkpoints;
   std::vector<Note> notes;
-  std::optional<nn::Plan> plan;            // of the run that is resumed
+  std::optional<nn::Plan> plan;            // of a resumed run
   std::optional<ExchangePlan> exchange{};  // of its last session
-  bool complete = false;                   // nothing is left to train
+  bool complete = false;                   // all epochs are trained
 };
 
-/// A company: its sites here, and those that nodes make for it. One thread. Its actors may end after it: what they were given (plan,
-/// backend, memory, clock) outlives the actor system, whose destructor waits for them.
+/// The actors of a run: its sites in this process, its sites at nodes, and its supervisors. One thread. Its actors may end after it: the
+/// RunSpec, backend, memory and clock must outlive the actor system, whose destructor waits for the actors.
 class Assembly {
  public:
   /// `stop` ends the waits of make_sites().
-  Assembly(const SiteGround& ground, Launch launch, std::stop_token stop = {});
+  Assembly(const SiteContext& context, Launch launch, std::stop_token stop = {});
   ~Assembly();
   Assembly(const Assembly&) = delete;
   Assembly& operator=(const Assembly&) = delete;
 
-  /// Spawns the members and compiles the replicas, each on its worker's thread. Needs of `beginning` what is there before the run's
-  /// directory is. After an Error the destructor sends home whoever was spawned; after Errc::interrupted nobody waits for nodes, which
-  /// finish what they are at and end their sites by themselves.
+  /// Spawns the members and compiles the replicas, each on its worker's thread. Does not use the run directory of `beginning`. After an
+  /// Error the destructor ends all spawned actors. After Errc::interrupted it does not wait for nodes: they finish their current step and
+  /// end their sites by themselves.
   [[nodiscard]] core::Result<void> make_sites(const Beginning& beginning);
-  /// Spawns who supervises them, and lets the run begin. Errors: of RunDirectory::write_plan.
+  /// Spawns the supervisors and begins the run. Errors: those of RunDirectory::write_plan.
   [[nodiscard]] core::Result<CoordinatorActor> begin(const Beginning& beginning, const report::ConsoleOptions& console);
-  /// Ends everyone. `end` is what the recorder writes and shows last; the Error is what kept it from that.
+  /// Ends all actors. The recorder writes and shows `end` last; the Error says why it could not.
   [[nodiscard]] core::Result<void> finish(const RunEnd& end);
 
  private:
@@ -56,7 +56,7 @@ class Assembly {
     std::uint32_t number = 0;
     std::unique_ptr<Site> here{};
     const Node* node = nullptr;
-    NodeActor asked{};  // stand-ins: they answer when the process is lost
+    NodeActor asked{};  // proxies, like `there`: they answer when the process is lost
     SiteActor there{};
     SiteMembers members{};
   };
@@ -72,26 +72,26 @@ class Assembly {
   [[nodiscard]] std::string run_plan() const;
   [[nodiscard]] MemberRules member_rules() const;
   [[nodiscard]] std::string name_of(std::uint32_t worker) const;
-  [[nodiscard]] StewardActor spawn_steward();
+  [[nodiscard]] RejoinManagerActor spawn_rejoin_manager();
   void begin_sites();
   void halt();
 
-  SiteGround ground_;
-  const Blueprint& plan_;
+  SiteContext context_;
+  const RunSpec& plan_;
   Launch launch_;
   const std::stop_token stop_;
   std::shared_ptr<const StartState> start_;
   ExchangePlan exchange_;
   std::shared_ptr<const nn::Layout> layout_;
   nn::Plan made_plan_;         // worker 0's
-  std::uint64_t data_ = 0;     // fingerprint; of a run with nodes
+  std::uint64_t data_ = 0;     // fingerprint of the data set; only in a run over nodes
   std::vector<Place> places_;  // by site
   SiteAddresses addresses_;
   CoordinatorActor coordinator_;
   RecorderActor recorder_;
   std::shared_ptr<nn::MeteredFiles> disk_;  // the recorder's
   EvaluatorActor evaluator_;
-  StewardActor steward_;  // of a run over nodes that takes newcomers
+  RejoinManagerActor rejoin_manager_;  // of a run over nodes that takes newcomers
   caf::scoped_actor self_;
 };
 

@@ -1,10 +1,10 @@
-// Which algorithms a run's members reduce by, where that is left to them: they measure it.
+// Chooses the reduction algorithms of a run by measuring, if exchange.algorithm is "auto".
 #include <algorithm>
 
 #include "actors/requests/asking.hpp"
-#include "actors/run/assembly.hpp"
 #include "actors/requests/deadlines.hpp"
 #include "actors/requests/interruptible.hpp"
+#include "actors/run/assembly.hpp"
 #include "transport/exchange/collectives/choice.hpp"
 
 namespace troupe::actors {
@@ -15,12 +15,12 @@ constexpr std::uint32_t kMeasureRounds = 5;
 
 }  // namespace
 
-/// "auto" is what the members themselves find fastest.
+/// "auto": the fastest algorithm for each length of vector, as measured by the members.
 core::Result<void> Assembly::choose_reductions(const Beginning& beginning) {
   const auto& config = plan_.settings->exchange;
   if (config.algorithm != "auto" || config.wire != "fp32" || !plan_.needs.group || launch_.nodes.empty()) return {};
   const auto& before = beginning.exchange;
-  // The same sites go on as they did: a session that is resumed comes to the same sums.
+  // The same sites keep their algorithms: a resumed session computes the same sums.
   const auto same = [&](auto field) { return (*before).*field == exchange_.*field; };
   if (before && !before->measured.empty() && same(&ExchangePlan::endpoint) && same(&ExchangePlan::worker_sites) &&
       same(&ExchangePlan::site_hosts)) {
@@ -52,7 +52,7 @@ core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<
   using AskingHere = decltype(self_->request(ExchangerActor{}, kNoDeadline, order));
   std::vector<std::pair<Place*, Asking>> there;
   std::vector<std::pair<Place*, AskingHere>> here;
-  // A site sees for itself when nothing moves any more (Site::measure), and one that is lost answers so.
+  // A site detects silence itself (Site::measure), and a lost site's proxy answers with the reason.
   for (auto& place : places_) {
     if (place.members.workers.empty()) continue;
     if (place.there)
@@ -64,12 +64,11 @@ core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<
   for (const auto length : order.floats)
     for (const auto algorithm : algorithms) timings.push_back({length, algorithm, 0});
   core::Result<void> result;
-  // The slowest member decides: the others wait for it.
+  // The slowest member's time counts: the others wait for it.
   const auto measured = [&](Place* place) {
     return [&, place](const Measured& told) {
       const bool can_be = std::ranges::all_of(told.seconds, [](double s) { return s >= 0 && s < 1e6; });
-      if (!can_be && result)
-        result = tl::unexpected(at(*place, {core::Errc::corrupt, "it measured times that cannot be"}));
+      if (!can_be && result) result = tl::unexpected(at(*place, {core::Errc::corrupt, "it measured invalid times"}));
       if (!told.error.empty() && result) result = tl::unexpected(at(*place, {told.code, told.error}));
       for (std::size_t k = 0; k < std::min(timings.size(), told.seconds.size()); ++k)
         timings[k].seconds = std::max(timings[k].seconds, told.seconds[k]);

@@ -17,7 +17,7 @@ std::optional<core::HalfKind> wire_of(const std::string& wire) {
   return {};
 }
 
-/// A wire of 16 bits is one for reductions too, where the algorithm can.
+/// With a 16-bit wire, reductions by asa use 16 bits, too (asa16).
 exchange::Algorithm algorithm_of(const experiment::ExchangeConfig& config) {
   using exchange::Algorithm;
   const auto named = exchange::algorithm_of(config.algorithm);
@@ -25,7 +25,7 @@ exchange::Algorithm algorithm_of(const experiment::ExchangeConfig& config) {
   return config.wire == "fp32" ? Algorithm::asa : Algorithm::asa16;
 }
 
-/// Within a host bytes are cheaper than copies.
+/// Packing saves bytes and costs a copy: within a host bytes are cheaper.
 bool packs(const std::string& endpoint) { return !experiment::maps_memory(endpoint); }
 
 std::string new_secret() {
@@ -35,12 +35,12 @@ std::string new_secret() {
   return secret;
 }
 
-/// Who could map each other's memory counts as one host.
+/// Processes that could map each other's memory count as one host.
 std::vector<std::uint32_t> hosts_of(const Placement& placement, const std::vector<Node>& nodes, const NodeFacts& here) {
   std::vector<std::string> places;
   std::vector<std::uint32_t> hosts;
   for (const auto process : placement.processes) {
-    // Of whom is not there yet nothing is known: it counts as a host of its own.
+    // A node that is not connected yet has no facts: it counts as a host of its own.
     const auto& place = process == Placement::kHere ? here.place
                         : nodes[process - 1].actor  ? nodes[process - 1].facts.place
                                                     : nodes[process - 1].name;
@@ -79,7 +79,7 @@ core::Result<void> check_endpoint(const Settings& settings, const std::vector<No
   return {};
 }
 
-/// What does not depend on who is where. `settings` name an endpoint.
+/// The part of a Launch that does not depend on the placement. REQUIRES: `settings` name an endpoint.
 core::Result<Launch> launch_over(std::vector<Node> nodes, const Settings& settings, bool one_place,
                                  const security::TlsFiles& tls, const std::string& version) {
   const auto& endpoint = settings.exchange.endpoint;
@@ -135,7 +135,7 @@ ExchangePlan exchange_plan(const Placement& placement, const experiment::Exchang
           .reductions = {{{}, algorithm_of(config)}}};
 }
 
-Launch launch_here(const Blueprint& plan) {
+Launch launch_here(const RunSpec& plan) {
   Launch launch;
   if (plan.settings->exchange.endpoint == "auto") return launch;
   launch.placement = apart(std::vector<std::uint32_t>(plan.workers, Placement::kHere), plan.servers,
@@ -164,7 +164,7 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
   return launch;
 }
 
-// The library sums over the whole job, and tells sums apart by their order only.
+// The library sums over the whole job, and matches sums by their order only.
 core::Result<void> check_library_sum(const Settings& settings, std::uint32_t workers_per_rank) {
   if (settings.exchange.algorithm != "ar") return {};
   const auto refuse = [&](const std::string& key, const std::string& why) {

@@ -15,7 +15,7 @@ namespace troupe::actors {
 
 namespace {
 
-/// Whether the last session's last words are there: the run ended, and without an error.
+/// Whether metrics.jsonl records an end of the last session without an error.
 bool has_ended(const RunDirectory& directory) {
   std::ifstream file(directory.metrics_file());
   bool ended = false;
@@ -28,7 +28,7 @@ bool has_ended(const RunDirectory& directory) {
   return ended;
 }
 
-/// Whether summary.json is of this end, and not of an earlier session's.
+/// Whether summary.json is of this end, not of an earlier session.
 bool is_there(const RunDirectory& directory, const Summary& summary) {
   std::ifstream file(directory.summary_file());
   const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
@@ -36,9 +36,9 @@ bool is_there(const RunDirectory& directory, const Summary& summary) {
          json["steps"] == summary.steps;
 }
 
-Summary of(const Blueprint& plan, const RunDirectory& directory, const Checkpoint& checkpoint) {
+Summary of(const RunSpec& plan, const RunDirectory& directory, const Checkpoint& checkpoint) {
   auto summary = experiment::summary_of(*plan.settings, *plan.graph, plan.workers, plan.servers, directory.path());
-  ProgressBook(plan.workers, checkpoint.totals).fill(summary, checkpoint.totals.train_s);
+  ProgressAggregator(plan.workers, checkpoint.totals).fill(summary, checkpoint.totals.train_s);
   summary.epochs = plan.book->epoch() + (plan.book->epoch_done() ? 1 : 0);
   summary.wall_s = checkpoint.totals.wall_s;
   summary.center_hash = nn::center_hash(checkpoint.vectors.at(""));
@@ -56,11 +56,11 @@ core::Result<void> write(const RunDirectory& directory, const RunEnd& end, const
 
 }  // namespace
 
-RunEnd write_missing_summary(const Blueprint& plan, const RunDirectory& directory, const Checkpoint& checkpoint,
+RunEnd write_missing_summary(const RunSpec& plan, const RunDirectory& directory, const Checkpoint& checkpoint,
                              nn::Backend& backend, const report::ConsoleOptions& console_options) {
   RunEnd end{.summary = of(plan, directory, checkpoint), .failed = false, .error = {}};
   const auto fail = [](core::Error error) { return RunEnd{.summary = {}, .failed = true, .error = std::move(error)}; };
-  // A run that has come further than it is now told to did not end there: a summary of these epochs would be of others.
+  // A run that trained more than run.epochs did not end at these epochs: a summary of them would be wrong.
   const bool further = plan.book->epoch() >= static_cast<std::uint64_t>(plan.settings->run.epochs);
   if (further || (has_ended(directory) && is_there(directory, end.summary)))
     return fail({core::Errc::config, fmt::format("{}: all {} epochs are done; add --set run.epochs=N to train longer",

@@ -1,17 +1,17 @@
-/// The end of a run that is complete and could not say so: its process was killed between the last checkpoint and its last words.
+/// Completes the files of a run that trained all epochs, but whose process was killed between the last checkpoint and the summary.
 #pragma once
 
-#include "experiment/report/console.hpp"
 #include "actors/protocol/vocabulary.hpp"
+#include "experiment/report/console.hpp"
 #include "nn/backend.hpp"
 #include "nn/checkpoint/checkpoint.hpp"
 
 namespace troupe::actors {
 
-/// REQUIRES the directory's lock, and `plan.book` restored from `checkpoint`, the newest, and finished. Evaluates the model,
-/// writes summary.json from what the checkpoint knows of the run, and ends metrics.jsonl. Errors (RunEnd::error): Errc::config when
-/// nothing of that is missing, or the run has come further than run.epochs: there is nothing left to do then; those of the backend and of writing.
-[[nodiscard]] RunEnd write_missing_summary(const Blueprint& plan, const RunDirectory& directory,
+/// REQUIRES the directory's lock, and `plan.book` restored from `checkpoint`, the newest, and finished. Evaluates the model, writes
+/// summary.json from the totals in the checkpoint, and ends metrics.jsonl. Errors (RunEnd::error): Errc::config: nothing is missing, or
+/// the run has trained more than run.epochs; those of the backend and of writing.
+[[nodiscard]] RunEnd write_missing_summary(const RunSpec& plan, const RunDirectory& directory,
                                            const Checkpoint& checkpoint, nn::Backend& backend,
                                            const report::ConsoleOptions& console);
 

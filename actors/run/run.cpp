@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "actors/run/assembly.hpp"
 #include "actors/requests/interruptible.hpp"
+#include "actors/run/assembly.hpp"
 #include "actors/run/missing_summary.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "experiment/evaluation.hpp"
-#include "nn/hash.hpp"
 #include "nn/checkpoint/tensors.hpp"
+#include "nn/hash.hpp"
 
 namespace troupe::actors {
 
@@ -19,7 +19,7 @@ namespace {
 
 RunEnd failed(const core::Error& error) { return {.summary = {}, .failed = true, .error = error}; }
 
-/// The run directory is this process's alone.
+/// Holds the run directory's lock: no other process writes there.
 class RunLock {
  public:
   core::Result<void> take(const RunDirectory& directory) {
@@ -28,7 +28,7 @@ class RunLock {
     lock_.emplace(std::move(*taken));
     return {};
   }
-  /// What the run's user is told of it.
+  /// A warning for the user if locking is not possible there; else none.
   [[nodiscard]] std::vector<Note> notes() const {
     if (!lock_ || lock_->missing().empty()) return {};
     return {{Note::Level::warning, lock_->missing()}};
@@ -38,8 +38,8 @@ class RunLock {
   std::optional<experiment::DirectoryLock> lock_;
 };
 
-/// The newest checkpoint that is whole, and a note for each newer one that was not.
-core::Result<void> find_newest(nn::CheckpointStore& store, const Blueprint& plan, Beginning& beginning) {
+/// Loads the newest valid checkpoint; adds a note for each newer invalid one.
+core::Result<void> find_newest(nn::CheckpointStore& store, const RunSpec& plan, Beginning& beginning) {
   auto& notes = beginning.notes;
   auto found = store.load_newest();
   if (!found) return tl::unexpected(found.error());
@@ -58,7 +58,7 @@ core::Result<void> find_newest(nn::CheckpointStore& store, const Blueprint& plan
   return {};
 }
 
-/// Of the directory that the run goes on in, before anything in it is read; that of a new run is made later.
+/// Locks the directory of a resumed run, before any file in it is read. A new run's directory is made later.
 core::Result<void> lock_run(const RunRequest& request, RunLock& lock) {
   if (request.resume.empty()) return {};
   const auto directory = RunDirectory::open(request.resume);
@@ -78,7 +78,7 @@ core::Result<void> open_store(const RunRequest& request, core::Result<RunDirecto
   return {};
 }
 
-/// What plan.json says, unless that is to be chosen anew.
+/// Reads plan.json, except with `replan`.
 core::Result<void> read_plan(const RunRequest& request, Beginning& beginning) {
   if (request.replan) {
     beginning.notes.push_back(
@@ -97,7 +97,7 @@ core::Result<void> read_plan(const RunRequest& request, Beginning& beginning) {
   return {};
 }
 
-/// A plan that another machine has made may ask for what this one has not.
+/// Adds advice: a plan from another machine may need features that this machine lacks.
 core::Error with_remedy(core::Error error, const RunRequest& request, const Beginning& beginning) {
   if (beginning.plan && error.code == core::Errc::config && error.message.find(nn::kPlanRefused) != std::string::npos)
     error.message += fmt::format(
@@ -107,8 +107,8 @@ core::Error with_remedy(core::Error error, const RunRequest& request, const Begi
   return error;
 }
 
-/// Where the run that is resumed stopped; of a new one nothing.
-core::Result<Beginning> find_start(const RunRequest& request, const Blueprint& plan) {
+/// The state of a resumed run; for a new run an empty Beginning.
+core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& plan) {
   Beginning beginning;
   if (request.resume.empty()) return beginning;
   if (auto opened = open_store(request, RunDirectory::open(request.resume), beginning); !opened)
@@ -121,11 +121,10 @@ core::Result<Beginning> find_start(const RunRequest& request, const Blueprint& p
   return beginning;
 }
 
-/// When everybody is ready: a run that does not come about leaves no directory.
-core::Result<void> open_directory(const RunRequest& request, const Blueprint& plan, RunLock& lock,
-                                  Beginning& beginning) {
+/// Called when all members are ready: a run that fails before that leaves no directory.
+core::Result<void> open_directory(const RunRequest& request, const RunSpec& plan, RunLock& lock, Beginning& beginning) {
   if (request.resume.empty()) {
-    // Nobody opens a run directory that has no config.toml yet: its lock is free.
+    // No process opens a run directory without config.toml: its lock is free.
     auto made = RunDirectory::create(request.settings.run.dir, request.settings.run.name, std::time(nullptr))
                     .and_then([&](RunDirectory directory) {
                       return lock.take(directory).map([&] { return std::move(directory); });
@@ -139,7 +138,7 @@ core::Result<void> open_directory(const RunRequest& request, const Blueprint& pl
   return {};
 }
 
-core::Result<void> check_least(std::size_t least, std::size_t nodes, const Blueprint& plan) {
+core::Result<void> check_least(std::size_t least, std::size_t nodes, const RunSpec& plan) {
   const auto& settings = *plan.settings;
   if (least > nodes)
     return core::fail(core::Errc::usage,
@@ -147,7 +146,7 @@ core::Result<void> check_least(std::size_t least, std::size_t nodes, const Bluep
   if (least < nodes && !plan.needs.takes_newcomers())
     return core::fail(
         core::Errc::config,
-        fmt::format("{}: strategy.name = \"{}\" takes nobody in later: leave --min-nodes away, or use one "
+        fmt::format("{}: strategy.name = \"{}\" takes no worker in later: leave --min-nodes away, or use one "
                     "that does, like \"easgd\"",
                     settings.config.where("strategy.name"), settings.strategy));
   if (least < nodes && settings.cluster.server_placement == "colocated")
@@ -159,7 +158,7 @@ core::Result<void> check_least(std::size_t least, std::size_t nodes, const Bluep
   return {};
 }
 
-core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest& request, Blueprint& plan,
+core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest& request, RunSpec& plan,
                                      const std::stop_token& stop) {
   auto network = Network::create(system, request.network);
   if (!network) return tl::unexpected(network.error());
@@ -184,9 +183,9 @@ core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest
 }  // namespace
 
 RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_token stop) {
-  RunLock lock;  // outlives every actor: any of them may write to the end
+  RunLock lock;  // outlives the actors: they may write until they end
   if (auto locked = lock_run(request, lock); !locked) return failed(locked.error());
-  auto plan = draw(request.settings, true);
+  auto plan = experiment::build_run_spec(request.settings, true);
   if (!plan) return failed(plan.error());
 
   const core::SteadyClock clock;
@@ -206,12 +205,12 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
     return write_missing_summary(*plan, *beginning->directory, *beginning->checkpoint, backend, request.console);
   auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan, stop);
   if (!launch) return failed(launch.error());
-  // A run in this process is ready within moments, and stops with a checkpoint.
+  // A run in one process is ready at once, and always stops with a checkpoint.
   const auto ready = alone ? std::stop_token() : stop;
-  if (ready.stop_requested()) return failed(interrupted_early());
+  if (ready.stop_requested()) return failed(core::interrupted_early());
   Assembly assembly({&system, &*plan, &backend, &memory, &clock}, std::move(*launch), ready);
   if (auto made = assembly.make_sites(*beginning); !made) return failed(with_remedy(made.error(), request, *beginning));
-  if (ready.stop_requested()) return failed(interrupted_early());
+  if (ready.stop_requested()) return failed(core::interrupted_early());
   if (request.on_begin) request.on_begin();
   if (auto opened = open_directory(request, *plan, lock, *beginning); !opened) return failed(opened.error());
   auto coordinator = assembly.begin(*beginning, request.console);
@@ -230,7 +229,7 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
 }
 
 core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backend, bool open_data) {
-  auto plan = draw(settings, open_data);
+  auto plan = experiment::build_run_spec(settings, open_data);
   if (!plan) return tl::unexpected(plan.error());
   if (auto divided = experiment::check_leases(*plan); !divided) return tl::unexpected(divided.error());
   if (auto sums = check_library_sum(settings, static_cast<std::uint32_t>(settings.cluster.workers_per_rank)); !sums)
@@ -256,7 +255,7 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
 
 core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint,
                                              nn::Backend& backend) {
-  auto plan = draw(settings, true);
+  auto plan = experiment::build_run_spec(settings, true);
   if (!plan) return tl::unexpected(plan.error());
   auto directory = RunDirectory::open(checkpoint);
   core::Result<nn::Checkpoint> loaded = core::fail(core::Errc::internal, "nothing loaded");

@@ -1,4 +1,4 @@
-/// Puts a company together, trains, and takes it apart again: what `troupe train` calls.
+/// Spawns the members of a run, trains, and ends them: called by `troupe train`.
 #pragma once
 
 #include <functional>
@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "experiment/report/console.hpp"
 #include "actors/control/network.hpp"
 #include "actors/protocol/vocabulary.hpp"
+#include "experiment/report/console.hpp"
 #include "experiment/reports.hpp"
 #include "nn/backend.hpp"
 
@@ -16,35 +16,35 @@ namespace troupe::actors {
 
 struct RunRequest {
   Settings settings;
-  /// An existing run directory to go on in; empty: a new one under settings.run.dir.
+  /// An existing run directory to resume; empty: a new one under settings.run.dir.
   std::string resume;
-  /// Of such a run: the plan that it was made with is left unread, and backend and members choose anew.
+  /// With `resume`: ignores plan.json; backend and members choose again.
   bool replan = false;
   report::ConsoleOptions console;
-  /// Where the members are to be, "host:port" each; none: all in this process.
+  /// Nodes for the members, "host:port" each; none: all members are in this process.
   std::vector<std::string> nodes{};
-  /// So many of the nodes are enough to begin; who comes later is a new member. 0: all.
+  /// Start once so many nodes are connected; nodes that connect later join the run as new members. 0: all.
   std::size_t min_nodes = 0;
   NetworkOptions network{};
   std::string version{};  // of this program; nodes must have the same
-  /// Not 0: the nodes are the other ranks of an MPI job, and so many workers are at each rank, this one included.
+  /// Not 0: the nodes are the other ranks of an MPI job, and each rank, this one included, has so many workers.
   std::uint32_t workers_per_rank = 0;
-  std::string launcher{};                 // what has started such a job, for messages: "mpirun", "srun"
-  std::vector<experiment::Note> notes{};  // to be shown first
-  std::function<void()> on_begin{};       // everybody is ready: from now on there is a directory, and something to save
+  std::string launcher{};                 // the program that started the MPI job, for messages: "mpirun", "srun"
+  std::vector<experiment::Note> notes{};  // shown first
+  std::function<void()> on_begin{};       // all members are ready; the run directory is made next
 };
 
-/// Blocks until the run is over. `stop` asks it to take a checkpoint and end (Errc::interrupted); while nodes get ready there
-/// is none to take: then it ends as soon as what is computed in this process lets it, and leaves no directory. Everything that is expected
-/// to go wrong comes back as RunEnd::error; the run directory then holds what was reached. Call from one thread at a time.
+/// Blocks until the run is over. After a request of `stop` the run takes a checkpoint and ends (Errc::interrupted). While nodes get ready
+/// there is nothing to save: then it ends after the current computation in this process, and makes no directory. Expected failures come
+/// back as RunEnd::error; the run directory holds the state reached by then. Call from one thread at a time.
 [[nodiscard]] RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_token stop);
 
 struct CheckedRun {
   std::string text;                       // describes the run in a few lines
-  std::vector<experiment::Note> notes{};  // what the settings may do and hardly mean
+  std::vector<experiment::Note> notes{};  // settings that are valid, but probably not intended
 };
-/// `troupe check`: everything that can be known without training: options, model shapes, strategy against company, and the
-/// data set if `open_data`.
+/// `troupe check`: checks all that needs no training: options, model shapes, whether the strategy fits the members, and the data set if
+/// `open_data`. Cost: compiles each worker's replica.
 [[nodiscard]] core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backend, bool open_data);
 
 struct Evaluation {

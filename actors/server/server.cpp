@@ -21,45 +21,45 @@ using strategies::RequestId;
 
 constexpr core::Duration kFlushEvery = std::chrono::milliseconds(100);
 
-/// The port of one ServerHost, and the shard's memory. Lives where the actor is executed.
+/// The port of one ServerHost, with the shard's memory. Used only by the thread that executes the actor.
 class ServerBody final : public strategies::ServerPort, public strategies::ServerObserver {
  public:
   ServerBody(ServerActor::stateful_pointer<ServerState> self, ServerSetup setup)
       : self_(self), setup_(std::move(setup)) {}
 
-  void begin(const Company& company) {
-    company_ = company;
-    strategies::Membership membership{company.membership_epoch, {}};
-    for (strategies::WorkerId w = 0; w < company.workers.size(); ++w) membership.workers.push_back(w);
+  void begin(const ActorDirectory& actors) {
+    actors_ = actors;
+    strategies::Membership membership{actors.membership_epoch, {}};
+    for (strategies::WorkerId w = 0; w < actors.workers.size(); ++w) membership.workers.push_back(w);
     members_ = membership.workers;
     host_.emplace(setup_.strategy->server(), *this,
                   strategies::ServerHostOptions{setup_.self, membership, setup_.version}, this);
-    if (const auto early = news_.begin(company.membership_epoch)) hear(*early);
+    if (const auto early = news_.begin(actors.membership_epoch)) hear(*early);
   }
 
   void membership(const MembershipNews& news) {
     if (news_.take(news)) hear(news);
   }
 
-  void request(const ShardMessage& message, const Lent& slice) {
+  void request(const ShardMessage& message, const BorrowedView& slice) {
     if (!std::ranges::binary_search(members_, message.request.worker)) return;
-    // A host takes that for a bug: from a worker elsewhere it may be anything.
+    // The host treats such a version as a bug; a worker in another process may send any value.
     if (message.request.version > host_->version()) return refuse(message);
     auto request = message.request;
     request.id = ++last_request_;
     payloads_.emplace(request.id, slice);
-    // While the worker's own requests were worked on it did not wait for others.
+    // Time spent on the worker's own earlier requests is not waiting for other workers.
     auto& served = served_[request.worker];
     const auto since = std::max(core::Duration{message.sent_ns}, served);
     const auto queued = message.sent_ns > 0 ? now() - since : core::Duration{0};
     host_->request(request, std::max(queued, core::Duration{0}));
     served = now();
     if (request.kind != strategies::Transfer::pull) note_bad_push(request.worker);
-    // What a crash may cost is a moment, not a journal that no worker's records can be replayed without.
+    // A crash costs at most a moment of records: workers' records cannot be replayed without the server's.
     if (journal_.large() || served - flushed_at_ >= kFlushEvery) flush();
   }
 
-  caf::result<SnapshotTaken> snapshot(const SnapshotOrder& order, const Lent& space) {
+  caf::result<SnapshotTaken> snapshot(const SnapshotOrder& order, const BorrowedView& space) {
     const auto source = setup_.memory->view(order.slot);
     if (source.empty() || source.size() != space.data.size()) return caf::sec::invalid_argument;
     setup_.kernels->copy(space.data, source);
@@ -71,7 +71,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   }
 
   [[nodiscard]] MemberState state() {
-    return {.state = host_->half().state(), .version = host_->version(), .letters = {}, .letter_slots = {}};
+    return {.state = host_->rule().state(), .version = host_->version(), .peer_messages = {}, .peer_message_slots = {}};
   }
 
   void deadline_reached(strategies::DeadlineId id) {
@@ -93,7 +93,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   }
   void reply(const strategies::ShardReply& reply) override {
     payloads_.erase(reply.request);
-    self_->send(company_.workers.at(reply.worker), ShardAnswer{reply});
+    self_->send(actors_.workers.at(reply.worker), ShardAnswer{reply});
   }
   void set_deadline(strategies::DeadlineId id, core::Duration after) override {
     self_->delayed_send(self_, after, DeadlineReached{id});
@@ -112,22 +112,22 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     ShardAnswer answer{{.worker = request.worker, .shard = message.shard, .exchange = request.exchange}, {}};
     answer.refused = fmt::format("it has seen version {} of shard {}, which has come to {}", request.version,
                                  setup_.self, host_->version());
-    self_->send(company_.workers.at(request.worker), std::move(answer));
+    self_->send(actors_.workers.at(request.worker), std::move(answer));
   }
 
-  /// Whether the push of `worker` that was just worked on was refused: that is said, and too many in a row end the run.
+  /// Counts the last push of `worker` if it was refused: reports it, and ends the run after too many in a row.
   void note_bad_push(strategies::WorkerId worker) {
     auto& bad = bad_.try_emplace(worker, setup_.max_bad_updates).first->second;
     if (!std::exchange(refused_, false)) return bad.good();
     bad.bad();
     const auto text = experiment::bad_push(worker, setup_.self, bad);
     if (bad.too_many())
-      self_->send(company_.coordinator, Trouble{core::Errc::diverged, text, company_.site});
+      self_->send(actors_.coordinator, RunError{core::Errc::diverged, text, actors_.site});
     else if (bad.worth_a_warning())
-      self_->send(company_.recorder, Note{Note::Level::warning, text});
+      self_->send(actors_.recorder, Note{Note::Level::warning, text});
   }
 
-  /// What someone says who is no member any more is not heard.
+  /// Requests of former members are ignored from now on.
   void hear(const MembershipNews& news) {
     members_ = news.workers;
     if (host_) host_->membership_changed({news.epoch, news.workers});
@@ -136,21 +136,21 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
 
   void flush() {
     flushed_at_ = now();
-    if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
+    if (!journal_.empty()) self_->send(actors_.recorder, journal_.take());
   }
 
   ServerActor::stateful_pointer<ServerState> self_;
   ServerSetup setup_;
-  Company company_;
+  ActorDirectory actors_;
   std::optional<strategies::ServerHost> host_;
   std::vector<strategies::WorkerId> members_;  // ascending
   MembershipInbox news_;
-  std::map<RequestId, Lent> payloads_;
+  std::map<RequestId, BorrowedView> payloads_;
   JournalBatch journal_;
   std::map<strategies::WorkerId, core::Duration> served_;  // when its latest request had been handled
   RequestId last_request_ = 0;
   std::map<strategies::WorkerId, experiment::BadUpdates> bad_;
-  bool refused_ = false;  // the push that is being worked on
+  bool refused_ = false;  // whether the current push was refused
   core::Duration flushed_at_{0};
 };
 
@@ -162,12 +162,14 @@ ServerActor::behavior_type server(ServerActor::stateful_pointer<ServerState> sel
   self->state.body = std::make_unique<ServerBody>(self, std::move(setup));
   self->set_default_handler(caf::drop);
   return {
-      [self, name](const Company& company) {
-        report_exceptions(self, name, company);
-        self->state.body->begin(company);
+      [self, name](const ActorDirectory& actors) {
+        report_exceptions(self, name, actors);
+        self->state.body->begin(actors);
       },
-      [self](const ShardMessage& message, const Lent& slice) { self->state.body->request(message, slice); },
-      [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
+      [self](const ShardMessage& message, const BorrowedView& slice) { self->state.body->request(message, slice); },
+      [self](const SnapshotOrder& order, const BorrowedView& space) {
+        return self->state.body->snapshot(order, space);
+      },
       [self](const MembershipNews& news) { self->state.body->membership(news); },
       [self](const StateOrder&) { return self->state.body->state(); },
       [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },

@@ -1,6 +1,6 @@
-/// The server actor: pooled, it owns one shard of the centre and is the port of a ServerHost. In one process it works on the
-/// slices that workers lend, in place: one pass, no copy. A worker that waits for it executes it (actors/requests/helping.hpp). It does no
-/// arithmetic: kernels do.
+/// The server actor: pooled, it owns one shard of the centre and is the port of a ServerHost. In one process it works in place on the
+/// slices that workers lend: one pass, no copy. A worker that waits for it executes it (actors/requests/helping.hpp). Kernels do the
+/// arithmetic.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct ServerSetup {
   std::shared_ptr<const strategies::Strategy> strategy;
   const core::Kernels* kernels = nullptr;  // of the arenas' memory space
   std::shared_ptr<ShardMemory> memory;     // the shard, filled, and the server's states, zero or restored
-  strategies::Version version = 0;         // of the shard as it is
+  strategies::Version version = 0;         // of the shard at the start
   bool journal = true;                     // keep one
   std::int64_t max_bad_updates = 10;       // of one worker, in a row
   const core::Clock* clock = nullptr;      // outlives the actor

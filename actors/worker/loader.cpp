@@ -18,7 +18,7 @@ struct Staging {
 };
 
 DecoderActor::behavior_type decoder(DecoderActor::pointer, std::shared_ptr<const data::BatchBuilder> builder) {
-  return {[builder](const DecodeOrder& order, const LentBatch& space) {
+  return {[builder](const DecodeOrder& order, const BorrowedBatch& space) {
     const auto built = builder->build(order.lease, space.images, space.labels);
     return Decoded{order.buffer, built ? std::string{} : built.error().message};
   }};
@@ -44,19 +44,19 @@ class LoaderBody {
     }
   }
 
-  void begin(const Company& company) {
-    company_ = company;
+  void begin(const ActorDirectory& actors) {
+    actors_ = actors;
     request();
   }
 
   void granted(const LeaseGrant& grant) {
-    // Its coordinator may be in another process: nothing may lead beyond the data set, or the buffers.
+    // The coordinator may be in another process: a lease must lie within the data set and the buffers.
     if (grant.leases.size() > lookahead_.pending() ||
         !std::ranges::all_of(grant.leases, [this](const data::Lease& lease) {
           return lease.count == setup_.batch && lease.first >= 0 && lease.first < setup_.builder->size() &&
                  std::isfinite(lease.epoch_position);
         }))
-      return trouble("leases that cannot be");
+      return run_error("invalid leases");
     const auto now = setup_.clock->now();
     lookahead_.granted(grant.leases.size(), now, grant.after_pause);
     for (const auto& lease : grant.leases) stock_.push_back({lease, grant.after_pause ? now.count() : 0});
@@ -84,18 +84,18 @@ class LoaderBody {
     bool decoded = false;
   };
 
-  LentBatch lend(std::uint32_t buffer) {
+  BorrowedBatch lend(std::uint32_t buffer) {
     const auto& staging = buffers_[buffer];
     return {staging->images, staging->labels, staging};
   }
 
-  /// A lease for every buffer that is free and not spoken for; several at once, so that messages stay few.
+  /// Asks for a lease per free buffer and for the lookahead, less those held or requested; several at once, to save messages.
   void request() {
     const auto wanted = free_.size() + lookahead_.ahead(), spoken_for = stock_.size() + lookahead_.pending();
     if (wanted <= spoken_for || (wanted - spoken_for) * 2 < buffers_.size()) return;
     const auto leases = static_cast<std::uint32_t>(wanted - spoken_for);
     lookahead_.asked(leases, setup_.clock->now());
-    self_->send(company_.coordinator, LeaseRequest{setup_.worker, leases});
+    self_->send(actors_.coordinator, LeaseRequest{setup_.worker, leases});
   }
 
   void build() {
@@ -119,34 +119,34 @@ class LoaderBody {
     const auto& decoder = decoders_[next_decoder_++ % decoders_.size()];
     self_->request(decoder, kDecodeDeadline, DecodeOrder{buffer, lease}, lend(buffer))
         .then([this](const Decoded& result) { decoded(result); },
-              [this](const caf::error& error) { trouble("decoding failed: " + self_->system().render(error)); });
+              [this](const caf::error& error) { run_error("decoding failed: " + self_->system().render(error)); });
   }
 
-  /// Passes on what is ready at the front: the worker gets its leases in order.
+  /// Sends the decoded batches at the front of the order: the worker gets its leases in order.
   void decoded(const Decoded& result) {
-    if (!result.error.empty()) return trouble(result.error);
+    if (!result.error.empty()) return run_error(result.error);
     for (auto& entry : order_) {
       if (entry.ready.buffer == result.buffer) entry.decoded = true;
     }
     while (!order_.empty() && order_.front().decoded) {
       const auto ready = order_.front().ready;
       order_.pop_front();
-      self_->send(company_.workers[setup_.worker], ready, lend(ready.buffer));
+      self_->send(actors_.workers[setup_.worker], ready, lend(ready.buffer));
     }
   }
 
-  void trouble(const std::string& text) {
-    self_->send(company_.coordinator, Trouble{core::Errc::data, text, company_.site});
+  void run_error(const std::string& text) {
+    self_->send(actors_.coordinator, RunError{core::Errc::data, text, actors_.site});
   }
 
   LoaderActor::stateful_pointer<LoaderState> self_;
   LoaderSetup setup_;
-  Company company_;
+  ActorDirectory actors_;
   std::vector<std::shared_ptr<Staging>> buffers_;
   std::vector<DecoderActor> decoders_;
   std::deque<std::uint32_t> free_;
-  std::deque<Granted> stock_;  // without a buffer yet
-  std::deque<Ordered> order_;  // with one, in lease order, not passed on yet
+  std::deque<Granted> stock_;  // leases without a buffer
+  std::deque<Ordered> order_;  // leases with a buffer, in order, not yet sent
   data::LeaseLookahead lookahead_;
   std::size_t next_decoder_ = 0;
 };
@@ -159,9 +159,9 @@ LoaderActor::behavior_type loader(LoaderActor::stateful_pointer<LoaderState> sel
   self->state.body = std::make_unique<LoaderBody>(self, std::move(setup));
   self->set_default_handler(caf::drop);
   return {
-      [self, name](const Company& company) {
-        report_exceptions(self, name, company);
-        self->state.body->begin(company);
+      [self, name](const ActorDirectory& actors) {
+        report_exceptions(self, name, actors);
+        self->state.body->begin(actors);
       },
       [self](const LeaseGrant& grant) { self->state.body->granted(grant); },
       [self](const BatchReturn& back) { self->state.body->returned(back.buffer); },

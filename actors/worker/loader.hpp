@@ -1,7 +1,6 @@
-/// The loader actor: turns its worker's leases into batches, ahead of time, as far as it has staging buffers; the worker
-/// gives each buffer back. Never more than prefetch + 1 batches exist. Batches reach the worker in the order of its leases,
-/// however many decoders work on them. Leases it holds as far ahead as its grants take: on a link that vectors fill a worker does not
-/// stand still for the next one.
+/// The loader actor: builds batches from its worker's leases ahead of time, as long as a staging buffer is free. The worker returns each
+/// buffer. At most prefetch + 1 batches exist. Batches reach the worker in the order of its leases, with any number of decoders. The loader
+/// asks for leases early enough to cover the time that a grant takes: the worker does not wait for leases on a busy link.
 #pragma once
 
 #include <memory>
@@ -12,13 +11,13 @@
 
 namespace troupe::actors {
 
-/// What a loader is spawned with.
+/// The arguments of a loader.
 struct LoaderSetup {
   std::uint32_t worker = 0;
   std::shared_ptr<const data::BatchBuilder> builder;
   std::int64_t batch = 64;
   std::int64_t prefetch = 4;
-  std::int64_t decode_threads = 1;     // 1: the loader decodes; more: that many decoders
+  std::int64_t decode_threads = 1;     // 1: the loader itself decodes; more: so many decoder actors
   const core::Clock* clock = nullptr;  // outlives the actor
 };
 

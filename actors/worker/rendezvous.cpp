@@ -8,7 +8,7 @@ namespace troupe::actors {
 
 using strategies::WorkerId;
 
-void Rendezvous::begin(Key key, Task task, Lent slice, core::Duration now) {
+void Rendezvous::begin(Key key, Task task, BorrowedView slice, core::Duration now) {
   auto& entry = entries_[key];
   entry.task = std::move(task);
   entry.began = now;
@@ -17,7 +17,7 @@ void Rendezvous::begin(Key key, Task task, Lent slice, core::Duration now) {
   entry.last_worker = self_;
 }
 
-void Rendezvous::offered(Key key, WorkerId from, Lent slice, core::Duration now) {
+void Rendezvous::offered(Key key, WorkerId from, BorrowedView slice, core::Duration now) {
   auto& entry = entries_[key];
   entry.parts.emplace(from, std::move(slice));
   entry.last_part = now;
@@ -29,7 +29,7 @@ void Rendezvous::share_done(Key key, WorkerId from) { entries_[key].done.push_ba
 bool Rendezvous::work(Key key, const core::Kernels& kernels) {
   auto& entry = entries_[key];
   if (!entry.task || entry.worked || entry.parts.size() < entry.task->group.size()) return false;
-  std::vector<core::Span> arenas;  // in rank order: the map is ordered
+  std::vector<core::Span> arenas;  // in rank order, as the map
   std::size_t own = 0;
   std::size_t root = 0;
   for (const auto& [worker, part] : entry.parts) {

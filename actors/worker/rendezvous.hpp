@@ -1,6 +1,5 @@
-/// Collectives in one process, as transport/exchange/reduce.hpp describes them: every member lends its slice, each works on its own
-/// share of all of them, and nobody goes on before all shares are done. This is the book-keeping of one member; the messages
-/// are its worker's. Not thread-safe.
+/// Collectives in one process (transport/exchange/reduce.hpp): each member lends its slice, computes its own share over all lent slices,
+/// and continues when all shares are done. This class is the state of one member; its worker sends the messages. Not thread-safe.
 #pragma once
 
 #include <map>
@@ -17,7 +16,7 @@ namespace troupe::actors {
 class Rendezvous {
  public:
   using Key = std::pair<strategies::Step, strategies::ExchangeId>;
-  /// Which collective: the mean or sum over the group, or root's vector for everyone.
+  /// What to compute: the mean or sum over the group, or a broadcast of root's vector.
   struct Task {
     strategies::Group group;  // ascending, this member included
     std::optional<strategies::WorkerId> root;
@@ -29,36 +28,36 @@ class Rendezvous {
   explicit Rendezvous(strategies::WorkerId self) noexcept : self_(self) {}
 
   /// This member's own part.
-  void begin(Key key, Task task, Lent slice, core::Duration now);
-  /// Another member's part; may come before begin().
-  void offered(Key key, strategies::WorkerId from, Lent slice, core::Duration now);
+  void begin(Key key, Task task, BorrowedView slice, core::Duration now);
+  /// Another member's part; may arrive before begin().
+  void offered(Key key, strategies::WorkerId from, BorrowedView slice, core::Duration now);
   /// Another member's share of the work is done.
   void share_done(Key key, strategies::WorkerId from);
 
-  /// All parts of `key` are here and this member has not done its share yet: then the share is done now.
+  /// Computes this member's share when all parts of `key` are here, once. True: the share was computed in this call.
   [[nodiscard]] bool work(Key key, const core::Kernels& kernels);
 
-  /// Who takes part in `key`; REQUIRES begin(key).
+  /// The members of `key`. REQUIRES begin(key).
   [[nodiscard]] const strategies::Group& group(Key key) const { return entries_.at(key).task->group; }
 
   struct Finished {
     strategies::ExchangeId exchange = 0;
     strategies::Slot slot;
-    core::Duration waited{0};       // from this member's part to the last one's
-    strategies::WorkerId last = 0;  // whose part that was
+    core::Duration waited{0};       // from this member's part to the last part
+    strategies::WorkerId last = 0;  // the worker of the last part
   };
-  /// The collective `key`, once all shares are done; it is forgotten then.
+  /// The result of `key` when all shares are done; removes its entry.
   [[nodiscard]] std::optional<Finished> finish(Key key);
 
-  /// The oldest begin() that is not finished; nothing when there is none. For watchdogs.
+  /// The time of the oldest begin() that is not finished; none: all are. For watchdogs.
   [[nodiscard]] std::optional<core::Duration> oldest() const;
-  /// Members whose part or share of the oldest collective is missing.
+  /// Members whose part or share is missing in the unfinished collective with the lowest key.
   [[nodiscard]] std::vector<strategies::WorkerId> missing() const;
 
  private:
   struct Entry {
     std::optional<Task> task;
-    std::map<strategies::WorkerId, Lent> parts;
+    std::map<strategies::WorkerId, BorrowedView> parts;
     std::vector<strategies::WorkerId> done;
     core::Duration began{0};
     core::Duration last_part{0};

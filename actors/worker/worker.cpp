@@ -23,24 +23,28 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
         self->state.body->load(start.state);
         return ReplicaLoaded{};
       },
-      [self, name](const Company& company) {
-        report_exceptions(self, name, company);
-        self->state.body->begin(company);
+      [self, name](const ActorDirectory& actors) {
+        report_exceptions(self, name, actors);
+        self->state.body->begin(actors);
       },
-      [self](const BatchReady& ready, const LentBatch& batch) { self->state.body->batch_ready(ready, batch); },
+      [self](const BatchReady& ready, const BorrowedBatch& batch) { self->state.body->batch_ready(ready, batch); },
       [self](const StepOrder&) { self->state.body->compute_now(); },
       [self](const StepEnd&) { self->state.body->step_ended(); },
       [self](const ShardAnswer& answer) { self->state.body->answered(answer.reply); },
-      [self](const CollectiveOffer& offer, const Lent& slice) { self->state.body->offered(offer, slice); },
+      [self](const CollectiveOffer& offer, const BorrowedView& slice) { self->state.body->offered(offer, slice); },
       [self](const CollectiveDone& done) { self->state.body->share_done(done); },
       [self](const CollectiveEnded& ended) { self->state.body->collective_ended(ended); },
-      [self](const PeerLetter& letter, const Lent& vector) { self->state.body->letter(letter, vector); },
+      [self](const PeerMessage& peer_message, const BorrowedView& vector) {
+        self->state.body->peer_message(peer_message, vector);
+      },
       [self](const PeerCredit& credit) { self->state.body->credit(credit); },
-      [self](const SnapshotOrder& order, const Lent& space) { return self->state.body->snapshot(order, space); },
+      [self](const SnapshotOrder& order, const BorrowedView& space) {
+        return self->state.body->snapshot(order, space);
+      },
       [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
       [self](const UpdatesOrder&) { return Updates{self->state.body->updates()}; },
       [self](const SettleOrder&) { return self->state.body->settle_down(); },
-      [self](const LettersOrder& order) { return self->state.body->tell_letters(order); },
+      [self](const PeerMessageCountsOrder& order) { return self->state.body->tell_peer_messages(order); },
       [self](const StateOrder&) { return self->state.body->tell_state(); },
       [self](const MembershipNews& news) { self->state.body->membership(news); },
       [self](const Dismissal&) { return self->state.body->dismiss(); },

@@ -1,5 +1,5 @@
-/// The worker actor: spawned detached, it owns a Replica that it compiles and runs on its own thread, and is the port of a
-/// WorkerHost. It never waits on disk, and does no arithmetic: replica and kernels do.
+/// The worker actor, spawned detached. It owns a Replica, which it compiles and runs on its own thread, and is the port of a WorkerHost.
+/// It never waits for disk. The replica and the kernels do all arithmetic.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace troupe::actors {
 
-/// What a worker is spawned with. Shared pieces are read only.
+/// The arguments of a worker. Shared objects are read only.
 struct WorkerSetup {
   strategies::WorkerId self = 0;
   std::uint32_t workers = 1;
@@ -21,15 +21,15 @@ struct WorkerSetup {
   std::shared_ptr<const nn::Graph> graph;
   nn::Backend* backend = nullptr;  // outlives the actor
   nn::CompileOptions compile;
-  std::shared_ptr<core::Allocator> arenas{};  // that compile names, where nobody else keeps it
-  std::optional<nn::Plan> plan;               // of the run that is resumed; else the backend chooses
+  std::shared_ptr<core::Allocator> arenas{};  // owner of compile.arenas where the worker must keep it alive
+  std::optional<nn::Plan> plan;               // of the run; none: the backend chooses
   std::shared_ptr<const strategies::Strategy> strategy;
   nn::TrainConfig train;
   double total_epochs = 1;
   std::uint32_t servers = 0;
-  bool journal = true;                 // keep one
-  double slowdown = 1;                 // times as long as it takes to compute a step: it sleeps for the rest
-  core::Duration synthetic_step{0};    // a step takes at least so long, before slowdown
+  bool journal = true;                 // whether the worker writes journal records
+  double slowdown = 1;                 // factor on the time of a step: the worker sleeps for the rest
+  core::Duration synthetic_step{0};    // shortest time of a step, before slowdown
   const core::Clock* clock = nullptr;  // outlives the actor
   core::Duration exchange_deadline = std::chrono::seconds(600);
 };

@@ -1,11 +1,11 @@
-// What a worker counts and reports: progress, and gradients that it could not use.
+// What a worker counts and reports: progress and unusable gradients.
 #include "actors/worker/worker_body.hpp"
 
 namespace troupe::actors {
 
 namespace {
 
-/// Progress goes out when there is nothing else to do, and at least this often.
+/// A worker reports when it must wait for a batch, and before a step if the last report is older than this.
 constexpr core::Duration kReportEvery = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -20,27 +20,27 @@ void WorkerBody::report() {
   experiment::take(progress_, totals);
   progress_.refused += bad_gradients_;
   progress_.load_s = core::seconds(load_time_);
-  progress_.waits.assign(company_.workers.size() + company_.servers.size(), 0);
+  progress_.waits.assign(actors_.workers.size() + actors_.servers.size(), 0);
   for (const auto& [cause, time] : totals.waits.by_cause()) {
-    const auto column = cause.kind == strategies::Cause::Kind::worker ? cause.id : company_.workers.size() + cause.id;
+    const auto column = cause.kind == strategies::Cause::Kind::worker ? cause.id : actors_.workers.size() + cause.id;
     progress_.waits.at(column) = core::seconds(time);
   }
-  self_->send(company_.coordinator, progress_);
-  if (!journal_.empty()) self_->send(company_.recorder, journal_.take());
+  self_->send(actors_.coordinator, progress_);
+  if (!journal_.empty()) self_->send(actors_.recorder, journal_.take());
   progress_.done.clear();
   progress_.loss_sum = 0;
   progress_.top1 = progress_.recent_samples = 0;
   reported_at_ = now();
 }
 
-/// Counts a gradient that could not be used. False: there are too many in a row.
+/// Counts an unusable gradient. False: too many in a row.
 bool WorkerBody::look_at(const experiment::GuardedStep& step) {
   if (!step.refused) return bad_.good(), true;
   bad_.bad();
   ++bad_gradients_;
   const auto text = experiment::bad_gradient(setup_.self, host_->steps(), bad_);
-  if (bad_.too_many()) return trouble(core::Errc::diverged, text), false;
-  if (bad_.worth_a_warning()) self_->send(company_.recorder, Note{Note::Level::warning, text});
+  if (bad_.too_many()) return run_error(core::Errc::diverged, text), false;
+  if (bad_.worth_a_warning()) self_->send(actors_.recorder, Note{Note::Level::warning, text});
   return true;
 }
 

@@ -1,4 +1,4 @@
-// What a worker is told before its first step, and of its company from then on.
+// A worker before its first step, and the membership news that it gets from then on.
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/worker/worker_body.hpp"
 
@@ -28,19 +28,19 @@ void WorkerBody::load(const std::shared_ptr<const StartState>& start) {
   memory_->load(*start_, setup_.self);
 }
 
-void WorkerBody::begin(const Company& company) {
-  company_ = company;
-  auto plan = experiment::parse_exchange(company.exchange, "the company");
-  if (!plan) return trouble(plan.error().code, plan.error().message);
+void WorkerBody::begin(const ActorDirectory& actors) {
+  actors_ = actors;
+  auto plan = experiment::parse_exchange(actors.exchange, "the run");
+  if (!plan) return run_error(plan.error().code, plan.error().message);
   const auto packing = plan->packed ? experiment::packing_of(*memory_->replica().layout()) : nullptr;
   usable_ = plan->largest_usable();
   wire_bytes_.emplace(setup_.self, std::move(*plan), packing);
-  strategies::Membership membership{company.membership_epoch, company.members};
-  for (WorkerId w = 0; w < company.workers.size() && company.members.empty(); ++w) membership.workers.push_back(w);
-  postbox_.emplace(setup_.self, static_cast<std::uint32_t>(company.workers.size()));
-  postbox_->members(membership.workers);
+  strategies::Membership membership{actors.membership_epoch, actors.members};
+  for (WorkerId w = 0; w < actors.workers.size() && actors.members.empty(); ++w) membership.workers.push_back(w);
+  mailbox_.emplace(setup_.self, static_cast<std::uint32_t>(actors.workers.size()));
+  mailbox_->members(membership.workers);
   auto versions = start_->versions;
-  versions.resize(company.servers.size(), start_->center_version);
+  versions.resize(actors.servers.size(), start_->center_version);
   host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
                 strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
                                               static_cast<int>(memory_->replica().buckets().size()),
@@ -50,7 +50,7 @@ void WorkerBody::begin(const Company& company) {
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   next_step_ = start_->first_steps.at(setup_.self);
   host_->start(next_step_);
-  if (const auto early = news_.begin(company.membership_epoch)) hear(*early);
+  if (const auto early = news_.begin(actors.membership_epoch)) hear(*early);
   settle();
 }
 
@@ -58,11 +58,11 @@ void WorkerBody::membership(const MembershipNews& news) {
   if (news_.take(news)) hear(news);
 }
 
-/// The exchanger of a site elsewhere hears of it from the workers there.
+/// The exchanger of a site other than 0 gets membership news from the workers there.
 void WorkerBody::hear(const MembershipNews& news) {
-  if (company_.exchanger) self_->send(company_.exchanger, news);
+  if (actors_.exchanger) self_->send(actors_.exchanger, news);
   if (failed_ || !host_) return;
-  postbox_->members(news.workers);
+  mailbox_->members(news.workers);
   host_->membership_changed({news.epoch, news.workers});
   settle();
 }

@@ -24,7 +24,7 @@ WorkerBody::~WorkerBody() = default;
 
 // ---- batches and steps
 
-/// The host says: compute. The update that the last lease led to is thereby finished.
+/// The host asks for a step. That means that the update of the last lease is finished.
 void WorkerBody::compute(strategies::Step step) {
   if (lease_open_) {
     progress_.done.push_back(lease_.index);
@@ -37,14 +37,14 @@ void WorkerBody::compute(strategies::Step step) {
   if (wants_batch_) report();
 }
 
-/// Orders the step that is wanted once its batch is here; batches of steps that are passed over go back unused.
+/// Orders the wanted step when its batch is here. Batches of skipped steps go back unused.
 void WorkerBody::take_batch() {
   while (next_step_ < wants_step_ && !batches_.empty()) {
     const auto passed = std::move(batches_.front());
     batches_.pop_front();
     ++next_step_;
     progress_.done.push_back(passed.ready.lease.index);
-    self_->send(company_.loaders[setup_.self], BatchReturn{passed.ready.buffer});
+    self_->send(actors_.loaders[setup_.self], BatchReturn{passed.ready.buffer});
   }
   if (batches_.empty()) return;
   wants_batch_ = false;
@@ -56,15 +56,15 @@ void WorkerBody::order_step() {
   self_->send(self_, StepOrder{});
 }
 
-void WorkerBody::batch_ready(const BatchReady& ready, const LentBatch& batch) {
+void WorkerBody::batch_ready(const BatchReady& ready, const BorrowedBatch& batch) {
   batches_.push_back({ready, batch});
   if (!wants_batch_) return;
   const auto since =
-      std::max(wants_since_, core::Duration{ready.granted_ns});  // before the grant there was nothing to load
+      std::max(wants_since_, core::Duration{ready.granted_ns});  // before the grant there is nothing to load
   load_time_ += std::max(now() - since, core::Duration{0});
   wants_since_ = now();
   take_batch();
-  if (wants_batch_) report();  // all passed over: their leases are done
+  if (wants_batch_) report();  // all skipped: their leases are done
 }
 
 void WorkerBody::compute_now() {
@@ -83,17 +83,17 @@ void WorkerBody::compute_now() {
       });
   const auto computed = now() - began;
   const auto pretended = this->pretended(computed);
-  // What the last pause took too long, because nobody wakes up on time, this one is shorter.
+  // The last sleep ended late, as sleeps do: this one is shorter by that time.
   const auto sleep = std::max(pretended - computed - woke_late_, core::Duration{0});
   compute_time_ += pretended;
   wakes_at_ = began + computed + sleep;
-  self_->send(company_.loaders[setup_.self], BatchReturn{next.ready.buffer});
+  self_->send(actors_.loaders[setup_.self], BatchReturn{next.ready.buffer});
   if (!step)
-    return trouble(step.error().code,
-                   fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), step.error().message));
+    return run_error(step.error().code,
+                     fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), step.error().message));
   const auto* const result = &step->result;
   if (!std::isfinite(result->loss)) {
-    return trouble(
+    return run_error(
         core::Errc::diverged,
         fmt::format("worker {}, step {}: the loss is {}: training diverged; lower train.lr or use train.warmup_epochs",
                     setup_.self, host_->steps(), result->loss));
@@ -111,7 +111,7 @@ void WorkerBody::compute_now() {
     self_->send(self_, StepEnd{});
 }
 
-/// How long the step takes a worker that is as slow as the settings want it.
+/// The time of the step under the configured slowdown and synthetic step time.
 core::Duration WorkerBody::pretended(core::Duration computed) const {
   const auto step = std::max(computed, setup_.synthetic_step);
   return std::chrono::duration_cast<core::Duration>(step * setup_.slowdown);
@@ -142,22 +142,22 @@ void WorkerBody::deadline_reached(strategies::DeadlineId id) {
 // ---- exchanges with shards
 
 void WorkerBody::send(const strategies::ShardRequest& request) {
-  const auto slice = transport::slice_of(memory_->view(request.slot).size(), request.shard, company_.servers.size());
+  const auto slice = transport::slice_of(memory_->view(request.slot).size(), request.shard, actors_.servers.size());
   const auto sent = now();
   const auto [asked, first] = asked_.try_emplace(request.request.exchange, Asked{{}, request.slot});
-  if (first) asked->second.wait = await(company_.server_sites, request.request.exchange);
+  if (first) asked->second.wait = await(actors_.server_sites, request.request.exchange);
   ++asked->second.parts_left;
   progress_.bytes +=
       wire_bytes_->to_shard(request.shard, request.request.kind, request.rounding, slice.offset, slice.count);
   flush_before_exchange();
-  helping_.send(self_, company_.servers[request.shard],
+  helping_.send(self_, actors_.servers[request.shard],
                 ShardMessage{request.shard, request.request, request.rounding, sent.count()},
                 memory_->lend(request.slot, slice.offset, slice.count));
 }
 
-/// Members elsewhere may hear of it and this worker be lost: without what led to it nobody could replay it.
+/// Other sites may use this exchange after this worker is lost: replay then needs the journal records that led to it.
 void WorkerBody::flush_before_exchange() {
-  if (!company_.worker_sites.empty() && !journal_.empty()) self_->send(company_.recorder, journal_.take());
+  if (!actors_.worker_sites.empty() && !journal_.empty()) self_->send(actors_.recorder, journal_.take());
 }
 
 void WorkerBody::answered(const strategies::ShardReply& reply) {
@@ -193,9 +193,9 @@ void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int buck
   progress_.bytes += wire_bytes_->collective(task.group, task.root, task.rounding, offset, part.count);
   if (over_sites(task.group)) {
     std::vector<std::uint32_t> sites;
-    for (const auto member : task.group) sites.push_back(company_.worker_sites[member]);
+    for (const auto member : task.group) sites.push_back(actors_.worker_sites[member]);
     elsewhere_[key] = {await(std::move(sites), {}), task.slot};
-    self_->send(company_.exchanger,
+    self_->send(actors_.exchanger,
                 CollectiveOrder{.worker = setup_.self,
                                 .step = key.first,
                                 .exchange = key.second,
@@ -209,14 +209,14 @@ void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int buck
   }
   const CollectiveOffer offer{setup_.self, key.first, key.second};
   for (const auto worker : task.group) {
-    if (worker != setup_.self) self_->send(company_.workers[worker], offer, slice);
+    if (worker != setup_.self) self_->send(actors_.workers[worker], offer, slice);
   }
   rendezvous_.begin(key, std::move(task), slice, now());
   if (ranks == 1) advance(key);
 }
 
 bool WorkerBody::over_sites(const strategies::Group& group) const {
-  const auto& sites = company_.worker_sites;
+  const auto& sites = actors_.worker_sites;
   return !sites.empty() && std::ranges::any_of(group, [&](WorkerId w) { return sites[w] != sites[setup_.self]; });
 }
 
@@ -228,7 +228,7 @@ void WorkerBody::collective_ended(const CollectiveEnded& ended) {
   settle();
 }
 
-void WorkerBody::offered(const CollectiveOffer& offer, const Lent& slice) {
+void WorkerBody::offered(const CollectiveOffer& offer, const BorrowedView& slice) {
   if (failed_) return;
   rendezvous_.offered({offer.step, offer.exchange}, offer.worker, slice, now());
   advance({offer.step, offer.exchange});
@@ -246,7 +246,7 @@ void WorkerBody::advance(Rendezvous::Key key) {
   if (rendezvous_.work(key, setup_.backend->kernels())) {
     for (const WorkerId worker : rendezvous_.group(key)) {
       if (worker != setup_.self)
-        self_->send(company_.workers[worker], CollectiveDone{setup_.self, key.first, key.second});
+        self_->send(actors_.workers[worker], CollectiveDone{setup_.self, key.first, key.second});
     }
   }
   if (auto finished = rendezvous_.finish(key)) finished_.push_back(*finished);
@@ -254,7 +254,7 @@ void WorkerBody::advance(Rendezvous::Key key) {
 
 // ---- between calls
 
-/// Tells the host of what ended while it was in a call: ports never answer from inside one.
+/// Reports to the host what ended during one of its calls: a port never answers from inside a call.
 void WorkerBody::settle() {
   while (!finished_.empty() && !failed_) {
     const auto finished = finished_.front();
@@ -263,7 +263,7 @@ void WorkerBody::settle() {
     host_->reduced(finished.exchange, finished.waited, finished.last);
   }
   if (host_ && !host_->computing())
-    helping_.help();  // nothing to do until the answer is there
+    helping_.help();  // the worker has nothing else to do until the answer arrives
   else
     helping_.leave();
   if (host_ && (settling_ || asked_state_)) {
@@ -275,7 +275,7 @@ void WorkerBody::settle() {
       asked_state_.reset();
     }
   }
-  answer_letters(false);
+  answer_peer_messages(false);
   if (dismissal_ && host_ && host_->in_flight() == 0) {
     report();
     dismissal_->deliver(Dismissed{});
@@ -293,9 +293,9 @@ caf::result<Dismissed> WorkerBody::dismiss() {
   return answer;
 }
 
-// ---- the model as it is, accounts, the end
+// ---- snapshot, journal, end
 
-caf::result<SnapshotTaken> WorkerBody::snapshot(const SnapshotOrder& order, const Lent& space) {
+caf::result<SnapshotTaken> WorkerBody::snapshot(const SnapshotOrder& order, const BorrowedView& space) {
   const auto source = memory_ ? memory_->view(order.slot) : core::Span{};
   if (source.empty() || source.size() != space.data.size()) return caf::sec::invalid_argument;
   setup_.backend->kernels().copy(space.data, source);
@@ -306,7 +306,7 @@ caf::result<SnapshotTaken> WorkerBody::snapshot(const SnapshotOrder& order, cons
                             .optimizer_steps = host_->optimizer_steps()};
   if (setup_.journal && order.journalled) {
     journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
-    self_->send(company_.recorder, journal_.take());
+    self_->send(actors_.recorder, journal_.take());
   }
   return taken;
 }
@@ -316,11 +316,11 @@ void WorkerBody::consumed(const strategies::WorkerEvent& event) {
 }
 void WorkerBody::exchanged(const strategies::ExchangeRecord&) {}
 
-/// The replica is destroyed on the thread that made it, unless a loan outlives the worker.
+/// Destroys the replica on the thread that made it, unless a borrowed view outlives the worker.
 void WorkerBody::halt() {
   failed_ = true;
   host_.reset();
-  if (postbox_) postbox_->clear();
+  if (mailbox_) mailbox_->clear();
   memory_.reset();
 }
 

@@ -1,16 +1,16 @@
-/// What a worker actor knows and does, apart from receiving: the ports of its WorkerHost, its batches and its accounts.
-/// Lives on the actor's thread.
+/// State and work of a worker actor, except the dispatch of its messages (worker.cpp): the ports of its WorkerHost, its batches and its
+/// progress counts. Lives on the actor's thread.
 #pragma once
 
 #include <deque>
 #include <optional>
 
-#include "actors/requests/helping.hpp"
 #include "actors/protocol/journal_batch.hpp"
 #include "actors/protocol/membership_inbox.hpp"
-#include "actors/worker/peer_mail.hpp"
-#include "actors/worker/rendezvous.hpp"
+#include "actors/requests/helping.hpp"
 #include "actors/requests/silence.hpp"
+#include "actors/worker/peer_mailbox.hpp"
+#include "actors/worker/rendezvous.hpp"
 #include "actors/worker/worker.hpp"
 #include "experiment/bad_updates.hpp"
 #include "experiment/state/wire_bytes.hpp"
@@ -28,26 +28,26 @@ class WorkerBody final : public strategies::WorkerPort,
   WorkerBody(Self self, WorkerSetup setup);
   ~WorkerBody() override;
 
-  // What the actor is told.
+  // The actor's messages.
   [[nodiscard]] core::Result<Prepared> prepare();
   [[nodiscard]] const nn::Replica& replica() const { return memory_->replica(); }
   void load(const std::shared_ptr<const StartState>& start);
-  void begin(const Company& company);
-  void batch_ready(const BatchReady& ready, const LentBatch& batch);
+  void begin(const ActorDirectory& actors);
+  void batch_ready(const BatchReady& ready, const BorrowedBatch& batch);
   void compute_now();
   void step_ended();
   void answered(const strategies::ShardReply& reply);
-  void offered(const CollectiveOffer& offer, const Lent& slice);
+  void offered(const CollectiveOffer& offer, const BorrowedView& slice);
   void share_done(const CollectiveDone& done);
   void collective_ended(const CollectiveEnded& ended);
-  void letter(const PeerLetter& letter, const Lent& vector);
+  void peer_message(const PeerMessage& peer_message, const BorrowedView& vector);
   void credit(const PeerCredit& credit);
-  [[nodiscard]] caf::result<SnapshotTaken> snapshot(const SnapshotOrder& order, const Lent& space);
+  [[nodiscard]] caf::result<SnapshotTaken> snapshot(const SnapshotOrder& order, const BorrowedView& space);
   [[nodiscard]] std::uint64_t updates() const { return progress_.steps - (lease_open_ ? 1 : 0); }
   [[nodiscard]] caf::result<Dismissed> dismiss();
   [[nodiscard]] caf::result<Settled> settle_down();
   [[nodiscard]] caf::result<MemberState> tell_state();
-  [[nodiscard]] caf::result<Letters> tell_letters(const LettersOrder& order);
+  [[nodiscard]] caf::result<PeerMessageCounts> tell_peer_messages(const PeerMessageCountsOrder& order);
   void membership(const MembershipNews& news);
   void deadline_reached(strategies::DeadlineId id);
   void moved(const TransferNews& news);
@@ -61,7 +61,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void set_deadline(strategies::DeadlineId id, core::Duration after) override;
   // strategies::ShardPort
   [[nodiscard]] strategies::ShardId shards() const override {
-    return static_cast<strategies::ShardId>(company_.servers.size());
+    return static_cast<strategies::ShardId>(actors_.servers.size());
   }
   void send(const strategies::ShardRequest& request) override;
   // strategies::GroupPort
@@ -77,9 +77,9 @@ class WorkerBody final : public strategies::WorkerPort,
  private:
   struct Ready {
     BatchReady ready;
-    LentBatch batch;
+    BorrowedBatch batch;
   };
-  /// A collective that the exchanger runs.
+  /// A collective over several sites, run by the exchanger.
   struct Elsewhere {
     SilenceDeadlines::Wait wait{};
     strategies::Slot slot;
@@ -96,59 +96,60 @@ class WorkerBody final : public strategies::WorkerPort,
   void collective(Rendezvous::Key key, Rendezvous::Task task, int bucket);
   void flush_before_exchange();
   [[nodiscard]] bool over_sites(const strategies::Group& group) const;
-  /// A wait for members of these sites: for answers to an exchange with shards, or else for a reduction.
+  /// Begins a wait for members of these sites: for the answers to `exchange` with shards, or, if none, for a reduction.
   [[nodiscard]] SilenceDeadlines::Wait await(std::vector<std::uint32_t> sites,
                                              std::optional<strategies::ExchangeId> exchange);
   void advance(Rendezvous::Key key);
   void settle();
   [[nodiscard]] MemberState state() const;
-  [[nodiscard]] Letters letters() const;
-  void answer_letters(bool now);
+  [[nodiscard]] PeerMessageCounts peer_messages() const;
+  void answer_peer_messages(bool now);
   [[nodiscard]] bool report_is_due() const;
   void report();
   [[nodiscard]] bool look_at(const experiment::GuardedStep& step);
-  void trouble(core::Errc code, const std::string& text);
+  void run_error(core::Errc code, const std::string& text);
 
   Self self_;
   WorkerSetup setup_;
   std::shared_ptr<const StartState> start_;
   std::optional<WorkerMemory> memory_;
-  Company company_;
+  ActorDirectory actors_;
   std::optional<strategies::WorkerHost> host_;
   MembershipInbox news_;
   HelpingUnit helping_;  // for exchanges with shards that the worker waits for
   Rendezvous rendezvous_;
-  std::optional<PeerPostbox> postbox_;  // from begin() on
+  std::optional<PeerMailbox> mailbox_;  // from begin() on
   JournalBatch journal_;
   std::optional<experiment::WireBytes> wire_bytes_;  // from begin() on
   std::deque<Ready> batches_;
-  std::deque<Rendezvous::Finished> finished_;       // collectives to tell the host of, once it is not in a call
+  std::deque<Rendezvous::Finished> finished_;       // collectives to report to the host outside its calls
   std::map<strategies::ExchangeId, Asked> asked_;   // exchanges with shards
   std::map<Rendezvous::Key, Elsewhere> elsewhere_;  // collectives over several sites
-  SilenceDeadlines silences_;                       // of both
-  core::Duration moved_at_{0};                      // when something last moved between this site and another
-  data::Lease lease_;                               // being computed, or computed last
-  bool lease_open_ = false;                         // computed, and its update not yet finished
+  SilenceDeadlines silences_;                       // of asked_ and elsewhere_
+  core::Duration moved_at_{0};                      // last transfer between this site and another
+  data::Lease lease_;                               // of the current step, or of the last one
+  bool lease_open_ = false;                         // computed, its update not yet finished
   bool wants_batch_ = false;
-  strategies::Step wants_step_ = 0;  // the step that Compute asked for
-  strategies::Step next_step_ = 0;   // the step that the next batch is of
-  bool buckets_late_ = false;        // the step under way pretends to take longer: its buckets are ready at its end
-  core::Duration wakes_at_{0};       // when that step should end
-  core::Duration woke_late_{0};      // how much later the last one did
+  strategies::Step wants_step_ = 0;  // the step that the host asked for
+  strategies::Step next_step_ = 0;   // the step of the next batch
+  bool buckets_late_ = false;        // the current step is slowed down: its buckets are reported at its end
+  core::Duration wakes_at_{0};       // planned end of that step
+  core::Duration woke_late_{0};      // how much later the last step ended
   core::Duration wants_since_{0};
   core::Duration compute_time_{0};
   core::Duration load_time_{0};
   core::Duration reported_at_{0};
   bool failed_ = false;
-  std::optional<caf::typed_response_promise<Dismissed>> dismissal_;      // to keep when nothing is in flight any more
-  std::optional<caf::typed_response_promise<Settled>> settling_;         // the same, between two steps
+  std::optional<caf::typed_response_promise<Dismissed>> dismissal_;      // delivered when nothing is in flight
+  std::optional<caf::typed_response_promise<Settled>> settling_;         // delivered when the host has settled
   std::optional<caf::typed_response_promise<MemberState>> asked_state_;  // the same
-  std::optional<caf::typed_response_promise<Letters>> asked_letters_;    // to keep when expected_ letters have come
-  std::vector<LetterCount> expected_;
-  WorkerProgress progress_;              // what report() sends next
-  experiment::BadUpdates bad_;           // gradients of its own, in a row
-  float usable_ = core::kLargestUsable;  // of a gradient, by the company's wire
-  std::uint64_t bad_gradients_ = 0;      // of its own, ever
+  std::optional<caf::typed_response_promise<PeerMessageCounts>>
+      asked_peer_messages_;  // delivered when the messages in expected_ are here
+  std::vector<PeerMessageCount> expected_;
+  WorkerProgress progress_;              // sent by the next report()
+  experiment::BadUpdates bad_;           // consecutive unusable gradients of this worker
+  float usable_ = core::kLargestUsable;  // largest magnitude in a gradient that the run's wire format carries
+  std::uint64_t bad_gradients_ = 0;      // unusable gradients of this worker so far
 };
 
 }  // namespace troupe::actors

@@ -1,4 +1,4 @@
-// How long a worker waits for others, and what it says when that was too long.
+// A worker's deadlines for other members, and the errors when they pass.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -14,9 +14,9 @@ SilenceDeadlines::Wait WorkerBody::await(std::vector<std::uint32_t> sites,
     if (failed_) return;
     const auto what = exchange ? fmt::format("a server has not answered exchange {}", *exchange)
                                : std::string("a reduction with other sites has not ended");
-    trouble(core::Errc::timeout,
-            fmt::format("worker {}: {}, and nothing has moved there for exchange.deadline_s = {:g}", setup_.self, what,
-                        core::seconds(setup_.exchange_deadline)));
+    run_error(core::Errc::timeout,
+              fmt::format("worker {}: {}, and nothing has moved there for exchange.deadline_s = {:g}", setup_.self,
+                          what, core::seconds(setup_.exchange_deadline)));
   });
 }
 
@@ -28,22 +28,23 @@ void WorkerBody::moved(const TransferNews& news) {
 void WorkerBody::tick() {
   if (failed_) return;
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
-  answer_letters(true);
+  answer_peer_messages(true);
   silences_.check(now());
   const auto late = now() - setup_.exchange_deadline;
-  // One of them may be at an exchange with other sites, as the leader of its group.
+  // A missing member may be busy with an exchange over sites, as the leader of its group.
   const auto oldest = rendezvous_.oldest();
   if (oldest && std::max(*oldest, moved_at_) < late && !failed_) {
-    trouble(core::Errc::timeout,
-            fmt::format("worker {}: worker {} has not joined a reduction within exchange.deadline_s = {:g}",
-                        setup_.self, fmt::join(rendezvous_.missing(), ", "), core::seconds(setup_.exchange_deadline)));
+    run_error(
+        core::Errc::timeout,
+        fmt::format("worker {}: worker {} has not joined a reduction within exchange.deadline_s = {:g}", setup_.self,
+                    fmt::join(rendezvous_.missing(), ", "), core::seconds(setup_.exchange_deadline)));
   }
 }
 
-void WorkerBody::trouble(core::Errc code, const std::string& text) {
+void WorkerBody::run_error(core::Errc code, const std::string& text) {
   failed_ = true;
-  if (host_) report();  // else it never began, and there is nothing to report
-  self_->send(company_.coordinator, Trouble{code, text, company_.site});
+  if (host_) report();  // without a host the worker never began
+  self_->send(actors_.coordinator, RunError{code, text, actors_.site});
 }
 
 }  // namespace troupe::actors

@@ -39,8 +39,8 @@ core::Result<ExchangeBench> run_exchange_bench(const core::Kernels& kernels, int
   std::vector<core::Duration> exchanges;
   std::vector<core::Duration> memcpys;
   core::Duration began{0};
-  bool copying = false;                  // what is under way: each round copies, then exchanges
-  const auto between = [&]() noexcept {  // run by one thread while all others wait
+  bool copying = false;                  // the current part: each round copies, then exchanges
+  const auto between = [&]() noexcept {  // one thread runs it while all others wait
     const auto now = clock.now();
     if (began.count() > 0) (copying ? memcpys : exchanges).push_back(now - began);
     copying = !copying;
@@ -51,9 +51,9 @@ core::Result<ExchangeBench> run_exchange_bench(const core::Kernels& kernels, int
   std::barrier everyone(ranks, between);
   const auto work = [&](int rank) {
     const auto self = static_cast<std::size_t>(rank);
-    kernels.fill(views[self], static_cast<float>(rank + 1));  // its pages, by its own thread
+    kernels.fill(views[self], static_cast<float>(rank + 1));  // the rank's own thread touches its pages first
     kernels.fill(copies[self].view(), 0);
-    for (int round = 0; round <= rounds; ++round) {  // the first one warms up
+    for (int round = 0; round <= rounds; ++round) {  // the first round warms up
       everyone.arrive_and_wait();
       kernels.copy(copies[self].view().first(floats), views[self]);
       everyone.arrive_and_wait();

@@ -1,4 +1,4 @@
-/// What one exchange among the ranks of a host costs, for `troupe bench exchange`, beside what copying the vector costs.
+/// Measures one exchange among the ranks of a host, and a copy of the vector for comparison: `troupe bench exchange`.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 namespace troupe::transport {
 
 struct ExchangeBench {
-  double ms = 0;         // one exchange: from the moment when the last rank is ready until the last may go on
+  double ms = 0;         // one exchange: from the time the last rank is ready until the last rank continues
   double gb_per_s = 0;   // memory traffic of all ranks: each float of each arena is read once and written once
-  double memcpy_ms = 0;  // every rank copying its vector once, all at the same time
+  double memcpy_ms = 0;  // every rank copies its vector once, all at the same time
 };
 
 /// The `shm` algorithm (transport/exchange/reduce.hpp) among `ranks` threads over arenas of `floats` floats each: the median of `rounds`
-/// exchanges and of as many copies, alternating. Checks the mean it computes: a wrong sum is Errc::internal. out_of_memory when
-/// the arenas do not fit. REQUIRES ranks ≥ 1, floats ≥ 1, rounds ≥ 1.
+/// exchanges and as many copies, alternating. Checks the computed mean: a wrong sum is Errc::internal. Errc::out_of_memory when the arenas
+/// do not fit. REQUIRES ranks ≥ 1, floats ≥ 1, rounds ≥ 1.
 [[nodiscard]] core::Result<ExchangeBench> run_exchange_bench(const core::Kernels& kernels, int ranks,
                                                              std::size_t floats, int rounds);
 
-/// The same among forked processes over the shm endpoint: arenas are attached, signals are messages without bytes, and
-/// their time counts, for the copies too. Errc::peer_lost when a process ends early, Errc::timeout when a round takes a
-/// minute; no process is left in any case. REQUIRES, beside the above, that the caller has no other thread.
+/// The same among forked processes over the shm endpoint: arenas are attached, signals are messages without payload. Both times include the
+/// signals. Errc::peer_lost when a process ends early, Errc::timeout when a round takes a minute; every process ends in any case. REQUIRES
+/// also that the caller has no other thread.
 [[nodiscard]] core::Result<ExchangeBench> run_process_exchange_bench(const core::Kernels& kernels, int ranks,
                                                                      std::size_t floats, int rounds);
 

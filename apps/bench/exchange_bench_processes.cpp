@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "apps/bench/exchange_bench.hpp"
+#include "apps/bench/rank_processes.hpp"
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
-#include "apps/bench/exchange_bench.hpp"
-#include "transport/mapped_memory.hpp"
-#include "apps/bench/rank_processes.hpp"
 #include "transport/exchange/reduce.hpp"
+#include "transport/mapped_memory.hpp"
 #include "transport/shm/endpoint.hpp"
 
 namespace troupe::transport {
@@ -25,13 +25,13 @@ struct Sizes {
   int rounds;
 };
 
-/// One rank: its endpoint, its arena and those of the others.
+/// One rank: its endpoint, its arena and the other ranks' arenas.
 class Rank {
  public:
   Rank(std::size_t self, const Sizes& sizes) : self_(self), sizes_(sizes) {}
 
   [[nodiscard]] core::Result<void> meet(RankLine& line);
-  /// Copies and exchanges; says "ready done" in ns, twice a round.
+  /// Copies and exchanges; sends "ready done" in ns, twice a round.
   [[nodiscard]] core::Result<void> work(const core::Kernels& kernels, RankLine& line);
 
  private:
@@ -42,7 +42,7 @@ class Rank {
 
   const std::size_t self_;
   const Sizes sizes_;
-  const core::SteadyClock clock_{};  // one for all processes of the host
+  const core::SteadyClock clock_{};  // one clock for all processes of the host
   std::unique_ptr<Endpoint> endpoint_;
   std::shared_ptr<core::Buffer> arena_;
   std::vector<Peer> peers_;
@@ -66,7 +66,7 @@ core::Result<void> Rank::finish(std::vector<OperationId>& operations) {
   return {};
 }
 
-/// Tells all the others, and waits until all of them have told.
+/// Signals all other ranks, and waits for all their signals.
 core::Result<void> Rank::signal() {
   const Tag tag = make_tag({.run = 1, .exchange = signals_++, .kind = TagKind::signal});
   std::vector<OperationId> operations;
@@ -150,11 +150,11 @@ core::Result<void> Rank::work(const core::Kernels& kernels, RankLine& line) {
       if (std::abs(value - mean) > 1e-3F * mean)
         return core::fail(core::Errc::internal, "the exchange computed a wrong mean");
   }
-  (void)line.hear(kPatience);  // nobody leaves before all are done
+  (void)line.hear(kPatience);  // no rank ends before all are done
   return {};
 }
 
-/// From when the last rank was ready until the last went on.
+/// From the time the last rank was ready until the last rank continued.
 core::Result<double> span_ms(const std::vector<std::string>& lines) {
   std::int64_t last_ready = 0;
   std::int64_t last_done = 0;
@@ -183,7 +183,7 @@ core::Result<ExchangeBench> run_process_exchange_bench(const core::Kernels& kern
   const auto started = processes.start(
       sizes.ranks, [&](std::size_t self, RankLine& line) { return Rank(self, sizes).work(kernels, line); });
   if (!started) return tl::unexpected(started.error());
-  for (int step = 0; step < 2; ++step) {  // addresses, then arena keys
+  for (int step = 0; step < 2; ++step) {  // first addresses, then arena keys
     const auto lines = processes.gather(kPatience);
     if (!lines) return tl::unexpected(lines.error());
     if (auto spread = processes.spread(*lines); !spread) return tl::unexpected(spread.error());
@@ -196,7 +196,7 @@ core::Result<ExchangeBench> run_process_exchange_bench(const core::Kernels& kern
       if (!lines) return tl::unexpected(lines.error());
       const auto ms = span_ms(*lines);
       if (!ms) return tl::unexpected(ms.error());
-      if (round > 0) times->push_back(*ms);  // the first one warms up
+      if (round > 0) times->push_back(*ms);  // the first round warms up
     }
   }
   const double ms = median(exchanges);

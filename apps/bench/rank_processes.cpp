@@ -32,7 +32,7 @@ core::Result<void> RankLine::say(std::string_view line) const {
   return {};
 }
 
-// A byte at a time: lines are short and few, and what follows belongs to the next call.
+// Reads one byte at a time: lines are short and few, and bytes after the newline belong to the next call.
 core::Result<std::string> RankLine::hear(core::Duration patience) const {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
   for (std::string line;;) {

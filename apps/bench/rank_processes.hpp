@@ -1,5 +1,5 @@
-/// Forks the ranks of a benchmark and talks to them: every rank says a line, every rank hears all lines. Thread rule: one
-/// thread, and the process has no other when it forks.
+/// Forks the ranks of a benchmark and exchanges lines of text with them: each rank sends a line, every rank receives all lines. Thread
+/// rule: one thread; the process has no other thread when it forks.
 #pragma once
 
 #include <sys/types.h>
@@ -15,12 +15,11 @@
 
 namespace troupe::transport {
 
-/// A rank's end of the line to the process that forked it.
+/// A rank's channel to the parent process.
 class RankLine {
  public:
   explicit RankLine(int fd) noexcept : fd_(fd) {}
-  /// Neither may contain a newline. Errc::peer_lost when the other end is gone, Errc::timeout after `patience` without
-  /// a word.
+  /// Lines contain no newline. Errc::peer_lost when the other end is closed, Errc::timeout after `patience` without input.
   [[nodiscard]] core::Result<void> say(std::string_view line) const;
   [[nodiscard]] core::Result<std::string> hear(core::Duration patience) const;
 
@@ -28,7 +27,7 @@ class RankLine {
   int fd_;
 };
 
-/// Child processes, killed and waited for at the end of this object, and by the kernel should this process end before.
+/// Child processes. The destructor kills them and waits for them; the kernel kills them if this process ends first.
 class RankProcesses {
  public:
   using Work = std::function<core::Result<void>(std::size_t rank, RankLine& line)>;
@@ -38,11 +37,11 @@ class RankProcesses {
   RankProcesses& operator=(const RankProcesses&) = delete;
   ~RankProcesses();
 
-  /// Each runs `work` and ends; an error of its own is the last line it says, after an exclamation mark.
+  /// Each rank runs `work` and ends; it sends an error as its last line, after an exclamation mark.
   [[nodiscard]] core::Result<void> start(std::size_t ranks, const Work& work);
-  /// One line of each, in rank order. An error that a rank says is the result.
+  /// One line of each rank, in rank order. Returns the error that a rank sends.
   [[nodiscard]] core::Result<std::vector<std::string>> gather(core::Duration patience) const;
-  /// Every rank hears all `lines`.
+  /// Sends all `lines` to every rank.
   [[nodiscard]] core::Result<void> spread(const std::vector<std::string>& lines) const;
 
  private:

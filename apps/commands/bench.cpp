@@ -49,7 +49,7 @@ std::vector<std::string> model_names() {
 }
 
 core::Result<void> run_step(const Arguments& arguments) {
-  // Whether the device is in this build; the benchmark makes its own.
+  // Checks that this build has the device; the benchmark creates its own backend.
   if (const auto backend = make_backend(arguments.device); !backend) return tl::unexpected(backend.error());
   if (arguments.precision != "fp32")
     return core::fail(

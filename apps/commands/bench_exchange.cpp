@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/bench/exchange_bench.hpp"
 #include "apps/command.hpp"
 #include "apps/output.hpp"
 #include "core/kernels.hpp"
-#include "apps/bench/exchange_bench.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -17,7 +17,7 @@ struct Arguments {
   std::size_t parameters = 60'965'224;
   int rounds = 21;
   bool threads = false;
-  bool processes = false;  // said aloud; the default
+  bool processes = false;  // an explicit flag for the default
   bool json = false;
 };
 

@@ -27,7 +27,7 @@ void say(const experiment::Note& note) {
   fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
 }
 
-/// How a run is begun that one process cannot be.
+/// Prints the command for a run that one process cannot execute.
 void say_launch(const Arguments& arguments, const experiment::Settings& settings) {
   const auto& cluster = settings.cluster;
   const bool mpi = settings.exchange.endpoint == "mpi";

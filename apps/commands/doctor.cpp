@@ -12,8 +12,8 @@
 
 #include "apps/command.hpp"
 #include "apps/output.hpp"
-#include "transport/registry/endpoint_registry.hpp"
 #include "transport/common/module.hpp"
+#include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -51,7 +51,7 @@ std::string cpu_model() {
   return "unknown";
 }
 
-/// An endpoint whose library is loaded when it is used.
+/// An endpoint whose library is loaded at its first use.
 Json module(std::string_view kind) {
   const auto registry = transport::built_in_endpoints();
   for (const auto& entry : registry.entries())

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A line that overwrites itself, on a terminal only.
+/// A line that is redrawn in place, only on a terminal.
 class Progress {
  public:
   explicit Progress(std::int64_t runs) : runs_(runs), shown_(isatty(STDERR_FILENO) == 1) {}
@@ -40,9 +40,8 @@ class Progress {
 std::string to_json(const explore::Exploration& all) {
   auto violations = Json::array();
   for (const auto& found : all.violations) {
-    auto irregularities = Json::array();
-    for (const auto& irregularity : found.shrunk.schedule.irregularities)
-      irregularities.push_back(explore::to_text(irregularity));
+    auto faults = Json::array();
+    for (const auto& fault : found.shrunk.schedule.faults) faults.push_back(explore::to_text(fault));
     violations.push_back({{"violation", found.shrunk.violation},
                           {"seed", found.drawn.seed},
                           {"strategy", found.drawn.strategy},
@@ -50,7 +49,7 @@ std::string to_json(const explore::Exploration& all) {
                           {"workers", found.shrunk.schedule.workers},
                           {"servers", found.shrunk.schedule.servers},
                           {"steps", found.shrunk.schedule.steps},
-                          {"irregularities", irregularities},
+                          {"irregularities", faults},
                           {"repeat", explore::command(found.drawn)}});
   }
   return Json{{"runs", all.runs},           {"events", all.events},       {"lost", all.lost},

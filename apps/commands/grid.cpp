@@ -10,14 +10,14 @@
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
-#include "apps/interrupt.hpp"
-#include "apps/output.hpp"
-#include "cpu/step_bench.hpp"
-#include "experiment/blueprint.hpp"
 #include "apps/grid/children.hpp"
 #include "apps/grid/forecast.hpp"
 #include "apps/grid/results.hpp"
 #include "apps/grid/run_grid.hpp"
+#include "apps/interrupt.hpp"
+#include "apps/output.hpp"
+#include "cpu/step_bench.hpp"
+#include "experiment/run_spec.hpp"
 #include "nn/layers_config.hpp"
 
 namespace troupe::apps {
@@ -37,8 +37,8 @@ struct Arguments {
   bool plain = false;
 };
 
-/// Seconds that a run is expected to take, from a short probe of one worker's step; each kind of step is measured once.
-/// 0: not known. What it leaves out (exchanges, waiting, start-up) the first runs correct.
+/// Expected seconds of a run, from a short measurement of one worker's step; each kind of step is measured once. 0: unknown. The first
+/// completed runs correct for the rest (exchanges, waiting, start-up).
 class Probe {
  public:
   explicit Probe(std::size_t jobs)
@@ -46,12 +46,13 @@ class Probe {
 
   double seconds(const experiment::Settings& settings) {
     const auto samples = data::published_samples(settings.data, data::Split::train);
-    const auto plan = samples ? experiment::draw(settings, false) : core::fail(core::Errc::data, "size not known");
+    const auto plan =
+        samples ? experiment::build_run_spec(settings, false) : core::fail(core::Errc::data, "size not known");
     if (!plan) return 0;
     const auto threads = settings.threads(0);
     const double rate = images_per_s(*plan->graph, settings.batch(0), threads);
     if (!(rate > 0)) return 0;
-    // Workers share the cores; synthetic step times and slowdown are slept, not computed.
+    // Workers share the cores; synthetic step times and slowdown are sleeps, not computation.
     const auto batch = static_cast<double>(settings.batch(0));
     const double step_s = std::max(batch / rate, settings.cluster.synthetic_step_ms / 1000);
     const double total = std::min(batch / step_s * unhindered_workers(settings, plan->needs.in_step),
@@ -59,12 +60,12 @@ class Probe {
     constexpr double kForwardShare = 1.0 / 3;  // of a training step
     const double tests =
         kForwardShare * static_cast<double>(data::published_samples(settings.data, data::Split::test).value_or(0));
-    constexpr double kStart_s = 0.5;  // of the process, and opening the data
+    constexpr double kStart_s = 0.5;  // start of the process, and opening the data
     return kStart_s + static_cast<double>(settings.run.epochs) * (static_cast<double>(*samples) / total + tests / rate);
   }
 
  private:
-  /// So many workers at full speed do what these do: in step all go at the pace of the slowest.
+  /// The equivalent number of workers at full speed: in step, all workers run at the speed of the slowest.
   static double unhindered_workers(const experiment::Settings& settings, bool in_step) {
     const auto workers = static_cast<std::size_t>(settings.cluster.workers);
     double sum = 0, slowest = 1;
@@ -95,7 +96,7 @@ std::string settings_text(const grid::PlannedRun& run, const grid::Outcome& outc
                                                  : fmt::format("  {}  ({})\n", run.name, name(outcome.status));
 }
 
-core::Result<grid::Plan> make_plan(const Arguments& arguments) {
+core::Result<grid::GridPlan> make_plan(const Arguments& arguments) {
   auto file = grid::load(arguments.file, experiment::schema());
   if (!file) return tl::unexpected(std::move(file.error()));
   return grid::plan(std::move(*file), arguments.overrides,
@@ -108,38 +109,41 @@ core::Result<grid::Plan> make_plan(const Arguments& arguments) {
                     });
 }
 
-/// Runs that have a result already.
+/// The number of runs that have a result.
 std::size_t ended(const std::vector<grid::Outcome>& outcomes) {
   return static_cast<std::size_t>(std::ranges::count_if(outcomes, [](const grid::Outcome& outcome) {
     return outcome.status == grid::Status::done || outcome.status == grid::Status::diverged;
   }));
 }
 
-std::string announcement(const grid::Plan& plan, const grid::Ledger& ledger, std::optional<double> forecast_s) {
+std::string announcement(const grid::GridPlan& plan, const grid::StatusIndex& status_index,
+                         std::optional<double> forecast_s) {
   auto text = fmt::format("{}: {} run{} in {}", plan.file.path, plan.runs.size(), plan.runs.size() == 1 ? "" : "s",
                           plan.directory);
-  if (const auto done = ended(ledger.outcomes); done > 0) text += fmt::format(", {} of them done before", done);
-  if (ended(ledger.outcomes) < plan.runs.size()) text += fmt::format("; forecast: {}", grid::forecast_text(forecast_s));
+  if (const auto done = ended(status_index.outcomes); done > 0) text += fmt::format(", {} of them done before", done);
+  if (ended(status_index.outcomes) < plan.runs.size())
+    text += fmt::format("; forecast: {}", grid::forecast_text(forecast_s));
   if (plan.merged > 0)
     text += fmt::format(
         "\n{} combination{} left out: other runs have the same settings (keys that their strategy "
         "does not read)",
         plan.merged, plan.merged == 1 ? "" : "s");
-  if (!ledger.strangers.empty())
-    text += fmt::format("\n{} run{} in that directory {} not of this grid and stay{} as {}", ledger.strangers.size(),
-                        ledger.strangers.size() == 1 ? "" : "s", ledger.strangers.size() == 1 ? "is" : "are",
-                        ledger.strangers.size() == 1 ? "s" : "", ledger.strangers.size() == 1 ? "it is" : "they are");
+  if (!status_index.foreign.empty())
+    text += fmt::format("\n{} run{} in that directory {} not of this grid and stay{} as {}",
+                        status_index.foreign.size(), status_index.foreign.size() == 1 ? "" : "s",
+                        status_index.foreign.size() == 1 ? "is" : "are", status_index.foreign.size() == 1 ? "s" : "",
+                        status_index.foreign.size() == 1 ? "it is" : "they are");
   return text;
 }
 
-Json runs_json(const grid::Plan& plan, const std::vector<grid::Outcome>& outcomes) {
+Json runs_json(const grid::GridPlan& plan, const std::vector<grid::Outcome>& outcomes) {
   Json runs = Json::array();
   for (std::size_t i = 0; i < plan.runs.size(); ++i)
     runs.push_back(to_json(plan.runs[i], plan.file.bases[plan.runs[i].combination.base], outcomes[i]));
   return runs;
 }
 
-Json head(const grid::Plan& plan, const std::vector<grid::Outcome>& outcomes) {
+Json head(const grid::GridPlan& plan, const std::vector<grid::Outcome>& outcomes) {
   const auto count = [&](grid::Status status) { return std::ranges::count(outcomes, status, &grid::Outcome::status); };
   return {{"grid", plan.file.path},
           {"directory", plan.directory},
@@ -150,21 +154,21 @@ Json head(const grid::Plan& plan, const std::vector<grid::Outcome>& outcomes) {
           {"failed", count(grid::Status::failed)}};
 }
 
-core::Result<void> print_plan(const Arguments& arguments, const grid::Plan& plan, const grid::Ledger& ledger,
-                              std::optional<double> forecast_s) {
+core::Result<void> print_plan(const Arguments& arguments, const grid::GridPlan& plan,
+                              const grid::StatusIndex& status_index, std::optional<double> forecast_s) {
   if (arguments.json) {
-    auto json = head(plan, ledger.outcomes);
+    auto json = head(plan, status_index.outcomes);
     json["forecast_s"] = forecast_s ? Json(*forecast_s) : Json(nullptr);
-    json["results"] = runs_json(plan, ledger.outcomes);
+    json["results"] = runs_json(plan, status_index.outcomes);
     return print(json.dump() + "\n");
   }
-  auto text = announcement(plan, ledger, forecast_s) + "\n";
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) text += settings_text(plan.runs[i], ledger.outcomes[i]);
+  auto text = announcement(plan, status_index, forecast_s) + "\n";
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) text += settings_text(plan.runs[i], status_index.outcomes[i]);
   return print(text);
 }
 
-/// The grid's own end: a run that diverged is a result, one that could not be done is not.
-core::Result<void> verdict(const grid::Plan& plan, const grid::GridEnd& end) {
+/// The result of the grid: a diverged run is a result, a failed run is an error.
+core::Result<void> verdict(const grid::GridPlan& plan, const grid::GridEnd& end) {
   if (end.interrupted)
     return core::fail(core::Errc::interrupted,
                       fmt::format("interrupted with {} of {} runs done; the same command goes on", ended(end.outcomes),
@@ -185,9 +189,9 @@ core::Result<void> run_grid_command(const Arguments& arguments) {
                                                      nn::nearest_word(arguments.sort, metrics)));
   const auto plan = make_plan(arguments);
   if (!plan) return tl::unexpected(plan.error());
-  const auto ledger = grid::read_ledger(*plan);
-  if (!ledger) return tl::unexpected(ledger.error());
-  const Interrupt interrupt;  // before the probe may start threads
+  const auto status_index = grid::read_ledger(*plan);
+  if (!status_index) return tl::unexpected(status_index.error());
+  const Interrupt interrupt;  // before the probe starts threads
 
   grid::GridOptions options;
   options.jobs = static_cast<std::size_t>(arguments.jobs);
@@ -196,17 +200,17 @@ core::Result<void> run_grid_command(const Arguments& arguments) {
   for (const auto& run : plan->runs) options.estimates_s.push_back(probe.seconds(run.settings));
   std::vector<std::size_t> to_do;
   for (std::size_t i = 0; i < plan->runs.size(); ++i)
-    if (const auto status = ledger->outcomes[i].status;
+    if (const auto status = status_index->outcomes[i].status;
         status != grid::Status::done && status != grid::Status::diverged)
       to_do.push_back(i);
   const auto forecast_s = grid::Forecast(options.estimates_s, options.jobs).left({}, to_do);
-  if (arguments.dry_run) return print_plan(arguments, *plan, *ledger, forecast_s);
+  if (arguments.dry_run) return print_plan(arguments, *plan, *status_index, forecast_s);
 
   grid::Progress progress(arguments.quiet   ? grid::ProgressMode::quiet
                           : arguments.plain ? grid::ProgressMode::plain
                                             : grid::ProgressMode::automatic,
                           stderr);
-  progress.line(announcement(*plan, *ledger, forecast_s));
+  progress.line(announcement(*plan, *status_index, forecast_s));
   auto executable = grid::this_executable();
   if (!executable) return tl::unexpected(std::move(executable.error()));
   options.executable = std::move(*executable);

@@ -25,7 +25,7 @@ struct Arguments {
   security::TlsFiles tls;
 };
 
-/// A line that cannot be written is dropped: a full disk under the log must not end what is logged.
+/// Drops a line that cannot be written: a full disk under the log must not end the node.
 void log(const std::string& line) noexcept {
   try {
     static std::mutex one_at_a_time;
@@ -48,18 +48,18 @@ core::Result<void> run_node(const Arguments& arguments) {
   options.on_refused = [](const transport::Refusal& refusal) {
     log(fmt::format("turned {} away: {}", refusal.from, refusal.why));
   };
-  const Interrupt interrupt;  // before anything starts threads
+  const Interrupt interrupt;  // before any thread starts
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
   const actors::LastToLeave last(system);
   auto network = actors::Network::create(system, options);
   if (!network) return tl::unexpected(network.error());
-  // Not detached: the broker keeps who is published, and would keep the thread. What it does is short; sites have threads.
+  // Not detached: the broker keeps published actors, and would keep the thread. The node's work is short; sites have their own threads.
   const auto node =
       system.spawn(actors::node, actors::NodeSetup{.version = actors::spoken_version(TROUPE_VERSION),
                                                    .data_host = at->host,
                                                    .tls = arguments.tls,
-                                                   .grounds = std::make_shared<actors::NodeGrounds>(
+                                                   .grounds = std::make_shared<actors::RunContextCache>(
                                                        [](const std::string& device) { return make_backend(device); }),
                                                    .log = log});
   const auto port = (*network)->publish(node, *at);

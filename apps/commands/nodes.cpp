@@ -57,7 +57,7 @@ core::Result<void> run_nodes(const Arguments& arguments) {
   caf::actor_system system(config);
   auto network = actors::Network::create(system, options);
   if (!network) return tl::unexpected(network.error());
-  // One that does not answer is said, and the others are shown all the same.
+  // Reports an unreachable node, and still lists the others.
   core::Result<void> result;
   for (const auto& name : *names) {
     const auto facts =

@@ -6,12 +6,12 @@
 #include <fmt/ranges.h>
 
 #include "apps/command.hpp"
-#include "apps/output.hpp"
 #include "apps/grid/results.hpp"
-#include "nn/layers_config.hpp"
+#include "apps/output.hpp"
 #include "experiment/plot/gnuplot.hpp"
 #include "experiment/plot/grid_figures.hpp"
 #include "experiment/plot/run_figures.hpp"
+#include "nn/layers_config.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -34,7 +34,7 @@ void append(std::vector<plot::Figure>& all, std::vector<plot::Figure> more) {
   std::ranges::move(more, std::back_inserter(all));
 }
 
-/// Some metrics are the same for every run of a grid (nobody was stale): no picture of those unless it was asked for.
+/// Some metrics are equal for every run of a grid (no staleness): they are drawn only on request.
 bool differs(const plot::GridRecord& grid, const std::string& metric) {
   return std::ranges::any_of(grid.runs, [&](const plot::GridRun& run) {
     return plot::metric_of(run, metric) != plot::metric_of(grid.runs.front(), metric);
@@ -62,7 +62,7 @@ core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::strin
     if (!run) return tl::unexpected(run.error());
     runs.push_back(std::move(*run));
   }
-  for (std::size_t i = 0; i < runs.size(); ++i)  // of one name: the time tells them apart
+  for (std::size_t i = 0; i < runs.size(); ++i)  // equal names: the time distinguishes them
     if (std::ranges::count(runs, runs[i].label, &plot::RunRecord::label) > 1) {
       const auto label = runs[i].label;
       for (std::size_t k = i; k < runs.size(); ++k)
@@ -70,10 +70,10 @@ core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::strin
           runs[k].label =
               (std::filesystem::path(directories[k]) / ".").lexically_normal().parent_path().filename().string();
     }
-  plot::FileNames labels;  // of one name and time, in different places
+  plot::FileNames labels;  // equal name and time, in different places
   for (auto& run : runs) run.label = labels.take(run.label);
   auto figures = plot::curves(runs, runs.size() == 1 ? runs.front().label : fmt::format("{} runs", runs.size()));
-  for (const auto& run : runs) append(figures, plot::company(run, runs.size() == 1 ? "" : "-" + run.label));
+  for (const auto& run : runs) append(figures, plot::cluster_figures(run, runs.size() == 1 ? "" : "-" + run.label));
   if (figures.empty()) return core::fail(core::Errc::config, "these runs have nothing to draw: no epoch ended");
   return figures;
 }

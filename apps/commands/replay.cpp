@@ -19,7 +19,7 @@ struct Arguments {
   bool json = false;
 };
 
-/// The recorded schedule is one of workers, shards and batches: only what it does not depend on may be changed.
+/// The recorded schedule depends on workers, shards and batches: only other settings may change.
 core::Result<void> check_overrides(const std::vector<std::string>& overrides) {
   for (const auto& text : overrides) {
     const auto key = text.substr(0, text.find('='));

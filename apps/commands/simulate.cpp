@@ -4,8 +4,8 @@
 
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
-#include "apps/config_arguments.hpp"
 #include "apps/commands/explore.hpp"
+#include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
 #include "sim/forecast/forecast.hpp"
 

@@ -22,7 +22,7 @@ struct Arguments {
   std::string config;
   std::string resume;
   std::vector<std::string> overrides;
-  std::optional<std::string> nodes;  // empty: a list that somebody forgot to fill, and an error
+  std::optional<std::string> nodes;  // empty: an unfilled list, which is an error
   std::size_t min_nodes = 0;
   security::TlsFiles tls;
   bool replan = false;
@@ -51,7 +51,7 @@ report::ConsoleOptions::Mode console_mode(const Arguments& arguments) {
   return arguments.quiet ? Mode::quiet : arguments.plain ? Mode::plain : Mode::automatic;
 }
 
-/// `request`: the settings, and who takes part.
+/// `request`: the settings and the members.
 core::Result<void> train(const Arguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
   auto backend = make_backend(request.settings.cluster.device);
   if (!backend) return tl::unexpected(std::move(backend.error()));
@@ -63,7 +63,7 @@ core::Result<void> train(const Arguments& arguments, actors::RunRequest request,
   request.on_begin = [&interrupt] { interrupt.nothing_to_save(false); };
   const auto end = actors::run_training(request, **backend, interrupt.token());
 
-  // A run that failed on its way has a summary too; one that never began has not.
+  // A run that failed later has a summary too; a run that never began has none.
   core::Result<void> printed;
   if (arguments.json && !end.summary.run.empty()) printed = print(experiment::to_json(end.summary) + "\n");
   if (end.failed) return tl::unexpected(end.error);
@@ -103,7 +103,7 @@ core::Result<void> run_train(const Arguments& arguments) {
                       "these away");
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
-  Interrupt interrupt;  // before the backend may start threads
+  Interrupt interrupt;  // before the backend starts threads
   interrupt.nothing_to_save(true);
   actors::RunRequest request;
   request.settings = std::move(*settings);
@@ -132,7 +132,7 @@ Action declare(CLI::App& app) {
   app.add_option("--nodes", arguments->nodes, "train on these nodes (`troupe node`): workers are spread over them")
       ->type_name("HOST:PORT,…");
   app.add_option("--min-nodes", arguments->min_nodes,
-                 "begin when so many of them are there; who comes later is a new member (default: all)")
+                 "start once N nodes are connected; nodes that connect later join the run (default: all)")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   add_tls(app, arguments->tls);

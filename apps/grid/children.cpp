@@ -37,7 +37,7 @@ std::string take(const std::string& path) {
 
 struct Children::Child {
   bp::child process;
-  int ended = -1;  // readable once the process has ended
+  int ended = -1;  // readable after the process has ended
   ~Child() {
     if (ended >= 0) ::close(ended);
   }
@@ -56,7 +56,7 @@ Children::~Children() {
 
 core::Result<void> Children::start(std::size_t id, const std::vector<std::string>& arguments) {
   const auto out = fmt::format("{}/{}.out", scratch_, id), err = fmt::format("{}/{}.err", scratch_, id);
-  // Runs in the child. Should this process be killed, its children save what they have and end.
+  // Runs in the child. If this process is killed, its children save their state and end.
   const auto follow_the_parent = [](auto&) { ::prctl(PR_SET_PDEATHSIG, SIGTERM); };
   bp::group group;
   std::error_code error;
@@ -64,7 +64,7 @@ core::Result<void> Children::start(std::size_t id, const std::vector<std::string
   child->process = bp::child(executable_, bp::args(arguments), bp::std_in<bp::null, bp::std_out> out, bp::std_err > err,
                              group, bp::extend::on_exec_setup = follow_the_parent, error);
   if (error) return tl::unexpected(core::from_errno(error.value(), "start", executable_));
-  group.detach();  // signals go to the process; the group only keeps the terminal's away
+  group.detach();  // signals go to the process; the group only keeps the terminal's signals away
   child->ended = static_cast<int>(::syscall(SYS_pidfd_open, child->process.id(), 0));
   if (child->ended < 0) return tl::unexpected(core::from_errno(errno, "watch", executable_));
   running_.emplace(id, std::move(child));

@@ -1,6 +1,6 @@
-/// Child processes of this executable: several at once, each in a process group of its own, so that a Ctrl-C on the terminal
-/// reaches them through their parent only. One thread: the one that lives as long as the children do, as they are told to end
-/// when the thread that started them does.
+/// Child processes of this executable. Several run at once, each in its own process group, so a Ctrl-C on the terminal reaches them only
+/// through their parent. One thread, which must live as long as the children: the kernel signals them to end when the thread that started
+/// them ends.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace troupe::grid {
 
 class Children {
  public:
-  /// How a child ended. A signal's number counts as 128 + signal, as in a shell.
+  /// How a child ended. A signal counts as 128 + its number, as in a shell.
   struct End {
     std::size_t id = 0;
     int exit_code = 0;
@@ -23,9 +23,9 @@ class Children {
     std::string err;
   };
 
-  /// `executable`: a path. What children print is kept in `scratch`, a directory, until they end.
+  /// `executable`: a path. `scratch`: a directory for the children's output until they end.
   Children(std::string executable, std::string scratch);
-  /// Kills those that are left.
+  /// Kills the running children.
   ~Children();
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
@@ -33,7 +33,7 @@ class Children {
   /// Errc::io.
   [[nodiscard]] core::Result<void> start(std::size_t id, const std::vector<std::string>& arguments);
   [[nodiscard]] std::size_t count() const noexcept { return running_.size(); }
-  /// Those that have ended, after waiting for the first of them; none when `patience` is over or `wake_fd` is readable first.
+  /// Waits for the first child to end, and returns all that have ended; none when `patience` is over or `wake_fd` is readable first.
   /// REQUIRES count() > 0.
   [[nodiscard]] std::vector<End> wait(std::chrono::milliseconds patience, int wake_fd);
   void signal(int number) const;

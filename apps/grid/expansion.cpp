@@ -16,7 +16,7 @@
 namespace troupe::grid {
 namespace {
 
-/// One factor of the product: each row is what it sets.
+/// One factor of the product: each row is one set of choices.
 using Rows = std::vector<std::vector<Choice>>;
 
 Rows rows_of(const std::vector<Axis>& together) {
@@ -35,7 +35,7 @@ const Only* block_of(const GridFile& file, const std::string& strategy) {
   return block == file.only.end() ? nullptr : &*block;
 }
 
-/// The factors for the runs of one strategy, apart from the one that sets the strategy.
+/// The factors for the runs of one strategy, without the factor that sets the strategy.
 std::vector<Rows> factors(const GridFile& file, const std::string& strategy) {
   const Only* block = block_of(file, strategy);
   std::vector<Rows> result;
@@ -54,7 +54,7 @@ std::vector<Rows> factors(const GridFile& file, const std::string& strategy) {
   return result;
 }
 
-/// What sets the strategy: the axis or group with strategy.name; one empty row when the bases do.
+/// The choices of the strategy: the axis or group with strategy.name; one empty row when the bases set it.
 Rows strategy_rows(const GridFile& file) {
   for (const auto& axis : file.axes)
     if (axis.key == kStrategyKey) return rows_of({axis});
@@ -87,7 +87,7 @@ void multiply(Combination& so_far, const std::vector<Rows>& factors, std::size_t
   }
 }
 
-/// Fit for a file name: letters, digits and . + - stay, the rest becomes one hyphen each.
+/// Text for a file name: letters, digits and . + - stay; each other character becomes a hyphen.
 std::string file_text(const std::string& toml_value) {
   std::string text;
   for (const char c : plain_text(toml_value)) {
@@ -138,7 +138,7 @@ std::vector<std::string> varied_keys(std::span<const Combination> combinations) 
   }
   std::erase_if(order,
                 [&](const std::string& key) { return values[key].size() == 1 && present[key] == combinations.size(); });
-  // Seeds stand last, wherever the first combination that has one ends.
+  // Seeds are last, independent of where they first appear.
   std::ranges::stable_partition(order, [](const std::string& key) { return key != kSeedKey; });
   if (bases.size() > 1) order.insert(order.begin(), std::string(kBaseKey));
   return order;
@@ -156,7 +156,7 @@ std::string name_of(const Combination& combination, std::span<const std::string>
                     const std::string& otherwise) {
   constexpr std::size_t kLongest = 80;
   std::vector<std::string> parts;
-  std::string exact;  // what file_text() may have made alike
+  std::string exact;  // distinguishes texts that file_text() made equal
   for (const auto& key : varied) {
     if (key == kBaseKey) parts.push_back(base_name(file, combination.base));
     const auto* choice = combination.find(key);

@@ -1,4 +1,4 @@
-/// A grid file multiplied out: which runs there are, in which order, and what tells them apart. Pure functions.
+/// Expands a grid file into its runs: their settings, order and names. Pure functions.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-/// What the grid sets in one run, in the order of the file; the seed comes last, as kSeedKey.
+/// The grid's settings of one run, in the order of the file; the seed comes last, as kSeedKey.
 struct Combination {
   std::size_t base = 0;  // in GridFile::bases
   std::vector<Choice> choices;
@@ -26,23 +26,23 @@ struct Combination {
   [[nodiscard]] const Choice* find(std::string_view key) const noexcept;
 };
 
-/// All combinations that are not excluded. `strategies` [bases]: what strategy.name is in each base. Order: bases, strategies,
-/// the other keys of [grid], the groups of [[zip]], the keys of [only], seeds; what comes first varies slowest, and the values of
-/// a key stand in the order of the file. In the runs of a strategy its [only] values take the place of those of [grid].
+/// All combinations that are not excluded. `strategies` [bases]: strategy.name in each base. Order: bases, strategies, the other keys of
+/// [grid], the groups of [[zip]], the keys of [only], seeds. The first varies slowest; the values of a key keep the order of the file. For
+/// a strategy's runs its [only] values replace those of [grid].
 [[nodiscard]] std::vector<Combination> expand(const GridFile& file, std::span<const std::string> strategies);
 
-/// Keys that differ between combinations, in order of appearance; with kBaseKey first when bases do.
+/// Keys that differ between combinations, in order of appearance; kBaseKey is first if bases differ.
 [[nodiscard]] std::vector<std::string> varied_keys(std::span<const Combination> combinations);
 
 /// "strategy.alpha" → "alpha"; the whole key where another of `keys` ends alike. strategy.name and run.seed → "strategy", "seed".
 [[nodiscard]] std::string short_name(std::string_view key, std::span<const std::string> keys);
 
-/// A name for a run's directory that says what varies: "easgd_alpha=0.5_tau=4_seed=1"; `otherwise` when nothing does. At most
-/// 80 characters; names that are too long end in a hash. Different combinations have different names.
+/// The name of a run's directory, made of the varied keys: "easgd_alpha=0.5_tau=4_seed=1"; `otherwise` when nothing varies. At most 80
+/// characters; longer names end in a hash. Different combinations have different names.
 [[nodiscard]] std::string name_of(const Combination& combination, std::span<const std::string> varied,
                                   const GridFile& file, const std::string& otherwise);
 
-/// "strategy.alpha = 0.5, strategy.tau = 4": for messages.
+/// For messages: "strategy.alpha = 0.5, strategy.tau = 4".
 [[nodiscard]] std::string describe(const Combination& combination, const GridFile& file);
 
 }  // namespace troupe::grid

@@ -25,7 +25,7 @@ using core::Result;
 constexpr std::string_view kNameKey = "run.name";
 constexpr std::string_view kDirectoryKey = "run.dir";
 
-/// Reads one document; keeps the names that messages need.
+/// Reads one document; keeps the names for messages.
 class Reader {
  public:
   Reader(const std::string& path, const core::Schema& schema) : path_(path), schema_(schema) {}
@@ -154,7 +154,7 @@ class Reader {
     return {};
   }
 
-  /// The axes of one table, in the order of the file, each with a known key.
+  /// The axes of one table, in the order of the file; every key is valid.
   Result<std::vector<Axis>> axes(const toml::node& node, std::string_view block) const {
     const auto* table = node.as_table();
     if (table == nullptr) return refuse(at(node.source()), fmt::format("{} must be a table of keys and lists", block));
@@ -172,7 +172,7 @@ class Reader {
     return found;
   }
 
-  /// Descends into tables; what is no table is a key's values.
+  /// Visits tables recursively; any other node is the value list of a key.
   Result<void> leaves(const toml::table& table, const std::string& prefix, std::vector<Axis>& found) const {
     std::vector<std::pair<const toml::key*, const toml::node*>> order;  // toml++ sorts by name; the file's order counts
     for (const auto& [name, node] : table) order.emplace_back(&name, &node);
@@ -209,7 +209,7 @@ class Reader {
     return {};
   }
 
-  /// A key is varied in one place (and in [only] in another), and an [[exclude]] is about values that occur.
+  /// Checks that a key is varied in one place only (besides [only]), and that [[exclude]] names existing values.
   static Result<void> check_together(const GridFile& file) {
     std::vector<const Axis*> seen, zipped, all;
     for (const auto& axis : file.axes) seen.push_back(&axis);

@@ -1,5 +1,5 @@
-/// A grid file (docs/formats/grid.md) as it was written: which configurations, which keys vary over which values. Nothing is
-/// multiplied out here. Every error is Errc::config and names file:line. Thread rule: values and pure functions; load() reads.
+/// A grid file (docs/formats/grid.md) as written: its configurations, varied keys and their values. Not expanded into runs. Every error is
+/// Errc::config and names file:line. Thread rule: values and pure functions; load() reads.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace troupe::grid {
 
-/// A key and the values that it takes. A value is TOML on one line, in one spelling: equal values have equal text.
+/// A key and its values. A value is TOML on one line, in canonical form: equal values have equal text.
 struct Axis {
   std::string key;
   std::vector<std::string> values;
@@ -20,13 +20,13 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
-/// Values that hold for the runs of one strategy only.
+/// Values for the runs of one strategy only.
 struct Only {
   std::string strategy;
   std::vector<Axis> axes;
 };
 
-/// A combination is left out when each of `keys` has one of its values. The keys may include kBaseKey and kSeedKey.
+/// Omits a combination when each of `keys` has one of its values. The keys may include kBaseKey and kSeedKey.
 struct Exclude {
   std::vector<Axis> keys;
 };
@@ -37,7 +37,7 @@ inline constexpr std::string_view kStrategyKey = "strategy.name";
 
 struct GridFile {
   std::string path;
-  std::string name;                     // the file's, without folder and ending: that of the grid's directory
+  std::string name;                     // file name without folder and extension: name of the grid's directory
   std::vector<std::string> bases;       // configurations; at least one
   std::vector<Axis> axes;               // [grid], in the order of the file
   std::vector<std::vector<Axis>> zips;  // [[zip]]: axes of one length that advance together
@@ -46,15 +46,15 @@ struct GridFile {
   std::vector<Exclude> excludes;
 };
 
-/// `schema` says which keys there are. What a value must be is checked with the whole combination (plan.hpp).
+/// `schema` defines the valid keys. Values are checked later, with the whole combination (plan.hpp).
 [[nodiscard]] core::Result<GridFile> parse(std::string_view text, const std::string& path, const core::Schema& schema);
 [[nodiscard]] core::Result<GridFile> load(const std::string& path, const core::Schema& schema);
 
-/// What --set says about keys that the file varies: such a key has that one value in every run. Other overrides are left to the
-/// configuration. Errc::config for a key of a [[zip]] group, and for run.name, which the grid gives.
+/// Applies --set to varied keys: such a key has that one value in every run. Other overrides apply to the configuration. Errc::config for a
+/// key of a [[zip]] group, and for run.name, which the grid sets.
 [[nodiscard]] core::Result<void> fix(GridFile& file, const std::vector<std::string>& overrides);
 
-/// "strategy.tau" of "strategy.tau=4".
+/// "strategy.tau=4" → "strategy.tau".
 [[nodiscard]] std::string key_of(const std::string& override_text);
 
 }  // namespace troupe::grid

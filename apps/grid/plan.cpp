@@ -16,7 +16,7 @@ namespace {
 using core::Config;
 using core::Result;
 
-/// What no run's identity depends on.
+/// Settings that are not part of a run's identity.
 const std::vector<std::string> kAnonymous{"run.dir=\"grid\"", "run.name=\"run\""};
 
 std::string toml_string(const std::string& text) { return core::to_toml(core::Value{text}); }
@@ -26,7 +26,7 @@ std::vector<std::string> with(std::vector<std::string> overrides, const std::vec
   return overrides;
 }
 
-/// Configurations say "--set: KEY = …" of what the grid sets: the user must look in the grid file.
+/// Configuration errors name grid settings as "--set: KEY = …": replaces that with the place in the grid file.
 core::Error at_the_grid(core::Error error, const Combination& combination, const GridFile& file) {
   constexpr std::string_view kOrigin = "--set: ";
   if (error.message.starts_with(kOrigin)) {
@@ -39,7 +39,7 @@ core::Error at_the_grid(core::Error error, const Combination& combination, const
   return error;
 }
 
-/// Each run of the grid, from combination to settings.
+/// Makes each run of the grid, from combination to settings.
 class Planner {
  public:
   Planner(GridFile file, const std::vector<std::string>& overrides, const Check& check)
@@ -47,7 +47,7 @@ class Planner {
     plan_.file = std::move(file);
   }
 
-  Result<Plan> make() {
+  Result<GridPlan> make() {
     auto combinations = combine();
     if (!combinations) return tl::unexpected(std::move(combinations.error()));
     for (auto& combination : *combinations) {
@@ -98,7 +98,7 @@ class Planner {
     return {};
   }
 
-  /// Names and directories come last: they say what varies among the runs that are left.
+  /// Last: names and directories depend on the keys that vary among the remaining runs.
   Result<void> name_all() {
     std::vector<Combination> combinations;
     for (const auto& run : plan_.runs) combinations.push_back(run.combination);
@@ -123,13 +123,13 @@ class Planner {
 
   const std::vector<std::string>& overrides_;
   const Check& check_;
-  Plan plan_;
+  GridPlan plan_;
   std::set<std::string> identities_;
 };
 
 }  // namespace
 
-Result<Plan> plan(GridFile file, const std::vector<std::string>& overrides, const Check& check) {
+Result<GridPlan> plan(GridFile file, const std::vector<std::string>& overrides, const Check& check) {
   if (auto fixed = fix(file, overrides); !fixed) return tl::unexpected(std::move(fixed.error()));
   return Planner(std::move(file), overrides, check).make();
 }

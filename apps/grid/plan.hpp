@@ -1,39 +1,38 @@
-/// A grid's runs, each resolved and checked like any configuration, before one of them begins. Reads the base configurations;
-/// writes nothing. Thread rule: values and pure functions otherwise.
+/// A grid's runs, each resolved and checked like any configuration before the first run begins. Reads the base configurations; writes
+/// nothing. Thread rule: values; otherwise pure functions.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "experiment/settings.hpp"
 #include "apps/grid/expansion.hpp"
+#include "experiment/settings.hpp"
 
 namespace troupe::grid {
 
 struct PlannedRun {
   std::string name;         // run.name
-  Combination combination;  // without keys that the run's strategy does not read
+  Combination combination;  // without keys that the strategy does not read
   experiment::Settings settings;
-  std::string
-      identity;  // equal exactly when two runs have the same settings, wherever they are and whatever they are called
+  std::string identity;  // equal exactly when two runs have the same settings, in any place and under any name
 };
 
-struct Plan {
+struct GridPlan {
   GridFile file;
-  std::string directory;  // <run.dir>/<name of the grid file>; run.dir as the first run has it
+  std::string directory;  // <run.dir>/<name of the grid file>; run.dir of the first run
   std::vector<PlannedRun> runs;
   std::vector<std::string> varied;  // keys, as varied_keys()
-  std::size_t merged = 0;           // combinations left out because another has the same settings
+  std::size_t merged = 0;           // combinations omitted because another has the same settings
 };
 
-/// What a run's settings are checked with beyond core::Config and experiment::resolve; may be empty.
+/// Further checks of a run's settings, after core::Config and experiment::resolve; may be empty.
 using Check = std::function<core::Result<void>(const experiment::Settings&)>;
 
-/// Errors: Errc::config, with file:line where a key of the grid is to blame, and the combination; those of `check`.
-[[nodiscard]] core::Result<Plan> plan(GridFile file, const std::vector<std::string>& overrides, const Check& check);
+/// Errc::config with the combination, and file:line where a key of the grid is wrong; errors of `check`.
+[[nodiscard]] core::Result<GridPlan> plan(GridFile file, const std::vector<std::string>& overrides, const Check& check);
 
-/// The identity of the run that a saved config.toml is of.
+/// The identity of the run that a saved config.toml describes.
 [[nodiscard]] core::Result<std::string> identity_of(const std::string& config_file);
 
 }  // namespace troupe::grid

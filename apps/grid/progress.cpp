@@ -16,7 +16,7 @@ namespace {
 using report::Style;
 using report::StyledLine;
 
-/// ": accuracy 98.91 %, 4,501 images/s", as far as the summary knows.
+/// ": accuracy 98.91 %, 4,501 images/s", as far as the summary has them.
 std::string result_text(const std::string& summary) {
   const auto json = nlohmann::json::parse(summary, nullptr, false);
   if (!json.is_object()) return {};

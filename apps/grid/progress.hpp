@@ -1,5 +1,5 @@
-/// A grid's progress for people, on standard error: a line per run that begins or ends, and on a terminal one live line below
-/// them. Not thread-safe.
+/// A grid's progress for people, on standard error: a line per run that begins or ends, and on a terminal one live line below. Not
+/// thread-safe.
 #pragma once
 
 #include <cstdio>
@@ -8,21 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "apps/grid/status_index.hpp"
 #include "experiment/report/terminal.hpp"
-#include "apps/grid/ledger.hpp"
 
 namespace troupe::grid {
 
-enum class ProgressMode : std::uint8_t {
-  automatic,
-  plain,
-  quiet
-};  ///< automatic: a live line where there is a terminal
+enum class ProgressMode : std::uint8_t { automatic, plain, quiet };  ///< automatic: a live line on a terminal
 
-/// Where a grid stands.
+/// Progress of a grid.
 struct GridPosition {
   std::size_t runs = 0;
-  std::size_t ended = 0;  // with a result, now or formerly
+  std::size_t ended = 0;  // with a result, from now or earlier
   std::size_t failed = 0;
   std::vector<std::string> running;  // names
   std::optional<double> left_s;      // forecast
@@ -36,7 +32,7 @@ class Progress {
   void began(const PlannedRun& run, bool resumed);
   void ended(const PlannedRun& run, const Outcome& outcome, double seconds, const GridPosition& position);
   void tick(const GridPosition& position);
-  /// Takes the live line away.
+  /// Removes the live line.
   void close();
 
  private:
@@ -49,7 +45,7 @@ class Progress {
   std::unique_ptr<report::LiveRegion> region_;
 };
 
-/// "12:34", or "unknown": of a forecast.
+/// A forecast as text: "12:34", or "unknown".
 [[nodiscard]] std::string forecast_text(std::optional<double> seconds);
 
 }  // namespace troupe::grid

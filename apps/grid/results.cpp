@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "apps/grid/toml_text.hpp"
 #include "experiment/report/console_text.hpp"
 #include "experiment/report/terminal.hpp"
 #include "experiment/reports.hpp"
-#include "apps/grid/toml_text.hpp"
 #include "nn/checkpoint/file_system.hpp"
 
 namespace troupe::grid {
@@ -33,7 +33,7 @@ Json summary_of(const Outcome& outcome) {
   return json.is_object() ? json : Json(nullptr);
 }
 
-/// A field of a CSV file (RFC 4180).
+/// A field of a CSV file, quoted as in RFC 4180.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -46,21 +46,21 @@ std::string field(const Json& value) {
   return field(value.is_string() ? value.get<std::string>() : dump(value));
 }
 
-std::string value_of(const Plan& plan, const PlannedRun& run, const std::string& key) {
+std::string value_of(const GridPlan& plan, const PlannedRun& run, const std::string& key) {
   if (key == kBaseKey) return plan.file.bases[run.combination.base];
   const auto* choice = run.combination.find(key);
   return choice == nullptr ? std::string{} : plain_text(choice->value);
 }
 
-/// Varied keys but the seed, which has a column of its own.
-std::vector<std::string> columns(const Plan& plan) {
+/// Varied keys without the seed, which has its own column.
+std::vector<std::string> columns(const GridPlan& plan) {
   std::vector<std::string> keys = plan.varied;
   std::erase(keys, kSeedKey);
   return keys;
 }
 
 struct Sample {
-  static constexpr double kWhole = 1000;  // from here on digits behind the point are noise
+  static constexpr double kWhole = 1000;  // from here on decimals are noise
   std::vector<double> values;
   [[nodiscard]] std::optional<double> mean() const {
     if (values.empty()) return std::nullopt;
@@ -79,7 +79,7 @@ struct Sample {
     if (*mean() >= kWhole) return fmt::format("{} ± {:.0f}", number(*mean(), 4), deviation());
     return fmt::format("{} ± {}", number(*mean(), 4), number(deviation(), 2));
   }
-  /// So many digits that matter; whole numbers above a thousand.
+  /// `digits` significant digits; whole numbers from a thousand on.
   static std::string number(double value, int digits) {
     constexpr double kLargest = 1e15;
     if (value >= kWhole && value < kLargest) return report::grouped(static_cast<std::uint64_t>(std::llround(value)));
@@ -87,7 +87,7 @@ struct Sample {
   }
 };
 
-/// The runs that differ in their seed only.
+/// The runs that differ only in their seed.
 struct Row {
   std::vector<std::string> keys;
   std::size_t runs = 0;
@@ -137,7 +137,7 @@ std::vector<std::string> metric_names() {
   return names;
 }
 
-std::string to_csv(const Plan& plan, std::span<const Outcome> outcomes) {
+std::string to_csv(const GridPlan& plan, std::span<const Outcome> outcomes) {
   const auto keys = columns(plan);
   std::vector<std::string> summary_keys;
   std::vector<std::vector<std::pair<std::string, Json>>> summaries;
@@ -146,7 +146,7 @@ std::string to_csv(const Plan& plan, std::span<const Outcome> outcomes) {
     for (const auto& [key, value] : summaries.back())
       if (std::ranges::find(summary_keys, key) == summary_keys.end()) summary_keys.push_back(key);
   }
-  std::erase(summary_keys, "run");  // the directory stands before
+  std::erase(summary_keys, "run");  // the directory has its own column before
 
   std::vector<std::string> header;
   for (const auto& key : keys) header.push_back(field(key));
@@ -176,7 +176,7 @@ Json to_json(const PlannedRun& run, const std::string& base, const Outcome& outc
   Json settings = Json::object();
   for (const auto& choice : run.combination.choices)
     if (choice.key != kSeedKey) settings[choice.key] = plain_text(choice.value);
-  for (auto& [key, value] : settings.items()) {  // numbers and booleans as such
+  for (auto& [key, value] : settings.items()) {  // numbers and booleans keep their type
     if (auto parsed = Json::parse(value.get<std::string>(), nullptr, false);
         parsed.is_number() || parsed.is_boolean() || parsed.is_array())
       value = std::move(parsed);
@@ -193,14 +193,14 @@ Json to_json(const PlannedRun& run, const std::string& base, const Outcome& outc
           {"summary", summary_of(outcome)}};
 }
 
-std::string to_jsonl(const Plan& plan, std::span<const Outcome> outcomes) {
+std::string to_jsonl(const GridPlan& plan, std::span<const Outcome> outcomes) {
   std::string text;
   for (std::size_t i = 0; i < plan.runs.size(); ++i)
     text += dump(to_json(plan.runs[i], plan.file.bases[plan.runs[i].combination.base], outcomes[i])) + "\n";
   return text;
 }
 
-core::Result<void> write_results(const Plan& plan, std::span<const Outcome> outcomes) {
+core::Result<void> write_results(const GridPlan& plan, std::span<const Outcome> outcomes) {
   const std::array files{std::pair{"results.csv", to_csv(plan, outcomes)},
                          std::pair{"results.jsonl", to_jsonl(plan, outcomes)}};
   for (const auto& [file, text] : files) {
@@ -214,7 +214,7 @@ bool higher_is_better(std::string_view metric) noexcept {
   return metric.ends_with("accuracy") || metric.ends_with("top5") || metric.ends_with("images_per_s");
 }
 
-std::string table(const Plan& plan, std::span<const Outcome> outcomes, std::string_view metric) {
+std::string table(const GridPlan& plan, std::span<const Outcome> outcomes, std::string_view metric) {
   std::vector<std::string> metrics{std::string(metric)};
   for (const char* usual : {"test.accuracy", "test.loss", "train.images_per_s", "wall_s"})
     if (metric != usual) metrics.emplace_back(usual);

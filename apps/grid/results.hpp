@@ -1,4 +1,4 @@
-/// What a grid's runs came to, as results.csv, results.jsonl and the closing table (docs/formats/grid.md). Pure functions but for
+/// The results of a grid's runs, as results.csv, results.jsonl and the closing table (docs/formats/grid.md). Pure functions except
 /// write_results().
 #pragma once
 
@@ -10,33 +10,32 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/grid/ledger.hpp"
 #include "apps/grid/plan.hpp"
+#include "apps/grid/status_index.hpp"
 
 namespace troupe::grid {
 
-/// The scalars of a summary under dotted names ("test.accuracy"), in its order. Lists, and objects that hold lists, are left out.
+/// The scalars of a summary under dotted names ("test.accuracy"), in its order. Omits lists, and objects that contain lists.
 [[nodiscard]] std::vector<std::pair<std::string, nlohmann::ordered_json>> flatten(
     const nlohmann::ordered_json& summary);
 
-/// The numbers that every summary has: what a table can be sorted by.
+/// The numbers in every summary: a table can be sorted by them.
 [[nodiscard]] std::vector<std::string> metric_names();
 
-/// A header, and a row per run in the order of the plan: varied keys, seed, status, exit_code, error, run, summary.
-[[nodiscard]] std::string to_csv(const Plan& plan, std::span<const Outcome> outcomes);
+/// A header, and one row per run in the order of the plan: varied keys, seed, status, exit_code, error, run, summary.
+[[nodiscard]] std::string to_csv(const GridPlan& plan, std::span<const Outcome> outcomes);
 /// {"name", "base", "settings", "seed", "status", "exit_code", "error", "directory", "summary"} per run.
 [[nodiscard]] nlohmann::ordered_json to_json(const PlannedRun& run, const std::string& base, const Outcome& outcome);
-[[nodiscard]] std::string to_jsonl(const Plan& plan, std::span<const Outcome> outcomes);
+[[nodiscard]] std::string to_jsonl(const GridPlan& plan, std::span<const Outcome> outcomes);
 
-/// Replaces results.csv and results.jsonl in plan.directory, each whole or not at all. Errc::io, no_space.
-[[nodiscard]] core::Result<void> write_results(const Plan& plan, std::span<const Outcome> outcomes);
+/// Replaces results.csv and results.jsonl in plan.directory, each as a whole or not at all. Errc::io, no_space.
+[[nodiscard]] core::Result<void> write_results(const GridPlan& plan, std::span<const Outcome> outcomes);
 
-/// One line per combination, its seeds taken together: varied keys, runs, and mean ± standard deviation (of a sample) of `metric`
-/// and the usual ones over the runs that are done. Sorted by `metric`, best first: accuracies, top5 and rates from the highest,
-/// the rest from the lowest; what has no value comes last.
-[[nodiscard]] std::string table(const Plan& plan, std::span<const Outcome> outcomes, std::string_view metric);
+/// One line per combination over its seeds: varied keys, runs, and mean ± sample standard deviation of `metric` and the usual metrics over
+/// the completed runs. Sorted by `metric`, best first: accuracies, top5 and rates descending, others ascending; missing values last.
+[[nodiscard]] std::string table(const GridPlan& plan, std::span<const Outcome> outcomes, std::string_view metric);
 
-/// Whether more of a metric is better.
+/// Whether a higher value of `metric` is better.
 [[nodiscard]] bool higher_is_better(std::string_view metric) noexcept;
 
 }  // namespace troupe::grid

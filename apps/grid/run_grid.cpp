@@ -18,10 +18,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiment/directory/directory_lock.hpp"
 #include "apps/grid/children.hpp"
 #include "apps/grid/forecast.hpp"
 #include "apps/grid/results.hpp"
+#include "core/file_descriptor.hpp"
+#include "experiment/directory/directory_lock.hpp"
 #include "nn/checkpoint/file_system.hpp"
 
 namespace troupe::grid {
@@ -31,24 +32,9 @@ namespace fs = std::filesystem;
 using core::Result;
 
 constexpr auto kTick = std::chrono::milliseconds(500);
-/// After an interrupt a run finishes its steps and writes a checkpoint; one that takes longer than this hangs. So long the grid waits
-/// for runs of others, too, when it has nothing else to do: those of a grid that was killed save and end within it.
+/// After an interrupt a run finishes its steps and writes a checkpoint; after this time it counts as hung and is killed. An otherwise idle
+/// grid waits equally long for runs of other processes: runs of a killed grid save and end within it.
 constexpr double kSavingDeadline_s = 600;
-
-/// A descriptor, closed at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 class Scratch {
  public:
@@ -76,7 +62,7 @@ class Scratch {
   int error_ = 0;
 };
 
-/// What a child said when it failed: its last line, without the program's name.
+/// The error of a failed child: its last line, without the program's name.
 std::string last_words(const std::string& err) {
   const auto end = err.find_last_not_of('\n');
   if (end == std::string::npos) return {};
@@ -90,12 +76,13 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 class Session {
  public:
-  Session(const Plan& plan, const GridOptions& options, Progress& progress, const std::string& scratch, Ledger ledger)
+  Session(const GridPlan& plan, const GridOptions& options, Progress& progress, const std::string& scratch,
+          StatusIndex status_index)
       : plan_(plan),
         options_(options),
         progress_(progress),
         scratch_(scratch),
-        outcomes_(std::move(ledger.outcomes)),
+        outcomes_(std::move(status_index.outcomes)),
         forecast_(options.estimates_s, options.jobs),
         children_(options.executable, scratch) {
     for (std::size_t i = 0; i < outcomes_.size(); ++i) {
@@ -113,7 +100,7 @@ class Session {
   }
 
   Result<GridEnd> run(const std::stop_token& stop) {
-    const Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    const core::FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     const std::stop_callback on_stop(stop, [&] {
       constexpr std::uint64_t kOne = 1;
       [[maybe_unused]] const auto ignored = ::write(wake.get(), &kOne, sizeof kOne);
@@ -135,7 +122,7 @@ class Session {
       }
       if (children_.count() == 0) {
         if (waiting_.empty() && !others_.empty() && !stop.stop_requested()) wait_for_others(wake.get());
-        continue;  // or none could be started
+        continue;  // or no child could be started
       }
       idle_since_.reset();
       progress_.tick(position());
@@ -143,7 +130,7 @@ class Session {
     }
     progress_.close();
     if (auto written = write_results(plan_, outcomes_); !written) return tl::unexpected(std::move(written.error()));
-    // Whoever interrupted: a run that somebody else has told to end has no result either.
+    // A run that another process interrupted has no result either.
     const bool left =
         !waiting_.empty() || !others_.empty() || std::ranges::any_of(outcomes_, [](const Outcome& outcome) {
           return outcome.status == Status::interrupted || outcome.status == Status::waiting;
@@ -161,13 +148,13 @@ class Session {
     return {};
   }
 
-  /// Another process has the run's directory. Two must not train in it, nor may the run begin anew beside it.
+  /// Another process has the run's directory. Two processes must not train in it, and the run must not begin anew beside it.
   void leave_to_others(std::size_t i) {
     others_[i] = options_.clock->now();
     progress_.line(fmt::format("waiting for {}: {}", plan_.runs[i].name, outcomes_[i].error));
   }
 
-  /// What has become of the runs that others train: a result, or something to go on with.
+  /// Checks the runs of other processes for their ends: records a result, or queues the run to continue it.
   void look_at_others() {
     for (auto entry = others_.begin(); entry != others_.end();) {
       const auto [i, since] = *entry;
@@ -185,7 +172,7 @@ class Session {
     }
   }
 
-  /// There is nothing else to do.
+  /// Called when no other work is left.
   void wait_for_others(int wake) {
     const auto now = options_.clock->now();
     if (!idle_since_) idle_since_ = now;
@@ -241,7 +228,7 @@ class Session {
         outcomes_[end.id] = std::move(now);
         return leave_to_others(end.id);
       }
-      // What it has reached is the user's: the grid never begins anew in its place.
+      // The directory's contents belong to the user: the grid never begins the run anew in its place.
       if (for_good)
         outcome.error +=
             fmt::format(" (what it has reached stays in {}; remove that directory to begin anew)", outcome.directory);
@@ -250,7 +237,7 @@ class Session {
       outcome.status = Status::failed;
       outcome.error = "the run said nothing about its end";
     }
-    // Exit 70 is also what a bug looks like: the run's own records tell.
+    // A bug also exits with 70: the run's records decide.
     if (outcome.status == Status::diverged &&
         (outcome.directory.empty() || outcome_of(outcome.directory).status != Status::diverged))
       outcome.status = Status::failed;
@@ -260,7 +247,7 @@ class Session {
     record(end.id, seconds);
   }
 
-  /// Says what a run has come to, and writes it down.
+  /// Reports a run's outcome and writes the results.
   void record(std::size_t i, double seconds) {
     progress_.ended(plan_.runs[i], outcomes_[i], seconds, position());
     if (auto written = write_results(plan_, outcomes_); !written)
@@ -289,7 +276,7 @@ class Session {
     bool resumed = false;
   };
 
-  const Plan& plan_;
+  const GridPlan& plan_;
   const GridOptions& options_;
   Progress& progress_;
   const std::string& scratch_;
@@ -298,13 +285,13 @@ class Session {
   Children children_;
   std::deque<std::size_t> waiting_;
   std::map<std::size_t, Running> running_;
-  std::map<std::size_t, core::Duration> others_;  // runs that other processes train, and since when that is known
-  std::optional<core::Duration> idle_since_;      // since when they are all that there is to wait for
+  std::map<std::size_t, core::Duration> others_;  // runs of other processes, and when the grid noticed them
+  std::optional<core::Duration> idle_since_;      // since when the grid waits only for them
 };
 
 }  // namespace
 
-Result<GridEnd> run_grid(const Plan& plan, const GridOptions& options, Progress& progress, std::stop_token stop) {
+Result<GridEnd> run_grid(const GridPlan& plan, const GridOptions& options, Progress& progress, std::stop_token stop) {
   std::error_code error;
   fs::create_directories(plan.directory, error);
   if (error) return tl::unexpected(core::from_errno(error.value(), "create directory", plan.directory));
@@ -315,9 +302,9 @@ Result<GridEnd> run_grid(const Plan& plan, const GridOptions& options, Progress&
     return tl::unexpected(std::move(cleaned.error()));
   const Scratch scratch;
   if (auto good = scratch.good(); !good) return tl::unexpected(std::move(good.error()));
-  auto ledger = read_ledger(plan);
-  if (!ledger) return tl::unexpected(std::move(ledger.error()));
-  return Session(plan, options, progress, scratch.path(), std::move(*ledger)).run(stop);
+  auto status_index = read_ledger(plan);
+  if (!status_index) return tl::unexpected(std::move(status_index.error()));
+  return Session(plan, options, progress, scratch.path(), std::move(*status_index)).run(stop);
 }
 
 }  // namespace troupe::grid

@@ -40,7 +40,7 @@ std::string plain_text(const std::string& toml_value) {
   try {
     const auto document = toml::parse("v = " + toml_value);
     if (const auto text = document["v"].value<std::string>()) return *text;
-  } catch (const toml::parse_error&) {  // shown as it is
+  } catch (const toml::parse_error&) {  // returned unchanged
   }
   return toml_value;
 }

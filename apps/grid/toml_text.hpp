@@ -1,4 +1,4 @@
-/// TOML values as text on one line, in one spelling: what --set takes, what is compared, what people read. Pure functions.
+/// TOML values as text on one line, in canonical form: for --set, comparison and output. Pure functions.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace troupe::grid {
 
-/// Equal values have equal text; 1 and 1.0 differ. Fails, saying what a value must not be, for dates, times, NaN and infinity.
+/// Equal values have equal text; 1 and 1.0 differ. Fails with a reason for dates, times, NaN and infinity.
 [[nodiscard]] tl::expected<std::string, std::string> toml_text(const toml::node& node);
 
-/// The same for people: text without its quotes.
+/// For output: strings without quotes.
 [[nodiscard]] std::string plain_text(const std::string& toml_value);
 
 }  // namespace troupe::grid

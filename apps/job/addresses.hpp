@@ -1,5 +1,5 @@
-/// Where ranks of a job reach each other: each says what addresses its host has, one of them chooses. Pure, but for own_addresses().
-/// Thread rule: values.
+/// Chooses addresses under which the ranks of a job reach each other, from the addresses of all hosts. Pure, except own_addresses(). Thread
+/// rule: values.
 #pragma once
 
 #include <string>
@@ -20,13 +20,13 @@ struct RankHost {
   std::vector<HostAddress> addresses{};
 };
 
-/// Of network interfaces that are up, in their order; neither loopback nor link-local ones.
+/// Addresses of network interfaces that are up, in their order, without loopback and link-local ones.
 [[nodiscard]] std::vector<HostAddress> own_addresses();
 
 [[nodiscard]] bool in_one_place(const std::vector<RankHost>& ranks);
 
-/// An address for each rank: 127.0.0.1 when all are in one place; else the one whose network most ranks elsewhere are in, and of
-/// those the first. An address that two hosts have leads to neither (container bridges). Errc::config for a host that has none.
+/// An address for each rank: 127.0.0.1 when all ranks are in one place; else the host's first address in the network that most ranks
+/// elsewhere share. Skips an address that two hosts have (container bridges). Errc::config for a host without an address.
 [[nodiscard]] core::Result<std::vector<std::string>> choose_addresses(const std::vector<RankHost>& ranks);
 
 }  // namespace troupe::apps

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// All ranks are there when the first word is said, and what they do between two words takes no time; but for the run itself.
+// All ranks exist at the first message, and work between messages is short, except the run itself.
 constexpr std::chrono::minutes kPatience{2};
 constexpr std::chrono::seconds kFarewell{30};
 
@@ -40,9 +40,9 @@ RankHost host_of(const json& said) {
 
 }  // namespace
 
-/// What rank 0 says to all.
+/// The message of rank 0 to all ranks.
 struct Job::Order {
-  std::vector<std::string> addresses{};  // by rank, to listen at; none: the job is over
+  std::vector<std::string> addresses{};  // listening address by rank; none: the job is over
   security::RunIdentity identity{};      // empty on one host
 
   [[nodiscard]] std::string text() const {
@@ -91,7 +91,7 @@ core::Result<Job::Nodes> Job::recruit() {
   Order order{.addresses = std::move(*addresses)};
   Nodes nodes;
   if (!in_one_place(hosts_)) {
-    // One certificate for all: they are one user's processes of one program. Every address, because a host may call from another.
+    // One certificate for all ranks: one user's processes of one program. It has every address: a host may connect from any of them.
     std::vector<std::string> names;
     for (const auto& host : hosts_)
       for (const auto& own : host.addresses) names.push_back(own.address);
@@ -117,14 +117,14 @@ core::Result<Job::Nodes> Job::recruit() {
 }
 
 void Job::dismiss(const core::Result<void>& outcome) {
-  // With a rank that is gone, or stuck, MPI would wait for it.
+  // With a lost or blocked rank, MPI would wait for that rank.
   const bool whole =
       outcome || (outcome.error().code != core::Errc::peer_lost && outcome.error().code != core::Errc::timeout);
   over_ = whole && job_->broadcast(Order{}.text(), within(kFarewell)).has_value();
 }
 
 core::Result<void> Job::serve() {
-  // Rank 0 reads its configuration first. The launcher ends who waits for one that has ended.
+  // No deadline: rank 0 reads its configuration first. If rank 0 ends, the launcher ends the waiting ranks.
   const auto order = job_->broadcast({}, [] { return false; });
   if (!order) return tl::unexpected(order.error());
   if (const auto first = Order::of(*order); !first.addresses.empty())
@@ -155,12 +155,12 @@ core::Result<void> Job::be_node(const Order& order) {
       actors::node, actors::NodeSetup{.version = actors::spoken_version(TROUPE_VERSION),
                                       .data_host = host,
                                       .tls = options.tls,
-                                      .grounds = std::make_shared<actors::NodeGrounds>(
+                                      .grounds = std::make_shared<actors::RunContextCache>(
                                           [](const std::string& device) { return make_backend(device); }),
-                                      .log = [](const std::string&) {},  // rank 0 alone speaks
+                                      .log = [](const std::string&) {},  // only rank 0 writes output
                                       .gone =
                                           [this](bool lost) {
-                                            // A run that is over leaves rank 0 a last word to say, but not when it has lost a rank.
+                                            // After the run's end rank 0 sends a last message, but not after it has lost a rank.
                                             const auto now = std::chrono::steady_clock::now();
                                             give_up_ = lost ? now : now + kFarewell;
                                           }});

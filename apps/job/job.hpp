@@ -1,8 +1,8 @@
-/// The processes of a run that mpirun or srun has started: rank 0 leads, the others are nodes as `troupe node` makes them, until it
-/// lets them go. They find each other by words over MPI (transport/mpi/job.hpp); between hosts the control plane has a certificate that
-/// rank 0 makes for the run.
+/// The processes of a run under mpirun or srun: rank 0 leads, the others are nodes as in `troupe node` until rank 0 releases them. They
+/// exchange their addresses over MPI (transport/mpi/job.hpp). Between hosts the control plane uses a certificate that rank 0 creates for
+/// the run.
 ///
-/// One thread, the main one; made before others, but for those that wait for signals.
+/// One thread, the main one; created before other threads, except those that wait for signals.
 #pragma once
 
 #include <atomic>
@@ -13,16 +13,16 @@
 
 #include "apps/job/addresses.hpp"
 #include "apps/job_environment.hpp"
-#include "transport/security/run_identity.hpp"
 #include "transport/mpi/job.hpp"
+#include "transport/security/run_identity.hpp"
 
 namespace troupe::apps {
 
 class Job {
  public:
-  /// Returns when every rank has come. Errc::config: this build or this host has no MPI, or not the launcher's.
+  /// Returns when every rank has joined. Errc::config: this build or host has no MPI, or not the launcher's MPI.
   [[nodiscard]] static core::Result<std::unique_ptr<Job>> join(const JobEnvironment& environment);
-  /// Without a word to the others: they are lost then, and the launcher ends them.
+  /// Without dismiss() it sends nothing to the other ranks: they are lost, and the launcher ends them.
   ~Job();
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -31,17 +31,17 @@ class Job {
   [[nodiscard]] std::size_t size() const noexcept { return job_->size(); }
   [[nodiscard]] const std::string& launcher() const noexcept { return launcher_; }
 
-  /// Of ranks 1, 2, …, to connect to.
+  /// Ranks 1, 2, …, for rank 0 to connect to.
   struct Nodes {
     std::vector<std::string> names{};  // "host:port"
     security::TlsFiles tls{};          // of this process; none on one host
   };
-  /// Rank 0, once: makes nodes of the others. Their errors, and Errc::timeout.
+  /// Rank 0, once: makes the other ranks nodes. Returns their errors; Errc::timeout.
   [[nodiscard]] core::Result<Nodes> recruit();
-  /// Rank 0, last: lets the others go, with exit code 0. When they, or one of them, may not hear it any more, they are lost.
+  /// Rank 0, last: releases the other ranks, with exit code 0. After an outcome that indicates a lost rank it sends nothing: they are lost.
   void dismiss(const core::Result<void>& outcome);
 
-  /// Ranks above 0: a node until rank 0 says otherwise. Errc::peer_lost: it is gone.
+  /// Ranks above 0: a node until rank 0 releases it. Errc::peer_lost: rank 0 is lost.
   [[nodiscard]] core::Result<void> serve();
 
  private:
@@ -56,7 +56,7 @@ class Job {
   std::vector<RankHost> hosts_;  // at rank 0, by rank
   std::unique_ptr<security::MemoryFiles> certificates_;
   std::atomic<std::chrono::steady_clock::time_point> give_up_ =
-      std::chrono::steady_clock::time_point::max();  // set by the node
+      std::chrono::steady_clock::time_point::max();  // set by the node's thread
   bool over_ = false;
 };
 

@@ -1,4 +1,4 @@
-/// What rank 0 of a job asks for: a run whose workers are as many as the ranks say. Thread rule: the main thread.
+/// The run request of rank 0: the number of ranks determines the number of workers. Thread rule: the main thread.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace troupe::apps {
 
-/// The configuration file `path` with `overrides` on top, with cluster.workers = ranks × cluster.workers_per_rank, which a note
-/// tells where another number stood; and the other ranks, made nodes of. Errc::config, and Job::recruit's.
+/// The configuration file `path` with `overrides`, and cluster.workers = ranks × cluster.workers_per_rank; a note reports a replaced
+/// number. Makes the other ranks nodes. Errc::config, and the errors of Job::recruit().
 [[nodiscard]] core::Result<actors::RunRequest> job_request(const std::string& path, std::vector<std::string> overrides,
                                                            Job& job);
 

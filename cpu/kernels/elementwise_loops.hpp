@@ -1,6 +1,6 @@
-/// The loops behind Elementwise, in plain C++ for the compiler to vectorise with the flags of the file that includes this.
-/// Internal to elementwise_*.cpp. Everything has internal linkage and calls nothing inline from elsewhere: code compiled for
-/// AVX-512 must not be what the linker keeps for a CPU without it.
+/// The loops of Elementwise in plain C++. The compiler vectorises them with the flags of the file that includes this header.
+/// Internal to elementwise_*.cpp. Everything has internal linkage and calls no inline functions from elsewhere: the linker must not
+/// keep code compiled for AVX-512 for a CPU without it.
 #pragma once
 
 #include "cpu/kernels/elementwise.hpp"

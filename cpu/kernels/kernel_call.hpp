@@ -1,4 +1,4 @@
-/// How a compiled step calls one of our own kernels. Thread rule: plain values.
+/// A call of one of Troupe's own kernels in a compiled step. Thread rule: plain values.
 #pragma once
 
 #include <array>
@@ -27,17 +27,17 @@ struct ConvolutionShape {
   }
 };
 
-/// What changes from step to step, but for images and labels.
+/// The values that change from step to step, except images and labels.
 struct StepContext {
   std::uint64_t lease = 0;
   bool training = true;
 };
 
-/// One of our own kernels with its arguments; which of them are used is the kernel's business (cpu/layers/pointwise.cpp).
+/// One of Troupe's own kernels with its arguments; each kernel uses some of them (cpu/layers/pointwise.cpp).
 struct KernelCall {
   using Run = void (*)(const KernelCall&, const StepContext&);
   Run run = nullptr;
-  std::array<float*, 7> data{};  // bound when the workspace is planned
+  std::array<float*, 7> data{};  // bound after the workspace is planned
   std::int64_t rows = 0;         // samples
   std::int64_t columns = 0;      // values per sample
   nn::Activation activation = nn::Activation::relu;

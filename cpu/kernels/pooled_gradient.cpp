@@ -15,10 +15,10 @@ namespace {
 constexpr std::int64_t kLanes = 16;
 constexpr std::int64_t kWindow = 2;  // of the pooling, and its stride
 constexpr std::size_t kPlaces = kWindow * kWindow;
-constexpr std::int64_t kL1Floats = 9216;    // 36 of 48 KiB: what the inner loops read again and again
+constexpr std::int64_t kL1Floats = 9216;    // 36 of 48 KiB: the data that the inner loops read repeatedly
 constexpr std::int64_t kImagesAtATime = 4;  // of dx, while a block of weights is in the L1 cache
 
-/// Sizes that both gradients need. A plane is what one accumulation sees of an image: 16 channels, or the few there are.
+/// Sizes for both gradients. A plane is the part of an image in one accumulation: 16 channels, or all if there are few.
 struct Sizes {
   explicit Sizes(const ConvolutionShape& shape)
       : plane_channels(shape.channels % kLanes == 0 ? kLanes : shape.channels),
@@ -45,9 +45,9 @@ struct Sizes {
   std::int64_t pooled_height;
   std::int64_t pooled_width;
   std::int64_t positions;
-  std::int64_t images;  // whose planes fit the L1 cache together
+  std::int64_t images;  // images whose planes fit the L1 cache together
 
-  /// Where the window at `position` begins in a plane, and its places after that.
+  /// The offset of the window at `position` in a plane; places() are the offsets of its elements from there.
   [[nodiscard]] std::int64_t corner(std::int64_t position) const noexcept {
     return (position / pooled_width * row + position % pooled_width * plane_channels) * kWindow;
   }
@@ -56,7 +56,7 @@ struct Sizes {
   }
 };
 
-/// Pooled gradients as they come, [n, block of outputs, position, 16].
+/// Pooled gradients in the given layout, [n, block of outputs, position, 16].
 struct Pooled {
   const float* gradients;
   const float* outputs;  // null: no relu
@@ -68,7 +68,7 @@ struct Pooled {
   }
 };
 
-/// Lists of the winners of 16 outputs in images [first, last), by output, offsets into x; adds the gradients to `sums`.
+/// Lists the winners of 16 outputs in images [first, last) by output, with offsets into x; adds the gradients to `sums`.
 void list_by_output(const Sizes& sizes, const Pooled& pooled, std::int64_t block, std::int64_t first, std::int64_t last,
                     Winner* lists, std::int64_t* counts, float* sums) {
   const std::int64_t capacity = sizes.images * sizes.positions;

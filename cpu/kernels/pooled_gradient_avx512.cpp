@@ -1,5 +1,5 @@
-// The inner loops of pooled_gradient.hpp, compiled for AVX-512. Everything but the entries has internal linkage, and nothing inline
-// from elsewhere is called but intrinsics (see CMakeLists.txt).
+// The inner loops of pooled_gradient.hpp, compiled for AVX-512. Everything but the entry functions has internal linkage, and the
+// only inline functions called from elsewhere are intrinsics (see CMakeLists.txt).
 #include <immintrin.h>
 
 #include "cpu/kernels/pooled_gradient.hpp"
@@ -15,8 +15,8 @@ inline __m512 load_row(const float* from, int vector, int vectors, __mmask16 tai
   return _mm512_maskz_loadu_ps(tail, from + kLanes * vector);
 }
 
-/// kSets: sums of every kSets-th winner, where one set would wait for its own additions. Loops are unrolled by order: otherwise the
-/// sums go through the stack before and after.
+/// kSets sets of sums, each of every kSets-th winner: additions to one set would wait for each other. Loops are unrolled
+/// explicitly; otherwise the sums go through the stack before and after.
 template <int kRows, int kVectors, int kSets, bool kWhole>
 void run(const Accumulation& a) {
   constexpr int kSums = kRows * kVectors;
@@ -63,7 +63,7 @@ void run(const Accumulation& a) {
 }
 
 struct Read {
-  __m512 gradients;  // 0 where they do not count
+  __m512 gradients;  // 0 for gradients that do not count
   __m512i places;
   __mmask16 count;
 };
@@ -97,7 +97,7 @@ void append_winners(const PooledBlock& block, const std::int32_t (&offsets)[4], 
   _mm512_store_ps(gradients, read.gradients);
   _mm512_store_si512(at, _mm512_permutex2var_epi32(table, read.places, table));
   _mm512_storeu_ps(sums, _mm512_add_ps(_mm512_loadu_ps(sums), read.gradients));
-  // Without a branch: what does not count is overwritten by the next.
+  // No branch: the next entry overwrites one that does not count.
   for (std::int64_t o = 0; o < kLanes; ++o) {
     *next[o] = {gradients[o], at[o]};
     next[o] += (read.count >> o) & 1u;
@@ -109,7 +109,7 @@ void sort_winners(const PooledBlock& block, std::int32_t stride, SortedWinners& 
   const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m512i offset = _mm512_mullo_epi32(lane, _mm512_set1_epi32(stride));
   const __m512i gradient = _mm512_castps_si512(read.gradients);
-  // Gradient and offset of each side by side: outputs 0 to 7, and 8 to 15.
+  // Puts each gradient beside its offset: outputs 0 to 7, and 8 to 15.
   const __m512i low_order = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   const __m512i low = _mm512_permutex2var_epi32(gradient, low_order, offset);
   const __m512i high = _mm512_permutex2var_epi32(gradient, _mm512_add_epi32(low_order, _mm512_set1_epi32(8)), offset);

@@ -13,7 +13,7 @@ constexpr std::int64_t kLanes = 16;
 
 std::int64_t rounded(std::int64_t floats) { return (floats + kLanes - 1) / kLanes * kLanes; }
 
-/// Computed over used lanes.
+/// Computed lanes divided by used lanes.
 double waste(std::int64_t floats) { return static_cast<double>(rounded(floats)) / static_cast<double>(floats); }
 
 }  // namespace
@@ -21,7 +21,7 @@ double waste(std::int64_t floats) { return static_cast<double>(rounded(floats)) 
 bool row_gradient_available() noexcept { return __builtin_cpu_supports("avx512f") != 0; }
 
 bool row_gradient_pays(const ConvolutionShape& shape) noexcept {
-  constexpr double kClearly = 1.25;  // where both fill their lanes alike, oneDNN is as fast
+  constexpr double kClearly = 1.25;  // if both fill their lanes equally, oneDNN is as fast
   return waste(shape.channels) >= kClearly * waste(shape.kernel * shape.channels);
 }
 
@@ -49,7 +49,7 @@ void row_gradient(const KernelCall& call, const StepContext& /*context*/) {
 #pragma omp parallel for schedule(static)
   for (std::int64_t n = 0; n < shape.batch; ++n) {
     float* to = dx + n * image;
-    // With padding the image grows a border in scratch, which takes what falls outside.
+    // With padding, the image in scratch has a border for sums outside of the image.
     float* x =
         shape.padding == 0 ? to : scratch + core::align_floats(padded) * static_cast<std::size_t>(omp_get_thread_num());
     std::memset(x, 0, padded * sizeof(float));

@@ -1,5 +1,5 @@
-// The inner loops of row_gradient.hpp, compiled for AVX-512. Everything but the entry has internal linkage, and nothing inline
-// from elsewhere is called but intrinsics (see CMakeLists.txt).
+// The inner loops of row_gradient.hpp, compiled for AVX-512. Everything but the entry function has internal linkage, and the only
+// inline functions called from elsewhere are intrinsics (see CMakeLists.txt).
 #include <immintrin.h>
 
 #include "cpu/kernels/row_gradient.hpp"
@@ -11,7 +11,7 @@ constexpr std::int64_t kLanes = 16;
 constexpr int kRows = 4;     // output positions at a time
 constexpr int kVectors = 7;  // of a kernel row at a time: 4 · 7 sums, the rest of 32 registers for operands
 
-/// What a tile reads and writes; strides in floats.
+/// The operands of a tile; strides in floats.
 struct Tile {
   const float* dy;  // [rows, outputs]
   std::int64_t dy_row;
@@ -67,13 +67,13 @@ void row_gradient_image(const ConvolutionShape& shape, const float* dy, const fl
   tile.outputs = shape.outputs;
   for (std::int64_t i = 0; i < shape.kernel; ++i)
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-      // These weights stay in the L1 cache while all output positions pass.
+      // These weights stay in the L1 cache for all output positions.
       const std::int64_t first = chunk * vectors / chunks;
       const std::int64_t count = (chunk + 1) * vectors / chunks - first;
       const std::int64_t left = floats - (first + count - 1) * kLanes;
       tile.tail = left >= kLanes ? __mmask16{0xffff} : static_cast<__mmask16>((1u << left) - 1u);
       tile.weights = weights + i * shape.outputs * tile.weights_row + first * kLanes;
-      // A tile takes positions below each other: side by side their rows of x overlap, and each sum would wait for a store.
+      // A tile takes positions of one column: neighbours in a row overlap in x, so each sum would wait for a store.
       for (std::int64_t y = 0; y < shape.out_height; y += kRows) {
         const std::int64_t rows = shape.out_height - y < kRows ? shape.out_height - y : kRows;
         const RunTile run = kTiles[rows - 1][count - 1];

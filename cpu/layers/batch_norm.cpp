@@ -1,7 +1,7 @@
-// Batch normalisation, in the layout that its input has, with relu behind it where that follows. A step and an evaluation are two
-// primitives on the same operands: one computes the batch's mean and variance, the other takes the running ones.
-#include "cpu/program/lowering.hpp"
+// Batch normalisation, in its input's layout, fused with a relu that follows. Training step and evaluation are two primitives on
+// the same operands: one computes the batch's mean and variance, the other takes the running ones.
 #include "cpu/layers/pointwise.hpp"
+#include "cpu/program/lowering.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -14,7 +14,7 @@ struct Tensors {
   Operand output;
   Operand mean;      // of the batch
   Operand variance;  // of the batch
-  Operand positive;  // which outputs relu passed on
+  Operand positive;  // the outputs that relu passed
 };
 
 Operand running(const Lowering& lowering, const Site& site, int which) {
@@ -38,7 +38,7 @@ void add_evaluation(Lowering& lowering, const Site& site, const nn::BatchNormLay
                        descriptor.scratchpad_desc(), When::evaluation);
 }
 
-/// The running values move in backward, so that a step that fails on a label leaves them alone.
+/// Backward updates the running values, so that a step that fails on a label does not change them.
 void add_update(Lowering& lowering, const Site& site, const nn::BatchNormLayer& layer, const Tensors& tensors) {
   const nn::Shape& shape = site.input_shape;
   KernelCall call;

@@ -1,5 +1,5 @@
-// Convolutions. The arena holds weights in the layout of oneDNN's weight gradients; forward and data gradient read working
-// copies where they want another.
+// Convolutions. The arena holds weights in the layout of oneDNN's weight gradients; forward and data gradient read working copies
+// if they need another layout.
 #include "cpu/layers/convolution.hpp"
 
 namespace troupe::cpu {
@@ -10,7 +10,7 @@ using dnnl::prop_kind;
 
 constexpr std::int64_t kFewChannels = 4;
 
-/// What computes one convolution. Its data gradient: `data`, or our own kernel, or neither where nobody needs it.
+/// The primitives of one convolution. Its data gradient is `data`, Troupe's own kernel, or neither if it is not needed.
 struct Descriptors {
   dnnl::convolution_forward::primitive_desc forward;
   dnnl::convolution_backward_weights::primitive_desc weights;
@@ -18,18 +18,18 @@ struct Descriptors {
   bool own_data = false;
 };
 
-/// As oneDNN sees the weights: groups are a dimension of their own.
+/// The weights' dimensions for oneDNN: groups are a dimension of their own.
 dnnl::memory::dims weight_dims(const Site& site, const nn::Conv2dLayer& layer) {
   if (layer.groups == 1) return {layer.outputs, site.input_shape.channels, layer.kernel, layer.kernel};
   return {layer.groups, layer.outputs / layer.groups, site.input_shape.channels / layer.groups, layer.kernel,
           layer.kernel};
 }
 
-/// What oneDNN's descriptors of one convolution are made from.
+/// The arguments of oneDNN's descriptors of one convolution.
 struct Sides {
   dnnl::memory::desc source;
   dnnl::memory::desc weight;
-  dnnl::memory::desc bias;  // empty: without one
+  dnnl::memory::desc bias;  // empty: no bias
   dnnl::memory::desc destination;
   dnnl::memory::dims strides;
   dnnl::memory::dims padding;
@@ -50,8 +50,8 @@ Descriptors describe(Lowering& lowering, const Site& site, const nn::Conv2dLayer
   Descriptors result;
   result.forward = describe_forward(lowering, site, layer);
 
-  // Backward descriptors want the plain forward one as a hint. That of the weights is needed without training too: it decides
-  // the arena's layout, which replicas that only evaluate share.
+  // Backward descriptors need the plain forward one as a hint. The one of the weights is needed without training too: it decides
+  // the arena's layout, which replicas for evaluation share.
   const auto hint = training_hint(lowering, site, layer);
   result.weights = lowering.choices.choose<dnnl::convolution_backward_weights>(
       use_of(lowering, site.node, "backward_weights"), "",
@@ -97,8 +97,8 @@ Operand add_data_gradient(Lowering& lowering, const Site& site,
   return dx;
 }
 
-/// Arena layouts. Of grouped weights the plain one: canonical tensors have four dimensions, and oneDNN's layouts of five need not
-/// be layouts of four. It costs a copy of the gradient, which is small beside the gradient's arithmetic.
+/// Sets the arena layouts. Grouped weights are plain: canonical tensors have four dimensions, and a layout of oneDNN with five need
+/// not be one with four. The cost is a copy of the gradient, which is small beside the gradient's arithmetic.
 void set_layouts(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer, const Descriptors& descriptors) {
   const auto weight = descriptors.weights.diff_weights_desc();
   const auto plain = plain_desc({layer.outputs, site.input_shape.channels / layer.groups, layer.kernel, layer.kernel});
@@ -142,8 +142,8 @@ ConvolutionShape shape_of(const Lowering& lowering, const Site& site, const nn::
 
 dnnl::convolution_forward::primitive_desc describe_forward(Lowering& lowering, const Site& site,
                                                            const nn::Conv2dLayer& layer) {
-  // brgconv multiplies [pixels, channels] by [channels, outputs]; with the few channels of images there is nothing to
-  // multiply along (1 → 20 channels 5x5 on 28x28, batch 64: 478 µs against 328 µs of the direct kernel).
+  // brgconv multiplies [pixels, channels] by [channels, outputs]; with the few channels of images that product is too narrow (1 →
+  // 20 channels 5x5 on 28x28, batch 64: 478 µs against 328 µs of the direct kernel).
   const char* avoid = site.input_shape.channels / layer.groups < kFewChannels ? "brgconv" : "";
   const auto kind = lowering.options.training ? prop_kind::forward_training : prop_kind::forward_inference;
   const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, site, layer);

@@ -1,21 +1,23 @@
-/// What the lowerings of convolutions share (convolution.cpp, pooled_convolution.cpp). Compile time only. Thread rule: one thread.
+/// Shared code of the lowerings of convolutions (convolution.cpp, pooled_convolution.cpp). Compile time only. Thread rule: one
+/// thread.
 #pragma once
 
-#include "cpu/program/lowering.hpp"
 #include "cpu/kernels/row_gradient.hpp"
+#include "cpu/program/lowering.hpp"
 
 namespace troupe::cpu {
 
 [[nodiscard]] ConvolutionShape shape_of(const Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer);
 
-/// The forward primitive, with site.activation computed along.
+/// The forward primitive, fused with site.activation.
 [[nodiscard]] dnnl::convolution_forward::primitive_desc describe_forward(Lowering& lowering, const Site& site,
                                                                          const nn::Conv2dLayer& layer);
-/// oneDNN's own choice for training, whatever the plan and the purpose: the hint that backward primitives want, and what arena layouts
-/// may depend on.
+/// oneDNN's own choice for training, for any plan and purpose: backward primitives need it as a hint, and arena layouts may depend
+/// only on it.
 [[nodiscard]] dnnl::convolution_forward::primitive_desc training_hint(const Lowering& lowering, const Site& site,
                                                                       const nn::Conv2dLayer& layer);
-/// Adds the forward primitive; returns its output. `source` lies as it wants. REQUIRES the parameters' layouts.
+/// Adds the forward primitive; returns its output. `source` has the layout that the primitive needs. REQUIRES the parameters'
+/// layouts.
 [[nodiscard]] Operand add_forward(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer,
                                   const dnnl::convolution_forward::primitive_desc& forward, const Operand& source);
 

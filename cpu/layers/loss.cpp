@@ -11,11 +11,11 @@ namespace troupe::cpu {
 namespace {
 
 constexpr std::int64_t kTop = 5;
-constexpr std::int64_t kRowsAtOnce = 64;  // row maxima and sums of this many fit on the stack
+constexpr std::int64_t kRowsAtOnce = 64;  // the maxima and sums of this many rows fit on the stack
 
 void count_hits(const float* z, std::int32_t label, std::int64_t classes, nn::StepResult& result) {
   const float mine = z[label];
-  std::int64_t ahead = 0;  // classes that come before the label's; "not greater" so that NaN comes first
+  std::int64_t ahead = 0;  // classes that rank before the label's; "not greater" ranks NaN first
   for (std::int64_t c = 0; c < label; ++c) ahead += mine > z[c] ? 0 : 1;
   for (std::int64_t c = label + 1; c < classes; ++c) ahead += mine >= z[c] ? 0 : 1;
   if (!(mine == mine)) return;

@@ -10,9 +10,9 @@
 
 namespace troupe::cpu {
 
-/// Mean loss, top-1 and top-5 counts over the first `samples` rows of z [rows, classes]. gradient [rows, classes] becomes
-/// d(mean over all rows)/dz; it is scratch for callers that do not want it. An output that is NaN, or ties with the label's,
-/// is no hit for a label behind it. A label that is not a class makes Errc::data ("sample 3 of the batch …").
+/// Mean loss, top-1 and top-5 counts over the first `samples` rows of z [rows, classes]. gradient [rows, classes] becomes d(mean
+/// over all rows)/dz; a caller that does not need it passes scratch. A NaN output ranks above the label's; an equal output does if
+/// its class comes before the label. A label outside the classes: Errc::data ("sample 3 of the batch …").
 [[nodiscard]] core::Result<nn::StepResult> compute_loss(nn::Loss loss, const float* z,
                                                         std::span<const std::int32_t> labels, std::int64_t samples,
                                                         std::int64_t classes, float* gradient);

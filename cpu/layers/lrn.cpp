@@ -1,11 +1,11 @@
-// Local response normalisation, in the layout that its input has. oneDNN's formula is nn::LrnLayer's.
+// Local response normalisation, in its input's layout. oneDNN's formula is that of nn::LrnLayer.
 #include "cpu/program/lowering.hpp"
 
 namespace troupe::cpu {
 namespace {
 
-/// oneDNN 2.6.3's kernel for AVX-512, channels last, takes windows of any size but has wrong data gradients for others than 5 as soon
-/// as there are more than 16 channels.
+/// oneDNN 2.6.3's kernel for AVX-512, channels last, accepts windows of any size but computes wrong data gradients for sizes other
+/// than 5 with more than 16 channels.
 const char* to_avoid(const nn::LrnLayer& layer) { return layer.size == 5 ? "" : "lrn_jit"; }
 
 }  // namespace
@@ -25,7 +25,7 @@ Lowered lower_lrn(Lowering& lowering, const Site& site, const nn::LrnLayer& laye
       {kind, algorithm, source.desc, layer.size, alpha, beta, k}, attributes(), lowering.engine);
   const Operand output = program.make(forward.dst_desc());
   ProgramBuilder::Arguments arguments{{DNNL_ARG_SRC, source}, {DNNL_ARG_DST, output}};
-  Operand kept;  // what some implementations remember for backward
+  Operand kept;  // state that some implementations keep for backward
   if (forward.workspace_desc().get_size() > 0) {
     kept = program.make(forward.workspace_desc());
     arguments.emplace_back(DNNL_ARG_WORKSPACE, kept);

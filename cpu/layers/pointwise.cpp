@@ -1,4 +1,4 @@
-// Layers that touch each value once: activations that no other layer computes along, and dropout; and the kernels of
+// Layers that touch each value once: activations that are not fused with another layer, and dropout; and the kernels of
 // pointwise.hpp.
 #include "cpu/layers/pointwise.hpp"
 
@@ -67,7 +67,7 @@ Lowered lower_activation(Lowering& lowering, const Site& site, nn::Activation ac
 Lowered lower_dropout(Lowering& lowering, const Site& site, const nn::DropoutLayer& layer) {
   if (!lowering.options.training) return {site.input, {}};  // the identity
   ProgramBuilder& program = lowering.program;
-  // Units are counted in plain order, so the values must lie in it.
+  // Dropout counts units in plain order, so the values must be in plain order.
   const auto plain = plain_desc(site.input.desc.dims());
   const Operand source = owned(lowering, program.convert(Phase::forward, site.input, plain));
   const Operand mask = program.make(plain);

@@ -1,4 +1,4 @@
-/// Our own operations of a step (KernelCall::run), on plain memory.
+/// Troupe's own operations of a step (KernelCall::run), on plain memory. Thread rule: stateless.
 #pragma once
 
 #include "cpu/program/program.hpp"
@@ -11,8 +11,8 @@ void activation_and_bias_backward(const KernelCall& call, const StepContext& con
 void bias_backward(const KernelCall& call, const StepContext& context);
 /// data: x [rows, columns], mask (nn/dropout.hpp), y. Training: draws the mask and y ← x · mask; otherwise y ← x.
 void dropout_forward(const KernelCall& call, const StepContext& context);
-/// data: batch mean, batch variance, running mean, running variance, [columns] each: the running ones move by `rate` towards the
-/// batch's, of `rows` values per channel (nn::BatchNormLayer).
+/// data: batch mean, batch variance, running mean, running variance, [columns] each. The running values move by `rate` towards the
+/// batch's, which are over `rows` values per channel (nn::BatchNormLayer).
 void update_running_statistics(const KernelCall& call, const StepContext& context);
 /// data: mask, dy → dx in place.
 void dropout_backward(const KernelCall& call, const StepContext& context);

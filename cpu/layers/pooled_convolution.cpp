@@ -1,7 +1,7 @@
-// A convolution with relu, perhaps, and max pooling behind it: forward by oneDNN, backward by our own kernels, which never see the
-// gradients that pooling and relu leave at zero.
-#include "cpu/layers/convolution.hpp"
+// A convolution, optionally with relu, followed by max pooling: forward by oneDNN, backward by Troupe's own kernels, which skip the
+// gradients that pooling and relu set to zero.
 #include "cpu/kernels/pooled_gradient.hpp"
+#include "cpu/layers/convolution.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -15,7 +15,7 @@ struct Tensors {
   Operand gradient;  // of pooled.output, in its layout
 };
 
-/// Whether oneDNN, left alone, lays everything as the kernels read it.
+/// True if oneDNN chooses the layouts that the kernels read.
 bool lies_right(const Lowering& lowering, const ConvolutionShape& shape,
                 const dnnl::convolution_forward::primitive_desc& forward, const nn::PoolLayer& pool,
                 const nn::Shape& pooled_shape) {
@@ -66,7 +66,7 @@ std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const Site& 
   bool fits = layer.groups == 1 && (!site.activation || *site.activation == nn::Activation::relu) &&
               lowering.choices.activations() == Activations::blocked &&
               pooled_gradient_fits(shape, pool, !site.input_gradient);
-  // As for training even where none is meant: replicas that only evaluate share the arena's layout.
+  // As for training, even for evaluation only: such replicas share the arena's layout.
   fits = fits && lies_right(lowering, shape, training_hint(lowering, site, layer), pool, node.output);
   if (!lowering.choices.choose_own(use_of(lowering, site.node, "backward_weights"), kPooledGradient, fits, true))
     return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const Site& 
   const auto dims = tensors.pooled.output.desc.dims();
   if (tensors.pooled.output.desc != pooled_gradient_blocked(dims, memory::data_type::f32) ||
       tensors.pooled.winners.desc != pooled_gradient_blocked(dims, memory::data_type::u8))
-    throw NoSuchImplementation{kPooledGradient};  // not with the implementations that the plan names
+    throw NoSuchImplementation{kPooledGradient};  // impossible with the implementations that the plan names
   return Lowered{tensors.pooled.output, [=, &lowering](const Operand& output_gradient) {
                    Tensors all = tensors;
                    all.gradient =

@@ -1,4 +1,4 @@
-// Max and average pooling, in the layout that their input has.
+// Max and average pooling, in their input's layout.
 #include "cpu/program/lowering.hpp"
 
 namespace troupe::cpu {

@@ -18,7 +18,7 @@ tl::unexpected<core::Error> refuse(const std::string& why) {
 Choices Choices::by_rule(const nn::Graph& graph) {
   Choices choices;
   std::int64_t channels = graph.input().channels;
-  bool first = true;  // images have few channels, and oneDNN's first convolution takes them plain
+  bool first = true;  // images have few channels, and oneDNN's first convolution takes them without padding
   for (const auto& node : graph.nodes()) {
     if (const auto* layer = std::get_if<nn::Conv2dLayer>(&node.layer)) {
       const bool padded = (!first && channels / layer->groups % kChannelBlock != 0) ||

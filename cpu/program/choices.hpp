@@ -1,5 +1,5 @@
-/// What a compiled step's speed and exact numbers depend on, beyond the graph: how activations lie in memory and which
-/// implementation each primitive uses. Written to nn::Plan, and obeyed when one is given. Thread rule: one thread.
+/// The choices that affect a compiled step's speed and exact numbers, besides the graph: the layout of activations and the
+/// implementation of each primitive. Written to nn::Plan; taken from a given plan. Thread rule: one thread.
 #pragma once
 
 #include <map>
@@ -11,30 +11,30 @@
 
 namespace troupe::cpu {
 
-/// How activations with height and width lie.
+/// The layout of activations with height and width.
 enum class Activations : std::uint8_t {
   channels_last,  ///< [n, h, w, c]: no padding of channels
-  blocked,        ///< what oneDNN asks for: 16 (8 without AVX-512) channels innermost, padded to a multiple
+  blocked,        ///< oneDNN's choice: 16 (8 without AVX-512) channels innermost, padded to a multiple
 };
 
-/// A primitive descriptor of the wanted implementation does not exist here; compile turns it into Errc::config.
+/// The planned implementation of a primitive does not exist here; compile turns this into Errc::config.
 struct NoSuchImplementation {
   std::string implementation;
 };
 
 class Choices {
  public:
-  /// The fixed rule. Blocked costs arithmetic on padding where channels are not multiples of 16: LeNet's 20 → 50 channel
-  /// convolution runs at 180/180/140 GFLOP/s (forward, weights, data) channels last and at 91/81/104 blocked. Where nothing is
-  /// padded, blocked has the faster gradients (64 → 64 3x3 on 56x56: 226/135/198 against 211/201/217).
+  /// The fixed rule. Blocked layouts cost arithmetic on padding if channels are not multiples of 16: LeNet's 20 → 50 channel
+  /// convolution runs at 180/180/140 GFLOP/s (forward, weights, data) channels last and at 91/81/104 blocked. Without padding,
+  /// blocked has the faster gradients (64 → 64 3x3 on 56x56: 226/135/198 against 211/201/217).
   [[nodiscard]] static Choices by_rule(const nn::Graph& graph);
-  /// Errc::config when it is not a plan of this backend.
+  /// Errc::config if it is not a plan of this backend.
   [[nodiscard]] static core::Result<Choices> from_plan(const nn::Plan& plan);
 
   [[nodiscard]] Activations activations() const noexcept { return activations_; }
 
-  /// The descriptor of a primitive: of the implementation that the plan names for `use` ("conv2.forward"), else the first that
-  /// oneDNN offers and whose name does not start with `avoid` (the very first when all do). Throws NoSuchImplementation,
+  /// The descriptor of a primitive with the implementation that the plan names for `use` ("conv2.forward"). Without one: the first
+  /// that oneDNN offers whose name does not start with `avoid` (the very first if all do). Throws NoSuchImplementation,
   /// dnnl::error. `rest`: attributes, engine and, for backward, the forward hint.
   template <class Primitive, class... Rest>
   [[nodiscard]] typename Primitive::primitive_desc choose(const std::string& use, std::string_view avoid,
@@ -55,8 +55,8 @@ class Choices {
     return descriptor;
   }
 
-  /// Whether `use` runs our own kernel `name`: as planned, else by the rule. Throws NoSuchImplementation when it is planned
-  /// and not `available` here.
+  /// True if `use` runs Troupe's own kernel `name`: from the plan, otherwise by the rule. Throws NoSuchImplementation if it is
+  /// planned and not `available` here.
   [[nodiscard]] bool choose_own(const std::string& use, const std::string& name, bool available, bool by_rule);
 
   [[nodiscard]] nn::Plan to_plan() const;

@@ -3,7 +3,7 @@
 namespace troupe::cpu {
 namespace {
 
-/// Backward from the output alone, so that the activation may overwrite its input in forward.
+/// Backward from the output alone, so that forward may overwrite the activation's input.
 dnnl::algorithm backward_algorithm(nn::Activation activation) {
   switch (activation) {
     case nn::Activation::relu: return dnnl::algorithm::eltwise_relu_use_dst_for_bwd;

@@ -1,6 +1,6 @@
-/// A compiled step: flat lists of prepared primitives and kernels with their memory bound, in the order in which they run.
-/// Nothing is looked up, created or allocated by us while it runs (oneDNN itself makes small argument tables per primitive).
-/// Thread rule: owned by one Replica, run by its thread.
+/// A compiled step: flat lists of prepared primitives and kernels with bound memory, in execution order. Troupe looks up, creates
+/// and allocates nothing while it runs (oneDNN itself makes small argument tables per primitive). Thread rule: owned by one
+/// Replica, run by its thread.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace troupe::cpu {
 
-/// Which passes an operation is part of.
+/// The passes that an operation is part of.
 enum class When : std::uint8_t { always, training, evaluation };
 
 /// Either a primitive with bound arguments or a kernel.
@@ -38,11 +38,11 @@ struct Program {
   std::vector<Operation> refresh;  // working copies of parameters, after the arena changed
   std::vector<Operation> forward;
   std::vector<Operation> backward;
-  std::vector<dnnl::memory> memories;  // everything the arguments refer to
-  std::vector<dnnl::memory> inputs;    // those that stand for the batch's images; rebound every step
+  std::vector<dnnl::memory> memories;  // all memories that the arguments refer to
+  std::vector<dnnl::memory> inputs;    // the memories of the batch's images; rebound every step
   core::Buffer workspace;
   float* outputs = nullptr;           // [batch, outputs] of the last layer
-  float* output_gradients = nullptr;  // the same of the loss; scratch when not training
+  float* output_gradients = nullptr;  // their gradients; scratch if not training
 };
 
 }  // namespace troupe::cpu

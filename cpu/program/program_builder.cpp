@@ -113,7 +113,7 @@ void ProgramBuilder::finish_node(int node) { drafts(Phase::backward).back().fini
 
 Operand ProgramBuilder::convert(Phase phase, const Operand& operand, const Desc& wanted) {
   if (same_bytes(operand.desc, wanted)) return operand.viewed_as(wanted);
-  if (operand.desc.dims() != wanted.dims())  // through the plain order, which both share
+  if (operand.desc.dims() != wanted.dims())  // through the plain order, which is the same for both
     return convert(phase, convert(phase, operand, plain_desc(operand.desc.dims())).viewed_as(plain_desc(wanted.dims())),
                    wanted);
   const Operand converted = make(wanted);
@@ -163,7 +163,7 @@ std::vector<std::size_t> ProgramBuilder::plan_slots(std::size_t& floats) const {
       time += advance;
     }
   };
-  walk(drafts_[0], 0, 0);  // refreshing is done before the first operation of a step
+  walk(drafts_[0], 0, 0);  // refresh ends before the first operation of a step
   walk(drafts_[1], 0, 1);
   use(outputs_, loss_time);
   use(outputs_, end);  // Replica::outputs() reads them after the step

@@ -18,7 +18,7 @@ namespace troupe::cpu {
 enum class Phase : std::uint8_t { refresh, forward, backward };
 enum class Place : std::uint8_t { none, input, workspace, parameter, gradient, statistic };
 
-/// A tensor that does not have an address yet: a slot of the workspace, a tensor of an arena, or the batch's images.
+/// A tensor without an address yet: a slot of the workspace, a tensor of an arena, or the batch's images.
 struct Operand {
   Place place = Place::none;
   int index = 0;  // slot, parameter or statistic
@@ -27,7 +27,7 @@ struct Operand {
   [[nodiscard]] Operand viewed_as(const dnnl::memory::desc& other) const { return {place, index, other}; }
 };
 
-/// Where parameters, gradients (null when not training) and statistics (null when there are none) will lie.
+/// The memory of parameters, gradients (null if not training) and statistics (null if there are none).
 struct Arenas {
   const nn::Layout& layout;
   const nn::Layout& statistics_layout;
@@ -48,12 +48,12 @@ class ProgramBuilder {
   /// A new tensor that keeps its contents from step to step.
   [[nodiscard]] Operand keep(const dnnl::memory::desc& desc);
 
-  /// Fixes how a parameter and its gradient lie in the arenas. Exactly once per parameter.
+  /// Sets the layout of a parameter and its gradient in the arenas. Exactly once per parameter.
   void set_parameter_layout(int parameter, const dnnl::memory::desc& desc);
   [[nodiscard]] Operand parameter(int parameter) const;
   [[nodiscard]] Operand gradient(int parameter) const;
-  /// The parameter in another layout: itself, or a working copy that is rebuilt when the arena changed. `wanted` may have other
-  /// dimensions where the arena's layout is plain.
+  /// The parameter in another layout: itself, or a working copy that is rebuilt after the arena changed. `wanted` may have other
+  /// dimensions if the arena's layout is plain.
   [[nodiscard]] Operand parameter_as(int parameter, const dnnl::memory::desc& wanted);
   /// A tensor of the statistics arena.
   [[nodiscard]] Operand statistic(int statistic, std::int64_t channels) const;
@@ -61,22 +61,22 @@ class ProgramBuilder {
   void add(Phase phase, dnnl::primitive primitive, Arguments arguments, const dnnl::memory::desc& scratchpad,
            When when = When::always);
   void add(Phase phase, KernelCall kernel, std::initializer_list<Operand> data);
-  /// The gradients of `node` are final after the backward operation that was added last.
+  /// Marks the gradients of `node` as final after the last added backward operation.
   void finish_node(int node);
 
-  /// `operand` with the layout and dimensions of `wanted`: itself, a view of it, or a reordered copy. Dimensions may differ
-  /// as long as the plain order of elements is the same ([n, c, h, w] and [n, c·h·w]).
+  /// `operand` with the layout and dimensions of `wanted`: itself, a view of it, or a reordered copy. Dimensions may differ if the
+  /// plain order of elements is the same ([n, c, h, w] and [n, c·h·w]).
   [[nodiscard]] Operand convert(Phase phase, const Operand& operand, const dnnl::memory::desc& wanted);
   /// Copies between tensors of the same dimensions, from one layout to the other.
   void copy(Phase phase, const Operand& from, const Operand& to);
 
-  /// What the loss reads and writes between forward and backward.
+  /// Sets the tensors that the loss reads and writes between forward and backward.
   void set_loss(const Operand& outputs, const Operand& output_gradients);
 
-  /// Arena places of all parameters, in canonical order.
+  /// The arena layout of all parameters, in canonical order.
   [[nodiscard]] nn::Layout arena_layout(const std::vector<nn::Parameter>& parameters) const;
 
-  /// Plans and binds.
+  /// Plans the workspace and binds all operands. Errors: those of the workspace's allocation.
   [[nodiscard]] core::Result<Program> build(const Arenas& arenas) &&;
 
  private:
@@ -106,7 +106,7 @@ class ProgramBuilder {
 
 /// Dense row-major memory of these dimensions.
 [[nodiscard]] dnnl::memory::desc plain_desc(const dnnl::memory::dims& dims);
-/// Whether both describe the same bytes in the same order (strides of extents of 1 do not count).
+/// True if both describe the same bytes in the same order (strides of extents of 1 do not count).
 [[nodiscard]] bool same_bytes(const dnnl::memory::desc& a, const dnnl::memory::desc& b);
 
 }  // namespace troupe::cpu

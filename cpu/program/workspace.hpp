@@ -1,5 +1,4 @@
-/// Plans one buffer for everything that lives between two operations of a step: lifetimes in, offsets out.
-/// Thread rule: pure function.
+/// Plans one buffer for all data between operations of a step: lifetimes in, offsets out. Thread rule: pure function.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +7,7 @@
 
 namespace troupe::cpu {
 
-/// Memory that operations `first` to `last` of the step use, both included.
+/// Memory in use from operation `first` to operation `last` of the step, both included.
 struct Lifetime {
   std::size_t floats = 0;
   int first = 0;
@@ -20,7 +19,7 @@ struct Placement {
   std::size_t floats = 0;            // of the whole buffer
 };
 
-/// Largest first, each at the lowest offset that is free for its whole life (Pisarchyk & Lee 2020, "Efficient memory
+/// Places the largest first, each at the lowest offset that is free for its whole lifetime (Pisarchyk & Lee 2020, "Efficient memory
 /// management for deep neural net inference"). Quadratic in the number of lifetimes. Deterministic.
 [[nodiscard]] Placement place(std::span<const Lifetime> lifetimes);
 

@@ -12,7 +12,7 @@
 namespace troupe::experiment {
 namespace {
 
-/// Far behind the text: where locks are mandatory (SMB) it can still be read. NFS before version 4 has 31 bits for it.
+/// Far behind the text, so that the text stays readable where locks are mandatory (SMB). NFS before version 4 has 31 bits for it.
 constexpr off_t kByte = off_t{1} << 30;
 
 struct flock the_byte(short kind) {
@@ -36,7 +36,7 @@ std::string own_name() {
   return fmt::format("process {} on host {}", ::getpid(), host.data());
 }
 
-/// The file's line. It is another's text: nothing of it but printable characters, and not many.
+/// The file's first line. Another process wrote it, so the result is short and printable.
 std::string read_name(int file) {
   std::array<char, 256> text{};
   const auto size = ::pread(file, text.data(), text.size(), 0);
@@ -47,7 +47,7 @@ std::string read_name(int file) {
   return name.empty() ? "another process" : name;
 }
 
-/// Whoever has the lock of the file may write its name. Not worth an Error: the lock is what counts.
+/// The holder of the lock may write its name. A failure is ignored: only the lock matters.
 void write_name(int file) {
   const auto line = own_name() + "\n";
   const auto written = ::pwrite(file, line.data(), line.size(), 0);
@@ -102,7 +102,7 @@ DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
   return *this;
 }
 
-/// Given back by name, as a child that was forked and has not started its program yet shares the open file.
+/// Unlocks explicitly: a forked child that has not started its program yet shares the open file.
 DirectoryLock::~DirectoryLock() {
   if (file_ < 0) return;
   auto what = the_byte(F_UNLCK);

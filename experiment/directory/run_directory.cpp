@@ -28,7 +28,7 @@ tl::unexpected<core::Error> failed(int error_number, std::string_view doing, std
   return tl::unexpected(core::from_errno(error_number, doing, path));
 }
 
-/// 0, or the errno of the write that failed.
+/// Returns 0, or the errno of the failed write.
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const auto written = ::write(fd, bytes.data(), bytes.size());
@@ -46,7 +46,7 @@ core::Result<void> replace(const std::string& directory, const std::string& name
   return nn::replace_file(nn::system_files(), directory, name, parts);
 }
 
-/// Without its line's end; nothing when there is no such file.
+/// The text without its newline; nothing when the file does not exist.
 core::Result<std::optional<std::string>> read_text(const std::string& path) {
   std::error_code error;
   const bool there = fs::exists(path, error);
@@ -78,7 +78,7 @@ int journal_number(std::string_view name) {
   return error == std::errc{} && end == digits.data() + digits.size() ? number : 0;
 }
 
-/// Length of the file up to its last line's end.
+/// Length of the file up to its last newline.
 core::Result<std::int64_t> whole_lines(int fd, const std::string& path) {
   std::int64_t end = ::lseek(fd, 0, SEEK_END);
   if (end < 0) return failed(errno, "seek in", path);
@@ -104,14 +104,14 @@ core::Result<RunDirectory> RunDirectory::create(const std::string& parent, const
   const std::string base = (fs::path(parent) / fmt::format("{}-{}", time_stamp(now), name)).string();
   for (int suffix = 1; suffix <= kMostSuffixes; ++suffix) {
     std::string path = suffix == 1 ? base : fmt::format("{}-{}", base, suffix);
-    if (::mkdir(path.c_str(), 0755) != 0) {  // whoever makes it owns it
+    if (::mkdir(path.c_str(), 0755) != 0) {  // the process that creates it owns it
       if (errno == EEXIST) continue;
       return failed(errno, "create directory", path);
     }
     RunDirectory directory(std::move(path));
     if (::mkdir(directory.checkpoints().c_str(), 0755) != 0)
       return failed(errno, "create directory", directory.checkpoints());
-    // Names survive a power cut only when the directory they stand in is synced.
+    // Names survive a power failure only after a sync of their directory.
     for (const auto& changed : {directory.path(), parent})
       if (auto synced = nn::system_files().sync_directory(changed); !synced)
         return tl::unexpected(std::move(synced.error()));
@@ -259,7 +259,7 @@ core::Result<void> MetricsWriter::append(std::string_view line) {
     failing_ = false;
     return {};
   }
-  // What was written of the line goes away again; if even that fails, the next open() does it.
+  // Removes the written part of the line; if this fails, the next open() removes it.
   [[maybe_unused]] const int ignored = ::ftruncate(fd_, size_);
   ++dropped_;
   if (std::exchange(failing_, true)) return {};

@@ -1,7 +1,7 @@
-/// The directory of one run: its name, its files, and how they are written so that a crash leaves the old file or the new one.
-/// Layout: docs/formats/run-directory.md. Checkpoints and journal segments are written by others, at the paths named here.
-/// Thread rule: one thread at a time; several processes may create directories under one parent at once. Who writes into one holds its
-/// DirectoryLock; reading needs none and opens nothing to write.
+/// The directory of one run: its name and its files, written so that a crash leaves the old file or the new one. Layout:
+/// docs/formats/run-directory.md. Other code writes checkpoints and journal segments, at the paths named here.
+/// Thread rule: one thread at a time; several processes may create directories under one parent at once. A writer holds the DirectoryLock
+/// of the directory; readers need none and open nothing for writing.
 /// Errors: Errc::io or no_space naming the path.
 #pragma once
 
@@ -17,24 +17,24 @@
 
 namespace troupe::experiment {
 
-/// One file of a run's journal, what its members began with, and under which configuration.
+/// One journal file of a run, with its start state and its configuration.
 struct JournalSegment {
   int number = 0;  // from 1
   std::string path;
-  std::string start;   // a checkpoint file; empty: there is none, as for a new run's first
-  std::string config;  // of the session that recorded it; empty: there is none, as in older directories
-  std::string plan;    // the same of plan.json
+  std::string start;   // a checkpoint file; empty: none, as for a new run's first segment
+  std::string config;  // of the recording session; empty: none, as in older directories
+  std::string plan;    // that session's plan.json; empty: none
 };
 
 class RunDirectory {
  public:
-  /// Makes `<parent>/<YYYYmmdd-HHMMSS>-<name>` (local time of `now`) with checkpoints/ in it, and `parent` where it is missing.
-  /// A name that is taken gets -2, -3, …: two runs never share a directory.
+  /// Creates `<parent>/<YYYYmmdd-HHMMSS>-<name>` (local time of `now`) with checkpoints/ in it, and `parent` if it is missing. An existing
+  /// name gets -2, -3, …: two runs never share a directory.
   [[nodiscard]] static core::Result<RunDirectory> create(const std::string& parent, const std::string& name,
                                                          std::time_t now);
-  /// A directory that a run left, to go on in or to look at. Errc::config when there is no config.toml in it.
+  /// Opens the directory of an earlier run, to resume or to read. Errc::config when it contains no config.toml.
   [[nodiscard]] static core::Result<RunDirectory> open(const std::string& path);
-  /// The run directory that `path` is, or that a checkpoint file `path` lies in. Errors as open().
+  /// The run directory `path`, or the one that contains the checkpoint file `path`. Errors as open().
   [[nodiscard]] static core::Result<RunDirectory> containing(const std::string& path);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -43,29 +43,29 @@ class RunDirectory {
   [[nodiscard]] std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
   [[nodiscard]] std::string checkpoints() const { return path_ + "/checkpoints"; }
 
-  /// Removes what a writer that was killed left half written here (nn::remove_temporaries). REQUIRES the directory's lock.
+  /// Removes the incomplete temporary files of a killed writer (nn::remove_temporaries). REQUIRES the directory's lock.
   [[nodiscard]] core::Result<void> remove_temporaries() const;
 
-  /// Both files are replaced whole or not at all (nn::replace_file).
+  /// Both files are replaced as a whole or not at all (nn::replace_file).
   [[nodiscard]] core::Result<void> write_config(const core::Config& config) const;
-  /// The resolved configuration as saved, with `overrides` on top. Errors as Config::load.
+  /// The saved resolved configuration with `overrides` applied. Errors as Config::load.
   [[nodiscard]] core::Result<core::Config> read_config(const core::Schema& schema,
                                                        const std::vector<std::string>& overrides) const;
-  /// plan.json, as to_json(const RunPlan&) makes it. Nothing when there is none.
+  /// plan.json, as made by to_json(const RunPlan&). Reading returns nothing when the file does not exist.
   [[nodiscard]] core::Result<void> write_plan(std::string_view json) const;
   [[nodiscard]] core::Result<std::optional<std::string>> read_plan() const;
-  [[nodiscard]] core::Result<void> write_summary(std::string_view json) const;  // as to_json(const Summary&) makes it
-  [[nodiscard]] std::string read_summary() const;  // of the latest session that ended; empty: there is none to be read
+  [[nodiscard]] core::Result<void> write_summary(std::string_view json) const;  // as made by to_json(const Summary&)
+  [[nodiscard]] std::string read_summary() const;  // of the latest ended session; empty: no readable summary
 
-  /// Paths of the segment after the newest: journal-0001.bin in a new run. No file is created.
+  /// Paths of the segment after the newest one: journal-0001.bin in a new run. Creates no file.
   [[nodiscard]] core::Result<JournalSegment> next_journal() const;
-  /// Paths of segment `number`, whatever of it is there.
+  /// Paths of the existing files of segment `number`.
   [[nodiscard]] JournalSegment segment(int number) const;
-  /// Those there are, oldest first.
+  /// The existing segments, oldest first.
   [[nodiscard]] core::Result<std::vector<JournalSegment>> journals() const;
-  /// The segment's own copy of the resolved configuration: a resume may overwrite config.toml.
+  /// Writes the segment's own copy of the resolved configuration: a resume may overwrite config.toml.
   [[nodiscard]] core::Result<void> write_config(const JournalSegment& segment, const core::Config& config) const;
-  /// And of the session's plan, which the next session's takes the place of. A segment without one has the run's.
+  /// The segment's own copy of the session's plan: the next session overwrites plan.json. A segment without a copy uses the run's.
   [[nodiscard]] core::Result<void> write_plan(const JournalSegment& segment, std::string_view json) const;
   [[nodiscard]] core::Result<std::optional<std::string>> read_plan(const JournalSegment& segment) const;
 
@@ -74,18 +74,17 @@ class RunDirectory {
   std::string path_;
 };
 
-/// Appends whole lines to metrics.jsonl. A failing disk must not end a training run, so a failure is reported once: append()
-/// returns the Error of the first line that could not be written, then drops lines silently until one can be written again.
-/// Not thread-safe. Nothing is synced: metrics are worth less than the wait.
+/// Appends whole lines to metrics.jsonl. A disk failure must not end a training run. It is reported once: append() returns the Error of the
+/// first failed line, then drops lines silently until a write succeeds. Not thread-safe. Not synced: metrics do not justify the wait.
 class MetricsWriter {
  public:
-  /// Appends to what a former process wrote; a last line that a crash cut off is removed.
+  /// Appends to an earlier process's file; removes a last line that a crash cut off.
   [[nodiscard]] static core::Result<MetricsWriter> open(const std::string& path);
   MetricsWriter(MetricsWriter&& other) noexcept;
   MetricsWriter& operator=(MetricsWriter&& other) noexcept;
   ~MetricsWriter();
 
-  /// `line` without its end.
+  /// `line` without its newline.
   [[nodiscard]] core::Result<void> append(std::string_view line);
   [[nodiscard]] std::uint64_t dropped_lines() const noexcept { return dropped_; }
 

@@ -1,5 +1,5 @@
-/// The journal records that are not a half's: leases and snapshots (docs/formats/journal.md, "Records of the run").
-/// Little-endian, append-only kinds, of a fixed size but for `lost`. Pure functions.
+/// The journal records that do not belong to a rule: leases and snapshots (docs/formats/journal.md, "Records of the run"). Little-endian;
+/// kinds are only added; fixed size except `lost`. Pure functions.
 #pragma once
 
 #include <vector>
@@ -19,13 +19,13 @@ enum class RunRecordKind : std::uint16_t {
   lost = 0x0306,
 };
 
-/// `worker` was given `lease`.
+/// The coordinator granted `lease` to `worker`.
 struct LeaseGranted {
   std::uint32_t worker = 0;
   data::Lease lease;
   bool operator==(const LeaseGranted&) const = default;
 };
-/// A member's vector was copied, at this place in the order of what it consumed; `hash` is XXH3-64 of the bytes.
+/// A member's vector was copied at this place in the order of its inputs; `hash` is XXH3-64 of the bytes.
 struct SnapshotRecord {
   bool server = false;  // else a worker
   std::uint32_t member = 0;
@@ -34,20 +34,20 @@ struct SnapshotRecord {
   bool operator==(const SnapshotRecord&) const = default;
 };
 
-/// Which choices the backend's numbers depend on: `hash` is XXH3-64 of plan.json without its line's end.
+/// The choices that determine the backend's numbers: `hash` is XXH3-64 of plan.json without the newline.
 struct PlanRecord {
   std::uint64_t hash = 0;
   bool operator==(const PlanRecord&) const = default;
 };
 
-/// `worker` was not there when the run began. What it did when it came is the beginning of the next segment.
+/// `worker` was absent at the run's begin. When it joins, the next segment begins.
 struct AbsentRecord {
   std::uint32_t worker = 0;
   bool operator==(const AbsentRecord&) const = default;
 };
 
-/// `worker` was lost, and has not finished `leases`. `again`: their samples are granted again, under other numbers; else this epoch
-/// passes over them. What follows of this worker is a new member's.
+/// `worker` was lost before it finished `leases`. `again`: their samples are granted again under other numbers; else this epoch omits them.
+/// Later records of `worker` belong to a new member.
 struct LostRecord {
   std::uint32_t worker = 0;
   bool again = false;
@@ -55,7 +55,7 @@ struct LostRecord {
   bool operator==(const LostRecord&) const = default;
 };
 
-/// The writer closed the segment: every record of every member is in it.
+/// The writer closed the segment: it contains every record of every member.
 struct EndRecord {};
 
 [[nodiscard]] core::JournalRecord encode(const EndRecord& record);
@@ -65,7 +65,7 @@ struct EndRecord {};
 [[nodiscard]] core::JournalRecord encode(const LeaseGranted& record);
 [[nodiscard]] core::JournalRecord encode(const SnapshotRecord& record);
 
-/// Errc::corrupt when kind or length are others than encode() writes.
+/// Errc::corrupt when kind or length differ from encode()'s.
 [[nodiscard]] core::Result<PlanRecord> decode_plan(const core::JournalRecord& record);
 [[nodiscard]] core::Result<AbsentRecord> decode_absent(const core::JournalRecord& record);
 [[nodiscard]] core::Result<LostRecord> decode_lost(const core::JournalRecord& record);

@@ -10,17 +10,17 @@
 namespace troupe::plot {
 namespace {
 
-// Okabe and Ito (2008), yellow left out: it is lost on white.
+// Okabe and Ito (2008) without yellow, which is invisible on white.
 constexpr std::array kColours{"#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000"};
 constexpr std::array kPoints{7, 5, 9, 11, 13, 4, 6};
 
-// Dark blue to yellow, growing in lightness.
+// Dark blue to yellow, with growing lightness.
 constexpr std::string_view kPalette =
     "set palette defined (0 '#440154', 0.25 '#3b528b', 0.5 '#21918c', 0.75 '#5ec962', 1 '#fde725')\n";
 
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.9g}", value) : "NaN"; }
 
-/// ('a' 0, 'b' 1, …)
+/// gnuplot's list of tics: ('a' 0, 'b' 1, …)
 std::string tics(const std::vector<std::string>& labels, const std::vector<double>& positions) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < labels.size(); ++i)
@@ -85,7 +85,7 @@ Figure draw(const HeatMap& map) {
   for (const auto& row : map.values)
     for (const double value : row)
       if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
-  if (!(high > low)) high = low + 1;  // all alike, or nothing: any range will do
+  if (!(high > low)) high = low + 1;  // all values alike, or none: any range will do
 
   std::string cells, labels;
   for (std::size_t y = 0; y < rows; ++y) {
@@ -93,7 +93,7 @@ Figure draw(const HeatMap& map) {
       const double value = map.values[y][x];
       cells += fmt::format("{} {} {}\n", x, y, number(value));
       if (!std::isfinite(value)) continue;
-      constexpr double kLight = 0.6;  // of the scale: from here on black text reads better than white
+      constexpr double kLight = 0.6;  // of the scale: above it black text is easier to read than white
       labels += fmt::format("set label {} at {},{} center front textcolor rgb '{}'\n",
                             literal(fmt::format(fmt::runtime(map.format), value)), x, y,
                             (value - low) / (high - low) > kLight ? "black" : "white");
@@ -121,7 +121,7 @@ Figure draw(const LineChart& chart) {
   for (std::size_t i = 0; i < chart.lines.size(); ++i) {
     const auto& line = chart.lines[i];
     labels.push_back(line.label);
-    // Beside each other, so that error bars do not hide each other.
+    // Shifted sideways, so that error bars do not hide each other.
     const double aside = 0.008 * (static_cast<double>(i) - 0.5 * static_cast<double>(chart.lines.size() - 1));
     const auto place = [&](std::size_t p) {
       const double at = chart.positions.empty() ? static_cast<double>(p) : chart.positions[p];
@@ -165,7 +165,7 @@ Figure draw(const BarChart& chart) {
     plots.push_back(fmt::format("{} using {}:xtic(1) title {}{}", s == 0 ? literal(chart.name + ".dat") : "''", s + 2,
                                 literal(chart.series[s]), series_fill(s)));
   const auto legend = legend_below(chart.series, figure.width, figure.height);
-  constexpr std::size_t kUpright = 9;  // places whose labels fit beside each other
+  constexpr std::size_t kUpright = 9;  // places whose labels fit side by side
   figure.script = fmt::format(
       "{}{}set title {}\nset xlabel {}\nset ylabel {}\n{}set style data histograms\nset style histogram clustered gap "
       "1\n"

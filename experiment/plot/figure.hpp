@@ -1,5 +1,5 @@
-/// A picture for gnuplot: its script, and the data that the script reads. Pure functions. Colours are Okabe and Ito's, which people
-/// who see few colours tell apart; lines differ by their points too, and the scale of heat maps grows in lightness.
+/// A picture for gnuplot: its script and the script's data. Pure functions. Colours: Okabe and Ito's, which people with colour blindness
+/// can tell apart; lines also differ by their points; the scale of heat maps grows in lightness.
 #pragma once
 
 #include <map>
@@ -11,14 +11,14 @@
 namespace troupe::plot {
 
 struct Figure {
-  std::string name;  // of the file, without its ending
+  std::string name;  // of the file, without extension
   int width = 1100;  // pixels
   int height = 620;
-  std::map<std::string, std::string> data;  // file name → contents, beside the script
+  std::map<std::string, std::string> data;  // file name → contents; files beside the script
   std::string script;                       // without terminal and output
 };
 
-/// File names, each given out once: "a", then "a-2", "a-3", …. What two figures share they would overwrite.
+/// Makes file names unique: "a", then "a-2", "a-3", …, because figures with one name would overwrite each other.
 class FileNames {
  public:
   [[nodiscard]] std::string take(const std::string& name);
@@ -27,27 +27,27 @@ class FileNames {
   std::set<std::string> taken_;
 };
 
-/// 'text' as gnuplot reads it literally.
+/// 'text', which gnuplot reads literally.
 [[nodiscard]] std::string literal(std::string_view text);
 
 /// Line, point and colour of the series number `index`: " lw 2 lc rgb … pt …". `dashed` for a second line of the same series.
 [[nodiscard]] std::string series_style(std::size_t index, bool dashed = false);
 
-/// A filled box of that series.
+/// A filled box in the colour of that series.
 [[nodiscard]] std::string series_fill(std::size_t index);
 
-/// Borders, tics and grid as all figures have them.
+/// Borders, tics and grid of all figures.
 [[nodiscard]] std::string frame();
 
-/// Where a legend of these labels goes: below the panels of a figure of this height [pixels], in as many rows as it needs. gnuplot
-/// makes it no wider than the panel that draws it, `width` pixels.
+/// The position of a legend with these labels: below the panels of a figure of this height [pixels], in as many rows as it needs. gnuplot
+/// makes it no wider than the panel that draws it: `width` pixels.
 struct Legend {
   std::string key;    // the `set key …` line
-  double bottom = 0;  // margin of the panels, in parts of the figure
+  double bottom = 0;  // bottom margin of the panels, as a fraction of the figure
 };
 [[nodiscard]] Legend legend_below(const std::vector<std::string>& labels, int width, int height);
 
-/// Cells with their values: rows from the top, columns from the left; NaN leaves a cell empty. `format`: fmt's, of a cell's text.
+/// Cells with values: rows from the top, columns from the left; NaN leaves a cell empty. `format`: fmt format of a cell's text.
 struct HeatMap {
   std::string name, title, x_label, y_label, unit;
   std::vector<std::string> columns, rows;
@@ -56,7 +56,7 @@ struct HeatMap {
 };
 [[nodiscard]] Figure draw(const HeatMap& map);
 
-/// One value per place and series, with deviations as error bars; NaN: none.
+/// One value per place and series, with deviations as error bars; NaN: no value.
 struct LineChart {
   struct Line {
     std::string label;
@@ -64,13 +64,13 @@ struct LineChart {
   };
   std::string name, title, x_label, y_label;
   std::vector<std::string> places;  // labels along the axis
-  std::vector<double> positions;    // empty: one place after the other
+  std::vector<double> positions;    // empty: equal distances
   bool logarithmic = false;         // positions grow by factors
   std::vector<Line> lines;
 };
 [[nodiscard]] Figure draw(const LineChart& chart);
 
-/// Boxes side by side: for each place, one of each series.
+/// Adjacent boxes: for each place, one of each series.
 struct BarChart {
   std::string name, title, x_label, y_label;
   std::vector<std::string> places, series;

@@ -29,7 +29,7 @@ Result<void> write(const fs::path& path, const std::string& text) {
   return {};
 }
 
-/// Where scripts and data stand while gnuplot reads them.
+/// The directory of scripts and data while gnuplot reads them.
 class Workshop {
  public:
   static Result<Workshop> open(const Output& output) {
@@ -91,7 +91,7 @@ Result<void> run(const boost::filesystem::path& program, const fs::path& folder,
 }
 
 std::string terminal(const std::string& format, const Figure& figure) {
-  // The font is one that Debian's gnuplot-nox finds in fonts-dejavu-core; where it is missing another takes its place.
+  // Debian's gnuplot-nox finds this font in fonts-dejavu-core; without it gnuplot uses another.
   return format == "svg"
              ? fmt::format("set terminal svg noenhanced size {},{} font 'DejaVu Sans,15' background 'white'\n",
                            figure.width, figure.height)

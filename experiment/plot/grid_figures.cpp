@@ -10,7 +10,7 @@
 namespace troupe::plot {
 namespace {
 
-constexpr std::size_t kMostKeys = 3;    // of which pairs are shown
+constexpr std::size_t kMostKeys = 3;    // the keys of the shown pairs
 constexpr std::size_t kMostLines = 10;  // in one chart
 
 using Wanted = std::function<bool(const GridRun&)>;
@@ -29,7 +29,7 @@ std::string file_text(std::string text) {
   return text;
 }
 
-/// The key's last part, or all of it where another key ends alike: data.name and model.name.
+/// The key's last part, or the whole key where another key ends alike: data.name and model.name.
 std::string file_key(const GridRecord& grid, const std::string& key) {
   const bool alone = std::ranges::count_if(grid.keys, [&](const VariedKey& other) {
                        return short_key(other.key) == short_key(key);
@@ -48,7 +48,7 @@ bool anything(const std::vector<std::vector<double>>& rows) {
       rows, [](const auto& row) { return std::ranges::any_of(row, [](double v) { return std::isfinite(v); }); });
 }
 
-/// What is averaged besides seeds, for the title.
+/// Keys averaged besides seeds, for the title.
 std::string others(const GridRecord& grid, const std::vector<std::string>& shown) {
   std::string text;
   for (const auto& key : grid.keys)
@@ -57,7 +57,7 @@ std::string others(const GridRecord& grid, const std::vector<std::string>& shown
   return text.empty() ? "mean over seeds" : fmt::format("mean over seeds and {}", text);
 }
 
-/// Places that grow by factors look best on a logarithmic axis, as tau = 1, 2, 4, 8, 16.
+/// A logarithmic axis suits values that grow by factors, as tau = 1, 2, 4, 8, 16.
 bool by_factors(const std::vector<double>& numbers) {
   constexpr double kSpan = 8;
   return numbers.size() > 2 && numbers.front() > 0 && numbers.back() >= kSpan * numbers.front();

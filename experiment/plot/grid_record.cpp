@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-/// Values in order, each once.
+/// Adds a value once, in order.
 void add(std::vector<std::string>& list, const std::string& value) {
   if (std::ranges::find(list, value) == list.end()) list.push_back(value);
 }

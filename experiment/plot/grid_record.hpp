@@ -1,4 +1,4 @@
-/// What pictures of a grid are drawn from: results.jsonl (docs/formats/grid.md). Reads only.
+/// The data of a grid's pictures, from results.jsonl (docs/formats/grid.md). Reads only.
 #pragma once
 
 #include <optional>
@@ -12,37 +12,37 @@
 
 namespace troupe::plot {
 
-/// A key that varies, and its values: numbers by size, anything else in the order of the grid.
+/// A varied key and its values: numbers by size, other values in the order of the grid.
 struct VariedKey {
   std::string key;
   std::vector<std::string> values;  // as text
-  std::vector<double> numbers;      // empty unless every value is one
+  std::vector<double> numbers;      // empty unless all values are numbers
 };
 
 struct GridRun {
   nlohmann::json settings;  // key: value
   nlohmann::json summary;
-  std::string series;  // what tells its line from others: the strategy, or the configuration where that says no more
+  std::string series;  // name of its line: the strategy, or the configuration where the strategy does not distinguish
   std::string directory;
 };
 
 struct GridRecord {
-  std::string name;                 // the directory's
-  std::vector<GridRun> runs;        // those that are done
+  std::string name;                 // the directory's name
+  std::vector<GridRun> runs;        // the completed runs
   std::vector<VariedKey> keys;      // without the strategy, the base and the seed
   std::vector<std::string> series;  // in the order of the grid
 };
 
-/// Whether the directory is a grid's. Errc::io when that cannot be seen.
+/// Whether `directory` is a grid's. Errc::io when it cannot be read.
 [[nodiscard]] core::Result<bool> is_grid(const std::string& directory);
 
-/// Errc::config when no run is done; io as reading says.
+/// Errc::config when no run is complete; Errc::io when reading fails.
 [[nodiscard]] core::Result<GridRecord> read_grid(const std::string& directory);
 
-/// The setting `key` of a run as text; empty when the run does not have it.
+/// The setting `key` of a run as text; empty when the run lacks it.
 [[nodiscard]] std::string value_of(const GridRun& run, const std::string& key);
 
-/// The number at a dotted name of the summary ("test.accuracy"); NaN where there is none.
+/// The number under a dotted name of the summary ("test.accuracy"); NaN without one.
 [[nodiscard]] double metric_of(const GridRun& run, std::string_view metric);
 
 /// "strategy.alpha" → "alpha"; "cluster.slowdown" → "slowdown".

@@ -19,7 +19,7 @@ struct Quantity {
 
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.9g}", value) : "NaN"; }
 
-/// Losses often fall by orders of magnitude.
+/// True: the quantity needs a logarithmic axis. Losses often fall by orders of magnitude.
 bool spans_decades(const std::vector<RunRecord>& runs, const Quantity& quantity) {
   constexpr double kFactor = 8;
   double low = INFINITY, high = 0;
@@ -87,12 +87,12 @@ HeatMap wait_matrix(const RunRecord& run, const std::string& suffix) {
   for (const auto& row : waits.seconds) most = std::max(most, *std::ranges::max_element(row));
   map.format = most < 1 ? "{:.4f}" : most < 100 ? "{:.2f}" : "{:.0f}";
   for (std::size_t w = 0; w < waits.workers; ++w)
-    if (map.values[w][w] == 0) map.values[w][w] = NAN;  // nobody waits for itself
+    if (map.values[w][w] == 0) map.values[w][w] = NAN;  // no worker waits for itself
   return map;
 }
 
 BarChart staleness_bars(const RunRecord& run, const std::string& suffix) {
-  constexpr std::size_t kMostWorkers = 7;  // beside each other
+  constexpr std::size_t kMostWorkers = 7;  // side by side
   const auto& staleness = *run.staleness;
   BarChart chart;
   chart.name = "staleness" + suffix;
@@ -141,7 +141,7 @@ std::vector<Figure> curves(const std::vector<RunRecord>& runs, const std::string
                 title)};
 }
 
-std::vector<Figure> company(const RunRecord& run, const std::string& suffix) {
+std::vector<Figure> cluster_figures(const RunRecord& run, const std::string& suffix) {
   std::vector<Figure> figures;
   if (run.waits) figures.push_back(draw(wait_matrix(run, suffix)));
   if (run.staleness) figures.push_back(draw(staleness_bars(run, suffix)));

@@ -49,7 +49,7 @@ double total(const std::vector<std::vector<double>>& rows) {
 }
 
 void read_epochs(std::ifstream& file, RunRecord& run) {
-  double before = 0, latest = 0;  // training time of the processes before this one, and up to now
+  double before = 0, latest = 0;  // training time of earlier processes, and up to now
   for (std::string line; std::getline(file, line);) {
     const auto json = Json::parse(line, nullptr, false);
     if (!json.is_object()) continue;
@@ -58,7 +58,7 @@ void read_epochs(std::ifstream& file, RunRecord& run) {
     if (kind != "epoch") continue;
     EpochPoint point;
     point.epoch = number(json, "epoch");
-    // A resume may begin before epochs that were evaluated already, and counts its time anew or not.
+    // A resume may begin before epochs that were already evaluated, and may continue or restart its time.
     std::erase_if(run.epochs, [&](const EpochPoint& old) { return old.epoch >= point.epoch; });
     const double train_s = number(json, "train_s");
     if (before + train_s < latest) before = run.epochs.empty() ? 0 : run.epochs.back().seconds;

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr core::Duration kLivePeriod = 100ms;
 constexpr core::Duration kPlainPeriod = 5s;
-constexpr double kRateWindow = 0.5;  // seconds of work between two looks at a worker's speed
+constexpr double kRateWindow = 0.5;  // working seconds between two speed measurements of a worker
 
 std::string_view environment(const char* name) {
   const char* value = std::getenv(name);
@@ -44,7 +44,7 @@ bool speaks_utf8() {
   return false;
 }
 
-/// A worker as it is shown: its newest report, and its speed over the last of its working time.
+/// The displayed state of a worker: its newest report, and its recent speed.
 struct Row {
   experiment::WorkerProgress latest;
   double images_per_s = 0;
@@ -84,7 +84,7 @@ struct Console::State {
         region(options.stream, options.color && mode == Mode::live && environment("NO_COLOR").empty()),
         last(clock.now()) {}
 
-  /// Above the live lines, or just out.
+  /// Prints above the live lines, if any.
   void print(const StyledLine& line) {
     if (mode != Mode::quiet) region.print(line);
   }
@@ -109,7 +109,7 @@ struct Console::State {
     const auto epoch_samples = static_cast<double>(std::max<std::uint64_t>(run.epoch_samples, 1));
     const double done = std::clamp(run.epoch_position + static_cast<double>(samples) / epoch_samples, 0.0,
                                    static_cast<double>(p.epochs));
-    // An epoch is over when its evaluation is: until then all of it is done.
+    // An epoch ends with its evaluation: until then its whole part is done.
     p.epoch = std::min({static_cast<std::uint32_t>(done), epochs_reported, p.epochs - 1}) + 1;
     p.fraction = std::min(done - (p.epoch - 1), 1.0);
     if (p.images_per_s > 0) {
@@ -121,7 +121,8 @@ struct Console::State {
 
   void refresh() {
     if (stop.stop_requested() && !std::exchange(told_of_stop, true))
-      print(note_line({experiment::Note::Level::info, "finishing the step and saving a checkpoint; Ctrl-C again leaves at once"}));
+      print(note_line(
+          {experiment::Note::Level::info, "finishing the step and saving a checkpoint; Ctrl-C again leaves at once"}));
     if (mode == Mode::quiet || rows.empty() || ended) return;
     const auto now = clock.now();
     if (now - last < (mode == Mode::live ? kLivePeriod : kPlainPeriod)) return;
@@ -138,7 +139,7 @@ struct Console::State {
     std::vector<experiment::WorkerProgress> latest;
     for (const Row& r : rows) latest.push_back(r.latest);
     auto worst = worst_wait_line(latest);
-    const std::size_t others = worst ? 4 : 3;  // a count of who is left out, the longest wait, the bar, the cursor
+    const std::size_t others = worst ? 4 : 3;  // the count of hidden workers, the longest wait, the bar, the cursor
     const std::size_t space = size.rows > others ? size.rows - others : 1;
     const std::size_t shown = rows.size() <= space + 1 ? rows.size() : space;
     for (std::size_t i = 0; i < shown; ++i)
@@ -165,7 +166,7 @@ struct Console::State {
   std::stop_token stop;
   const core::Clock& clock;
   LiveRegion region;
-  core::Duration last;  // when something was drawn
+  core::Duration last;  // time of the last output
   experiment::RunStarted run;
   std::vector<Row> rows;  // by worker
   std::uint32_t epochs_reported = 0;
@@ -192,7 +193,7 @@ void Console::progress(const experiment::WorkerProgress& progress) {
 void Console::epoch(const experiment::EpochReport& report) {
   state_->epochs_reported = report.epoch;
   state_->print(epoch_line(report));
-  state_->last = state_->clock.now();  // a line of progress beside it would say nothing new
+  state_->last = state_->clock.now();  // a progress line beside it would add nothing
 }
 
 void Console::note(const experiment::Note& note) {

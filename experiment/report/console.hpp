@@ -1,15 +1,14 @@
-/// Progress for people, on standard error: live lines on a terminal (one per worker and the epoch's bar, at most ten times a
-/// second), plain lines elsewhere (one per epoch, and at most one every five seconds between), errors only when quiet.
-/// Owned and called by the recorder; not thread-safe. Knows no actor. What cannot be written is lost without an error: nobody
-/// is there to read it.
+/// Progress for people on standard error: live lines on a terminal (one per worker and the epoch's bar, at most ten times a second), else
+/// plain lines (one per epoch, and between them at most one every five seconds); only errors when quiet. Owned and called by the recorder;
+/// not thread-safe. Does not depend on actors. Failed writes are ignored.
 #pragma once
 
 #include <cstdio>
 #include <memory>
 #include <stop_token>
 
-#include "experiment/reports.hpp"
 #include "core/clock.hpp"
+#include "experiment/reports.hpp"
 
 namespace troupe::report {
 
@@ -18,13 +17,13 @@ struct ConsoleOptions {
   Mode mode = Mode::automatic;  // automatic: live when the stream is a terminal
   bool color = true;            // NO_COLOR and plain switch it off
   std::FILE* stream = stderr;   // not owned
-  std::stop_token stop{};  // once requested, a note says what happens now: only the console knows where to write it
+  std::stop_token stop{};       // on a request the console writes a note: only it knows where
 };
 
 class Console {
  public:
   Console(const ConsoleOptions& options, const core::Clock& clock);  // the clock outlives it
-  ~Console();                                                        // leaves a visible cursor below what was drawn
+  ~Console();                                                        // leaves a visible cursor below the output
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
@@ -32,8 +31,7 @@ class Console {
   void progress(const experiment::WorkerProgress& progress);
   void epoch(const experiment::EpochReport& report);
   void note(const experiment::Note& note);
-  /// The closing table: compute / exchange / wait / load per worker, in seconds and shares. Not the error: who called the run
-  /// says that.
+  /// The closing table: compute / exchange / wait / load per worker, in seconds and percent. The caller of the run reports the error.
   void ended(const experiment::RunEnd& end);
   /// Call it often: draws the live lines or the progress line when enough time has passed.
   void tick();

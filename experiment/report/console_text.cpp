@@ -12,9 +12,9 @@
 namespace troupe::report {
 namespace {
 
-constexpr std::size_t kWideColumns = 110;  // below, a worker's line is shortened to what fits 80
+constexpr std::size_t kWideColumns = 110;  // below, a worker's line is shortened to 80 columns
 
-/// "workers" for any number but one.
+/// "3 workers", "1 worker".
 std::string counted(std::uint64_t number, const char* noun) {
   return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s");
 }
@@ -40,7 +40,7 @@ StyledLine closing_row(const std::string& label, const experiment::TimeShares& t
   return row.add(fmt::format(" {:>8}  {}", rate_text(images_per_s), staleness));
 }
 
-/// A share that deserves attention: the worker stands still that much.
+/// Marks a share of idle time that deserves attention.
 Style standing_still(int percent) { return percent >= 20 ? Style::yellow : Style::plain; }
 
 }  // namespace
@@ -70,7 +70,7 @@ std::vector<int> percentages(const std::vector<double>& parts) {
   const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
   std::vector<int> whole(parts.size(), 0);
   if (!(sum > 0)) return whole;
-  // Rounded down, then the largest remainders get what is missing.
+  // Round down, then give the missing percents to the largest remainders.
   std::vector<std::size_t> order(parts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto exact = [&](std::size_t i) { return 100 * parts[i] / sum; };
@@ -128,7 +128,7 @@ std::optional<StyledLine> worst_wait_line(const std::vector<experiment::WorkerPr
 
 StyledLine staleness_line(const experiment::WorkerProgress& worker) {
   const auto& edges = strategies::StalenessHistogram::kEdges;
-  constexpr std::size_t kMostBins = 7;  // fits 80 columns; what is above goes into the last
+  constexpr std::size_t kMostBins = 7;  // fits 80 columns; the last bin includes all higher values
   StyledLine line(fmt::format("{:>6}", worker.worker), Style::bold);
   std::vector<double> counts;
   std::vector<std::string> names;
@@ -177,7 +177,7 @@ StyledLine progress_line(const Position& position, std::uint64_t steps, double l
 
 StyledLine epoch_line(const experiment::EpochReport& r) {
   StyledLine line(fmt::format("epoch {}/{}", r.epoch, r.epochs), Style::bold);
-  const bool trained = r.images_per_s > 0;  // a resume may begin with the evaluation that an interrupt left out
+  const bool trained = r.images_per_s > 0;  // a resume may begin with the evaluation that an interrupt skipped
   line.add(trained ? fmt::format("  loss {}, test {}  ", loss_text(r.train_loss), loss_text(r.test_loss))
                    : fmt::format("  test {}  ", loss_text(r.test_loss)));
   line.add(fmt::format("accuracy {}", percent(r.test_accuracy)), Style::green);

@@ -35,7 +35,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != 0 ? name.data() : "localhost";
 }
 
-/// 0, or the errno of the write that failed.
+/// Returns 0, or the errno of the failed write.
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const auto written = ::write(fd, bytes.data(), bytes.size());
@@ -52,7 +52,7 @@ core::Result<TensorBoard> TensorBoard::create(const std::string& run_directory, 
   const auto base = fmt::format("{}/events.out.tfevents.{:010}.{}.{}", run_directory, now, host_name(), ::getpid());
   std::string path = base;
   int fd = -1;
-  constexpr int kMostSuffixes = 1000;  // of one process in one second
+  constexpr int kMostSuffixes = 1000;  // for files of one process in one second
   for (int suffix = 1; fd < 0; ++suffix) {
     fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 && (errno != EEXIST || suffix == kMostSuffixes))
@@ -148,7 +148,7 @@ core::Result<void> TensorBoard::append(const std::string& event) {
     failing_ = false;
     return {};
   }
-  // What was written of the record goes away again, so that the next one begins where readers look for it.
+  // Removes the written part of the record, so that the next record begins where readers expect it.
   if (::ftruncate(fd_, size_) == 0) ::lseek(fd_, size_, SEEK_SET);
   if (std::exchange(failing_, true)) return {};
   return tl::unexpected(core::from_errno(error, "write", path_));

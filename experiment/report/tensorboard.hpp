@@ -1,6 +1,6 @@
 /// A run's scalars for TensorBoard: events.out.tfevents.* in the run directory (docs/formats/tensorboard.md). Owned and called by the
-/// recorder; not thread-safe. Nothing is synced: events are worth less than the wait. A failing disk must not end a training run:
-/// the Error of the first event that could not be written is returned, the others are dropped silently until one can be written.
+/// recorder; not thread-safe. Not synced: events do not justify the wait. A disk failure must not end a training run: the Error of the
+/// first failed event is returned; later events are dropped silently until a write succeeds.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 #include <utility>
 #include <vector>
 
-#include "experiment/reports.hpp"
 #include "core/error.hpp"
+#include "experiment/reports.hpp"
 
 namespace troupe::report {
 
 class TensorBoard {
  public:
-  /// A new file, named by `now` [seconds since 1970], this host and this process: every resume has its own. Errc::io, no_space.
+  /// A new file, named after `now` [seconds since 1970], this host and this process: one per resume. Errc::io, no_space.
   [[nodiscard]] static core::Result<TensorBoard> create(const std::string& run_directory, std::time_t now);
   TensorBoard(TensorBoard&& other) noexcept;
   TensorBoard& operator=(TensorBoard&& other) noexcept;
   ~TensorBoard();
 
-  /// `at_s` everywhere: seconds since create().
+  /// `at_s` in all functions: seconds since create().
   void started(const experiment::RunStarted& run);
-  /// An event of all workers together, at most one in kEvery_s.
+  /// One event for all workers together, at most one in kEvery_s.
   [[nodiscard]] core::Result<void> progress(const experiment::WorkerProgress& progress, double at_s);
   [[nodiscard]] core::Result<void> epoch(const experiment::EpochReport& report, double at_s);
 
@@ -32,7 +32,7 @@ class TensorBoard {
 
  private:
   using Scalars = std::vector<std::pair<std::string, double>>;
-  /// Up to now, of one worker.
+  /// Sums of one worker up to now.
   struct Sums {
     std::uint64_t samples = 0;
     double wait_s = 0;
@@ -46,7 +46,7 @@ class TensorBoard {
 
   std::string path_;
   int fd_ = -1;
-  double began_s_ = 0;     // since 1970
+  double began_s_ = 0;     // seconds since 1970
   std::int64_t size_ = 0;  // bytes of whole records
   bool failing_ = false;
 

@@ -79,7 +79,7 @@ TerminalSize LiveRegion::size() const noexcept {
 
 std::string LiveRegion::erase() const {
   if (drawn_.empty()) return {};
-  // A terminal that became narrower has wrapped the lines.
+  // A narrowed terminal has wrapped the lines.
   const std::size_t width = size().columns;
   std::size_t rows = 0;
   for (const auto columns : drawn_) rows += std::max<std::size_t>(1, (columns + width - 1) / width);
@@ -89,7 +89,7 @@ std::string LiveRegion::erase() const {
 std::string LiveRegion::region(const TerminalSize& size) {
   std::string text;
   drawn_.clear();
-  const std::size_t width = size.columns > 1 ? size.columns - 1 : 1;  // the last column makes some terminals wrap
+  const std::size_t width = size.columns > 1 ? size.columns - 1 : 1;  // some terminals wrap at the last column
   const std::size_t count = std::min(lines_.size(), size.rows > 1 ? size.rows - 1 : 1);
   for (std::size_t i = lines_.size() - count; i < lines_.size(); ++i) {
     text += lines_[i].render(width, color_);

@@ -1,5 +1,5 @@
-/// What the console draws with: lines of styled text, and a region of lines at the bottom of a terminal that is drawn over
-/// itself while other lines scroll by above it. Thread rule: one thread.
+/// Drawing for the console: lines of styled text, and a region at the bottom of a terminal that is redrawn in place while other lines
+/// scroll above it. Thread rule: one thread.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ namespace troupe::report {
 
 enum class Style : unsigned char { plain, bold, dim, red, yellow, green, cyan };
 
-/// A line made of differently styled pieces. Columns are counted as code points: the text here has no wide characters.
+/// A line of differently styled pieces. Columns are code points: the console's text has no wide characters.
 class StyledLine {
  public:
   StyledLine() = default;
   explicit StyledLine(std::string text, Style style = Style::plain) { add(std::move(text), style); }
   StyledLine& add(std::string text, Style style = Style::plain);
   [[nodiscard]] std::size_t columns() const noexcept;
-  /// The text without its line's end, cut after `columns`; styles as escape codes when `color`.
+  /// The text without a newline, cut after `columns`; styles as escape codes if `color`.
   [[nodiscard]] std::string render(std::size_t columns, bool color) const;
 
  private:
@@ -38,8 +38,8 @@ struct TerminalSize {
   std::size_t rows = 24;
 };
 
-/// Lines that are redrawn in place. Everything goes out in one write per call, so that nothing flickers. Hides the cursor
-/// while something is drawn and shows it again when closed or destroyed.
+/// Lines that are redrawn in place. Each call writes all output at once, to avoid flicker. Hides the cursor while the region is drawn;
+/// close() and the destructor show it again.
 class LiveRegion {
  public:
   LiveRegion(std::FILE* stream, bool color) : stream_(stream), color_(color) {}
@@ -47,13 +47,13 @@ class LiveRegion {
   LiveRegion(const LiveRegion&) = delete;
   LiveRegion& operator=(const LiveRegion&) = delete;
 
-  /// Of the terminal behind the stream as it is now; 80 x 24 where there is none.
+  /// Current size of the stream's terminal; 80 x 24 without one.
   [[nodiscard]] TerminalSize size() const noexcept;
-  /// Replaces what is drawn. Lines are cut to the terminal's width, and there are at most as many as it has rows less one.
+  /// Replaces the drawn lines. Lines are cut to the terminal's width; at most the terminal's rows less one are drawn.
   void draw(const std::vector<StyledLine>& lines);
-  /// Writes a line above the region, where it stays; it may wrap.
+  /// Writes a permanent line above the region; it may wrap.
   void print(const StyledLine& line);
-  /// Takes the region away; the cursor is visible, where the region began.
+  /// Removes the region; the cursor is visible where the region began.
   void close();
 
  private:

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "nn/layout.hpp"
 #include "nn/checkpoint/tensors.hpp"
+#include "nn/layout.hpp"
 
 namespace troupe::experiment {
 
@@ -19,7 +19,7 @@ std::string worker_slot_prefix(std::uint32_t worker, strategies::Slot slot) {
   return fmt::format("worker.{}.slot.{}.{}.", worker, static_cast<int>(slot.kind), slot.index);
 }
 
-std::string letter_prefix(std::uint32_t worker, std::uint32_t from) {
+std::string peer_message_prefix(std::uint32_t worker, std::uint32_t from) {
   return fmt::format("worker.{}.letter.{}.", worker, from);
 }
 
@@ -66,7 +66,7 @@ core::Result<void> save_start(const std::string& path, const Checkpoint& checkpo
 
 namespace {
 
-/// A field that not every checkpoint has.
+/// Reads a field that may be missing.
 template <class Value>
 core::Result<void> read_map(const nn::SafetensorsFile& file, const char* key, std::map<std::string, Value>& into) {
   const auto text = file.text(key);

@@ -21,7 +21,7 @@ constexpr auto kMembership = "membership";
 std::string worker_name(std::uint32_t worker) { return fmt::format("worker.{}", worker); }
 std::string server_name(std::uint32_t server) { return fmt::format("server.{}", server); }
 
-/// Few numbers, and they must come back bit for bit.
+/// Exact text: the values must come back bit for bit, and they are few.
 std::string to_text(const std::vector<float>& values) {
   std::string text;
   for (const float value : values)
@@ -53,14 +53,14 @@ core::Result<std::string> member(const Checkpoint& checkpoint, const std::string
   return found->second;
 }
 
-core::Result<WorkerStart> worker_start(const Blueprint& plan, const Checkpoint& checkpoint, std::uint32_t worker) {
+core::Result<WorkerStart> worker_start(const RunSpec& plan, const Checkpoint& checkpoint, std::uint32_t worker) {
   const auto text = member(checkpoint, worker_name(worker));
   if (!text) return tl::unexpected(text.error());
   WorkerStart start;
   std::string statistics;
-  std::string letters;
-  if (auto read =
-          strategies::read_state(*text, {{"host", &start.state}, {"statistics", &statistics}, {"letters", &letters}});
+  std::string peer_messages;
+  if (auto read = strategies::read_state(
+          *text, {{"host", &start.state}, {"statistics", &statistics}, {"letters", &peer_messages}});
       !read)
     return tl::unexpected(read.error());
   if (!to_floats(statistics, start.statistics))
@@ -70,25 +70,26 @@ core::Result<WorkerStart> worker_start(const Blueprint& plan, const Checkpoint& 
     if (!vector) return core::fail(core::Errc::corrupt, worker_name(worker) + ": a vector is missing");
     start.slots.emplace(slot, std::move(vector));
   }
-  for (std::size_t begin = 0; begin < letters.size();) {
-    const auto end = std::min(letters.find('\n', begin), letters.size());
+  for (std::size_t begin = 0; begin < peer_messages.size();) {
+    const auto end = std::min(peer_messages.find('\n', begin), peer_messages.size());
     std::uint64_t from = 0;
-    WorkerStart::Letter letter;
-    if (auto read =
-            strategies::read_state(letters.substr(begin, end - begin), {{"from", &from}, {"weight", &letter.weight}});
+    WorkerStart::UnreadMessage peer_message;
+    if (auto read = strategies::read_state(peer_messages.substr(begin, end - begin),
+                                           {{"from", &from}, {"weight", &peer_message.weight}});
         !read)
       return tl::unexpected(read.error());
-    letter.from = static_cast<strategies::WorkerId>(from);
-    letter.vector = find(checkpoint, letter_prefix(worker, letter.from));
-    if (!letter.vector) return core::fail(core::Errc::corrupt, worker_name(worker) + ": a letter is missing");
-    start.letters.push_back(std::move(letter));
+    peer_message.from = static_cast<strategies::WorkerId>(from);
+    peer_message.vector = find(checkpoint, peer_message_prefix(worker, peer_message.from));
+    if (!peer_message.vector)
+      return core::fail(core::Errc::corrupt, worker_name(worker) + ": a peer message is missing");
+    start.peer_messages.push_back(std::move(peer_message));
     begin = end + 1;
   }
   return start;
 }
 
-/// A run that never lost anybody, or an older program, says nothing: everyone.
-core::Result<strategies::Membership> membership_of(const Blueprint& plan, const Checkpoint& checkpoint) {
+/// Without a record (a run without losses, or an older program) all workers are members.
+core::Result<strategies::Membership> membership_of(const RunSpec& plan, const Checkpoint& checkpoint) {
   strategies::Membership membership;
   const auto found = checkpoint.members.find(kMembership);
   if (found == checkpoint.members.end()) {
@@ -108,7 +109,7 @@ core::Result<strategies::Membership> membership_of(const Blueprint& plan, const 
 
 }  // namespace
 
-std::vector<Slot> state_slots(const Blueprint& plan) {
+std::vector<Slot> state_slots(const RunSpec& plan) {
   std::vector<Slot> slots{strategies::kParams};
   for (int k = 0; k < core::state_slots(nn::optimizer_kind(plan.settings->train)); ++k)
     slots.push_back(optimizer_state(k));
@@ -117,14 +118,15 @@ std::vector<Slot> state_slots(const Blueprint& plan) {
 }
 
 void put(Checkpoint& checkpoint, std::uint32_t worker, const WorkerStart& start) {
-  std::string letters;
-  for (const auto& letter : start.letters) {
-    letters += strategies::write_state({{"from", std::uint64_t{letter.from}}, {"weight", letter.weight}}) + '\n';
-    checkpoint.vectors[letter_prefix(worker, letter.from)] = *letter.vector;
+  std::string peer_messages;
+  for (const auto& peer_message : start.peer_messages) {
+    peer_messages +=
+        strategies::write_state({{"from", std::uint64_t{peer_message.from}}, {"weight", peer_message.weight}}) + '\n';
+    checkpoint.vectors[peer_message_prefix(worker, peer_message.from)] = *peer_message.vector;
   }
   for (const auto& [slot, vector] : start.slots) checkpoint.vectors[worker_slot_prefix(worker, slot)] = *vector;
-  checkpoint.members[worker_name(worker)] =
-      strategies::write_state({{"host", start.state}, {"statistics", to_text(start.statistics)}, {"letters", letters}});
+  checkpoint.members[worker_name(worker)] = strategies::write_state(
+      {{"host", start.state}, {"statistics", to_text(start.statistics)}, {"letters", peer_messages}});
 }
 
 void put(Checkpoint& checkpoint, std::uint32_t server, const ServerStart& start) {
@@ -137,7 +139,7 @@ void put(Checkpoint& checkpoint, const strategies::Membership& membership) {
       strategies::write_state({{"epoch", membership.epoch}, {"workers", membership.workers}});
 }
 
-core::Result<StartState> members_state(const Blueprint& plan, const Checkpoint& checkpoint) {
+core::Result<StartState> members_state(const RunSpec& plan, const Checkpoint& checkpoint) {
   StartState start{.parameters = find(checkpoint, ""),
                    .statistics = nullptr,
                    .optimizer_states = std::vector<std::vector<CanonicalVector>>(plan.workers),

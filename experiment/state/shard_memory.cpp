@@ -20,7 +20,7 @@ void ShardMemory::run(const strategies::KernelCall& call, core::Span payload) {
 
 namespace {
 
-/// A canonical vector, or zeros for null, in the layout of the arenas and cut.
+/// A canonical vector in the layout of the arenas, cut into shards; null: zeros.
 core::Result<std::vector<core::Buffer>> cut(const std::vector<float>* canonical, const nn::Layout& layout,
                                             strategies::ShardId count, const core::Kernels& kernels,
                                             core::Allocator& memory) {

@@ -1,4 +1,4 @@
-/// A shard's numbers, whoever executes its server: the centre's slice and the server's state vectors. One thread at a time.
+/// A shard's vectors: its slice of the centre and the server's state vectors. Independent of the server's host. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@ class ShardMemory {
   ShardMemory(const core::Kernels& kernels, core::Buffer center, std::vector<core::Buffer> states)
       : kernels_(&kernels), center_(std::move(center)), states_(std::move(states)) {}
 
-  /// The centre or a state vector; empty for a slot that there is not.
+  /// The centre or a state vector; empty for a slot that does not exist.
   [[nodiscard]] core::Span view(strategies::Slot slot);
-  /// Runs `call`; kPayload is `payload`.
+  /// Runs `call` with `payload` as kPayload.
   void run(const strategies::KernelCall& call, core::Span payload);
 
  private:
@@ -27,8 +27,8 @@ class ShardMemory {
   std::vector<core::Buffer> states_;
 };
 
-/// What `start` says of the centre, laid out as the workers' arenas are and cut into `count` shards with `states` state vectors
-/// each. Errc::config when there are more shards than the model can be cut into; out_of_memory.
+/// Lays the centre of `start` out as the workers' arenas, and cuts it into `count` shards with `states` state vectors each. Errc::config
+/// when the model cannot be cut into that many shards; out_of_memory.
 [[nodiscard]] core::Result<std::vector<ShardMemory>> cut_shards(const StartState& start, const nn::Layout& layout,
                                                                 strategies::ShardId count, std::uint8_t states,
                                                                 const core::Kernels& kernels, core::Allocator& memory);

@@ -16,24 +16,24 @@ CanonicalVector find(const Checkpoint* checkpoint, const std::string& prefix) {
   return found == checkpoint->vectors.end() ? nullptr : std::make_shared<const std::vector<float>>(found->second);
 }
 
-CanonicalVector fresh_parameters(const Blueprint& plan) {
+CanonicalVector fresh_parameters(const RunSpec& plan) {
   auto fresh = std::make_shared<std::vector<float>>(static_cast<std::size_t>(plan.graph->parameter_count()));
   nn::initialise(*plan.graph, static_cast<std::uint64_t>(plan.settings->run.seed), *fresh);
   return fresh;
 }
 
-/// Do workers, or servers, go on with the state that is saved? Only the rule that wrote it understands it.
-bool workers_go_on(const Blueprint& plan, const Checkpoint* checkpoint) {
+/// Whether the workers, or servers, continue from the saved state: only the rule that wrote it can read it.
+bool workers_go_on(const RunSpec& plan, const Checkpoint* checkpoint) {
   return checkpoint && plan.needs.worker_state != strategies::WorkerState::discarded &&
          checkpoint->optimizer == plan.settings->train.optimizer;
 }
-bool servers_go_on(const Blueprint& plan, const Checkpoint* checkpoint) {
+bool servers_go_on(const RunSpec& plan, const Checkpoint* checkpoint) {
   return checkpoint && !plan.needs.server_state_of.empty() &&
          checkpoint->server_optimizer == plan.needs.server_state_of;
 }
 
-/// What the user should know of state that is left behind.
-std::vector<Note> left_behind(const Blueprint& plan, const Checkpoint* checkpoint) {
+/// Notes for the user about saved state that is not taken over.
+std::vector<Note> left_behind(const RunSpec& plan, const Checkpoint* checkpoint) {
   std::vector<Note> notes;
   if (!checkpoint) return notes;
   if (plan.needs.worker_state != strategies::WorkerState::discarded && !workers_go_on(plan, checkpoint))
@@ -52,8 +52,8 @@ std::vector<Note> left_behind(const Blueprint& plan, const Checkpoint* checkpoin
   return notes;
 }
 
-/// In step all hosts begin at one step, whatever rule wrote the checkpoint.
-strategies::Step first_step(const Blueprint& plan, const Checkpoint& checkpoint, std::uint32_t worker) {
+/// In-step hosts all begin at one step, whatever rule wrote the checkpoint.
+strategies::Step first_step(const RunSpec& plan, const Checkpoint& checkpoint, std::uint32_t worker) {
   const auto& steps = checkpoint.totals.worker_steps;
   if (steps.empty()) return 0;
   if (plan.needs.in_step) return *std::ranges::max_element(steps);
@@ -64,8 +64,8 @@ strategies::Step first_step(const Blueprint& plan, const Checkpoint& checkpoint,
 
 namespace {
 
-/// A worker that continues goes on with its own optimizer state, or with the one that all share; one that joins anew has none.
-/// REQUIRES its first step. Version 0.1 did not say how many steps had made the state: it took the worker's steps for that.
+/// A continuing worker takes its own optimizer state, or the one that all share; a new worker has none. REQUIRES its first step. Version
+/// 0.1 did not save how many steps had made the state: it used the worker's steps.
 void take_states(const Checkpoint& checkpoint, std::uint32_t worker, StartState& start) {
   for (int k = 0; k < 2; ++k) {
     for (const int whose : {static_cast<int>(worker), -1}) {
@@ -83,7 +83,7 @@ void take_states(const Checkpoint& checkpoint, std::uint32_t worker, StartState&
 
 }  // namespace
 
-StartState start_state(const Blueprint& plan, const Checkpoint* checkpoint) {
+StartState start_state(const RunSpec& plan, const Checkpoint* checkpoint) {
   StartState start{.parameters = find(checkpoint, ""),
                    .statistics = nullptr,
                    .optimizer_states = std::vector<std::vector<CanonicalVector>>(plan.workers),
@@ -108,7 +108,7 @@ StartState start_state(const Blueprint& plan, const Checkpoint* checkpoint) {
   if (const auto model = plan.needs.model_slot; model.kind == strategies::SlotKind::state) {
     start.server_states.resize(plan.needs.server_states);
     auto& average = start.server_states.at(model.index);
-    if (!average) average = start.parameters;  // an average that is a model at every moment begins with what there is
+    if (!average) average = start.parameters;  // an average that is always a model begins at the parameters
     if (auto center = find(checkpoint, kCenterPrefix)) start.parameters = std::move(center);
   }
   return start;

@@ -1,33 +1,32 @@
-/// What the members of a run begin with: fresh parameters, or what a checkpoint kept of a former session. Canonical vectors,
-/// shared and read only.
+/// The initial state of a run's members: fresh parameters, or an earlier session's checkpoint. Canonical vectors, shared and read only.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <vector>
 
-#include "experiment/blueprint.hpp"
-#include "experiment/state/checkpoint.hpp"
 #include "experiment/reports.hpp"
+#include "experiment/run_spec.hpp"
+#include "experiment/state/checkpoint.hpp"
 
 namespace troupe::experiment {
 
 using CanonicalVector = std::shared_ptr<const std::vector<float>>;
 
-/// A member in the middle of a run, as a journal segment finds it.
+/// A member in the middle of a run, at the beginning of a journal segment.
 struct WorkerStart {
-  struct Letter {
+  struct UnreadMessage {
     strategies::WorkerId from = 0;
     double weight = 0;
     CanonicalVector vector;
   };
   std::string state;  // of its host
   std::map<strategies::Slot, CanonicalVector> slots;
-  std::vector<float> statistics;  // its own, canonical
-  std::vector<Letter> letters;    // unread
+  std::vector<float> statistics;             // its own, canonical
+  std::vector<UnreadMessage> peer_messages;  // unread
 };
 struct ServerStart {
-  std::string state;  // of its half
+  std::string state;  // of its server rule
   strategies::Version version = 0;
 };
 
@@ -36,12 +35,12 @@ struct StartState {
   CanonicalVector statistics;                                  // null: the backend's own
   std::vector<std::vector<CanonicalVector>> optimizer_states;  // [worker][k]; none: zero
   std::vector<strategies::Step> first_steps;                   // [worker]
-  std::vector<std::uint64_t> optimizer_steps;                  // [worker]: that made its optimizer_states; none: 0
+  std::vector<std::uint64_t> optimizer_steps;                  // [worker]: steps that made optimizer_states; none: 0
   std::vector<CanonicalVector> server_states;                  // [k]; none: zero, or parameters for Needs::model_slot
-  strategies::Version center_version = 0;  // updates since the servers' state began: what Adam's bias correction needs
-  std::vector<Note> notes;                 // state that was left behind
-  std::vector<strategies::Version> versions{};  // by shard, of a centre that has gone on; none: center_version
-  /// Not empty: the members go on in the middle of the run, and of what stands above only parameters, steps and server states hold.
+  strategies::Version center_version = 0;       // updates since the servers' state began: for Adam's bias correction
+  std::vector<Note> notes;                      // about state that was not taken over
+  std::vector<strategies::Version> versions{};  // by shard, of a centre in mid-run; none: center_version
+  /// Not empty: the members continue in mid-run; of the above, only parameters, steps and server states apply.
   std::map<strategies::WorkerId, WorkerStart> workers{};  // the members
   std::vector<ServerStart> servers{};
   strategies::Membership membership{};
@@ -52,17 +51,17 @@ struct StartState {
   return {strategies::SlotKind::velocity, static_cast<std::uint8_t>(k)};
 }
 
-/// `checkpoint` null: a new run. Optimizer state goes on where the strategy keeps it and the rule that made it is still the same.
-[[nodiscard]] StartState start_state(const Blueprint& plan, const Checkpoint* checkpoint);
+/// `checkpoint` null: a new run. Optimizer state continues if the strategy keeps it and the rule that made it is the same.
+[[nodiscard]] StartState start_state(const RunSpec& plan, const Checkpoint* checkpoint);
 
 /// A worker's slots that outlive a step: parameters, optimizer state and the strategy's own.
-[[nodiscard]] std::vector<strategies::Slot> state_slots(const Blueprint& plan);
+[[nodiscard]] std::vector<strategies::Slot> state_slots(const RunSpec& plan);
 
-/// What a worker and a server are in a start state's `members`, and who is one, and back. Errc::corrupt.
+/// Writes the state of a worker, of a server, or the membership into `members` of a start state.
 void put(Checkpoint& checkpoint, std::uint32_t worker, const WorkerStart& start);
 void put(Checkpoint& checkpoint, std::uint32_t server, const ServerStart& start);
 void put(Checkpoint& checkpoint, const strategies::Membership& membership);
-/// The start state of a segment that began in the middle of a run. REQUIRES checkpoint.members not empty.
-[[nodiscard]] core::Result<StartState> members_state(const Blueprint& plan, const Checkpoint& checkpoint);
+/// The start state of a segment that began in mid-run. REQUIRES checkpoint.members not empty. Errc::corrupt.
+[[nodiscard]] core::Result<StartState> members_state(const RunSpec& plan, const Checkpoint& checkpoint);
 
 }  // namespace troupe::experiment

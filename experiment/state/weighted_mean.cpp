@@ -17,7 +17,7 @@ void WeightedMean::take(core::Span mean) const {
 }
 
 std::vector<float> mean_statistics(const nn::Layout& layout, std::span<const core::Span> workers) {
-  std::vector<std::vector<float>> copies;  // reduce_all writes to all
+  std::vector<std::vector<float>> copies;  // reduce_all writes to all its inputs
   for (const auto worker : workers) copies.emplace_back(worker.begin(), worker.end());
   std::vector<core::Span> views(copies.begin(), copies.end());
   if (layout.arena_floats() > 0) core::host_kernels().reduce_all(views, 1 / static_cast<float>(views.size()));

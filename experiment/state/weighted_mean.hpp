@@ -1,5 +1,5 @@
-/// Σ a_i x_i / Σ a_i over vectors that come one by one: the model of strategies whose workers hold shares of it. Sums in the
-/// order of add(), so equal calls give equal bits. One thread.
+/// Σ a_i x_i / Σ a_i over vectors added one by one: the model of strategies whose workers have shares of it. Sums in the order of add(), so
+/// equal calls give equal bits. One thread.
 #pragma once
 
 #include <span>
@@ -23,8 +23,7 @@ class WeightedMean {
   double weight_ = 0;
 };
 
-/// The running values that a model evaluates with: the mean over the workers, in rank order. `workers` in the arenas' layout,
-/// the result canonical.
+/// The statistics for an evaluation: the mean over the workers, in rank order. `workers`: in the arenas' layout; the result is canonical.
 [[nodiscard]] std::vector<float> mean_statistics(const nn::Layout& layout, std::span<const core::Span> workers);
 
 }  // namespace troupe::experiment

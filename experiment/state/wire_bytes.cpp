@@ -24,7 +24,7 @@ std::uint64_t WireBytes::to_shard(strategies::ShardId shard, Transfer transfer, 
          (transfer != Transfer::push ? bytes(plan_.rounds_back(rounding)) : 0);
 }
 
-std::uint64_t WireBytes::letter(strategies::WorkerId to, std::size_t floats) const {
+std::uint64_t WireBytes::peer_message(strategies::WorkerId to, std::size_t floats) const {
   const bool apart = !plan_.in_place() && plan_.worker_sites.at(self_) != plan_.worker_sites.at(to);
   if (!apart) return floats * sizeof(float);
   const bool rounded = plan_.rounds_there(strategies::Rounding::none);

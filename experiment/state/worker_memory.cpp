@@ -59,7 +59,7 @@ core::Span WorkerMemory::view(Slot slot, strategies::Shards shards) {
   return whole.subspan(first.offset, last.offset + last.count - first.offset);
 }
 
-Lent WorkerMemory::lend(Slot slot, std::size_t offset, std::size_t count) {
+BorrowedView WorkerMemory::lend(Slot slot, std::size_t offset, std::size_t count) {
   const auto whole = view(slot);
   if (offset + count > whole.size()) throw std::logic_error("a slot is to be lent that this worker does not have");
   const auto found = extra_.find(slot);
@@ -67,7 +67,7 @@ Lent WorkerMemory::lend(Slot slot, std::size_t offset, std::size_t count) {
   return {whole.subspan(offset, count), replica_};
 }
 
-Lent WorkerMemory::lend(Slot slot, strategies::ShardId shard) {
+BorrowedView WorkerMemory::lend(Slot slot, strategies::ShardId shard) {
   const auto slice = transport::slice_of(view(slot).size(), shard, shards_);
   return lend(slot, slice.offset, slice.count);
 }
@@ -76,14 +76,14 @@ void WorkerMemory::run(const strategies::KernelCall& call, strategies::Shards sh
   using strategies::kGrads, strategies::kParams, strategies::kVelocity;
   if (call.kernel == strategies::KernelName::optimize && call.y == kParams && call.x == kGrads && call.z == kVelocity &&
       shards.all()) {
-    // The backend's own, fused with what it must do anyway.
+    // The backend's own optimizer, fused with its other work on parameters.
     return replica_->apply(call.optimizer, {view(kVelocity), view(optimizer_state(1))});
   }
   strategies::run(*kernels_, call, [&](Slot slot) { return view(slot, shards); });
   if (writes(call, kParams)) replica_->parameters_written();
 }
 
-void WorkerMemory::mount(Slot slot, Lent vector) { mounted_.insert_or_assign(slot, std::move(vector)); }
+void WorkerMemory::mount(Slot slot, BorrowedView vector) { mounted_.insert_or_assign(slot, std::move(vector)); }
 void WorkerMemory::dismount(Slot slot) { mounted_.erase(slot); }
 
 }  // namespace troupe::experiment

@@ -1,6 +1,6 @@
-/// A worker's numbers, whoever executes the worker: the compiled replica, its arenas and the further vectors that optimizer and
-/// strategy need, allocated once with the arena's length, by the names that strategies use. Every vector can be lent: loans keep
-/// the memory alive. One thread, the one that created it.
+/// A worker's vectors, independent of its host: the compiled replica, its arenas, and the further vectors of optimizer and strategy,
+/// allocated once with the arena's length, under the names that strategies use. Every vector can be lent: loans keep the memory alive. One
+/// thread, the creator.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@
 
 namespace troupe::experiment {
 
-/// A slice of somebody's arena. `owner` keeps the memory alive for as long as the loan lasts, whatever ends meanwhile.
-struct Lent {
+/// A slice of an arena. `owner` keeps the memory alive for the duration of the loan, even after the arena's owner ended.
+struct BorrowedView {
   core::Span data;
   std::shared_ptr<const void> owner;
 };
@@ -28,39 +28,39 @@ class WorkerMemory {
     nn::CompileOptions compile{};           // compile.arenas outlives the memory and its loans
     std::vector<strategies::Slot> extra{};  // the strategy's, Needs::worker_slots
     core::OptimizerKind optimizer = core::OptimizerKind::sgd;
-    strategies::ShardId shards = 0;  // of the centre; 0: there is none
+    strategies::ShardId shards = 0;  // of the centre; 0: no centre
   };
   /// Errors: those of Backend::compile; out_of_memory.
   [[nodiscard]] static core::Result<WorkerMemory> create(const Options& options);
 
-  /// Takes over what worker `worker` begins with.
+  /// Loads the initial state of worker `worker`.
   void load(const StartState& start, strategies::WorkerId worker);
 
   [[nodiscard]] nn::Replica& replica() noexcept { return *replica_; }
   [[nodiscard]] const nn::Replica& replica() const noexcept { return *replica_; }
 
-  /// Empty for a slot that was not asked for (an optimizer without velocity).
+  /// Empty for a slot that does not exist (an optimizer without velocity).
   [[nodiscard]] core::Span view(strategies::Slot slot);
-  /// What `shards` cover of it; all of it by default.
+  /// The part of the vector that `shards` cover; all of it by default.
   [[nodiscard]] core::Span view(strategies::Slot slot, strategies::Shards shards);
   /// [offset, offset + count) of `slot`, on loan.
-  [[nodiscard]] Lent lend(strategies::Slot slot, std::size_t offset, std::size_t count);
-  [[nodiscard]] Lent lend(strategies::Slot slot, strategies::ShardId shard);
+  [[nodiscard]] BorrowedView lend(strategies::Slot slot, std::size_t offset, std::size_t count);
+  [[nodiscard]] BorrowedView lend(strategies::Slot slot, strategies::ShardId shard);
 
-  /// Runs `call` on these slots, or on what `shards` cover of them; the replica knows then that its parameters changed.
+  /// Runs `call` on these slots, or on the parts that `shards` cover; notifies the replica of changed parameters.
   void run(const strategies::KernelCall& call, strategies::Shards shards = {});
 
-  /// A peer's vector becomes readable as `slot` until dismount(): a slot that nobody else has.
-  void mount(strategies::Slot slot, Lent vector);
+  /// Makes a peer's vector readable as `slot` until dismount(): no other vector has this slot.
+  void mount(strategies::Slot slot, BorrowedView vector);
   void dismount(strategies::Slot slot);
-  [[nodiscard]] const Lent& mounted(strategies::Slot slot) const { return mounted_.at(slot); }
+  [[nodiscard]] const BorrowedView& mounted(strategies::Slot slot) const { return mounted_.at(slot); }
 
  private:
   WorkerMemory() = default;
 
   std::shared_ptr<nn::Replica> replica_;  // shared: loans of its arenas may outlive the worker
   std::map<strategies::Slot, std::shared_ptr<core::Buffer>> extra_;
-  std::map<strategies::Slot, Lent> mounted_;
+  std::map<strategies::Slot, BorrowedView> mounted_;
   const core::Kernels* kernels_ = nullptr;
   strategies::ShardId shards_ = 0;
 };

@@ -18,7 +18,7 @@ constexpr const char* kFormatKey = "format";
 constexpr const char* kFormatValue = "troupe-checkpoint-1";
 constexpr const char* kStepKey = "step";
 
-/// What a save leaves in the directory, decided from what is there.
+/// The generations that a save keeps and removes, decided from those in the directory.
 Manifest plan(std::int64_t step, const std::vector<std::int64_t>& newest_first, const std::set<std::int64_t>& corrupt,
               std::int64_t keep) {
   Manifest manifest{{step}, {}};
@@ -43,7 +43,7 @@ core::Result<std::vector<std::int64_t>> generations(const std::string& directory
   return steps;
 }
 
-/// The first that is whole of those listed.
+/// Loads the first valid one of the listed generations.
 core::Result<NewestCheckpoint> try_all(const std::string& directory, std::vector<std::int64_t> steps, FileSystem& files,
                                        std::set<std::int64_t>& corrupt) {
   std::vector<std::string> refused;
@@ -51,7 +51,7 @@ core::Result<NewestCheckpoint> try_all(const std::string& directory, std::vector
     for (const auto step : manifest->kept)
       if (std::ranges::find(steps, step) == steps.end())
         refused.push_back(fmt::format("{}: it is missing, though the manifest names it", path_in(directory, step)));
-    // Better than nothing, and worse than everything else.
+    // Generations marked for removal come last.
     std::stable_partition(steps.begin(), steps.end(), [&](std::int64_t step) {
       return std::ranges::find(manifest->removed, step) == manifest->removed.end();
     });
@@ -75,7 +75,7 @@ core::Result<NewestCheckpoint> try_all(const std::string& directory, std::vector
 
 core::Result<NewestCheckpoint> find_newest(const std::string& directory, FileSystem& files,
                                            std::set<std::int64_t>& corrupt) {
-  constexpr int kMostPasses = 10;  // a writer saves far more slowly than a directory is listed
+  constexpr int kMostPasses = 10;  // a directory listing is far faster than a save
   auto steps = generations(directory, files);
   for (int pass = 1; steps; ++pass) {
     auto found = try_all(directory, *steps, files, corrupt);
@@ -91,7 +91,7 @@ core::Result<NewestCheckpoint> find_newest(const std::string& directory, FileSys
 
 core::Result<CheckpointStore> CheckpointStore::open(std::string directory, std::int64_t keep, FileSystem& files) {
   if (auto made = files.create_directories(directory); !made) return tl::unexpected(std::move(made.error()));
-  // A directory that was made just now is lost with a crash until its parent is safe, and all generations with it.
+  // Until its parent is synced, a crash loses a new directory with all its generations.
   const std::string parent = std::filesystem::path(directory).parent_path();
   if (auto synced = files.sync_directory(parent.empty() ? "." : parent); !synced)
     return tl::unexpected(std::move(synced.error()));
@@ -117,7 +117,7 @@ core::Result<std::string> CheckpointStore::save(std::int64_t step, std::span<con
   const std::string name = checkpoint_name(step);
   if (auto written = write_checkpoint(*files_, directory_, name, step, tensors, metadata); !written)
     return tl::unexpected(std::move(written.error()));
-  corrupt_.erase(step);  // what stands there now is new
+  corrupt_.erase(step);  // the file is new
 
   const Manifest manifest = plan(step, *existing, corrupt_, keep_);
   const std::string text = encode_manifest(manifest);
@@ -127,7 +127,7 @@ core::Result<std::string> CheckpointStore::save(std::int64_t step, std::span<con
 
   for (const auto old : manifest.removed)
     if (files_->remove(path_of(checkpoint_name(old))))
-      corrupt_.erase(old);  // one that stays is listed again, and tried again, by the next save
+      corrupt_.erase(old);  // the next save lists and tries a remaining one again
   return path_of(name);
 }
 

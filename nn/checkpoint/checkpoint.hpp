@@ -1,7 +1,7 @@
-/// Checkpoints that survive a crash at any point, a full disk and flipped bits: a directory of generations, each one safetensors
-/// file that checks itself. Format and order of operations: docs/formats/checkpoint.md.
-/// Thread rule: one thread at a time; it may be another than the one that trains. One writer per directory: it holds the lock of the
-/// run (experiment::DirectoryLock). Any number may read, while it writes too.
+/// Checkpoints that survive a crash at any point, a full disk and flipped bits: a directory of generations, each a safetensors file
+/// with checksums. Format and order of operations: docs/formats/checkpoint.md. Thread rule: one thread at a time, which need not be
+/// the training thread. One writer per directory: it holds the lock of the run (experiment::DirectoryLock). Any number of readers,
+/// also during a write.
 #pragma once
 
 #include <cstdint>
@@ -16,48 +16,48 @@
 
 namespace troupe::nn {
 
-/// One loaded checkpoint. Its metadata holds what save() was given (the keys "format" and "step" are the store's).
+/// One loaded checkpoint. Its metadata is the metadata given to save() (the keys "format" and "step" belong to the store).
 struct Checkpoint {
   std::int64_t step = 0;
   SafetensorsFile file;
 };
 
-/// What load_newest() found.
+/// The result of load_newest().
 struct NewestCheckpoint {
   Checkpoint checkpoint;
   std::string path;
-  std::vector<std::string> refused;  // one line per newer generation, or manifest, that could not be used, and why
+  std::vector<std::string> refused;  // one line per newer generation or manifest that was not usable, with the reason
 };
 
-/// Writes directory/name as a checkpoint of `step`, whole or not at all: what load_checkpoint() reads, outside of any store.
+/// Writes directory/name as a checkpoint of `step`, atomically: a file for load_checkpoint() outside of any store.
 [[nodiscard]] core::Result<void> write_checkpoint(FileSystem& files, const std::string& directory,
                                                   const std::string& name, std::int64_t step,
                                                   std::span<const TensorView> tensors, const Metadata& metadata);
 
-/// The newest generation in `directory` that is whole, going back one by one. Only lists and reads. A writer may save meanwhile: when
-/// the generations change while they are tried, they are listed again. Errc::corrupt when all are bad (with the reasons), Errc::io
-/// when there is none at all.
+/// Loads the newest valid generation in `directory`, going back one by one. Only lists and reads. A writer may save meanwhile: if
+/// the generations change during the search, they are listed again. Errc::corrupt: all are bad (with the reasons). Errc::io: there
+/// is none.
 [[nodiscard]] core::Result<NewestCheckpoint> load_newest(const std::string& directory,
                                                          FileSystem& files = system_files());
 
-/// The writer's hand on a directory of generations.
+/// The writer of a directory of generations.
 class CheckpointStore {
  public:
-  static constexpr std::int64_t kMinGenerations = 2;  // so that a newest one that turns out bad is no disaster
+  static constexpr std::int64_t kMinGenerations = 2;  // so that an older one remains if the newest is bad
 
-  /// Opens `directory` to write, made if need be, and removes temporaries that a killed writer left. `keep` below kMinGenerations
-  /// counts as that. `files` outlives the store.
+  /// Opens `directory` for writing, creates it if needed, and removes the temporaries of a killed writer. `keep` is at least
+  /// kMinGenerations. `files` must outlive the store.
   [[nodiscard]] static core::Result<CheckpointStore> open(std::string directory, std::int64_t keep = kMinGenerations,
                                                           FileSystem& files = system_files());
 
-  /// Writes generation `step` ≥ 0 and then the manifest, both by replace_file; when all that is durable, deletes what is no longer
-  /// kept: all but the newest `keep` generations, those that load_newest() found corrupt, and those above `step`, which belong to
-  /// a course of the run that was given up. Returns the file's path.
-  /// After an Error (no_space, io: names the path) the former generations are untouched and still load; a later call may succeed.
+  /// Writes generation `step` ≥ 0 and then the manifest, both by replace_file. When both are durable, deletes all but the newest
+  /// `keep` generations, the ones that load_newest() found corrupt, and all above `step`, which belong to an abandoned course of
+  /// the run. Returns the file's path. After an Error (no_space, io: names the path) the earlier generations are untouched and
+  /// still load; a later call may succeed.
   [[nodiscard]] core::Result<std::string> save(std::int64_t step, std::span<const TensorView> tensors,
                                                const Metadata& metadata);
 
-  /// As the function above, and keeps in mind which generations were corrupt.
+  /// As the function above; also remembers which generations were corrupt.
   [[nodiscard]] core::Result<NewestCheckpoint> load_newest();
 
   [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
@@ -73,7 +73,7 @@ class CheckpointStore {
   std::set<std::int64_t> corrupt_;  // steps
 };
 
-/// One checkpoint file, wherever it lies. Errc::corrupt names file, tensor and what is wrong; Errc::io when it cannot be read.
+/// Loads one checkpoint file from any place. Errc::corrupt names file, tensor and error; Errc::io: the file cannot be read.
 [[nodiscard]] core::Result<Checkpoint> load_checkpoint(const std::string& path, FileSystem& files = system_files());
 
 }  // namespace troupe::nn

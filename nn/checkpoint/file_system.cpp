@@ -23,9 +23,9 @@ tl::unexpected<core::Error> failed(std::string_view doing, const std::string& pa
   return tl::unexpected(core::from_errno(error, doing, path));
 }
 
-/// Linux gives and takes at most this much per call.
+/// Linux reads and writes at most this much per call.
 constexpr std::size_t kChunk = std::size_t{1} << 30;
-/// Writes of this much and more are pushed to the disk as they come.
+/// Writes of at least this size are pushed to the disk as they proceed.
 constexpr std::size_t kLongWrite = std::size_t{1} << 20;
 
 class SystemFiles final : public FileSystem {
@@ -48,7 +48,7 @@ class SystemFiles final : public FileSystem {
   }
 
   core::Result<void> sync(int file, const std::string& path) override {
-    if (::fsync(file) != 0) return failed("sync", path);  // EINTR too: what was written by then is unknown
+    if (::fsync(file) != 0) return failed("sync", path);  // EINTR too: it is unknown what was written by then
     return {};
   }
 
@@ -115,12 +115,12 @@ class SystemFiles final : public FileSystem {
   }
 
  private:
-  /// Waits for what was pushed before, and has the disk begin with what was written since: a sync of a long file is one call that nobody
-  /// sees getting ahead, and so has little left to do. A disk that fails says so here, and to this file's later syncs no more.
+  /// Waits for the data pushed before, and starts writing the data since then. So the final sync of a long file, one call without
+  /// visible progress, has little left to do. A disk error is reported here, and not again by later syncs of this file.
   static core::Result<void> push(int file, const std::string& path) {
     if (::sync_file_range(file, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE) == 0) return {};
     if (errno == EIO || errno == ENOSPC || errno == EDQUOT) return failed("write", path);
-    return {};  // a file system that cannot
+    return {};  // the file system does not support it
   }
 
   core::Result<void> copy_bytes(int source, const std::string& from, int target, const std::string& to,
@@ -147,7 +147,7 @@ class SystemFiles final : public FileSystem {
       const ssize_t got = ::read(file, bytes.data() + done, std::min(bytes.size() - done, kChunk));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return failed("read", path);
-      if (got == 0) break;  // it became shorter meanwhile
+      if (got == 0) break;  // the file became shorter meanwhile
       done += static_cast<std::size_t>(got);
     }
     bytes.resize(done);
@@ -155,9 +155,9 @@ class SystemFiles final : public FileSystem {
   }
 };
 
-/// Of this process among all that may write into a directory: "host1-4711-5f3a9c01".
+/// The name of this process among all writers of a directory: "host1-4711-5f3a9c01".
 std::string writer_name() {
-  constexpr std::size_t kMostOfHost = 32;  // file names have 255 bytes, and the file's own name comes first
+  constexpr std::size_t kMostOfHost = 32;  // a file name has at most 255 bytes, with the file's own name first
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = 0;
   std::string name = std::string(host.data()).substr(0, kMostOfHost);
@@ -194,7 +194,7 @@ FileSystem& system_files() noexcept {
 
 namespace {
 
-/// `write` makes a temporary of its own, whole and synced, that then takes the file's place.
+/// `write` creates a complete, synced temporary, which then replaces the file.
 template <class Write>
 core::Result<void> replace(FileSystem& files, const std::string& directory, const std::string& name, Write write) {
   const std::string path = fmt::format("{}/{}", directory, name);
@@ -202,7 +202,7 @@ core::Result<void> replace(FileSystem& files, const std::string& directory, cons
   core::Result<void> result = write(temporary);
   if (result) result = files.rename(temporary, path);
   if (!result) {
-    // Best effort: the failure that counts is the first, and whoever opens the directory to write removes it again.
+    // Best effort: the first error counts, and the next writer of the directory removes the temporary.
     (void)files.remove(temporary);
     return result;
   }

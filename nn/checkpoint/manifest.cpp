@@ -32,9 +32,9 @@ core::Result<Manifest> read_manifest(FileSystem& files, const std::string& path)
       const auto& inner = json.at("manifest");
       Manifest manifest{inner.at("kept").get<std::vector<std::int64_t>>(),
                         inner.at("removed").get<std::vector<std::int64_t>>()};
-      if (text == encode_manifest(manifest)) return manifest;  // every byte, so the checksum too
+      if (text == encode_manifest(manifest)) return manifest;  // compares every byte, so the checksum too
     }
-  } catch (const nlohmann::json::exception&) {  // a key or a type that is not there: corrupt, below
+  } catch (const nlohmann::json::exception&) {  // a missing key or wrong type: corrupt, below
   }
   return core::fail(core::Errc::corrupt, fmt::format("{}: it was changed or cut off after it was written", path));
 }

@@ -1,5 +1,5 @@
-/// checkpoints/manifest.json: which generations a save meant to keep. A help to people and a tie-breaker for loading, never the
-/// only witness: every checkpoint carries its own checksums, and without a manifest the directory is scanned.
+/// checkpoints/manifest.json: the generations that a save meant to keep. It informs users and helps loading to choose; it is never
+/// the only evidence: every checkpoint carries its own checksums, and without a manifest the directory is scanned.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ inline constexpr std::string_view kManifestName = "manifest.json";
 struct Manifest {
   std::vector<std::int64_t> kept;  // steps, newest first
   std::vector<std::int64_t>
-      removed;  // steps whose files were about to be deleted: loaded only when nothing else can be
+      removed;  // steps whose files were about to be deleted: loaded only if no other generation can be
   bool operator==(const Manifest&) const = default;
 };
 
 /// JSON with a checksum: {"xxh3": "<32 digits over the dump of manifest>", "manifest": {"format": 1, "kept": […], "removed": […]}}.
 [[nodiscard]] std::string encode_manifest(const Manifest& manifest);
-/// Errc::corrupt names `path` for anything that is not just what encode_manifest writes, Errc::io when it cannot be read.
+/// Errc::corrupt names `path` if the text differs from what encode_manifest writes; Errc::io: the file cannot be read.
 [[nodiscard]] core::Result<Manifest> read_manifest(FileSystem& files, const std::string& path);
 
 /// "step-000000001200.safetensors"

@@ -1,5 +1,6 @@
-/// A FileSystem that says whether its disk gets ahead: every call is passed on, a long write in pieces, and those that have ended are
-/// counted. A slow disk is told from one that hangs by that. As thread-safe as the one underneath; any thread may look at the count.
+/// A FileSystem that shows whether its disk makes progress, so that a slow disk differs from one that hangs. It forwards every
+/// call, splits long writes into pieces, and counts completed calls. As thread-safe as the one underneath; any thread may read the
+/// count.
 #pragma once
 
 #include <atomic>
@@ -11,10 +12,10 @@ namespace troupe::nn {
 
 class MeteredFiles final : public FileSystem {
  public:
-  /// `files` outlives it.
+  /// `files` must outlive this object.
   explicit MeteredFiles(FileSystem& files) : files_(files) {}
 
-  /// Grows with every call that has ended, and with every piece of what is written or copied.
+  /// Grows with every completed call, and with every piece written or copied.
   [[nodiscard]] const std::atomic<std::uint64_t>& calls() const noexcept { return calls_; }
 
   static constexpr std::size_t kPieceBytes = std::size_t{4} << 20;

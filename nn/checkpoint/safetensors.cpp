@@ -8,8 +8,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "nn/hash.hpp"
 #include "nn/checkpoint/safetensors_header.hpp"
+#include "nn/hash.hpp"
 
 namespace troupe::nn {
 namespace {
@@ -35,7 +35,7 @@ constexpr std::array<DTypeRow, 13> kDTypes{{{DType::boolean, "BOOL", 1},
                                             {DType::i64, "I64", 8},
                                             {DType::f64, "F64", 8}}};
 
-/// Bytes that a tensor of this shape takes; nothing when that overflows.
+/// The bytes of a tensor of this shape; none on overflow.
 std::optional<std::size_t> tensor_bytes(DType dtype, const std::vector<std::int64_t>& shape) {
   std::size_t bytes = byte_size(dtype);
   for (const auto extent : shape)
@@ -49,7 +49,7 @@ std::uint64_t read_length(Bytes bytes) {
   return length;
 }
 
-/// What is wrong with the file; the caller puts its name in front.
+/// The error of a file, without the file's name: the caller adds it.
 using Checked = tl::expected<void, std::string>;
 tl::unexpected<std::string> wrong(std::string why) { return tl::unexpected(std::move(why)); }
 
@@ -57,7 +57,7 @@ std::string in_tensor(const std::string& name, const std::string& why) {
   return fmt::format("tensor \"{}\": {}", name, why);
 }
 
-/// Turns header entries into views of `data`, in the order of their offsets; together they must cover it exactly.
+/// Turns header entries into views of `data`, ordered by offset; together they must cover `data` exactly.
 tl::expected<std::vector<TensorView>, std::string> place_tensors(std::vector<HeaderEntry> entries, Bytes data) {
   std::ranges::sort(entries, {}, &HeaderEntry::data_offsets);
   std::vector<TensorView> tensors;
@@ -86,7 +86,7 @@ tl::expected<std::vector<TensorView>, std::string> place_tensors(std::vector<Hea
   return tensors;
 }
 
-/// Compares and then takes the checksums out of the metadata.
+/// Compares the checksums, then removes them from the metadata.
 Checked verify(std::string_view head, const std::vector<TensorView>& tensors, Metadata& metadata, Checksums checksums) {
   const auto header = metadata.find(std::string(kHeaderChecksumKey));
   if (header == metadata.end())
@@ -124,7 +124,7 @@ core::Result<void> check_encodable(std::span<const TensorView> tensors, const Me
   return {};
 }
 
-/// The header's JSON with zeros for its own checksum.
+/// The header's JSON with zeros as its own checksum.
 std::string header_json(std::span<const TensorView* const> tensors, const Metadata& metadata) {
   std::string json = fmt::format("{{{}:{{{}:{}", quoted(std::string(kMetadataKey)),
                                  quoted(std::string(kHeaderChecksumKey)), quoted(std::string(kChecksumDigits, '0')));

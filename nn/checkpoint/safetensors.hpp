@@ -1,6 +1,6 @@
 /// Reads and writes safetensors files (github.com/huggingface/safetensors, "Format"): 8 bytes little-endian header length, JSON
-/// header, tensor bytes without holes. Ours carry checksums in the header's __metadata__, so that any changed bit is noticed;
-/// other readers see ordinary strings. The scheme stands in docs/formats/checkpoint.md. Thread rule: plain values.
+/// header, tensor bytes without holes. Troupe's files carry checksums in the header's __metadata__, which detect any changed bit;
+/// other readers see ordinary strings. The scheme is in docs/formats/checkpoint.md. Thread rule: plain values.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ enum class DType : std::uint8_t { boolean, u8, i8, u16, i16, f16, bf16, u32, i32
 [[nodiscard]] std::optional<DType> parse_dtype(std::string_view name) noexcept;
 [[nodiscard]] std::size_t byte_size(DType dtype) noexcept;  // of one element
 
-/// One tensor whose little-endian, row-major bytes someone else owns.
+/// One tensor: a borrowed view of little-endian, row-major bytes.
 struct TensorView {
   std::string name;
   DType dtype = DType::f32;
@@ -33,15 +33,15 @@ struct TensorView {
 
 using Metadata = std::map<std::string, std::string>;  // UTF-8
 
-/// A header longer than this is refused unread: what parsing takes is bounded by it, not by what a damaged file claims.
+/// A longer header is refused unread: this limits the cost of parsing a damaged file.
 inline constexpr std::size_t kMaxHeaderBytes = std::size_t{16} << 20;
 
 enum class Checksums : std::uint8_t {
-  required,    ///< our own files: one without is damaged
-  if_present,  ///< files of others
+  required,    ///< Troupe's own files: one without checksums is damaged
+  if_present,  ///< files of other programs
 };
 
-/// A whole file in memory and what it holds. Move-only: the views point into it.
+/// A whole file in memory and its contents. Move-only: the views point into it.
 class SafetensorsFile {
  public:
   SafetensorsFile(SafetensorsFile&&) noexcept = default;
@@ -52,9 +52,9 @@ class SafetensorsFile {
   [[nodiscard]] const std::vector<TensorView>& tensors() const noexcept { return tensors_; }
   [[nodiscard]] const TensorView* find(std::string_view name) const noexcept;
   [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }  ///< without the checksums
-  /// metadata()[key]; Errc::corrupt when the file has none.
+  /// metadata()[key]; Errc::corrupt if the file has no such key.
   [[nodiscard]] core::Result<std::string> text(const std::string& key) const;
-  /// Copies the F32 tensor `name` of just this shape. Errc::config names file, tensor and what differs: missing, dtype, shape.
+  /// Copies the F32 tensor `name` of exactly this shape. Errc::config names file, tensor and difference: missing, dtype, shape.
   [[nodiscard]] core::Result<void> copy_floats(const std::string& name, const std::vector<std::int64_t>& shape,
                                                core::Span out) const;
 
@@ -67,23 +67,23 @@ class SafetensorsFile {
   Metadata metadata_;
 };
 
-/// Checks everything before it returns: bounds, shapes, holes, duplicates, checksums. Takes the file's size and a few times the
-/// header's. Errc::corrupt names file, tensor and what is wrong; Errc::io a failed read.
+/// Checks bounds, shapes, holes, duplicates and checksums before it returns. Memory: the file's size and a few times the header's.
+/// Errc::corrupt names file, tensor and error; Errc::io a failed read.
 [[nodiscard]] core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte> bytes, std::string origin,
                                                               Checksums checksums);
 [[nodiscard]] core::Result<SafetensorsFile> read_safetensors(FileSystem& files, const std::string& path,
                                                              Checksums checksums);
 
-/// A file about to be written: `head` (length and header), then `data`, which the tensors' owners keep alive.
+/// A file to be written: `head` (length and header), then `data`, which must stay alive until then.
 struct EncodedSafetensors {
   std::string head;
   std::vector<Bytes> data;
   [[nodiscard]] std::vector<Bytes> parts() const;
 };
 
-/// Tensors are put in order of falling element size, so that all are aligned, and get checksums. Errc::internal: a name twice or
-/// reserved ("__metadata__", metadata keys "xxh3" and "xxh3:…"), data that does not fit the shape, text that is not UTF-8, a header
-/// above kMaxHeaderBytes.
+/// Orders tensors by falling element size, so that all are aligned, and adds checksums. Errc::internal: a name that is duplicate or
+/// reserved ("__metadata__", metadata keys "xxh3" and "xxh3:…"), data that does not match the shape, text that is not UTF-8, a
+/// header above kMaxHeaderBytes.
 [[nodiscard]] core::Result<EncodedSafetensors> encode_safetensors(std::span<const TensorView> tensors,
                                                                   const Metadata& metadata);
 

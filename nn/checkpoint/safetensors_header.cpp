@@ -11,10 +11,10 @@
 namespace troupe::nn {
 namespace {
 
-/// More dimensions than any tensor library has.
+/// More dimensions than tensor libraries support.
 constexpr std::size_t kMaxRank = 64;
 
-/// Receives the parser's events and accepts the header's grammar only; the first refusal stops the parser.
+/// Receives the parser's events and accepts only the header's grammar; the first error stops the parser.
 class HeaderReader {
  public:
   using Json = nlohmann::json;
@@ -105,7 +105,7 @@ class HeaderReader {
   bool refuse(std::string_view what) { return fail(fmt::format("{} where the format has none", what)); }
 
   State state_ = State::begin;
-  std::string key_;  // the latest; JSON puts one before every value in an object
+  std::string key_;  // the latest key; in JSON every value of an object has one before it
   std::set<std::string> names_;
   std::set<std::string> entry_keys_;
   std::vector<std::int64_t>* numbers_ = nullptr;

@@ -13,8 +13,8 @@
 namespace troupe::nn {
 
 inline constexpr std::string_view kMetadataKey = "__metadata__";
-inline constexpr std::string_view kHeaderChecksumKey = "xxh3";      ///< over the header with its own digits as zeros
-inline constexpr std::string_view kTensorChecksumPrefix = "xxh3:";  ///< and the tensor's name: over its bytes
+inline constexpr std::string_view kHeaderChecksumKey = "xxh3";      ///< over the header with these digits as zeros
+inline constexpr std::string_view kTensorChecksumPrefix = "xxh3:";  ///< prefix of the tensor's name: over its bytes
 inline constexpr std::size_t kChecksumDigits = 32;
 
 struct HeaderEntry {
@@ -29,12 +29,12 @@ struct Header {
   Metadata metadata;  // checksums included
 };
 
-/// Exactly {"__metadata__": {string: string, …}, name: {"dtype", "shape", "data_offsets"}, …}: no other keys, none twice, integers
-/// not negative. Builds nothing but the result, so that a hostile header costs no more than a few times its length.
-/// The error says what and near which byte.
+/// Exactly {"__metadata__": {string: string, …}, name: {"dtype", "shape", "data_offsets"}, …}: no other keys, no duplicates, no
+/// negative integers. Builds only the result, so a hostile header costs at most a few times its length. The error names the problem
+/// and the byte near it.
 [[nodiscard]] tl::expected<Header, std::string> parse_header(std::string_view json);
 
-/// Where the digits of the header checksum stand in `head`; npos when it has none.
+/// The position of the header checksum's digits in `head`; npos if there is none.
 [[nodiscard]] std::size_t header_checksum_position(std::string_view head) noexcept;
 
 /// XXH3-128 over the head (length and header) with the digits at `position` read as zeros.

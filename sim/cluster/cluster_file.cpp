@@ -12,7 +12,7 @@
 namespace troupe::sim {
 namespace {
 
-/// The names of sections that there may be many of, in the order of the file.
+/// Names of the repeatable sections, in file order.
 struct Names {
   std::vector<std::string> hosts, models, slow, losses;
 };
@@ -29,7 +29,7 @@ std::vector<std::string> names_of(const toml::table& document, std::string_view 
   return names;
 }
 
-/// Nothing for a file that is no TOML: the real reader says why.
+/// None for invalid TOML: the real parser reports why.
 std::optional<Names> names_in(std::string_view text) {
   try {
     const auto document = toml::parse(text);
@@ -136,7 +136,7 @@ std::string cluster_help() {
   core::Schema schema;
   for (const auto& option : all.options())
     if (!option.key.starts_with("collectives.") || option.key.find('.', sizeof("collectives.")) == std::string::npos)
-      schema.add_option(option);  // an algorithm's own speeds have the keys of [collectives]
+      schema.add_option(option);  // an algorithm's own speeds repeat the keys of [collectives]
   return schema.help() +
          "\nAn algorithm has speeds of its own in [collectives.ar], [collectives.asa] and so on: the keys of "
          "[collectives].\n";

@@ -1,6 +1,6 @@
-/// The cluster file: machines, network and what goes wrong, as TOML (docs/formats/cluster.md). Read with the options machinery of
-/// every configuration, so errors name file, line and the nearest known key. Sections that there may be many of have a name:
-/// [hosts.NAME], [models.NAME], [slow.NAME], [loss.NAME].
+/// The cluster file: machines, network and faults, as TOML (docs/formats/cluster.md). The options machinery of all configurations reads
+/// it, so errors name file, line and the nearest known key. Repeatable sections have a name: [hosts.NAME], [models.NAME], [slow.NAME],
+/// [loss.NAME].
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ struct HostsConfig {
   double device_gb_per_s = 0;
 };
 
-/// Section [models.NAME]: a model by its size alone.
+/// Section [models.NAME]: a model given by its size only.
 struct ModelSizeConfig {
   std::int64_t parameters = 0;
   std::int64_t tensors = 1;
@@ -51,7 +51,7 @@ struct ServersConfig {
   double memory_gb_per_s = 0;
 };
 
-/// Section [collectives], and [collectives.ALGORITHM] for one alone: there −1 is "as in [collectives]".
+/// Section [collectives], and [collectives.ALGORITHM] for one algorithm, where −1 means "as in [collectives]".
 struct CollectiveSpeedConfig {
   double gb_per_s = 0;
   double sum_gb_per_s = 0;
@@ -75,7 +75,7 @@ struct StragglersConfig {
   double factor = 1;
 };
 
-/// Section [slow.NAME]: a time in which steps take longer.
+/// Section [slow.NAME]: a period in which steps take longer.
 struct SlowConfig {
   double factor = 1;
   double from_s = 0;
@@ -96,7 +96,7 @@ struct LossConfig {
   double at_s = 0;
 };
 
-/// What the file says, checked line by line; nobody has a place yet.
+/// The contents of the file, each key checked; members are not placed yet.
 struct ClusterFile {
   template <class Config>
   struct Named {
@@ -123,15 +123,15 @@ struct ClusterFile {
   [[nodiscard]] core::Result<ModelSizeConfig> model(const std::string& name) const;
 };
 
-/// Reads `path`. Errc::config names file and line: what is no TOML, an unknown section or key (with the nearest), a value that its
-/// rule refuses, no hosts, more than one source of step times.
+/// Reads `path`. Errc::config names file and line: invalid TOML, an unknown section or key (with the nearest known one), a value that its
+/// rule rejects, no hosts, more than one source of step times.
 [[nodiscard]] core::Result<ClusterFile> load_cluster(const std::string& path,
                                                      const std::vector<std::string>& overrides = {});
-/// The same from text; `origin` stands for the file in messages.
+/// The same from text; `origin` is the file name in messages.
 [[nodiscard]] core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string& origin,
                                                       const std::vector<std::string>& overrides = {});
 
-/// Every section and key with default and rule, for help texts.
+/// All sections and keys with defaults and rules, for help texts.
 [[nodiscard]] std::string cluster_help();
 
 }  // namespace troupe::sim

@@ -11,12 +11,12 @@ using core::between;
 namespace {
 
 constexpr double kMost = 1'000'000;
-// Such that virtual time's 73 years are not passed by a single slip, and nothing that is not 0 is rounded to it.
+// Limits so that one typo does not exceed the 73 years of virtual time, and no positive value rounds to 0.
 constexpr double kMostSeconds = 1e9, kMostMs = 1e9, kMostUs = 1e9;
-constexpr double kLeast = 1e-6, kFastest = 1e6;  // of times in ms, and of speeds
+constexpr double kLeast = 1e-6, kFastest = 1e6;  // times in ms, and speeds
 constexpr double kMostParameters = 1e12;
 
-/// A number for which 0 means that there is none.
+/// A number for which 0 means "none".
 core::Rule none_or(double none, double low, double high) {
   return {fmt::format("{}{}, or between {} and {}", none < 0 ? "-1 or " : "", 0, low, high),
           [=](const core::Value& value) {

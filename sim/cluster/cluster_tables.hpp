@@ -1,4 +1,4 @@
-/// The sections of a cluster file as option tables: keys, defaults, rules and help in one place. Thread rule: pure functions.
+/// The sections of a cluster file as option tables: keys, defaults, rules and help in one place. Pure functions.
 #pragma once
 
 #include "sim/cluster/cluster_file.hpp"
@@ -15,7 +15,7 @@ namespace troupe::sim {
 [[nodiscard]] const core::Table<FailuresConfig>& failures_table();
 [[nodiscard]] core::Table<LossConfig> loss_table(const std::string& name);  ///< section "loss.NAME"
 
-/// Section "collectives", for all algorithms; and "collectives.asa" and the like, whose speeds are −1 by default.
+/// Section "collectives", for all algorithms, and "collectives.asa" and so on, whose speeds are −1 by default.
 [[nodiscard]] const core::Table<CollectiveSpeedConfig>& collective_speed_table();
 [[nodiscard]] const core::Table<CollectivesConfig>& collectives_table();
 [[nodiscard]] core::Table<CollectiveSpeedConfig> algorithm_table(Algorithm algorithm);

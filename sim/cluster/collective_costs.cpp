@@ -8,7 +8,7 @@
 namespace troupe::sim {
 namespace {
 
-/// The ranks as the formulas see them.
+/// The ranks in terms of the formulas.
 struct Group {
   double n = 0;
   double hosts = 0;
@@ -87,14 +87,14 @@ class Formula {
   [[nodiscard]] double rate(const PerByte& link) const { return speed_.rate.ns > 0 ? speed_.rate.ns : link.ns; }
   [[nodiscard]] double card(HostId host) const { return rate(cluster_.hosts[host].card); }
 
-  /// Bytes within a host that each of k ranks sends to the others there.
+  /// Time within a host for `bytes` that each of k ranks sends to the others there.
   [[nodiscard]] double within(HostId host, double k, double bytes) const {
     if (k < 2) return 0;
     const auto device = kind(host).device;
     return device.ns > 0 || speed_.rate.ns > 0 ? bytes * rate(device) : k * bytes * cluster_.network.local.ns;
   }
 
-  /// `bytes` from every rank to the next one.
+  /// Time of `bytes` from every rank to the next one.
   [[nodiscard]] double neighbours(double bytes) const {
     double slowest = 0;
     for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
@@ -105,7 +105,7 @@ class Formula {
     return slowest;
   }
 
-  /// `bytes` of every rank spread evenly over all n ranks, its own share of them staying where it is.
+  /// Time of `bytes` per rank, spread evenly over all n ranks; a rank's own share does not move.
   [[nodiscard]] double everyone(double bytes) const {
     const double n = group_.n;
     double slowest = 0;
@@ -117,7 +117,7 @@ class Formula {
     return slowest;
   }
 
-  /// Ranks on this one's host; 0 for all but the first of them, so that a host is looked at once.
+  /// Ranks on this rank's host; 0 for all but the first of them, so that a host counts once.
   [[nodiscard]] double count_at(std::size_t rank) const {
     if (rank > 0 && hosts_[rank] == hosts_[rank - 1]) return 0;
     std::size_t end = rank;
@@ -155,7 +155,7 @@ Duration CollectiveCosts::reduce(const Vector& vector, std::span<const HostId> h
     case Algorithm::asa: return nanoseconds(formula.asa(false));
     case Algorithm::asa16: return nanoseconds(formula.asa(true));
     case Algorithm::ring: return nanoseconds(formula.ring());
-    // shm on several hosts: what hierarchical does.
+    // shm over several hosts runs as hierarchical.
     case Algorithm::shm: return nanoseconds(formula.group().hosts == 1 ? formula.shm() : formula.hierarchical());
     default: return nanoseconds(formula.hierarchical());
   }

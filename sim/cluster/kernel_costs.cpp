@@ -25,7 +25,7 @@ std::uint32_t vectors_touched(const strategies::KernelCall& call) noexcept {
     case KernelName::elastic_delta: return 4;
     case KernelName::optimize:
     case KernelName::optimize_delta:
-      // x and g are read, one of them is written; every state vector is read and written.
+      // Reads x and g, writes one of them; reads and writes every state vector.
       return 3 + 2 * static_cast<std::uint32_t>(core::state_slots(call.optimizer.kind)) + clipping(call.optimizer);
     case KernelName::clip: return clipping(call.optimizer);
   }

@@ -57,7 +57,7 @@ bool Network::head(std::uint32_t index) {
   line.free = begins + bytes;
   use_[packet.to].in += bytes;
   const auto here = std::max(line.free, packet.tail);
-  // At this moment the message before it may be here too, and its event is behind this one: a pull must not overtake its push.
+  // The message before it may also arrive now, with an event behind this one: a pull must not overtake its push.
   if (here == now && packet.bytes > 0) return true;
   queue_.plan(here, EventKind::packet_here, index);
   return false;

@@ -1,17 +1,17 @@
-/// Messages on their way between hosts in virtual time: latency, bandwidth, a cost per message, and lines before network cards.
+/// Messages in flight between hosts in virtual time: latency, bandwidth, a cost per message, and queues at network cards.
 ///
-/// A host has one network card with one way out and one way in; each serves whole messages in the order in which they come to it
-/// (FIFO, the order that keeps a worker's requests to a shard in order). With p the cost per message, L the latency, B_out and B_in
-/// the time that the bytes take on the sender's and the receiver's card:
+/// A host has one network card with one output and one input. Each serves whole messages in order of arrival (FIFO, which keeps a
+/// worker's requests to a shard in order). With p the cost per message, L the latency, B_out and B_in the time of the bytes on the
+/// sender's and the receiver's card:
 ///
-///   way out   begins at b = max(sent, card free), then the card is busy for p + B_out
+///   output    begins at b = max(sent, card free), then the card is busy for p + B_out
 ///   head      reaches the receiver at h = b + p + L
-///   way in    begins at i = max(h, card free), then the card is busy for B_in
+///   input     begins at i = max(h, card free), then the card is busy for B_in
 ///   here      at max(i + B_in, h + B_out): cut-through, so an empty network takes p + L + max(B_out, B_in)
 ///
-/// A card that receives from slower ones is busy for its own B_in only, so it takes in several at once. Within a host a message takes
-/// the local latency, and its bytes stand in line for the host's memory; with no local speed given they are lent and take no time.
-/// Collectives do not come here: sim/cluster/collective_costs.hpp.
+/// A card that receives from slower cards is busy for its own B_in only, so it can receive from several at once. Within a host a message
+/// takes the local latency, and its bytes queue for the host's memory; without a local speed memory is lent and takes no time.
+/// Collectives do not use this: see sim/cluster/collective_costs.hpp.
 #pragma once
 
 #include "sim/cluster/cluster.hpp"
@@ -21,28 +21,28 @@
 
 namespace troupe::sim {
 
-/// A peer's vector on its way, or (from alone) the credit that goes back.
+/// A peer message in flight, or (field `from` only) the credit that returns.
 struct Mail {
   strategies::WorkerId from = 0;
   std::uint32_t from_life = 0;
-  std::uint32_t memory = 0;  ///< where its numbers are, when there are any
+  std::uint32_t memory = 0;  ///< index of its vector, where gradients are computed
   double weight = 0;
 };
 
 enum class PacketKind : std::uint8_t { request, reply, mail, credit };
 
-/// A message, and on its way back the answer to it. Two cache lines; the first is all that the network looks at.
+/// A message, reused for its answer. Two cache lines; the network reads only the first.
 struct alignas(64) Packet {
   std::uint64_t bytes = 0;
   HostId from = 0;
   HostId to = 0;
-  Duration tail{0};                 ///< when its last byte may be there at the earliest
-  Duration line{0};                 ///< stood in line before the card of the server's host, or for a host's memory
+  Duration tail{0};                 ///< earliest arrival of its last byte
+  Duration line{0};                 ///< time queued at the card of the server's host, or for a host's memory
   strategies::ShardId shard = 0;    ///< request and reply
-  strategies::WorkerId worker = 0;  ///< the request's, or whom mail is for
-  std::uint32_t life = 0;           ///< of that worker: what was meant for an earlier one is not delivered
+  strategies::WorkerId worker = 0;  ///< of the request, or the peer message's receiver
+  std::uint32_t life = 0;           ///< of that worker: packets for an earlier life are not delivered
   PacketKind kind = PacketKind::request;
-  strategies::Slot slot{};  ///< request: whose slice travels
+  strategies::Slot slot{};  ///< request: the slice of this slot travels
   strategies::Rounding rounding = strategies::Rounding::both;
   union {  // as kind says
     strategies::Request request;
@@ -53,9 +53,9 @@ struct alignas(64) Packet {
 };
 static_assert(sizeof(Packet) == 128);
 
-/// What went through one host's card.
+/// Busy time of one host's card.
 struct CardUse {
-  Duration out{0};  ///< busy
+  Duration out{0};
   Duration in{0};
 };
 
@@ -69,10 +69,10 @@ class Network {
   void fetch(std::uint32_t packet) const noexcept;  ///< into the cache
   [[nodiscard]] std::size_t in_flight() const noexcept { return packets_.used(); }
 
-  /// Sends at `at`, which is now or later. Its end: packet_here, or packet_head for which head() is true.
+  /// Sends at `at`, which is now or later. It ends with packet_here, or with packet_head if head() returns true.
   void send(std::uint32_t packet, Duration at);
   void leave(std::uint32_t packet);               ///< packet_leaves
-  [[nodiscard]] bool head(std::uint32_t packet);  ///< packet_head; true: the whole packet is here already
+  [[nodiscard]] bool head(std::uint32_t packet);  ///< packet_head; true: the whole packet has arrived
 
   [[nodiscard]] const std::vector<CardUse>& use() const noexcept { return use_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }  ///< between hosts

@@ -15,7 +15,7 @@ Duration microseconds(double us) { return nanoseconds(1e3 * us); }
 
 StepTimes per_image(double ms, double sigma) { return {.mean_ns = 1e6 * ms, .per_image = true, .sigma = sigma}; }
 
-/// Of the ranks that profile `index` of `hosts` is for.
+/// Step times of the ranks that use profile `index` of `hosts`.
 core::Result<StepTimes> profiled(const ClusterFile& file, const ClusterFile::Named<HostsConfig>& hosts,
                                  const Placing& placing, std::size_t index) {
   const auto& path = hosts.config.profile[index];
@@ -53,7 +53,7 @@ core::Result<std::vector<StepTimes>> step_times(const ClusterFile& file, const C
   return profiles;
 }
 
-/// An algorithm's own speed where it has one.
+/// The algorithm's own speed if set, else the general one.
 CollectiveSpeed collective_speed(const CollectiveSpeedConfig& all, const CollectiveSpeedConfig& own) {
   const auto either = [](double own, double all) { return gb_per_s(own >= 0 ? own : all); };
   return {.rate = either(own.gb_per_s, all.gb_per_s),
@@ -91,7 +91,7 @@ core::Result<void> place_workers(const ClusterFile& file, const Placing& placing
                                 file.origin, workers, cluster.workers.size()));
 }
 
-/// Each host that has workers once, the least loaded first.
+/// Hosts that have workers, the least loaded first.
 std::vector<HostId> homes_of(const std::vector<Place>& workers) {
   std::map<HostId, std::size_t> load;
   for (const auto& worker : workers) ++load[worker.host];

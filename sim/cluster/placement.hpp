@@ -1,25 +1,25 @@
-/// A place for every member of the company: the cluster file's machines, resolved for one run. Pure functions.
+/// Places every member of the run: the cluster file's machines, resolved for one run. Pure functions.
 #pragma once
 
 #include "sim/cluster/cluster_file.hpp"
 
 namespace troupe::sim {
 
-/// Who is to have a place, and how long their steps take where the file does not say it.
+/// The members to place, and their step times where the file does not give them.
 struct Placing {
   std::uint32_t workers = 1;
   std::uint32_t servers = 0;
-  std::string model{};                  ///< that profiles must be of; empty: any
-  std::vector<std::int64_t> batches{};  ///< per worker, that profiles must be of; none: any
-  double image_ms = 0;                  ///< > 0: takes the place of the hosts' step times
-  std::vector<StepTimes> recorded{};    ///< not empty: so do these; worker w has that of w mod size
-  std::string placement{};              ///< servers.placement where the file does not set it; empty: its default
+  std::string model{};                  ///< required model of profiles; empty: any
+  std::vector<std::int64_t> batches{};  ///< required batch of profiles, per worker; empty: any
+  double image_ms = 0;                  ///< > 0: replaces the hosts' step times
+  std::vector<StepTimes> recorded{};    ///< not empty: replaces the hosts' step times; worker w has entry w mod size
+  std::string placement{};              ///< servers.placement if the file does not set it; empty: its default
 };
 
-/// Workers fill hosts one after the other, in the order of the file. Colocated shards sit on the workers' hosts in turn, those
-/// with the fewest workers first; dedicated ones on the hosts of [servers] hosts, where no worker is then.
-/// Errc::config: more workers than devices, hosts without step times, a profile that is none or of something else, no hosts for
-/// dedicated servers, faults of workers that are not there.
+/// Workers fill hosts one after the other, in file order. Colocated shards go to the workers' hosts in turn, those with the fewest
+/// workers first. Dedicated shards go to the hosts of [servers] hosts, which then hold no worker.
+/// Errc::config: more workers than devices, hosts without step times, an invalid profile or one of another model or batch, no hosts for
+/// dedicated servers, faults of workers that do not exist.
 [[nodiscard]] core::Result<Cluster> place(const ClusterFile& file, const Placing& placing);
 
 }  // namespace troupe::sim

@@ -16,17 +16,17 @@ namespace {
 using core::Errc;
 using Json = nlohmann::json;
 
-/// Sums of one worker, as far as they are read.
+/// Running sums of one worker.
 struct Sums {
   double compute_s = 0;
   std::uint64_t steps = 0;
 };
 
-/// A worker whose run had so many steps would have stepped for 30 years at a microsecond each.
+/// At a microsecond per step, so many steps take 30 years: no run has more.
 constexpr std::uint64_t kMostSteps = 1'000'000'000'000'000;
 
-/// Adds the steps between two reports of a worker of one session. Version 0.1 left out the times of those in whose place a newcomer
-/// came, and counted their steps. What is wrong with the report; empty: nothing.
+/// Adds the steps between two reports of a worker in one session. Version 0.1 omitted the times of replaced workers but counted their
+/// steps. Returns the error in the report; empty: none.
 std::string add_report(const Json& line, Sums& sums, double slowdown, std::vector<RecordedSteps>& steps) {
   const auto& count = line.at("steps");
   const Sums now{line.at("compute_s").get<double>(),
@@ -56,7 +56,7 @@ core::Result<void> read_metrics(const std::string& path, const experiment::Setti
       const auto kind = line.at("kind").get<std::string>();
       if (kind == "started") {
         run.model = line.at("model").get<std::string>();
-        std::ranges::fill(sums, Sums{});  // every session counts from nothing
+        std::ranges::fill(sums, Sums{});  // every session counts from 0
       }
       if (kind != "worker") continue;
       const auto worker = line.at("worker").get<std::size_t>();

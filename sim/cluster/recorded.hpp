@@ -1,4 +1,4 @@
-/// Step times that were measured: by `troupe bench step --profile`, or by a run that was recorded. Pure functions of files.
+/// Measured step times, from `troupe bench step --profile` or from a recorded run. Pure functions of files.
 #pragma once
 
 #include <string>
@@ -15,23 +15,24 @@ struct StepProfile {
   std::int64_t batch = 0;
   std::vector<double> steps_ms;
 };
-/// A step of a profile or record that takes longer is none.
+/// Longer steps in a profile or record are invalid.
 inline constexpr double kMostStepMs = 1e9;
-/// Errc::config names the file: it cannot be read, or is no profile.
+/// Errc::config names the file: it cannot be read or is not a profile.
 [[nodiscard]] core::Result<StepProfile> load_profile(const std::string& path);
 
-/// What a run's metrics.jsonl says of its workers' steps. A line is the sum of some steps, so each of them counts with their mean:
-/// what varies from step to step within a tenth of a second is not in it.
+/// Steps of a worker from a run's metrics.jsonl. A line is the sum of several steps, so each of them counts with their mean: variation
+/// between steps within a tenth of a second is lost.
 struct RecordedSteps {
-  double mean_ms = 0;  ///< the run's own slowdown taken out
+  double mean_ms = 0;  ///< without the run's own slowdown
   std::uint64_t count = 0;
 };
 struct RecordedRun {
   std::string model;
-  std::vector<std::int64_t> batches;              // as data.batch
+  std::vector<std::int64_t> batches;              // data.batch
   std::vector<std::vector<RecordedSteps>> steps;  // by worker
 };
-/// Errc::config: `directory` is no run's. Errc::data names file and line: what is no metrics, or cannot be; a worker without a step.
+/// Errc::config: `directory` is not a run directory. Errc::data names file and line: an invalid line, an impossible value, or a worker
+/// without a step.
 [[nodiscard]] core::Result<RecordedRun> load_recorded(const std::string& directory);
 
 [[nodiscard]] StepTimes measured(const std::vector<double>& steps_ms);

@@ -7,7 +7,7 @@
 
 namespace troupe::sim {
 
-/// `kind`: what it is to be, for the message. Errc::config names the file and why it cannot be read: "Is a directory".
+/// `kind` names the expected content in messages. Errc::config names the file and the reason, such as "Is a directory".
 [[nodiscard]] core::Result<std::string> read_text(const std::string& kind, const std::string& path);
 
 }  // namespace troupe::sim

@@ -8,7 +8,7 @@
 namespace troupe::sim {
 namespace {
 
-constexpr unsigned kBits = 8;  // of a level
+constexpr unsigned kBits = 8;  // per level
 
 std::size_t byte_of(std::int64_t time, std::size_t level) noexcept {
   return static_cast<std::size_t>(time >> (kBits * level)) & 0xff;
@@ -33,7 +33,7 @@ void EventQueue::plan(Duration when, EventKind kind, std::uint32_t who, std::uin
   put({when.count(), what, who, kind}, now_);
 }
 
-/// `base`: the time that the wheels stand at, not after the event's.
+/// `base`: the time of the wheel; REQUIRES base <= event.at.
 void EventQueue::put(const Event& event, std::int64_t base) {
   const auto differs = static_cast<std::uint64_t>(event.at ^ base);
   const std::size_t index = differs == 0 ? 0 : static_cast<std::size_t>(std::bit_width(differs) - 1) / kBits;
@@ -86,7 +86,7 @@ bool EventQueue::next(Event& event) {
   }
 }
 
-/// The next filled slot of the lowest level that has one moves its events down. Time goes on to the slot's begin.
+/// Moves the events of the next filled slot down, from the lowest level that has one, and time to that slot's start.
 bool EventQueue::move_down() {
   for (std::size_t index = 1; index < kLevels; ++index) {
     auto& level = levels_[index];

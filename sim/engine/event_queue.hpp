@@ -1,11 +1,10 @@
-/// Virtual time: events happen in the order of their times, and events of one time in the order in which they were planned.
-/// That order is total, so a simulation is a pure function of its inputs. One thread.
+/// Virtual time: events happen in order of time; events of one time happen in the order in which they were planned. This order is total,
+/// so a simulation is a pure function of its inputs. One thread.
 ///
-/// A wheel of wheels (Varghese & Lauck 1987): eight levels of 256 slots, one level per byte of the time in nanoseconds. An event waits in
-/// the level of the highest byte in which its time differs from now, in the slot that this byte names; when time reaches a slot of
-/// a higher level its events move down, in their order. So an event is moved at most once per byte of its delay, costs O(1), and
-/// events of one time keep the order in which they were planned. A steady queue allocates nothing: slots are chains of blocks that
-/// are used again.
+/// A hierarchical timing wheel (Varghese & Lauck 1987): eight levels of 256 slots, one level per byte of the time in nanoseconds. An
+/// event is in the level of the highest byte in which its time differs from now, in the slot that this byte names. When time reaches a
+/// slot of a higher level, its events move down in order. So an event moves at most once per byte of its delay and costs O(1), and events
+/// of one time keep their order. A steady queue allocates nothing: slots are chains of blocks from a pool.
 #pragma once
 
 #include <array>
@@ -19,7 +18,7 @@ namespace troupe::sim {
 
 using core::Duration;
 
-/// What happens. Who and what are said beside each: `who` → `what`.
+/// What happens; beside each kind its `who` → `what`.
 enum class EventKind : std::uint32_t {
   worker_begins,    ///< worker → its life
   step_ends,        ///< worker → its life
@@ -28,13 +27,13 @@ enum class EventKind : std::uint32_t {
   worker_deadline,  ///< worker → deadline
   server_deadline,  ///< shard → deadline
   packet_leaves,    ///< packet
-  packet_head,      ///< packet: its first byte is at the receiving network card
+  packet_head,      ///< packet: its first byte has reached the receiving network card
   packet_here,      ///< packet
   collective_done,  ///< meeting → its era
   all_quiet,        ///< every lease is done
   training_begins,  ///< after a pause
   time_is_up,       ///< run.max_seconds of training
-  host_dies,        ///< host → deaths before, or that the cluster file asks for it
+  host_dies,        ///< host → deaths before, or a mark that the cluster file asks for it
   loss_noticed,     ///< host
   host_returns,     ///< host
 };
@@ -49,15 +48,15 @@ static_assert(sizeof(Event) == 24);
 
 class EventQueue final : public core::Clock {
  public:
-  /// Told of an event some time before it happens, perhaps more than once: the moment to fetch what it will touch.
+  /// Called some time before an event happens, perhaps more than once: a chance to prefetch what the event will touch.
   using Foresee = void (*)(void* context, const Event& event);
 
   EventQueue();
   void foresee_with(Foresee foresee, void* context) noexcept { foresee_ = foresee, context_ = context; }
   [[nodiscard]] Duration now() const noexcept override { return Duration{now_}; }
-  /// `at` is not before now(): an earlier time is a bug (std::logic_error). OutOfTime: after the end of time.
+  /// REQUIRES at >= now(), else std::logic_error. Throws OutOfTime when `at` is after the end of time.
   void plan(Duration at, EventKind kind, std::uint32_t who, std::uint64_t what = 0);
-  /// Takes the next event out and moves time to it; false when there is none.
+  /// Removes the next event and moves time to it; false when there is none.
   [[nodiscard]] bool next(Event& event);
   [[nodiscard]] std::size_t planned() const noexcept { return planned_; }
   [[nodiscard]] std::uint64_t happened() const noexcept { return happened_; }
@@ -70,7 +69,7 @@ class EventQueue final : public core::Clock {
     std::uint32_t count = 0;
     std::array<Event, 21> events;
   };
-  struct Slot {  // its events in order: a chain of blocks
+  struct Slot {  // events in order: a chain of blocks
     std::uint32_t first = kNone;
     std::uint32_t last = kNone;
   };

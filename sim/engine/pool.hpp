@@ -1,5 +1,5 @@
-/// Objects by number, reused: a steady simulation allocates nothing. References stay valid; an object that was released keeps
-/// its memory until it is taken again. Not thread-safe.
+/// Objects by index, reused: a steady simulation allocates nothing. References stay valid; a released object keeps its memory until it is
+/// taken again. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace troupe::sim {
 template <class T>
 class Pool {
  public:
-  /// An object as its last user left it.
+  /// The object is in the state in which its last user left it.
   [[nodiscard]] std::uint32_t take() {
     if (free_.empty()) grow();
     const auto index = free_.back();

@@ -5,7 +5,7 @@
 namespace troupe::explore {
 namespace {
 
-/// The shortest schedules have a few dozen; what is longer is told from its end.
+/// Shortest schedules have a few dozen lines; of a longer log only the end is shown.
 constexpr std::size_t kMostLines = 80;
 
 std::vector<std::string> names(const std::string& only) {
@@ -52,9 +52,9 @@ std::string to_text(const Found& found) {
   const auto& shrunk = found.shrunk;
   std::string text = "violation: " + shrunk.violation + "\nseed " + std::to_string(found.drawn.seed) +
                      "; repeat with: " + command(found.drawn) + "\nthe shortest schedule found that shows it (" +
-                     std::to_string(shrunk.runs) + " tries; " + std::to_string(found.drawn.irregularities.size()) +
+                     std::to_string(shrunk.runs) + " tries; " + std::to_string(found.drawn.faults.size()) +
                      " irregularities were drawn):\n" + to_text(shrunk.schedule) + "its events:\n";
-  const auto& lines = shrunk.chronicle;
+  const auto& lines = shrunk.event_log;
   const std::size_t first = lines.size() > kMostLines ? lines.size() - kMostLines : 0;
   if (first > 0) text += "  … " + std::to_string(first) + " before\n";
   for (auto line = first; line < lines.size(); ++line) text.append("  ").append(lines[line]).append(1, '\n');

@@ -1,25 +1,25 @@
 #include "sim/explore/run.hpp"
 
-#include "sim/explore/world/chronicle.hpp"
 #include "sim/explore/invariants/invariants.hpp"
+#include "sim/explore/world/event_log.hpp"
 
 namespace troupe::explore {
 
-core::Result<Outcome> run_schedule(const Schedule& schedule, const Maker& make, bool chronicle) {
+core::Result<Outcome> run_schedule(const Schedule& schedule, const Maker& make, bool event_log) {
   const auto config = schedule.config();
   if (!config) return tl::unexpected(config.error());
-  const auto strategy = make(*config, schedule.company());
+  const auto strategy = make(*config, schedule.shape());
   if (!strategy) return tl::unexpected(strategy.error());
   const auto invariants = invariants_for(schedule, *config, (*strategy)->needs());
-  Chronicle lines;
+  EventLog lines;
   auto options = schedule.cluster();
-  if (chronicle) options.invariants.push_back(&lines);
+  if (event_log) options.invariants.push_back(&lines);
   for (const auto& invariant : invariants) options.invariants.push_back(invariant.get());
   Outcome outcome;
   Cluster cluster(**strategy, options);
   try {
     cluster.run();
-  } catch (const std::exception& broken) {  // a Violation here, or a rule of the hosts
+  } catch (const std::exception& broken) {  // a Violation, or a contract error of a host
     outcome.violation = broken.what();
   }
   outcome.hash = cluster.trace().hash();
@@ -27,7 +27,7 @@ core::Result<Outcome> run_schedule(const Schedule& schedule, const Maker& make, 
   outcome.lost = cluster.losses();
   outcome.newcomers = cluster.workers() - schedule.workers;
   outcome.discarded = cluster.network().discarded();
-  outcome.chronicle = lines.lines();
+  outcome.event_log = lines.lines();
   return outcome;
 }
 

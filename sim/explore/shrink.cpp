@@ -7,10 +7,10 @@
 namespace troupe::explore {
 namespace {
 
-/// Enough for every schedule that is drawn, twice over; a run takes about a millisecond.
+/// Enough for every drawn schedule, twice over; a run takes about a millisecond.
 constexpr std::uint64_t kMostRuns = 2000;
 
-/// What is violated, without the worker, step or number that it is violated with.
+/// The violated rule, without workers, steps and numbers.
 std::string rule_of(std::string violation) {
   std::erase_if(violation, [](unsigned char c) { return std::isdigit(c) || c == '.' || c == '-'; });
   return violation;
@@ -25,12 +25,12 @@ class Shrinking {
     while (pass()) {
     }
     if (auto outcome = run_schedule(best_.schedule, make_, true); outcome && outcome->violation)
-      best_.chronicle = std::move(outcome->chronicle), best_.violation = *outcome->violation;
+      best_.event_log = std::move(outcome->event_log), best_.violation = *outcome->violation;
     return std::move(best_);
   }
 
  private:
-  /// Takes `candidate` when it shows the same.
+  /// Accepts `candidate` if it shows the same violation.
   bool take(const Schedule& candidate) {
     if (best_.runs >= kMostRuns) return false;
     ++best_.runs;
@@ -47,7 +47,7 @@ class Shrinking {
     return take(candidate);
   }
 
-  /// The least that shows it, trying the smallest first: few values, and the smaller the run the faster the try.
+  /// The least value that shows it. Tries the smallest first: values are few, and small runs are fast.
   template <class T>
   bool least(T Schedule::*size) {
     for (T value = 1; value < best_.schedule.*size; ++value)
@@ -55,14 +55,14 @@ class Shrinking {
     return false;
   }
 
-  /// Without runs of irregularities, longest first; then one by one.
+  /// Removes sequences of faults, longest first; then single ones.
   bool without_some() {
     bool any = false;
-    for (auto chunk = best_.schedule.irregularities.size(); chunk > 0; chunk /= 2) {
-      for (std::size_t begin = 0; begin + chunk <= best_.schedule.irregularities.size();) {
+    for (auto chunk = best_.schedule.faults.size(); chunk > 0; chunk /= 2) {
+      for (std::size_t begin = 0; begin + chunk <= best_.schedule.faults.size();) {
         const bool gone = with([&](Schedule& s) {
-          const auto first = s.irregularities.begin() + static_cast<std::ptrdiff_t>(begin);
-          s.irregularities.erase(first, first + static_cast<std::ptrdiff_t>(chunk));
+          const auto first = s.faults.begin() + static_cast<std::ptrdiff_t>(begin);
+          s.faults.erase(first, first + static_cast<std::ptrdiff_t>(chunk));
         });
         any = any || gone;
         if (!gone) begin += chunk;
@@ -71,7 +71,7 @@ class Shrinking {
     return any;
   }
 
-  /// Options that are whole numbers: a smaller one often lets the company be smaller.
+  /// Lowers integer options: this often allows fewer members.
   bool smaller_numbers() {
     bool any = false;
     for (std::size_t i = 0; i < best_.schedule.options.size(); ++i) {
@@ -88,15 +88,15 @@ class Shrinking {
     return any;
   }
 
-  /// To the first shard, and earlier: with the shard that it names the company could not be smaller.
+  /// Moves bad pushes to the first shard, and earlier: the shard that a fault names cannot be removed.
   bool plainer_pushes() {
     bool any = false;
-    for (std::size_t i = 0; i < best_.schedule.irregularities.size(); ++i) {
-      const auto* bad = std::get_if<BadPush>(&best_.schedule.irregularities[i]);
+    for (std::size_t i = 0; i < best_.schedule.faults.size(); ++i) {
+      const auto* bad = std::get_if<BadPush>(&best_.schedule.faults[i]);
       if (!bad) continue;
       const BadPush now = *bad;
       for (const auto& plainer : {BadPush{0, 0}, BadPush{0, now.nth}, BadPush{now.shard, now.nth / 2}}) {
-        if (plainer == now || !with([&](Schedule& s) { s.irregularities[i] = plainer; })) continue;
+        if (plainer == now || !with([&](Schedule& s) { s.faults[i] = plainer; })) continue;
         any = true;
         break;
       }

@@ -2,19 +2,19 @@
 
 #include <fmt/format.h>
 
-#include "experiment/blueprint.hpp"
+#include "experiment/run_spec.hpp"
 #include "sim/cluster/cluster_tables.hpp"
-#include "sim/gradients/gradients.hpp"
 #include "sim/cluster/recorded.hpp"
+#include "sim/exchange/gradients.hpp"
 #include "sim/simulation.hpp"
 
 namespace troupe::sim {
 namespace {
 
-/// Of an epoch: such that counts of leases and bytes fit.
+/// Limit per epoch, so that counts of leases and bytes fit.
 constexpr std::int64_t kMostSamples = 100'000'000'000'000;
 
-/// A model by its size.
+/// The size of a model.
 struct Size {
   std::string name;
   std::uint64_t parameters = 0;
@@ -32,10 +32,10 @@ core::Result<Size> size_of_model(const ForecastRequest& request) {
                   .image_ms = model.image_ms,
                   .epoch_samples = model.epoch_samples};
     });
-  return experiment::draw(request.settings, false).map([](const experiment::Blueprint& blueprint) {
-    return Size{.name = blueprint.graph->name(),
-                .parameters = static_cast<std::uint64_t>(blueprint.graph->parameter_count()),
-                .tensors = static_cast<std::uint32_t>(blueprint.graph->parameters().size())};
+  return experiment::build_run_spec(request.settings, false).map([](const experiment::RunSpec& spec) {
+    return Size{.name = spec.graph->name(),
+                .parameters = static_cast<std::uint64_t>(spec.graph->parameter_count()),
+                .tensors = static_cast<std::uint32_t>(spec.graph->parameters().size())};
   });
 }
 
@@ -89,14 +89,14 @@ core::Result<Plan> plan_of(const ForecastRequest& request, const Size& size) {
   return plan;
 }
 
-/// What the strategy says of its servers' place; empty: it says nothing.
+/// The strategy's placement of its servers; empty: not set.
 std::string placement_of(const experiment::Settings& settings) {
   constexpr const char* kKey = "strategy.placement";
   if (!experiment::schema().find(kKey, settings.strategy)) return {};
   return std::get<std::string>(settings.config.value(kKey));
 }
 
-/// Places, with the step times of a recorded run where one is given.
+/// Places the members, with the step times of a recorded run if one is given.
 core::Result<Cluster> place_all(const ForecastRequest& request, const Plan& plan, const Size& size) {
   Placing placing{.workers = plan.workers,
                   .servers = plan.servers,
@@ -131,14 +131,14 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
   if (!plan) return tl::unexpected(plan.error());
   const auto cluster = place_all(request, *plan, *size);
   if (!cluster) return tl::unexpected(cluster.error());
-  auto book = data::LeaseBook::create(plan->leases);
+  auto book = data::LeaseScheduler::create(plan->leases);
   if (!book) return tl::unexpected(std::move(book.error()));
   const auto leases = book->leases_per_epoch(plan->workers) * plan->leases.epochs;
   auto notes = experiment::notes_on(request.settings, plan->needs, leases / plan->workers);
   std::unique_ptr<Gradients> gradients;
   if (request.gradients) {
-    auto made = experiment::draw(request.settings, true).and_then([&](const experiment::Blueprint& blueprint) {
-      return Gradients::create(blueprint, *request.gradients, cluster->buckets);
+    auto made = experiment::build_run_spec(request.settings, true).and_then([&](const experiment::RunSpec& spec) {
+      return Gradients::create(spec, *request.gradients, cluster->buckets);
     });
     if (!made) return tl::unexpected(std::move(made.error()));
     gradients = std::move(*made);

@@ -1,5 +1,5 @@
-/// A run's forecast: what a configuration and a cluster file say, checked and put together, simulated, and summed up as a real run
-/// is. Everything that can be wrong is found before anything starts.
+/// Forecast of a run: checks a configuration and a cluster file, simulates the run, and sums it up as a real run does. All input errors
+/// are found before the simulation starts.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 #include "experiment/reports.hpp"
 #include "experiment/settings.hpp"
-#include "sim/outcome.hpp"
 #include "sim/cluster/placement.hpp"
+#include "sim/outcome.hpp"
 #include "sim/plan.hpp"
 
 namespace troupe::sim {
@@ -16,10 +16,10 @@ namespace troupe::sim {
 struct ForecastRequest {
   experiment::Settings settings;  ///< resolved for Use::forecast
   ClusterFile cluster;
-  std::string model{};  ///< a [models.NAME] of the cluster file in place of the configuration's model; empty: that one
-  std::string from{};   ///< directory of a recorded run, whose step times take the place of the hosts'; empty: theirs
-  std::int64_t steps = 0;            ///< per worker, in one epoch of its own; 0: the configuration's epochs
-  nn::Backend* gradients = nullptr;  ///< computes real ones, of the configuration's model on its data; null: none are
+  std::string model{};     ///< NAME of a [models.NAME] of the cluster file; empty: the configuration's model
+  std::string from{};      ///< directory of a recorded run whose step times replace the hosts'; empty: the hosts'
+  std::int64_t steps = 0;  ///< per worker, as a single epoch; 0: the configuration's epochs
+  nn::Backend* gradients = nullptr;  ///< computes real gradients of the configuration's model and data; null: none
 };
 
 struct Forecast {
@@ -27,16 +27,16 @@ struct Forecast {
   Outcome outcome;
   std::string cluster;  ///< file
   std::uint64_t seed = 0;
-  std::vector<experiment::Note> notes{};  ///< as a real run's: what these settings may do and hardly mean
+  std::vector<experiment::Note> notes{};  ///< as of a real run: likely unintended effects of the settings
 };
 
-/// Errc::config, data or io for what is wrong with the request (a model of the cluster file or another length have no gradients),
-/// peer_lost when all workers are lost, internal for a company that does not come to its end; diverged.
+/// Errc::config, data or io for a bad request (a model of the cluster file, or `steps`, cannot have gradients); peer_lost when all
+/// workers are lost; internal for a deadlock; diverged.
 [[nodiscard]] core::Result<Forecast> forecast(const ForecastRequest& request);
 
-/// One line: the keys of a real run's summary (docs/formats/summary.md), and "simulated" (docs/formats/simulated.md).
+/// One line of JSON: the keys of a real run's summary (docs/formats/summary.md) and "simulated" (docs/formats/simulated.md).
 [[nodiscard]] std::string to_json(const Forecast& forecast);
-/// A few lines for people.
+/// A short text for people.
 [[nodiscard]] std::string to_text(const Forecast& forecast);
 
 }  // namespace troupe::sim

@@ -65,7 +65,7 @@ void Collectives::join_broadcast(strategies::WorkerId worker, const Key& key, co
   if (--spreading.missing == 0) spreading_.erase(key);
 }
 
-/// Bit for bit, whatever a wire does to sums. Between sites padding stays behind.
+/// A broadcast is never rounded. Between sites the padding is not sent.
 void Collectives::spread(strategies::WorkerId to, const Task& task, core::ConstSpan vector, core::Span part) {
   if (wire_.is_between_workers(task.root, to) && wire_.travels_packed(task.position))
     wire_.unpack(wire_.packed(vector, *task.position).view(), *task.position, part);

@@ -1,6 +1,6 @@
-/// Collectives of a replay. A reduction is done when the last member of the group has joined: in place, with the arithmetic of
-/// transport/exchange/reduce.hpp, where the group is at one site; else as the run's exchange plan says. A broadcast is done for a member when it
-/// and the root have joined, whoever else is still to come: between sites a run waits for no more than that. One thread.
+/// Collectives of a replay. A reduction completes when the last member of the group has joined. Within one site it runs in place with the
+/// arithmetic of transport/exchange/reduce.hpp; between sites it follows the run's exchange plan. A broadcast completes for a member when
+/// that member and the root have joined, as in a run between sites; it does not wait for the others. One thread.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ namespace troupe::replay {
 
 class Collectives {
  public:
-  /// `sums`: null where everybody is at one site. `wire` and `kernels` outlive the object.
+  /// `sums`: null when all members are at one site. `wire` and `kernels` outlive the object.
   Collectives(const Wire& wire, std::unique_ptr<SiteSums> sums, const core::Kernels& kernels);
 
   struct Task {
@@ -26,21 +26,21 @@ class Collectives {
     bool broadcast = false;
     strategies::WorkerId root = 0;
     strategies::ReduceOp op = strategies::ReduceOp::mean;
-    Position position{};  // of the part
+    Position position{};  // position of the part
     strategies::Rounding rounding = strategies::Rounding::none;
   };
-  /// `part` stays untouched by its owner until done().
+  /// The caller does not touch `part` until take_done() returns true.
   void join(strategies::WorkerId worker, strategies::Step step, strategies::ExchangeId id, Task task, core::Span part);
-  /// Has the collective that `worker` joined as `id` been computed? Says so once.
+  /// True if the collective that `worker` joined as `id` has completed. Returns true once.
   [[nodiscard]] bool take_done(strategies::WorkerId worker, strategies::ExchangeId id);
 
  private:
   using Key = std::tuple<strategies::Group, strategies::Step, strategies::ExchangeId>;
-  /// A broadcast that not everyone has joined.
+  /// A broadcast that some members have not joined yet.
   struct Spreading {
     std::size_t missing = 0;                               // members that have not joined
-    std::vector<float> vector{};                           // root's as it was when it joined; empty: it has not
-    std::map<strategies::WorkerId, core::Span> waiting{};  // for that
+    std::vector<float> vector{};                           // the root's when it joined; empty: not joined yet
+    std::map<strategies::WorkerId, core::Span> waiting{};  // for the root
   };
   void join_broadcast(strategies::WorkerId worker, const Key& key, const Task& task, core::Span part);
   void spread(strategies::WorkerId to, const Task& task, core::ConstSpan vector, core::Span part);

@@ -1,4 +1,4 @@
-/// Events in words, for messages that name the first divergence. Pure functions.
+/// Text forms of events, for messages that name the first divergence. Pure functions.
 #pragma once
 
 #include <string>

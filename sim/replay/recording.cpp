@@ -12,23 +12,23 @@
 
 namespace troupe::replay {
 
-using experiment::Blueprint;
 using experiment::RunRecordKind;
+using experiment::RunSpec;
 
 namespace {
 
 constexpr std::uint64_t kSegmentHeader = 12;
-constexpr std::uint64_t kRecordFrame = 18;  // what a record costs beside its payload
+constexpr std::uint64_t kRecordFrame = 18;  // bytes of a record beside its payload
 
 core::Result<void> refuse(const std::string& what) { return core::fail(core::Errc::corrupt, "journal: " + what); }
 
-/// By worker that was lost: of how many items it was known then.
+/// By lost worker: number of its items when the loss was recorded.
 using LostAt = std::map<strategies::WorkerId, std::size_t>;
 
-/// Puts one record where it belongs, if it can be one of the run's: what names something that is not there must not be acted on.
+/// Sorts one record to its member and checks it: a record that names a missing member, vector or batch must not be used.
 class Sorter {
  public:
-  Sorter(const Blueprint& plan, Recording& recording)
+  Sorter(const RunSpec& plan, Recording& recording)
       : plan_(plan), worker_slots_(experiment::state_slots(plan)), to_(recording) {
     worker_slots_.push_back(strategies::kStatistics);
     server_slots_.push_back(strategies::kCenter);
@@ -95,7 +95,7 @@ class Sorter {
   }
   core::Result<void> check(const strategies::MembershipChanged& event) const {
     const auto& workers = event.membership.workers;  // ascending
-    if (workers.empty()) return refuse("a company without members");
+    if (workers.empty()) return refuse("a run without workers");
     return check_member(workers.back(), plan_.workers, "worker");
   }
   core::Result<void> check(const strategies::Request& event) const {
@@ -139,8 +139,8 @@ class Sorter {
     to_.absent.push_back(absent->worker);
     return {};
   }
-  /// A replay hears of the loss when its members do. Of a place that is lost twice the second life is no more this segment's than
-  /// the third.
+  /// Members learn of the loss by their own events. Only a place's first loss counts: its second life is not part of this segment, nor is
+  /// its third.
   core::Result<void> add_lost(const core::JournalRecord& record) {
     const auto lost = experiment::decode_lost(record);
     if (!lost) return tl::unexpected(lost.error());
@@ -155,14 +155,14 @@ class Sorter {
     return {};
   }
 
-  const Blueprint& plan_;
+  const RunSpec& plan_;
   std::vector<strategies::Slot> worker_slots_;
   std::vector<strategies::Slot> server_slots_;
   Recording& to_;
   LostAt lost_at_;
 };
 
-/// Every membership that somebody heard of.
+/// Every membership that a member received.
 std::vector<strategies::Membership> memberships(const Recording& recording) {
   std::vector<strategies::Membership> heard;
   const auto look = [&](const auto& item) {
@@ -182,16 +182,16 @@ bool is(const WorkerItem& item) {
   return event && std::holds_alternative<Event>(*event);
 }
 
-/// Where the worker's own life ends, and that of whoever took its place may begin. The loss stands before anything of the newcomer, and
-/// the one that was lost may have left nothing: then the first Started is not its own. Of journals that do not name the loss it is, where
-/// everyone begins with the segment.
+/// The end of the worker's own life, where its replacement's may begin. The loss is recorded before all items of the newcomer. A lost
+/// worker may have no items: then the first Started is the newcomer's. In journals that do not record losses the first Started is the
+/// worker's own if all members begin with the segment.
 std::vector<WorkerItem>::iterator end_of_life(std::vector<WorkerItem>& items, const std::size_t* lost_at, bool begins) {
   const std::size_t own = lost_at ? *lost_at : begins && !items.empty() ? 1 : 0;
   return std::find_if(items.begin() + static_cast<std::ptrdiff_t>(own), items.end(), is<strategies::Started>);
 }
 
-/// What a worker did last may be lost with it. Whoever took its place belongs to the next segment, which says what it began with;
-/// where no segment followed, what it did is nobody's.
+/// A lost worker's last items may be missing. Its replacement belongs to the next segment, which records its start; without a next
+/// segment its items are ignored.
 void cut_lives(Recording& recording, const strategies::Membership* members, const LostAt& lost_at) {
   using strategies::StepDone;
   const auto heard = memberships(recording);
@@ -202,7 +202,7 @@ void cut_lives(Recording& recording, const strategies::Membership* members, cons
     auto& items = recording.workers[w];
     const bool lives = members ? is_in(members->workers, w) : !is_in(recording.absent, w);
     const auto loss = lost_at.find(w);
-    const bool named = loss != lost_at.end();  // perhaps before anybody could write down that it had heard of it
+    const bool named = loss != lost_at.end();  // perhaps before a member recorded the news
     const bool lost =
         lives && (named || std::ranges::any_of(heard, [&](const auto& now) { return !is_in(now.workers, w); }));
     if (lives && !lost) continue;
@@ -229,7 +229,7 @@ std::size_t Recording::events() const noexcept {
   return sum;
 }
 
-core::Result<Recording> read_recording(const std::string& path, const Blueprint& plan,
+core::Result<Recording> read_recording(const std::string& path, const RunSpec& plan,
                                        const strategies::Membership* members) {
   const auto contents = core::read_journal(path);
   if (!contents) return tl::unexpected(contents.error());

@@ -9,10 +9,10 @@
 
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
+#include "experiment/directory/run_directory.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/exchange_plan.hpp"
-#include "experiment/progress_book.hpp"
-#include "experiment/directory/run_directory.hpp"
+#include "experiment/progress_aggregator.hpp"
 #include "nn/checkpoint/checkpoint.hpp"
 #include "nn/hash.hpp"
 #include "sim/replay/segment.hpp"
@@ -32,9 +32,9 @@ core::Error of(const Diverged& diverged, bool same_numbers) {
                        : std::string("the recorded schedule does not fit these settings: ") + diverged.what()};
 }
 
-/// What the segment's members began with. Null: the run's very beginning.
+/// The start state of the segment's members. Null: the start of the run.
 core::Result<std::shared_ptr<const Checkpoint>> start_of(const experiment::JournalSegment& segment,
-                                                         const experiment::Blueprint& plan) {
+                                                         const experiment::RunSpec& plan) {
   if (segment.start.empty()) {
     if (segment.number == 1) return nullptr;
     return core::fail(core::Errc::corrupt,
@@ -47,7 +47,7 @@ core::Result<std::shared_ptr<const Checkpoint>> start_of(const experiment::Journ
   return std::make_shared<const Checkpoint>(std::move(*checkpoint));
 }
 
-/// Segments are numbered on without a gap, and only the oldest are ever removed.
+/// Segment numbers have no gaps; only the oldest segments are ever removed.
 core::Result<void> check_whole(const std::string& directory, const std::vector<experiment::JournalSegment>& segments) {
   std::vector<int> missing;
   int next = segments.front().number;
@@ -63,7 +63,7 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
                   missing.size() == 1 ? "is" : "are"));
 }
 
-/// Of recordings by a program that computed otherwise those can be replayed whose rounding is known, and no rule has changed.
+/// A recording by a version with other arithmetic can be replayed if its rounding is known and no rule has changed.
 core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const core::Config& config,
                                     const std::string& file) {
   const bool weights = std::get<std::string>(config.value("strategy.name")) == "bsp" &&
@@ -75,8 +75,8 @@ core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const core:
                                 file));
 }
 
-/// The order of a sum that a library forms is its own, and in no journal.
-core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const experiment::Blueprint& run,
+/// A library does not reveal its order of summation, and no journal has it.
+core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const experiment::RunSpec& run,
                                   const std::string& file, bool same_numbers) {
   if (plan.in_place()) return {};
   if (plan.worker_sites.size() != run.workers || plan.server_sites.size() != run.servers)
@@ -117,7 +117,7 @@ class Replayer {
  private:
   [[nodiscard]] bool same_numbers() const { return request_.overrides.empty(); }
 
-  /// Segments of one session have one configuration: the data is opened once.
+  /// Segments of one session share one configuration: the data is opened once.
   core::Result<void> enter(const experiment::JournalSegment& segment) {
     const auto& file = segment.config.empty() ? directory_.config_file() : segment.config;
     const auto config = core::Config::load(experiment::schema(), file, {});
@@ -129,7 +129,7 @@ class Replayer {
     return {};
   }
 
-  /// What the session chose; without a backend's choices where the recording says nothing of it: it chooses anew.
+  /// The session's plan. It has no backend choices if the recording has none: the backend chooses anew.
   core::Result<experiment::RunPlan> plan_of(const experiment::JournalSegment& segment,
                                             const Recording& recording) const {
     const auto name = segment.plan.empty() ? directory_.path() + "/plan.json" : segment.plan;
@@ -163,7 +163,7 @@ class Replayer {
     const auto made = plan_of(file, *recording);
     if (!made) return tl::unexpected(made.error());
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
-    const bool one_batch = plan.settings->data.batch.size() == 1;  // a plan is of one batch size
+    const bool one_batch = plan.settings->data.batch.size() == 1;  // a plan is for one batch size
     auto segment = Segment::open(plan, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
@@ -195,7 +195,7 @@ class Replayer {
     return steps;
   }
 
-  /// Steps before this segment that the replay has not come by.
+  /// Notes steps before this segment that the replay has not covered.
   void note_gap(const experiment::JournalSegment& file, const Checkpoint* start, bool goes_on) {
     const auto begins = start ? start->totals.steps : 0;
     const auto warning = experiment::Note::Level::warning;
@@ -220,7 +220,7 @@ class Replayer {
     }
   }
 
-  /// What members remember is sealed by the file's checksums: when other settings do not understand it, it is they that are wrong.
+  /// The file's checksums protect the members' states: if other settings reject a state, the settings are wrong.
   core::Result<void> begins_otherwise(const experiment::JournalSegment& file, const core::Error& error) const {
     if (error.code != core::Errc::corrupt) return tl::unexpected(error);
     if (same_numbers()) return core::fail(error.code, fmt::format("{}: {}", file.start, error.message));
@@ -230,7 +230,7 @@ class Replayer {
                                   fmt::join(request_.overrides, ", "), file.start, error.message));
   }
 
-  /// A summary is of a session: of the segments since it began, as far as they are still there.
+  /// A summary covers a session: all its segments that still exist.
   void add(std::vector<experiment::WorkerProgress> progress, bool goes_on) {
     if (goes_on && !progress_.empty()) {
       for (std::size_t w = 0; w < progress.size(); ++w) experiment::add(progress[w], progress_[w]);
@@ -238,11 +238,11 @@ class Replayer {
     progress_ = std::move(progress);
   }
 
-  core::Result<void> sum_up(const experiment::Blueprint& plan, Segment& segment) {
+  core::Result<void> sum_up(const experiment::RunSpec& plan, Segment& segment) {
     const auto& settings = *plan.settings;
     auto& summary = report_.summary;
     summary = experiment::summary_of(*plan.settings, *plan.graph, plan.workers, plan.servers, directory_.path());
-    experiment::ProgressBook book(plan.workers, before_);
+    experiment::ProgressAggregator book(plan.workers, before_);
     for (const auto& progress : progress_) book.add(progress);
     book.fill(summary);
     const auto per_epoch = static_cast<double>(plan.source.train->size());
@@ -275,10 +275,10 @@ class Replayer {
   nn::Backend& backend_;
   core::HostAllocator memory_;
   experiment::RunDirectory directory_;
-  std::optional<Session> session_;                    // of the segment under way
+  std::optional<Session> session_;                    // of the current segment
   std::vector<experiment::WorkerProgress> progress_;  // of the session
   experiment::RunTotals before_;                      // of earlier ones
-  bool has_all_ends_ = true;                          // the session's segments do, so far
+  bool has_all_ends_ = true;                          // of the session's segments so far
   ReplayReport report_;
 };
 

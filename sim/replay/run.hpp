@@ -1,5 +1,5 @@
-/// `troupe replay`: all journal segments of a run directory, one after the other, each with the configuration of its own session.
-/// Reads only. One thread.
+/// `troupe replay`: replays all journal segments of a run directory in order, each with the configuration of its own session. Read-only.
+/// One thread.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@
 namespace troupe::replay {
 
 struct ReplayRequest {
-  std::string run;                       // its directory
-  std::vector<std::string> overrides{};  // "key=value", for every session; none: every hash must be reached
+  std::string run;                       // run directory
+  std::vector<std::string> overrides{};  // "key=value", for every session; none: every hash must match
 };
 
-/// All sessions compute on `backend`. A report is not yet a proof: ReplayReport::check() says whether anything was compared. Errors: Errc::diverged with the first event, member and numbers that are not the recording's,
-/// or when the training itself diverges; Errc::corrupt for a journal that is damaged or has gaps, or whose start state is missing;
-/// Errc::config when there is none, and with the key that the recording does not fit.
+/// All sessions compute on `backend`. A report is no proof yet: ReplayReport::check() tells whether anything was compared. Errors:
+/// Errc::diverged with the first event, member and numbers that differ from the recording, or when the training itself diverges;
+/// Errc::corrupt for a journal that is damaged or has gaps, or whose start state is missing; Errc::config when there is no journal, and
+/// with the key that does not fit the recording.
 [[nodiscard]] core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend);
 
 }  // namespace troupe::replay

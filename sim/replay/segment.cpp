@@ -13,12 +13,12 @@ namespace troupe::replay {
 
 using strategies::ModelHome;
 
-Segment::Segment(const experiment::Blueprint& plan, Recording recording, const SegmentOptions& options)
+Segment::Segment(const experiment::RunSpec& plan, Recording recording, const SegmentOptions& options)
     : plan_(plan), options_(options), recording_(std::move(recording)) {}
 
 Segment::~Segment() = default;
 
-core::Result<std::unique_ptr<Segment>> Segment::open(const experiment::Blueprint& plan,
+core::Result<std::unique_ptr<Segment>> Segment::open(const experiment::RunSpec& plan,
                                                      const experiment::StartState& start, Recording recording,
                                                      const SegmentOptions& options) {
   std::unique_ptr<Segment> segment(new Segment(plan, std::move(recording), options));
@@ -67,7 +67,7 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
   return {};
 }
 
-/// What is between the members.
+/// Creates the wire and the collectives between members.
 core::Result<void> Segment::connect() {
   const auto& exchange = *options_.exchange;
   wire_.emplace(exchange, packing_, kernels(), *options_.memory);
@@ -96,7 +96,7 @@ core::Result<void> Segment::run() {
   return {};
 }
 
-/// Nobody can go on. In a whole recording that is the end, or members wait for what the replay never says.
+/// No member can continue. In a complete recording this is the end, or members wait for events that the replay never produces.
 void Segment::explain_halt() const {
   for (const auto& server : servers_) {
     if (!server->at_end())
@@ -109,7 +109,7 @@ void Segment::explain_halt() const {
   }
 }
 
-/// Those who are members at its end, as far as anybody has said who is. Never none.
+/// The members at the segment's end, as far as recorded. Never empty.
 std::vector<ReplayWorker*> Segment::left() const {
   std::vector<ReplayWorker*> left;
   for (const auto* list : {&recording_.left, &membership_.workers}) {

@@ -90,7 +90,7 @@ void ReplayServer::consumed(const ServerEvent& event) {
   ++next_;
 }
 
-void ReplayServer::sent(const ShardRequest& part, const experiment::Lent& slice) {
+void ReplayServer::sent(const ShardRequest& part, const experiment::BorrowedView& slice) {
   const auto& request = part.request;
   const bool reads = request.kind != Transfer::pull;
   auto here = travels(request) ? segment_.wire().room(slice.data, position(), reads, part.rounding) : slice;

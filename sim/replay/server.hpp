@@ -1,4 +1,4 @@
-/// A server in a replay: the port of its ServerHost, fed from what the server consumed in the recording. One thread.
+/// A server in a replay: the port of its ServerHost, driven by the recorded events of the server. One thread.
 #pragma once
 
 #include <deque>
@@ -15,16 +15,16 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
   ReplayServer(Segment& segment, strategies::ShardId self, std::vector<ServerItem> items,
                experiment::ShardMemory memory, strategies::Version version);
 
-  /// Takes up where a segment begins in the middle of a run. Errc::corrupt.
-  [[nodiscard]] core::Result<void> take_up(const std::string& half) { return host_.half().restore(half); }
-  /// Goes one item further, if what the item needs is there. Throws Diverged, also for what no run can have recorded.
+  /// Restores the rule's state when a segment begins in the middle of a run. Errc::corrupt.
+  [[nodiscard]] core::Result<void> take_up(const std::string& half) { return host_.rule().restore(half); }
+  /// Consumes the next item if its inputs are there. Throws Diverged, also for items that no run can have recorded.
   [[nodiscard]] bool advance();
   [[nodiscard]] bool at_end() const noexcept { return next_ == items_.size(); }
   [[nodiscard]] std::size_t consumed() const noexcept { return next_; }
   [[nodiscard]] std::string waits_for() const;
 
-  /// A worker's part of an exchange, until the recording says that the server turned to it.
-  void sent(const strategies::ShardRequest& request, const experiment::Lent& slice);
+  /// A worker's part of an exchange; kept until the recording says that the server handled it.
+  void sent(const strategies::ShardRequest& request, const experiment::BorrowedView& slice);
   [[nodiscard]] experiment::ShardMemory& memory() noexcept { return memory_; }
 
   // strategies::ServerPort
@@ -41,8 +41,8 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
  private:
   struct Sent {
     strategies::Request request;
-    experiment::Lent slice;  // the worker's
-    experiment::Lent here;   // what the server works on: that slice, or what has come of it
+    experiment::BorrowedView slice;  // the worker's
+    experiment::BorrowedView here;   // the vector at the server: that slice, or its copy after the wire
     core::Rounding rounding;
   };
   [[nodiscard]] bool travels(const strategies::Request& request) const;
@@ -59,7 +59,7 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
   std::size_t next_ = 0;
   experiment::ShardMemory memory_;
   std::map<std::pair<strategies::WorkerId, strategies::ExchangeId>, std::deque<Sent>> sent_;
-  std::map<strategies::RequestId, Sent> payloads_;  // of requests that it has turned to
+  std::map<strategies::RequestId, Sent> payloads_;  // of requests that it has handled
   strategies::ServerHost host_;
 };
 

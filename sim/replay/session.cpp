@@ -9,20 +9,20 @@
 
 namespace troupe::replay {
 
-using experiment::Blueprint;
+using experiment::RunSpec;
 
 namespace {
 
-core::Result<Blueprint> drawn(const std::string& file, const std::vector<std::string>& overrides, bool open_data) {
+core::Result<RunSpec> drawn(const std::string& file, const std::vector<std::string>& overrides, bool open_data) {
   auto config = core::Config::load(experiment::schema(), file, overrides);
   if (!config) return tl::unexpected(config.error());
   const auto settings = experiment::resolve(std::move(*config), experiment::Use::remains);
   if (!settings) return tl::unexpected(settings.error());
-  return experiment::draw(*settings, open_data);
+  return experiment::build_run_spec(*settings, open_data);
 }
 
-/// Why `plan` cannot follow the recorded schedule; empty: it may.
-std::string misfit(const Blueprint& recorded, const Blueprint& plan, bool goes_on) {
+/// Why `plan` cannot follow the recorded schedule; empty: it can.
+std::string misfit(const RunSpec& recorded, const RunSpec& plan, bool goes_on) {
   if (plan.workers != recorded.workers || plan.servers != recorded.servers) {
     return fmt::format("these settings need {} workers and {} servers; the recording has {} and {}", plan.workers,
                        plan.servers, recorded.workers, recorded.servers);
@@ -33,7 +33,7 @@ std::string misfit(const Blueprint& recorded, const Blueprint& plan, bool goes_o
   const bool workers = std::all_of(wanted.begin(), wanted.end(), [&](strategies::Slot slot) {
     return std::find(there.begin(), there.end(), slot) != there.end();
   });
-  const auto model = plan.needs.model_slot;  // of a state vector: only the one that was the model is one
+  const auto model = plan.needs.model_slot;  // of the state vectors only the recorded model slot is valid
   const bool servers = plan.needs.server_states <= recorded.needs.server_states &&
                        (model.kind != strategies::SlotKind::state || model == recorded.needs.model_slot);
   if (workers && servers) return {};
@@ -51,7 +51,7 @@ core::Result<Session> open_session(const std::string& file, const std::vector<st
   if (overrides.empty()) return Session{file, overrides, *plan, *plan};
   auto recorded = drawn(file, {}, false);
   if (!recorded) return tl::unexpected(recorded.error());
-  recorded->source = plan->source;  // a schedule is one of samples: changes are none of the data
+  recorded->source = plan->source;  // a schedule refers to samples: the data must not change
   return Session{file, overrides, std::move(*recorded), std::move(*plan)};
 }
 

@@ -1,26 +1,26 @@
-/// What journal segments were recorded under, and what they are replayed under: the configuration of their own session, with the
-/// changes that a replay is asked for. Values that are shared are read only.
+/// The configuration under which journal segments were recorded, and the one under which they are replayed: the session's own plus
+/// requested changes. Shared values are read-only.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "experiment/blueprint.hpp"
+#include "experiment/run_spec.hpp"
 
 namespace troupe::replay {
 
 struct Session {
-  std::string file;                    // its configuration
+  std::string file;                    // its configuration file
   std::vector<std::string> overrides;  // the changes, "key=value"
-  experiment::Blueprint recorded;      // whose members, slots and batches the segment's records are of
-  experiment::Blueprint plan;          // with the changes
+  experiment::RunSpec recorded;        // members, slots and batches of the segment's records
+  experiment::RunSpec plan;            // with the changes
 };
 
-/// Opens the data. Errors: those of Config::load, resolve() and draw().
+/// Opens the data. Errors: those of Config::load, resolve() and build_run_spec().
 [[nodiscard]] core::Result<Session> open_session(const std::string& file, const std::vector<std::string>& overrides);
 
-/// Can members with the recorded schedule be what the changed settings want? `goes_on`: they begin in the middle of the run, with
-/// the vectors that they had then. Errc::config names the keys that keep them from it.
+/// Checks that members with the recorded schedule can follow the changed settings. `goes_on`: they begin in the middle of the run, with
+/// their vectors of that time. Errc::config names the conflicting keys.
 [[nodiscard]] core::Result<void> check_fit(const Session& session, bool goes_on);
 
 }  // namespace troupe::replay

@@ -5,15 +5,15 @@
 
 #include <fmt/format.h>
 
-#include "transport/registry/endpoint_registry.hpp"
+#include "transport/endpoint_options.hpp"
 #include "transport/inproc/endpoint.hpp"
 
 namespace troupe::replay {
 
 struct SiteSums::Member {
-  explicit Member(std::unique_ptr<transport::Endpoint> made) : endpoint(std::move(made)), courier(*endpoint) {}
+  explicit Member(std::unique_ptr<transport::Endpoint> made) : endpoint(std::move(made)), operations(*endpoint) {}
   std::unique_ptr<transport::Endpoint> endpoint;
-  exchange::Courier courier;
+  exchange::OperationQueue operations;
   std::vector<transport::Peer> peers{};  // by rank
 };
 
@@ -63,9 +63,9 @@ core::Result<void> SiteSums::meet(std::size_t workers) {
 void SiteSums::run(const strategies::Group& group, const std::vector<core::Span>& vectors, float scale,
                    core::Rounding rounding) {
   auto algorithm = plan_.reduction(vectors.front().size(), rounding);
-  // Nobody but the library knows its order: whoever asks for its bits is turned away before.
+  // ar: only the MPI library knows its order; check_exchange rejects requests for its bits earlier.
   if (algorithm == exchange::Algorithm::ar) algorithm = exchange::Algorithm::asa;
-  // The same sums in the same order, without anybody's arenas.
+  // The same sums in the same order, without shared arenas.
   if (algorithm == exchange::Algorithm::shm) algorithm = exchange::Algorithm::asa;
   std::size_t left = group.size();
   std::optional<core::Error> failed;
@@ -78,7 +78,7 @@ void SiteSums::run(const strategies::Group& group, const std::vector<core::Span>
       if (!plan_.site_hosts.empty()) seen.hosts.push_back(plan_.site_hosts.at(plan_.worker_sites.at(worker)));
     }
     collectives.push_back(exchange::make_collective(
-        members_[group[rank]]->courier, kernels_, std::move(seen),
+        members_[group[rank]]->operations, kernels_, std::move(seen),
         {.algorithm = algorithm, .half = plan_.half(), .scale = scale, .vector = vectors[rank]},
         [&](const core::Result<void>& result) {
           --left;
@@ -90,12 +90,12 @@ void SiteSums::run(const strategies::Group& group, const std::vector<core::Span>
   while (left > 0 && !failed && completions_->poll(completions) > 0) {
     for (const auto& completion : completions)
       for (const auto worker : group)
-        if (members_[worker]->courier.deliver(completion)) break;
-    for (const auto worker : group) members_[worker]->courier.flush();
+        if (members_[worker]->operations.deliver(completion)) break;
+    for (const auto worker : group) members_[worker]->operations.flush();
     completions.clear();
   }
   if (failed || left > 0)
-    throw std::logic_error("replay: a reduction does not end: " + (failed ? failed->message : "nobody moves"));
+    throw std::logic_error("replay: a reduction does not end: " + (failed ? failed->message : "no member progresses"));
 }
 
 }  // namespace troupe::replay

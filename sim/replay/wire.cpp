@@ -32,7 +32,7 @@ void Wire::round(core::Span vector) const {
   kernels_.widen(vector, halves, *plan_.wire);
 }
 
-/// The caller adds what it is told; what is no change comes itself (transport/exchange/on_wire.hpp).
+/// The caller adds the change that it receives; a change that does not fit comes as the value itself (transport/exchange/on_wire.hpp).
 void Wire::change(core::Span vector, core::ConstSpan now) const {
   auto before = buffer(vector.size());
   kernels_.copy(before.view(), vector);
@@ -52,7 +52,8 @@ void Wire::travel(core::ConstSpan from, core::Span to, Position position, Act ac
   unpack(there.view(), *position, to);
 }
 
-experiment::Lent Wire::room(core::ConstSpan vector, Position position, bool filled, core::Rounding rounding) const {
+experiment::BorrowedView Wire::room(core::ConstSpan vector, Position position, bool filled,
+                                    core::Rounding rounding) const {
   const auto there = std::make_shared<core::Buffer>(buffer(vector.size()));
   if (filled)
     travel(vector, there->view(), position, [&](core::Span to, core::ConstSpan from) {
@@ -62,7 +63,8 @@ experiment::Lent Wire::room(core::ConstSpan vector, Position position, bool fill
   return {there->view(), there};
 }
 
-experiment::Lent Wire::letter(strategies::WorkerId from, strategies::WorkerId to, core::ConstSpan arena) const {
+experiment::BorrowedView Wire::peer_message(strategies::WorkerId from, strategies::WorkerId to,
+                                            core::ConstSpan arena) const {
   if (is_between_workers(from, to)) return room(arena, 0, true, core::Rounding::none);
   const auto copy = std::make_shared<core::Buffer>(buffer(arena.size()));
   kernels_.copy(copy->view(), arena);

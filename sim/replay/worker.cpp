@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "experiment/bad_updates.hpp"
-#include "experiment/progress_book.hpp"
+#include "experiment/progress_aggregator.hpp"
 #include "nn/optimizer.hpp"
 #include "sim/replay/describe.hpp"
 #include "sim/replay/server.hpp"
@@ -51,12 +51,12 @@ ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerIt
 }
 
 core::Result<void> ReplayWorker::take_up(const experiment::WorkerStart& start) {
-  for (const auto& letter : start.letters) {
+  for (const auto& peer_message : start.peer_messages) {
     auto arena = core::Buffer::allocate(*segment_.options().memory, memory_.replica().parameters().size());
     if (!arena) return tl::unexpected(arena.error());
-    memory_.replica().layout()->from_canonical(*letter.vector, arena->view());
+    memory_.replica().layout()->from_canonical(*peer_message.vector, arena->view());
     const auto owner = std::make_shared<core::Buffer>(std::move(*arena));
-    letters_[letter.from].push_back({letter.weight, {owner->view(), owner}});
+    peer_messages_[peer_message.from].push_back({peer_message.weight, {owner->view(), owner}});
   }
   if (auto restored = host_.restore(start.state); !restored) return restored;
   next_step_ = host_.steps();
@@ -93,20 +93,20 @@ std::string ReplayWorker::waits_for() const {
   return fmt::format("worker {}, event {} of {}: {}", self_, fed_, items_.size(), describe_item(items_[fed_]));
 }
 
-/// In the recording an arrival before the step's first bucket was told at once: only a worker that settled down does that. At
-/// the end of a segment that goes on elsewhere it has settled, too.
+/// True if the recorded worker settled here: only then an arrival before the step's first bucket is passed to the rule at once. At the
+/// end of a segment that another one continues, the worker has settled too.
 bool ReplayWorker::settles() const {
   if (!host_.computing() || computed_) return false;
   for (auto i = fed_; i < items_.size(); ++i) {
     const auto* event = std::get_if<WorkerEvent>(&items_[i]);
-    if (!event) return true;  // a snapshot sees what was told
+    if (!event) return true;  // a snapshot includes earlier arrivals
     if (std::holds_alternative<BucketReady>(*event)) return true;
     if (std::holds_alternative<StepDone>(*event) || std::holds_alternative<Stopped>(*event)) return false;
   }
   return true;
 }
 
-// ---- what it consumed, in order
+// ---- consumed events, in order
 
 bool ReplayWorker::feed(const Started& event) {
   host_.start(event.step);
@@ -132,7 +132,7 @@ bool ReplayWorker::feed(const StepDone& event) {
   return true;
 }
 
-/// In version 1 the optimizer's step had the number of the worker's step, also that of a newcomer, whose optimizer began anew.
+/// In version 1 the optimizer's step number was the worker's step, even for a newcomer, whose optimizer starts at 0.
 bool ReplayWorker::counts_steps() const { return segment_.recording().version == 1; }
 
 bool ReplayWorker::feed(const Stopped&) {
@@ -151,7 +151,7 @@ bool ReplayWorker::feed(const Replied& event) {
   return true;
 }
 
-/// Of an exchange with shards it follows from the last answer; of a collective it is what the port says.
+/// After an exchange with shards it follows the last answer; after a collective the port reports it.
 bool ReplayWorker::feed(const ExchangeDone& event) {
   const auto joined = joined_.find(event.exchange);
   if (joined == joined_.end()) return true;
@@ -163,16 +163,16 @@ bool ReplayWorker::feed(const ExchangeDone& event) {
 }
 
 bool ReplayWorker::feed(const PeerMail& event) {
-  auto& letters = letters_[event.from];
-  if (letters.empty()) return false;
-  auto letter = std::move(letters.front());
-  letters.pop_front();
-  memory_.mount(event.slot, std::move(letter.vector));
-  host_.peer_mail({.from = event.from, .weight = letter.weight, .slot = event.slot});
+  auto& peer_messages = peer_messages_[event.from];
+  if (peer_messages.empty()) return false;
+  auto peer_message = std::move(peer_messages.front());
+  peer_messages.pop_front();
+  memory_.mount(event.slot, std::move(peer_message.vector));
+  host_.peer_mail({.from = event.from, .weight = peer_message.weight, .slot = event.slot});
   return true;
 }
 
-/// The host says it by itself: send() has looked ahead.
+/// The host reports it itself: send() has looked ahead.
 bool ReplayWorker::feed(const SendSkipped&) { return true; }
 
 bool ReplayWorker::feed(const MembershipChanged& event) {
@@ -189,7 +189,7 @@ void ReplayWorker::consumed(const WorkerEvent& event) {
   if (consumed_ >= items_.size()) {
     if (segment_.recording().has_all_ends())
       diverge(consumed_, describe(event) + " follows, but the recording ends here");
-    return;  // a recording that was cut off has lost it
+    return;  // a cut-off recording has lost it
   }
   const auto* recorded = std::get_if<WorkerEvent>(&items_[consumed_]);
   auto expected = recorded ? *recorded : WorkerEvent{};
@@ -207,7 +207,7 @@ void ReplayWorker::consumed(const WorkerEvent& event) {
 
 // ---- steps
 
-/// Takes the step's batch and computes its gradients. False: the recording does not say which batch.
+/// Takes the step's batch and computes its gradients. False: the recording does not have the batch.
 bool ReplayWorker::compute_step(bool tell_buckets) {
   while (next_step_ < wants_step_ && next_lease_ < leases_.size()) {
     ++next_step_;
@@ -286,7 +286,7 @@ void ReplayWorker::collective(Step step, ExchangeId id, Collectives::Task task, 
   segment_.collectives().join(self_, step, id, std::move(task), part);
 }
 
-/// Whether there was credit is in the recording: a send that was skipped is told before the next step's end.
+/// The recording shows whether there was credit: a skipped send is an event before the end of the next step.
 bool ReplayWorker::send(const SendPeer& message) {
   for (auto i = consumed_; i < items_.size(); ++i) {
     const auto* event = std::get_if<WorkerEvent>(&items_[i]);
@@ -297,14 +297,14 @@ bool ReplayWorker::send(const SendPeer& message) {
     if (this_one && skips_told_.insert(i).second) return false;
   }
   const auto from = memory_.view(message.slot);
-  progress_.bytes += wire_bytes_.letter(message.to, from.size());
+  progress_.bytes += wire_bytes_.peer_message(message.to, from.size());
   if (auto* reader = segment_.worker(message.to))
-    reader->letter(self_, message.weight, segment_.wire().letter(self_, message.to, from));
+    reader->peer_message(self_, message.weight, segment_.wire().peer_message(self_, message.to, from));
   return true;
 }
 
-void ReplayWorker::letter(WorkerId from, double weight, experiment::Lent vector) {
-  letters_[from].push_back({weight, std::move(vector)});
+void ReplayWorker::peer_message(WorkerId from, double weight, experiment::BorrowedView vector) {
+  peer_messages_[from].push_back({weight, std::move(vector)});
 }
 
 // ---- accounts

@@ -1,4 +1,4 @@
-/// A worker in a replay: all ports of its WorkerHost, fed from what the worker consumed in the recording. One thread.
+/// A worker in a replay: all ports of its WorkerHost, driven by the recorded events of the worker. One thread.
 #pragma once
 
 #include <deque>
@@ -21,17 +21,17 @@ class ReplayWorker final : public strategies::WorkerPort,
   ReplayWorker(Segment& segment, strategies::WorkerId self, std::vector<WorkerItem> items,
                std::vector<data::Lease> leases, experiment::WorkerMemory memory, const experiment::StartState& start);
 
-  /// Takes up where a segment begins in the middle of a run; else the recording says Started. Errc::corrupt.
+  /// Restores the state when a segment begins in the middle of a run; else the recording has Started. Errc::corrupt.
   [[nodiscard]] core::Result<void> take_up(const experiment::WorkerStart& start);
-  /// Goes one item further, if what the item needs is there. Throws Diverged, also for what no run can have recorded.
+  /// Consumes the next item if its inputs are there. Throws Diverged, also for items that no run can have recorded.
   [[nodiscard]] bool advance();
   [[nodiscard]] bool at_end() const noexcept { return fed_ == items_.size(); }
   [[nodiscard]] std::size_t consumed() const noexcept { return consumed_; }
-  /// What keeps it from going on.
+  /// What it waits for, for messages.
   [[nodiscard]] std::string waits_for() const;
 
   void answered(const strategies::ShardReply& reply);
-  void letter(strategies::WorkerId from, double weight, experiment::Lent vector);
+  void peer_message(strategies::WorkerId from, double weight, experiment::BorrowedView vector);
 
   [[nodiscard]] experiment::WorkerMemory& memory() noexcept { return memory_; }
   [[nodiscard]] const strategies::WorkerHost& host() const noexcept { return host_; }
@@ -41,7 +41,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   [[nodiscard]] core::Duration now() const override { return core::Duration{0}; }
   void compute(strategies::Step step) override { wants_step_ = step; }
   void run(const strategies::KernelCall& call, strategies::Shards shards) override { memory_.run(call, shards); }
-  void set_deadline(strategies::DeadlineId, core::Duration) override {}  // the recording says when it passed
+  void set_deadline(strategies::DeadlineId, core::Duration) override {}  // the recording has its moment
   // strategies::ShardPort
   [[nodiscard]] strategies::ShardId shards() const override { return segment_.servers(); }
   void send(const strategies::ShardRequest& request) override;
@@ -60,9 +60,9 @@ class ReplayWorker final : public strategies::WorkerPort,
     strategies::Slot slot;
     strategies::ShardId parts_left = 0;
   };
-  struct Letter {
+  struct UnreadMessage {
     double weight = 0;
-    experiment::Lent vector;
+    experiment::BorrowedView vector;
   };
 
   [[nodiscard]] bool take_item();
@@ -81,7 +81,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   void collective(strategies::Step step, strategies::ExchangeId id, Collectives::Task task, strategies::Slot slot,
                   int bucket);
   [[noreturn]] void diverge(std::size_t item, const std::string& what) const;
-  /// Did the recording settle here: is what arrives now told before the step begins?
+  /// True if the recorded worker settled here: the rule takes an arrival now, not at the end of the step.
   [[nodiscard]] bool settles() const;
   void require_computing(const char* what) const;
 
@@ -89,12 +89,12 @@ class ReplayWorker final : public strategies::WorkerPort,
   strategies::WorkerId self_;
   std::vector<WorkerItem> items_;
   std::size_t fed_ = 0;       // the next item to be fed
-  std::size_t consumed_ = 0;  // the next item that the half is to consume: what arrives during a step waits for its end
+  std::size_t consumed_ = 0;  // the next item that the rule consumes: arrivals during a step wait for its end
   std::vector<data::Lease> leases_;
   std::size_t next_lease_ = 0;
-  strategies::Step next_step_ = 0;  // that leases_[next_lease_] is of
+  strategies::Step next_step_ = 0;  // step of leases_[next_lease_]
   strategies::Step wants_step_ = 0;
-  bool computed_ = false;  // the step under way
+  bool computed_ = false;  // the current step is computed
   data::Lease lease_;
   experiment::WorkerMemory memory_;
   std::vector<float> images_;
@@ -102,8 +102,8 @@ class ReplayWorker final : public strategies::WorkerPort,
   std::map<std::pair<strategies::ExchangeId, strategies::ShardId>, strategies::ShardReply> replies_;
   std::map<strategies::ExchangeId, Asked> asked_;
   std::map<strategies::ExchangeId, strategies::Slot> joined_;  // collectives
-  std::map<strategies::WorkerId, std::deque<Letter>> letters_;
-  std::set<std::size_t> skips_told_;  // items
+  std::map<strategies::WorkerId, std::deque<UnreadMessage>> peer_messages_;
+  std::set<std::size_t> skips_told_;  // indices of items
   experiment::WorkerProgress progress_;
   std::uint64_t bad_gradients_ = 0;
   experiment::WireBytes wire_bytes_;

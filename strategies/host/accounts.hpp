@@ -1,4 +1,4 @@
-/// What hosts keep of waits and staleness, for the figures that users see. Plain values and pure functions.
+/// Hosts account waits and staleness here, for the figures that users see. Plain values and pure functions.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace troupe::strategies {
 
-/// Whom a wait is laid to: the worker that the others waited for, or the server that was busy with others.
+/// The cause of a wait: the worker that the others waited for, or the server that was busy with other requests.
 struct Cause {
   enum class Kind : std::uint8_t { worker, server };
   Kind kind = Kind::worker;
@@ -19,19 +19,19 @@ struct Cause {
   auto operator<=>(const Cause&) const = default;
 };
 
-/// One answer's share of waiting: first in the server's queue, then held for others.
+/// The waiting in one answer: first in the server's queue, then held for a worker.
 struct Wait {
   Duration queued{0};
   ShardId server = 0;
   Duration held{0};
-  Cause holder{};  // whom it was held for
+  Cause holder{};  // the worker or server that it was held for
   [[nodiscard]] Duration total() const noexcept { return queued + held; }
 };
 
-/// Waited time by cause. The sum over causes is the time that was added.
+/// Waited time by cause. The sum over all causes is the total time added.
 class WaitAccount {
  public:
-  /// Lays `time`, the last part of `wait`, to those who caused it.
+  /// Attributes `time`, the last part of `wait`, to its causes.
   void add(Duration time, const Wait& wait) {
     const auto held = std::min(time, wait.held);
     if (held.count() > 0) by_cause_[wait.holder] += held;
@@ -46,7 +46,7 @@ class WaitAccount {
   std::map<Cause, Duration> by_cause_;
 };
 
-/// Counts updates by their staleness, in versions of the centre: bin k has edge(k) ≤ staleness < edge(k + 1), the last is open.
+/// Counts updates by their staleness, in versions of the centre: bin k has edge(k) ≤ staleness < edge(k + 1); the last bin is open.
 class StalenessHistogram {
  public:
   static constexpr std::array<Version, 21> kEdges{0,  1,  2,  3,   4,   6,   8,   12,  16,  24,  32,

@@ -1,4 +1,5 @@
-/// What a half can ask for. Actions run in list order. The builders read like the algorithm: then.apply(…); then.compute();
+/// The actions of the two rules. A host executes them in list order. The builders read like the algorithm: then.apply(…);
+/// then.compute();
 #pragma once
 
 #include <optional>
@@ -12,23 +13,23 @@
 
 namespace troupe::strategies {
 
-// ---- worker half
+// ---- worker rule
 
-/// Begin a step: the next one, or step `to` after passing over those between, whose batches are given up (Needs::in_step
-/// only). A worker computes only when told so: this one rule expresses waiting and overlap.
+/// Begin a step: the next one, or step `to`, which passes over the steps between and gives up their batches (Needs::in_step only).
+/// A worker computes only after this action; this one action expresses both waiting and overlap.
 struct Compute {
   std::optional<Step> to{};
   bool operator==(const Compute&) const = default;
 };
-/// Run a kernel on the worker's own slots, now: on the whole vectors, or on the slices that `shards` cut from them.
+/// Run a kernel on the worker's own slots at once: on the whole vectors, or on the slices that `shards` cut from them.
 struct ApplyLocal {
   KernelCall call;
   Shards shards{};
   bool operator==(const ApplyLocal&) const = default;
 };
-/// Exchange `slot` with shards: it belongs to them until ExchangeDone{id}. In shared memory that is a loan, worked on in
-/// place. So a half that waits names params themselves, and a half that computes meanwhile names a staged copy. `rounding`: what a wire
-/// of 16 bits may do to it; a half says what it sends, and never sees a wire.
+/// Exchange `slot` with shards; the slot belongs to the shards until ExchangeDone{id}. In shared memory they borrow it and work in
+/// place, so a rule that waits names params, and a rule that computes meanwhile names a staged copy. `rounding`: what a 16-bit wire
+/// may round. A rule states what it sends and never sees a wire.
 struct Exchange {
   ExchangeId id = 0;
   Transfer kind = Transfer::push_pull;
@@ -38,11 +39,11 @@ struct Exchange {
   bool operator==(const Exchange&) const = default;
 };
 enum class ReduceOp : std::uint8_t { sum, mean };
-/// Workers that reduce together; empty means every member.
+/// The workers that reduce together; empty means all members.
 using Group = std::vector<WorkerId>;
-/// Replace `slot` (bucket `bucket` of it, or all of it when negative) in every member of the group by the sum or mean over
-/// the group, in rank order. Which algorithm moves the bytes is the port's business: results do not depend on it, but for the rounding
-/// of a wire of 16 bits. `rounding`: both or none.
+/// Replace `slot` (bucket `bucket` of it, or all of it if negative) in every member of the group by the sum or mean over the group,
+/// in rank order. The port chooses the algorithm. The result does not depend on it, except for the rounding of a 16-bit wire.
+/// `rounding`: both or none.
 struct Reduce {
   ExchangeId id = 0;
   Slot slot = kGrads;
@@ -52,7 +53,7 @@ struct Reduce {
   Rounding rounding = Rounding::both;
   bool operator==(const Reduce&) const = default;
 };
-/// Replace `slot` in every member of the group by root's, to the bit.
+/// Replace `slot` in every member of the group by root's, bit for bit.
 struct Broadcast {
   ExchangeId id = 0;
   Slot slot = kParams;
@@ -60,7 +61,7 @@ struct Broadcast {
   Group group;
   bool operator==(const Broadcast&) const = default;
 };
-/// Send a copy of `slot` with `weight`, to the bit; never waits. Without credit the port says so at once (PeerPort::send).
+/// Send an exact copy of `slot` with `weight`; never waits. Without credit the port reports it at once (PeerPort::send).
 struct SendPeer {
   WorkerId to = 0;
   Slot slot = kParams;
@@ -72,14 +73,14 @@ struct SetDeadline {
   Duration after{0};
   bool operator==(const SetDeadline&) const = default;
 };
-/// An exchange fell due and was left out, because the one before is still in flight. Counted.
+/// An exchange was due and is left out, because the one before is still in flight. The host counts it.
 struct Skip {
   bool operator==(const Skip&) const = default;
 };
 
 using WorkerAction = std::variant<Compute, ApplyLocal, Exchange, Reduce, Broadcast, SendPeer, SetDeadline, Skip>;
 
-/// The list that a worker half fills. Reused from event to event, so a steady step allocates nothing here.
+/// The list that a worker rule fills. Reused for every event, so a steady step allocates nothing here.
 class WorkerActions {
  public:
   void compute() { list_.emplace_back(Compute{}); }
@@ -104,7 +105,7 @@ class WorkerActions {
   void send(WorkerId to, Slot slot, double weight) { list_.emplace_back(SendPeer{to, slot, weight}); }
   void set_deadline(DeadlineId id, Duration after) { list_.emplace_back(SetDeadline{id, after}); }
   void skip() { list_.emplace_back(Skip{}); }
-  void add(const WorkerAction& action) { list_.push_back(action); }  ///< what another half said
+  void add(const WorkerAction& action) { list_.push_back(action); }  ///< an action of an inner rule
 
   [[nodiscard]] const std::vector<WorkerAction>& list() const noexcept { return list_; }
   void clear() noexcept { list_.clear(); }
@@ -113,16 +114,16 @@ class WorkerActions {
   std::vector<WorkerAction> list_;
 };
 
-// ---- server half
+// ---- server rule
 
-/// Run `call` for each request in turn (kPayload is that request's), or once when there is none. If it writes the centre the
+/// Run `call` for each request in turn (kPayload is that request's payload), or once without requests. If it writes the centre, the
 /// shard's version grows by one.
 struct Apply {
   KernelCall call;
   std::vector<RequestId> requests;
   bool operator==(const Apply&) const = default;
 };
-/// Answer: the payload goes back as it is now.
+/// Answer: the payload goes back with its present contents.
 struct Reply {
   RequestId request = 0;
   Step min_clock = 0;
@@ -133,7 +134,7 @@ struct Hold {
   RequestId request = 0;
   bool operator==(const Hold&) const = default;
 };
-/// Give the payload back unused. Counted, with the reason.
+/// Return the payload unused. The host counts it, with the reason.
 struct Drop {
   RequestId request = 0;
   std::string why;
@@ -153,7 +154,7 @@ class ServerActions {
   void hold(RequestId request) { list_.emplace_back(Hold{request}); }
   void drop(RequestId request, std::string why) { list_.emplace_back(Drop{request, std::move(why)}); }
   void set_deadline(DeadlineId id, Duration after) { list_.emplace_back(SetDeadline{id, after}); }
-  void add(const ServerAction& action) { list_.push_back(action); }  ///< what another half said
+  void add(const ServerAction& action) { list_.push_back(action); }  ///< an action of an inner rule
 
   [[nodiscard]] const std::vector<ServerAction>& list() const noexcept { return list_; }
   void clear() noexcept { list_.clear(); }

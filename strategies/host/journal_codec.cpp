@@ -12,8 +12,7 @@
 namespace troupe::strategies {
 namespace {
 
-// One function `fields(archive, event)` per event lists its fields in order; writer and reader both follow it, so that they
-// cannot differ.
+// One function `fields(archive, event)` per event lists its fields in order. Writer and reader both use it, so they cannot differ.
 
 class Writer {
  public:
@@ -40,7 +39,7 @@ class Writer {
   std::vector<std::byte>& to_;
 };
 
-/// After the first value that does not fit, ok() is false and all further ones are left as they are.
+/// After the first invalid value, ok() is false and further values are not read.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> from) noexcept : from_(from) {}
@@ -76,7 +75,7 @@ class Reader {
   void operator()(Membership& membership) {
     (*this)(membership.epoch);
     const auto count = bits<std::uint32_t>();
-    if (count > from_.size() / sizeof(WorkerId)) ok_ = false;  // before any memory is asked for
+    if (count > from_.size() / sizeof(WorkerId)) ok_ = false;  // before any allocation
     if (!ok_) return;
     membership.workers.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -156,7 +155,7 @@ core::JournalRecord encode_as(std::uint16_t first, std::uint32_t member, const E
   return record;
 }
 
-/// Makes `event` the alternative `index`, with default values.
+/// Sets `event` to the alternative `index`, with default values.
 template <class Event, std::size_t I = 0>
 bool choose(Event& event, std::size_t index) {
   if constexpr (I == std::variant_size_v<Event>) {

@@ -1,6 +1,6 @@
-/// Events of halves as records of a core journal, and back. Format: docs/formats/journal.md, "Records of the halves".
-/// Little-endian on every machine. Kinds are append-only: a changed layout is a new kind, so records carry no version.
-/// Pure functions; thread-safe.
+/// Encodes the events of rules as records of a core journal, and decodes them. Format: docs/formats/journal.md, "Records of the
+/// rules". Little-endian on every machine. Kinds are append-only: a changed layout is a new kind, so records carry no version. Pure
+/// functions; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace troupe::strategies {
 
-/// Kinds 0x01xx are events of worker halves, 0x02xx of server halves; other modules use other hundreds.
+/// Kinds 0x01xx are events of worker rules, 0x02xx of server rules; other modules use other hundreds.
 enum class EventKind : std::uint16_t {
   started = 0x0101,
   bucket_ready = 0x0102,
@@ -30,7 +30,7 @@ enum class EventKind : std::uint16_t {
   server_deadline = 0x0203,
 };
 
-/// An event and the half that consumed it: one journal holds those of many.
+/// An event and the member whose rule consumed it: one journal holds the events of many.
 struct WorkerRecord {
   WorkerId worker = 0;
   WorkerEvent event;
@@ -48,12 +48,12 @@ struct ServerRecord {
 [[nodiscard]] core::JournalRecord encode(WorkerId worker, const WorkerEvent& event);
 [[nodiscard]] core::JournalRecord encode(ShardId shard, const ServerEvent& event);
 
-/// Errc::corrupt when the kind is not one of these, bytes are missing or left over, or a value is one that encode() never
+/// Errc::corrupt if the kind is not one of these, if bytes are missing or left over, or if a value is one that encode() never
 /// writes (an unknown enumerator, a membership that is not ascending).
 [[nodiscard]] core::Result<WorkerRecord> decode_worker_event(const core::JournalRecord& record);
 [[nodiscard]] core::Result<ServerRecord> decode_server_event(const core::JournalRecord& record);
 
-/// Events as one word of text, for the state() of a half that keeps some for later. Not part of any format.
+/// Events as one word of text, for the state() of a rule that keeps events for later. Not part of any file format.
 [[nodiscard]] std::string to_text(const std::vector<WorkerEvent>& events);
 [[nodiscard]] core::Result<std::vector<WorkerEvent>> events_from_text(std::string_view text);
 

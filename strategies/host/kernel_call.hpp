@@ -1,5 +1,5 @@
-/// Arithmetic as a value: which kernel on which slots. Halves ask for it, hosts pass it on, ports resolve the slots to memory
-/// and run it. So numbers are touched in one place per memory space, and a replay touches the same ones.
+/// Arithmetic as a value: a kernel and its slots. Rules ask for it, hosts pass it on, ports map the slots to memory and run it. So
+/// one place per memory space touches numbers, and a replay runs the same code.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,8 @@ enum class KernelName : std::uint8_t {
   clip,
 };
 
-/// y is written (elastic_*: y is the worker's side and x the centre, and both are written). Semantics: core/kernels.hpp.
-/// An optimizer's state vectors are z and, for a second one, the slot of the same kind with the next index.
+/// y is written. For elastic_*, y is the worker's side and x the centre, and both are written. Semantics: core/kernels.hpp. An
+/// optimizer's state vector is z; its second one is the slot of the same kind with the next index.
 struct KernelCall {
   KernelName kernel = KernelName::copy;
   Slot y;
@@ -44,25 +44,25 @@ struct KernelCall {
 [[nodiscard]] KernelCall difference(Slot y, Slot x, Slot z);           ///< y ← x − z
 [[nodiscard]] KernelCall elastic_pair(Slot worker, Slot center, float alpha_worker, float alpha_center);
 [[nodiscard]] KernelCall elastic_delta(Slot worker, Slot center, float alpha_worker, float alpha_center);
-/// One optimizer step, or the change of x that it would make in g. g is clipped first, as the step says.
+/// One optimizer step; optimize_delta writes the change of x into g instead. g is clipped first, as the step prescribes.
 [[nodiscard]] KernelCall optimize(Slot x, Slot g, Slot state, const core::OptimizerStep& step);
 [[nodiscard]] KernelCall optimize_delta(Slot x, Slot g, Slot state, const core::OptimizerStep& step);
-/// Clips g as the step says: for gradients that travel raw. A slot that is whole, never a shard's slice.
+/// Clips g as the step prescribes: for gradients that travel raw. The slot must be whole, never a shard's slice.
 [[nodiscard]] KernelCall clip(Slot g, const core::OptimizerStep& step);
 
-/// Does the call write to `slot`?
+/// True if the call writes to `slot`.
 [[nodiscard]] bool writes(const KernelCall& call, Slot slot) noexcept;
-/// Does it read or write it?
+/// True if the call reads or writes `slot`.
 [[nodiscard]] bool touches(const KernelCall& call, Slot slot) noexcept;
 
-/// Is it a step of an optimizer, which moves the optimizer's state on?
+/// True if the call is a step of an optimizer, which changes the optimizer's state.
 [[nodiscard]] bool steps_optimizer(const KernelCall& call) noexcept;
 
-/// Does it read the whole vector at once, so that the result depends on where the vector is cut? Clipping by norm does.
+/// True if the result depends on where the vector is cut, because the call reads the whole vector at once. Clipping by norm does.
 [[nodiscard]] bool needs_whole(const KernelCall& call) noexcept;
 
-/// Runs `call` with `resolve` giving each slot's memory. All resolved spans have equal length; state slots that the optimizer's
-/// rule does not have are not resolved.
+/// Runs `call`; `resolve` returns the memory of a slot. All resolved spans have equal length. State slots that the optimizer's kind
+/// does not have are not resolved.
 void run(const core::Kernels& kernels, const KernelCall& call, const std::function<core::Span(Slot)>& resolve);
 
 }  // namespace troupe::strategies

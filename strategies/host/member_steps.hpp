@@ -1,9 +1,9 @@
-/// Where the hosts of a session stand: steps that each has completed or passed over, in one count that all of them share.
+/// The steps that each host of a session has completed or passed over, in one count that all hosts share.
 ///
-/// A host counts from where it began: a founding member from the step at which the checkpoint's members go on, or from 0 where
-/// members join anew (WorkerState::discarded); a newcomer from newcomer_step(). What earlier sessions did is in no host's count.
-/// In step, step n of every member has its share of the n-th round of leases: two members that count differently would wait for
-/// each other's exchanges for ever, or give up leases that nobody trains on.
+/// A host counts from its start: a founding member from the step at which the checkpoint's members continue, or from 0 where
+/// members join anew (WorkerState::discarded); a newcomer from newcomer_step(). No host counts steps of earlier sessions. In step,
+/// step n of every member is its share of the n-th round of leases. Two members with different counts would wait for each other's
+/// exchanges for ever, or give up leases on which no worker trains.
 #pragma once
 
 #include <span>
@@ -13,19 +13,19 @@
 
 namespace troupe::strategies {
 
-/// The step at which a newcomer begins, of where the members stand while training stands still. In step they all stand at one step,
-/// which is the newcomer's. On demand it begins with the least of them. Without members: 0.
+/// The step at which a newcomer begins, from the steps of the members while training is paused. In step all members are at one
+/// step, which is the newcomer's too. On demand the newcomer begins at the lowest of them. Without members: 0.
 [[nodiscard]] Step newcomer_step(bool in_step, std::span<const Step> members) noexcept;
 
-/// The coordinator's account of it, from what workers report. Plain value; one thread.
+/// The coordinator's copy of these counts, from the workers' reports. Plain value; one thread.
 class MemberSteps {
  public:
-  /// `first`: by rank, where the founding members' hosts begin.
+  /// `first`: by rank, the step at which the founding member's host begins.
   explicit MemberSteps(std::vector<Step> first) : first_(std::move(first)), ended_(first_.size(), 0) {}
 
-  /// Since its host began, `worker` has completed or passed over so many steps.
+  /// `worker` has completed or passed over this many steps since its host began.
   void ended(WorkerId worker, Step steps) { ended_.at(worker) = steps; }
-  /// A new host begins there in the place of `worker`.
+  /// A new host replaces `worker` and begins at step `first`.
   void joined(WorkerId worker, Step first);
   [[nodiscard]] Step of(WorkerId worker) const { return first_.at(worker) + ended_.at(worker); }
   [[nodiscard]] std::vector<Step> all() const;

@@ -1,5 +1,5 @@
-/// Who watches a host: the journal of consumed events, and the records that every exchange leaves (design: the histograms
-/// that users see come from these). Called on the host's thread, in order; implementations only note and return.
+/// Observers of a host: the journal of consumed events, and one record per exchange, from which the histograms for users are made.
+/// Called on the host's thread, in order. An implementation only stores the data and returns.
 #pragma once
 
 #include "strategies/host/events.hpp"
@@ -8,17 +8,17 @@ namespace troupe::strategies {
 
 enum class Outcome : std::uint8_t { applied, dropped, skipped };
 
-/// One worker's exchange, whole (all its shards), one collective, or one message to a peer.
+/// One exchange of a worker with all its shards, one collective, or one message to a peer.
 struct ExchangeRecord {
   WorkerId worker = 0;
-  Step step = 0;  ///< steps completed when it began
+  Step step = 0;  ///< steps completed when the exchange began
   ExchangeId exchange = 0;
-  Duration blocked{0};        ///< the worker stood still for it
+  Duration blocked{0};        ///< time in which the worker stood still for it
   Duration wait{0};           ///< the part of `blocked` that was waiting for others
   Duration transfer{0};       ///< from sending to the last answer
   Version staleness_max = 0;  ///< over the shards, in versions of the centre
   Version staleness_sum = 0;
-  std::uint32_t updates = 0;  ///< shards that applied it: none for a pull
+  std::uint32_t updates = 0;  ///< shards that applied it; 0 for a pull
   Step delay = 0;             ///< steps between sending and applying (overlap)
   Outcome outcome = Outcome::applied;
 };
@@ -35,7 +35,7 @@ class ServerObserver {
   virtual ~ServerObserver() = default;
   virtual void consumed(const ServerEvent& event) = 0;
   virtual void dropped(const Request& request, const std::string& why) = 0;
-  /// The push of `request` held numbers that cannot be used. `consumed` is told of the request as of any other.
+  /// The push of `request` contained unusable numbers. `consumed` receives the request like any other.
   virtual void refused(const Request& request) = 0;
 };
 

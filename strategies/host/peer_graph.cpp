@@ -6,7 +6,7 @@ namespace troupe::strategies {
 
 namespace {
 
-/// Of Purpose::strategy: no worker's and step's.
+/// Index of Purpose::strategy, different from every worker's and every step's.
 constexpr std::uint64_t kDistances = ~std::uint64_t{0};
 
 }  // namespace

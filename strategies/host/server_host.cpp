@@ -7,14 +7,14 @@
 
 namespace troupe::strategies {
 
-void ServerHalf::refused(const Request& request, const ServerContext& context, ServerActions& then) {
+void ServerRule::refused(const Request& request, const ServerContext& context, ServerActions& then) {
   then.apply(fill(kPayload, 0), request.id);
   on(request, context, then);
 }
 
-ServerHost::ServerHost(std::unique_ptr<ServerHalf> half, ServerPort& port, ServerHostOptions options,
+ServerHost::ServerHost(std::unique_ptr<ServerRule> rule, ServerPort& port, ServerHostOptions options,
                        ServerObserver* observer)
-    : half_(std::move(half)),
+    : rule_(std::move(rule)),
       port_(port),
       options_(std::move(options)),
       observer_(observer),
@@ -60,12 +60,12 @@ void ServerHost::tell(const Event& event, Duration now, bool refused) {
     if (refused) {
       ++totals_.refused;
       if (observer_) observer_->refused(event);
-      half_->refused(event, context, actions_);
+      rule_->refused(event, context, actions_);
     } else {
-      half_->on(event, context, actions_);
+      rule_->on(event, context, actions_);
     }
   } else {
-    half_->on(event, context, actions_);
+    rule_->on(event, context, actions_);
   }
   for (const auto& action : actions_.list()) std::visit([this](const auto& a) { execute(a); }, action);
   telling_ = false;
@@ -81,7 +81,7 @@ void ServerHost::execute(const Apply& action) {
   if (writes(action.call, kCenter)) ++version_;
 }
 
-/// The first kernel on a request fixes its staleness: what follows may count the update that it made itself.
+/// The first kernel on a request fixes its staleness: later ones would count the update of this request.
 void ServerHost::run(const KernelCall& call, RequestId id) {
   auto& open = opened(id);
   if (!std::exchange(open.worked_on, true)) open.staleness = version_ - open.request.version;

@@ -16,7 +16,7 @@ void write(std::string& to, double value) {
   char text[32];
   to.append(text, std::to_chars(text, text + sizeof text, value, std::chars_format::hex).ptr);
 }
-/// With its length before it: what it holds may look like anything.
+/// The length comes first, because the text may contain any character.
 void write(std::string& to, const std::string& value) { to += std::to_string(value.size()) + ':' + value; }
 void write(std::string& to, const std::vector<WorkerId>& value) {
   for (const auto worker : value) to += std::to_string(worker) + ',';
@@ -25,7 +25,7 @@ void write(std::string& to, const std::map<std::uint32_t, Step>& value) {
   for (const auto& [key, step] : value) to += fmt::format("{}:{},", key, step);
 }
 
-// ---- reading: each takes its value from the front of `from`, and says whether it was there
+// ---- reading: each function takes its value from the front of `from` and returns whether it was there
 
 template <class Number, class... Format>
 bool take_number(std::string_view& from, Number& value, Format... format) {
@@ -97,7 +97,7 @@ core::Result<void> read_state(std::string_view text, std::initializer_list<State
                                   text, wanted, text.size() - rest.size() + 1));
   };
   auto rest = text;
-  std::vector<StateValue> values;  // all of them, before any is handed out
+  std::vector<StateValue> values;  // all values are read before any is written
   for (const auto& field : fields) {
     const auto at = rest;
     const bool taken = take_name(rest, field.name) && std::visit(

@@ -1,5 +1,5 @@
-/// A half's memory as one line of text, for its state() and restore(): "read_clock=3;summed=1;". Numbers are written so that
-/// they come back bit for bit. Pure functions.
+/// A rule's state as one line of text, for its state() and restore(): "read_clock=3;summed=1;". Numbers come back bit for bit. Pure
+/// functions.
 ///
 ///     std::string SspWorker::state() const { return write_state({{"read_clock", read_clock_}, {"summed", summed_}}); }
 ///     core::Result<void> SspWorker::restore(const std::string& text) {
@@ -19,10 +19,10 @@
 
 namespace troupe::strategies {
 
-/// What halves remember. Text is for the state of a half inside another.
+/// The types of a rule's state. Text holds the state of a rule inside another rule.
 using StateValue =
     std::variant<bool, std::uint64_t, double, std::string, std::vector<WorkerId>, std::map<std::uint32_t, Step>>;
-/// Where a value comes from, and where it goes back to.
+/// A named value to write, and a named target to read into.
 struct StateField {
   std::string_view name;
   StateValue value;
@@ -33,7 +33,8 @@ struct StateTarget {
 };
 
 [[nodiscard]] std::string write_state(std::initializer_list<StateField> fields);
-/// The same fields in the same order. Errc::corrupt, and nothing is changed, when `text` is not what write_state() made of them.
+/// The same fields in the same order. If `text` is not from write_state() with these fields: Errc::corrupt, and no field is
+/// changed.
 [[nodiscard]] core::Result<void> read_state(std::string_view text, std::initializer_list<StateTarget> fields);
 
 }  // namespace troupe::strategies

@@ -1,4 +1,4 @@
-/// The words that strategies, hosts and ports share. Plain values.
+/// The basic types of strategies, hosts and ports. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@ using WorkerId = std::uint32_t;    ///< rank among the run's workers, from 0
 using ShardId = std::uint32_t;     ///< slice of the centre, from 0
 using Step = std::uint64_t;        ///< steps that one worker has begun or passed over, from 0; also SSP's clock
 using Version = std::uint64_t;     ///< of one shard: updates applied to it since the run began
-using ExchangeId = std::uint64_t;  ///< chosen by a worker half, unique among what it has in flight
-using RequestId = std::uint64_t;   ///< given by a server's port, unique within one shard, from 1
-using DeadlineId = std::uint64_t;  ///< chosen by a half
+using ExchangeId = std::uint64_t;  ///< chosen by a worker rule, unique among its exchanges in flight
+using RequestId = std::uint64_t;   ///< set by a server's port, unique within one shard, from 1
+using DeadlineId = std::uint64_t;  ///< chosen by a rule
 using core::Duration;
 using core::Rounding;
 
-/// A flat vector by name. The first seven kinds live with a worker and have the arena's length; the last three live with a
-/// server and have the shard's length.
+/// A flat vector by name. The first seven kinds belong to a worker and have the arena's length; the last three belong to a server
+/// and have the shard's length.
 enum class SlotKind : std::uint8_t {
   params,      ///< the replica's float32 master
   grads,       ///< mean gradient of the latest step
   velocity,    ///< optimizer state; `index` counts further state vectors
   acc,         ///< a sum over several steps
-  anchor,      ///< parameters of an earlier moment
-  staged,      ///< copies in flight; `index` tells them apart
+  anchor,      ///< parameters at an earlier time
+  staged,      ///< copies in flight, numbered by `index`
   statistics,  ///< running values of normalisation
   center,      ///< the shard
-  state,       ///< server-side optimizer state or sum; `index` tells them apart
-  payload,     ///< what the request being applied carries, or the space for its answer
+  state,       ///< server-side optimizer state or sum, numbered by `index`
+  payload,     ///< the vector of the request being applied, or the space for its answer
 };
 
 struct Slot {
@@ -51,20 +51,21 @@ inline constexpr Slot kPayload{SlotKind::payload};
 [[nodiscard]] constexpr Slot staged(std::uint8_t k) noexcept { return {SlotKind::staged, k}; }
 [[nodiscard]] constexpr Slot server_state(std::uint8_t k) noexcept { return {SlotKind::state, k}; }
 
-/// Shards [first, first + count) of the centre, and what they are cut from in a worker's vectors: from the begin of the first
-/// shard's slice to the end of the last one's. count 0 means all of them: the whole vector.
+/// Shards [first, first + count) of the centre, and the part of a worker's vectors that they are cut from: from the begin of the
+/// first shard's slice to the end of the last one's. count 0 means all shards: the whole vector.
 struct Shards {
   ShardId first = 0;
   ShardId count = 0;
   [[nodiscard]] constexpr bool all() const noexcept { return count == 0; }
-  /// Have the two a shard in common?
+  /// True if both contain a common shard.
   [[nodiscard]] constexpr bool meet(Shards other) const noexcept {
     return all() || other.all() || (first < other.first + other.count && other.first < first + count);
   }
   bool operator==(const Shards&) const = default;
 };
 
-/// Who takes part, as the coordinator says. `epoch` grows with every change, so that mail of an older company is recognised.
+/// The members, as the coordinator reports them. `epoch` grows with every change, so that messages of an older membership are
+/// recognised.
 struct Membership {
   std::uint64_t epoch = 0;
   std::vector<WorkerId> workers;  // alive, ascending

@@ -9,7 +9,7 @@ namespace troupe::strategies {
 
 namespace {
 
-/// What a step reads or writes, so that nothing else may while it is under way.
+/// The slots that a step reads or writes; no other code may touch them meanwhile.
 bool computed_with(Slot slot) noexcept {
   return slot.kind == SlotKind::params || slot.kind == SlotKind::grads || slot.kind == SlotKind::statistics;
 }
@@ -32,9 +32,9 @@ void WorkerTotals::add(const WorkerTotals& other) {
   local += other.local;
 }
 
-WorkerHost::WorkerHost(std::unique_ptr<WorkerHalf> half, WorkerPorts ports, WorkerHostOptions options,
+WorkerHost::WorkerHost(std::unique_ptr<WorkerRule> rule, WorkerPorts ports, WorkerHostOptions options,
                        WorkerObserver* observer)
-    : half_(std::move(half)),
+    : rule_(std::move(rule)),
       ports_(ports),
       options_(std::move(options)),
       observer_(observer),
@@ -45,7 +45,7 @@ WorkerHost::WorkerHost(std::unique_ptr<WorkerHalf> half, WorkerPorts ports, Work
   computed_on_ = versions_;
 }
 
-// ---- what the port says
+// ---- calls of the port
 
 void WorkerHost::start(Step step) {
   if (std::exchange(started_, true)) throw std::logic_error("worker host: started twice");
@@ -95,7 +95,7 @@ void WorkerHost::stop() {
   release_mail();
 }
 
-/// Before StepDone: an answer that is applied now frees the way for the exchange that this step may begin.
+/// Before StepDone: an answer that is applied now makes room for the exchange that this step may begin.
 void WorkerHost::tell_late() {
   ending_ = true;
   telling_late_.swap(late_);
@@ -122,42 +122,43 @@ void WorkerHost::arrive(const Arrival& arrival) {
 }
 
 void WorkerHost::handle(const ShardReply& reply, Duration at) {
-  const auto found = flights_.find(reply.exchange);
-  const auto awaited = [&](const Flight& flight) {
+  const auto found = pending_exchanges_.find(reply.exchange);
+  const auto awaited = [&](const PendingExchange& pending_exchange) {
     const std::size_t part =
-        reply.shard - flight.shards.first;  // a shard below the first wraps to a part that is not there
-    return part < flight.waiting.size() && flight.waiting[part];
+        reply.shard - pending_exchange.shards.first;  // a shard below the first wraps around to an index out of range
+    return part < pending_exchange.waiting.size() && pending_exchange.waiting[part];
   };
-  if (found == flights_.end() || found->second.collective || !awaited(found->second)) {
+  if (found == pending_exchanges_.end() || found->second.collective || !awaited(found->second)) {
     throw std::logic_error("worker host: shard " + std::to_string(reply.shard) +
                            " answered what it was not asked, or twice");
   }
-  auto& flight = found->second;
-  flight.waiting[reply.shard - flight.shards.first] = false;
-  // Only an answer with the centre in it shows the worker a version; replies may overtake each other.
-  if (flight.kind != Transfer::push && !reply.dropped) flight.seen[reply.shard - flight.shards.first] = reply.version;
+  auto& pending_exchange = found->second;
+  pending_exchange.waiting[reply.shard - pending_exchange.shards.first] = false;
+  // Only an answer that contains the centre shows the worker a version. Replies may overtake each other.
+  if (pending_exchange.kind != Transfer::push && !reply.dropped)
+    pending_exchange.seen[reply.shard - pending_exchange.shards.first] = reply.version;
   const Cause holder = reply.last ? Cause{Cause::Kind::worker, *reply.last} : Cause{Cause::Kind::server, reply.shard};
   const Wait wait{.queued = reply.queued, .server = reply.shard, .held = reply.held, .holder = holder};
-  if (wait.total() > flight.wait.total()) flight.wait = wait;
-  auto& record = flight.record;
-  flight.dropped |= reply.dropped;
+  if (wait.total() > pending_exchange.wait.total()) pending_exchange.wait = wait;
+  auto& record = pending_exchange.record;
+  pending_exchange.dropped |= reply.dropped;
   totals_.refused += reply.refused ? 1 : 0;
   if (reply.dropped || reply.refused) {
     record.outcome = Outcome::dropped;
-  } else if (flight.kind != Transfer::pull) {
+  } else if (pending_exchange.kind != Transfer::pull) {
     record.staleness_sum += reply.staleness;
     record.staleness_max = std::max(record.staleness_max, reply.staleness);
     ++record.updates;
     totals_.staleness.add(reply.staleness);
   }
-  const bool last = --flight.parts_left == 0;
+  const bool last = --pending_exchange.parts_left == 0;
   tell(Replied{reply.exchange, reply.shard, reply.version, reply.min_clock});
   if (last) land(reply.exchange, at);
 }
 
 void WorkerHost::handle(const Reduced& reduced, Duration at) {
-  const auto found = flights_.find(reduced.exchange);
-  if (found == flights_.end() || !found->second.collective) {
+  const auto found = pending_exchanges_.find(reduced.exchange);
+  if (found == pending_exchanges_.end() || !found->second.collective) {
     throw std::logic_error("worker host: a collective ended that is not in flight");
   }
   found->second.wait = {.held = reduced.waited, .holder = {Cause::Kind::worker, reduced.last}};
@@ -185,24 +186,24 @@ void WorkerHost::release_mail() {
   mail_.clear();
 }
 
-/// The exchange is over and its slot is the worker's again. Its last answer came `at`, perhaps during a step that has ended.
+/// The exchange is over, and its slot belongs to the worker again. Its last answer came `at`, perhaps during a step that has ended.
 void WorkerHost::land(ExchangeId id, Duration at) {
-  const auto node = flights_.extract(id);
-  const auto& flight = node.mapped();
-  for (std::size_t part = 0; part < flight.seen.size(); ++part) {
-    auto& version = versions_[flight.shards.first + part];
-    version = std::max(version, flight.seen[part]);
+  const auto node = pending_exchanges_.extract(id);
+  const auto& pending_exchange = node.mapped();
+  for (std::size_t part = 0; part < pending_exchange.seen.size(); ++part) {
+    auto& version = versions_[pending_exchange.shards.first + part];
+    version = std::max(version, pending_exchange.seen[part]);
   }
-  auto record = flight.record;
-  record.transfer = at - flight.began;
+  auto record = pending_exchange.record;
+  record.transfer = at - pending_exchange.began;
   record.delay = step_ - record.step;
   if (blocked_) {
-    record.blocked = std::max(at - std::max(blocked_since_, flight.began), Duration{0});
-    record.wait = std::min(flight.wait.total(), record.blocked);
-    // Waits at the same time are one wait, as long as the longest; waits after each other add up.
-    if (waited_.empty() || std::max(blocked_since_, flight.began) >= waited_until_) waited_.emplace_back();
+    record.blocked = std::max(at - std::max(blocked_since_, pending_exchange.began), Duration{0});
+    record.wait = std::min(pending_exchange.wait.total(), record.blocked);
+    // Simultaneous waits count once, as long as the longest; successive waits add up.
+    if (waited_.empty() || std::max(blocked_since_, pending_exchange.began) >= waited_until_) waited_.emplace_back();
     waited_until_ = std::max(waited_until_, at);
-    if (record.wait > waited_.back().time) waited_.back() = {record.wait, flight.wait};
+    if (record.wait > waited_.back().time) waited_.back() = {record.wait, pending_exchange.wait};
   }
   const bool dropped = record.outcome == Outcome::dropped;
   ++(dropped ? totals_.dropped : totals_.exchanges);
@@ -210,10 +211,10 @@ void WorkerHost::land(ExchangeId id, Duration at) {
   totals_.staleness_max = std::max(totals_.staleness_max, record.staleness_max);
   totals_.updates += record.updates;
   if (observer_) observer_->exchanged(record);
-  tell(ExchangeDone{id, flight.dropped});  // an answer to a refused push is one that can be worked with
+  tell(ExchangeDone{id, pending_exchange.dropped});  // the worker can use the answer to a refused push
 }
 
-// ---- what the half says
+// ---- actions of the rule
 
 template <class Event>
 void WorkerHost::tell(const Event& event) {
@@ -222,7 +223,7 @@ void WorkerHost::tell(const Event& event) {
   if (observer_) observer_->consumed(event);
   const WorkerContext context{options_.self, membership_, options_.seed, step_};
   actions_.clear();
-  half_->on(event, context, actions_);
+  rule_->on(event, context, actions_);
   for (const auto& action : actions_.list()) {
     if (in_bucket_ && !std::holds_alternative<Reduce>(action)) {
       throw std::logic_error("strategy: BucketReady may be answered by Reduce only");
@@ -236,12 +237,12 @@ void WorkerHost::tell(const Event& event) {
 
 void WorkerHost::execute(const Compute& action) {
   if (computing_) throw std::logic_error("strategy: Compute while a step is under way");
-  if (ending_) throw std::logic_error("strategy: Compute before the half was told StepDone");
+  if (ending_) throw std::logic_error("strategy: Compute before StepDone was handled");
   if (stopped_) throw std::logic_error("strategy: Compute after Stopped");
   const Step to = action.to.value_or(step_);
   if (to < step_) throw std::logic_error("strategy: Compute of a step that is over");
-  for (const auto& [id, flight] : flights_) {
-    if (computed_with(flight.slot)) require_free(flight.slot, "Compute");
+  for (const auto& [id, pending_exchange] : pending_exchanges_) {
+    if (computed_with(pending_exchange.slot)) require_free(pending_exchange.slot, "Compute");
   }
   if (blocked_) {
     const auto stood = ports_.worker.now() - blocked_since_ - local_;
@@ -286,12 +287,12 @@ void WorkerHost::execute(const Exchange& action) {
   require_exist(shards, "Exchange");
   require_free(action.slot, "Exchange", -1, shards);
   require_still(action.slot, "Exchange");
-  auto& flight = take_off(action.id, action.slot, false);
-  flight.kind = action.kind;
-  flight.shards = shards;
-  flight.waiting.assign(shards.count, true);
-  flight.seen.assign(shards.count, 0);
-  flight.parts_left = shards.count;
+  auto& pending_exchange = begin_exchange(action.id, action.slot, false);
+  pending_exchange.kind = action.kind;
+  pending_exchange.shards = shards;
+  pending_exchange.waiting.assign(shards.count, true);
+  pending_exchange.seen.assign(shards.count, 0);
+  pending_exchange.parts_left = shards.count;
   for (ShardId shard = shards.first; shard < shards.first + shards.count; ++shard) {
     const Request request{.worker = options_.self,
                           .exchange = action.id,
@@ -311,7 +312,7 @@ void WorkerHost::execute(const Reduce& action) {
   if (in_bucket_ && (action.slot != kGrads || action.bucket < 0 || action.bucket >= buckets_told_)) {
     throw std::logic_error("strategy: Reduce of what is not a bucket of gradients that is ready");
   }
-  take_off(action.id, action.slot, true).bucket = action.bucket;
+  begin_exchange(action.id, action.slot, true).bucket = action.bucket;
   ports_.group->reduce(step_, action);
 }
 
@@ -319,7 +320,7 @@ void WorkerHost::execute(const Broadcast& action) {
   if (!ports_.group) throw std::logic_error("strategy: Broadcast, but it declared no group");
   require_free(action.slot, "Broadcast");
   require_still(action.slot, "Broadcast");
-  take_off(action.id, action.slot, true);
+  begin_exchange(action.id, action.slot, true);
   ports_.group->broadcast(step_, action);
 }
 
@@ -342,24 +343,25 @@ void WorkerHost::execute(const Skip&) {
   if (observer_) observer_->exchanged({.worker = options_.self, .step = step_, .outcome = Outcome::skipped});
 }
 
-WorkerHost::Flight& WorkerHost::take_off(ExchangeId id, Slot slot, bool collective) {
-  const auto [place, fresh] = flights_.try_emplace(id);
+WorkerHost::PendingExchange& WorkerHost::begin_exchange(ExchangeId id, Slot slot, bool collective) {
+  const auto [place, fresh] = pending_exchanges_.try_emplace(id);
   if (!fresh) throw std::logic_error("strategy: exchange id " + std::to_string(id) + " is already in flight");
-  auto& flight = place->second;
-  flight.slot = slot;
-  flight.collective = collective;
-  flight.began = ports_.worker.now();
-  flight.record.worker = options_.self;
-  flight.record.step = step_;
-  flight.record.exchange = id;
-  return flight;
+  auto& pending_exchange = place->second;
+  pending_exchange.slot = slot;
+  pending_exchange.collective = collective;
+  pending_exchange.began = ports_.worker.now();
+  pending_exchange.record.worker = options_.self;
+  pending_exchange.record.step = step_;
+  pending_exchange.record.exchange = id;
+  return pending_exchange;
 }
 
-/// Throws when an exchange has the slot. Two different buckets of one slot do not meet, nor do disjoint shards.
+/// Throws if an exchange holds the slot. Different buckets of one slot do not overlap, nor do disjoint shards.
 void WorkerHost::require_free(Slot slot, const char* doing, int bucket, Shards shards) const {
-  for (const auto& [id, flight] : flights_) {
-    const bool apart = (bucket >= 0 && flight.bucket >= 0 && bucket != flight.bucket) || !shards.meet(flight.shards);
-    if (flight.slot == slot && !apart) {
+  for (const auto& [id, pending_exchange] : pending_exchanges_) {
+    const bool apart = (bucket >= 0 && pending_exchange.bucket >= 0 && bucket != pending_exchange.bucket) ||
+                       !shards.meet(pending_exchange.shards);
+    if (pending_exchange.slot == slot && !apart) {
       throw std::logic_error(std::string("strategy: ") + doing + " needs a slot that exchange " + std::to_string(id) +
                              " has borrowed");
     }
@@ -373,7 +375,7 @@ void WorkerHost::require_exist(Shards shards, const char* doing) const {
     throw std::logic_error(std::string("strategy: ") + doing + " with shards that do not exist");
 }
 
-/// Throws when a step is using the slot.
+/// Throws if a step is using the slot.
 void WorkerHost::require_still(Slot slot, const char* doing) const {
   if (computing_ && computed_with(slot))
     throw std::logic_error(std::string("strategy: ") + doing + " of a slot that the step under way uses");

@@ -1,4 +1,4 @@
-// What a worker's host says of itself between two steps, and what it takes back.
+// WorkerHost: saving the state between two steps, and restoring it.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -34,7 +34,8 @@ bool WorkerHost::settled() const noexcept {
   const auto mail = [](const Late& late) {
     return std::holds_alternative<PeerMail>(late.arrival) || std::holds_alternative<SendSkipped>(late.arrival);
   };
-  return computing_ && buckets_told_ == 0 && flights_.empty() && std::all_of(late_.begin(), late_.end(), mail);
+  return computing_ && buckets_told_ == 0 && pending_exchanges_.empty() &&
+         std::all_of(late_.begin(), late_.end(), mail);
 }
 
 std::string WorkerHost::state() const {
@@ -52,7 +53,7 @@ std::string WorkerHost::state() const {
                       {"lr", double{lr_}},
                       {"versions", versions},
                       {"skips", skips},
-                      {"half", half_->state()},
+                      {"half", rule_->state()},
                       {"optimizer_steps", optimizer_steps_}});
 }
 
@@ -71,7 +72,7 @@ core::Result<void> WorkerHost::restore(const std::string& text) {
                              {"half", &half},
                              {"optimizer_steps", &optimizer_steps_}});
   };
-  // Version 0.1 said nothing of the last, as it took the step's number for it.
+  // Version 0.1 did not write the last field: it used the number of the step.
   if (auto read = read_fields(text); !read && !read_fields(text + write_state({{"optimizer_steps", optimizer_steps_}})))
     return read;
   const bool shards = versions.empty() || versions.rbegin()->first + std::size_t{1} == versions.size();  // 0, 1, …
@@ -90,14 +91,14 @@ core::Result<void> WorkerHost::restore(const std::string& text) {
     late_.push_back({skipped, Duration{0}});
     begin = end + 1;
   }
-  if (auto restored = half_->restore(half); !restored) return restored;
+  if (auto restored = rule_->restore(half); !restored) return restored;
   started_ = computing_ = true;
   ports_.worker.compute(step_);
   return {};
 }
 
 double WorkerHost::weight() const noexcept {
-  double weight = half_->weight();
+  double weight = rule_->weight();
   for (const auto& skipped : skipped_sends_) weight += skipped.weight;
   for (const auto& late : late_) {
     if (const auto* skipped = std::get_if<SendSkipped>(&late.arrival)) weight += skipped->weight;

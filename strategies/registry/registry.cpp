@@ -23,7 +23,7 @@ namespace {
 struct Rows {
   std::vector<StrategyInfo> all{bsp(),       easgd(),  eamsgd(), sync_easgd(), downpour(), ssp(),
                                 local_sgd(), diloco(), mixed(),  gossip(),     pairs()};
-  std::atomic<bool> read = false;  // spans of them are about
+  std::atomic<bool> read = false;  // callers may hold spans of the rows
 };
 
 Rows& rows() {
@@ -69,16 +69,16 @@ void add_options(core::Schema& schema) {
   for (const auto& row : registry()) row.add_options(schema);
 }
 
-core::Result<std::unique_ptr<Strategy>> make(const core::Config& config, const Company& company) {
+core::Result<std::unique_ptr<Strategy>> make(const core::Config& config, const RunShape& shape) {
   const auto name = config.get(strategy_table()).name;
   const auto* row = find(name);
   if (!row)
     return core::fail(core::Errc::config, config.where("strategy.name") + ": no strategy is called \"" + name + "\"");
-  if (company.workers == 0)
+  if (shape.workers == 0)
     return core::fail(core::Errc::config,
                       config.where("strategy.name") + ": a strategy needs at least one worker: cluster.workers is 0");
-  auto strategy = row->make(config, company);
-  if (strategy && (*strategy)->needs().servers && company.servers == 0)
+  auto strategy = row->make(config, shape);
+  if (strategy && (*strategy)->needs().servers && shape.servers == 0)
     return core::fail(core::Errc::config, config.where("strategy.name") + ": strategy.name = \"" + name +
                                               "\" keeps its model on servers: cluster.servers is 0");
   return strategy;

@@ -76,7 +76,7 @@ experiment::RunEnd SmallRun::train(const std::function<void(actors::Launch&)>& c
                                    const report::ConsoleOptions& console) {
   const auto settings = this->settings();
   if (!settings) return failed(settings.error());
-  const auto plan = experiment::draw(*settings, true);
+  const auto plan = experiment::build_run_spec(*settings, true);
   if (!plan) return failed(plan.error());
   auto directory = experiment::RunDirectory::create(settings->run.dir, settings->run.name, std::time(nullptr));
   if (!directory) return failed(directory.error());

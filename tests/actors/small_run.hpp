@@ -1,4 +1,4 @@
-/// Small training runs for tests: glyphs, a small perceptron, a temporary directory that goes with the object.
+/// Small training runs for tests: glyphs and a small perceptron in a temporary directory. The destructor removes the directory.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 
 namespace troupe::tests {
 
-/// One for all tests.
+/// The CPU backend, shared by all tests.
 [[nodiscard]] nn::Backend& backend();
 
 class SmallRun {
@@ -26,14 +26,14 @@ class SmallRun {
   SmallRun& operator=(const SmallRun&) = delete;
 
   [[nodiscard]] core::Result<experiment::Settings> settings(const std::vector<std::string>& more = {}) const;
-  /// Trains; `resume` continues the run that is there, with `more` options on top.
+  /// Trains from the beginning; resume() continues the run, with `more` options on top.
   [[nodiscard]] experiment::RunEnd train(std::stop_token stop = {});
-  /// Trains in one process whose sites are said to be on these hosts: by site, 0 the coordinator's, w + 1 that of worker w. REQUIRES an
-  /// exchange.endpoint.
+  /// Trains in one process whose sites count as sites of these hosts: `hosts[0]` is the coordinator's, `hosts[w + 1]` that of worker w.
+  /// REQUIRES an exchange.endpoint.
   [[nodiscard]] experiment::RunEnd train_on_hosts(const std::vector<std::uint32_t>& hosts);
-  /// Trains in one process, launched otherwise: `change` is told what train() would do. REQUIRES an exchange.endpoint.
+  /// Trains in one process with a changed launch: `change` receives what train() would launch. REQUIRES an exchange.endpoint.
   [[nodiscard]] experiment::RunEnd train_launched(const std::function<void(actors::Launch&)>& change);
-  /// Trains with checkpoints on this disk, and plain progress on `console`.
+  /// Trains with checkpoints on `disk`, and plain progress on `console`.
   [[nodiscard]] experiment::RunEnd train_over(nn::FileSystem& disk, std::FILE* console);
   [[nodiscard]] experiment::RunEnd resume(const std::vector<std::string>& more = {}, std::stop_token stop = {},
                                           bool replan = false);

@@ -1,4 +1,4 @@
-/// Runs the real program and tells what it said. One thread.
+/// Runs the real program and returns its output. One thread.
 #pragma once
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ inline std::string contents(const std::string& path) {
   return text.str();
 }
 
-/// A program (looked for in PATH) with its arguments, killed after five minutes; standard output goes to `out_path` when that is given.
+/// Runs a program (searched in PATH), killed after five minutes; standard output goes to `out_path` where one is given.
 inline Outcome run_program(std::vector<std::string> arguments, const std::string& out_path = {}) {
   const TemporaryDirectory folder;
   const std::string out = out_path.empty() ? folder.file("out") : out_path, err = folder.file("err");
@@ -62,13 +62,13 @@ inline Outcome run_program(std::vector<std::string> arguments, const std::string
           contents(err)};
 }
 
-/// `troupe` with these arguments, as above.
+/// Runs `troupe` with these arguments, as above.
 inline Outcome troupe(std::vector<std::string> arguments, const std::string& out_path = {}) {
   arguments.insert(arguments.begin(), TROUPE_BINARY);
   return run_program(std::move(arguments), out_path);
 }
 
-/// A program with its arguments; `then` is called with its process once `sign` has been seen on standard error. Killed after five
+/// Runs a program and calls `then` with its process id once `sign` appears on standard error. The program is killed after five
 /// minutes.
 inline Outcome run_until(std::vector<std::string> arguments, std::string_view sign,
                          const std::function<void(pid_t)>& then) {
@@ -106,13 +106,13 @@ inline Outcome run_until(std::vector<std::string> arguments, std::string_view si
   return outcome;
 }
 
-/// `troupe` with these arguments, sent SIGINT once `sign` has been seen.
+/// Runs `troupe` with these arguments and sends SIGINT once `sign` appears.
 inline Outcome troupe_interrupted(std::vector<std::string> arguments, std::string_view sign) {
   arguments.insert(arguments.begin(), TROUPE_BINARY);
   return run_until(std::move(arguments), sign, [](pid_t child) { ::kill(child, SIGINT); });
 }
 
-/// One line that begins with the program's name, and nothing on standard output.
+/// Whether standard error is one line that begins with the program's name, and standard output is empty.
 inline bool is_one_line(const Outcome& outcome) {
   return outcome.out.empty() && outcome.err.starts_with("troupe: ") && outcome.err.find('\n') == outcome.err.size() - 1;
 }

@@ -118,7 +118,7 @@ TEST_F(RunTest, ShapesAndClassesThatDoNotFitAreExit78) {
 }
 
 TEST_F(RunTest, MemoryThatRunsOutIsExit71AndSaysHowMuchWasWanted) {
-  // 784 x 16,000,000 weights are 50 GB; the process may have 4.
+  // 784 x 16,000,000 weights are 50 GB; the process may have 4 GB.
   const auto within = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"sh", "-c", "ulimit -v 4000000 && exec \"$0\" \"$@\"", TROUPE_BINARY});
     return run_program(arguments);
@@ -149,7 +149,7 @@ TEST_F(RunTest, AnInterruptSavesACheckpointAndTheRunGoesOn) {
 TEST_F(RunTest, AFullDiskKeepsTheOldCheckpointAndTheRunGoesOnOnceThereIsRoom) {
   const auto disk = folder_.file("disk");
   std::filesystem::create_directories(disk);
-  // One checkpoint takes about 155 KB with its velocity: two fit, a third beside them does not.
+  // One checkpoint takes about 155 KB with its velocity: two fit, a third one does not.
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=420k") != 0) GTEST_SKIP() << "mounting a small disk needs root";
   struct Unmount {
     std::string path;

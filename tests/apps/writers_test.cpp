@@ -1,4 +1,4 @@
-// One process writes into a run's directory, any number read it: the real program beside another that trains there.
+// One process writes into a run's directory, any number read it: the real program while another one trains there.
 #include <sys/mount.h>
 
 #include <filesystem>
@@ -24,7 +24,7 @@ name = "easgd"
 tau = 4
 )");
 
-/// A directory and everything in it: sizes, times of the last change, contents.
+/// All files in a directory: sizes, modification times, contents.
 std::map<std::string, std::string> everything_in(const std::string& directory) {
   std::map<std::string, std::string> all;
   const auto note = [&](const fs::path& path) {
@@ -45,7 +45,7 @@ class WritersTest : public testing::Test {
   }
   std::string run() const { return fs::directory_iterator(folder_.file("runs"))->path().string(); }
 
-  /// Every command that looks at what a run or a grid has left.
+  /// Every command that reads what a run or a grid has written.
   std::vector<std::vector<std::string>> readers(const std::string& run, const std::string& grid) const {
     std::vector<std::vector<std::string>> all{
         {"eval", run},
@@ -87,7 +87,7 @@ TEST_F(WritersTest, ASecondResumeIsRefusedAndDoesNotDisturbTheFirst) {
   EXPECT_EQ(second.code, 75) << second.err;
   EXPECT_TRUE(is_one_line(second)) << second.err;
   EXPECT_EQ(first.code, 130) << first.err;
-  // What died with its process keeps nobody out.
+  // A lock that died with its process blocks no other process.
   const auto after = troupe_interrupted({"train", "--resume", run(), "--plain"}, "epoch ");
   EXPECT_EQ(after.code, 130) << after.err;
   EXPECT_EQ(after.err.find("going back one generation"), std::string::npos) << after.err;

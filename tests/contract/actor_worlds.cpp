@@ -12,7 +12,7 @@
 namespace troupe::contract {
 
 std::vector<CenterFloat> center_of(const tests::SmallRun& run) {
-  const auto plan = experiment::draw(run.settings().value(), true).value();
+  const auto plan = experiment::build_run_spec(run.settings().value(), true).value();
   const auto began = experiment::start_state(plan, nullptr).parameters;
   const auto tensors = run.tensors();
   std::vector<CenterFloat> center;
@@ -53,7 +53,7 @@ World world(const std::string& name, const std::string& endpoint, bool tls, cons
   return {name, run, false, absent};
 }
 
-/// All rules again, from the journal.
+/// Replays all rules from the journal.
 Seen replay(tests::SmallRun& files) {
   reset();
   const auto report = replay::replay_run({files.run_directory().string(), {}}, tests::backend());

@@ -12,7 +12,7 @@ namespace {
 
 using Promises = std::vector<Promise>;
 
-/// What a probe looks at, in any world.
+/// A scenario, and the promises that its probe must check in every world.
 struct Row {
   Scenario scenario;
   Promises promises;
@@ -24,7 +24,7 @@ class Contract : public testing::TestWithParam<World> {
     if (!GetParam().absent.empty()) GTEST_SKIP() << GetParam().absent;
   }
 
-  /// To the probes: time that is simulated or recorded is not said.
+  /// Whether probes can read this world's clock: not in sim and in replays.
   static bool tells_time() { return GetParam().name != "sim" && !GetParam().name.starts_with("replay"); }
 
   void expect_kept(const Row& row) const {
@@ -35,7 +35,7 @@ class Contract : public testing::TestWithParam<World> {
     EXPECT_TRUE(all.broken.empty()) << all.broken;
     const auto wrong = wrong_in(seen.center);
     EXPECT_TRUE(wrong.empty()) << wrong;
-    EXPECT_EQ(all.posted, all.read + all.lost) << "letters were lost, or came twice";
+    EXPECT_EQ(all.posted, all.read + all.lost) << "peer messages were lost, or came twice";
     auto promises = row.promises;
     if (std::ranges::count(promises, Promise::deadline_once) > 0 && tells_time())
       promises.push_back(Promise::deadline_not_early);
@@ -79,7 +79,7 @@ TEST_P(Contract, Collectives) {
     expect_kept({{.probe = "probe_sums", .workers = workers, .servers = 1 + workers % 2}, all});
 }
 
-TEST_P(Contract, Letters) {
+TEST_P(Contract, PeerMessageCounts) {
   expect_kept({{.probe = "probe_mail"},
                {Promise::mail_as_sent, Promise::mail_in_order, Promise::mail_one_unread, Promise::mail_slot_kept,
                 Promise::skip_told_in_time}});

@@ -6,9 +6,9 @@ using namespace strategies;
 
 namespace {
 
-/// A float of this size ends at sixteenths: what is added to it and taken from it again is rounded to those.
+/// The spacing of floats of this size is 1/16: adding kCoarse to a number and subtracting it again rounds the number to sixteenths.
 constexpr float kCoarse = 786432;
-/// state ← state + g²; x stays where it is.
+/// state ← state + g²; x stays unchanged (lr = 0).
 constexpr core::OptimizerStep kSquare{.kind = core::OptimizerKind::adagrad, .lr = 0, .epsilon = 1};
 
 void note(WorkerActions& then, Shards shards) { then.apply(optimize(kUnmoved, kScratch, kError, kSquare), shards); }
@@ -16,7 +16,7 @@ void note(WorkerActions& then, Shards shards) { then.apply(optimize(kUnmoved, kS
 }  // namespace
 
 float unit_of(float value) noexcept {
-  const volatile float coarse = value + kCoarse;  // not folded away
+  const volatile float coarse = value + kCoarse;  // volatile: not folded away
   return coarse - kCoarse;
 }
 

@@ -34,7 +34,7 @@ void ExchangeProbe::on(const Started& event, const WorkerContext& context, Worke
   begin(Transfer::pull, kUnit, {}, true, context.self, then);
 }
 
-void ExchangeProbe::begin_steps(const Flight& first, const WorkerContext& context, WorkerActions& then) {
+void ExchangeProbe::begin_steps(const PendingExchange& first, const WorkerContext& context, WorkerActions& then) {
   for (ShardId shard = 0; shard < shards_; ++shard) unit_is_of(then, *first.parts[shard].seen, {shard, 1});
   unit_is_here(then);
   for (std::uint8_t lane = 0; lane < kLanes; ++lane) rest(staged(lane), {0, shards_}, then);
@@ -69,17 +69,17 @@ void ExchangeProbe::begin_some(core::Random& random, WorkerId self, WorkerAction
   for (std::uint8_t lane = 0; lane < kLanes; ++lane)
     if (random.below(3) > 0) use_lane(lane, random, self, then);
   const auto way = random.below(8);
-  if (way < 2) {  // with what a step computes with, and so waiting
+  if (way < 2) {  // with slots that a step uses: the worker must wait
     const Slot slot = way == 0 ? kParams : kGrads;
     fill_unit(then, slot);
     waits_for_.insert(exchange_id(next_, false));
     begin(Transfer::push_pull, slot, {}, false, self, then);
-  } else if (way < 5) {  // for everything
-    for (const auto& [id, flight] : flights_) waits_for_.insert(id);
+  } else if (way < 5) {  // waits for all pending exchanges
+    for (const auto& [id, pending_exchange] : pending_exchanges_) waits_for_.insert(id);
   }
 }
 
-/// An exchange of a random kind with those of a row of shards that are free in this lane.
+/// Begins an exchange of a random kind with consecutive shards whose slices are free in this lane.
 void ExchangeProbe::use_lane(std::uint8_t lane, core::Random& random, WorkerId self, WorkerActions& then) {
   const auto free = [&](ShardId shard) { return shard < shards_ && resting_.contains(place(staged(lane), shard)); };
   const auto first = static_cast<ShardId>(random.below(shards_));
@@ -94,10 +94,10 @@ void ExchangeProbe::use_lane(std::uint8_t lane, core::Random& random, WorkerId s
   begin(kind, staged(lane), shards, random.below(4) == 0, self, then);
 }
 
-/// The slices are as they were left, whatever went on beside them.
+/// The slices must be as they were left, whatever other exchanges did meanwhile.
 void ExchangeProbe::leave_rest(Slot lane, Shards shards, WorkerActions& then) {
-  const bool beside =
-      std::any_of(flights_.begin(), flights_.end(), [&](const auto& f) { return f.second.slot == lane; });
+  const bool beside = std::any_of(pending_exchanges_.begin(), pending_exchanges_.end(),
+                                  [&](const auto& f) { return f.second.slot == lane; });
   for (ShardId shard = shards.first; shard < shards.first + shards.count; ++shard) {
     const auto resting = resting_.extract(place(lane, shard));
     expect(then, lane, -static_cast<double>(resting.mapped()), {shard, 1});
@@ -116,18 +116,18 @@ void ExchangeProbe::rest(Slot lane, Shards shards, WorkerActions& then) {
 
 void ExchangeProbe::begin(Transfer kind, Slot slot, Shards shards, bool sure, WorkerId self, WorkerActions& then) {
   const auto id = exchange_id(next_++, sure);
-  Flight flight{.kind = kind, .slot = slot, .first = shards.first, .parts = {}};
+  PendingExchange pending_exchange{.kind = kind, .slot = slot, .first = shards.first, .parts = {}};
   for (ShardId s = 0; s < (shards.all() ? shards_ : shards.count); ++s) {
     const ShardId shard = shards.first + s;
     const auto fate = fate_of(self, id, shard, kind);
     const bool refused = fate == Fate::refused;
     const bool adds = kind != Transfer::pull && fate != Fate::dropped && !refused;
-    flight.parts.push_back(
+    pending_exchange.parts.push_back(
         {.at_least = at_least_[shard] + (adds ? 1 : 0), .dropped = fate == Fate::dropped, .refused = refused});
     if (refused) then.apply(fill(slot, std::numeric_limits<float>::infinity()), {shard, 1});
     if (adds && fate != Fate::put_off) ++at_least_[shard];
   }
-  flights_.emplace(id, std::move(flight));
+  pending_exchanges_.emplace(id, std::move(pending_exchange));
   switch (kind) {
     case Transfer::push: return then.push(id, slot, shards);
     case Transfer::pull: return then.pull(id, slot, shards);
@@ -137,11 +137,12 @@ void ExchangeProbe::begin(Transfer kind, Slot slot, Shards shards, bool sure, Wo
 
 void ExchangeProbe::on(const Replied& event, const WorkerContext& context, WorkerActions&) {
   const auto seen = [&] { return text(event.exchange, event.shard, context.self); };
-  const auto flight = flights_.find(event.exchange);
-  const std::size_t part = flight == flights_.end() ? 0 : event.shard - flight->second.first;
-  const bool asked = flight != flights_.end() && part < flight->second.parts.size();
-  look(Promise::one_answer, asked && !flight->second.parts[part].seen, seen);
-  auto& answered = flight->second.parts[part];
+  const auto pending_exchange = pending_exchanges_.find(event.exchange);
+  const std::size_t part =
+      pending_exchange == pending_exchanges_.end() ? 0 : event.shard - pending_exchange->second.first;
+  const bool asked = pending_exchange != pending_exchanges_.end() && part < pending_exchange->second.parts.size();
+  look(Promise::one_answer, asked && !pending_exchange->second.parts[part].seen, seen);
+  auto& answered = pending_exchange->second.parts[part];
   answered.seen = event.version;
   look(Promise::answer_of_the_shard, event.min_clock == (answered.dropped ? 0 : clock_of(event.exchange, event.shard)),
        [&] { return seen() + ": its clock is " + std::to_string(event.min_clock); });
@@ -154,39 +155,39 @@ void ExchangeProbe::on(const Replied& event, const WorkerContext& context, Worke
 }
 
 void ExchangeProbe::on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) {
-  const auto node = flights_.extract(event.exchange);
+  const auto node = pending_exchanges_.extract(event.exchange);
   const auto seen = [&] { return text(event.exchange, 0, context.self) + " and its others"; };
   look(Promise::one_answer, !node.empty(), seen);
-  const auto& flight = node.mapped();
-  const auto& parts = flight.parts;
+  const auto& pending_exchange = node.mapped();
+  const auto& parts = pending_exchange.parts;
   look(Promise::one_answer, std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.seen.has_value(); }),
        seen);
   look(Promise::one_answer,
        event.dropped == std::any_of(parts.begin(), parts.end(), [](const Part& p) { return p.dropped; }),
        [&] { return seen() + (event.dropped ? ": dropped" : ": not dropped"); });
-  if (flight.slot == kUnit) return begin_steps(flight, context, then);
-  take_up(flight, flight.shards(), then);
-  if (is_lane(flight.slot)) rest(flight.slot, flight.shards(), then);
-  if (flight.slot == kParams) then.apply(copy(kParams, kAnchor));
+  if (pending_exchange.slot == kUnit) return begin_steps(pending_exchange, context, then);
+  take_up(pending_exchange, pending_exchange.shards(), then);
+  if (is_lane(pending_exchange.slot)) rest(pending_exchange.slot, pending_exchange.shards(), then);
+  if (pending_exchange.slot == kParams) then.apply(copy(kParams, kAnchor));
   if (stopped_) return finish(context.self, then);
   if (waits_for_.erase(event.exchange) == 0 || !waits_for_.empty()) return;
   auto random = context.random();
   compute(context.step, random, then);
 }
 
-/// What is in the slices now that they are the worker's again.
-void ExchangeProbe::take_up(const Flight& flight, Shards shards, WorkerActions& then) {
+/// Checks the contents of the slices that an answered exchange gives back.
+void ExchangeProbe::take_up(const PendingExchange& pending_exchange, Shards shards, WorkerActions& then) {
   for (ShardId s = 0; s < shards.count; ++s) {
     const Shards slice{shards.first + s, 1};
-    const auto& part = flight.parts[s];
-    if (part.refused && flight.kind == Transfer::push)
-      continue;  // infinity, which would spoil what it is compared with
-    if (part.dropped || flight.kind == Transfer::push) {
-      if (flight.kind == Transfer::pull) continue;  // what is there then is nobody's promise
-      expect_unit(then, flight.slot, slice);
+    const auto& part = pending_exchange.parts[s];
+    if (part.refused && pending_exchange.kind == Transfer::push)
+      continue;  // infinity, which would spoil the comparison
+    if (part.dropped || pending_exchange.kind == Transfer::push) {
+      if (pending_exchange.kind == Transfer::pull) continue;  // its content is not specified
+      expect_unit(then, pending_exchange.slot, slice);
       kept(part.dropped ? Promise::dropped_unused : Promise::slice_as_sent);
     } else {
-      expect(then, flight.slot, static_cast<double>(*part.seen), slice);
+      expect(then, pending_exchange.slot, static_cast<double>(*part.seen), slice);
       kept(Promise::slice_as_sent);
     }
   }
@@ -200,9 +201,9 @@ void ExchangeProbe::on(const Stopped& event, const WorkerContext& context, Worke
   finish(context.self, then);
 }
 
-/// Hands in what was wrong, once everything else is back.
+/// Pushes the errors once all other exchanges have been answered.
 void ExchangeProbe::finish(WorkerId self, WorkerActions& then) {
-  if (!flights_.empty() || std::exchange(finished_, true)) return;
+  if (!pending_exchanges_.empty() || std::exchange(finished_, true)) return;
   for (std::uint8_t lane = 0; lane < kLanes; ++lane) leave_rest(staged(lane), {0, shards_}, then);
   fill_unit(then, staged(0));
   begin(Transfer::push, staged(0), {}, true, self, then);

@@ -8,20 +8,20 @@ namespace {
 
 constexpr std::uint64_t kSchedules = 200;
 
-/// Nothing of a letter between members who live is lost but what the schedule loses. What becomes of others' nobody counts.
-std::string wrong_in_letters(const explore::Cluster& cluster, const Tally& before) {
+/// Without losses of workers, exactly the peer messages that the schedule loses may be missing. With losses the number is not checked.
+std::string wrong_in_peer_messages(const explore::Cluster& cluster, const Tally& before) {
   const auto now = tally();
   const auto missing = (now.posted - before.posted) - (now.read - before.read);
   lost_on_purpose(missing);
-  if (cluster.losses() > 0 || missing == cluster.letters_lost()) return "";
-  return std::to_string(missing) + " letters did not come, and " + std::to_string(cluster.letters_lost()) +
+  if (cluster.losses() > 0 || missing == cluster.peer_messages_lost()) return "";
+  return std::to_string(missing) + " peer messages did not come, and " + std::to_string(cluster.peer_messages_lost()) +
          " were lost";
 }
 
-/// One random schedule; false when something is wrong.
+/// Runs one random schedule; false: something is wrong.
 bool run(const explore::Schedule& schedule, Seen& seen) {
   const auto config = schedule.config();
-  const auto strategy = config.and_then([&](const auto& c) { return strategies::make(c, schedule.company()); });
+  const auto strategy = config.and_then([&](const auto& c) { return strategies::make(c, schedule.shape()); });
   if (!strategy) return seen.error = strategy.error().message, false;
   forget_versions();
   explore::Cluster cluster(**strategy, schedule.cluster());
@@ -40,11 +40,11 @@ bool run(const explore::Schedule& schedule, Seen& seen) {
     for (const float ended : cluster.server(shard).center()) {
       const float first = began[next++];
       if (cluster.server(shard).host().version() > 0)
-        seen.center.push_back({first, ended});  // else nobody ever asked it
+        seen.center.push_back({first, ended});  // an unasked shard is not rounded to u
     }
   }
   if (seen.error.empty()) seen.error = wrong_in(seen.center);
-  if (seen.error.empty()) seen.error = wrong_in_letters(cluster, before);
+  if (seen.error.empty()) seen.error = wrong_in_peer_messages(cluster, before);
   if (seen.error.empty()) return true;
   seen.error += "\nseed " + std::to_string(schedule.seed) + ": " + explore::to_text(schedule);
   return false;
@@ -61,9 +61,8 @@ World explore_world(bool carried) {
               schedule.carriage = carried ? explore::Carriage::carried : explore::Carriage::in_place;
               schedule.options = scenario.options;
               schedule.steps += 8;
-              // The probe sends what cannot be used itself, and knows which pushes these are.
-              std::erase_if(schedule.irregularities,
-                            [](const auto& i) { return std::holds_alternative<explore::BadPush>(i); });
+              // The probe itself sends unusable pushes, and knows which they are.
+              std::erase_if(schedule.faults, [](const auto& i) { return std::holds_alternative<explore::BadPush>(i); });
               if (!run(schedule, seen)) break;
             }
             return seen;

@@ -13,13 +13,13 @@ using namespace strategies;
 
 namespace {
 
-constexpr Slot kLetter = staged(0), kPushed = staged(1);
+constexpr Slot kPeerMessage = staged(0), kPushed = staged(1);
 
-/// A letter's weight is its number; and what is in it, in units, follows from that.
+/// A peer message's weight is its number. Its content in units of u follows from it.
 double times_of(double weight) { return 1 + std::fmod(weight, 50); }
 
-std::string letter(const PeerMail& mail, WorkerId self) {
-  return "letter " + std::to_string(mail.weight) + " of worker " + std::to_string(mail.from) + " to " +
+std::string peer_message(const PeerMail& mail, WorkerId self) {
+  return "peer message " + std::to_string(mail.weight) + " of worker " + std::to_string(mail.from) + " to " +
          std::to_string(self);
 }
 
@@ -46,12 +46,12 @@ void MailProbe::write(const WorkerContext& context, WorkerActions& then) {
   std::erase(peers, context.self);
   for (const auto peer : peers) {
     for (auto left = random.below(3); left > 0; --left) {  // the second of two finds no credit
-      const auto weight = static_cast<double>(next_letter_++);
+      const auto weight = static_cast<double>(next_peer_message_++);
       const bool again = !sent_.empty() && sent_.back().to == peer;
       sent_.push_back({.to = peer, .weight = weight, .has_no_credit = again});
-      fill_with(then, kLetter, times_of(weight));
-      then.send(peer, kLetter, weight);
-      fill_with(then, kLetter, -1);
+      fill_with(then, kPeerMessage, times_of(weight));
+      then.send(peer, kPeerMessage, weight);
+      fill_with(then, kPeerMessage, -1);
     }
   }
 }
@@ -61,27 +61,27 @@ void MailProbe::on(const SendSkipped& event, const WorkerContext& context, Worke
     return s.to == event.to && s.weight == event.weight && !s.skipped;
   });
   look(Promise::skip_told_in_time, sent != sent_.end(), [&] {
-    return "worker " + std::to_string(context.self) + " is told of letter " + std::to_string(event.weight) + " to " +
-           std::to_string(event.to);
+    return "worker " + std::to_string(context.self) + " is told of peer message " + std::to_string(event.weight) +
+           " to " + std::to_string(event.to);
   });
   sent->skipped = true;
 }
 
-/// What was sent in the step before.
+/// Checks the sends of the previous step.
 void MailProbe::look_at_skips(WorkerId self) {
   for (const auto& sent : sent_) {
     if (!sent.skipped) posted();
     if (sent.has_no_credit)
       look(Promise::skip_told_in_time, sent.skipped, [&] {
-        return "worker " + std::to_string(self) + " was not told that letter " + std::to_string(sent.weight) + " to " +
-               std::to_string(sent.to) + " was not sent, or has had credit for two";
+        return "worker " + std::to_string(self) + " was not told that peer message " + std::to_string(sent.weight) +
+               " to " + std::to_string(sent.to) + " was not sent, or has had credit for two";
       });
   }
   sent_.clear();
 }
 
 void MailProbe::on(const PeerMail& event, const WorkerContext& context, WorkerActions& then) {
-  const auto seen = [&] { return letter(event, context.self); };
+  const auto seen = [&] { return peer_message(event, context.self); };
   auto& latest = latest_[event.from];
   look(Promise::mail_in_order, event.weight > latest, seen);
   latest = event.weight;
@@ -90,14 +90,14 @@ void MailProbe::on(const PeerMail& event, const WorkerContext& context, WorkerAc
        seen);
   look(
       Promise::mail_slot_kept,
-      event.slot != kLetter && event.slot != kPushed && event.slot.kind == SlotKind::staged &&
+      event.slot != kPeerMessage && event.slot != kPushed && event.slot.kind == SlotKind::staged &&
           std::none_of(unread_.begin(), unread_.end(), [&](const PeerMail& other) { return other.slot == event.slot; }),
       seen);
   read();
   unread_.push_back(event);
   if (!stopped_) return;
   read_all(then);
-  // Whoever has nothing in flight any more has been looked at for the last time: what it handed in then nobody would hear.
+  // A stopped worker without a pending exchange is done: a push would come too late. If one is pending, a further push carries the errors.
   if (pushing_) push(then);
 }
 

@@ -1,5 +1,5 @@
-/// The probe of letters: workers write to each other more than there is credit for, change what they have sent at once, and read
-/// late what has come.
+/// The probe of peer messages: workers send each other more than they have credit for, overwrite a sent slot at once, and read messages
+/// late.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace troupe::contract {
 
-class MailProbe final : public strategies::WorkerHalf {
+class MailProbe final : public strategies::WorkerRule {
  public:
   void on(const strategies::Started& event, const strategies::WorkerContext& context,
           strategies::WorkerActions& then) override;
@@ -31,22 +31,22 @@ class MailProbe final : public strategies::WorkerHalf {
     strategies::WorkerId to = 0;
     double weight = 0;
     bool skipped = false;
-    bool has_no_credit = false;  // the one before it, to the same peer, has taken it
+    bool has_no_credit = false;  // the message before it, to the same peer, has used the credit
   };
   void write(const strategies::WorkerContext& context, strategies::WorkerActions& then);
   void read_all(strategies::WorkerActions& then);
   void look_at_skips(strategies::WorkerId self);
   void push(strategies::WorkerActions& then);
 
-  bool here_ = false;  // u
+  bool here_ = false;  // u has arrived
   bool stopped_ = false;
   bool pushing_ = false;
   bool late_ = false;  // something was read since the last push began
   std::uint64_t next_push_ = 0;
-  std::uint64_t next_letter_ = 1;
+  std::uint64_t next_peer_message_ = 1;
   std::vector<Sent> sent_;  // since the latest StepDone
   std::vector<strategies::PeerMail> unread_;
-  std::map<strategies::WorkerId, double> latest_;  // letter of each peer
+  std::map<strategies::WorkerId, double> latest_;  // latest weight by peer
   std::map<strategies::ShardId, strategies::Version> versions_;
 };
 

@@ -1,5 +1,5 @@
-// Actors whose workers are at a node: a second actor system of this process, so that the probes' tally is one. Between the run and the node
-// stands whoever can end a site of it: its worker is lost then, and the steward has the place filled again.
+// Actors whose workers are at a node. The node is a second actor system of this process, so the probes share one tally. An actor between
+// the run and the node can end a site: its worker is then lost, and the rejoin manager fills the place again.
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -21,14 +21,14 @@ using actors::NodeActor;
 
 constexpr auto kPatience = 60s;
 
-/// The sites that the node has made, by number. Thread-safe.
+/// The node's sites, by number. Thread-safe.
 class Sites {
  public:
   void add(std::uint32_t number, const actors::SiteActor& site) {
     const std::lock_guard lock(mutex_);
     sites_[number] = site;
   }
-  /// Else their threads would not end.
+  /// Drops the handles: otherwise the sites' threads would not end.
   void forget() {
     const std::lock_guard lock(mutex_);
     sites_.clear();
@@ -78,7 +78,7 @@ class OneNode {
     actors::NodeSetup setup;
     setup.version = version();
     setup.data_host = "127.0.0.1";
-    setup.grounds = std::make_shared<actors::NodeGrounds>(
+    setup.grounds = std::make_shared<actors::RunContextCache>(
         [](const std::string&) -> core::Result<std::unique_ptr<nn::Backend>> { return cpu::make_backend(); });
     setup.log = [](const std::string&) {};
     node_ = system_.spawn(actors::node, std::move(setup));
@@ -109,7 +109,7 @@ class OneNode {
 
 Seen run(const Scenario& scenario) {
   auto lasting = scenario;
-  if (scenario.losses) {  // until the steward has looked for the node, and an epoch has ended after that
+  if (scenario.losses) {  // long enough for the rejoin manager to find the node, and for an epoch to end after that
     lasting.epochs = 16;
     lasting.options.emplace_back("cluster.synthetic_step_ms=15");
   }

@@ -25,7 +25,7 @@ const core::Table<ProbeConfig>& probe_table() {
 
 class Exchanges final : public Strategy {
  public:
-  Exchanges(const ProbeConfig& config, const Company& company) : config_(config), shards_(company.servers) {}
+  Exchanges(const ProbeConfig& config, const RunShape& shape) : config_(config), shards_(shape.servers) {}
   Needs needs() const override {
     return {.servers = true,
             .in_step = config_.in_step,
@@ -33,10 +33,10 @@ class Exchanges final : public Strategy {
             .worker_slots = with_evidence({staged(0), staged(1), staged(2), kAnchor}),
             .server_states = kServerStates};
   }
-  std::unique_ptr<WorkerHalf> worker() const override {
+  std::unique_ptr<WorkerRule> worker() const override {
     return std::make_unique<ExchangeProbe>(shards_, config_.in_step);
   }
-  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<ShardProbe>(); }
+  std::unique_ptr<ServerRule> server() const override { return std::make_unique<ShardProbe>(); }
 
  private:
   ProbeConfig config_;
@@ -45,7 +45,7 @@ class Exchanges final : public Strategy {
 
 class Sums final : public Strategy {
  public:
-  Sums(const ProbeConfig&, const Company&) {}
+  Sums(const ProbeConfig&, const RunShape&) {}
   Needs needs() const override {
     return {.servers = true,
             .group = true,
@@ -54,13 +54,13 @@ class Sums final : public Strategy {
             .worker_slots = with_evidence({staged(0), staged(1), staged(2), staged(3), staged(4), staged(5)}),
             .server_states = kServerStates};
   }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<SumsProbe>(); }
-  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<ShardProbe>(); }
+  std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<SumsProbe>(); }
+  std::unique_ptr<ServerRule> server() const override { return std::make_unique<ShardProbe>(); }
 };
 
 class Mail final : public Strategy {
  public:
-  Mail(const ProbeConfig&, const Company&) {}
+  Mail(const ProbeConfig&, const RunShape&) {}
   Needs needs() const override {
     return {.servers = true,
             .peers = true,
@@ -68,15 +68,15 @@ class Mail final : public Strategy {
             .worker_slots = with_evidence({staged(0), staged(1)}),
             .server_states = kServerStates};
   }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<MailProbe>(); }
-  std::unique_ptr<ServerHalf> server() const override { return std::make_unique<ShardProbe>(); }
+  std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<MailProbe>(); }
+  std::unique_ptr<ServerRule> server() const override { return std::make_unique<ShardProbe>(); }
 };
 
 template <class Probe>
 StrategyInfo probe(const std::string& name, const std::string& summary) {
   return {name, summary, [name](core::Schema& schema) { schema.add(probe_table(), name); },
-          [](const core::Config& config, const Company& company) -> core::Result<std::unique_ptr<Strategy>> {
-            return std::make_unique<Probe>(config.get(probe_table()), company);
+          [](const core::Config& config, const RunShape& shape) -> core::Result<std::unique_ptr<Strategy>> {
+            return std::make_unique<Probe>(config.get(probe_table()), shape);
           }};
 }
 
@@ -85,7 +85,7 @@ StrategyInfo probe(const std::string& name, const std::string& summary) {
 void register_probes() {
   strategies::add(probe<Exchanges>("probe_exchanges", "looks at what exchanges promise"));
   strategies::add(probe<Sums>("probe_sums", "looks at what collectives promise"));
-  strategies::add(probe<Mail>("probe_mail", "looks at what letters between workers promise"));
+  strategies::add(probe<Mail>("probe_mail", "looks at what peer messages between workers promise"));
 }
 
 }  // namespace troupe::contract

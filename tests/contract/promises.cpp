@@ -42,11 +42,13 @@ constexpr std::array kPromises{
     PromiseInfo{Promise::collective_root, "collective_root",
                 "a broadcast brings the root's vector to all of its group"},
     PromiseInfo{Promise::collective_equal, "collective_equal", "a reduction is the same bits in every member"},
-    PromiseInfo{Promise::mail_as_sent, "mail_as_sent", "a letter has the vector as it was when it was sent"},
-    PromiseInfo{Promise::mail_in_order, "mail_in_order", "letters of one worker to another come in order, each once"},
-    PromiseInfo{Promise::mail_one_unread, "mail_one_unread", "a worker has one letter unread at most of each peer"},
+    PromiseInfo{Promise::mail_as_sent, "mail_as_sent", "a peer message has the vector as it was when it was sent"},
+    PromiseInfo{Promise::mail_in_order, "mail_in_order",
+                "peer messages of one worker to another come in order, each once"},
+    PromiseInfo{Promise::mail_one_unread, "mail_one_unread",
+                "a worker has one peer message unread at most of each peer"},
     PromiseInfo{Promise::mail_slot_kept, "mail_slot_kept",
-                "a letter's slot is its own, and stays until the next StepDone or Stopped was handled"},
+                "a peer message's slot is its own, and stays until the next StepDone or Stopped was handled"},
     PromiseInfo{Promise::skip_told_in_time, "skip_told_in_time",
                 "a send without credit is told before the next StepDone"},
 };
@@ -146,9 +148,9 @@ void returned() {
   ++all.returned;
 }
 
-void lost_on_purpose(std::uint64_t letters) {
+void lost_on_purpose(std::uint64_t peer_messages) {
   const std::lock_guard lock(mutex);
-  all.lost += letters;
+  all.lost += peer_messages;
 }
 
 }  // namespace troupe::contract

@@ -1,5 +1,5 @@
-/// What strategies/host/port.hpp promises to hosts and the rules in them, one line each. Probes (the strategies of this folder)
-/// look at each promise from inside and count how often it held; one that does not is a Broken. Thread-safe.
+/// The promises of strategies/host/port.hpp to hosts and their rules, one line each. Probes (the strategies of this folder) check each
+/// promise from inside and count how often it held. A promise that does not hold throws Broken. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -48,39 +48,39 @@ struct PromiseInfo {
   const char* name;
   const char* text;
 };
-/// All of them, in the order of the enumeration.
+/// All promises, in the order of the enumeration.
 [[nodiscard]] std::span<const PromiseInfo> promises();
 [[nodiscard]] const char* name(Promise promise);
 
-/// A promise that was not kept: its name, its text, and what was seen.
+/// A broken promise: its name, its text, and the observation.
 class Broken : public std::logic_error {
  public:
   Broken(Promise promise, const std::string& seen);
 };
 
-/// Looks at a promise: counts it, or throws Broken with what `seen` says.
+/// Checks a promise: counts it, or throws Broken with the text that `seen` returns.
 template <class Seen>
 void look(Promise promise, bool holds, const Seen& seen);
 
-/// What has been seen since reset(), by whatever thread.
+/// The observations of all threads since reset().
 struct Tally {
   std::map<Promise, std::uint64_t> times;
   std::map<strategies::ShardId, strategies::Version> versions;  // the latest of each shard
-  std::uint64_t posted = 0;                                     // letters that had credit
+  std::uint64_t posted = 0;                                     // peer messages that had credit
   std::uint64_t read = 0;
-  std::uint64_t lost = 0;      // of these, with whoever should have read them or on their way
-  std::uint64_t returned = 0;  // requests of a lost worker's successor in its place, the first at each shard
-  std::string broken;          // the first; empty: none
+  std::uint64_t lost = 0;      // posted messages lost in transit or with their reader
+  std::uint64_t returned = 0;  // first requests, at each shard, of a worker that replaced a lost one
+  std::string broken;          // the first broken promise; empty: none
 };
 void reset();
-/// The shards of what was seen so far are no more.
+/// Forgets the versions of the shards seen so far: their run is over.
 void forget_versions();
 [[nodiscard]] Tally tally();
-/// Of another process: adds what to_text() said there.
+/// Carries a tally between processes: to_text() there, add() here.
 [[nodiscard]] std::string to_text(const Tally& tally);
 void add(const std::string& text);
 
-/// The time in this world; none: nobody can tell (a replay has none). Until reset().
+/// Sets the clock of this world until reset(); empty: the world has no time that a probe can read (a replay has none).
 void tell_time_by(std::function<strategies::Duration()> clock);
 
 // For probes.
@@ -90,7 +90,7 @@ void shard_is_at(strategies::ShardId shard, strategies::Version version);
 void posted();
 void read();
 void returned();
-void lost_on_purpose(std::uint64_t letters);
+void lost_on_purpose(std::uint64_t peer_messages);
 
 template <class Seen>
 void look(Promise promise, bool holds, const Seen& seen) {

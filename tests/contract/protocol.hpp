@@ -1,20 +1,20 @@
-/// What a probe's worker rule and its shards agree on without talking: what becomes of a request is a function of who sent it. Pure.
+/// The agreement between a probe's worker rule and its shards: what happens to a request is a function of its ids. Pure.
 #pragma once
 
 #include "strategies/host/events.hpp"
 
 namespace troupe::contract {
 
-/// What a shard does with a request.
+/// What a shard does with a request. "Worked on": its payload is added to the centre.
 enum class Fate : std::uint8_t {
   answered,  ///< worked on and answered at once
   held,      ///< worked on at once, answered later
   put_off,   ///< worked on and answered later
   dropped,
-  refused,  ///< the worker sends what cannot be used
+  refused,  ///< the worker sends numbers that cannot be used
 };
 
-/// A worker's exchanges ascend. `sure`: the answer does not wait, and nothing is dropped.
+/// A worker's exchange ids ascend. `sure`: the request is answered at once and never dropped.
 [[nodiscard]] constexpr strategies::ExchangeId exchange_id(std::uint64_t number, bool sure) {
   return number << 1 | (sure ? 1 : 0);
 }
@@ -36,7 +36,7 @@ enum class Fate : std::uint8_t {
     default: return Fate::answered;
   }
 }
-/// The min_clock that the answer says: nothing else would.
+/// The min_clock of the answer: a value that no other request's answer has.
 [[nodiscard]] constexpr strategies::Step clock_of(strategies::ExchangeId exchange, strategies::ShardId shard) {
   return exchange * 64 + shard + 1;
 }

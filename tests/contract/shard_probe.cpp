@@ -22,7 +22,7 @@ std::string asked_by(const Request& request, ShardId self) {
          std::to_string(request.worker);
 }
 
-/// Long enough for others to come first, and for some not.
+/// Long enough for other requests to overtake some of the held ones.
 Duration patience(const Request& request) {
   return std::chrono::microseconds(100 + mix(request.worker, request.exchange, 7) % 2000);
 }
@@ -72,7 +72,7 @@ void ShardProbe::on(const Request& request, const ServerContext& context, Server
   shard_is_at(context.self, version_);
 }
 
-/// Answers with the centre and adds nothing to it: were a number of the payload in it, the centre would not be a multiple of u.
+/// Answers with the centre and does not add the payload: with a number of it the centre would not be a multiple of u.
 void ShardProbe::refused(const Request& request, const ServerContext& context, ServerActions& then) {
   look_at(request, context);
   look(Promise::unusable_refused,
@@ -98,7 +98,7 @@ void ShardProbe::answer(const Held& held, ShardId self, ServerActions& then) {
   then.reply(request.id, clock_of(request.exchange, self));
 }
 
-/// The latest first: answers have no order.
+/// Answers the held requests, the latest first: answers have no order.
 void ShardProbe::release_all(ShardId self, ServerActions& then) {
   for (auto held = held_.rbegin(); held != held_.rend(); ++held) answer(held->second, self, then);
   held_.clear();
@@ -121,7 +121,7 @@ void ShardProbe::on(const MembershipChanged& event, const ServerContext& context
     if (lost_.erase(worker) > 0) back_.insert(worker);
   members_ = now;
   version_ = context.version;
-  // What the lost had asked for: some of it is dropped, the rest is answered to nobody.
+  // Held requests of lost workers: some are dropped, the others are answered without a receiver.
   std::erase_if(held_, [&](const auto& held) {
     if (!lost_.contains(held.second.request.worker) || held.first % 2 == 0) return false;
     then.drop(held.first, "its worker is lost");

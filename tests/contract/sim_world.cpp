@@ -1,8 +1,8 @@
 #include <chrono>
 
-#include "experiment/blueprint.hpp"
-#include "sim/gradients/gradients.hpp"
+#include "experiment/run_spec.hpp"
 #include "sim/cluster/placement.hpp"
+#include "sim/exchange/gradients.hpp"
 #include "sim/simulation.hpp"
 #include "tests/actors/small_run.hpp"
 #include "tests/contract/worlds.hpp"
@@ -36,7 +36,7 @@ memory_gb_per_s = 10
 buckets = 3
 )";
 
-sim::Plan plan_of(const experiment::Blueprint& run, std::uint64_t floats) {
+sim::Plan plan_of(const experiment::RunSpec& run, std::uint64_t floats) {
   const auto& settings = *run.settings;
   sim::Plan plan;
   plan.strategy = run.strategy;
@@ -53,7 +53,7 @@ sim::Plan plan_of(const experiment::Blueprint& run, std::uint64_t floats) {
   return plan;
 }
 
-/// Some of them in the middle of an exchange; noticed late, so that requests are on their way then, or early.
+/// Losses at various times, some during an exchange. With some, requests are under way when the loss is detected.
 sim::FailureModel losses(std::uint32_t workers) {
   using namespace std::chrono_literals;
   sim::FailureModel failures{.detection = 50us, .rejoin = 200us};
@@ -79,7 +79,7 @@ World sim_world() {
             const tests::SmallRun files(run_options(scenario));
             const auto settings = files.settings();
             if (!settings) return Seen{settings.error().message};
-            const auto run = experiment::draw(*settings, true);
+            const auto run = experiment::build_run_spec(*settings, true);
             if (!run) return Seen{run.error().message};
             const auto file = sim::parse_cluster(kCluster, "cluster.toml");
             auto cluster = file.and_then(
@@ -92,7 +92,7 @@ World sim_world() {
             const auto plan = plan_of(*run, began.size());
             Seen seen;
             try {
-              const auto outcome = sim::Simulation(plan, *cluster, data::LeaseBook::create(plan.leases).value(),
+              const auto outcome = sim::Simulation(plan, *cluster, data::LeaseScheduler::create(plan.leases).value(),
                                                    {.gradients = gradients->get()})
                                        .run();
               if (!outcome) seen.error = outcome.error().message;

@@ -15,14 +15,14 @@ namespace {
 constexpr Slot kOfAll = staged(0), kOfGroup = staged(1), kOfRoot = staged(2), kRootsGrads = staged(3),
                kOver = staged(4), kPushed = staged(5);
 
-// Exchanges with shards have even ids (exchange_id() below this), collectives these, the same in every step.
+// Exchanges with shards have ids from exchange_id(), far below kFirst. Collectives have these, the same in every step.
 constexpr ExchangeId kFirst = ExchangeId{1} << 40;
 constexpr ExchangeId kSumOfAll = kFirst, kMeanOfGroup = kFirst + 1, kFromRoot = kFirst + 2, kGradsOfRoot = kFirst + 3,
                      kSumOver = kFirst + 4, kAllGrads = kFirst + 5, kFirstBucket = kFirst + 16;
 
 bool collective(ExchangeId id) { return id >= kFirst; }
 
-/// Members in twos and threes, in an order that all draw alike: the group of `self`, ascending.
+/// The group of `self`, ascending: members shuffled alike on all workers, in groups of two or three (the last may be one).
 Group group_of(WorkerId self, std::vector<WorkerId> members, core::Random random) {
   for (auto left = members.size(); left > 1; --left) std::swap(members[left - 1], members[random.below(left)]);
   for (std::size_t begin = 0; begin < members.size();) {
@@ -114,7 +114,7 @@ void SumsProbe::on(const ExchangeDone& event, const WorkerContext& context, Work
     if (!std::exchange(finished_, true)) push(then);
     return;
   }
-  if (!waits_) return;  // the step's end is told next
+  if (!waits_) return;  // StepDone comes next
   if (event.exchange == exchange_id(0, true)) return compute(then);
   end_round(context, then);
 }

@@ -1,5 +1,5 @@
-/// The probe of collectives: in every step it reduces its gradients bucket by bucket, vectors of its own over everyone and in groups
-/// that change, and takes one of a root; all at once, in an order that changes, and one of them over the next step.
+/// The probe of collectives. In every step it reduces its gradients bucket by bucket, reduces vectors of its own over all workers and in
+/// changing groups, and takes part in a broadcast; all at once, in a changing order, one of them across the next step.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace troupe::contract {
 
-class SumsProbe final : public strategies::WorkerHalf {
+class SumsProbe final : public strategies::WorkerRule {
  public:
   void on(const strategies::Started& event, const strategies::WorkerContext& context,
           strategies::WorkerActions& then) override;
@@ -34,11 +34,11 @@ class SumsProbe final : public strategies::WorkerHalf {
 
   std::uint64_t next_push_ = 0;
   strategies::Step round_ = 0;  // the step whose vectors are summed
-  int buckets_ = 0;             // told of the step under way
+  int buckets_ = 0;             // of the current step, so far
   strategies::Group group_;     // of this round
   strategies::WorkerId root_ = 0;
-  double over_step_ = 0;  // what the reduction that goes on over a step should come to
-  bool waits_ = true;     // for what is in waits_for_; else a step is under way
+  double over_step_ = 0;  // expected result of the reduction that continues across a step
+  bool waits_ = true;     // for waits_for_; else a step is under way
   bool compares_ = false;
   bool stopped_ = false;
   bool finished_ = false;

@@ -12,7 +12,7 @@
 namespace troupe::core {
 namespace {
 
-/// Counts what is out, and refuses when told to.
+/// Counts the bytes in use, and fails on request.
 class CountingAllocator final : public Allocator {
  public:
   [[nodiscard]] MemorySpace space() const noexcept override { return MemorySpace::host; }
@@ -42,10 +42,10 @@ TEST(AlignFloats, RoundsUpToWholeLines) {
 
 TEST(HostAllocator, GivesZeroedAlignedMemoryOfEverySize) {
   HostAllocator allocator;
-  // Below and above the size from which huge pages are asked for, and not multiples of the alignment.
+  // Below and above the size from which huge pages are requested, and not multiples of the alignment.
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{63}, std::size_t{65}, std::size_t{4096},
                                   std::size_t{4'194'303}, std::size_t{4'194'305}}) {
-    for (int round = 0; round < 2; ++round) {  // the second time the heap may hand out the dirty memory of the first
+    for (int round = 0; round < 2; ++round) {  // the second allocation may get the dirty memory of the first one
       auto memory = allocator.allocate(bytes);
       ASSERT_TRUE(memory) << bytes;
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(*memory) % kAlignment, 0u) << bytes;
@@ -100,7 +100,7 @@ TEST(Buffer, SaysWhatTheMemoryWasFor) {
 TEST(Buffer, RefusesACountWhoseBytesOverflow) {
   CountingAllocator allocator;
   const auto buffer =
-      Buffer::allocate(allocator, std::numeric_limits<std::size_t>::max() / 4 + 2);  // 4 bytes, if it wrapped
+      Buffer::allocate(allocator, std::numeric_limits<std::size_t>::max() / 4 + 2);  // 4 bytes after an overflow
   ASSERT_FALSE(buffer);
   EXPECT_EQ(buffer.error().code, Errc::out_of_memory);
   EXPECT_EQ(allocator.out, 0u);
@@ -112,7 +112,7 @@ TEST(Buffer, ReturnsItsMemoryOnce) {
     auto first = Buffer::allocate(allocator, 10).value();
     auto second = Buffer::allocate(allocator, 6).value();
     EXPECT_EQ(allocator.out, 64u);
-    second = std::move(first);  // gives 6 floats back
+    second = std::move(first);  // frees 6 floats
     EXPECT_EQ(allocator.out, 40u);
     EXPECT_EQ(second.size(), 10u);
     EXPECT_TRUE(first.empty());        // NOLINT(bugprone-use-after-move): documented to be empty

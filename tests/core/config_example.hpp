@@ -97,7 +97,7 @@ inline Result<Config> parse(std::string_view text, const std::vector<std::string
   return Config::parse(schema(), text, "a.toml", overrides);
 }
 
-/// The message of the error that `text` must give, or what went wrong instead. Every error must be Errc::config.
+/// The message of the error that `text` must give, or a description of the other outcome. Every error must be Errc::config.
 inline std::string error_of(std::string_view text, const std::vector<std::string>& overrides = {}) {
   const auto config = parse(text, overrides);
   if (config) return "(accepted)";

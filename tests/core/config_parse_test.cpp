@@ -16,7 +16,7 @@ using example::error_of;
 using example::kMinimal;
 using example::parse;
 
-/// kMinimal and more; the added text begins at line 3.
+/// kMinimal and `more`, which begins at line 3.
 std::string with(std::string_view more) { return std::string(kMinimal) + std::string(more); }
 
 TEST(Config, FillsStructsFromFileAndDefaults) {
@@ -228,11 +228,11 @@ TEST(Scopes, KeepKeysOfOtherStrategiesButReportThem) {
 TEST(Scopes, CheckKeysOfOtherStrategiesToo) {
   EXPECT_EQ(error_of(with("[strategy]\nalpha = 1.5\n")), "a.toml:4: strategy.alpha = 1.5: must be between 0 and 1");
   EXPECT_EQ(error_of(with("[strategy]\ntau = \"x\"\n")), "a.toml:4: strategy.tau = \"x\": must be an integer");
-  EXPECT_TRUE(parse(with("[strategy]\ntau = 1\n")));  // easgd would take it, eamsgd would not
+  EXPECT_TRUE(parse(with("[strategy]\ntau = 1\n")));  // valid for easgd, not for eamsgd
   EXPECT_EQ(error_of(with("[strategy]\ntau = 0\n")), "a.toml:4: strategy.tau = 0: must be ≥ 1");
 }
 
-// --- Where values come from ---
+// --- Sources of values ---
 
 TEST(Config, SaysWhereAValueWasSet) {
   const auto config = parse(with("[train]\nlr = 1\n"), {"run.seed=2"});
@@ -245,7 +245,7 @@ TEST(Config, SaysWhereAValueWasSet) {
 }
 
 TEST(Config, ComparesByValues) {
-  EXPECT_EQ(*parse(with("[run]\nseed = 1\n")), *parse(kMinimal));  // the default, however it came
+  EXPECT_EQ(*parse(with("[run]\nseed = 1\n")), *parse(kMinimal));  // the default, set or not
   EXPECT_NE(*parse(kMinimal, {"run.seed=2"}), *parse(kMinimal));
 }
 

@@ -19,7 +19,7 @@ TEST(Schema, FindsTheRowOfTheScope) {
   const Schema& schema = example::schema();
   EXPECT_EQ(schema.find("strategy.tau", "eamsgd")->default_value, Value{std::int64_t{4}});
   EXPECT_EQ(schema.find("strategy.tau", "bsp"), nullptr);
-  EXPECT_NE(schema.find("train.lr", "bsp"), nullptr);  // rows without a scope are in force in all
+  EXPECT_NE(schema.find("train.lr", "bsp"), nullptr);  // rows without a scope apply to all
   EXPECT_EQ(schema.find("train.rate", ""), nullptr);
 }
 

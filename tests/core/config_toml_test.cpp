@@ -82,7 +82,7 @@ TEST(ToToml, EveryDoubleReadsBackToItsBits) {
 
 TEST(ToToml, EveryTextReadsBack) {
   EXPECT_TRUE(rc::check([] {
-    // Any ASCII, controls included; bytes above are UTF-8's business and refused where they are not.
+    // All ASCII characters with the controls; bytes above must be UTF-8, and are refused otherwise.
     const auto text = *rc::gen::container<std::string>(rc::gen::inRange<char>(0, 127));
     Schema schema;
     schema.add_option({"x", Value{std::string()}, anything(), "", ""});

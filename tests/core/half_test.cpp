@@ -1,4 +1,4 @@
-// 16-bit floats: every one of the 65,536 values, what lies between two of them, and the vector kernels against to_half.
+// 16-bit floats: all 65,536 values, the numbers between two of them, and the vector kernels against to_half.
 #include "core/half.hpp"
 
 #include <bit>
@@ -16,7 +16,7 @@ namespace {
 constexpr HalfKind kKinds[] = {HalfKind::fp16, HalfKind::bf16};
 constexpr std::uint32_t kHalves = 65536;
 
-/// What a half stands for, by the formats' definition.
+/// The value of a 16-bit float, by the formats' definition.
 double meaning(std::uint16_t half, HalfKind kind) {
   const int fraction_bits = kind == HalfKind::fp16 ? 10 : 7;
   const int exponent_bits = 15 - fraction_bits;
@@ -52,7 +52,7 @@ TEST(Half, RoundsToTheNearestAndTiesToEven) {
       const double a = meaning(low, kind);
       double b = meaning(high, kind);
       if (std::isnan(a) || std::isnan(b) || std::isinf(a)) continue;
-      if (std::isinf(b)) b = 2 * a - meaning(static_cast<std::uint16_t>(bits - 1), kind);  // as if the range went on
+      if (std::isinf(b)) b = 2 * a - meaning(static_cast<std::uint16_t>(bits - 1), kind);  // as if the range continued
       const auto middle = static_cast<float>((a + b) / 2);
       const auto even = low % 2 == 0 ? low : high;
       ASSERT_EQ(to_half(middle, kind), even) << bits;

@@ -70,7 +70,7 @@ TEST_F(Journal, ReadsBackWhatWasWritten) {
   EXPECT_FALSE(contents->cut_off);
 }
 
-// docs/formats/journal.md, by hand up to the checks.
+// The layout of docs/formats/journal.md, by hand up to the checksums.
 TEST_F(Journal, HasTheDocumentedLayout) {
   const std::string file = sample();
   EXPECT_EQ(file.substr(0, 12), std::string("TRPJRNL\n\2\0\0\0", 12));
@@ -170,7 +170,7 @@ TEST_F(Journal, TakesRecordsUpToTheLimit) {
   const auto refused = writer.append(1, over);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, path("big") + ": record of 16777217 bytes, at most 16777216 fit");
-  ASSERT_TRUE(writer.append(2, {}));  // refusing wrote nothing
+  ASSERT_TRUE(writer.append(2, {}));  // the refused append wrote nothing
   ASSERT_TRUE(writer.flush());
   const auto contents = read_journal(path("big"));
   ASSERT_TRUE(contents) << contents.error().message;
@@ -194,7 +194,7 @@ TEST_F(Journal, NamesWhatCannotBeOpenedOrRead) {
             "cannot create " + path("no/such") + ": No such file or directory");
 }
 
-/// Files of this process cannot grow beyond `bytes` while this lives: a failing disk that needs no privileges.
+/// While it lives, files of this process cannot grow beyond `bytes`: imitates a failing disk without privileges.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -227,7 +227,7 @@ TEST_F(Journal, AFailedWriteIsReportedEverAfterAndLeavesAReadableFile) {
     message = failed.error().message;
     EXPECT_EQ(message, "cannot write " + path("full") + ": File too large");
   }
-  // There is room again, but what follows a gap could not be read.
+  // There is room again, but records after a gap could not be read.
   EXPECT_EQ(writer.append(3, {}).error().message, message);
   EXPECT_EQ(writer.flush().error().message, message);
   EXPECT_EQ(fs::file_size(path("full")), 40u);
@@ -245,7 +245,7 @@ TEST_F(Journal, AMovedWriterGoesOn) {
     ASSERT_TRUE(second.append(2, bytes_of("b")));
     auto other = JournalWriter::create(path("other")).value();
     ASSERT_TRUE(other.append(9, {}));
-    other = std::move(second);  // closes and writes what it had
+    other = std::move(second);  // writes its records and closes
     ASSERT_TRUE(other.append(3, bytes_of("c")));
   }
   EXPECT_EQ(read_journal(path("moved"))->records.size(), 3u);

@@ -1,4 +1,4 @@
-// The arithmetic of every kernel on numbers worked out by hand, for every way this CPU can run them. All values are exact
+// The arithmetic of every kernel on numbers computed by hand, for every instruction set of this CPU. All values are exact
 // in float32, so equality is exact.
 #include <cmath>
 #include <limits>
@@ -66,7 +66,7 @@ TEST_P(KernelsGolden, ElasticPairMovesBothFromTheirOldPlaces) {
   EXPECT_EQ(center, (Floats{5, 1.5f}));
 }
 
-// The same numbers, but x receives what is to be subtracted from the worker later: 0.5 d = (2, −1).
+// The same numbers, but x receives the later subtraction from the worker: 0.5 d = (2, −1).
 TEST_P(KernelsGolden, ElasticDeltaLeavesTheWorkersMove) {
   Floats x = {8, 0};
   Floats center = {4, 2};
@@ -209,7 +209,7 @@ TEST_P(KernelsGolden, AllWithinFindsOneLargerValueAnywhere) {
     }
     x[i] = 0;
   }
-  // A larger number hides no NaN that stands before or after it.
+  // A larger number hides no NaN before or after it.
   for (const auto& pair :
        {Floats{std::numeric_limits<float>::quiet_NaN(), 5}, Floats{5, std::numeric_limits<float>::quiet_NaN()}}) {
     Floats many(64, 0);
@@ -266,7 +266,7 @@ TEST_P(KernelsGolden, ClipLimitsElementsThenTheNorm) {
   Floats h = {3, -4};
   clip(k, h, 0, 2.5f);  // ‖h‖ = 5
   EXPECT_EQ(h, (Floats{1.5f, -2}));
-  clip(k, h, 0, 2.5f);  // at the limit: stays
+  clip(k, h, 0, 2.5f);  // at the limit: unchanged
   EXPECT_EQ(h, (Floats{1.5f, -2}));
   Floats both = {30, -40};
   clip(k, both, 4, 5);  // (4, −4), norm √32

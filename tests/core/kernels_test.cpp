@@ -1,5 +1,5 @@
-// Every fast kernel against the reference, bit for bit, at lengths around the vector widths, chunks and the size from which
-// stores bypass the caches; and wherever a vector is cut.
+// Every fast kernel against the reference, bit for bit, at lengths around the vector widths, the chunks and the size from which
+// stores bypass the caches, and for all offsets of a slice.
 #include "core/kernels.hpp"
 
 #include <cstring>
@@ -33,7 +33,7 @@ struct Operands {
       vectors.push_back(buffers[v].view().first(size));
     }
   }
-  static constexpr std::size_t kRandom = 100'000;  // drawing more would take longer than the test
+  static constexpr std::size_t kRandom = 100'000;  // more random draws would take longer than the test
   HostAllocator allocator;
   std::vector<Buffer> buffers;
   std::vector<Span> vectors;
@@ -54,7 +54,7 @@ OptimizerStep step_of(OptimizerKind kind) {
 OptimizerState state_of(OptimizerKind kind, const std::vector<Span>& v) {
   return {state_slots(kind) > 0 ? v[2] : Span{}, state_slots(kind) > 1 ? v[3] : Span{}};
 }
-/// The state that a kind takes the root of is not negative.
+/// A state whose root the optimizer takes is not negative.
 void squares(const Kernels& k, OptimizerKind kind, const std::vector<Span>& v) {
   const Span sum = kind == OptimizerKind::adam ? v[3] : v[2];
   if (kind != OptimizerKind::adam && kind != OptimizerKind::rmsprop && kind != OptimizerKind::adagrad) return;
@@ -139,7 +139,7 @@ TEST_P(KernelsOf, EqualTheReferenceWhereStoresBypassTheCaches) {
 TEST_P(KernelsOf, WriteNothingOutsideTheirSpans) {
   for (const Call& call : element_wise_calls()) {
     for (const std::size_t size : {1, 16, 21, 1029}) {
-      const Operands operands(size + 32);  // whole vectors are looked at, a part is lent
+      const Operands operands(size + 32);  // the test checks whole vectors and passes a part
       const Operands before(size + 32);
       std::vector<Span> middle, left, left_before, right, right_before;
       for (std::size_t v = 0; v < kVectors; ++v) {

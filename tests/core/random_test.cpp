@@ -46,7 +46,7 @@ TEST(Random, ACopyGoesOnAtTheSamePlace) {
   for (int i = 0; i < 9; ++i) ASSERT_EQ(copy.bits(), random());
 }
 
-// Two words make one number: the second word's bits are the high ones, the 53 highest count.
+// Two words make one number: the second word has the high bits; the 53 highest bits are used.
 TEST(Random, UniformIsTheHighest53Bits) {
   Random bits(3, Purpose::test, 1);
   Random uniform = bits;
@@ -63,7 +63,7 @@ TEST(Random, UniformStaysInsideItsInterval) {
     for (int i = 0; i < 20; ++i) {
       const double u = random.uniform();
       RC_ASSERT(u >= 0.0 && u < 1.0);
-      // Between these two neighbours every product rounds to one of them; the upper one is outside.
+      // Between these two neighbours every product rounds to one of them; the upper one is excluded.
       RC_ASSERT(random.uniform(1.0, std::nextafter(1.0, 2.0)) == 1.0);
     }
   }));
@@ -79,8 +79,8 @@ TEST(Random, BelowStaysBelow) {
   }));
 }
 
-// A bound of 3·2^62 leaves the top quarter of words over: taken modulo, a third of all results would be twice as likely. 3,000 draws
-// expect 1,000 ± 26 in each third; 8 deviations are allowed, modulo would be 19 away. The seed is fixed, so this is exact.
+// With a bound of 3·2^62 a modulo of 64-bit words would make a third of all results twice as likely. 3,000 draws expect
+// 1,000 ± 26 in each third; 8 deviations are allowed, a modulo would be 19 away. The seed is fixed, so this is exact.
 TEST(Random, BelowIsUnbiased) {
   Random random(11, Purpose::test, 0);
   constexpr std::uint64_t kThird = std::uint64_t{1} << 62;

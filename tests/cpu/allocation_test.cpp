@@ -1,5 +1,5 @@
-// A steady step allocates nothing: neither we from anywhere, nor oneDNN anything but the argument tables that it makes for
-// every primitive it executes (a few dozen bytes per argument), in particular no scratchpads and no packing buffers.
+// A steady step allocates nothing in our code. oneDNN allocates only its argument tables, one for every primitive that it
+// executes (a few dozen bytes per argument), but no scratchpads and no packing buffers.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -43,7 +43,7 @@ Counters counters;
 
 }  // namespace
 
-// Sanitizers bring their own allocator; under them only the test's arithmetic runs.
+// Sanitizers replace the allocator; with them only the test's arithmetic runs.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 extern "C" {
 void* __libc_malloc(std::size_t);
@@ -100,7 +100,7 @@ TEST_P(SteadySteps, AllocateNothing) {
   const std::function<void(int)> on_bucket = [&](int) { ++buckets; };
   for (int warm_up = 0; warm_up < 3; ++warm_up) model.momentum_step();
   counters.largest = 0;
-  ASSERT_TRUE(model.replica->evaluate(batch).has_value());  // as each round below begins: working copies are up to date
+  ASSERT_TRUE(model.replica->evaluate(batch).has_value());  // as at each round below: working copies are up to date
   long library[2];
   for (long& count : library) {
     counters.ours = counters.library = 0;
@@ -116,7 +116,7 @@ TEST_P(SteadySteps, AllocateNothing) {
     EXPECT_EQ(counters.ours, 0);
   }
   EXPECT_LT(counters.largest, 4096u);
-  EXPECT_EQ(library[0], library[1]);  // the tables come and go, nothing piles up
+  EXPECT_EQ(library[0], library[1]);  // the tables are freed, nothing accumulates
   EXPECT_GT(buckets, 0);
 }
 

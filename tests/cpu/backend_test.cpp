@@ -32,7 +32,7 @@ TEST(Backend, RefusesWhatItCannotCompute) {
   EXPECT_NE(error_of({.precision = Precision::bf16, .arenas = &allocator}).message.find("bf16"), std::string::npos);
 }
 
-/// Gives `left` allocations, then none.
+/// Grants `left` allocations, then none.
 class Scarce final : public core::Allocator {
  public:
   explicit Scarce(int left) : left_(left) {}

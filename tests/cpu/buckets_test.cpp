@@ -32,7 +32,7 @@ TEST(Buckets, CoverTheArenaOnceFromItsTail) {
     expect_cover(model.replica->buckets(), model.replica->parameters().size());
   }
   Model model(deep(), {.batch = 2});
-  EXPECT_EQ(model.replica->buckets().size(), 3u);  // fc4 + fc3: 123k floats; fc2: 120k; fc1: what is left
+  EXPECT_EQ(model.replica->buckets().size(), 3u);  // fc4 + fc3: 123k floats; fc2: 120k; fc1: the rest
 }
 
 TEST(Buckets, AreReadyInOrderWithFinalGradients) {
@@ -45,7 +45,7 @@ TEST(Buckets, AreReadyInOrderWithFinalGradients) {
       const auto gradients = model.replica->gradients().subspan(bucket.offset, bucket.count);
       order.push_back(b);
       seen.emplace_back(gradients.begin(), gradients.end());
-      // Whoever is told owns the bucket: an exchange may overwrite it while backward goes on.
+      // The callback owns the bucket: an exchange may overwrite it while backward continues.
       for (float& g : gradients) g = -g;
     });
     ASSERT_TRUE(result.has_value());

@@ -1,5 +1,5 @@
-// Every layer against the double-precision reference: outputs, loss, all gradients. Each net has a parameterised layer in
-// front of the one under test, so that its data gradient is checked too. Tolerances are relative to a tensor's largest value.
+// Every layer against the double-precision reference: outputs, loss, all gradients. Each net has a parameterised layer before
+// the layer under test, so that its data gradient is checked too. Tolerances are relative to a tensor's largest value.
 #include <gtest/gtest.h>
 
 #include "tests/cpu/model.hpp"
@@ -177,7 +177,7 @@ TEST(Graphs, TheSameInEitherActivationLayout) {
   }
 }
 
-// The reference is itself held against finite differences (tests/nn); this holds the backend against them directly.
+// tests/nn checks the reference against finite differences; this test checks the backend against them directly.
 TEST(Graphs, FiniteDifferences) {
   const ActivationLayer smooth{Activation::tanh};  // no kinks
   Model model(graph_of({3, 7, 6}, {Conv2dLayer{5, 3, 2, 1, {}}, smooth, PoolLayer{PoolKind::average, 3, 2, 1},

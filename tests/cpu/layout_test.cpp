@@ -1,4 +1,4 @@
-// Arenas: layout round trips, padding, and what oneDNN's layouts must keep true while training.
+// Arenas: layout round trips, padding, and the properties of oneDNN's layouts that must hold during training.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace troupe::cpu::testing {
 namespace {
 
-/// Arena positions that no canonical element has are padding: marks them by a round trip of ones.
+/// Marks the arena positions of canonical elements by a round trip of ones; all other positions are padding.
 std::vector<float> occupied(const nn::Layout& layout) {
   std::vector<float> canonical(layout.canonical_floats(), 1.0f);
   std::vector<float> arena(layout.arena_floats());
@@ -48,7 +48,7 @@ TEST_P(Layouts, RoundTrip) {
   EXPECT_EQ(padding_sum(layout, model.replica->parameters()), 0.0);
   const auto mask = occupied(layout);
   EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(mask, 1.0f)),
-            canonical.size());  // no two elements share a place
+            canonical.size());  // no two elements share a position
 }
 
 TEST_P(Layouts, PaddingStaysZeroInTraining) {

@@ -68,7 +68,7 @@ TEST(Loss, TiesGoToTheLowerClassAndNanIsNoHit) {
   const auto result =
       compute_loss(nn::Loss::softmax_cross_entropy, z.data(), std::vector<std::int32_t>{0, 1, 2, 5}, 4, 6, g.data())
           .value();
-  EXPECT_EQ(result.top1, 1);  // only the first: behind its equal, behind a NaN, a NaN itself
+  EXPECT_EQ(result.top1, 1);  // only row 0; misses: an equal before it, a NaN before it, a NaN itself
   EXPECT_EQ(result.top5, 3);
   EXPECT_TRUE(std::isnan(result.loss));
 }

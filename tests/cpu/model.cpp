@@ -52,7 +52,7 @@ double relative_error(std::span<const float> a, std::span<const double> b) {
   double difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     scale = std::max(scale, std::abs(b[i]));
-    if (!(std::abs(a[i] - b[i]) <= difference)) difference = std::abs(a[i] - b[i]);  // NaN sticks
+    if (!(std::abs(a[i] - b[i]) <= difference)) difference = std::abs(a[i] - b[i]);  // NaN stays
   }
   return difference / scale;
 }

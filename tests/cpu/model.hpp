@@ -1,4 +1,4 @@
-/// A compiled model beside its double-precision reference, with random parameters and one random batch. For tests.
+/// A compiled model and its double-precision reference, with random parameters and one random batch. For tests.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace troupe::cpu::testing {
 
-/// Throws with the error's message when the layers do not fit.
+/// Throws with the error's message when the layers do not fit together.
 [[nodiscard]] nn::Graph graph_of(nn::Shape input, std::vector<nn::Layer> layers,
                                  nn::Loss loss = nn::Loss::softmax_cross_entropy);
 /// 20-50-500-10 on 1x28x28; and a smaller net with padding, stride, average pooling, all activations.
@@ -20,7 +20,7 @@ namespace troupe::cpu::testing {
 [[nodiscard]] std::vector<float> random_floats(std::size_t count, double deviation, std::uint64_t index);
 [[nodiscard]] std::vector<std::int32_t> random_labels(std::int64_t count, std::int64_t classes, std::uint64_t index);
 
-/// max |a − b| / (max |b| or 1e-3 where that is more): the error relative to the tensor's scale.
+/// max |a − b| / max(max |b|, 1e-3): the error relative to the tensor's scale.
 [[nodiscard]] double relative_error(std::span<const float> a, std::span<const double> b);
 
 struct Model {
@@ -43,10 +43,10 @@ struct Model {
   core::Buffer velocity;
 };
 
-/// float32 sums of up to a few thousand terms, and oneDNN's exp and tanh.
+/// For float32 sums of up to a few thousand terms, and oneDNN's exp and tanh.
 constexpr double kTolerance = 2e-5;
 
-/// One step beside the reference: loss, hits, outputs, every gradient, running statistics. Reports through GoogleTest.
+/// Compares one step with the reference: loss, hits, outputs, all gradients, running statistics. Reports through GoogleTest.
 void expect_like_reference(const nn::Graph& graph, std::int64_t batch, const nn::Plan* plan = nullptr, int threads = 1,
                            double tolerance = kTolerance);
 

@@ -1,5 +1,5 @@
-// Batch and local response normalisation against the double-precision reference, and what only they have: running statistics,
-// and evaluation by other numbers than a step's.
+// Batch and local response normalisation against the double-precision reference, and their special properties: running statistics,
+// and evaluation with other statistics than a step's.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -29,13 +29,13 @@ TEST_P(Lrn, OfImagesAndVectors) {
   expect_like_reference(graph_of({5, 1, 1}, {LinearLayer{19, {}}, GetParam(), LinearLayer{6, {}}}), 3);
 }
 
-// alpha = 1 makes the neighbours count; AlexNet's is the last.
+// alpha = 1 makes the neighbours matter; AlexNet's is the last.
 INSTANTIATE_TEST_SUITE_P(Kinds, Lrn,
                          ::testing::Values(LrnLayer{5, 1.0, 0.75, 1}, LrnLayer{3, 2.0, 0.5, 2},
                                            LrnLayer{7, 1.0, 1.0, 1}, LrnLayer{5, 1.0, 1.0, 1},
                                            LrnLayer{9, 1.0, 0.75, 1}, LrnLayer{5, 5e-4, 0.75, 2}));
 
-/// Dividing by the deviation of a handful of values enlarges what was rounded before.
+/// Division by the deviation of a few values amplifies earlier rounding.
 constexpr double kNormalised = 2e-4;
 
 class BatchNorm : public ::testing::TestWithParam<std::int64_t> {};  // channels
@@ -92,7 +92,7 @@ TEST(RunningStatistics, StartAtZeroAndOneAndStayInEvaluation) {
   EXPECT_TRUE(without.replica->statistics().empty());
 }
 
-// The images themselves are normalised, so that their moments are a few sums: m = 3 · 2 values per channel, momentum ¼.
+// The images themselves are normalised, so their moments are short sums: m = 3 · 2 values per channel, momentum ¼.
 TEST(RunningStatistics, MoveTowardsEveryBatch) {
   Model model(graph_of({2, 1, 2}, {BatchNormLayer{1e-5, 0.25}, LinearLayer{3, {}}}), {.batch = 3});
   double running[2][2] = {{0, 1}, {0, 1}};  // channel: mean, variance
@@ -138,7 +138,7 @@ TEST(RunningStatistics, EvaluationUsesThemAndForeignWrites) {
   }
 }
 
-// A sample's output does not depend on the others of its batch, nor on padding behind it.
+// A sample's output does not depend on the other samples of its batch, nor on the padding after it.
 TEST(RunningStatistics, EvaluationLeavesPaddingSamplesOut) {
   Model model(normalised_net(), {.batch = 4});
   (void)model.step();
@@ -156,7 +156,7 @@ TEST(RunningStatistics, AreTheSameBitsEveryTimeAndZeroBetweenTensors) {
   for (std::uint64_t lease = 0; lease < 5; ++lease) {
     first.momentum_step(lease);
     second.momentum_step(lease);
-    if (lease == 2) (void)second.replica->evaluate(second.batch());  // leaves no trace
+    if (lease == 2) (void)second.replica->evaluate(second.batch());  // changes nothing
   }
   EXPECT_TRUE(std::ranges::equal(first.replica->statistics(), second.replica->statistics()));
   EXPECT_TRUE(std::ranges::equal(first.replica->parameters(), second.replica->parameters()));

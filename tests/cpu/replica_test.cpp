@@ -1,4 +1,4 @@
-// What nn/backend.hpp promises beyond arithmetic: versions, evaluation of short batches, outputs, optimizer steps.
+// Guarantees of nn/backend.hpp beyond arithmetic: versions, evaluation of short batches, outputs, optimizer steps.
 #include <algorithm>
 #include <cmath>
 
@@ -46,7 +46,7 @@ TEST(Replica, TrainingLowersTheLoss) {
   EXPECT_LT(model.step().loss, 0.5 * before);
 }
 
-// The model cifar as it is trained: He's weights, dropout, leases that change. Ten times 8 images of 4 classes with noise on top.
+// The model cifar as in training: He's weights, dropout, changing leases. 40 steps over ten batches of 8 noisy images of 4 classes.
 TEST(Replica, CifarLearns) {
   ModelConfig config;
   config.name = "cifar";
@@ -70,7 +70,7 @@ TEST(Replica, CifarLearns) {
   EXPECT_LT(last, 0.2 * first);
 }
 
-// LeNet's convolutions keep working copies: until told, the replica may compute with the old ones.
+// LeNet's convolutions keep working copies: until parameters_written(), the replica may compute with the old ones.
 TEST(Replica, SeesForeignWritesWhenToldSo) {
   Model model(lenet(), {.batch = 4});
   Model other(lenet(), {.batch = 4});
@@ -95,7 +95,7 @@ TEST(Replica, SeesForeignWritesWhenToldSo) {
 TEST(Replica, WorkingCopiesAreNotRebuiltWithoutAWord) {
   Model model(lenet(), {.batch = 4});
   const double before = model.step().loss;
-  // conv2's weight is read through working copies only (its arena layout is the one of the gradient).
+  // conv2's weight is read only through working copies (its arena has the layout of its gradient).
   const auto& tensor = model.replica->layout()->tensors()[2];
   ASSERT_EQ(tensor.name, "conv2.weight");
   auto weight = model.replica->parameters().subspan(static_cast<std::size_t>(tensor.offset),
@@ -119,7 +119,7 @@ TEST(Replica, EvaluateLeavesPaddingSamplesOut) {
   EXPECT_NEAR(got.loss, want.loss, 1e-5);
   EXPECT_EQ(model.replica->outputs().size(), 80u);
 
-  // What the padding holds does not matter, not even a label that is none.
+  // The contents of the padding do not matter, not even an invalid label.
   std::fill(model.images.begin() + 3 * 784, model.images.end(), 0.0f);
   std::fill(model.labels.begin() + 3, model.labels.end(), -1);
   batch = model.batch();
@@ -137,7 +137,7 @@ TEST(Replica, EvaluateEqualsTheForwardOfAStep) {
     EXPECT_NEAR(result.loss, step.loss, 1e-6);
     EXPECT_EQ(result.top1, step.top1);
   }
-  EXPECT_EQ(training.canonical_gradients(), gradients);  // untouched
+  EXPECT_EQ(training.canonical_gradients(), gradients);  // unchanged
 }
 
 TEST(Replica, BadLabelsAreDataErrors) {

@@ -73,7 +73,7 @@ TEST(BatchBuilderTest, EvaluationIsInOrderAndCentred) {
   const auto builder = builder_of(20, {1, 4, 4}, {Mean::none, false, 2, 0, true});
   Arrays out(builder, 5);
   ASSERT_TRUE(builder.build_range(17, 3, out.images, out.labels).has_value());
-  EXPECT_THAT(out.labels, ElementsAre(7, 8, 9, -1, -1));  // what is beyond the count is left alone
+  EXPECT_THAT(out.labels, ElementsAre(7, 8, 9, -1, -1));  // labels beyond the count stay unchanged
   // Pixels 5 6 / 9 10 of sample 17: 7 · 17 = 119.
   std::vector<long> bytes;
   for (std::size_t p = 0; p < 4; ++p) bytes.push_back(std::lround(out.images[p] * 255));
@@ -93,7 +93,7 @@ TEST(BatchBuilderTest, ResultsDoNotDependOnTheNumberOfThreads) {
       for (std::size_t t = 0; t < threads; ++t)
         workers.emplace_back([&, t] {
           for (std::size_t k = t; k < kLeases; k += threads) {
-            // Leases of two epochs in turn, as where one epoch ends and the next begins.
+            // Leases of two epochs alternate, as at the border of two epochs.
             const Lease lease{k, static_cast<std::uint32_t>(k % 2), static_cast<std::int64_t>(k * 5 % 100), kBatch, 0};
             built[k] = builder.build(lease, batches[k].images, batches[k].labels).has_value();
           }

@@ -137,7 +137,7 @@ TEST_F(Cifar10Test, TrainingIsCroppedPaddedAndMirroredAndEvaluationTakesTheCentr
   std::vector<std::int32_t> labels(10);
   const auto byte = [&](std::size_t at) { return static_cast<int>(images[at] * 255 + 0.5f); };
 
-  // The centre of 32 is [4, 28): red starts at column 4, green at row 4.
+  // The centre crop of 32 is [4, 28): red starts at column 4, green at row 4.
   ASSERT_TRUE(source->test->build_range(0, 3, images, labels).has_value());
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(byte(3 * plane * i), 4);
@@ -146,8 +146,8 @@ TEST_F(Cifar10Test, TrainingIsCroppedPaddedAndMirroredAndEvaluationTakesTheCentr
     EXPECT_EQ(byte(3 * plane * i + 2 * plane), 200 + static_cast<int>(i));
   }
 
-  // Training: at its place, each of the three channels shows the same window, whichever it is. In the middle of the crop,
-  // which no padding reaches, red tells the column and green the row of the source.
+  // Training: all three channels of a sample show the same window. In the middle of the crop, which no padding reaches,
+  // red gives the column and green the row of the source.
   const auto preprocess =
       Preprocess::create(preprocess_options(config), kCifar10Shape, {}).value();  // the same window by definition
   int mirrored = 0;

@@ -1,5 +1,5 @@
-/// Glyphs must be worth training on: what a model without hidden layers can do is bounded from above. (That LeNet learns them is
-/// tested where LeNet is.)
+/// Glyphs must be worth training on: the accuracy of a model without hidden layers is bounded from above. (The tests of LeNet
+/// show that LeNet learns them.)
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -76,7 +76,7 @@ TEST(GlyphHardnessTest, ALinearClassifierLearnsThemButNotWell) {
   RecordProperty("test", std::to_string(on_test));
   EXPECT_GT(on_test, 0.65);  // there is something to learn
   EXPECT_LT(on_test, 0.93);
-  EXPECT_LT(on_train, 0.93);  // the bound is the model's: even what it was shown it cannot tell apart
+  EXPECT_LT(on_train, 0.93);  // the model is the limit: it cannot separate even its training samples
 }
 
 }  // namespace

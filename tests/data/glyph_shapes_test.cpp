@@ -26,7 +26,7 @@ TEST(GlyphShapesTest, EveryDigitHasSeveralWellFormedShapes) {
 }
 
 TEST(GlyphShapesTest, ALineIsACurveWithItsHandlesOnIt) {
-  // The plainest 1: from (50, 8) to (50, 92); thirds of 84 are 28.
+  // The simplest 1: from (50, 8) to (50, 92); thirds of 84 are 28.
   const auto& points = glyph_shapes(1)[0].strokes.at(0).points;
   ASSERT_EQ(points.size(), 4u);
   const float y[] = {8, 36, 64, 92};

@@ -24,7 +24,7 @@ std::uint64_t hash(std::uint64_t seed, Split split, std::int64_t samples) {
   return value;
 }
 
-/// Every platform must draw these. A change here changes every run on glyphs: say so in the changelog.
+/// Every platform must draw these images. A change here changes every run on glyphs: note it in the changelog.
 TEST(GlyphsTest, GoldenImages) {
   EXPECT_EQ(hash(1, Split::train, 200), 0x1dbf39b6c2e24fd2u);
   EXPECT_EQ(hash(1, Split::test, 200), 0xf9428109d3e5c993u);

@@ -1,4 +1,4 @@
-/// IDX files for tests, byte by byte, in a directory that goes away with its owner.
+/// IDX files for tests, byte by byte, in a directory that its owner removes.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ void write_gzip(const std::filesystem::path& path, const Bytes& bytes);
 /// `count` labels: label i is i % 10.
 [[nodiscard]] Bytes labels_file(std::uint32_t count);
 
-/// Training and test files of 5 and 3 samples, plain, under their published names.
+/// Training and test files of 5 and 3 samples, uncompressed, under their published names.
 void write_data_set(const std::filesystem::path& directory);
 
 }  // namespace troupe::data

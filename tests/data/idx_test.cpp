@@ -18,7 +18,7 @@ class IdxTest : public testing::Test {
   }
   [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
 
-  /// Opening fails with `code` and says all of `words`.
+  /// Expects that opening fails with `code` and a message that contains all of `words`.
   void expect_error(Errc code, const std::vector<std::string>& words, Split split = Split::train) const {
     const auto opened = open(split);
     ASSERT_FALSE(opened.has_value());
@@ -163,7 +163,7 @@ TEST_F(IdxTest, AbsurdDimensionsAreRefusedBeforeAnyMemoryIsClaimed) {
                big_endian(0x803) + big_endian(count) + big_endian(rows) + big_endian(columns));
     expect_error(Errc::data, {"the header says", "expected 1 to 100000000 records of at most 4096 x 4096"});
   }
-  // Within the limits, and still 1.6 PB: found out from the file, not by allocating.
+  // Within the limits, but 1.6 PB: the file's length shows the error, before any allocation.
   write_file(path() / "train-images-idx3-ubyte",
              big_endian(0x803) + big_endian(100'000'000) + big_endian(4096) + big_endian(4096) + Bytes(100));
   expect_error(Errc::data, {"truncated", "found 100"});

@@ -1,4 +1,4 @@
-/// Lease books for tests, and what is the same in all of them.
+/// Lease schedulers for tests, and helpers for all of them.
 #pragma once
 
 #include <stdexcept>
@@ -19,14 +19,14 @@ inline LeaseOptions on_demand_of(std::int64_t epoch_size, std::vector<std::int64
   return {epoch_size, epochs, std::move(batches), Sharing::on_demand, drop_tail};
 }
 
-/// A book whose options are right.
-inline LeaseBook book_of(const LeaseOptions& options) {
-  auto book = LeaseBook::create(options);
+/// A scheduler for options without errors.
+inline LeaseScheduler book_of(const LeaseOptions& options) {
+  auto book = LeaseScheduler::create(options);
   if (!book) throw std::logic_error(book.error().message);
   return *std::move(book);
 }
 
-/// Positions of the permutation that a lease covers, in order.
+/// The positions of the permutation that a lease covers, in order.
 inline std::vector<std::int64_t> positions(const Lease& lease, std::int64_t epoch_size) {
   std::vector<std::int64_t> result;
   for (std::int64_t i = 0; i < lease.count; ++i) result.push_back((lease.first + i) % epoch_size);

@@ -9,8 +9,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A worker whose steps take `step`, with `buffers` buffers, at the end of a link: for how long it stands still in its last hundred
-/// steps of `steps`, and the most leases that it held or had asked for.
+/// A worker whose steps take `step`, with `buffers` buffers, at the end of a link: how long it waits in the last hundred
+/// of `steps` steps, and the most leases that it held or had asked for.
 struct Outcome {
   core::Duration still{0};
   std::size_t most = 0;
@@ -19,8 +19,8 @@ struct Outcome {
 Outcome outcome_of(core::Duration link, core::Duration step, int steps, std::size_t buffers = 5) {
   LeaseLookahead lookahead;
   Outcome outcome;
-  std::multimap<core::Duration, std::size_t> grants;  // under way, by arrival
-  std::size_t leases = 0;                             // here
+  std::multimap<core::Duration, std::size_t> grants;  // in transit, by arrival
+  std::size_t leases = 0;                             // arrived
   core::Duration now{0};
   const auto ask = [&] {
     const auto wanted = buffers + lookahead.ahead(), has = leases + lookahead.pending();
@@ -55,7 +55,7 @@ TEST(LeaseLookahead, AWorkerDoesNotStandStillForALink) {
     for (const int step_ms : {5, 20, 400}) {
       const auto outcome = outcome_of(milliseconds(link_ms), milliseconds(step_ms), 1000);
       EXPECT_EQ(outcome.still.count(), 0) << link_ms << " " << step_ms;
-      // No more than the link takes: what one holds, others cannot have.
+      // No more than the link needs: other workers cannot get the leases that one holds.
       EXPECT_LE(outcome.most, 5U + static_cast<std::size_t>(2 * link_ms / step_ms)) << link_ms << " " << step_ms;
     }
   }
@@ -72,7 +72,7 @@ TEST(LeaseLookahead, WhatStoodStillForAllIsNobodysWait) {
   lookahead.granted(2, milliseconds(900), true);
   EXPECT_EQ(lookahead.pending(), 0U);
   EXPECT_EQ(lookahead.ahead(), 0U);
-  lookahead.used(milliseconds(905), false);  // the first after it: no pace either
+  lookahead.used(milliseconds(905), false);  // the first after the pause: its time is no step time either
   lookahead.asked(1, milliseconds(905));
   lookahead.granted(1, milliseconds(955), false);
   EXPECT_EQ(lookahead.ahead(), 5U);

@@ -1,4 +1,4 @@
-/// LeaseBook under random schedules: what must hold whoever asks, finishes, dies and comes back, and in whichever order.
+/// LeaseScheduler under random schedules: its invariants for any order of grants, completions, losses and returns.
 #include <algorithm>
 #include <set>
 
@@ -12,10 +12,10 @@ namespace {
 
 constexpr int kSchedules = 300;
 
-/// Drives a book with random events and keeps its own account of who holds what.
-class Company {
+/// Drives a scheduler with random events and keeps its own record of each worker's leases.
+class LeaseUsers {
  public:
-  Company(LeaseBook book, std::uint32_t workers, core::Random random)
+  LeaseUsers(LeaseScheduler book, std::uint32_t workers, core::Random random)
       : book_(std::move(book)), random_(random), held_(workers), alive_(workers, true) {}
 
   void grant_to_anyone() {
@@ -41,7 +41,7 @@ class Company {
     if (std::count(alive_.begin(), alive_.end(), true) == 1) return;
     book_.lost(worker);
     alive_[worker] = false;
-    for (const auto& lease : held_[worker]) book_.done(worker, lease.index);  // mail that was on its way: ignored
+    for (const auto& lease : held_[worker]) book_.done(worker, lease.index);  // a message in transit: ignored
     held_[worker].clear();
   }
   void rejoin_one() {
@@ -58,7 +58,7 @@ class Company {
     granted_.clear();
   }
 
-  [[nodiscard]] LeaseBook& book() { return book_; }
+  [[nodiscard]] LeaseScheduler& book() { return book_; }
   [[nodiscard]] core::Random& random() { return random_; }
   [[nodiscard]] const std::vector<Lease>& granted() const { return granted_; }    // of this epoch
   [[nodiscard]] const std::vector<Lease>& finished() const { return finished_; }  // of this epoch
@@ -66,7 +66,7 @@ class Company {
   [[nodiscard]] std::uint32_t anyone() { return static_cast<std::uint32_t>(random_.below(held_.size())); }
 
  private:
-  LeaseBook book_;
+  LeaseScheduler book_;
   core::Random random_;
   std::vector<std::vector<Lease>> held_;  // by worker
   std::vector<bool> alive_;
@@ -90,36 +90,36 @@ TEST(LeaseScheduleTest, OnDemandEqualBatchesWithLosses) {
                size = batch + static_cast<std::int64_t>(random.below(80));
     const bool drop_tail = random.below(2) == 1;
     const std::int64_t leases = drop_tail ? size / batch : (size + batch - 1) / batch;
-    Company company(book_of(on_demand_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers,
-                    random);
+    LeaseUsers users(book_of(on_demand_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers,
+                     random);
     for (int epoch = 0; epoch < 2; ++epoch) {
-      for (int event = 0; !company.book().epoch_done(); ++event) {
+      for (int event = 0; !users.book().epoch_done(); ++event) {
         ASSERT_LT(event, 100'000);
-        const auto kind = company.random().below(16);
+        const auto kind = users.random().below(16);
         if (kind < 7)
-          company.grant_to_anyone();
+          users.grant_to_anyone();
         else if (kind < 14)
-          company.finish_one();
+          users.finish_one();
         else if (kind == 14)
-          company.lose_one();
+          users.lose_one();
         else
-          company.rejoin_one();
+          users.rejoin_one();
 
-        // Nothing is held or done twice: the cuts are the batch's multiples, whoever had a lease before.
+        // No sample is held or done twice: leases begin at multiples of the batch, even after a loss.
         std::set<std::int64_t> firsts;
-        std::size_t live = company.finished().size();
-        for (const auto& lease : company.finished()) firsts.insert(lease.first);
+        std::size_t live = users.finished().size();
+        for (const auto& lease : users.finished()) firsts.insert(lease.first);
         const auto done = static_cast<std::int64_t>(firsts.size());
-        for (const auto& held : company.held())
+        for (const auto& held : users.held())
           for (const auto& lease : held) firsts.insert(lease.first), ++live;
         ASSERT_EQ(firsts.size(), live);
-        ASSERT_EQ(company.book().epoch_done(), done == leases);
+        ASSERT_EQ(users.book().epoch_done(), done == leases);
       }
-      for (const auto& lease : company.finished()) EXPECT_EQ(lease.first % batch, 0);
-      EXPECT_EQ(std::ssize(company.finished()), leases);
-      company.begin_epoch();
+      for (const auto& lease : users.finished()) EXPECT_EQ(lease.first % batch, 0);
+      EXPECT_EQ(std::ssize(users.finished()), leases);
+      users.begin_epoch();
     }
-    EXPECT_TRUE(company.book().finished());
+    EXPECT_TRUE(users.book().finished());
   }
 }
 
@@ -131,27 +131,27 @@ TEST(LeaseScheduleTest, OnDemandUnequalBatchesCoverEverySampleOnce) {
     for (auto& batch : batches) batch = static_cast<std::int64_t>(1 + random.below(9));
     const auto size = static_cast<std::int64_t>(10 + random.below(90));
     const bool losses = random.below(2) == 1;
-    Company company(book_of(on_demand_of(size, batches)), static_cast<std::uint32_t>(batches.size()), random);
-    for (int event = 0; !company.book().epoch_done(); ++event) {
+    LeaseUsers users(book_of(on_demand_of(size, batches)), static_cast<std::uint32_t>(batches.size()), random);
+    for (int event = 0; !users.book().epoch_done(); ++event) {
       ASSERT_LT(event, 100'000);
-      const auto kind = company.random().below(losses ? 16 : 14);
+      const auto kind = users.random().below(losses ? 16 : 14);
       if (kind < 7)
-        company.grant_to_anyone();
+        users.grant_to_anyone();
       else if (kind < 14)
-        company.finish_one();
+        users.finish_one();
       else if (kind == 14)
-        company.lose_one();
+        users.lose_one();
       else
-        company.rejoin_one();
-      ASSERT_LE(company.book().epoch_position(), 1.0);
+        users.rejoin_one();
+      ASSERT_LE(users.book().epoch_position(), 1.0);
     }
-    EXPECT_TRUE(company.nobody_holds_any());
-    const auto times = times_covered(company.finished(), size);
+    EXPECT_TRUE(users.nobody_holds_any());
+    const auto times = times_covered(users.finished(), size);
     EXPECT_EQ(std::count(times.begin(), times.end(), 0), 0);
     if (losses) continue;
     // Without losses only the last lease wraps around: the first few positions are covered twice, the rest once.
     std::int64_t samples = 0;
-    for (const auto& lease : company.finished()) samples += lease.count;
+    for (const auto& lease : users.finished()) samples += lease.count;
     for (std::int64_t position = 0; position < size; ++position)
       EXPECT_EQ(times[static_cast<std::size_t>(position)], position < samples - size ? 2 : 1);
   }
@@ -166,17 +166,18 @@ TEST(LeaseScheduleTest, SharesAreTheSameInEveryOrder) {
     const auto size = round + static_cast<std::int64_t>(random.below(80));
     const bool drop_tail = random.below(2) == 1;
     const auto rounds = static_cast<std::uint64_t>(drop_tail ? size / round : (size + round - 1) / round);
-    Company company(book_of(shares_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers, random);
+    LeaseUsers users(book_of(shares_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers,
+                     random);
     for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
-      for (int event = 0; !company.book().epoch_done(); ++event) {
+      for (int event = 0; !users.book().epoch_done(); ++event) {
         ASSERT_LT(event, 100'000);
-        if (company.random().below(2) == 0)
-          company.grant_to_anyone();
+        if (users.random().below(2) == 0)
+          users.grant_to_anyone();
         else
-          company.finish_one();
+          users.finish_one();
       }
-      EXPECT_EQ(company.finished().size(), rounds * workers);
-      for (const auto& lease : company.finished()) {
+      EXPECT_EQ(users.finished().size(), rounds * workers);
+      for (const auto& lease : users.finished()) {
         const std::uint64_t in_epoch = lease.index - epoch * rounds * workers;
         const auto of_round = static_cast<std::int64_t>(in_epoch / workers),
                    slice = static_cast<std::int64_t>(in_epoch % workers);
@@ -184,7 +185,7 @@ TEST(LeaseScheduleTest, SharesAreTheSameInEveryOrder) {
         EXPECT_DOUBLE_EQ(lease.epoch_position, static_cast<double>(epoch) +
                                                    static_cast<double>(of_round * round) / static_cast<double>(size));
       }
-      company.begin_epoch();
+      users.begin_epoch();
     }
   }
 }
@@ -199,38 +200,38 @@ TEST(LeaseScheduleTest, PauseComesToRestAndARestoredBookGoesOnTheSame) {
     const bool shares = random.below(2) == 1, drop_tail = random.below(2) == 1;
     const LeaseOptions options{size, 3, std::vector<std::int64_t>(workers, batch),
                                shares ? Sharing::shares : Sharing::on_demand, drop_tail};
-    Company company(book_of(options), workers, random);
-    for (auto events = company.random().below(60); events > 0; --events) {
-      if (company.book().epoch_done()) company.begin_epoch();
-      if (company.random().below(2) == 0)
-        company.grant_to_anyone();
+    LeaseUsers users(book_of(options), workers, random);
+    for (auto events = users.random().below(60); events > 0; --events) {
+      if (users.book().epoch_done()) users.begin_epoch();
+      if (users.random().below(2) == 0)
+        users.grant_to_anyone();
       else
-        company.finish_one();
+        users.finish_one();
     }
-    company.book().pause();
-    for (int event = 0; !company.book().quiet(); ++event) {
+    users.book().pause();
+    for (int event = 0; !users.book().quiet(); ++event) {
       ASSERT_LT(event, 100'000);
-      if (company.random().below(2) == 0)
-        company.grant_to_anyone();
+      if (users.random().below(2) == 0)
+        users.grant_to_anyone();
       else
-        company.finish_one();
+        users.finish_one();
     }
-    EXPECT_TRUE(company.nobody_holds_any());
+    EXPECT_TRUE(users.nobody_holds_any());
     if (shares) {
-      EXPECT_EQ(company.granted().size() % workers, 0u);  // rounds are whole
+      EXPECT_EQ(users.granted().size() % workers, 0u);  // rounds are whole
     }
 
     auto restored = book_of(options);
-    ASSERT_TRUE(restored.restore(company.book().state()).has_value());
-    company.book().resume();
-    // Both now see the same questions: the answers are the same until the run is finished.
-    auto& original = company.book();
+    ASSERT_TRUE(restored.restore(users.book().state()).has_value());
+    users.book().resume();
+    // Both now get the same calls: the answers are equal until the run is finished.
+    auto& original = users.book();
     std::vector<std::pair<std::uint32_t, std::uint64_t>> out;
     for (int event = 0; !original.finished(); ++event) {
       ASSERT_LT(event, 100'000);
       if (original.epoch_done()) original.next_epoch(), restored.next_epoch();
-      if (out.empty() || company.random().below(2) == 0) {
-        const auto worker = company.anyone();
+      if (out.empty() || users.random().below(2) == 0) {
+        const auto worker = users.anyone();
         const auto lease = original.grant(worker);
         ASSERT_EQ(lease, restored.grant(worker));
         if (lease) out.emplace_back(worker, lease->index);

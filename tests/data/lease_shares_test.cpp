@@ -1,4 +1,4 @@
-/// LeaseBook with Sharing::shares: the arithmetic of rounds and slices.
+/// LeaseScheduler with Sharing::shares: the arithmetic of rounds and slices.
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
@@ -8,7 +8,7 @@ namespace troupe::data {
 namespace {
 
 /// One epoch, round by round: the positions of all workers' slices, worker after worker.
-std::vector<std::vector<std::int64_t>> rounds_of(LeaseBook& book, std::uint32_t workers, std::int64_t epoch_size) {
+std::vector<std::vector<std::int64_t>> rounds_of(LeaseScheduler& book, std::uint32_t workers, std::int64_t epoch_size) {
   std::vector<std::vector<std::int64_t>> rounds;
   while (!book.epoch_done()) {
     auto& round = rounds.emplace_back();
@@ -36,7 +36,7 @@ TEST(LeaseSharesTest, TheSplitDoesNotChangeWhichSamplesAStepSees) {
 
 TEST(LeaseSharesTest, IndexesAndPositionsOfARound) {
   auto book = book_of(shares_of(10, {2, 2}, 2));
-  EXPECT_EQ(book.grant(1), (Lease{1, 0, 2, 2, 0.0}));  // slice 1, whoever asks first
+  EXPECT_EQ(book.grant(1), (Lease{1, 0, 2, 2, 0.0}));  // slice 1, in any order of requests
   EXPECT_EQ(book.grant(1), (Lease{3, 0, 6, 2, 0.4}));
   EXPECT_EQ(book.grant(0), (Lease{0, 0, 0, 2, 0.0}));
   EXPECT_EQ(book.grant(0), (Lease{2, 0, 4, 2, 0.4}));
@@ -73,15 +73,15 @@ TEST(LeaseSharesTest, SurvivorsShareWhatFollowsTheRoundsThatHadBegun) {
   auto book = book_of(shares_of(24, {2, 2, 2}));
   (void)book.grant(0), (void)book.grant(0);  // rounds 0 and 1 have begun: positions [0, 6) and [6, 12)
   (void)book.grant(1);
-  // Its slice of round 0, which it has, and of round 1, which it was not granted yet.
+  // Its slice of round 0, which it holds, and its slice of round 1, which was not granted yet.
   EXPECT_EQ(book.lost(1), (std::vector<LeftLease>{{1, 0, 2, 2}, {4, 0, 8, 2}}));
-  EXPECT_EQ(book.grant(2)->first, 4);  // its slices stay where they were
+  EXPECT_EQ(book.grant(2)->first, 4);  // the other slices do not move
   EXPECT_EQ(book.grant(2)->first, 10);
   EXPECT_EQ(book.grant(2)->first, 14);  // round 2 has two members: [12, 14) and [14, 16)
   EXPECT_EQ(book.grant(0)->first, 12);
-  EXPECT_EQ(book.grant(0), (Lease{9, 0, 16, 2, 16.0 / 24}));  // indexes stay 3 per round
+  EXPECT_EQ(book.grant(0), (Lease{9, 0, 16, 2, 16.0 / 24}));  // indexes still advance by 3 per round
   book.joined(1);
-  EXPECT_EQ(book.grant(1)->first, 22);  // not of the round that has begun: the next has three members again, [20, 26)
+  EXPECT_EQ(book.grant(1)->first, 22);  // not in the begun round: the next has three members again, [20, 26)
   EXPECT_EQ(book.grant(0)->first, 20);
 }
 
@@ -104,20 +104,20 @@ TEST(LeaseSharesTest, ATailTooShortForTheRoundOfAllIsDroppedWhenAWorkerReturns) 
   EXPECT_TRUE(book.epoch_done());
 }
 
-/// Takes `rounds` rounds to their end, over epochs.
-void take_rounds(LeaseBook& book, std::uint32_t workers, std::uint64_t rounds) {
+/// Completes `rounds` rounds, across epochs.
+void take_rounds(LeaseScheduler& book, std::uint32_t workers, std::uint64_t rounds) {
   for (; rounds > 0; --rounds) {
     if (book.epoch_done()) book.next_epoch();
     for (std::uint32_t worker = 0; worker < workers; ++worker) book.done(worker, book.grant(worker).value().index);
   }
 }
 
-std::string state_at_rest(LeaseBook book) {
+std::string state_at_rest(LeaseScheduler book) {
   book.pause();
   return book.state();
 }
 
-// Whatever else has been granted and said to be done, the book is then one that came so far and no further.
+// Whatever else was granted and reported done, the scheduler is then the same as one that ended at that round.
 TEST(LeaseSharesTest, GoesBackToTheEndOfAnyRoundOfTheEpoch) {
   constexpr std::uint32_t kWorkers = 3;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -136,7 +136,7 @@ TEST(LeaseSharesTest, GoesBackToTheEndOfAnyRoundOfTheEpoch) {
     const auto ended = (before + whole) % per_epoch;  // of the epoch
     const auto of_epoch = book.epoch_done() ? per_epoch : ended;
     const auto first = before + whole - of_epoch;  // rounds before the epoch
-    // Others are begun, by some, and said to be done, by some.
+    // Some workers have begun further slices, and reported some of them done.
     for (std::uint32_t worker = 0; worker < kWorkers; ++worker) {
       for (auto more = random.below(4); more > 0; --more) {
         const auto lease = book.grant(worker);

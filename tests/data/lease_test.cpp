@@ -23,13 +23,13 @@ TEST(LeaseBookTest, RefusesOptionsThatCannotWork) {
       {on_demand_of(7, {4, 8}, 1, true), "drop_tail leaves nothing"},
   };
   for (const auto& [options, message] : cases) {
-    const auto book = LeaseBook::create(options);
+    const auto book = LeaseScheduler::create(options);
     ASSERT_FALSE(book.has_value()) << message;
     EXPECT_EQ(book.error().code, Errc::config);
     EXPECT_THAT(book.error().message, HasSubstr(message));
   }
-  EXPECT_TRUE(LeaseBook::create(shares_of(8, {4, 4}, 1, true)).has_value());
-  EXPECT_TRUE(LeaseBook::create(on_demand_of(3, {4})).has_value());  // wraps around within one batch
+  EXPECT_TRUE(LeaseScheduler::create(shares_of(8, {4, 4}, 1, true)).has_value());
+  EXPECT_TRUE(LeaseScheduler::create(on_demand_of(3, {4})).has_value());  // wraps around within one batch
 }
 
 TEST(LeaseBookTest, OnDemandHandsOutTheNextBatchToWhoeverAsks) {
@@ -77,7 +77,7 @@ TEST(LeaseBookTest, TheTailWrapsAroundOrIsDropped) {
   dropped.done(0, dropped.grant(0)->index);
   EXPECT_FALSE(dropped.epoch_done());
   dropped.done(0, dropped.grant(0)->index);
-  EXPECT_TRUE(dropped.epoch_done());  // without asking for a third
+  EXPECT_TRUE(dropped.epoch_done());  // without a request for a third
   EXPECT_EQ(dropped.grant(0), std::nullopt);
   EXPECT_DOUBLE_EQ(dropped.epoch_position(), 1.0);
 }
@@ -125,7 +125,7 @@ TEST(LeaseBookTest, OnlyTheHolderFinishesALease) {
   book.done(1, lease->index);
   EXPECT_EQ(book.done_count(), 0u);
   book.done(0, lease->index);
-  book.done(0, lease->index);  // said twice, counted once
+  book.done(0, lease->index);  // reported twice, counted once
   EXPECT_EQ(book.done_count(), 1u);
 }
 
@@ -140,7 +140,7 @@ TEST(LeaseBookTest, ReturnedLeasesAreCutToTheBatchOfWhoTakesThem) {
   auto other = book_of(on_demand_of(16, {8, 4}));
   (void)other.grant(1), (void)other.grant(0);  // [0, 4) and [4, 12)
   other.lost(1);
-  EXPECT_EQ(other.grant(0), (Lease{2, 0, 0, 8, 0.0}));  // reaches over [4, 8), which worker 0 has already
+  EXPECT_EQ(other.grant(0), (Lease{2, 0, 0, 8, 0.0}));  // overlaps [4, 8), which worker 0 already holds
   EXPECT_EQ(other.grant(0)->first, 12);
 }
 

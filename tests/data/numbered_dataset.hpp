@@ -1,4 +1,4 @@
-/// A data set whose bytes say which sample they are of.
+/// A data set whose bytes identify their sample.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace troupe::data {
 
-/// Pixel p of sample i is (7·i + p) mod 256; its label is i mod 10. Sample `broken` fails as a damaged file would.
+/// Pixel p of sample i is (7·i + p) mod 256; its label is i mod 10. Sample `broken` fails like a damaged file.
 class NumberedDataset final : public Dataset {
  public:
   NumberedDataset(std::int64_t size, ImageShape shape, std::int64_t broken = -1)

@@ -30,7 +30,7 @@ Preprocess preprocess_of(const PreprocessOptions& options, ImageShape shape, con
   return *std::move(made);
 }
 
-/// What `view` shows of small_image(), back in bytes.
+/// The part of small_image() that `view` shows, converted back to bytes.
 std::vector<float> seen(const Preprocess& preprocess, const View& view) {
   std::vector<float> out(static_cast<std::size_t>(preprocess.output_shape().size()), -1);
   preprocess.apply(small_image(), view, out);
@@ -150,7 +150,7 @@ TEST(PreprocessTest, TrainViewsReachEveryPlaceAndDifferBetweenEpochs) {
     ++seen_views[{view.top, view.left, view.mirrored}];
     same += view == preprocess.train_view(1, 1, sample);
   }
-  // 3 tops (room 2) × 4 lefts (room 3) × 2 sides = 24 views, 167 of each; deviation 12.6, allow five.
+  // 3 tops (room 2) × 4 lefts (room 3) × 2 sides = 24 views, 167 of each; deviation 12.6; five are allowed.
   EXPECT_EQ(seen_views.size(), 24u);
   for (const auto& [view, count] : seen_views) EXPECT_NEAR(count, 167, 63);
   EXPECT_NEAR(same, 167, 63);

@@ -34,7 +34,7 @@ TEST(EpochPermutationTest, DependsOnSeedAndEpochAlone) {
   EXPECT_NE(order, epoch_permutation(7, 4, 500));
 }
 
-/// Fisher-Yates from the back, written out: position left − 1 is exchanged with one drawn from [0, left).
+/// Fisher-Yates from the back: position left − 1 is exchanged with one drawn from [0, left).
 TEST(EpochPermutationTest, IsFisherYatesOverTheShuffleStream) {
   core::Random random(42, core::Purpose::shuffle, 5);
   Permutation expected{0, 1, 2, 3};
@@ -45,7 +45,7 @@ TEST(EpochPermutationTest, IsFisherYatesOverTheShuffleStream) {
 }
 
 TEST(EpochPermutationTest, AllOrdersAreEquallyLikely) {
-  // 6 orders of 3 samples, 6,000 epochs: 1,000 each, deviation sqrt(6000 · 1/6 · 5/6) = 29; allow five of them.
+  // 6 orders of 3 samples, 6,000 epochs: 1,000 each, deviation sqrt(6000 · 1/6 · 5/6) = 29; five are allowed.
   std::map<Permutation, int> seen;
   for (std::uint32_t epoch = 0; epoch < 6000; ++epoch) ++seen[epoch_permutation(1, epoch, 3)];
   EXPECT_EQ(seen.size(), 6u);

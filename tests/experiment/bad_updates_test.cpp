@@ -7,7 +7,7 @@
 namespace troupe::experiment {
 namespace {
 
-/// Two buckets whose gradients are what a test says; the rest is nobody's business.
+/// Two buckets whose gradients the test sets; the other functions do nothing.
 class Fake final : public nn::Replica {
  public:
   const nn::Graph& graph() const noexcept override { std::abort(); }

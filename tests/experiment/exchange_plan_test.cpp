@@ -1,4 +1,4 @@
-// plan.json: what the backend chose and how members exchange, from a value to text and back.
+// plan.json: the backend's choices and the exchange of the members, from a value to text and back.
 #include "experiment/exchange_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(ExchangePlan, InPlaceNothingIsSaidOfExchanges) {
   EXPECT_EQ(json.at("arithmetic"), 2);
   json.erase("arithmetic");
   EXPECT_EQ(json.dump(), kBackend);
-  // Not as this program would write it: the hash of what is there counts.
+  // In another form than this program writes: the hash of the text itself counts.
   const std::string older = "{ \"version\": 1, \"backend\": \"cpu\" }";
   const auto back = parse_plan(older, "plan.json").value();
   EXPECT_EQ(back.backend.json, older);
@@ -48,7 +48,7 @@ TEST(ExchangePlan, InPlaceNothingIsSaidOfExchanges) {
   EXPECT_EQ(parse_exchange(to_json(plan.exchange), "here").value(), ExchangePlan{});
 }
 
-/// Version 0.1 said nothing of it, and rounded every vector: so its recordings are replayed. Of a newer program nothing is known.
+/// Version 0.1 recorded no version of its arithmetic and rounded every vector; its recordings are replayed so. A newer version is unknown.
 TEST(ExchangePlan, SaysWhatItsNumbersAreComputedBy) {
   EXPECT_FALSE(parse_plan(to_json(apart()), "plan.json")->exchange.rounds_masters);
   auto whole = nlohmann::json::parse(to_json(apart()));
@@ -118,12 +118,12 @@ TEST(ExchangePlan, WhatNoRunWritesIsCorruptAndNamed) {
   };
   expect_refused("endpoint", 1);
   expect_refused("wire", "fp8");
-  expect_refused("worker_sites", {1, 2, 9});  // on no host
+  expect_refused("worker_sites", {1, 2, 9});  // without a host
   expect_refused("packed", "yes");
   expect_refused("reductions", nlohmann::json::array());
   expect_refused("reductions", {{{"algorithm", "tree"}}});
   expect_refused("reductions", {{{"algorithm", "auto"}}});
-  expect_refused("reductions", {{{"algorithm", "asa"}, {"up_to_floats", 9}}});  // and above?
+  expect_refused("reductions", {{{"algorithm", "asa"}, {"up_to_floats", 9}}});  // no algorithm above 9 floats
   expect_refused("reductions", {{{"algorithm", "asa"}}, {{"algorithm", "ring"}, {"up_to_floats", 9}}});
   EXPECT_FALSE(parse_plan("{", "plan.json"));
   EXPECT_FALSE(parse_exchange("[]", "plan.json"));

@@ -9,7 +9,7 @@
 namespace troupe::experiment {
 namespace {
 
-/// A number of its own in every field: who adds one names it here.
+/// A different number in every field. A new field must be named here.
 WorkerProgress all_fields() {
   WorkerProgress progress;
   auto& [worker, steps, samples, loss, loss_sum, top1, recent_samples, compute_s, exchange_s, wait_s, load_s, exchanges,
@@ -99,7 +99,7 @@ TEST(RunTotals, KeepEverySumOfAWorker) {
   totals.session.workers = {all_fields()};
   const auto back = parse_totals(to_text(totals));
   ASSERT_TRUE(back) << back.error().message;
-  auto kept = all_fields();  // but for what is of the time since the last report
+  auto kept = all_fields();  // except values since the last report
   kept.loss = kept.loss_sum = 0;
   kept.top1 = kept.recent_samples = 0;
   kept.done.clear();

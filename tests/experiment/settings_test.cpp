@@ -18,7 +18,7 @@ core::Result<Settings> settings(const std::string& text, const std::vector<std::
   return resolve(std::move(*config));
 }
 
-/// What is wrong with the smallest configuration and one override.
+/// The error of the smallest configuration with one override.
 std::string refusal(const std::string& override_text) {
   const auto result = settings(kSmallest, {override_text});
   EXPECT_FALSE(result.has_value()) << override_text;
@@ -40,20 +40,20 @@ TEST(SettingsTest, EveryOptionHasHelp) {
   for (const auto& option : schema().options()) EXPECT_FALSE(option.help.empty()) << option.key;
 }
 
-/// What an integer option may be at most so that whatever it is turned into holds it.
+/// The largest value of an integer option that still fits the type which the option becomes.
 std::int64_t most_of(const std::string& key) {
   constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
   constexpr auto kInt = std::numeric_limits<std::int32_t>::max();
   static const std::map<std::string, std::int64_t> wider{
       {"run.seed", kAny},
-      {"data.seed", kAny},  // 64 bits, as they are
+      {"data.seed", kAny},  // stays 64 bits
       {"data.train_samples", 1'000'000'000'000},
       {"data.test_samples", 1'000'000'000'000}};  // counted in 64 bits
   const auto found = wider.find(key);
   return found == wider.end() ? kInt : found->second;
 }
 
-/// The largest integer that the option's rule allows: it allows all between that and the default.
+/// The largest integer that the option's rule allows: it allows all values between that and the default.
 std::int64_t highest(const core::Option& option) {
   const bool list = std::holds_alternative<std::vector<std::int64_t>>(option.default_value);
   const auto allows = [&](std::int64_t value) {
@@ -97,7 +97,7 @@ TEST(SettingsTest, EveryIntegerHasABoundThatWhatItIsTurnedIntoHolds) {
   EXPECT_GT(integers, 25);
 }
 
-// Of the numbers, those that workers and servers compute with become float32: none is infinite there, or 0 where it was not.
+// Numbers that workers and servers compute with become float32: none becomes infinite, and none becomes 0 that was not.
 TEST(SettingsTest, EveryNumberHasABoundThatAFloatHolds) {
   for (const auto& option : schema().options()) {
     const bool list = std::holds_alternative<std::vector<double>>(option.default_value);
@@ -191,9 +191,10 @@ TEST(SettingsTest, WhatThisBuildCannotDoNamesWhatItCan) {
     return resolved ? std::string() : resolved.error().message;
   };
   EXPECT_EQ(over("exchange.wire=fp32"), "");
-  EXPECT_EQ(over("exchange.endpoint=tcp"),
-            "--set: exchange.algorithm = \"shm\": over exchange.endpoint = \"tcp\" nobody maps another's memory: use "
-            "\"auto\", or leave the endpoint at \"auto\" where all workers are on one host");
+  EXPECT_EQ(
+      over("exchange.endpoint=tcp"),
+      "--set: exchange.algorithm = \"shm\": over exchange.endpoint = \"tcp\" no member maps another's memory: use "
+      "\"auto\", or leave the endpoint at \"auto\" where all workers are on one host");
   EXPECT_EQ(over("exchange.wire=bf16"),
             "--set: exchange.wire = \"bf16\": exchange.algorithm = \"shm\" sums where the numbers are and rounds "
             "nothing: use \"fp32\", or exchange.algorithm = \"asa16\"");
@@ -206,10 +207,10 @@ TEST(SettingsTest, HowItExchangesSaysWhatAConfigurationIsFor) {
   EXPECT_EQ(use({}), Use::run);
   EXPECT_EQ(use({"exchange.endpoint=tcp", "exchange.algorithm=ring"}), Use::run);
   EXPECT_EQ(use({"exchange.endpoint=mpi"}), Use::processes);
-  EXPECT_EQ(use({"exchange.endpoint=mpi", "exchange.algorithm=shm"}), Use::processes);  // and wrong there
+  EXPECT_EQ(use({"exchange.endpoint=mpi", "exchange.algorithm=shm"}), Use::processes);  // and invalid there
   EXPECT_EQ(use({"exchange.algorithm=ring"}), Use::processes);
   EXPECT_EQ(use({"exchange.wire=fp16"}), Use::processes);
-  EXPECT_EQ(use({"exchange.algorithm=ar"}), Use::run);  // wrong everywhere
+  EXPECT_EQ(use({"exchange.algorithm=ar"}), Use::run);  // invalid everywhere
 }
 
 TEST(SettingsTest, ErrorsInAFileNameTheLine) {

@@ -65,7 +65,8 @@ TEST(SummaryTest, KeysAndTheirOrderAreTheContract) {
   EXPECT_EQ(keys(json["train"]), (Keys{"loss", "images_per_s"}));
   EXPECT_EQ(keys(json["test"]), (Keys{"loss", "accuracy", "top5"}));
   EXPECT_EQ(keys(json["time"]), (Keys{"compute_s", "exchange_s", "wait_s", "load_s"}));
-  EXPECT_EQ(keys(json["exchange"]), (Keys{"count", "bytes", "dropped", "staleness_mean", "staleness_max", "skipped", "refused"}));
+  EXPECT_EQ(keys(json["exchange"]),
+            (Keys{"count", "bytes", "dropped", "staleness_mean", "staleness_max", "skipped", "refused"}));
   EXPECT_EQ(json["device"], "cpu");
   EXPECT_EQ(json["test"]["accuracy"], 0.9891);
   EXPECT_EQ(json["exchange"]["skipped"], 4);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kFree = -1, kPassed = -2;
 constexpr auto kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// Who has each position of the epoch: a lease's number, nobody, or nobody any more.
+/// The owner of each position of the epoch: a lease's number, kFree, or kPassed (never trained).
 class Epoch {
  public:
   Epoch(std::uint32_t number, std::int64_t size) : number_(number), owners_(static_cast<std::size_t>(size), kFree) {}
@@ -25,7 +25,7 @@ class Epoch {
 
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
   [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(owners_.size()); }
-  /// Of those from `first` on, at most `count`, that have this owner.
+  /// Length of the sequence from `first` on, at most `count`, whose positions have this owner.
   [[nodiscard]] std::int64_t run(std::int64_t first, std::int64_t count, std::int64_t owner) const {
     std::int64_t length = 0;
     while (length < count && first + length < size() && at(first + length) == owner) ++length;
@@ -61,15 +61,15 @@ struct Life {
   std::vector<Held> leases{};
   std::optional<std::uint64_t> first{};  // step of the first lease
   std::set<std::uint64_t> trained{};     // steps
-  bool guessed = false;                  // `first` is that of the first record that there is
+  bool guessed = false;                  // `first` is the step of the first record in the journal
   bool ended = false;                    // lost
 };
 struct Worker {
   std::vector<Life> lives{1};
-  std::size_t ran = 0;  // the life that began last
+  std::size_t ran = 0;  // index of the life that began last
 };
 
-/// From a start of `troupe train` to its end: what of it is part of the run's course, as the next session began with it.
+/// One session, from a start of `troupe train` to its end. Only what the next session's start state includes counts.
 class SessionBook {
  public:
   SessionBook(const Plan& plan, std::optional<Start> start, int segment, std::uint64_t limit, Accounts& into)
@@ -82,14 +82,14 @@ class SessionBook {
   }
 
   void segment(const Segment& segment, bool first) {
-    if (!first && segment.start->next_lease > limit_) return;  // the next session began before it: all of it is undone
+    if (!first && segment.start->next_lease > limit_) return;  // the next session began before it: it is undone
     segment_ = segment.number;
     if (!first) check_start(*segment.start);
     closed_ = segment.closed;
     for (const auto& entry : segment.entries) std::visit([this](const auto& e) { add(e); }, entry);
   }
 
-  /// `next`: what the session after it begins with; null: the run ends with this one.
+  /// `next`: the start state of the next session; null: the run ends with this one.
   void end(const Start* next) {
     if (next) check_start(*next);
     for (const auto& [number, worker] : workers_)
@@ -108,7 +108,7 @@ class SessionBook {
       wrong(fmt::format("lease {} is granted twice", piece.lease));
     if (piece.epoch != epoch_.number()) next_epoch(piece);
     const auto covers = epoch_.run(piece.first, piece.count, kFree);
-    // A share of the last round may lie behind the epoch's end, and then repeats what others have.
+    // A share of the last round may lie behind the epoch's end. It then repeats samples of others.
     if (covers == 0 && !plan_.shares)
       wrong(fmt::format("lease {} of epoch {} begins at sample {}, which is somebody's already", piece.lease,
                         piece.epoch, piece.first));
@@ -172,7 +172,7 @@ class SessionBook {
       wrong(fmt::format("worker {} trains step {} twice", trained.worker, trained.step));
   }
 
-  /// A segment, or a session, begins with what the ones before it come to.
+  /// A segment or session must begin in the state that the segments before it lead to.
   void check_start(const Start& start) {
     if (start.epoch == epoch_.number() + 1) {
       check_whole();
@@ -193,7 +193,7 @@ class SessionBook {
     return all.empty() ? "no" : all;
   }
 
-  /// The n-th lease of a life is its n-th step's.
+  /// The n-th lease of a life belongs to its n-th step.
   void settle(std::uint32_t worker, const Life& life, bool last) {
     for (std::size_t n = 0; n < life.leases.size(); ++n) {
       const auto& [piece, lost] = life.leases[n];
@@ -201,7 +201,7 @@ class SessionBook {
       const bool has =
           life.guessed && plan_.passes_over ? n < life.trained.size() : life.first && life.trained.contains(step);
       if (lost) {
-        ++into_.steps_most;  // it may have been done, and not said so
+        ++into_.steps_most;  // it may have been done and not reported
       } else if (has || may_miss(life, last, step)) {
         ++into_.steps;
         ++into_.steps_most;
@@ -215,7 +215,7 @@ class SessionBook {
     }
   }
 
-  /// Whether the record of this step may be lost: with the worker, or with the process that wrote the journal.
+  /// Whether the record of this step may be missing: lost with the worker, or with the process that wrote the journal.
   [[nodiscard]] bool may_miss(const Life& life, bool last, std::uint64_t step) const {
     if (!life.ended && (closed_ || !last)) return false;
     return !life.first || life.trained.empty() || step > *life.trained.rbegin();
@@ -250,7 +250,7 @@ Accounts account(const Plan& plan, const std::vector<Segment>& segments) {
     while (end < segments.size() && !segments[end].start->resumed) ++end;
     return end;
   };
-  // Of a session whose beginning is gone all that is left may be undone.
+  // The first session's beginning may be missing. Then the next session may have undone all that is present of it.
   std::size_t first = 0;
   for (auto next = end_of_session(first); next < segments.size() && segments[first].start &&
                                           segments[first].start->next_lease > segments[next].start->next_lease;

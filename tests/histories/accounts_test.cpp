@@ -1,4 +1,4 @@
-// The oracle itself: that it is content with a run as it should be, and says so of every one that is not.
+// Tests of the oracle itself: it accepts a correct run and reports every violation.
 #include "tests/histories/accounts.hpp"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ TEST(Accounts, AnEpochThatEverySampleWasTrainedOnceOf) {
   EXPECT_THAT(accounts.wrong, IsEmpty());
   EXPECT_EQ(accounts.steps, 3U);
   EXPECT_EQ(accounts.steps_most, 3U);
-  EXPECT_EQ(accounts.samples, 12U);  // the tail reaches over the beginning
+  EXPECT_EQ(accounts.samples, 12U);  // the last batch wraps around to the beginning
   EXPECT_EQ(accounts.epochs, 1U);
 }
 
@@ -44,7 +44,7 @@ TEST(Accounts, ALeaseWithoutAStep) {
   auto segment = whole();
   segment.entries.pop_back();
   EXPECT_THAT(account(kOnDemand, {segment}).wrong, ElementsAre(HasSubstr("worker 1 has no step 1")));
-  // Of a writer that was killed it may be missing; it may have been passed over, where that is the rule.
+  // The record may be missing if the writer was killed. The step may have been passed over, if the strategy does so.
   segment.closed = false;
   EXPECT_THAT(account(kOnDemand, {segment}).wrong, IsEmpty());
   segment.closed = true;
@@ -83,7 +83,7 @@ TEST(Accounts, WhatALostWorkerHadReturns) {
   EXPECT_THAT(accounts.wrong, IsEmpty());
   EXPECT_EQ(accounts.steps, 3U);
   EXPECT_EQ(accounts.steps_most, 4U);
-  // The same without the record: two have them.
+  // Without the record of the loss, two workers have the same samples.
   std::erase_if(segment.entries, [](const Entry& entry) { return std::holds_alternative<Lost>(entry); });
   EXPECT_THAT(account(kOnDemand, {segment}).wrong, testing::Contains(HasSubstr("which is somebody's already")));
 }
@@ -100,7 +100,7 @@ TEST(Accounts, WhatALostWorkerHadIsPassedOver) {
   EXPECT_EQ(accounts.steps, 3U);
 }
 
-// Lives of one worker, one after the other: records of the first that come late are not the second's.
+// Two lives of one worker: late records of the first do not count for the second.
 TEST(Accounts, ANewMemberBeginsAnew) {
   Segment segment{.closed = true};
   segment.entries = {
@@ -123,7 +123,7 @@ TEST(Accounts, AResumeUndoesWhatFollowsItsCheckpoint) {
   const auto accounts = account(kOnDemand, {first, second});
   EXPECT_THAT(accounts.wrong, IsEmpty());
   EXPECT_EQ(accounts.steps, 3U);
-  // A checkpoint that knows of other samples than were granted before it.
+  // A start state whose free samples contradict the leases granted before it.
   second.start->free = {{0, 4}, {8, 2}};
   EXPECT_THAT(account(kOnDemand, {first, second}).wrong,
               testing::Contains(
@@ -132,7 +132,7 @@ TEST(Accounts, AResumeUndoesWhatFollowsItsCheckpoint) {
 
 TEST(Accounts, AResumeUndoesWholeSegmentsBehindItsCheckpoint) {
   auto first = whole();
-  // The next epoch, in a segment of its own; then a kill, and a checkpoint in the first one.
+  // The next epoch, in a segment of its own; then a kill, and a resume from a checkpoint in the first epoch.
   Segment undone{.number = 2, .start = Start{.epoch = 1, .next_lease = 3, .free = {{0, 10}}, .steps = 3}};
   undone.entries = {granted(0, 3, 1, 0)};
   all_train(undone, 0, 1, 1);
@@ -145,7 +145,7 @@ TEST(Accounts, AResumeUndoesWholeSegmentsBehindItsCheckpoint) {
   EXPECT_THAT(accounts.wrong, IsEmpty());
   EXPECT_EQ(accounts.steps, 3U);
   EXPECT_EQ(accounts.epochs, 1U);
-  // And when a bound on the journal has removed the first.
+  // The same, if a bound on the journal has removed the first segment.
   const auto bounded = account(kOnDemand, {undone, last});
   EXPECT_THAT(bounded.wrong, IsEmpty());
   EXPECT_EQ(bounded.steps, 3U);
@@ -175,7 +175,7 @@ Reported session(double from, std::vector<std::uint32_t> epochs) {
 
 TEST(Reports, EveryEpochOnceOnTheRunsCourse) {
   EXPECT_THAT(check_reports({session(0, {1, 2})}, 2), IsEmpty());
-  EXPECT_THAT(check_reports({session(0, {1, 2}), session(1.5, {2, 3})}, 3), IsEmpty());  // gone back behind the second
+  EXPECT_THAT(check_reports({session(0, {1, 2}), session(1.5, {2, 3})}, 3), IsEmpty());  // the resume undid epoch 2
   EXPECT_THAT(check_reports({session(0, {1, 2}), session(2, {2, 3})}, 3),
               ElementsAre(HasSubstr("epoch 2: it was reported before")));
   EXPECT_THAT(check_reports({session(0, {1}), session(1.5, {3})}, 3),

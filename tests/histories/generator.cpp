@@ -94,7 +94,7 @@ class Draw {
     if (history_.setting("strategy.inner") == "easgd") set("strategy.tau", "4");
   }
 
-  /// Rates at which all of them learn the drawn digits within some epochs, also after a loss.
+  /// Rates at which every strategy learns the drawn digits within some epochs, also after a loss.
   void draw_optimizer() {
     const auto kind = strategy_ == "eamsgd" ? "nesterov" : averages_ ? "momentum" : one_of({"sgd", "momentum", "adam"});
     set("model.activation", "relu");
@@ -118,7 +118,7 @@ class Draw {
     if (chance(10)) set("cluster.server_placement", "colocated");
     if (chance(10)) set("exchange.wire", "bf16");
     const auto conduct = conduct_of(history_);
-    const bool shm = history_.setting("exchange.endpoint") == "shm";  // wants all nodes when the run begins
+    const bool shm = history_.setting("exchange.endpoint") == "shm";  // needs all nodes when the run begins
     if (conduct.newcomers && history_.nodes >= 2 && !shm && chance(25)) history_.late = 1;
   }
 
@@ -175,7 +175,7 @@ class Draw {
     }
     history_.events.push_back(event);
     if (event.workers == 0 || !chance(15)) return;
-    Event cut{.what = Doing::cut};  // the resume that follows
+    Event cut{.what = Doing::cut};  // of the resume that follows
     draw_resume(cut);
     history_.events.push_back(cut);
   }
@@ -201,7 +201,7 @@ class Draw {
   std::uint32_t servers_ = 1;
   std::uint32_t least_workers_ = 1;
   std::uint32_t nodes_ = 0;            // of the session
-  std::set<std::uint32_t> up_, down_;  // nodes, as far as the events say
+  std::set<std::uint32_t> up_, down_;  // as far as the events determine
   bool silenced_ = false;
   bool averages_ = false;  // momentum, too
 };
@@ -212,7 +212,7 @@ History generate(std::uint64_t seed) { return Draw(seed).history(); }
 
 std::vector<std::uint64_t> telling_seeds(std::size_t count) {
   constexpr std::uint64_t kCandidates = 300;
-  std::map<std::uint64_t, std::set<std::string>> kinds;  // by seed: the strategy, and what happens
+  std::map<std::uint64_t, std::set<std::string>> kinds;  // by seed: its strategy and its kinds of events
   for (std::uint64_t seed = 1; seed <= kCandidates; ++seed) {
     const auto history = generate(seed);
     kinds[seed].insert(history.strategy());

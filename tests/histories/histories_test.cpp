@@ -1,9 +1,9 @@
-// Whole runs over real processes that things happen to, in random order: each ends with the documented exit code, trains every sample of
-// every epoch once or says which not, learns about as much as the run that nothing happens to, and can be replayed.
+// Whole runs over real processes with events in random order. Each ends with the documented exit code, trains every sample of every epoch
+// once or reports which it did not, learns about as much as an undisturbed run, and can be replayed.
 //
-//   TROUPE_HISTORIES=N        so many, in place of the 12 that every test run has
-//   TROUPE_HISTORIES_SEED=S   that begin with seed S
-//   TROUPE_HISTORY="…"        this one: the line that a failure prints, perhaps cut down
+//   TROUPE_HISTORIES=N        number of histories, instead of the 12 of every test run
+//   TROUPE_HISTORIES_SEED=S   seed of the first of them
+//   TROUPE_HISTORY="…"        one history: the line that a failure prints, perhaps shortened
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -23,7 +23,7 @@ std::uint64_t number(const char* variable, std::uint64_t otherwise) {
   return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// Where a history's directory is kept after a failure.
+/// Copies a failed history's directory to a place where it is kept; returns that path.
 std::string keep(const tests::Folder& folder, const std::string& name) {
   namespace fs = std::filesystem;
   const auto kept = fs::temp_directory_path() / ("troupe-history-" + name);

@@ -18,7 +18,7 @@ constexpr std::array kNames{"kill",  "freeze", "silence", "start",    "interrupt
 bool names_node(Doing what) { return what <= Doing::start; }
 bool resumes(Doing what) { return what >= Doing::interrupt && what <= Doing::last; }
 
-/// Takes a number from the front.
+/// Reads a number at the front of `text` and removes it.
 std::optional<std::uint32_t> number(std::string_view& text) {
   std::uint32_t value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -61,7 +61,7 @@ core::Result<Event> parse_event(std::string_view word) {
   return event;
 }
 
-/// "workers=3" and the like. Nothing: it is none.
+/// Reads a field such as "workers=3". Empty: `word` is not a field.
 std::optional<bool> read_field(std::string_view word, History& into) {
   const auto equals = word.find('=');
   const auto key = word.substr(0, equals);

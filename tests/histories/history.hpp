@@ -1,5 +1,5 @@
-/// A history: a whole run over real processes, and what happens to it on the way. Plain values with one line of text for each, which
-/// can be cut down by hand: every event says how many steps after the one before it comes, so that any of them can be left out.
+/// A history: a whole run over real processes and its events. Plain values with one line of text, which can be shortened by hand: an
+/// event is timed in steps after the event before it, so any event can be left out.
 ///
 ///     workers=3 nodes=2 strategy.name=easgd strategy.tau=4 | kill:1+30 start:1+12 interrupt:2/4+40
 ///
@@ -17,33 +17,32 @@ namespace troupe::histories {
 
 enum class Doing : std::uint8_t {
   kill,       ///< SIGKILL to a node
-  freeze,     ///< SIGSTOP to a node for a moment that nobody is evicted for
+  freeze,     ///< SIGSTOP to a node, too short for an eviction
   silence,    ///< SIGSTOP to a node until it is lost, then SIGCONT
-  start,      ///< a node that was killed, or was not there at the beginning, is started
-  interrupt,  ///< SIGINT to the process that trains; the run is resumed
+  start,      ///< starts a node that was killed or has not been started yet
+  interrupt,  ///< SIGINT to the training process; the run is resumed
   crash,      ///< SIGKILL to it; the run is resumed
-  cut,  ///< SIGKILL to it while a resume begins: as soon as there is a new file in the run's directory; the run is resumed again
-  last,      ///< SIGKILL to it when it has reported its last epoch; the run is resumed
-  evaluate,  ///< `troupe eval` of the run while it trains
-  intrude,   ///< a second `troupe train --resume` of the run while it trains
+  cut,        ///< SIGKILL to it during a resume, at the first new file in the run's directory; the run is resumed
+  last,       ///< SIGKILL to it when it has reported its last epoch; the run is resumed
+  evaluate,   ///< `troupe eval` of the run while it trains
+  intrude,    ///< a second `troupe train --resume` of the run while it trains
 };
 
 struct Event {
   Doing what = Doing::kill;
   std::uint32_t after = 0;    ///< steps over all workers, since the event before or the session's beginning
   std::uint32_t node = 0;     ///< kill, freeze, silence, start
-  std::uint32_t nodes = 0;    ///< interrupt, crash, cut, last: the run is resumed on so many nodes; 0: in one process
-  std::uint32_t workers = 0;  ///< and with so many workers
+  std::uint32_t nodes = 0;    ///< interrupt, crash, cut, last: number of nodes of the resumed run; 0: one process
+  std::uint32_t workers = 0;  ///< its number of workers
   bool operator==(const Event&) const = default;
 };
 
 struct History {
   std::uint32_t workers = 2;
-  std::uint32_t nodes = 1;  ///< processes that workers are spread over; 0: none, everything is in one process
-  std::uint32_t late = 0;   ///< so many of them, the last ones, are not there when the run begins
-  std::uint32_t epochs =
-      0;  ///< 0: it trains until all has happened, then is interrupted and resumed for the rest of an epoch or two
-  bool tls = false;                     ///< with certificates
+  std::uint32_t nodes = 1;   ///< processes that the workers are spread over; 0: everything is in one process
+  std::uint32_t late = 0;    ///< number of nodes, the last ones, that are not up when the run begins
+  std::uint32_t epochs = 0;  ///< 0: trains until all events are done, is interrupted, then resumed for an epoch or two
+  bool tls = false;          ///< with certificates
   std::vector<std::string> settings{};  ///< "strategy.tau=4", in the order of the command line
   std::vector<Event> events{};
   bool operator==(const History&) const = default;
@@ -55,7 +54,7 @@ struct History {
 
 [[nodiscard]] std::string to_text(const Event& event);
 [[nodiscard]] std::string to_text(const History& history);
-/// Errc::config names the word that cannot be read, or the event that the history has no node for.
+/// Errc::config: names the unreadable word, or the event whose node the history does not have.
 [[nodiscard]] core::Result<History> parse(std::string_view text);
 
 }  // namespace troupe::histories

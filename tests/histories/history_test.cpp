@@ -1,4 +1,4 @@
-// Histories as text, what the generator draws, and what the documentation says of it.
+// Histories as text, the generator's histories, and their documented conduct.
 #include "tests/histories/history.hpp"
 
 #include <set>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "experiment/blueprint.hpp"
+#include "experiment/run_spec.hpp"
 #include "tests/histories/conduct.hpp"
 #include "tests/histories/generator.hpp"
 #include "tests/small_config.hpp"
@@ -95,7 +95,7 @@ TEST(Generator, TheSeedsOfEveryTestRunHaveEveryStrategyAndEverythingThatHappens)
   EXPECT_EQ(doings.size(), 10U);
 }
 
-/// What the code says of the strategy, with `workers` workers.
+/// The needs that the code declares for the strategy, with `workers` workers.
 core::Result<strategies::Needs> needs_of(const History& history, std::uint32_t workers) {
   auto overrides = history.settings;
   overrides.push_back(fmt::format("cluster.workers={}", workers));
@@ -103,7 +103,7 @@ core::Result<strategies::Needs> needs_of(const History& history, std::uint32_t w
   if (!config) return tl::unexpected(config.error());
   auto settings = experiment::resolve(std::move(*config), experiment::Use::processes);
   if (!settings) return tl::unexpected(settings.error());
-  return experiment::draw(*settings, false).map([](const auto& plan) { return plan.needs; });
+  return experiment::build_run_spec(*settings, false).map([](const auto& plan) { return plan.needs; });
 }
 
 TEST(Conducts, AreWhatTheStrategiesSay) {

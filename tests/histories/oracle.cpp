@@ -29,7 +29,7 @@ std::int64_t epoch_size(const History& history) {
   return samples.empty() ? 1200 : std::stoll(samples);
 }
 
-/// The same run when nothing happens to it, in one process and as fast as it goes.
+/// The same run without events, in one process and at full speed.
 json undisturbed(const History& history, std::uint64_t epochs, const tests::Folder& folder, Lines& wrong) {
   auto command = program({"train", folder.file("config.toml"), "--quiet", "--json"});
   const auto set = [&command](const std::string& setting) { command.insert(command.end(), {"--set", setting}); };
@@ -48,8 +48,8 @@ json undisturbed(const History& history, std::uint64_t epochs, const tests::Fold
   return json::parse(run.out(), nullptr, false);
 }
 
-/// Near: what a run loses by a fault (optimizer state, steps passed over, another number of workers) it makes good within epochs, and
-/// runs of a handful of epochs with other seeds differ by less.
+/// Tolerances: a run recovers from the effects of a fault (lost optimizer state, passed-over steps, another number of workers) within a few
+/// epochs, and runs of a few epochs with different seeds differ by less.
 void check_learning(const History& history, const json& summary, const tests::Folder& folder, Lines& wrong) {
   constexpr double kFactor = 1.6, kMargin = 0.35;
   const auto twin = undisturbed(history, summary.at("epochs"), folder, wrong);
@@ -80,7 +80,7 @@ void check_counts(const Conduct& conduct, const Accounts& accounts, const Outcom
         wrong.push_back(fmt::format("summary.json: {} of a worker is {}", key, worker.at(key).dump()));
 }
 
-/// Every hash, as far as the records go: all of them, where no process was killed that may not have handed its last ones in.
+/// Every hash that the records cover: all of them, if no process was killed before it had handed in its last records.
 void check_replay(const History& history, const Outcome& outcome, Lines& wrong) {
   Process replay(program({"replay", outcome.run, "--json"}));
   const int code = replay.wait();

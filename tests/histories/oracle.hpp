@@ -1,4 +1,4 @@
-/// Judges a history by what its run has left: every row of docs/nodes.md that can be read from a directory.
+/// Judges a history by the files of its run: every row of docs/nodes.md that a run directory can show.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace troupe::histories {
 
-/// A line for each thing that must not be. `folder`: where the history was played; the undisturbed run that it is compared with, in one
-/// process, is trained there, too.
+/// Returns one line per violation. `folder`: where the history was played. An undisturbed run in one process is trained there, too, for
+/// comparison.
 [[nodiscard]] std::vector<std::string> judge(const History& history, const Outcome& outcome,
                                              const tests::Folder& folder);
 

@@ -22,9 +22,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::milliseconds kMoment{3};  // between two looks
+constexpr std::chrono::milliseconds kMoment{3};  // polling interval
 constexpr std::size_t kSessions = 20;
-// Of a run that is interrupted when all has happened: so that there is something to compare.
+// Of a run that is interrupted after all events: enough epochs for the comparison.
 constexpr std::uint32_t kLeastEpochs = 10;
 
 security::TlsFiles certificates(const History& history) {
@@ -81,7 +81,7 @@ std::uint32_t Player::nodes_up() {
   return up;
 }
 
-/// So many nodes that are up; where there are too few, others are started.
+/// `nodes` running nodes; starts others if there are too few.
 std::vector<std::uint32_t> Player::members_of(std::uint32_t nodes) {
   std::vector<std::uint32_t> list;
   for (std::uint32_t k = 0; k < nodes_.size() && list.size() < nodes; ++k)
@@ -96,7 +96,7 @@ std::vector<std::uint32_t> Player::members_of(std::uint32_t nodes) {
   return list;
 }
 
-/// No member of the run is left on any of them.
+/// Waits until no node has a member of the run.
 void Player::await_free() {
   std::vector<std::string> list;
   for (std::uint32_t k = 0; k < nodes_.size(); ++k)
@@ -114,7 +114,7 @@ void Player::await_free() {
   wrong("nodes are not free when the run is over: " + said);
 }
 
-/// As they are asked to: with exit code 0.
+/// Sends each node SIGTERM; it must end with exit code 0.
 void Player::end_nodes() {
   for (std::uint32_t k = 0; k < nodes_.size(); ++k) {
     if (!runs(k)) continue;
@@ -203,7 +203,7 @@ Outcome Player::play() {
   return std::move(outcome_);
 }
 
-/// Sets the summary when the run has ended with exit code 0.
+/// The summary stays discarded unless the run has ended with exit code 0.
 void Player::run_session(std::vector<std::string> command) {
   say(fmt::format("{} on {} nodes with {} workers", outcome_.run.empty() ? "begins" : "goes on", members_.size(),
                   workers_));
@@ -229,7 +229,7 @@ void Player::check_end(int code) {
   if (session_.nodes > 0) session_.nodes_lost = static_cast<std::uint32_t>(lost_.size());
   const auto codes = exit_codes(conduct_, session_);
   if (!codes.contains(code)) wrong(fmt::format("exit code {}; allowed: {}", code, fmt::join(codes, ", ")));
-  // Nobody is called lost that nothing has happened to.
+  // An undisturbed node must not be reported lost.
   for (const auto k : members_) {
     if (!harmed_.contains(k) && count(train_->err(), fmt::format("(node {}) is lost", name(k))) > 0)
       wrong(fmt::format("node {} is called lost, and was well all the time", k));
@@ -270,7 +270,7 @@ void Player::cut() {
   act(history_.events[next_++]);
 }
 
-/// False: the session has ended. Steps that follow each other are no hang, however slow.
+/// As documented in the header. Every step extends the deadline: slow progress is no hang.
 bool Player::await(const std::function<bool()>& there) {
   auto until = Clock::now() + kSoon;
   std::uint64_t before = 0;

@@ -1,5 +1,5 @@
-/// Plays a history: starts nodes and the process that trains, does what happens at its moment, resumes the run until it is done, and
-/// says what it saw. One thread.
+/// Plays a history: starts the nodes and the training process, carries out each event at its step, resumes the run until it is done, and
+/// reports what it saw. One thread.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,28 @@
 namespace troupe::histories {
 
 struct Outcome {
-  std::string run;                   ///< its directory; empty: none has come about
-  std::vector<std::string> log{};    ///< what was done and what was seen, in order
-  std::vector<std::string> wrong{};  ///< what the documentation does not allow
-  nlohmann::json summary{};          ///< as the last session has printed it
-  bool lost = false;                 ///< a worker was, in some session
+  std::string run;                   ///< its directory; empty: no run was created
+  std::vector<std::string> log{};    ///< events and observations, in order
+  std::vector<std::string> wrong{};  ///< violations of the documentation
+  nlohmann::json summary{};          ///< printed by the last session
+  bool lost = false;                 ///< a worker was lost in some session
   bool crashed =
-      false;  ///< the process that trains was, or a session ended with 75: the end of its journal may be missing
+      false;  ///< the training process was killed, or a session ended with 75: the journal's end may be missing
 };
 
 class Player {
  public:
-  /// The folder holds everything that the history leaves behind.
+  /// `folder` holds all files of the history and must outlive this object, as must `history`.
   Player(const History& history, const tests::Folder& folder);
   [[nodiscard]] Outcome play();
-  /// What all processes have said, for a person to read.
+  /// The output of all processes, for a person to read.
   [[nodiscard]] std::string everything_said();
 
  private:
   struct Node {
     std::unique_ptr<nodes::NodeProcess> process{};
     std::uint16_t port = 0;
-    std::string said{};  // by those before
+    std::string said{};  // by earlier processes of this node
   };
   struct Resume {
     std::uint32_t nodes = 0;
@@ -56,16 +56,16 @@ class Player {
 
   [[nodiscard]] std::vector<std::string> first_command();
   [[nodiscard]] std::vector<std::string> resume_command(const Resume& how);
-  /// What a resume says that goes on without nodes, whatever the run had.
+  /// Options of a resume that continues without nodes, whatever the run's settings were.
   [[nodiscard]] static std::vector<std::string> in_one_process();
   void run_session(std::vector<std::string> command);
   [[nodiscard]] bool await_begin();
-  /// Kills the process when the run's directory has a file more, if that is what comes next.
+  /// If the next event is a cut: kills the process when the run's directory has one more file.
   void cut();
-  /// False: the session has ended before.
+  /// Blocks until `there` holds. False: the session has ended before, or it hangs.
   [[nodiscard]] bool await(const std::function<bool()>& there);
   [[nodiscard]] bool await_moment(const Event& event);
-  /// Until `sign` was said so often; false: the session has ended without.
+  /// Blocks until `sign` was printed `times` times; false: the session has ended before.
   [[nodiscard]] bool await_said(const std::string& sign, std::size_t times);
   void do_events();
   void act(const Event& event);
@@ -88,18 +88,18 @@ class Player {
   std::vector<Node> nodes_;
   std::unique_ptr<nodes::Process> train_;
   std::unique_ptr<Progress> progress_;
-  std::vector<std::string> said_;  // by sessions before
+  std::vector<std::string> said_;  // by earlier sessions
   Outcome outcome_;
   Session session_;
   std::set<std::uint32_t> members_;  // nodes of the session
-  std::set<std::uint32_t> lost_;     // of these, that are not back
-  std::set<std::uint32_t> harmed_;   // of these, that may be called lost
-  std::size_t next_ = 0;             // event
+  std::set<std::uint32_t> lost_;     // members that are lost and not back
+  std::set<std::uint32_t> harmed_;   // members that may be reported lost
+  std::size_t next_ = 0;             // index of the next event
   std::size_t sessions_begun_ = 0;   // before this one
-  std::uint64_t mark_ = 0;           // steps of the session when the last event was done
+  std::uint64_t mark_ = 0;           // steps of the session at its last event
   std::uint32_t workers_ = 0;
   std::uint64_t last_epoch_ = 0;  // of a run that has one
-  std::vector<Resume> how_;       // to go on, as the event that ended the session has it; or nothing
+  std::vector<Resume> how_;       // set by the event that ended the session; empty: resume as before
   bool finishing_ = false;
   bool gave_up_ = false;
 };

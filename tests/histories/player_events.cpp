@@ -1,4 +1,4 @@
-// What happens to a run: to its nodes, to the process that trains, and beside it.
+// Events of a history: to the nodes, to the training process, and beside it.
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -14,7 +14,7 @@ using nodes::Process;
 
 namespace {
 
-constexpr std::chrono::milliseconds kFreeze{1000};  // nobody is evicted for that
+constexpr std::chrono::milliseconds kFreeze{1000};  // too short for an eviction
 
 }  // namespace
 
@@ -70,7 +70,7 @@ void Player::act(const Event& event) {
   }
 }
 
-/// A member, or a node that no run is on.
+/// Records the loss of `node` if it is a member of the session.
 void Player::lose(std::uint32_t node) {
   if (!members_.contains(node)) return;
   session_.lost = true;
@@ -98,7 +98,7 @@ void Player::bring(std::uint32_t node) {
   if (members_.contains(node)) await_newcomer(node, before + 1);
 }
 
-/// A run that goes on until all has happened takes it in. Where it may end before, nothing is waited for.
+/// A run that continues until all events are done admits the node. If the run may end earlier, the player does not wait.
 void Player::await_newcomer(std::uint32_t node, std::size_t times) {
   if (!conduct_.newcomers || finite() || lost_.size() == members_.size() || !outcome_.wrong.empty()) return;
   if (await_said(fmt::format("(node {}) is here, as a new member", name(node)), times)) lost_.erase(node);

@@ -50,7 +50,7 @@ core::Result<void> add(const core::JournalRecord& record, Segment& to) {
   return {};
 }
 
-/// Of a file in the form of a checkpoint (docs/formats/checkpoint.md): 8 bytes of length, then JSON.
+/// Reads the header of a checkpoint file (docs/formats/checkpoint.md): 8 bytes of length, then JSON.
 core::Result<Start> read_start(const std::string& path) try {
   std::ifstream file(path, std::ios::binary);
   std::uint64_t length = 0;
@@ -77,12 +77,12 @@ std::optional<double> number(const json& object, const char* key) {
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-/// Every whole line, as JSON; one that is none is an error.
+/// Every complete line as JSON; a line that is not JSON is an error.
 core::Result<std::vector<json>> read_lines(const std::string& path) {
   std::ifstream file(path);
   std::vector<json> lines;
   for (std::string line; std::getline(file, line);) {
-    if (file.eof()) break;  // under way
+    if (file.eof()) break;  // still being written
     lines.push_back(json::parse(line, nullptr, false));
     if (lines.back().is_discarded())
       return core::fail(core::Errc::corrupt, fmt::format("{}: line {}: {}", path, lines.size(), line));
@@ -145,7 +145,7 @@ void Progress::look() {
   file_.clear();
   for (std::string part; std::getline(file_, part);) {
     line_ += part;
-    if (file_.eof()) return;  // the rest is to come
+    if (file_.eof()) return;  // the rest of the line is still to come
     const auto line = json::parse(line_, nullptr, false);
     line_.clear();
     if (line.is_discarded()) continue;

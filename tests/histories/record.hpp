@@ -1,5 +1,5 @@
-/// Reads what a run has left in its directory, for the oracle: docs/formats/{journal,metrics,summary,checkpoint}.md. Errors are
-/// Errc::corrupt naming the file, or those of reading it.
+/// Reads the files of a run for the oracle: docs/formats/{journal,metrics,summary,checkpoint}.md. Errors are Errc::corrupt naming the
+/// file, or those of reading it.
 #pragma once
 
 #include <fstream>
@@ -19,11 +19,11 @@ namespace troupe::histories {
 /// The sessions of metrics.jsonl.
 [[nodiscard]] core::Result<std::vector<Reported>> read_reports(const std::string& run);
 
-/// How far a run has come, as it says so in metrics.jsonl: reads on where it stopped.
+/// Follows a running run's progress in metrics.jsonl: each look() continues where the last one stopped.
 class Progress {
  public:
   explicit Progress(const std::string& run);
-  /// Takes what has been written since.
+  /// Reads the lines written since the last look().
   void look();
   [[nodiscard]] std::size_t sessions() const noexcept { return sessions_; }
   /// Of the newest session, over all workers.
@@ -33,13 +33,13 @@ class Progress {
 
  private:
   std::ifstream file_;
-  std::string line_;  // so far
+  std::string line_;  // the unfinished last line
   std::size_t sessions_ = 0;
   std::map<std::uint32_t, std::uint64_t> steps_;  // by worker
   std::uint32_t epoch_ = 0;
 };
 
-/// Temporary files anywhere in the directory.
+/// Paths of temporary files anywhere in the directory.
 [[nodiscard]] std::vector<std::string> temporaries(const std::string& run);
 
 }  // namespace troupe::histories

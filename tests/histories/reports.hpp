@@ -1,4 +1,4 @@
-/// The oracle's view of metrics.jsonl: which epochs a run has reported, and what it said of them. Pure.
+/// The oracle's view of metrics.jsonl: the reported epochs and their values. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ struct EpochLine {
   std::optional<double> images_per_s{};
 };
 
-/// One session: what follows a `started` line.
+/// One session: the lines after a `started` line.
 struct Reported {
   double from = 0;  ///< epochs done before
   std::vector<EpochLine> epochs{};
   bool ended = false;
 };
 
-/// A line for each thing that must not be: an epoch that the run's course reports twice or not at all, a loss of nothing. What a resume
-/// went back behind is no part of the course. `epochs`: that the run has done.
+/// Returns one line per violation: an epoch that is reported twice or not at all, a missing or invalid loss. Epochs that a resume undid do
+/// not count. `epochs`: number of epochs that the run has done.
 [[nodiscard]] std::vector<std::string> check_reports(const std::vector<Reported>& sessions, std::uint32_t epochs);
 
 }  // namespace troupe::histories

@@ -1,4 +1,4 @@
-// A site with a server that answers anything at all: what cannot be true is refused before a worker or the coordinator hears of it.
+// A site whose server answers arbitrarily: invalid answers are refused before they reach a worker or the coordinator.
 #include <chrono>
 #include <functional>
 #include <limits>
@@ -14,13 +14,13 @@ namespace {
 
 using actors::ShardAnswer;
 using actors::SnapshotTaken;
-using exchange::Calls;
+using exchange::Rpc;
 using strategies::Transfer;
 
 constexpr strategies::ShardId kTheirs = 1;
 constexpr std::uint32_t kSite = 2;
 
-/// Shard 0 is at site 0, shard 1 at the liar's.
+/// Shard 0 is at site 0, shard 1 at the hostile site.
 Centre::Options two_shards() { return {.settings = {"strategy.name=downpour"}, .server_sites = {0, kSite}}; }
 
 actors::ShardMessage question() { return Centre::request(0, Transfer::push_pull, 3, kTheirs); }
@@ -36,11 +36,10 @@ ShardAnswer honest() {
           {}};
 }
 
-/// Asks, has `with` answer, and waits until `done`, or until the site is lost.
-void answer(Centre& centre, const std::function<void(const Calls::Incoming&)>& with,
-            const std::function<bool()>& done) {
+/// Sends the request, has `with` answer it, and waits until `done`, or until the site is lost.
+void answer(Centre& centre, const std::function<void(const Rpc::Incoming&)>& with, const std::function<bool()>& done) {
   bool asked = false;
-  centre.on_call = [&](std::uint32_t site, const Calls::Incoming& call) {
+  centre.on_call = [&](std::uint32_t site, const Rpc::Incoming& call) {
     EXPECT_EQ(site, kSite);
     asked = true;
     with(call);
@@ -71,7 +70,7 @@ TEST(HostileAnswers, AnAnswerThatCannotBeCostsItsSite) {
     auto changed = honest();
     lie(changed.reply);
     answer(
-        centre, [&](const Calls::Incoming& call) { call.reply(actors::pack_header(centre.system(), changed)); },
+        centre, [&](const Rpc::Incoming& call) { call.reply(actors::pack_header(centre.system(), changed)); },
         [&] { return !centre.told().losses.empty(); });
     EXPECT_EQ(centre.told().losses[0].lost, kSite);
     ASSERT_FALSE(centre.told().notes.empty());
@@ -84,8 +83,7 @@ TEST(HostileAnswers, AnAnswerThatMakesNoSenseCostsItsSite) {
     SCOPED_TRACE(header.size());
     Centre centre(two_shards());
     answer(
-        centre, [&](const Calls::Incoming& call) { call.reply(header); },
-        [&] { return !centre.told().losses.empty(); });
+        centre, [&](const Rpc::Incoming& call) { call.reply(header); }, [&] { return !centre.told().losses.empty(); });
     EXPECT_EQ(centre.told().losses[0].lost, kSite);
   }
 }
@@ -94,11 +92,11 @@ TEST(HostileAnswers, AnHonestAnswerCostsNothing) {
   Centre centre(two_shards());
   for (int k = 0; k < 2; ++k) {
     answer(
-        centre, [&](const Calls::Incoming& call) { call.reply(actors::pack_header(centre.system(), honest())); },
+        centre, [&](const Rpc::Incoming& call) { call.reply(actors::pack_header(centre.system(), honest())); },
         [] { return true; });
   }
-  // The exchanger has heard the first answer when it asks again, and the second when it has asked for this.
-  centre.on_call = [&](std::uint32_t, const Calls::Incoming& call) {
+  // The exchanger has processed an answer by the time of the next call: the first before the second, the second before this one.
+  centre.on_call = [&](std::uint32_t, const Rpc::Incoming& call) {
     call.reply(actors::pack_header(centre.system(), SnapshotTaken{7, 1, 2, 1}));
   };
   EXPECT_TRUE(centre.snapshot(kTheirs, 7));
@@ -117,7 +115,7 @@ TEST(HostileAnswers, ASnapshotThatCannotBeIsNone) {
   };
   Centre centre(two_shards());
   std::string header;
-  centre.on_call = [&](std::uint32_t, const Calls::Incoming& call) { call.reply(header); };
+  centre.on_call = [&](std::uint32_t, const Rpc::Incoming& call) { call.reply(header); };
   for (const auto& [what, lie] : lies) {
     header = actors::pack_header(centre.system(), lie);
     EXPECT_FALSE(centre.snapshot(kTheirs, 7)) << what;
@@ -128,7 +126,7 @@ TEST(HostileAnswers, ASnapshotThatCannotBeIsNone) {
   EXPECT_TRUE(centre.snapshot(kTheirs, 7));
 }
 
-/// Answers with fields changed and bytes damaged: none crashes anybody, and the shard that is here is as it was.
+/// Answers with changed fields and damaged bytes: no process crashes, and the shard at site 0 stays unchanged.
 TEST(HostileAnswers, WhateverIsAnsweredHarmsNobodyElse) {
   Dice dice("HostileAnswers");
   const auto count = messages(2);
@@ -152,7 +150,7 @@ TEST(HostileAnswers, WhateverIsAnsweredHarmsNobodyElse) {
       if (header.size() > exchange::kMostHeader) header.resize(exchange::kMostHeader);
       answer(
           centre,
-          [&](const Calls::Incoming& call) {
+          [&](const Rpc::Incoming& call) {
             for (auto& x : call.vector) x = static_cast<float>(dice.real());
             dice.one_in(8) ? call.reply(core::fail(core::Errc::internal, header)) : call.reply(header);
           },

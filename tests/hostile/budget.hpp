@@ -1,5 +1,5 @@
-/// How much a hostile peer says, and what. TROUPE_HOSTILE_MESSAGES (`scripts/test --hostile N`) messages over all of these tests, by default as
-/// many as a test run has time for; TROUPE_HOSTILE_SEED is the first seed. Both are printed.
+/// The number of a hostile peer's messages and their random contents. All tests of this folder together send
+/// TROUPE_HOSTILE_MESSAGES messages (`scripts/test --hostile N`); the default suits a test run. Dice prints TROUPE_HOSTILE_SEED.
 #pragma once
 
 #include <unistd.h>
@@ -21,12 +21,12 @@ namespace troupe::hostile {
   return text && *text ? std::strtoull(text, nullptr, 10) : usual;
 }
 
-/// One test's part of all messages, `parts` hundredths of them.
+/// One test's share of all messages: `parts` hundredths.
 [[nodiscard]] inline std::uint64_t messages(std::uint64_t parts) {
   return (number_of("TROUPE_HOSTILE_MESSAGES", 20'000) * parts + 99) / 100;
 }
 
-/// What happens in a test, drawn from its seed.
+/// Random choices of a test, drawn from its seed. Prints the seed. One thread.
 class Dice {
  public:
   explicit Dice(const char* test) : seed_(number_of("TROUPE_HOSTILE_SEED", 1)), random_(seed_, core::Purpose::test, 0) {
@@ -35,7 +35,7 @@ class Dice {
   [[nodiscard]] std::uint64_t below(std::uint64_t bound) { return bits() % bound; }
   [[nodiscard]] bool one_in(std::uint64_t bound) { return below(bound) == 0; }
   [[nodiscard]] std::uint64_t bits() { return std::uint64_t{random_.bits()} << 32 | random_.bits(); }
-  /// The ends of its range, what is near them, and anything between.
+  /// A bound of T's range, a value near one, or any value.
   template <class T>
   [[nodiscard]] T number() {
     switch (below(6)) {
@@ -47,7 +47,7 @@ class Dice {
       default: return static_cast<T>(bits());
     }
   }
-  /// One that CAF 0.17 can write: it never comes to an end with infinity, and makes another number of NaN.
+  /// A double that CAF 0.17 can write: its serialiser does not terminate on infinity and changes NaN to another number.
   [[nodiscard]] double finite() {
     const double value = real();
     return std::isfinite(value) ? value : -1;
@@ -74,7 +74,7 @@ class Dice {
   [[nodiscard]] auto& any_of(Container& container) {
     return container[below(std::size(container))];
   }
-  /// Changes bytes of it, cuts it, or lengthens it.
+  /// Changes some bytes, and may cut or lengthen the text.
   void damage(std::string& bytes) {
     for (std::uint64_t k = 0, changes = 1 + below(4); k < changes && !bytes.empty(); ++k)
       bytes[below(bytes.size())] = static_cast<char>(number<std::uint8_t>());
@@ -87,7 +87,7 @@ class Dice {
   core::Random random_;
 };
 
-/// Memory of this process that is in RAM: bytes.
+/// Resident memory of a process in bytes.
 [[nodiscard]] inline std::uint64_t resident(int process = ::getpid()) {
   std::ifstream statm("/proc/" + std::to_string(process) + "/statm");
   std::uint64_t pages = 0, there = 0;

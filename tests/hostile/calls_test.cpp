@@ -1,13 +1,13 @@
-// A site that says anything at all to the site with the centre: what is not a member's is refused, counted and forgotten, the servers never
-// hear of it, and the others' exchanges go on with the numbers that they would have had.
+// A site that sends arbitrary calls to site 0, which has the centre. A call that no member makes is refused and counted; it reaches no
+// server. The exchanges of other workers continue with unchanged numbers.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "actors/exchanger/call_rules.hpp"
 #include "actors/coordinator/member_rules.hpp"
+#include "actors/exchanger/call_rules.hpp"
 #include "tests/hostile/budget.hpp"
 #include "tests/hostile/centre.hpp"
 
@@ -55,8 +55,9 @@ TEST(HostileCalls, WhatIsNotAMembersIsRefusedAndChangesNothing) {
   EXPECT_NE(refusal(centre, 2, honest, Lend::read, 0), "");
   EXPECT_NE(refusal(centre, 2, honest, Lend::nothing), "");
   EXPECT_NE(refusal(centre, 2, honest, Lend::both), "");
-  for (const std::string& header : {std::string(), std::string("\x09"), std::string(200, '\xff'),
-                                    centre.header(What::shard, honest) + "x", centre.header(What::letter, honest)}) {
+  for (const std::string& header :
+       {std::string(), std::string("\x09"), std::string(200, '\xff'), centre.header(What::shard, honest) + "x",
+        centre.header(What::peer_message, honest)}) {
     std::vector<float> vector(centre.arena_floats());
     EXPECT_FALSE(centre.call(2, header, vector, Lend::read)) << header.size();
   }
@@ -64,12 +65,12 @@ TEST(HostileCalls, WhatIsNotAMembersIsRefusedAndChangesNothing) {
   EXPECT_TRUE(centre.told().troubles.empty()) << centre.told().troubles[0].text;
   EXPECT_TRUE(centre.told().losses.empty());
   EXPECT_FALSE(centre.told().notes.empty());
-  EXPECT_EQ(refusal(centre, 2, honest), "");  // it may still do what a member does
+  EXPECT_EQ(refusal(centre, 2, honest), "");  // it may still act as a member
   EXPECT_NE(centre.pull(0), before);
 }
 
 TEST(HostileCalls, AnExchangeThatIsUnderWayIsNotBegunAgain) {
-  // The server holds a worker's part until all have come.
+  // The server holds a worker's part until all have arrived.
   Centre centre({.settings = {"strategy.name=sync_easgd"}});
   const auto message = Centre::request(1, Transfer::push_pull, 3);
   centre.call_on(2, centre.header(What::shard, message), std::vector<float>(centre.arena_floats()), Lend::both);
@@ -100,11 +101,13 @@ TEST(HostileCalls, ThereIsNoStartStateToFetchWhereNobodyResumes) {
   EXPECT_FALSE(centre.call(2, centre.header(What::start, ~std::uint64_t{0}), space, Lend::write));
 }
 
-TEST(HostileCalls, LettersAreForRunsThatHaveThem) {
+TEST(HostileCalls, PeerMessagesAreForRunsThatHaveThem) {
   Centre centre({.settings = kDownpour});
   std::vector<float> vector(centre.arena_floats());
-  EXPECT_FALSE(centre.call(2, centre.header(What::letter, actors::OutgoingLetter{0, {1, 0.5}}), vector, Lend::read));
-  EXPECT_FALSE(centre.call(2, centre.header(What::letter, actors::OutgoingLetter{0, {7, 0.5}}), vector, Lend::read));
+  EXPECT_FALSE(
+      centre.call(2, centre.header(What::peer_message, actors::OutgoingPeerMessage{0, {1, 0.5}}), vector, Lend::read));
+  EXPECT_FALSE(
+      centre.call(2, centre.header(What::peer_message, actors::OutgoingPeerMessage{0, {7, 0.5}}), vector, Lend::read));
 }
 
 TEST(HostileCalls, WhoIsRefusedTooOftenIsLostAndNobodyElse) {
@@ -119,9 +122,9 @@ TEST(HostileCalls, WhoIsRefusedTooOftenIsLostAndNobodyElse) {
   centre.push(0, 1, 2);
 }
 
-// ---- anything at all
+// ---- arbitrary calls
 
-/// What CAF can write: it never ends with infinity. Damaged bytes may be that, too.
+/// A number that CAF can write: its serialiser does not terminate on infinity. Damaged bytes may contain infinity.
 double sayable(Dice& dice) {
   const double value = dice.real();
   return std::isfinite(value) && std::abs(value) < 1e30 ? value : -1;
@@ -151,8 +154,9 @@ std::string some_header(Dice& dice, Centre& centre) {
   std::string header;
   switch (dice.below(6)) {
     case 0: {
-      const actors::OutgoingLetter letter{dice.number<std::uint32_t>(), {dice.number<std::uint32_t>(), sayable(dice)}};
-      header = centre.header(What::letter, letter);
+      const actors::OutgoingPeerMessage peer_message{dice.number<std::uint32_t>(),
+                                                     {dice.number<std::uint32_t>(), sayable(dice)}};
+      header = centre.header(What::peer_message, peer_message);
       break;
     }
     case 1: {
@@ -173,19 +177,19 @@ std::string some_header(Dice& dice, Centre& centre) {
   return header;
 }
 
-/// As vectors may travel, and rounded as an honest site would not have it.
+/// Any way a vector may travel, also with a rounding that no honest site uses.
 Wire some_wire(Dice& dice, Lend lend) {
   using core::Rounding;
   if (dice.one_in(2)) return {};
   const auto half = dice.one_in(2) ? core::HalfKind::fp16 : core::HalfKind::bf16;
   const auto rounding = static_cast<Rounding>(dice.below(4));
-  // Of any other call it would be no envelope (EnvelopesThatMakeNoSense…).
+  // In other calls it would be an invalid envelope (EnvelopesThatMakeNoSense…).
   if (rounding == Rounding::change && lend != Lend::both) return {half, Rounding::none};
   return {half, rounding};
 }
 
-/// Well-formed envelopes around headers that are not, from a site whose worker is no member: nothing of it may be heard. It is a new site
-/// whenever it has been given up.
+/// Well-formed envelopes with arbitrary headers, from a site whose worker is no member: no effect is allowed. Once the site is given up, a
+/// new one takes its place.
 TEST(HostileCalls, NothingThatIsSaidInCallsIsHeardOfWhoIsNoMember) {
   Dice dice("HostileCalls, headers");
   const auto count = messages(20);
@@ -222,7 +226,7 @@ TEST(HostileCalls, NothingThatIsSaidInCallsIsHeardOfWhoIsNoMember) {
   }
 }
 
-/// What this worker is answered after the first of two has been lost: all that it asks.
+/// The honest worker's result after the other of the two workers has been lost.
 std::vector<float> answer_of(Centre& centre, const std::string& strategy, strategies::ShardId shard) {
   const bool adds = strategy == "downpour" || strategy == "ssp";
   std::vector<float> vector(centre.shard_floats(shard), 0.5F);
@@ -231,14 +235,14 @@ std::vector<float> answer_of(Centre& centre, const std::string& strategy, strate
   const auto pushed = centre.call(1, centre.header(What::shard, honest), vector, adds ? Lend::read : Lend::both);
   EXPECT_TRUE(pushed) << pushed.error().message;
   if (!adds) return vector;
-  auto pull = Centre::request(0, Transfer::pull, 1, shard);  // of a clock that the others need not have come to
+  auto pull = Centre::request(0, Transfer::pull, 1, shard);  // its clock need not wait for the others
   pull.request.exchange = honest.request.exchange + 1;
   const auto pulled = centre.call(1, centre.header(What::shard, pull), vector, Lend::write);
   EXPECT_TRUE(pulled) << pulled.error().message;
   return vector;
 }
 
-/// A member that lies: its own numbers are its own, but nobody crashes, hangs or grows, and nobody else is lost.
+/// A member that lies may spoil its own numbers, but no process crashes, hangs or grows, and no other worker is lost.
 TEST(HostileCalls, AMemberThatLiesHarmsNobodysProcess) {
   Dice dice("HostileCalls, a member");
   const auto count = messages(15);
@@ -263,13 +267,13 @@ TEST(HostileCalls, AMemberThatLiesHarmsNobodysProcess) {
       centre.call_on(2, centre.header(What::shard, message), std::vector<float>(floats, value), lend,
                      some_wire(dice, lend));
       for (int turn = 0; turn < 1000 && centre.open() > 6; ++turn)
-        centre.poll();  // what a server holds is not answered
+        centre.poll();  // requests that a server holds stay unanswered
       if (centre.open() > 6) break;
     }
     const auto& told = centre.told();
     ASSERT_TRUE(told.troubles.empty()) << told.troubles[0].text;
     for (const auto& loss : told.losses) EXPECT_EQ(loss.lost, 2U);
-    // The servers are there, have nothing in the centre that cannot be used, and answer the other worker once they need not wait for this.
+    // The servers run, their centre is finite, and they answer the honest worker once the lying one is lost.
     centre.lose(2);
     for (strategies::ShardId shard = 0; shard < centre.shards(); ++shard) {
       const auto answer = answer_of(centre, strategy, shard);
@@ -283,7 +287,7 @@ TEST(HostileCalls, AMemberThatLiesHarmsNobodysProcess) {
   }
 }
 
-/// The honest worker's answers in three rounds, of which the other one says that they are rounds `ahead` of what they are.
+/// The honest worker's answers in three rounds, while the other worker claims that its rounds are `ahead` rounds later.
 std::vector<std::vector<float>> rounds(const std::string& strategy, strategies::Step ahead) {
   const bool backup = strategy == "bsp";
   std::vector<std::string> settings{"strategy.name=" + strategy};
@@ -293,11 +297,11 @@ std::vector<std::vector<float>> rounds(const std::string& strategy, strategies::
   for (strategies::Step round = 1; round <= 3; ++round) {
     const auto request = [&](strategies::WorkerId worker, strategies::Step clock) {
       auto message = Centre::request(worker, Transfer::push_pull, clock);
-      message.request.exchange = (100 * round + worker) << 16;  // a gradient, where these are sent
+      message.request.exchange = (100 * round + worker) << 16;  // a gradient's number, where workers send gradients
       return centre.header(What::shard, message);
     };
     std::vector<float> vector(centre.arena_floats(), 0.25F * static_cast<float>(round));
-    // With a backup worker a step is the honest one's, which comes first; else a round is both's.
+    // With a backup worker a step ends with the honest worker's part, which arrives first; else a round needs both parts.
     if (!backup) centre.call_on(2, request(1, round + ahead), std::vector<float>(vector.size(), 1), Lend::both);
     const auto answer = centre.call(1, request(0, round), vector, Lend::both);
     EXPECT_TRUE(answer) << answer.error().message;
@@ -321,7 +325,7 @@ TEST(HostileCalls, AStepThatNobodyHasComeToMovesTheCentreNoOtherWay) {
   }
 }
 
-/// Envelopes that make no sense at all, frames of other tags, vectors of other lengths, all out of order.
+/// Invalid envelopes, frames of other tags, vectors of other lengths, all out of order.
 TEST(HostileCalls, EnvelopesThatMakeNoSenseCostTheConnectionAndNoMore) {
   Dice dice("HostileCalls, envelopes");
   const auto count = messages(15);
@@ -347,7 +351,7 @@ TEST(HostileCalls, EnvelopesThatMakeNoSenseCostTheConnectionAndNoMore) {
       const auto kind = vector ? (dice.one_in(8) ? TagKind::scatter : TagKind::push) : TagKind::signal;
       const auto kept = std::make_shared<std::string>(std::move(bytes));
       ++under_way;
-      raw.courier->send(
+      raw.operations->send(
           raw.centre,
           transport::make_tag(
               {.run = 1, .exchange = vector ? envelope.id : 0, .kind = kind, .shard = exchange::Envelope::kShard}),

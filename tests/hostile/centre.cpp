@@ -9,8 +9,8 @@
 
 #include "experiment/state/start_state.hpp"
 #include "tests/transport/exchange/drive.hpp"
-#include "transport/inproc/endpoint.hpp"
 #include "transport/exchange/reduce.hpp"
+#include "transport/inproc/endpoint.hpp"
 
 namespace troupe::hostile {
 
@@ -33,10 +33,10 @@ std::vector<std::string> settings_of(const Centre::Options& options) {
 
 Centre::Centre(const Options& options)
     : run_(settings_of(options)),
-      plan_(experiment::draw(run_.settings().value(), true).value()),
+      plan_(experiment::build_run_spec(run_.settings().value(), true).value()),
       queue_(transport::CompletionQueue::create(clock_).value()) {
-  const actors::SiteGround ground{&system_, &plan_, &tests::backend(), &memory_, &clock_};
-  layout_ = actors::probe(ground, {}).value().layout;
+  const actors::SiteContext context{&system_, &plan_, &tests::backend(), &memory_, &clock_};
+  layout_ = actors::probe(context, {}).value().layout;
   actors::ExchangePlan exchange{.endpoint = options.endpoint, .server_sites = options.server_sites};
   for (std::uint32_t w = 0; w < options.workers; ++w) exchange.worker_sites.push_back(w + 1);
   transport::EndpointOptions endpoint{.hub = transport::make_inproc_hub(), .secret = "run"};
@@ -44,11 +44,11 @@ Centre::Centre(const Options& options)
   std::vector<std::uint32_t> here;
   for (std::uint32_t shard = 0; shard < options.server_sites.size(); ++shard)
     if (options.server_sites[shard] == 0) here.push_back(shard);
-  site_ = std::make_unique<actors::Site>(ground, actors::SiteSetup{.servers = here,
-                                                                   .exchange = exchange,
-                                                                   .options = endpoint,
-                                                                   .most_floats = most,
-                                                                   .fingerprint = layout_->fingerprint()});
+  site_ = std::make_unique<actors::Site>(context, actors::SiteSetup{.servers = here,
+                                                                    .exchange = exchange,
+                                                                    .options = endpoint,
+                                                                    .most_floats = most,
+                                                                    .fingerprint = layout_->fingerprint()});
   if (const auto opened = site_->open(); !opened) throw std::runtime_error(opened.error().message);
 
   endpoint.completions = queue_;
@@ -57,15 +57,15 @@ Centre::Centre(const Options& options)
     endpoint.name = fmt::format("site {}", w + 1);
     auto& raw = sites_.emplace_back();
     raw.endpoint = transport::make_endpoint(options.endpoint, endpoint).value();
-    raw.courier = std::make_unique<exchange::Courier>(*raw.endpoint);
+    raw.operations = std::make_unique<exchange::OperationQueue>(*raw.endpoint);
     const auto connection = raw.endpoint->connect({site_->address()}).value();
     raw.centre = connection.peer;
     establishing_.push_back(connection.established);
     addresses.texts.push_back(raw.endpoint->address().text);
     if (std::ranges::find(options.raw, w + 1) != options.raw.end()) continue;
-    raw.calls = std::make_unique<exchange::Calls>(
-        *raw.endpoint, *raw.courier, core::host_kernels(), memory_, most, 1,
-        [this, site = w + 1](exchange::Calls::Incoming incoming) { on_call(site, std::move(incoming)); },
+    raw.calls = std::make_unique<exchange::Rpc>(
+        *raw.endpoint, *raw.operations, core::host_kernels(), memory_, most, 1,
+        [this, site = w + 1](exchange::Rpc::Incoming incoming) { on_call(site, std::move(incoming)); },
         [](transport::Peer, const core::Error&) {});
     raw.calls->listen(raw.centre);
   }
@@ -75,17 +75,17 @@ Centre::Centre(const Options& options)
   if (const auto prepared = site_->prepare(start); !prepared) throw std::runtime_error(prepared.error().message);
   std::vector<actors::ServerActor> servers(options.server_sites.size());
   for (std::size_t k = 0; k < here.size(); ++k) servers[here[k]] = site_->members().servers[k];
-  actors::Company company;
-  company.coordinator = caf::actor_cast<actors::CoordinatorActor>(self_);
-  company.recorder = caf::actor_cast<actors::RecorderActor>(self_);
-  company.workers.resize(options.workers);
-  company.loaders.resize(options.workers);
-  company.servers = std::move(servers);
-  company.worker_sites = exchange.worker_sites;
-  company.server_sites = exchange.server_sites;
-  company.members = options.members;
-  company.exchange = experiment::to_json(exchange);
-  company_ = site_->begin(std::move(company));
+  actors::ActorDirectory actors;
+  actors.coordinator = caf::actor_cast<actors::CoordinatorActor>(self_);
+  actors.recorder = caf::actor_cast<actors::RecorderActor>(self_);
+  actors.workers.resize(options.workers);
+  actors.loaders.resize(options.workers);
+  actors.servers = std::move(servers);
+  actors.worker_sites = exchange.worker_sites;
+  actors.server_sites = exchange.server_sites;
+  actors.members = options.members;
+  actors.exchange = experiment::to_json(exchange);
+  actors_ = site_->begin(std::move(actors));
 }
 
 Centre::~Centre() {
@@ -144,7 +144,7 @@ void Centre::push(strategies::WorkerId worker, float value, strategies::Step clo
 void Centre::lose(std::uint32_t number) {
   site(number).endpoint->close();
   actors::MembershipNews news{1, {}};
-  for (strategies::WorkerId worker = 0; worker < company_.workers.size(); ++worker)
+  for (strategies::WorkerId worker = 0; worker < actors_.workers.size(); ++worker)
     if (worker + 1 != number) news.workers.push_back(worker);
   for (const auto& server : site_->members().servers) self_->send(server, news);
   self_->send(site_->exchanger(), news);
@@ -153,7 +153,7 @@ void Centre::lose(std::uint32_t number) {
 
 void Centre::ask(const actors::ShardMessage& message) {
   const auto vector = std::make_shared<std::vector<float>>(shard_floats(message.shard), 1.F);
-  self_->send(site_->exchanger(), message, actors::Lent{*vector, vector});
+  self_->send(site_->exchanger(), message, actors::BorrowedView{*vector, vector});
 }
 
 core::Result<actors::SnapshotTaken> Centre::snapshot(strategies::ShardId shard, std::uint64_t id) {
@@ -161,8 +161,9 @@ core::Result<actors::SnapshotTaken> Centre::snapshot(strategies::ShardId shard, 
   const auto vector = std::make_shared<std::vector<float>>(shard_floats(shard));
   const auto taken = std::make_shared<std::promise<Taken>>();
   auto answered = taken->get_future();
-  system_.spawn([server = company_.servers.at(shard), id, vector, taken](caf::event_based_actor* asks) {
-    asks->request(server, kPatience, actors::SnapshotOrder{id, strategies::kCenter}, actors::Lent{*vector, vector})
+  system_.spawn([server = actors_.servers.at(shard), id, vector, taken](caf::event_based_actor* asks) {
+    asks->request(server, kPatience, actors::SnapshotOrder{id, strategies::kCenter},
+                  actors::BorrowedView{*vector, vector})
         .then([taken](const actors::SnapshotTaken& said) { taken->set_value(said); },
               [taken](const caf::error&) { taken->set_value(core::fail(core::Errc::corrupt, "refused")); });
   });
@@ -173,9 +174,9 @@ core::Result<actors::SnapshotTaken> Centre::snapshot(strategies::ShardId shard, 
 void Centre::deliver(const std::vector<transport::Completion>& completions) {
   for (const auto& completion : completions) {
     if (std::erase(establishing_, completion.operation) > 0) continue;
-    (void)std::ranges::any_of(sites_, [&](auto& raw) { return raw.courier->deliver(completion); });
+    (void)std::ranges::any_of(sites_, [&](auto& raw) { return raw.operations->deliver(completion); });
   }
-  for (auto& raw : sites_) raw.courier->flush();
+  for (auto& raw : sites_) raw.operations->flush();
 }
 
 void Centre::poll() {
@@ -198,7 +199,7 @@ void Centre::await(const std::function<bool()>& done) {
 const Centre::Told& Centre::told() {
   bool more = true;
   while (more) {
-    self_->receive([&](const actors::Trouble& trouble) { told_.troubles.push_back(trouble); },
+    self_->receive([&](const actors::RunError& run_error) { told_.troubles.push_back(run_error); },
                    [&](const actors::SiteLost& loss) { told_.losses.push_back(loss); },
                    [&](const actors::Note& note) { told_.notes.push_back(note.text); },
                    [](const actors::JournalRecords&) {}, caf::after(std::chrono::seconds(0)) >> [&] { more = false; });

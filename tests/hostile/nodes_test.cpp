@@ -1,5 +1,5 @@
-// Real nodes and a real coordinator, over TLS, and a peer with a certificate of their authority that says anything at all to the nodes' doors
-// and data endpoints, as a stranger. Beside it a run goes on, and comes to its bits.
+// Real nodes and a real coordinator, over TLS. A peer that is no member, with a certificate of their authority, sends arbitrary data to
+// the nodes' listeners and data endpoints. A run continues meanwhile with unchanged bits.
 #include "actors/deployment/nodes.hpp"
 
 #include <dirent.h>
@@ -13,14 +13,14 @@
 
 #include <fmt/format.h>
 
-#include "actors/control/network.hpp"
 #include "actors/control/conversation.hpp"
-#include "transport/net/connector.hpp"
-#include "transport/security/tls_context.hpp"
+#include "actors/control/network.hpp"
 #include "tests/actors/control/wire_frames.hpp"
 #include "tests/hostile/budget.hpp"
-#include "tests/nodes/company.hpp"
+#include "tests/nodes/nodes_fixture.hpp"
 #include "tests/transport/tcp/certificates.hpp"
+#include "transport/net/connector.hpp"
+#include "transport/security/tls_context.hpp"
 
 namespace troupe::hostile {
 namespace {
@@ -31,7 +31,7 @@ using transport::testing::good_certificate;
 
 constexpr std::uint64_t kGrowth = std::uint64_t{128} << 20;
 
-/// Where a process listens, by the kernel's tables.
+/// The ports that a process listens at, from the kernel's tables.
 std::vector<std::uint16_t> ports_of(pid_t process) {
   std::set<std::string> sockets;
   const auto folder = fmt::format("/proc/{}/fd", process);
@@ -56,60 +56,61 @@ std::vector<std::uint16_t> ports_of(pid_t process) {
   return ports;
 }
 
-/// A TLS connection with a good certificate, written to and read from as it comes.
+/// A non-blocking TLS connection with a valid certificate.
 class Caller {
  public:
   static std::optional<Caller> call(SSL_CTX* context, std::uint16_t port) {
-    auto wire = dial({"127.0.0.1", port}, context, WireClock::now() + std::chrono::seconds(10));
+    auto wire =
+        transport::dial({"127.0.0.1", port}, context, transport::ConnectClock::now() + std::chrono::seconds(10));
     if (!wire) return {};
     return Caller(std::move(*wire));
   }
-  /// False: the other end has hung up, or takes no more.
+  /// Sends `bytes`. False: the peer has closed the connection, or does not read.
   bool say(std::string_view bytes) {
     for (int patience = 0; !bytes.empty() && patience < 2000;) {
-      const auto moved = wire_.write(bytes.data(), bytes.size());
-      if (moved.state == WireState::ended) return false;
+      const auto moved = connection_.write(bytes.data(), bytes.size());
+      if (moved.state == transport::ConnectionState::ended) return false;
       bytes.remove_prefix(moved.bytes);
       if (moved.bytes > 0) continue;
       ++patience;
       listen();
-      pollfd entry{wire_.descriptor(), POLLIN | POLLOUT, 0};
+      pollfd entry{connection_.descriptor(), POLLIN | POLLOUT, 0};
       ::poll(&entry, 1, 5);
     }
     return bytes.empty() && listen();
   }
-  /// Takes in what is there.
+  /// Reads the bytes that have arrived. False: the peer has closed the connection.
   bool listen() {
     std::array<char, 16384> buffer;
     for (;;) {
-      const auto moved = wire_.read(buffer.data(), buffer.size());
-      if (moved.state == WireState::ended) return false;
+      const auto moved = connection_.read(buffer.data(), buffer.size());
+      if (moved.state == transport::ConnectionState::ended) return false;
       if (moved.bytes == 0) return true;
       if (heard_.size() < 4096) heard_.append(buffer.data(), moved.bytes);
     }
   }
-  /// What it said first: CAF's handshake, which names the actor that is published.
+  /// The peer's first bytes: CAF's handshake, which has the id of the published actor.
   [[nodiscard]] const std::string& heard() const { return heard_; }
 
  private:
-  explicit Caller(Wire wire) : wire_(std::move(wire)) {}
-  Wire wire_;
+  explicit Caller(transport::TlsConnection wire) : connection_(std::move(wire)) {}
+  transport::TlsConnection connection_;
   std::string heard_;
 };
 
-class HostileNodes : public nodes::Company {
+class HostileNodes : public nodes::NodesFixture {
  protected:
   HostileNodes() : context_(security::make_tls_context(good_certificate(), std::time(nullptr)).value()) {}
 
-  /// The number of the actor that listens at a node's port.
+  /// The id of the actor published at a node's port.
   caf::actor_id published(std::uint16_t port) {
     auto caller = Caller::call(context_.get(), port);
     for (int k = 0; caller && k < 1000 && caller->heard().size() < 200; ++k) {
       if (!caller->listen()) break;
       std::this_thread::yield();
     }
-    if (!caller || caller->heard().size() < WireGuard::kHeaderBytes) return 0;
-    WireReader reader(std::span(caller->heard()).subspan(WireGuard::kHeaderBytes));
+    if (!caller || caller->heard().size() < FrameGuard::kHeaderBytes) return 0;
+    ValueReader reader(std::span(caller->heard()).subspan(FrameGuard::kHeaderBytes));
     std::string text;
     std::size_t count = 0;
     std::uint64_t id = 0;
@@ -124,7 +125,7 @@ class HostileNodes : public nodes::Company {
   caf::actor_system system_{config_of_messages_};
 };
 
-/// Something for a node, or for somebody else, in a frame that is right, or nearly so.
+/// A frame to the node or to another receiver, valid or nearly so.
 std::string some_frame(Dice& dice, caf::actor_system& system, const caf::node_id& self, caf::actor_id published) {
   using actors::testing::content;
   actors::testing::FrameFields fields{
@@ -172,8 +173,8 @@ std::string some_frame(Dice& dice, caf::actor_system& system, const caf::node_id
   return bytes;
 }
 
-TEST_F(HostileNodes, AStrangerWithACertificateDisturbsNoRun) {
-  Dice dice("HostileNodes, a stranger");
+TEST_F(HostileNodes, AUnknownPeerWithACertificateDisturbsNoRun) {
+  Dice dice("HostileNodes, a pending connection");
   start_nodes(2, good_certificate());
   const std::vector<std::string> settings{"strategy.name=bsp", "exchange.algorithm=asa", "exchange.endpoint=tcp"};
   Process alone(train(with(settings)));
@@ -181,14 +182,14 @@ TEST_F(HostileNodes, AStrangerWithACertificateDisturbsNoRun) {
   const auto hash = summary(alone)["center_hash"];
 
   const auto count = messages(10);
-  // As long as it is spoken to, and a hundred epochs at most.
+  // Steps get longer with the number of messages, up to 2 s, so that the run lasts about as long as the attack.
   Process run(
       train(with(settings, with({"run.epochs=2", fmt::format("cluster.synthetic_step_ms={}",
                                                              std::min<std::uint64_t>(20 + count / 200, 2000))}))));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
   const std::uint64_t before[] = {node(0).resident(), node(1).resident()};
-  const caf::actor_id doors[] = {published(node(0).port()), published(node(1).port())};
-  ASSERT_NE(doors[0], 0U);
+  const caf::actor_id listeners[] = {published(node(0).port()), published(node(1).port())};
+  ASSERT_NE(listeners[0], 0U);
   std::uint64_t said = 0, calls = 0;
   while (said < count) {
     const auto which = dice.below(2);
@@ -202,10 +203,10 @@ TEST_F(HostileNodes, AStrangerWithACertificateDisturbsNoRun) {
     if (!caller->say(greeting)) continue;
     for (int k = 0; k < 500 && said < count; ++k) {
       ++said;
-      if (!caller->say(some_frame(dice, system_, self, doors[which]))) break;
+      if (!caller->say(some_frame(dice, system_, self, listeners[which]))) break;
     }
   }
-  // The data endpoints: they are told to members only, and nobody else is let in.
+  // The data endpoints: members alone know their addresses, and only members are admitted.
   for (std::size_t k = 0; k < 2; ++k) {
     for (const auto port : ports_of(node(k).process().pid())) {
       if (port == node(k).port()) continue;
@@ -228,8 +229,6 @@ TEST_F(HostileNodes, AStrangerWithACertificateDisturbsNoRun) {
               static_cast<unsigned long long>(calls));
   expect_free();
 }
-
-// ---- a member of a run
 
 }  // namespace
 }  // namespace troupe::hostile

@@ -1,5 +1,5 @@
-// The data plane's door, and what comes through it from a peer that has met: greetings and frames changed in any way, repeated, cut and out
-// of order. Two honest members exchange all the while.
+// The data plane's listener, and frames from a connected peer: hellos and frames changed at random, repeated, cut and out of order.
+// Meanwhile two honest members exchange.
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -18,7 +18,7 @@ using transport::testing::Party;
 using transport::testing::RawPeer;
 using transport::testing::RawSocket;
 
-/// Two members that have met, on 127.0.0.2.
+/// Two connected members, on 127.0.0.2.
 class HonestPair {
  public:
   HonestPair()

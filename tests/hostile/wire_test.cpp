@@ -1,9 +1,9 @@
-// What comes in on the control plane, changed in any way: either it ends the connection, or CAF reads it without harm and it names nobody
-// else's actors. No socket: this is what a million messages are for.
+// Control plane input, changed at random: either it ends the connection, or CAF can read it safely and it names no actor of another
+// process. Without sockets, so that a million messages are affordable.
 #include <gtest/gtest.h>
 
-#include "actors/control/system.hpp"
 #include "actors/control/conversation.hpp"
+#include "actors/control/system.hpp"
 #include "tests/actors/control/wire_frames.hpp"
 #include "tests/hostile/budget.hpp"
 
@@ -21,7 +21,7 @@ using actors::testing::test_node;
 
 constexpr caf::actor_id kPublished = 40;
 
-/// One of everything that travels, and of much that does not.
+/// One of each message that may travel between processes, and many that may not.
 std::vector<std::string> contents(caf::actor_system& system) {
   const data::Lease lease{1, 2, 3, 4, 0.5};
   SiteOrder order;
@@ -33,11 +33,11 @@ std::vector<std::string> contents(caf::actor_system& system) {
   order.servers = {0};
   order.plan = "{}";
   order.secret = "s";
-  SiteCompany company;
-  company.worker_sites = {1, 2};
-  company.server_sites = {0};
-  company.members = {0, 1};
-  company.exchange = "{}";
+  SiteDirectory actors;
+  actors.worker_sites = {1, 2};
+  actors.server_sites = {0};
+  actors.members = {0, 1};
+  actors.exchange = "{}";
   NodeFacts facts;
   facts.version = "1";
   facts.endpoints = {"tcp", "shm"};
@@ -47,7 +47,7 @@ std::vector<std::string> contents(caf::actor_system& system) {
       content(system, order),
       content(system, CompileOrder{}),
       content(system, SiteAddresses{{"tcp:a", "", "tcp:b"}, 5, {1, 2}}),
-      content(system, company),
+      content(system, actors),
       content(system, MeasureOrder{{1}, {2}, {3, 4}, {"asa", "ring"}, 5}),
       content(system, Halt{}),
       content(system, Prepare{}),
@@ -60,12 +60,13 @@ std::vector<std::string> contents(caf::actor_system& system) {
       content(system, LeaseRequest{1, 2}),
       content(system,
               WorkerProgress{.worker = 1, .loss = 0.5, .staleness = {1, 2}, .waits = {0.25, 1}, .done = {1, 2, 3}}),
-      content(system, Trouble{core::Errc::io, "text", 3}),
+      content(system, RunError{core::Errc::io, "text", 3}),
       content(system, SiteLost{1, 2, "text"}),
       content(system, TransferNews{{0, 1}}),
       content(system, Note{Note::Level::warning, "text"}),
-      content(system, LettersOrder{{{1, 2}}}),
-      content(system, Letters{.weight = 0.5, .sent = {{1, 2}}, .unread = {{1, 0.5}}, .slots = {strategies::kParams}}),
+      content(system, PeerMessageCountsOrder{{{1, 2}}}),
+      content(system,
+              PeerMessageCounts{.weight = 0.5, .sent = {{1, 2}}, .unread = {{1, 0.5}}, .slots = {strategies::kParams}}),
       content(system, JournalRecords{{1, 2}, {3, 4}, {'a', 'b', 'c'}}),
       content(system, facts),
       content(system, SiteOpened{.address = "tcp:a"}),
@@ -81,13 +82,13 @@ std::vector<std::string> contents(caf::actor_system& system) {
   };
 }
 
-/// What CAF does with a payload that was let through. The stages first: there are none.
+/// Deserialises an accepted payload as CAF does: first the forwarding stack, which is empty.
 void read_as_caf_does(caf::actor_system& system, const std::string& payload) {
   const std::vector<char> bytes(payload.begin(), payload.end());
   caf::binary_deserializer source(system, bytes);
   std::vector<caf::strong_actor_ptr> stages;
   caf::message message;
-  (void)source(stages, message);  // an error is fine: it is the reader's, and not the process's end
+  (void)source(stages, message);  // an error is allowed: it does not end the process
 }
 
 TEST(HostileWire, WhatIsLetThroughIsHarmlessToRead) {
@@ -96,13 +97,13 @@ TEST(HostileWire, WhatIsLetThroughIsHarmlessToRead) {
   caf::actor_system system(config);
   const auto us = test_node(1), them = test_node(2), others = test_node(3);
   const auto wanted = contents(system);
-  const auto peers = std::make_shared<WirePeers>(in_wire_form(system, us));
+  const auto peers = std::make_shared<ControlPeers>(in_wire_form(system, us));
   const auto count = messages(30);
   std::uint64_t said = 0, passed = 0, before = 0;
   for (std::uint64_t life = 0; said < count; ++life) {
     if (life == 1000) before = resident();
     const auto side = dice.one_in(2) ? security::TlsSide::accepted : security::TlsSide::dialled;
-    WireConversation talk(side, peers, "them");
+    Conversation talk(side, peers, "them");
     const bool accepted = side == security::TlsSide::accepted;
     if (accepted) talk.said(server_handshake(system, us, kPublished));
     auto greeting = accepted ? client_handshake(system, them) : server_handshake(system, them, 3);
@@ -140,17 +141,17 @@ TEST(HostileWire, WhatIsLetThroughIsHarmlessToRead) {
       if (fields.type == message_type::client_handshake) payload = in_wire_form(system, dice.one_in(2) ? them : others);
       auto bytes = frame(fields, payload);
       if (dice.one_in(16)) dice.damage(bytes);
-      // In one piece, or in several.
+      // In one piece or in two.
       const auto cut = dice.below(bytes.size() + 1);
       well = !talk.heard(std::span(bytes).first(cut)) && !talk.heard(std::span(bytes).subspan(cut));
-      if (!well || bytes.size() != WireGuard::kHeaderBytes + payload.size()) continue;
+      if (!well || bytes.size() != FrameGuard::kHeaderBytes + payload.size()) continue;
       if (fields.type == message_type::direct_message && fields.flags == 0) {
         ++passed;
-        read_as_caf_does(system, bytes.substr(WireGuard::kHeaderBytes));
+        read_as_caf_does(system, bytes.substr(FrameGuard::kHeaderBytes));
       }
     }
   }
-  EXPECT_GT(passed, count / 100);  // else nothing much was tried
+  EXPECT_GT(passed, count / 100);  // otherwise the test has tried too little
   if (before > 0) {
     EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
   }

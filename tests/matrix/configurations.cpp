@@ -12,7 +12,7 @@ const std::vector<World> kSites{World::inproc, World::shm, World::tcp, World::uc
 const std::vector<World> kMapped{World::threads, World::inproc, World::shm, World::virtual_time};
 const std::vector<World> kPacked{World::tcp, World::ucx, World::mpi};
 const std::vector<World> kPadded{World::inproc, World::shm};
-/// Where a vector is cut depends on whether it travels with the padding of arenas, and the bits of these sums on where it is cut.
+/// Pieces of a vector depend on whether it travels with the padding of arenas, and the bits of these sums depend on the pieces.
 constexpr const char* kRing = "in one process sums are formed in rank order, and a ring begins elsewhere in each piece";
 constexpr const char* kHalf = "in one process no wire rounds, and of its own piece nobody rounds what it adds";
 constexpr const char* kRounds = "in one process, and in the forecast, no wire rounds";
@@ -54,7 +54,7 @@ Configuration two_buckets(Configuration configuration) {
 }  // namespace
 
 const std::vector<Configuration>& configurations() {
-  // Periods of 3 and 4 do not divide the steps of any of the runs. One group of mixed: nobody is asynchronous to it.
+  // Periods of 3 and 4 do not divide the steps of any run. mixed has one group only, so no other group is asynchronous to it.
   static const std::vector<Configuration> all{
       standard(in_step(on_workers("bsp", "bsp"))),
       standard(in_step(on_workers("bsp_updates", "bsp", {"strategy.combine=updates"}))),
@@ -93,7 +93,7 @@ const std::vector<Configuration>& configurations() {
       in_step(
           with_servers("mixed_easgd", "mixed", {"strategy.group_size=8", "strategy.inner=easgd", "strategy.tau=3"})),
       in_step(with_servers("mixed_ssp", "mixed", {"strategy.group_size=8", "strategy.inner=ssp"})),
-      standard(on_workers("gossip", "gossip", {"strategy.p=0.5"})),  // one worker has nobody to write to
+      standard(on_workers("gossip", "gossip", {"strategy.p=0.5"})),  // one worker has no peer to write to
       standard(in_step(on_workers("pairs", "pairs", {"strategy.tau=3"}))),
       in_step(on_workers("pairs_normalised", "pairs", {"strategy.tau=3", kNormalised})),
   };

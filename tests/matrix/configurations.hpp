@@ -1,11 +1,11 @@
 /// The configurations whose numbers must not depend on where their members run, and the runs that are compared.
 ///
-/// Not in the table, because chance has a part in their numbers wherever they run:
-///   - asynchronous strategies of several workers (easgd, eamsgd, downpour, ssp, gossip, mixed of several groups): whose exchange
-///     comes first is chance, and bsp with backup workers, local_sgd and diloco with a quorum: who is late is chance. Their runs are
-///     compared with their replays in tests/replay and tests/nodes.
-///   - overlap of easgd, eamsgd and downpour: at which step's end an answer is applied depends on how long the step took.
-///   - exchange.algorithm = "ar": the order in which the MPI library sums is its own, and a replay is refused.
+/// Not in the table, because their numbers are random wherever they run:
+///   - asynchronous strategies of several workers (easgd, eamsgd, downpour, ssp, gossip, mixed of several groups): the order of their
+///     exchanges is random. bsp with backup workers, local_sgd and diloco with a quorum: the set of late workers is random. Their runs are
+///     compared with their replays in tests/sim/replay and tests/nodes.
+///   - overlap of easgd, eamsgd and downpour: the step after which an answer is applied depends on how long the steps took.
+///   - exchange.algorithm = "ar" (the MPI library's all-reduce): the library chooses the order of its sum, and a replay is refused.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@ struct Configuration {
   std::string name;
   std::string strategy;
   std::vector<std::string> settings{};  // on top of kBase (worlds.cpp)
-  /// Several workers have one hash, too: they take every step together and sum in rank order.
+  /// Several workers have one hash, too: they take every step together, and sums are in rank order.
   bool several = false;
-  /// The centre is on servers, so that their number and place might matter.
+  /// The centre is on servers: their number and place must not matter.
   bool servers = true;
   /// Compared in every scripts/test; else in `scripts/test --matrix` only.
   bool standard = false;
-  /// That the model's gradients come in: the forecast must be told.
+  /// Number of buckets of the model's gradients: `troupe simulate` needs it as an option.
   int buckets = 1;
-  /// Where it is compared; empty: everywhere. `why` says what keeps it from elsewhere.
+  /// Worlds that are compared; empty: all. `why`: the reason for leaving the others out.
   std::vector<World> worlds{};
   std::string why{};
 };
 
 [[nodiscard]] const std::vector<Configuration>& configurations();
 
-/// One configuration with so many members: what has one hash in all its worlds.
+/// One configuration with a number of members: its hash is the same in all its worlds.
 struct Cell {
   const Configuration* configuration = nullptr;
   Members members{};

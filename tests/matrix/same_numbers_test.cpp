@@ -1,5 +1,5 @@
-// One hash wherever a run's members are: every strategy with one worker, and every strategy that is in step with several. A part of the
-// table in every scripts/test, all of it with `scripts/test --matrix`.
+// One hash wherever a run's members are: every strategy with one worker, and every synchronous strategy with several. scripts/test runs a
+// part of the table, `scripts/test --matrix` all of it.
 #include <cstdlib>
 #include <set>
 
@@ -16,7 +16,7 @@ bool all() {
   return wanted && std::string_view(wanted) == "all";
 }
 
-/// The nodes serve all runs, and end well.
+/// The same nodes serve all runs, and must end with exit code 0.
 class Environment final : public testing::Environment {
  public:
   void SetUp() override { worlds_ = std::make_unique<Worlds>(); }
@@ -31,7 +31,7 @@ class Environment final : public testing::Environment {
 };
 Environment* const environment = [] {
   auto* made = new Environment;
-  testing::AddGlobalTestEnvironment(made);  // which owns it
+  testing::AddGlobalTestEnvironment(made);  // gtest owns it
   return made;
 }();
 

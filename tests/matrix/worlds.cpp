@@ -18,8 +18,8 @@ using nodes::Process;
 using nodes::program;
 using Words = std::vector<std::string>;
 
-/// Channels that are padded in memory; an epoch whose last batch is shorter than the others, and wraps around where workers take equal
-/// shares; an optimizer with a state.
+/// Channels that are padded in memory; an epoch whose last batch is shorter, and wraps around where workers take equal shares; an optimizer
+/// with a state.
 constexpr const char* kBase = R"([run]
 epochs = 2
 [model]
@@ -63,7 +63,7 @@ std::string endpoint_of(World world) {
   return {};
 }
 
-/// What the process has said, as JSON; null when it failed.
+/// The process' standard output as JSON; null if it failed, with the reason in `why`.
 json said(Process& process, std::string& why) {
   const int code = process.wait();
   auto text = json::parse(process.out(), nullptr, false);
@@ -142,7 +142,7 @@ Words Worlds::command(World world, const Members& members, const Words& settings
   Words all{"cluster.workers=" + std::to_string(members.workers), "cluster.servers=" + std::to_string(members.servers)};
   const bool sites = !endpoint_of(world).empty();
   if (sites) {
-    // In rank order: what is measured to be fastest may sum in another one.
+    // asa (direct reduce-scatter + allgather) sums in rank order; the algorithm measured as fastest may not.
     append(all, {"exchange.algorithm=asa", "exchange.endpoint=" + endpoint_of(world),
                  std::string("cluster.server_placement=") + (members.colocated ? "colocated" : "dedicated")});
   }
@@ -179,7 +179,7 @@ std::vector<Worlds::Numbers> Worlds::compute(const std::vector<World>& worlds, c
     bool replays = false;
   };
   std::deque<UnderWay> under_way;
-  std::deque<std::pair<std::size_t, std::string>> to_replay;  // of which world, and the run
+  std::deque<std::pair<std::size_t, std::string>> to_replay;  // index of the world, and its run
   const auto finish_first = [&] {
     auto [process, which, replays] = std::move(under_way.front());
     under_way.pop_front();

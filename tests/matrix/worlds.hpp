@@ -1,4 +1,4 @@
-/// The same run wherever it can be: the commands of the real program, and what they say about the numbers. One thread.
+/// The same run in every world: the commands of the real program, and the numbers that they print. One thread.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "transport/security/tls_files.hpp"
 #include "tests/folder.hpp"
 #include "tests/nodes/process.hpp"
+#include "transport/security/tls_files.hpp"
 
 namespace troupe::matrix {
 
 /// Where the members of a run are, and what carries vectors between them.
 enum class World : std::uint8_t {
-  threads,       // one process: members lend each other their memory
+  threads,       // one process: members share memory
   inproc,        // one process, and every vector goes through an endpoint
   shm,           // processes (`troupe node`) of one host
   tcp,           // the same, over TLS
@@ -32,27 +32,27 @@ struct Members {
   std::uint32_t workers = 1;
   std::uint32_t servers = 1;
   bool colocated = false;  // servers are with the workers, else with the coordinator; between sites only
-  int buckets = 1;         // of gradients; in virtual time only, as elsewhere the backend says it
+  int buckets = 1;         // of gradients; in virtual time only: elsewhere the backend decides
 };
 
 /// Certificates, two nodes that have them, and a folder for runs.
 class Worlds {
  public:
-  /// Throws when a node does not start.
+  /// Throws if a node does not start.
   Worlds();
-  /// Ends the nodes and says whether they ended well.
+  /// Ends the nodes. False: one did not end with exit code 0.
   [[nodiscard]] bool close();
 
-  /// Worlds that this machine or this build has not got, and why; empty: it has them all.
+  /// Worlds that this machine or this build lacks, and why; empty: none.
   [[nodiscard]] const std::vector<std::pair<World, std::string>>& missing() const { return missing_; }
   [[nodiscard]] bool has(World world) const;
 
-  /// A run's numbers: what must be equal in all worlds; or, beginning with "failed: ", what went wrong.
+  /// The numbers of a run that must be equal in all worlds; or an error, beginning with "failed: ".
   struct Numbers {
     std::string run{};       // of the run itself, or of the forecast
     std::string replayed{};  // of its replay; empty in virtual time
   };
-  /// As many of `worlds` at once as there are cores.
+  /// Runs as many of `worlds` at once as there are cores. Blocks until all have ended.
   [[nodiscard]] std::vector<Numbers> compute(const std::vector<World>& worlds, const Members& members,
                                              const std::vector<std::string>& settings);
 

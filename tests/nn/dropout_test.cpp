@@ -32,7 +32,7 @@ TEST(Dropout, FollowsTheStreamWordByWord) {
 TEST(Dropout, RateZeroKeepsAll) { EXPECT_EQ(mask(1, 2, 3, 0, 9), std::vector<float>(9, 1.0f)); }
 
 TEST(Dropout, DropsItsShare) {
-  // Binomial(100000, 0.25): deviation 137; five of them.
+  // Binomial(100000, 0.25): deviation 137; five are allowed.
   const auto got = mask(1, 2, 3, 0.25, 100000);
   const auto dropped = std::count(got.begin(), got.end(), 0.0f);
   EXPECT_NEAR(static_cast<double>(dropped), 25000, 700);

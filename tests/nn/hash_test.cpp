@@ -7,7 +7,7 @@
 namespace troupe::nn {
 namespace {
 
-// Published test values of the algorithm for no input at all (XXH3 with the default secret, seed 0).
+// Published test values for empty input (XXH3 with the default secret, seed 0).
 TEST(Hash, EmptyInput) {
   EXPECT_EQ(hash64({}), 0x2d06800538d394c2u);
   EXPECT_EQ(hash128_hex({}), "99aa06d3014798d86001c324468d497f");
@@ -19,7 +19,7 @@ TEST(Hash, CenterHashIsOverTheBytesOfTheFloats) {
   const std::array<unsigned char, 12> bytes{0, 0, 0x80, 0x3f, 0, 0, 0, 0x80, 0, 0, 0x20, 0x40};
   EXPECT_EQ(hash64(std::as_bytes(std::span(bytes))), hash64(std::as_bytes(std::span(values))));
   EXPECT_EQ(center_hash(values).size(), std::string("xxh3:").size() + 16);
-  const std::array<float, 3> other{1.0f, 0.0f, 2.5f};  // the sign of a zero counts
+  const std::array<float, 3> other{1.0f, 0.0f, 2.5f};  // the sign of zero counts
   EXPECT_NE(center_hash(values), center_hash(other));
 }
 

@@ -25,7 +25,7 @@ std::vector<float> start(const Graph& graph, std::uint64_t seed) {
   return values;
 }
 
-/// Standard deviation around 0 of a slice.
+/// The standard deviation of a slice around 0.
 double deviation(const std::vector<float>& values, std::size_t offset, std::size_t count) {
   double sum = 0;
   for (std::size_t i = offset; i < offset + count; ++i) sum += static_cast<double>(values[i]) * values[i];

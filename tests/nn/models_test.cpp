@@ -7,7 +7,7 @@ namespace {
 
 constexpr Shape kMnist{1, 28, 28};
 
-/// The [model] section as a config file would give it.
+/// The [model] section of a configuration file.
 ModelConfig config_of(const std::string& toml) {
   core::Schema schema;
   schema.add(model_table());

@@ -47,9 +47,9 @@ TEST(Optimizer, PolynomialReachesZeroAtTheEnd) {
 TEST(Optimizer, WarmUpGrowsFromOneNth) {
   // d = 4 workers: 1/4 + 3/4 · t/2 for t < 2.
   expect_near(rates("lr = 0.8\nwarmup_epochs = 2", {0, 1, 1.5, 2, 5}, 4), {0.2, 0.5, 0.65, 0.8, 0.8});
-  expect_near(rates("lr = 0.8\nwarmup_epochs = 2", {0, 1}, 1), {0.8, 0.8});  // alone: nothing to warm up to
+  expect_near(rates("lr = 0.8\nwarmup_epochs = 2", {0, 1}, 1), {0.8, 0.8});  // one worker: no warm-up
   expect_near(rates("lr = 0.8\nwarmup_epochs = 2\nwarmup_from = 8", {0, 1}, 4), {0.1, 0.45});
-  // Scaled by N and warmed up from it: starts at the single worker's rate (Goyal et al. 2017).
+  // Multiplied by N after a warm-up that starts at the single worker's rate (Goyal et al. 2017).
   expect_near(rates("lr = 0.1\nwarmup_epochs = 2\nscale_lr = true", {0, 1, 2}, 4), {0.1, 0.25, 0.4});
   // With a policy both factors apply: 0.75 · (1 − 0.1).
   expect_near(rates("lr = 1\nlr_policy = \"polynomial\"\nwarmup_epochs = 2", {1}, 2), {0.675});

@@ -1,11 +1,11 @@
-/// Batch normalisation in double, for ReferenceModel. Vectors are [batch, channels, height, width] of `shape`.
+/// Batch normalisation in double precision, for ReferenceModel. Vectors are [batch, channels, height, width] of `shape`.
 #pragma once
 
 #include "tests/nn/reference_layers.hpp"
 
 namespace troupe::nn::reference {
 
-/// What one batch is normalised with, per channel.
+/// The mean and variance that normalise one batch, per channel.
 struct Moments {
   std::vector<double> mean;
   std::vector<double> variance;  // Σ (x − mean)² / m
@@ -15,7 +15,7 @@ struct Moments {
 /// y = weight · (x − mean) / sqrt(variance + epsilon) + bias
 void batch_norm_forward(const BatchNormLayer& layer, const Site& site, const Moments& moments, In x, Out y);
 
-/// Gradients of that. of_batch: the moments are those of x and depend on it; otherwise they are constants.
+/// The gradients of batch_norm_forward. of_batch: the moments are those of x and depend on it; otherwise they are constants.
 void batch_norm_backward(const BatchNormLayer& layer, const Site& site, const Moments& moments, bool of_batch, In x,
                          In dy, Out dx, Out dweight, Out dbias);
 

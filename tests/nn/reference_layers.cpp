@@ -12,7 +12,7 @@ std::size_t at(const Shape& shape, std::int64_t c, std::int64_t h, std::int64_t 
   return static_cast<std::size_t>((c * shape.height + h) * shape.width + w);
 }
 
-/// Calls visit(output position, input position, kernel row, kernel column) for every window element that is not padding,
+/// Calls visit(output position, input position, kernel row, kernel column) for every window element outside the padding,
 /// for one output channel of `output` and one input channel of `input`.
 template <class Window, class Visit>
 void for_each_tap(const Window& window, const Site& site, std::int64_t out_channel, std::int64_t in_channel,
@@ -28,7 +28,7 @@ void for_each_tap(const Window& window, const Site& site, std::int64_t out_chann
         }
 }
 
-/// Calls visit(output position, input position, weight position) for everything that a convolution multiplies.
+/// Calls visit(output position, input position, weight position) for every product of a convolution.
 template <class Visit>
 void for_each_product(const Conv2dLayer& layer, const Site& site, Visit visit) {
   const std::int64_t inputs = site.input.channels / layer.groups;
@@ -142,7 +142,7 @@ struct Backward {
   void operator()(const PoolLayer& layer) const {
     std::ranges::fill(dx, 0.0);
     std::vector<int> taps(dy.size(), 0);
-    std::vector<bool> given(dy.size(), false);  // max: the first of equal elements gets it all
+    std::vector<bool> given(dy.size(), false);  // max: the first of equal elements gets the whole gradient
     for (std::int64_t c = 0; c < site.output.channels; ++c)
       for_each_tap(layer, site, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) {
         ++taps[to];

@@ -1,6 +1,6 @@
-/// Layers forward and backward in double: the loops behind ReferenceModel. One sample at a time where samples do not meet, vectors
-/// row-major [channels, height, width]; batch normalisation in reference_batch_norm.hpp. Backward functions add to weight
-/// gradients and write input gradients.
+/// Layers forward and backward in double precision: the loops behind ReferenceModel. They take one sample at a time; vectors are
+/// row-major [channels, height, width]. Batch normalisation is in reference_batch_norm.hpp. Backward functions add to weight
+/// gradients and overwrite input gradients.
 #pragma once
 
 #include <span>
@@ -12,19 +12,19 @@ namespace troupe::nn::reference {
 using In = std::span<const double>;
 using Out = std::span<double>;
 
-/// Everything a layer sees for one sample.
+/// The inputs of a layer for one sample.
 struct Site {
   Shape input;
   Shape output;
   In weight;  // canonical; empty without parameters
-  In bias;    // empty without one
+  In bias;    // empty without a bias
   In mask;    // of dropout; empty: identity
 };
 
 /// y = layer(x). Not for BatchNormLayer (std::logic_error).
 void forward(const Layer& layer, const Site& site, In x, Out y);
 
-/// dx = ∂loss/∂x from dy = ∂loss/∂y; dweight and dbias are added to.
+/// dx = ∂loss/∂x from dy = ∂loss/∂y; adds to dweight and dbias.
 void backward(const Layer& layer, const Site& site, In x, In y, In dy, Out dx, Out dweight, Out dbias);
 
 /// The loss of one sample, and dz = ∂loss/∂z for outputs z.

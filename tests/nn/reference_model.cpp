@@ -10,7 +10,7 @@ namespace {
 
 std::size_t units(const Shape& shape) { return static_cast<std::size_t>(shape.size()); }
 
-/// Where a node's weight and bias start in the canonical parameters, and its running mean in the canonical statistics.
+/// Offsets of a node's weight and bias in the canonical parameters, and of its running mean in the canonical statistics.
 struct Slices {
   std::size_t offset = 0;
   std::size_t weight = 0;  // floats; 0: the node has none
@@ -40,7 +40,7 @@ std::vector<Slices> slices_of(const Graph& graph) {
   return slices;
 }
 
-/// One node and the batch that passes it.
+/// One node and the current batch.
 struct Stage {
   const Node& node;
   Shape input;
@@ -64,7 +64,7 @@ void forward(const Stage& stage, const reference::Moments& moments, std::span<co
     reference::forward(stage.node.layer, stage.site(s), x.subspan(s * in, in), y.subspan(s * out, out));
 }
 
-/// What a node's forward read and wrote, and where its gradients go.
+/// The vectors that a node's forward read and wrote, and the places of its gradients.
 struct BackwardSpans {
   std::span<const double> x;
   std::span<const double> y;
@@ -85,7 +85,7 @@ void backward(const Stage& stage, const reference::Moments& moments, Normalise n
                         b.dy.subspan(s * out, out), b.dx.subspan(s * in, in), b.dweight, b.dbias);
 }
 
-/// The mean loss and the hits of outputs z, and dz.
+/// The mean loss, the top-1 and top-5 hits of outputs z, and dz.
 void lose(const Graph& graph, std::span<const std::int32_t> labels, std::span<double> dz, ReferenceResult& result) {
   const std::size_t classes = units(graph.output());
   const auto batch = static_cast<double>(labels.size());

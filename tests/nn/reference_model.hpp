@@ -11,7 +11,7 @@
 
 namespace troupe::nn {
 
-/// What one batch gave. Gradients are means over the batch, like the loss.
+/// The results of one batch. Gradients are means over the batch, like the loss.
 struct ReferenceResult {
   double loss = 0;
   std::int64_t top1 = 0;                         // samples whose label has rank 0 (reference_rank)
@@ -20,13 +20,13 @@ struct ReferenceResult {
   std::vector<double> gradients;                 // canonical vector
   std::vector<double> input_gradient;            // [batch, channels, height, width]
   std::vector<std::vector<double>> activations;  // of each node: [batch, node output]
-  std::vector<double> statistics;                // running values as training on this batch leaves them; canonical
+  std::vector<double> statistics;                // running values after training on this batch; canonical
 };
 
-/// Whose mean and variance batch normalisation takes: the batch's (training) or the running ones (evaluation).
+/// The mean and variance of batch normalisation: the batch's (training) or the running ones (evaluation).
 enum class Normalise : std::uint8_t { by_batch, by_running };
 
-/// A label's rank among the outputs: how many classes have a greater output, or an equal one and a lower index.
+/// A label's rank: the number of classes with a greater output, or an equal one and a lower index.
 [[nodiscard]] std::int64_t reference_rank(std::span<const double> outputs, std::int64_t label);
 
 class ReferenceModel {
@@ -40,8 +40,8 @@ class ReferenceModel {
     return statistics_;
   }  ///< canonical vector; run() reads it
 
-  /// Masks by dropout node, [batch, node output], holding 0 or 1 / (1 − rate); a node without one passes its input on, as in
-  /// evaluation. `images` [batch, channels, height, width], batch = labels.size().
+  /// Masks by dropout node, [batch, node output], with values 0 or 1 / (1 − rate); a node without a mask passes its input on, as
+  /// in evaluation. `images` [batch, channels, height, width], batch = labels.size().
   using Masks = std::map<int, std::vector<double>>;
   [[nodiscard]] ReferenceResult run(std::span<const double> images, std::span<const std::int32_t> labels,
                                     const Masks& masks = {}, Normalise normalise = Normalise::by_batch) const;

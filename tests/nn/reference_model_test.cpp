@@ -78,7 +78,7 @@ TEST(ReferenceModel, GroupedConvolutionGradients) {
 }
 
 TEST(ReferenceModel, LrnGradients) {
-  // alpha of 1 instead of 1e-4, so that the neighbours count.
+  // alpha of 1 instead of 1e-4, so that the neighbours matter.
   check_gradients(graph_of({Conv2dLayer{7, 1, 1, 0, {}}, LrnLayer{5, 1.0, 0.75, 1}, LinearLayer{3, {}}}, {2, 2, 3}));
   check_gradients(graph_of({LinearLayer{4, {}}, LrnLayer{3, 2.0, 0.5, 2}, LinearLayer{3, {}}}, {5, 1, 1}));
 }
@@ -173,7 +173,7 @@ TEST(ReferenceModel, BatchNormByHand) {
   EXPECT_EQ(trained.outputs, (std::vector<double>{-5, -1, 3, 7}));
   EXPECT_DOUBLE_EQ(trained.statistics[0], 2);
   EXPECT_DOUBLE_EQ(trained.statistics[1], 23.0 / 6);
-  // Evaluation with running mean 2 and variance 12: divisor 4, y = 1.5 · (x − 2) + 1. Nothing moves.
+  // Evaluation with running mean 2 and variance 12: divisor 4, y = 1.5 · (x − 2) + 1. The statistics do not change.
   model.statistics() = {2, 12};
   const auto evaluated = model.run(std::span<const double>(images), labels, {}, Normalise::by_running);
   EXPECT_EQ(evaluated.outputs, (std::vector<double>{-0.5, 2.5, 5.5, 8.5}));

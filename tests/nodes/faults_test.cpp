@@ -1,24 +1,24 @@
-// Processes that die, stand still or are cut off while they train.
+// Processes that are killed, stopped or disconnected while they train.
 #include <csignal>
 #include <thread>
 
-#include "tests/nodes/company.hpp"
+#include "tests/nodes/nodes_fixture.hpp"
 #include "tests/nodes/resets.hpp"
 
 namespace troupe::nodes {
 namespace {
 
-using Faults = Company;
+using Faults = NodesFixture;
 
-// 60 batches per epoch over three workers, 20 ms each: about half a second.
+// 60 batches per epoch over three workers, 20 ms each: about 0.4 s.
 constexpr std::uint64_t kEpochs = 6;
 const std::vector<std::string> kLong{"run.epochs=6", "cluster.synthetic_step_ms=20"};
 const std::vector<std::string> kEndless{"run.epochs=100000", "cluster.synthetic_step_ms=20"};
 
-/// How long a fault lasts; nothing is waited for.
+/// Lets a fault last. It is no wait for an event.
 void last(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
 
-class GoesOn : public Company, public testing::WithParamInterface<const char*> {};
+class GoesOn : public NodesFixture, public testing::WithParamInterface<const char*> {};
 
 TEST_P(GoesOn, WithoutANodeThatIsKilled) {
   start_nodes(2);
@@ -27,9 +27,8 @@ TEST_P(GoesOn, WithoutANodeThatIsKilled) {
   node(1).process().kill();
   EXPECT_EQ(run.wait(), 0) << run.err();
   EXPECT_NE(run.err().find("is lost"), std::string::npos) << run.err();
-  // What it had on lease has come back: every sample of every epoch has been trained, once.
-  // Not asked: whether it replays. What the lost one had not told the journal yet is missing there.
-  // In step its part of rounds that had begun is passed over.
+  // The lost node's leases have returned: every sample of every epoch is trained once. Replay is not tested here: the lost node's last
+  // journal records may be missing. If the workers take the same steps, the lost node's part of begun rounds is passed over, not returned.
   const std::int64_t samples = summary(run)["samples"];
   EXPECT_LE(samples, kEpochs * 1200) << run.err();
   EXPECT_GE(samples, kEpochs * 1200 - 200) << run.err();
@@ -44,7 +43,7 @@ struct Together {
   std::vector<std::string> settings;
 };
 
-class StandsStill : public Company, public testing::WithParamInterface<Together> {};
+class StandsStill : public NodesFixture, public testing::WithParamInterface<Together> {};
 
 TEST_P(StandsStill, WhenANodeIsKilledAndResumes) {
   start_nodes(2);
@@ -68,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(, StandsStill,
                                          Together{"pairs_shm", {"strategy.name=pairs", "exchange.algorithm=shm"}}),
                          [](const auto& info) { return info.param.name; });
 
-// Opening, compiling, measuring: whatever it did then, nobody waits for it.
+// While it opens its data, compiles or measures: the run does not wait for the killed node.
 TEST_F(Faults, ANodeThatIsKilledWhileTheRunBegins) {
   start_nodes(2);
   for (const std::string endpoint : {"tcp", "shm"}) {
@@ -172,7 +171,7 @@ TEST_F(Faults, ACoordinatorThatIsSilentForLongHasLostItsWorkers) {
 
 TEST_F(Faults, ASenderHoldsNoMoreThanItsCreditWhenNobodyReads) {
   start_nodes(2);
-  // 6 MB of parameters: letters to one who does not read would soon be hundreds of megabytes.
+  // 6 MB of parameters: unread peer messages to the stopped worker would soon take hundreds of megabytes.
   Process run(train(with({"strategy.name=gossip", "model.widths=[1500]", "run.epochs=100000", "exchange.endpoint=tcp",
                           "cluster.synthetic_step_ms=5", "cluster.workers=2"})));
   ASSERT_TRUE(run.says("epoch 2/")) << run.err();
@@ -189,7 +188,7 @@ TEST_F(Faults, ASenderHoldsNoMoreThanItsCreditWhenNobodyReads) {
   EXPECT_EQ(run.wait(), 130) << run.err();
 }
 
-class ResetsCost : public Company, public testing::WithParamInterface<const char*> {};
+class ResetsCost : public NodesFixture, public testing::WithParamInterface<const char*> {};
 
 TEST_P(ResetsCost, Nothing) {
   start_nodes(2);

@@ -1,15 +1,15 @@
-// Nodes with addresses of their own: network namespaces behind a bridge, certificates, and links that are cut while it trains.
+// Nodes with addresses of their own: network namespaces behind a bridge, with certificates. Links are cut during training.
 // Needs root and iproute2.
 #include <csignal>
 #include <filesystem>
 
-#include "tests/nodes/company.hpp"
+#include "tests/nodes/nodes_fixture.hpp"
 #include "tests/nodes/resets.hpp"
 
 namespace troupe::nodes {
 namespace {
 
-/// `ip` with these words; true when it went well.
+/// Runs `ip` with these words; true: it succeeded.
 bool ip(const std::string& words) {
   std::vector<std::string> command{"ip"};
   std::istringstream stream(words);
@@ -19,7 +19,7 @@ bool ip(const std::string& words) {
 }
 
 /// One namespace for the coordinator and one for each of two nodes, on one bridge: 10.77.0.1, .2 and .3.
-class Hosts : public Company {
+class Hosts : public NodesFixture {
  protected:
   void SetUp() override {
     for (int host = 0; host < 3 && possible_; ++host) possible_ = ip("netns add " + space(host));
@@ -47,14 +47,14 @@ class Hosts : public Company {
       start_node({.tls = files(host), .directory = {}, .host = address(host), .within = within(host)});
   }
   void TearDown() override {
-    Company::TearDown();
+    NodesFixture::TearDown();
     for (int host = 0; host < 3; ++host) {
       ip("netns delete " + space(host));
       EXPECT_FALSE(std::filesystem::exists("/run/netns/" + space(host)));
     }
   }
 
-  /// A command of the coordinator's host.
+  /// `command`, run on host `host`; 0 is the coordinator's.
   [[nodiscard]] static std::vector<std::string> at(int host, const std::vector<std::string>& command) {
     auto all = within(host);
     all.insert(all.end(), command.begin(), command.end());
@@ -71,7 +71,7 @@ class Hosts : public Company {
     return {.ca = folder_.file("certs/ca.pem"), .certificate = base + ".pem", .key = base + ".key"};
   }
 
-  /// Trains until worker 2's host is cut off by `cut`, and on; then `heal`, and both hosts are there for another run.
+  /// Trains; `cut` cuts worker 2's host off; the run continues without it. After `heal` both hosts can serve another run.
   void expect_survives(const std::string& cut, const std::string& heal) {
     Process run(at(0, train(with({"run.epochs=100000", "cluster.synthetic_step_ms=20"}))));
     ASSERT_TRUE(run.says("epoch 1/")) << run.err();
@@ -122,7 +122,7 @@ TEST_F(Hosts, ALinkThatIsDown) {
 }
 
 TEST_F(Hosts, ALinkThatCarriesOneWayOnly) {
-  // What the node sends goes to a hardware address that nobody has.
+  // The node's packets go to a hardware address that does not exist.
   const auto neighbour = "-n " + space(2) + " neighbour ";
   expect_survives(neighbour + "replace " + address(0) + " lladdr 02:00:00:00:00:99 dev wire nud permanent",
                   neighbour + "delete " + address(0) + " dev wire");
@@ -173,9 +173,9 @@ TEST_F(Hosts, ASlowLinkIsNoLoss) {
   EXPECT_EQ(run.err().find("lost"), std::string::npos) << run.err();
 }
 
-/// Between the workers' hosts there is a way of its own, slower than the one to the coordinator: what workers write to each other is on
-/// its way long after they have said that they are ready.
-TEST_F(Hosts, LettersOnASlowWayArriveBeforeASegmentOfTheJournalBegins) {
+/// The workers' hosts have a direct link that is slower than their links to the coordinator: peer messages are still under way long
+/// after the workers have reported that they are ready.
+TEST_F(Hosts, PeerMessagesOnASlowWayArriveBeforeASegmentOfTheJournalBegins) {
   ASSERT_TRUE(ip("-n " + space(1) + " link add name direct type veth peer name direct netns " + space(2)));
   for (const int host : {1, 2}) {
     ASSERT_TRUE(ip("-n " + space(host) + " link set dev direct up"));
@@ -193,8 +193,8 @@ TEST_F(Hosts, LettersOnASlowWayArriveBeforeASegmentOfTheJournalBegins) {
   EXPECT_EQ(summary(replay)["center_hash"], summary(run)["center_hash"]);
 }
 
-// A vector takes 7 s to get across, and whoever waits gives up after 3 s without a byte: as 5.8 million parameters over 3 Mbit/s and a
-// minute. The coordinator's first look at the model, the step's reduction and the last look take more than twice their deadlines.
+// A vector takes 7 s to arrive, and a wait ends after 3 s without a byte: like 5.8 million parameters over 3 Mbit/s and a minute. The
+// coordinator's first snapshot, the step's reduction and the last snapshot take more than twice their deadlines.
 TEST_F(Hosts, AVectorMayTakeLongerThanAnyDeadline) {
   const std::vector<std::string> limit{"root", "tbf", "rate", "1mbit", "burst", "16kb", "latency", "200ms"};
   for (int host = 1; host < 3; ++host) {

@@ -1,4 +1,4 @@
-// Ctrl-C while a run gets ready: heard at once, whatever somebody is waited for then, and nobody has anything left of it.
+// Ctrl-C while a run begins: it takes effect at once, whatever the run waits for, and no process keeps anything of the run.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -11,14 +11,14 @@
 #include <thread>
 
 #include "tests/data/idx_files.hpp"
-#include "tests/nodes/company.hpp"
+#include "tests/nodes/nodes_fixture.hpp"
 
 namespace troupe::nodes {
 namespace {
 
-class Interrupts : public Company {
+class Interrupts : public NodesFixture {
  protected:
-  /// It ends with the exit code of who was interrupted, in one line that says so, and there is no run.
+  /// The run ends with exit code 130 and one line that says it was interrupted. There is no run directory.
   void expect_interrupted(Process& run) {
     EXPECT_EQ(run.wait(), 130) << run.err();
     EXPECT_EQ(run.err(), "troupe: interrupted before it began\n");
@@ -27,7 +27,7 @@ class Interrupts : public Company {
   }
 };
 
-/// Takes connections and says nothing, ever.
+/// Accepts connections and never sends a byte.
 class SilentListener {
  public:
   SilentListener() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -68,7 +68,7 @@ TEST_F(Interrupts, WhileItConnects) {
   expect_free();
 }
 
-/// A data set whose first file is a pipe: who opens it waits for somebody who writes.
+/// A data set whose first file is a pipe: a process that opens it blocks until the pipe has a writer.
 class EndlessData {
  public:
   explicit EndlessData(const std::filesystem::path& directory) : pipe_(directory / "data" / "train-images-idx3-ubyte") {
@@ -80,7 +80,7 @@ class EndlessData {
   EndlessData(const EndlessData&) = delete;
   EndlessData& operator=(const EndlessData&) = delete;
 
-  /// False: nobody does.
+  /// Blocks until a process opens the pipe. False: none does.
   [[nodiscard]] bool await_reader() {
     const auto until = std::chrono::steady_clock::now() + kSoon;
     while (writer_ < 0 && std::chrono::steady_clock::now() < until) {
@@ -109,13 +109,13 @@ TEST_F(Interrupts, WhileANodeOpensItsData) {
   ASSERT_TRUE(endless.await_reader()) << run.err();
   run.signal(SIGTERM);
   expect_interrupted(run);
-  // What it was at goes on until it fails, and its site ends with nobody to tell.
+  // The blocked read goes on until it fails; then the site ends, with no coordinator to report to.
   endless.end();
   EXPECT_TRUE(node(0).process().says("worker 0 of ")) << node(0).log();
   expect_free();
 }
 
-// What reads a file hears nothing: the process leaves without it, soon after the first signal, and at once after the second.
+// A thread in a blocking read does not react: the process exits without it, soon after the first signal, at once after the second.
 TEST_F(Interrupts, WhileItOpensItsOwnData) {
   for (const int times : {1, 2}) {
     const data::TemporaryDirectory here;
@@ -125,7 +125,7 @@ TEST_F(Interrupts, WhileItOpensItsOwnData) {
     Process run(train(with({"data.name=idx", "data.path=data", "data.batch=1"})), here.path());
     ASSERT_TRUE(endless.await_reader()) << run.err();
     run.signal(SIGINT);
-    if (times == 2) run.signal(SIGTERM);  // another one: of one kind the second is lost while the first is not heard
+    if (times == 2) run.signal(SIGTERM);  // of another kind: a second SIGINT would merge with a pending first one
     EXPECT_EQ(run.wait(), 130) << run.err();
     EXPECT_EQ(run.err(), times == 1 ? "troupe: interrupted before it began\n" : "");
     EXPECT_TRUE(no_run());
@@ -133,10 +133,10 @@ TEST_F(Interrupts, WhileItOpensItsOwnData) {
   expect_free();
 }
 
-// As it happens: while it draws its data, connects, opens, compiles, measures.
+// At moments while the process draws its data, connects, opens sites, compiles, measures.
 class Moments : public Interrupts, public testing::WithParamInterface<int> {
  protected:
-  /// Blocks until the process has blocked SIGINT, to wait for it; before that it would be killed by it. False: it never does.
+  /// Blocks until the process has blocked SIGINT in order to wait for it; before that SIGINT would kill it. False: it never does.
   static bool hears_signals(pid_t process) {
     const auto until = std::chrono::steady_clock::now() + kSoon;
     while (std::chrono::steady_clock::now() < until) {
@@ -160,7 +160,7 @@ TEST_P(Moments, WithANodeThatDoesNotAnswerAnyMore) {
   run.signal(SIGINT);
   const int code = run.wait();
   node(2).process().signal(SIGCONT);
-  // A moment later, and it had begun: then it could not take a step with the others, or took one before.
+  // Otherwise the run had just begun: it was interrupted after a step (130), or it lost the stopped node before (75).
   if (no_run()) {
     EXPECT_EQ(code, 130) << run.err();
     EXPECT_EQ(run.err(), "troupe: interrupted before it began\n");

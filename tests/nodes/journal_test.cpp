@@ -1,15 +1,15 @@
-// Journals that go on after a loss: new segments without whoever is gone, and with whoever has come; the replay reaches every hash.
+// Journals that continue after a loss: new segments without the lost member and with the newcomer. The replay reaches every hash.
 #include <csignal>
 #include <filesystem>
 
-#include "tests/nodes/company.hpp"
+#include "tests/nodes/nodes_fixture.hpp"
 
 namespace troupe::nodes {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Journals : public Company {
+class Journals : public NodesFixture {
  protected:
   void lose(Process& run, std::size_t k, std::size_t times) {
     node(k).process().kill();
@@ -17,7 +17,7 @@ class Journals : public Company {
   }
   void come_back(std::size_t k) { start_node({.tls = {}, .directory = {}, .port = node(k).port(), .within = {}}); }
 
-  /// `troupe replay` goes to the end of every segment, and comes to the model that the run came to.
+  /// `troupe replay` reaches the end of every segment and the run's final model.
   void expect_replays_whole(Process& run) {
     const std::string directory = summary(run)["run"];
     Process text(program({"replay", directory}));
@@ -27,7 +27,7 @@ class Journals : public Company {
     ASSERT_EQ(json.wait(), 0) << json.err();
     EXPECT_EQ(summary(json)["center_hash"], summary(run)["center_hash"]) << text.out();
   }
-  /// Numbers of the segments that are there.
+  /// Numbers of the existing segments.
   [[nodiscard]] std::vector<int> segments() const {
     std::vector<int> numbers;
     for (const auto& entry : fs::directory_iterator(run()))
@@ -90,7 +90,7 @@ TEST_P(Bounded, ByRunJournalAlsoAfterALoss) {
   ASSERT_EQ(run.wait(), 0) << run.err();
   const auto after = segments();
   EXPECT_GT(after.back(), before + 2) << "segments follow the loss";
-  std::uintmax_t old = 0;  // the two newest stay, however large
+  std::uintmax_t old = 0;  // the two newest stay, whatever their size
   for (const auto& entry : fs::directory_iterator(this->run())) {
     const auto name = entry.path().filename().string();
     if (name.starts_with("journal-") && std::stoi(name.substr(8, 4)) + 1 < after.back()) old += entry.file_size();

@@ -1,22 +1,22 @@
-// Nodes that come: back after they were lost, and late.
+// Nodes that join: again after a loss, and late.
 #include <csignal>
 
-#include "tests/nodes/company.hpp"
+#include "tests/nodes/nodes_fixture.hpp"
 
 namespace troupe::nodes {
 namespace {
 
 const std::vector<std::string> kEndless{"run.epochs=100000", "cluster.synthetic_step_ms=20"};
 
-class Membership : public Company {
+class Membership : public NodesFixture {
  protected:
-  /// One more node, at the address of one that is gone.
+  /// One more node, at the address of the lost node `k`.
   void come_back(std::size_t k) { start_node({.tls = {}, .directory = {}, .port = node(k).port(), .within = {}}); }
   void lose(Process& run, std::size_t k, std::size_t times = 1) {
     node(k).process().kill();
     ASSERT_TRUE(run.says("batches return", times)) << run.err();
   }
-  /// So many epochs more, then it is interrupted, and can be replayed.
+  /// The run trains two more epochs, is interrupted, and can be replayed.
   void expect_goes_on(Process& run) {
     const auto epochs = count(run.err(), "epoch ");
     ASSERT_TRUE(run.says("epoch ", epochs + 2)) << run.err();
@@ -55,7 +55,7 @@ TEST_P(Newcomers, ANodeThatComesLateIsAMember) {
 INSTANTIATE_TEST_SUITE_P(, Newcomers, testing::Values("easgd", "downpour", "ssp", "sync_easgd", "diloco"),
                          [](const auto& info) { return std::string(info.param); });
 
-// A newcomer has met the centre and nobody else: whoever is lost then it has nothing to do with.
+// A newcomer has exchanged with the centre only: a later loss of another member does not affect it.
 TEST_F(Membership, ANewcomerOutlivesOthers) {
   start_nodes(3);
   Process run(train(with(kEndless)));
@@ -70,7 +70,7 @@ TEST_F(Membership, ANewcomerOutlivesOthers) {
   expect_goes_on(run);
 }
 
-// In step newcomers wait for the epoch's end: one that is gone again by then has no part in the run, and does it no harm.
+// Where workers take the same steps, newcomers wait for the end of the epoch. If one is lost before that, the run continues undisturbed.
 TEST_F(Membership, OneThatIsLostAgainBeforeItIsAMember) {
   start_nodes(2);
   Process run(train(with({"strategy.name=diloco", "run.epochs=100000", "cluster.synthetic_step_ms=200"})));

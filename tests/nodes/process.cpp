@@ -106,7 +106,7 @@ int Process::wait() {
   ::waitpid(pid_, &status, 0);
   ended_ = true;
   code_ = late ? -2 : WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  // Not every test looks at the exit code of every process, and one that is killed has none.
+  // Checked here because not every test checks the exit code of every process, and a killed process has none.
   for (const auto* report : {"Sanitizer: ", "runtime error: "})
     EXPECT_EQ(texts_[1].find(report), std::string::npos) << texts_[1];
   return code_;

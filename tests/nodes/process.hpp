@@ -1,4 +1,4 @@
-/// Processes of the real program, beside the test: started, listened to, signalled, and never left behind. One thread.
+/// Processes of the real program beside the test: started, read, signalled, and never left running. One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -13,54 +13,54 @@
 
 namespace troupe::nodes {
 
-/// Generous: tests wait so long for what should happen. The machine may be busy with other things.
+/// Upper limit of a wait for an expected event. Generous: the machine may be busy.
 inline constexpr std::chrono::seconds kSoon{120};
 
 class Process {
  public:
-  /// `arguments`: the program first, looked up on PATH. `directory`: where it is started; empty: here.
+  /// `arguments`: the program first, looked up on PATH. `directory`: where it is started; empty: the current one.
   explicit Process(std::vector<std::string> arguments, const std::string& directory = {});
-  /// Kills it when nobody has waited for it.
+  /// Kills the process if it has not been waited for.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Blocks until `sign` has been seen on standard error. False: it never was, and the process has ended or kSoon is over.
+  /// Blocks until `sign` is in its standard error. False: the process has ended without it, or kSoon has passed.
   [[nodiscard]] bool says(std::string_view sign);
-  /// As often as `times`.
+  /// As above, until `sign` is there `times` times.
   [[nodiscard]] bool says(std::string_view sign, std::size_t times);
-  /// Blocks until it has ended and returns its exit code; -1: killed by a signal. After kSoon it is killed, and that is -2.
-  /// A sanitizer's report among what it has said fails the test, however it ended.
+  /// Blocks until the process has ended and returns its exit code; -1: killed by a signal. After kSoon the process is killed: -2.
+  /// A sanitizer's report in its standard error fails the test, whatever the exit code.
   int wait();
-  /// It has not ended so far.
+  /// The process has not ended yet.
   [[nodiscard]] bool runs();
   void signal(int number) const;
-  /// SIGKILL, and gone when this returns.
+  /// Sends SIGKILL and waits until the process has ended.
   void kill();
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  /// What it has said so far.
+  /// Its standard output, and its standard error, so far.
   [[nodiscard]] const std::string& out();
   [[nodiscard]] const std::string& err();
 
  private:
-  /// Takes what is there, blocking for it until `until`. False: there is nothing, and, unless it is too early, never will be.
+  /// Reads available output, blocking for it until `until`. False: none arrived, and no pipe was closed.
   bool hear(std::chrono::steady_clock::time_point until);
 
   pid_t pid_ = -1;
-  int process_ = -1;         // readable when it has ended
+  int process_ = -1;         // readable when the process has ended
   int pipes_[2] = {-1, -1};  // standard output and error
-  std::string texts_[2];     // as heard
+  std::string texts_[2];     // read so far
   int code_ = 0;
   bool ended_ = false;
 };
 
-/// `troupe` with these arguments.
+/// The command line of `troupe` with these arguments.
 [[nodiscard]] std::vector<std::string> program(const std::vector<std::string>& arguments);
-/// "--ca", "…" as the program takes them; nothing for none.
+/// The program's options for `tls`: "--ca", "…"; empty for no TLS.
 [[nodiscard]] std::vector<std::string> tls_arguments(const security::TlsFiles& tls);
 
-/// `troupe node`. After the constructor it listens, or up() is false.
+/// `troupe node`. The constructor waits until it listens; up() is false if it does not.
 class NodeProcess {
  public:
   struct Options {
@@ -68,7 +68,7 @@ class NodeProcess {
     std::string directory{};  // where it is started
     std::string host = "127.0.0.1";
     std::uint16_t port = 0;             // any
-    std::vector<std::string> within{};  // what the command begins with: "ip netns exec …"
+    std::vector<std::string> within{};  // words before the command: "ip netns exec …"
   };
   NodeProcess() : NodeProcess(Options{}) {}
   explicit NodeProcess(const Options& options);
@@ -79,7 +79,7 @@ class NodeProcess {
   [[nodiscard]] std::string name() const { return host_ + ":" + std::to_string(port_); }
   [[nodiscard]] Process& process() noexcept { return process_; }
   [[nodiscard]] const std::string& log() { return process_.err(); }
-  /// Bytes of memory that it holds now.
+  /// Its resident memory in bytes.
   [[nodiscard]] std::uint64_t resident() const;
 
  private:
@@ -88,7 +88,7 @@ class NodeProcess {
   std::uint16_t port_ = 0;
 };
 
-/// How often `part` stands in `text`.
+/// Number of occurrences of `part` in `text`.
 [[nodiscard]] std::size_t count(std::string_view text, std::string_view part);
 
 }  // namespace troupe::nodes

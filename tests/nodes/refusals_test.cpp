@@ -1,14 +1,14 @@
-// What a run over nodes refuses, in one line that says who and why; and who is turned away while it trains.
+// Errors that a run over nodes ends with, in one line that names the node and the reason; and connections refused during training.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <csignal>
 #include <filesystem>
 
-#include "transport/security/openssl.hpp"
 #include "tests/data/idx_files.hpp"
-#include "tests/nodes/company.hpp"
+#include "tests/nodes/nodes_fixture.hpp"
 #include "tests/transport/tcp/certificates.hpp"
+#include "transport/security/openssl.hpp"
 
 namespace troupe::nodes {
 namespace {
@@ -17,9 +17,9 @@ using transport::testing::expired_certificate;
 using transport::testing::foreign_certificate;
 using transport::testing::good_certificate;
 
-class Refusals : public Company {
+class Refusals : public NodesFixture {
  protected:
-  /// `arguments` end with `code`, in one line that has all of `signs`, and there is no run.
+  /// `arguments` end with `code`, in one line that has all of `signs`. There is no run directory.
   void expect_refused(std::vector<std::string> arguments, int code, const std::vector<std::string>& signs,
                       const std::string& directory = {}) {
     Process process(std::move(arguments), directory);
@@ -41,7 +41,7 @@ TEST_F(Refusals, NodesThatCannotBeReached) {
   start_nodes(1);
   const auto up = node(0).name();
   expect_refused(train_on(up + ",no-such-host.invalid:4242"), 78, {"no-such-host.invalid"});
-  expect_refused(train_on(up + ",127.0.0.1:1"), 75, {"127.0.0.1:1", "nobody listens"});
+  expect_refused(train_on(up + ",127.0.0.1:1"), 75, {"127.0.0.1:1", "no process listens"});
   expect_refused(train_on(up + "," + up), 78, {up, "twice"});
   expect_refused(train_on(up + ",nonsense"), 78, {"nonsense"});
   expect_refused(train_on(""), 78, {"--nodes"});
@@ -54,9 +54,9 @@ TEST_F(Refusals, NodesThatCannotBeReached) {
 TEST_F(Refusals, FewerNodesThanThereAreToBe) {
   start_nodes(1);
   const auto both = node(0).name() + ",127.0.0.1:1";
-  expect_refused(train_on(both, {"--min-nodes", "2"}), 75, {"127.0.0.1:1", "nobody listens"});
+  expect_refused(train_on(both, {"--min-nodes", "2"}), 75, {"127.0.0.1:1", "no process listens"});
   expect_refused(train_on("127.0.0.1:1," + node(0).name() + ",127.0.0.1:2", {"--min-nodes", "2"}), 75,
-                 {"127.0.0.1:2", "nobody listens"});
+                 {"127.0.0.1:2", "no process listens"});
   expect_refused(train_on(both, {"--min-nodes", "3"}), 2, {"--min-nodes", "3 of 2"});
   expect_refused(train_on(both, with({"strategy.name=bsp"}, {"--min-nodes", "1"})), 78, {"bsp", "--min-nodes"});
   expect_refused(train_on(both, with({"cluster.server_placement=colocated"}, {"--min-nodes", "1"})), 78,
@@ -88,11 +88,11 @@ TEST_F(Refusals, CertificatesByHalves) {
   expect_refused(program({"nodes", node(0).name(), "--ca", good.ca}), 78, {"TLS"});
   for (const auto* bad : {&expired_certificate(), &foreign_certificate()})
     expect_refused(train_on(node(0).name(), tls_arguments(*bad)), 78, {bad->certificate});
-  // One has certificates, and the other none.
+  // One end has certificates, the other none.
   expect_refused(train_on(node(0).name(), tls_arguments(good)), 78, {node(0).name()});
 }
 
-/// Eight images of one class and file that a model can be made for.
+/// An idx data set of 60 images per split, all of grey value `shade`, with labels 0 to 9 in turn.
 void write_digits(const std::string& directory, std::uint8_t shade) {
   using data::big_endian;
   using data::operator+;
@@ -129,7 +129,7 @@ TEST_F(Refusals, DataThatIsNotTheSameEverywhere) {
   };
   expect_not_begun(1, "digits");
   expect_not_begun(2, "is not the one that the coordinator has");
-  // Who was ready is free again.
+  // The node that was ready is free again.
   Process run(train_on(node(0).name(), digits), here);
   EXPECT_EQ(run.wait(), 0) << run.err();
 }
@@ -147,7 +147,7 @@ TEST_F(Refusals, ANodeThatIsBackWithoutTheDataIsNamedOnce) {
   node(1).process().kill();
   start_node({.tls = {}, .directory = empty, .port = at, .within = {}});
   ASSERT_TRUE(run.says("does not take the place of worker 2: ")) << run.err();
-  ASSERT_TRUE(node(2).process().says("digits", 2)) << node(2).log();  // it has been asked again
+  ASSERT_TRUE(node(2).process().says("digits", 2)) << node(2).log();  // the node has been asked again
   node(2).process().kill();
   start_node({.tls = {}, .directory = here, .port = at, .within = {}});
   ASSERT_TRUE(run.says("is here, as a new member")) << run.err();
@@ -156,7 +156,7 @@ TEST_F(Refusals, ANodeThatIsBackWithoutTheDataIsNamedOnce) {
   EXPECT_EQ(run.wait(), 130) << run.err();
 }
 
-/// A plain connection to 127.0.0.1:`port` that says `bytes`; it is open as long as this lives.
+/// A plain connection to 127.0.0.1:`port` that sends `bytes`. It stays open as long as this object lives.
 class Visitor {
  public:
   Visitor(std::uint16_t port, std::string_view bytes) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -171,14 +171,14 @@ class Visitor {
   Visitor(const Visitor&) = delete;
   Visitor& operator=(const Visitor&) = delete;
 
-  /// Tries to get in with this certificate.
+  /// Attempts a TLS handshake with this certificate; it must fail.
   void shake_hands(const security::TlsFiles& tls) const {
     const std::unique_ptr<SSL_CTX, security::Freed<SSL_CTX_free>> context(SSL_CTX_new(TLS_client_method()));
     ASSERT_EQ(SSL_CTX_use_certificate_file(context.get(), tls.certificate.c_str(), SSL_FILETYPE_PEM), 1);
     ASSERT_EQ(SSL_CTX_use_PrivateKey_file(context.get(), tls.key.c_str(), SSL_FILETYPE_PEM), 1);
     const std::unique_ptr<SSL, security::Freed<SSL_free>> ssl(SSL_new(context.get()));
     SSL_set_fd(ssl.get(), socket_);
-    // With TLS 1.3 the one that connects is done before the other has looked at its certificate.
+    // With TLS 1.3 the client finishes the handshake before the server has verified its certificate.
     if (SSL_connect(ssl.get()) != 1) return;
     char byte = 0;
     EXPECT_LE(SSL_read(ssl.get(), &byte, 1), 0) << "was let in";
@@ -188,7 +188,7 @@ class Visitor {
   int socket_;
 };
 
-TEST_F(Refusals, StrangersAreTurnedAwayWhileItTrains) {
+TEST_F(Refusals, UnknownPeersAreTurnedAwayWhileItTrains) {
   start_nodes(2, good_certificate());
   const std::string garbage(100'000, '\x5a');
   Process run(train(with({"run.epochs=100000", "cluster.synthetic_step_ms=20", "exchange.endpoint=tcp"})));
@@ -203,7 +203,7 @@ TEST_F(Refusals, StrangersAreTurnedAwayWhileItTrains) {
     EXPECT_TRUE(node(k).process().says("turned ", 3)) << node(k).log();
     Process plain(program({"nodes", node(k).name()}));
     EXPECT_NE(plain.wait(), 0) << plain.out();
-    // The silent one had five seconds.
+    // The silent connection was refused after five seconds.
     EXPECT_TRUE(node(k).process().says("turned ", 5)) << node(k).log();
   }
   const auto epochs = count(run.err(), "epoch ");

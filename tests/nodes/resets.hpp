@@ -11,8 +11,8 @@
 
 namespace troupe::nodes {
 
-/// Resets all connections of `process` but those to or from the ports in `control`, and returns how many. `within`: what
-/// commands begin with where the process has a network namespace of its own.
+/// Resets all connections of `process` except those to or from the ports in `control`. Returns their number. `within`: words before
+/// each command, for a process in a network namespace of its own.
 [[nodiscard]] std::size_t reset_data(pid_t process, const std::vector<std::uint16_t>& control,
                                      const std::vector<std::string>& within = {});
 

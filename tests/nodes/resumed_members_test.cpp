@@ -1,20 +1,20 @@
-// Nodes that come back to a run that was resumed: hosts of all members count the steps of this session, and so does a newcomer's.
+// Nodes that rejoin a resumed run: every member's host counts the steps of this session, the newcomer's host as well.
 #include <csignal>
 #include <fstream>
 #include <map>
 
-#include "tests/nodes/company.hpp"
+#include "tests/nodes/nodes_fixture.hpp"
 
 namespace troupe::nodes {
 namespace {
 
-/// A strategy, and options with which a wrong first step cannot be a right one by chance.
+/// A strategy, and options with which a wrong first step cannot pass by chance.
 struct Case {
   std::string name;
   std::vector<std::string> settings;
 };
 
-class ResumedMembers : public Company, public testing::WithParamInterface<Case> {
+class ResumedMembers : public NodesFixture, public testing::WithParamInterface<Case> {
  protected:
   [[nodiscard]] std::vector<std::string> endless() const {
     auto settings = GetParam().settings;
@@ -23,7 +23,7 @@ class ResumedMembers : public Company, public testing::WithParamInterface<Case> 
     return with(settings);
   }
 
-  /// Leases that ended in each epoch since the last session began, by epochs done: computed, or passed over.
+  /// Leases completed in each epoch of the last session, by epochs done: computed or passed over.
   [[nodiscard]] std::map<int, std::uint64_t> leases_by_epoch() const {
     std::ifstream metrics(run() + "/metrics.jsonl");
     std::map<int, std::uint64_t> ended;
@@ -55,7 +55,7 @@ TEST_P(ResumedMembers, NewcomerAfterResumeTakesPart) {
   ASSERT_EQ(first.wait(), 130) << first.err();
 
   Process again(resume());
-  ASSERT_TRUE(again.says("epoch ", 2)) << again.err();  // the first is that which it goes on from
+  ASSERT_TRUE(again.says("epoch ", 2)) << again.err();  // the first line is the resumed checkpoint's epoch
   node(1).process().kill();
   ASSERT_TRUE(again.says("batches return")) << again.err();
   start_node({.tls = {}, .directory = {}, .port = node(1).port(), .within = {}});

@@ -1,16 +1,16 @@
-// Runs over nodes that nothing happens to: every strategy, every way vectors travel, resuming, and what `troupe nodes` says.
+// Undisturbed runs over nodes: every strategy, every way vectors travel, resuming, and the output of `troupe nodes`.
 #include <algorithm>
 #include <fstream>
 
-#include "tests/nodes/company.hpp"
+#include "tests/nodes/nodes_fixture.hpp"
 #include "tests/transport/tcp/certificates.hpp"
 
 namespace troupe::nodes {
 namespace {
 
-using Training = Company;
+using Training = NodesFixture;
 
-class EveryStrategy : public Company, public testing::WithParamInterface<const char*> {};
+class EveryStrategy : public NodesFixture, public testing::WithParamInterface<const char*> {};
 
 TEST_P(EveryStrategy, TrainsAndReplays) {
   start_nodes(2);
@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(, EveryStrategy,
                                          "diloco", "mixed", "gossip", "pairs"),
                          [](const auto& info) { return std::string(info.param); });
 
-class Sums : public Company, public testing::WithParamInterface<const char*> {};
+class Sums : public NodesFixture, public testing::WithParamInterface<const char*> {};
 
 TEST_P(Sums, HaveTheBitsOfOneProcess) {
   start_nodes(2);
@@ -45,7 +45,7 @@ TEST_P(Sums, HaveTheBitsOfOneProcess) {
 INSTANTIATE_TEST_SUITE_P(, Sums, testing::Values("asa", "shm"),
                          [](const auto& info) { return std::string(info.param); });
 
-/// Its pull finds its push done, also where the push's vector is longer on its way.
+/// A pull sees the push before it, even where the push's vector takes longer to arrive.
 TEST_F(Training, OneWorkersExchangesHaveTheBitsOfOneProcess) {
   start_nodes(1, transport::testing::good_certificate());
   const std::vector<std::string> settings{"cluster.workers=1", "model.widths=[1000]", "run.epochs=1"};
@@ -74,11 +74,11 @@ TEST_F(Training, WhatReducesFastestIsMeasured) {
     return nlohmann::json::parse(file)["exchange"];
   };
   const auto first = decided();
-  // Three workers on one host: asa, shm and ring, at two lengths of up to 19,090 floats.
+  // Three workers on one host: asa (direct reduce-scatter + allgather), shm and ring, at two lengths of up to 19,090 floats.
   ASSERT_EQ(first["measured"].size(), 6) << first;
   for (const auto& timing : first["measured"]) EXPECT_GT(timing["seconds"], 0) << first;
   expect_replays(this->run());
-  // Whoever goes on sums as before.
+  // A resumed run keeps the measured decision.
   Process more(resume(with({"run.epochs=3"})));
   ASSERT_EQ(more.wait(), 0) << more.err();
   EXPECT_EQ(decided(), first);
@@ -129,7 +129,7 @@ TEST_F(Training, AnEndpointThatCannotIsExit78) {
   }
 }
 
-/// Whatever is combined: gradients in buckets, parameters, velocities, running statistics between them; of all, of pairs, from one to all.
+/// Every kind of sum: gradients in buckets, parameters, velocities, running statistics; over all workers, over pairs, from one to all.
 TEST_F(Training, SumsInMappedMemoryAreTheSameBits) {
   start_nodes(2);
   const std::vector<std::vector<std::string>> ways{
@@ -185,7 +185,7 @@ TEST_F(Training, WithCertificatesOnLoopback) {
 
 TEST_F(Training, ResumesWithTheBitsOfARunThatWasNotInterrupted) {
   start_nodes(2);
-  // What is measured may come out another way in another run, and sums have other bits then.
+  // Another run may measure another winner, and its sums then have other bits.
   const std::vector<std::string> settings{"strategy.name=bsp", "exchange.algorithm=asa"};
   Process whole(train(with(settings, with({"run.epochs=3"}))));
   ASSERT_EQ(whole.wait(), 0) << whole.err();

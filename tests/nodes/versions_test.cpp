@@ -1,4 +1,4 @@
-// A node of another version: no such program is at hand, so an actor says that it is one.
+// A node of another version. There is no such program here, so an actor claims to be one.
 #include <gtest/gtest.h>
 
 #include "actors/deployment/nodes.hpp"
@@ -32,7 +32,7 @@ TEST(Versions, ARunNeedsOneEverywhere) {
     const auto same = connect_nodes(here, *ours, {names[0]}, 1, ours_says);
     ASSERT_TRUE(same) << same.error().message;
     EXPECT_EQ(same->front().facts.version, ours_says);
-    // Also one of the same version that does not say how its messages are read, as version 0.1 did not.
+    // Also a node of the same version that does not send the format of its messages, as version 0.1 did not.
     for (const std::size_t which : {1U, 2U}) {
       const auto other = connect_nodes(here, *ours, {names[0], names[which]}, 2, ours_says);
       ASSERT_FALSE(other);

@@ -1,4 +1,4 @@
-// EASGD with two workers and one server in virtual time, worked out by hand.
+// EASGD with two workers and one server in virtual time, computed by hand.
 #include <gtest/gtest.h>
 
 #include "tests/sim/scenario.hpp"
@@ -26,11 +26,11 @@ memory_gb_per_s = 16
 )";
 
 // Times in ms. First leases:
-//   fast  step 0-10, request: head 11, on the store's card 11-15, server 15-16, answer: leaves 16-20, head 17, here 21
-//   slow  step 0-12, request: head 13, waits for the card until 15, on it 15-19, server 19-20, answer: leaves 20, head 21, here 25
+//   fast  step 0-10, request: head 11, on the store's card 11-15, server 15-16, answer: leaves 16-20, head 17, arrives 21
+//   slow  step 0-12, request: head 13, waits for the card until 15, on it 15-19, server 19-20, answer: leaves 20, head 21, arrives 25
 // Second leases:
-//   fast  step 21-31, request: head 32, card 32-36, server 36-37, answer: leaves 37-41, head 38, here 42
-//   slow  step 25-37, request: head 38, card 38-42, server 42-43, answer: leaves 43, head 44, here 48
+//   fast  step 21-31, request: head 32, card 32-36, server 36-37, answer: leaves 37-41, head 38, arrives 42
+//   slow  step 25-37, request: head 38, card 38-42, server 42-43, answer: leaves 43, head 44, arrives 48
 TEST(EasgdInVirtualTime, TakesTheTimeThatAHandFinds) {
   const auto outcome = outcome_of({.settings = {"strategy.name=easgd", "strategy.tau=1"}, .cluster = kCluster});
   EXPECT_EQ(outcome.trained, milliseconds(48));
@@ -60,8 +60,8 @@ TEST(EasgdInVirtualTime, TakesTheTimeThatAHandFinds) {
   EXPECT_EQ(slow.totals.waits.by_cause(), waits);
 }
 
-// The centre's versions: fast's first update sees none missing; slow's first comes behind it; each of the second ones behind the
-// other worker's last.
+// Versions of the centre: fast's first update misses none; slow's first update is behind it; each second update is behind the
+// other worker's last one.
 TEST(EasgdInVirtualTime, CountsStaleness) {
   const auto outcome = outcome_of({.settings = {"strategy.name=easgd", "strategy.tau=1"}, .cluster = kCluster});
   const auto& fast = outcome.workers[0].totals.staleness.counts();

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tests/sim/companies.hpp"
+#include "tests/sim/uneven_runs.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -9,7 +9,7 @@ using std::chrono::milliseconds;
 
 std::string with(const std::string& faults) { return std::string(kUnevenCluster) + faults; }
 
-// Hosts die again and again; whoever may, comes back. Rates are such that some of every company are lost.
+// Hosts fail again and again and return where the strategy allows it. The rates are such that every run loses some workers.
 TEST(Failures, EveryStrategyComesToItsEnd) {
   std::uint64_t lost = 0, returned = 0, without_anyone = 0;
   for (const auto& variant : strategies::variants()) {
@@ -39,11 +39,11 @@ TEST(Failures, EveryStrategyComesToItsEnd) {
   }
   EXPECT_GT(lost, 100U);
   EXPECT_GT(returned, 50U);
-  EXPECT_LT(without_anyone, 20U);  // of some 150 companies that nobody comes back to
+  EXPECT_LT(without_anyone, 20U);  // of some 150 runs in which no worker returns
 }
 
-// Two workers, 10 ms a step, nothing else takes time; EASGD's leases go to whoever asks. Worker 1 dies at 25 ms with its third lease;
-// at 30 ms that is known and goes back. Worker 0 computes 8 of 10: 0-80 ms, worker 1 two of them.
+// Two workers, 10 ms a step, all else takes no time; EASGD grants leases on demand. Worker 1 dies at 25 ms in its third lease.
+// At 30 ms the loss is known and the lease returns. Worker 0 computes 8 of 10 samples: 0-80 ms; worker 1 computes two.
 TEST(Failures, ALostWorkersLeaseGoesToAnother) {
   const auto outcome = outcome_of({.settings = {"strategy.name=easgd", "strategy.tau=1"},
                                    .cluster = "[hosts.a]\ncount = 2\nstep_ms = 10\n[failures]\ndetection_s = 0.005\n"
@@ -57,7 +57,7 @@ TEST(Failures, ALostWorkersLeaseGoesToAnother) {
   EXPECT_EQ(outcome.trained, milliseconds(80));
 }
 
-// The same, but its host is back after 20 ms: it computes from 45 ms on.
+// The same, but the host is back after 20 ms: worker 1 computes from 45 ms on.
 TEST(Failures, AWorkerComesBackAsANewMember) {
   const auto outcome = outcome_of({.settings = {"strategy.name=easgd", "strategy.tau=1"},
                                    .cluster = "[hosts.a]\ncount = 2\nstep_ms = 10\n[failures]\ndetection_s = 0.005\n"
@@ -65,13 +65,13 @@ TEST(Failures, AWorkerComesBackAsANewMember) {
                                    .batches = 10});
   EXPECT_EQ(outcome.returned, 1U);
   EXPECT_EQ(outcome.workers[0].steps, 6U);
-  EXPECT_EQ(outcome.workers[1].steps, 4U);  // two before, and those that end at 55 and 65 ms
+  EXPECT_EQ(outcome.workers[1].steps, 4U);  // two before the loss, and the steps that end at 55 and 65 ms
   EXPECT_EQ(outcome.trained, milliseconds(65));
 }
 
-// BSP on three workers: worker 2 dies at 25 ms, in its third step; the others end theirs at 30 ms, take their leases of the fourth round,
-// wait until the loss is known at 60, and compute the third step again: 60-70. Four rounds of three take 12 of 15 samples (worker 2's
-// slices of the last two are left out), two rounds of two the others, the last of them around the epoch's end.
+// BSP on three workers. Worker 2 dies at 25 ms, in its third step. The others end theirs at 30 ms, take their leases of the fourth round,
+// wait until the loss is known at 60, and repeat the third step: 60-70. Four rounds of three take 12 of 15 samples, without worker 2's
+// slices of the last two; two rounds of two take the others, the last of them across the epoch's end.
 TEST(Failures, SurvivorsOfBspGoOn) {
   const auto outcome = outcome_of({.settings = {"strategy.name=bsp"},
                                    .cluster = "[hosts.a]\ncount = 3\nstep_ms = 10\n[failures]\ndetection_s = 0.035\n"
@@ -87,8 +87,8 @@ TEST(Failures, SurvivorsOfBspGoOn) {
   EXPECT_EQ(outcome.workers[2].compute, milliseconds(25));
 }
 
-// Worker 2 has asked for the first sum at 5 ms when it dies at 6; the others, at 10 ms a step, hear of it at 7 and begin anew. BSP: the
-// first two rounds had a slice of worker 2's, the other 9 of 15 samples make five rounds of two: 7 ms and seven steps.
+// Worker 2 dies at 6 ms; it asked for the first sum at 5. The others take 10 ms a step, learn of the loss at 7 and start again. BSP: the
+// first two rounds had a slice of worker 2, the other 9 of 15 samples make five rounds of two: 7 ms and seven steps.
 constexpr const char* kOneFast =
     "[hosts.slow]\ncount = 2\nstep_ms = 10\n[hosts.fast]\nstep_ms = 5\n[failures]\ndetection_s = 0.001\n"
     "[loss.x]\nworker = 2\nat_s = 0.006\n";
@@ -101,7 +101,7 @@ TEST(Failures, WhatALostWorkerHadAskedForIsGivenUp) {
   EXPECT_EQ(outcome.workers[1].steps, 7U);
   EXPECT_EQ(outcome.trained, milliseconds(77));
   for (const char* const strategy : {"strategy.name=pairs", "strategy.name=mixed"}) {
-    for (std::uint64_t seed = 1; seed <= 8; ++seed) {  // of who meets whom
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {  // varies which workers meet
       auto plan = plan_of({.settings = {strategy, std::string(strategy).ends_with("pairs") ? "strategy.tau=1"
                                                                                            : "strategy.group_size=3"},
                            .workers = 3,
@@ -114,7 +114,7 @@ TEST(Failures, WhatALostWorkerHadAskedForIsGivenUp) {
   }
 }
 
-// Two of three that meet are lost one after the other, the second before the first is missed.
+// Two members of one exchange are lost one after the other, the second before the first loss is detected.
 TEST(Failures, WhatSomeoneHadAskedForWhoIsNotMissedYetIsGivenUp) {
   const std::string more = "[loss.y]\nworker = 3\nat_s = 0.0065\n";
   for (const std::vector<std::string>& settings :
@@ -131,7 +131,7 @@ TEST(Failures, WhatSomeoneHadAskedForWhoIsNotMissedYetIsGivenUp) {
   }
 }
 
-// With a delay an epoch's leases are done while a round is still open: nobody may come in before it is closed.
+// With a delay the leases of an epoch end while a round is still open: a newcomer may join only after the round is closed.
 TEST(Failures, ANewcomerInStepComesWhenNothingIsOnItsWay) {
   for (const std::string fragments : {"1", "2"}) {
     auto scenario = Scenario{.settings = {"strategy.name=local_sgd", "strategy.tau=4", "strategy.delay=1",
@@ -157,7 +157,7 @@ TEST(Failures, ANewcomerInStepComesWhenNothingIsOnItsWay) {
   }
 }
 
-// One that asked for leases before the others were members again had rounds of its own, and waited at the end for steps that they never take.
+// A member that asked for leases before the others rejoined had rounds of its own, and waited at the end for steps that no other one takes.
 TEST(Failures, AWholeCompanyInStepComesBackTogether) {
   for (const char* const strategy : {"strategy.name=sync_easgd", "strategy.name=local_sgd", "strategy.name=ssp"}) {
     const auto plan = plan_of({.settings = {strategy}, .workers = 3, .batches = 36, .epochs = 2, .prefetch = 4});
@@ -176,7 +176,7 @@ TEST(Failures, HostsThatDieFasterThanAnyStepEndsAreAnError) {
                                 "detection_s = 0\nrejoin_s = 0.0001\n");
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, core::Errc::peer_lost);
-  EXPECT_TRUE(outcome.error().message.starts_with("the company makes no progress: 2001 hosts died"))
+  EXPECT_TRUE(outcome.error().message.starts_with("the run makes no progress: 2001 hosts died"))
       << outcome.error().message;
 }
 
@@ -191,7 +191,7 @@ TEST(Failures, AfterTheEndOfTimeThereIsAnError) {
   EXPECT_TRUE(rare) << rare.error().message;
 }
 
-// It was over at once when its nanoseconds did not fit.
+// An overflow in nanoseconds once made this run end at once.
 TEST(Failures, ALongTimeLimitIsNoLimit) {
   auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10});
   plan.max_seconds = 1e300;

@@ -1,5 +1,5 @@
 // Phantom workers that compute real gradients of a small model.
-#include "sim/gradients/gradients.hpp"
+#include "sim/exchange/gradients.hpp"
 
 #include <gtest/gtest.h>
 
@@ -56,14 +56,14 @@ core::Result<Forecast> simulated(const std::vector<std::string>& overrides, nn::
                    .gradients = gradients});
 }
 
-/// BSP as its page says, in one loop: rounds of 3 · 10 of 200 samples, the last one around the epoch's end; the mean gradient in rank
-/// order; v ← μ v − η ḡ; x ← x + v.
+/// BSP as in docs/strategies/bsp.md, in one loop: rounds of 3 · 10 of 200 samples, the last one across the epoch's end; the mean gradient
+/// in rank order; v ← μ v − η ḡ; x ← x + v.
 std::vector<float> serial_bsp() {
   const auto settings = settings_with({});
-  const auto blueprint = experiment::draw(settings, true).value();
+  const auto spec = experiment::build_run_spec(settings, true).value();
   core::HostAllocator allocator;
-  const auto replica = backend().compile(*blueprint.graph, {.batch = 10, .seed = 1, .arenas = &allocator}).value();
-  replica->import_canonical(*experiment::start_state(blueprint, nullptr).parameters);
+  const auto replica = backend().compile(*spec.graph, {.batch = 10, .seed = 1, .arenas = &allocator}).value();
+  replica->import_canonical(*experiment::start_state(spec, nullptr).parameters);
   const auto x = replica->parameters();
   std::vector<float> v(x.size(), 0), sum(x.size());
   std::vector<float> images(10 * 784);
@@ -74,7 +74,7 @@ std::vector<float> serial_bsp() {
       const double position = epoch + static_cast<double>(begin) / 200;
       for (std::int64_t rank = 0; rank < 3; ++rank) {
         const data::Lease lease{index++, epoch, (begin + 10 * rank) % 200, 10, position};
-        EXPECT_TRUE(blueprint.source.train->build(lease, images, labels));
+        EXPECT_TRUE(spec.source.train->build(lease, images, labels));
         replica->parameters_written();
         EXPECT_TRUE(replica->step({images, labels, lease.index, 10}, {}));
         for (std::size_t i = 0; i < x.size(); ++i)
@@ -94,22 +94,22 @@ std::vector<float> serial_bsp() {
 
 TEST(GradientsInVirtualTime, BspEqualsASerialComputation) {
   const auto settings = settings_with({});
-  const auto blueprint = experiment::draw(settings, true).value();
+  const auto spec = experiment::build_run_spec(settings, true).value();
   const auto plain = simulated({});
   ASSERT_TRUE(plain) << plain.error().message;
   const auto serial = serial_bsp();
   // The model's score, computed from the serial parameters.
   core::HostAllocator allocator;
   const auto evaluator =
-      backend().compile(*blueprint.graph, {.batch = 100, .arenas = &allocator, .training = false}).value();
-  const auto score = experiment::evaluate(*evaluator, *blueprint.source.test, serial, {}).value();
+      backend().compile(*spec.graph, {.batch = 100, .arenas = &allocator, .training = false}).value();
+  const auto score = experiment::evaluate(*evaluator, *spec.source.test, serial, {}).value();
   EXPECT_NEAR(plain->summary.test_loss, score.loss, 1e-5);
   EXPECT_EQ(plain->outcome.learned->test.top1, score.top1);
   ASSERT_EQ(plain->outcome.learned->epochs.size(), 2U);
   EXPECT_LT(plain->outcome.learned->epochs[1].train_loss, plain->outcome.learned->epochs[0].train_loss);
 }
 
-// Where buckets end and how long steps take changes no bit of a synchronous run.
+// Bucket borders and step times change no bit of a synchronous run.
 TEST(GradientsInVirtualTime, BspDoesNotDependOnTime) {
   const auto once = simulated({}).value();
   const auto other = simulated({}, &backend(), {"steps.buckets=3", "hosts.node.step_sigma=0.5"}).value();
@@ -131,9 +131,9 @@ TEST(GradientsInVirtualTime, GradientsTakeNoVirtualTime) {
   }
 }
 
-// Letters that take longer than several steps are on their way whenever an epoch ends: the model has their shares, or the simulation
-// ends with an error.
-TEST(GradientsInVirtualTime, LettersBelongToTheModel) {
+// Peer messages that take longer than several steps are in transit at every epoch's end: the model contains their shares, else the
+// simulation ends with an error.
+TEST(GradientsInVirtualTime, PeerMessagesBelongToTheModel) {
   for (const std::string seed : {"1", "2", "3", "4"}) {
     SCOPED_TRACE(seed);
     const auto end = simulated({"strategy.name=gossip", "strategy.p=1", "train.lr=0.02", "cluster.workers=5",
@@ -145,7 +145,7 @@ TEST(GradientsInVirtualTime, LettersBelongToTheModel) {
   }
 }
 
-// Whoever comes back begins with the centre's parameters; survivors of a group go on from one of them.
+// A worker that returns starts from the centre's parameters; the survivors of a group continue from the parameters of one of them.
 TEST(GradientsInVirtualTime, NumbersOutliveLosses) {
   for (const std::string strategy : {"easgd", "downpour", "ssp", "bsp", "pairs", "gossip", "mixed", "local_sgd"}) {
     for (const std::string seed : {"1", "2", "3"}) {
@@ -160,7 +160,7 @@ TEST(GradientsInVirtualTime, NumbersOutliveLosses) {
   }
 }
 
-// The only worker dies while its optimizer works off the epoch's last step: there is no model left to look at.
+// The only worker dies while its optimizer computes the epoch's last step: no model is left to evaluate.
 TEST(GradientsInVirtualTime, WithoutAnyoneLeftThereIsNoModel) {
   const auto text = std::string(kCluster) + "[loss.x]\nworker = 0\nat_s = 0.1\n";
   const auto forecasted =

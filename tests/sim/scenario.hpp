@@ -1,4 +1,4 @@
-/// Small companies for tests: a strategy as a configuration would make it, and a cluster from text.
+/// Small runs for tests: a strategy made from a configuration, and a cluster from text.
 #pragma once
 
 #include <stdexcept>
@@ -52,12 +52,12 @@ inline core::Result<Outcome> simulate(const Plan& plan, const std::string& clust
   if (!file) return tl::unexpected(file.error());
   const auto cluster = place(*file, {.workers = plan.workers, .servers = plan.servers});
   if (!cluster) return tl::unexpected(cluster.error());
-  auto book = data::LeaseBook::create(plan.leases);
+  auto book = data::LeaseScheduler::create(plan.leases);
   if (!book) return tl::unexpected(book.error());
   return Simulation(plan, *cluster, std::move(*book)).run();
 }
 
-/// Of a scenario that is right.
+/// For a scenario without errors.
 inline Outcome outcome_of(const Scenario& scenario) {
   auto outcome = simulate(plan_of(scenario), scenario.cluster);
   if (!outcome) throw std::logic_error(outcome.error().message);

@@ -35,7 +35,7 @@ TEST_F(StepTimesTest, SlowdownsMultiply) {
   EXPECT_EQ(time(0), milliseconds(6));
   EXPECT_EQ(time(1), milliseconds(9));
   EXPECT_DOUBLE_EQ(StepClock(plan, cluster).expected_s(1), 0.009);
-  plan.synthetic_step = milliseconds(5);  // at least so long, before slowdown
+  plan.synthetic_step = milliseconds(5);  // the minimum, before slowdown
   EXPECT_EQ(time(1), milliseconds(15));
 }
 
@@ -45,7 +45,7 @@ TEST_F(StepTimesTest, AStepOfASampleTimeGrowsWithTheBatch) {
   EXPECT_EQ(time(3), milliseconds(2));
 }
 
-// Mean and deviation of the logarithm over 40,000 steps: their own deviations are 0.2 and 0.1 thousandths.
+// Mean and standard deviation of the logarithm over 40,000 steps; their standard errors are 0.0002 and 0.0001.
 TEST_F(StepTimesTest, LogNormalTimesHaveTheirMean) {
   cluster.kinds[0].steps[0].sigma = 0.3;
   const StepClock clock(plan, cluster);
@@ -88,7 +88,7 @@ TEST_F(StepTimesTest, ASpellHoldsForStepsThatBeginInIt) {
   EXPECT_EQ(time(1, 0, seconds(2)), milliseconds(6));
 }
 
-// 0.1 of 10,000 steps: 1,000 give or take 30.
+// 0.1 of 10,000 steps: 1,000 ± 30.
 TEST_F(StepTimesTest, StragglersComeAsOftenAsTheyShould) {
   cluster.stragglers = {.probability = 0.1, .factor = 10};
   int slow = 0;

@@ -1,7 +1,7 @@
-// Every strategy of the registry, in every way of working, in virtual time.
+// Every strategy of the registry, in every variant, in virtual time.
 #include <gtest/gtest.h>
 
-#include "tests/sim/companies.hpp"
+#include "tests/sim/uneven_runs.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -21,7 +21,7 @@ TEST(EveryStrategy, ComesToItsEndAndComputesEveryLease) {
         EXPECT_EQ(worker.samples, 2 * worker.steps);
         EXPECT_LE(core::seconds(worker.compute), core::seconds(outcome->trained));
       }
-      // 2 epochs of 23 samples per worker in batches of 2: rounded up to whole batches, in step to whole rounds.
+      // 2 epochs of 23 samples per worker in batches of 2: rounded up to whole batches, or to whole rounds in in-step strategies.
       const std::uint64_t samples = 23 * std::uint64_t{plan.workers};
       const std::uint64_t leases = plan.needs.in_step
                                        ? plan.workers * ((samples + 2 * plan.workers - 1) / (2 * plan.workers))

@@ -1,5 +1,5 @@
-// A push with numbers that cannot be used changes no centre and no server state, whatever the strategy; it is answered like another, so
-// that nobody waits for ever, and it is counted.
+// A push with unusable numbers changes no centre and no server state in any strategy. It is counted, and answered like any other push,
+// so that no worker blocks.
 #include <limits>
 #include <map>
 
@@ -18,7 +18,7 @@ constexpr std::size_t kFloats = 96;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 using Floats = std::vector<float>;
 
-/// A shard with numbers, and the host of its half.
+/// A shard with numbers, and the host of its server rule.
 class Shard final : public ServerPort, public ServerObserver {
  public:
   Shard(const Strategy& strategy, const Membership& members)
@@ -28,7 +28,7 @@ class Shard final : public ServerPort, public ServerObserver {
     for (std::size_t i = 0; i < kFloats; ++i) view(kCenter)[i] = 0.25F * static_cast<float>(i % 7) - 0.5F;
     std::ranges::copy(view(kCenter), view(strategy.needs().model_slot).begin());
   }
-  /// What comes back of it; nothing yet when it is held.
+  /// Sends one request and records its answer; there is none yet when the server holds the request.
   void push(WorkerId worker, Transfer kind, Step clock, const Floats& vector) {
     const RequestId id = ++last_;
     payloads_[id] = core::Buffer::allocate(memory_, kFloats).value();
@@ -77,7 +77,7 @@ class Shard final : public ServerPort, public ServerObserver {
 struct Case {
   std::string options;
   Transfer kind = Transfer::push_pull;
-  bool parameters = false;  // are pushed; else sums
+  bool parameters = false;  // pushes parameters; else sums
   std::vector<WorkerId> pushers{0, 1, 2};
 };
 
@@ -144,7 +144,7 @@ TEST(BadPushes, ChangeNothingAndKeepNobodyWaiting) {
   }
 }
 
-/// Exactly the numbers of a run in which that worker had nothing to add.
+/// The numbers equal exactly those of a run in which that worker adds nothing.
 TEST(BadPushes, AddNothing) {
   for (const auto& c : cases()) {
     SCOPED_TRACE(c.options);
@@ -170,13 +170,13 @@ TEST(BadPushes, AddNothing) {
 TEST(BadPushes, PullsAreNotLookedAt) {
   const auto strategy = made("[strategy]\nname = \"downpour\"");
   Shard shard(*strategy, kThree);
-  shard.push(0, Transfer::pull, 1, Floats(kFloats, std::numeric_limits<float>::quiet_NaN()));  // room, never written
+  shard.push(0, Transfer::pull, 1, Floats(kFloats, std::numeric_limits<float>::quiet_NaN()));  // memory for the answer
   EXPECT_EQ(shard.host().totals().refused, 0U);
   const auto center = shard.view(kCenter);
   EXPECT_EQ(shard.answers.at(0), Floats(center.begin(), center.end()));
 }
 
-/// Who sends its parameters, and waits, goes on from the centre: with x that can be used again.
+/// A worker that pushes its parameters and waits continues from the centre: its x is usable again.
 TEST(BadPushes, AnElasticWorkerGoesOnFromTheCentre) {
   const auto strategy = made("[strategy]\nname = \"easgd\"");
   Shard shard(*strategy, kThree);

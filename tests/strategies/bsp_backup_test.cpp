@@ -1,5 +1,5 @@
-/// Backup workers: a step is the mean of its own gradients alone, nobody computes with a mixture of steps, and nobody waits for
-/// the b slowest.
+/// Backup workers: a step is the mean of its own gradients only, no worker computes with shards of different steps, and no worker
+/// waits for the slowest b.
 #include "strategies/bsp_backup.hpp"
 
 #include <map>
@@ -18,20 +18,20 @@ using explore::Delays;
 using explore::ServerKernel;
 using Vector = std::vector<double>;
 
-std::unique_ptr<Strategy> with_backup(std::uint32_t backup, const ClusterOptions& company) {
+std::unique_ptr<Strategy> with_backup(std::uint32_t backup, const ClusterOptions& shape) {
   return made("[strategy]\nname = \"bsp\"\nbackup = " + std::to_string(backup),
-              {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer});
+              {.workers = shape.workers, .servers = shape.servers, .optimizer = shape.optimizer});
 }
 
 ClusterOptions random_options(std::uint64_t seed) {
-  auto options = random_company({}, seed);
+  auto options = random_shape({}, seed);
   options.workers = std::max(options.workers, 2U);
   options.steps = 12;
   options.slowdown = {1, 3, 0.5, 8, 1};
   return options;
 }
 
-/// The shards as they were after each step, and who was in it.
+/// The shards after each step, and the members of the step.
 struct History {
   explicit History(ClusterOptions& options) {
     options.on_server_kernel = [this](const ServerKernel& kernel) {
@@ -92,7 +92,7 @@ TEST(BspBackup, EachStepIsTheMeanOfEnoughGradientsOfThatStepAndOfNoOther) {
           EXPECT_TRUE(who.empty() || last < request.worker) << "in rank order";
           who.insert(last = request.worker);
           std::vector<float> g(options.floats);
-          cluster.bowl().gradient(step * options.workers + request.worker, whole, g);
+          cluster.quadratic().gradient(step * options.workers + request.worker, whole, g);
           for (std::size_t i = 0; i < mean.size(); ++i) {
             ASSERT_EQ(payload[i], g[range.offset + i]) << "not computed with this step's parameters";
             mean[i] += payload[i] / static_cast<double>(shard.steps[step].size());
@@ -120,7 +120,7 @@ TEST(BspBackup, EachStepIsTheMeanOfEnoughGradientsOfThatStepAndOfNoOther) {
   EXPECT_GT(mixed, 50U) << "shards always agreed: this tests nothing";
 }
 
-/// While nobody has left, N − b gradients close a step, and not one less.
+/// While no worker has left, a step closes with exactly N − b gradients.
 TEST(BspBackup, AStepWaitsForAllButB) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     auto options = random_options(seed);
@@ -143,7 +143,7 @@ TEST(BspBackup, EveryStepIsComputedWithTheParametersOfThatStepInAllShards) {
     options.servers = 3;
     History history(options);
     std::vector<float> start(options.floats);
-    explore::Bowl(options.seed, options.floats, options.noise).start(start);
+    explore::QuadraticProblem(options.seed, options.floats, options.noise).start(start);
     options.after_event = [&](const Cluster& cluster) {
       for (WorkerId w = 0; w < options.workers; ++w) {
         const auto& worker = cluster.worker(w);
@@ -181,7 +181,7 @@ TEST(BspBackup, NobodyWaitsForTheSlowestButB) {
   EXPECT_LT(one->queue().now(), std::chrono::milliseconds(150));
 }
 
-/// Gradients are clipped before they are averaged, by their workers: a norm needs all of it.
+/// Each worker clips its gradient before the average: the norm needs the whole gradient, which no single server has.
 TEST(BspBackup, WorkersClipAndServersDoNot) {
   ClusterOptions options{.workers = 2, .servers = 2, .optimizer = {.lr = 0.05F, .clip_norm = 0.5F}};
   double largest = 0;
@@ -195,10 +195,10 @@ TEST(BspBackup, WorkersClipAndServersDoNot) {
   Cluster cluster(*with_backup(1, options), options);
   cluster.run();
   EXPECT_LE(largest, 0.25 + 1e-6);
-  EXPECT_GT(largest, 0.05) << "the bowl is steep at the start";
+  EXPECT_GT(largest, 0.05) << "the quadratic problem is steep at the start";
 }
 
-TEST(BspBackup, TheCompanyGoesOnWithoutTheLost) {
+TEST(BspBackup, TheRunGoesOnWithoutTheLost) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     for (const std::uint32_t backup : {1U, 2U, 3U}) {
       SCOPED_TRACE(std::to_string(backup) + ", seed " + std::to_string(seed));
@@ -215,7 +215,7 @@ TEST(BspBackup, TheCompanyGoesOnWithoutTheLost) {
   }
 }
 
-/// The last gradient of a step reached one shard and was lost on its way to the other. Who waits there for its end would wait for ever.
+/// The last gradient of a step reached one shard and was lost on its way to the other. Without this rule a worker would block there.
 TEST(BspBackup, AStepThatNoGradientCanReachAnyMoreIsClosedWithoutOne) {
   const Membership both{0, {0, 1}};
   BackupServer server(1, {.lr = 0.1F});
@@ -230,7 +230,7 @@ TEST(BspBackup, AStepThatNoGradientCanReachAnyMoreIsClosedWithoutOne) {
   EXPECT_EQ(then.list(), (std::vector<ServerAction>{Apply{copy(kPayload, kCenter), {7}}, Reply{7, 3}}));
 }
 
-/// Nobody can have computed a step before the last one was complete: what says so takes part in none.
+/// No worker can have computed a step before the previous one was complete: such a gradient takes part in no step.
 TEST(BspBackup, AGradientOfAStepThatNobodyHasComeToIsDropped) {
   constexpr Step kFar = Step{1} << 35;
   BackupServer server(1, {.lr = 0.1F});
@@ -249,7 +249,7 @@ TEST(BspBackup, AGradientOfAStepThatNobodyHasComeToIsDropped) {
   EXPECT_EQ(told(6, 1, 2).back(), ServerAction(Reply{6, 2}));
 }
 
-/// A run that another strategy has begun: its workers count on, and a server has nothing to count on from.
+/// Another strategy has begun this run: its workers continue their step count, but a server has no count to continue.
 TEST(BspBackup, AServerThatKnowsNoStepTakesUpTheWorkersWhenAllOfThemAsk) {
   BackupServer server(1, {.lr = 0.1F});
   const ServerContext two{0, {0, {0, 1}}, 0};
@@ -268,7 +268,7 @@ TEST(BspBackup, AServerThatKnowsNoStepTakesUpTheWorkersWhenAllOfThemAsk) {
   EXPECT_EQ(told({.id = 4, .worker = 0, .exchange = 7 << 16, .clock = 7}).back(), ServerAction(Reply{4, 7}));
 }
 
-/// A pull may come from anywhere, and name any number of steps: they are not closed one by one.
+/// A pull may name any number of steps: they are not closed one by one.
 TEST(BspBackup, StepsThatNobodyWaitsForAreClosedAtOnce) {
   constexpr Step kFar = Step{1} << 35;
   BackupServer server(1, {.lr = 0.1F});
@@ -289,7 +289,7 @@ TEST(BspBackup, WhatMakesNoSenseIsRefused) {
     return result ? std::string{} : result.error().message;
   };
   EXPECT_EQ(refusal("backup = 2", 2),
-            "test.toml:3: strategy.backup = 2 leaves nobody to wait for: cluster.workers is 2");
+            "test.toml:3: strategy.backup = 2 leaves no worker to wait for: cluster.workers is 2");
   EXPECT_NE(refusal("backup = 1\ncombine = \"weights\"", 3).find("strategy.combine = \"gradients\""),
             std::string::npos);
   const auto needs = with_backup(1, {.optimizer = {.kind = core::OptimizerKind::adam}})->needs();

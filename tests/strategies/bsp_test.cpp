@@ -10,35 +10,35 @@
 namespace troupe::strategies {
 namespace {
 
-using explore::Bowl;
 using explore::checksum;
 using explore::Cluster;
 using explore::ClusterOptions;
+using explore::QuadraticProblem;
 using Vector = std::vector<double>;
 
 const core::OptimizerStep kSgd{.lr = 0.05F, .weight_decay = 0.01F};
 const core::OptimizerStep kMomentum{
     .kind = core::OptimizerKind::momentum, .lr = 0.02F, .momentum = 0.9F, .weight_decay = 0.01F};
 
-Vector gradient(const Bowl& bowl, std::uint64_t lease, const Vector& x) {
+Vector gradient(const QuadraticProblem& quadratic, std::uint64_t lease, const Vector& x) {
   std::vector<float> at(x.begin(), x.end());
   std::vector<float> g(x.size());
-  bowl.gradient(lease, at, g);
+  quadratic.gradient(lease, at, g);
   return {g.begin(), g.end()};
 }
 
-/// The three rules of algorithms.md in double precision, one worker after the other. Worker w takes slice w of each batch.
+/// The three rules of docs/strategies/bsp.md in double precision, worker by worker. Worker w takes slice w of each batch.
 Vector serial(const std::string& combine, bool average_velocity, const ClusterOptions& o) {
-  const Bowl bowl(o.seed, o.floats, o.noise);
+  const QuadraticProblem quadratic(o.seed, o.floats, o.noise);
   std::vector<float> start(o.floats);
-  bowl.start(start);
+  quadratic.start(start);
   const std::size_t n = o.workers;
   std::vector<Vector> x(n, Vector(start.begin(), start.end()));
   std::vector<Vector> v(n, Vector(o.floats));
   const double mu = o.optimizer.kind == core::OptimizerKind::sgd ? 0 : o.optimizer.momentum;
   for (Step step = 0; step < o.steps; ++step) {
     std::vector<Vector> g;
-    for (std::size_t w = 0; w < n; ++w) g.push_back(gradient(bowl, step * n + w, x[w]));
+    for (std::size_t w = 0; w < n; ++w) g.push_back(gradient(quadratic, step * n + w, x[w]));
     for (std::size_t i = 0; i < o.floats; ++i) {
       double mean_g = 0;
       for (std::size_t w = 0; w < n; ++w) mean_g += g[w][i] / static_cast<double>(n);
@@ -98,7 +98,7 @@ std::string described(const Case& c) {
 
 TEST(Bsp, GivesTheNumbersOfASerialComputation) {
   for (const auto& c : cases()) {
-    for (const Step steps : {Step{1}, Step{12}}) {  // one step: the sum is applied in the step that it was computed in
+    for (const Step steps : {Step{1}, Step{12}}) {  // one step: the sum is applied in the step that computed it
       SCOPED_TRACE(described(c) + ", " + std::to_string(steps) + " steps");
       Cluster cluster(*strategy_of(c), {.workers = c.workers, .steps = steps, .seed = 11, .optimizer = c.optimizer});
       cluster.run();
@@ -119,7 +119,7 @@ TEST(Bsp, ReplicasAreBitEqualAfterEveryRun) {
     for (WorkerId w = 1; w < c.workers; ++w)
       EXPECT_EQ(checksum(cluster.worker(w).params()), checksum(cluster.worker(0).params()));
     EXPECT_EQ(cluster.leases_done(), cluster.options().steps * c.workers);
-    EXPECT_LT(cluster.bowl().loss(cluster.worker(0).params()), 3.0) << "it trains: the start is above 7";
+    EXPECT_LT(cluster.quadratic().loss(cluster.worker(0).params()), 3.0) << "it trains: the start is above 7";
   }
 }
 
@@ -161,7 +161,7 @@ TEST(Bsp, OnlyGradientsAreReducedDuringTheStep) {
   EXPECT_EQ(both.collectives().performed(), 2 * both.options().steps);
 }
 
-/// With their own velocities the workers' optimizer states differ, and a checkpoint must keep all of them.
+/// With a velocity of its own each worker has its own optimizer state, and a checkpoint must keep all of them.
 TEST(Bsp, SaysWhatACheckpointMustKeep) {
   const auto keeps = [](const Case& c) { return strategy_of(c)->needs().worker_state; };
   EXPECT_EQ(keeps({"gradients", false, 2, kMomentum}), WorkerState::replicated);

@@ -1,5 +1,5 @@
-/// Downpour in whole companies: every push is applied exactly once, by the rule of the paper, and the server's optimizers are
-/// those that a serial program would run.
+/// Downpour in whole runs: every push is applied exactly once, by the rule of the paper, and the server's optimizers equal
+/// those of a serial program.
 #include "strategies/downpour.hpp"
 
 #include <cmath>
@@ -28,7 +28,7 @@ std::unique_ptr<Strategy> downpour_with(const std::string& options, std::uint32_
   return made("[strategy]\nname = \"downpour\"\n" + options, {.workers = workers, .servers = 2, .optimizer = kRun});
 }
 
-/// What a server's optimizer does to one shard, in double precision, push by push.
+/// One server optimizer on one shard, in double precision, push by push.
 class SerialOptimizer {
  public:
   SerialOptimizer(std::string name, Vector start) : name_(std::move(name)), x(std::move(start)) {
@@ -100,8 +100,8 @@ TEST(Downpour, ServerOptimizersAreTheSerialOnesInTheOrderOfTheJournal) {
   }
 }
 
-/// Without a server's optimizer the centre is its start plus all steps of all workers, each counted once, whatever was
-/// skipped, delayed or left over at the end.
+/// Without a server optimizer the centre is its start plus all steps of all workers, each counted once, whatever was
+/// skipped, delayed or unsent at the end.
 TEST(Downpour, TheCentreIsTheSumOfAllStepsThatWereTaken) {
   for (const std::string options :
        {"", "n_push = 3", "n_push = 3\nn_fetch = 2\noverlap = \"skip\"", "overlap = \"skip\""}) {
@@ -129,7 +129,7 @@ TEST(Downpour, TheCentreIsTheSumOfAllStepsThatWereTaken) {
   }
 }
 
-/// A worker that never fetches ends at its start plus all of its steps; so the centre is the start plus what all have moved.
+/// A worker that never fetches ends at its start plus all of its steps, so the centre is the start plus all workers' moves.
 TEST(Downpour, EveryStepReachesTheCentreOnce) {
   for (const std::string options : {"", "n_push = 3", "overlap = \"skip\"", "n_push = 3\noverlap = \"skip\""}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -139,7 +139,7 @@ TEST(Downpour, EveryStepReachesTheCentreOnce) {
           {.workers = 4, .servers = 2, .steps = 10, .seed = seed, .delays = Delays::extreme});
       cluster.run();
       std::vector<float> start(cluster.options().floats);
-      cluster.bowl().start(start);
+      cluster.quadratic().start(start);
       const auto center = cluster.center();
       for (std::size_t i = 0; i < start.size(); ++i) {
         double moved = 0;
@@ -156,14 +156,14 @@ TEST(Downpour, OneWorkerFollowsTheRuleStepByStep) {
   Cluster cluster(*made("[strategy]\nname = \"downpour\"\nn_push = 2\nn_fetch = 3", {.workers = 1}), options);
   cluster.run();
   std::vector<float> start(options.floats);
-  cluster.bowl().start(start);
+  cluster.quadratic().start(start);
   Vector x(start.begin(), start.end());
   Vector c = x;
   Vector acc(x.size());
   for (Step step = 0; step < 11; ++step) {
     std::vector<float> g(x.size());
-    cluster.bowl().gradient(step, std::vector<float>(x.begin(), x.end()), g);
-    const bool push = (step + 1) % 2 == 0 || step == 10;  // at the end what is left
+    cluster.quadratic().gradient(step, std::vector<float>(x.begin(), x.end()), g);
+    const bool push = (step + 1) % 2 == 0 || step == 10;  // at the end the rest
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double move = -0.05 * g[i];
       x[i] += move;
@@ -184,7 +184,7 @@ TEST(Downpour, AStalePushCountsLessWhenAsked) {
   NotingServerPort port;
   ServerHost host(std::make_unique<DownpourServer>(std::nullopt, true), port, {0, {0, {0, 1}}, 9});
   host.request({.id = 1, .kind = Transfer::push, .version = 5});   // staleness 4
-  host.request({.id = 2, .kind = Transfer::push, .version = 10});  // 0, and never divided by it
+  host.request({.id = 2, .kind = Transfer::push, .version = 10});  // staleness 0: no division by it
   ASSERT_EQ(port.kernels.size(), 2U);
   EXPECT_EQ(port.kernels[0].a, 0.25F);
   EXPECT_EQ(port.kernels[1].a, 1.0F);

@@ -1,4 +1,4 @@
-/// EAMSGD: what is exchanged is x, never the look-ahead x + μ v.
+/// EAMSGD exchanges x, never the look-ahead x + μ v.
 #include <gtest/gtest.h>
 
 #include "sim/explore/world/cluster.hpp"
@@ -21,7 +21,7 @@ TEST(Eamsgd, OneWorkerAndTheCentreFollowThePapersThreeLines) {
                   {.workers = 1, .servers = 2, .steps = 20, .delays = Delays::extreme, .optimizer = kNesterov});
   cluster.run();
   std::vector<float> start(cluster.options().floats);
-  cluster.bowl().start(start);
+  cluster.quadratic().start(start);
   Vector x(start.begin(), start.end());
   Vector c = x;
   Vector v(x.size());
@@ -29,7 +29,7 @@ TEST(Eamsgd, OneWorkerAndTheCentreFollowThePapersThreeLines) {
     std::vector<float> ahead(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) ahead[i] = static_cast<float>(x[i] + 0.75 * v[i]);
     std::vector<float> g(x.size());
-    cluster.bowl().gradient(step, ahead, g);
+    cluster.quadratic().gradient(step, ahead, g);
     for (std::size_t i = 0; i < x.size(); ++i) {
       v[i] = 0.75 * v[i] - double{kNesterov.lr} * g[i];
       x[i] += v[i];
@@ -46,7 +46,7 @@ TEST(Eamsgd, OneWorkerAndTheCentreFollowThePapersThreeLines) {
 }
 
 TEST(Eamsgd, OverlapSendsXToo) {
-  // One exchange at the first step: c moves by alpha (x − c) with x = start + v, v = −lr g; nothing of the look-ahead.
+  // One exchange at the first step: c moves by alpha (x − c) with x = start + v, v = −lr g, without the look-ahead.
   const auto strategy = made("[strategy]\nname = \"eamsgd\"\ntau = 1\nalpha = 0.5\noverlap = \"skip\"",
                              {.workers = 1, .servers = 1, .optimizer = kNesterov});
   std::vector<float> sent;
@@ -57,9 +57,9 @@ TEST(Eamsgd, OverlapSendsXToo) {
   Cluster cluster(*strategy, options);
   cluster.run();
   std::vector<float> start(cluster.options().floats);
-  cluster.bowl().start(start);
+  cluster.quadratic().start(start);
   std::vector<float> g(start.size());
-  cluster.bowl().gradient(0, start, g);
+  cluster.quadratic().gradient(0, start, g);
   for (std::size_t i = 0; i < start.size(); ++i) ASSERT_NEAR(sent[i], start[i] - kNesterov.lr * g[i], 1e-6);
 }
 

@@ -1,4 +1,4 @@
-/// Elastic averaging in whole companies: the numbers of every exchange, and that none is lost or done twice.
+/// Elastic averaging in whole runs: the numbers of every exchange, and that none is lost or done twice.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -20,18 +20,18 @@ std::unique_ptr<Strategy> easgd_with(const std::string& options, std::uint32_t w
   return made("[strategy]\nname = \"easgd\"\n" + options, {.workers = workers});
 }
 
-/// What one worker and the centre go through, in double precision, from the order in which the worker consumed its events.
+/// The course of one worker and the centre in double precision, in the order in which the worker consumed its events.
 class Serial {
  public:
   Serial(Cluster& cluster, std::string overlap, Step tau, double alpha_worker, double alpha_server)
       : overlap_(std::move(overlap)), alpha_worker_(alpha_worker), alpha_server_(alpha_server) {
     std::vector<float> start(cluster.options().floats);
-    cluster.bowl().start(start);
+    cluster.quadratic().start(start);
     x.assign(start.begin(), start.end());
     c = computed_at_ = x;
     for (const auto& [worker, event] : cluster.trace().worker_events()) {
       if (const auto* done = std::get_if<StepDone>(&event)) {
-        local_step(cluster.bowl(), done->step, cluster.options().optimizer.lr);
+        local_step(cluster.quadratic(), done->step, cluster.options().optimizer.lr);
         const bool due = (done->step + 1) % tau == 0;
         if (due && !in_flight_) {
           exchange();
@@ -51,10 +51,10 @@ class Serial {
   Vector x, c;
 
  private:
-  void local_step(const explore::Bowl& bowl, std::uint64_t lease, double lr) {
+  void local_step(const explore::QuadraticProblem& quadratic, std::uint64_t lease, double lr) {
     const std::vector<float> at(computed_at_.begin(), computed_at_.end());
     std::vector<float> g(x.size());
-    bowl.gradient(lease, at, g);
+    quadratic.gradient(lease, at, g);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] -= lr * double{g[i]};
   }
   void exchange() {
@@ -95,7 +95,7 @@ TEST(EasgdExchange, OneWorkerAndTheCentreGoWhereASerialComputationGoes) {
   }
 }
 
-/// Random companies, with everything that their servers did.
+/// Random runs, with every kernel of their servers.
 struct Company3 {
   explicit Company3(const std::string& options, ClusterOptions with = {}) {
     with.workers = std::max(with.workers, 3U);
@@ -117,24 +117,24 @@ TEST(EasgdExchange, TheCentreMovesByExactlyAlphaTimesTheDifferenceAndByNothingEl
   for (const bool overlap : {false, true}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(seed);
-      Company3 company(std::string("alpha_worker = 0.3\nalpha_server = 0.7\ntau = 2\noverlap = \"") +
-                           (overlap ? "skip" : "off") + "\"\n",
-                       {.seed = seed, .delays = Delays::extreme});
+      Company3 shape(std::string("alpha_worker = 0.3\nalpha_server = 0.7\ntau = 2\noverlap = \"") +
+                         (overlap ? "skip" : "off") + "\"\n",
+                     {.seed = seed, .delays = Delays::extreme});
       std::map<ShardId, std::vector<float>> last;
-      for (std::size_t k = 0; k < company.kernels.size(); ++k) {
-        const auto& kernel = company.kernels[k];
+      for (std::size_t k = 0; k < shape.kernels.size(); ++k) {
+        const auto& kernel = shape.kernels[k];
         if (last.contains(kernel.shard)) {
           EXPECT_EQ(kernel.center_before, last[kernel.shard]) << "something else moved the centre";
         }
         for (std::size_t i = 0; i < kernel.center_before.size(); ++i) {
           const float d = kernel.payload_before[i] - kernel.center_before[i];
-          // Float arithmetic as the rule is written: at most 4 units in the last place from the kernel's.
-          ASSERT_FLOAT_EQ(company.centers[k][i], kernel.center_before[i] + 0.7F * d);
-          ASSERT_FLOAT_EQ(company.payloads[k][i], overlap ? 0.3F * d : kernel.payload_before[i] - 0.3F * d);
+          // The rule in float arithmetic: at most 4 units in the last place from the kernel's result.
+          ASSERT_FLOAT_EQ(shape.centers[k][i], kernel.center_before[i] + 0.7F * d);
+          ASSERT_FLOAT_EQ(shape.payloads[k][i], overlap ? 0.3F * d : kernel.payload_before[i] - 0.3F * d);
         }
-        last[kernel.shard] = company.centers[k];
+        last[kernel.shard] = shape.centers[k];
       }
-      const auto center = company.cluster->center();
+      const auto center = shape.cluster->center();
       std::vector<float> joined = last[0];
       joined.insert(joined.end(), last[1].begin(), last[1].end());
       EXPECT_EQ(center, joined) << "the last exchange's centre is the model";
@@ -146,11 +146,11 @@ TEST(EasgdExchange, EachExchangeIsAppliedOncePerShardAndNoneIsLost) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(overlap + ", seed " + std::to_string(seed));
-      Company3 company("tau = 2\noverlap = \"" + overlap + "\"\n",
-                       {.workers = 4, .seed = seed, .delays = Delays::extreme});
+      Company3 shape("tau = 2\noverlap = \"" + overlap + "\"\n",
+                     {.workers = 4, .seed = seed, .delays = Delays::extreme});
       std::uint64_t exchanges = 0;
       for (WorkerId w = 0; w < 4; ++w) {
-        const auto& host = company.cluster->worker(w).host();
+        const auto& host = shape.cluster->worker(w).host();
         const auto due = host.steps() / 2;
         EXPECT_EQ(host.totals().exchanges + host.totals().skipped, due);
         if (overlap != "skip") {
@@ -160,19 +160,19 @@ TEST(EasgdExchange, EachExchangeIsAppliedOncePerShardAndNoneIsLost) {
         EXPECT_EQ(host.totals().updates, 2 * host.totals().exchanges);
         exchanges += host.totals().exchanges;
       }
-      EXPECT_EQ(company.kernels.size(), 2 * exchanges);
+      EXPECT_EQ(shape.kernels.size(), 2 * exchanges);
       std::map<std::pair<ShardId, RequestId>, int> applied;
-      for (const auto& kernel : company.kernels) EXPECT_EQ(++applied[std::pair(kernel.shard, kernel.request)], 1);
-      for (ShardId s = 0; s < 2; ++s) EXPECT_EQ(company.cluster->server(s).host().version(), exchanges);
+      for (const auto& kernel : shape.kernels) EXPECT_EQ(++applied[std::pair(kernel.shard, kernel.request)], 1);
+      for (ShardId s = 0; s < 2; ++s) EXPECT_EQ(shape.cluster->server(s).host().version(), exchanges);
     }
   }
 }
 
 TEST(EasgdExchange, ExchangesComeEveryTauStepsOfTheWorker) {
   for (const Step tau : {1U, 2U, 5U, 50U}) {
-    Company3 company("tau = " + std::to_string(tau) + "\n", {.seed = 6, .delays = Delays::extreme});
+    Company3 shape("tau = " + std::to_string(tau) + "\n", {.seed = 6, .delays = Delays::extreme});
     std::map<std::pair<ShardId, WorkerId>, Step> clock;
-    for (const auto& [shard, event] : company.cluster->trace().server_events()) {
+    for (const auto& [shard, event] : shape.cluster->trace().server_events()) {
       const auto* request = std::get_if<Request>(&event);
       if (!request) continue;
       auto& last = clock[{shard, request->worker}];
@@ -181,11 +181,11 @@ TEST(EasgdExchange, ExchangesComeEveryTauStepsOfTheWorker) {
     }
     EXPECT_EQ(clock.empty(), tau == 50);
     for (WorkerId w = 0; w < 3; ++w)
-      EXPECT_EQ(company.cluster->worker(w).host().totals().exchanges, company.cluster->worker(w).host().steps() / tau);
+      EXPECT_EQ(shape.cluster->worker(w).host().totals().exchanges, shape.cluster->worker(w).host().steps() / tau);
   }
 }
 
-/// With α_w = α_s what leaves the workers is what arrives in the centre, and nothing else does.
+/// With α_w = α_s the sum that leaves the workers arrives in the centre, and nothing else does.
 TEST(EasgdExchange, WithEqualRatesTheCentreGetsWhatTheWorkersGive) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
     Company3 still("tau = 1\nalpha = 0.3\noverlap = \"" + overlap + "\"\n",
@@ -202,7 +202,7 @@ TEST(EasgdExchange, WithEqualRatesTheCentreGetsWhatTheWorkersGive) {
       }
     }
     std::vector<float> start(cluster.options().floats);
-    cluster.bowl().start(start);
+    cluster.quadratic().start(start);
     const auto center = cluster.center();
     for (std::size_t i = 0; i < center.size(); ++i)
       ASSERT_NEAR(double{center[i]} - double{start[i]}, given[i], 1e-4) << overlap;
@@ -210,13 +210,13 @@ TEST(EasgdExchange, WithEqualRatesTheCentreGetsWhatTheWorkersGive) {
 }
 
 TEST(EasgdExchange, TheScheduleMovesBothRatesEpochByEpoch) {
-  Company3 company("tau = 1\nalpha_schedule = [0.5, 0.25, 0.125]\n", {.epochs = 5, .seed = 2});
+  Company3 shape("tau = 1\nalpha_schedule = [0.5, 0.25, 0.125]\n", {.epochs = 5, .seed = 2});
   std::map<std::pair<ShardId, RequestId>, double> epochs;
-  for (const auto& [shard, event] : company.cluster->trace().server_events()) {
+  for (const auto& [shard, event] : shape.cluster->trace().server_events()) {
     if (const auto* request = std::get_if<Request>(&event)) epochs[{shard, request->id}] = request->epoch;
   }
   std::map<float, int> used;
-  for (const auto& kernel : company.kernels) {
+  for (const auto& kernel : shape.kernels) {
     const double epoch = epochs.at({kernel.shard, kernel.request});
     const float expected = epoch < 1 ? 0.5F : epoch < 2 ? 0.25F : 0.125F;  // the last one stays
     EXPECT_EQ(kernel.call.a, expected) << epoch;
@@ -227,24 +227,23 @@ TEST(EasgdExchange, TheScheduleMovesBothRatesEpochByEpoch) {
   EXPECT_GT(used[0.125F], used[0.5F]) << "three epochs of five";
 }
 
-TEST(EasgdExchange, TheCentreFindsTheBowlsBottom) {
+TEST(EasgdExchange, TheCentreFindsTheQuadraticProblemsBottom) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
-    Company3 company("tau = 2\nalpha = 0.4\noverlap = \"" + overlap + "\"\n",
-                     {.steps = 150, .seed = 9, .delays = Delays::extreme, .slowdown = {1, 3}});
-    EXPECT_LT(company.cluster->bowl().loss(company.cluster->center()), 0.05) << overlap << ": the start is above 7";
+    Company3 shape("tau = 2\nalpha = 0.4\noverlap = \"" + overlap + "\"\n",
+                   {.steps = 150, .seed = 9, .delays = Delays::extreme, .slowdown = {1, 3}});
+    EXPECT_LT(shape.cluster->quadratic().loss(shape.cluster->center()), 0.05) << overlap << ": the start is above 7";
   }
 }
 
 TEST(EasgdExchange, ALostWorkerNeedsNoAction) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     for (const std::string overlap : {"off", "skip", "wait"}) {
-      Company3 company("tau = 1\noverlap = \"" + overlap + "\"\n",
-                       {.seed = seed,
-                        .carriage = seed % 2 ? Carriage::carried : Carriage::in_place,
-                        .losses = {{1, std::chrono::milliseconds(7)}}});
-      EXPECT_FALSE(company.cluster->worker(1).alive());
-      EXPECT_EQ(company.cluster->leases_done(), company.cluster->options().steps * 3)
-          << "its leases went to the others";
+      Company3 shape("tau = 1\noverlap = \"" + overlap + "\"\n",
+                     {.seed = seed,
+                      .carriage = seed % 2 ? Carriage::carried : Carriage::in_place,
+                      .losses = {{1, std::chrono::milliseconds(7)}}});
+      EXPECT_FALSE(shape.cluster->worker(1).alive());
+      EXPECT_EQ(shape.cluster->leases_done(), shape.cluster->options().steps * 3) << "its leases went to the others";
     }
   }
 }

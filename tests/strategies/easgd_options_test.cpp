@@ -1,4 +1,4 @@
-/// Elastic averaging's worker half action by action, and its options.
+/// Elastic averaging's worker rule action by action, and its options.
 #include <gtest/gtest.h>
 
 #include "strategies/easgd.hpp"
@@ -18,7 +18,7 @@ struct Stage {
   }
   void step() { host.step_done(0, {.lr = 0.1F}); }
   void answer(ExchangeId id, bool dropped = false) { host.replied({.shard = 0, .exchange = id, .dropped = dropped}); }
-  /// Kernels run since the last look.
+  /// Kernels that ran since the last call.
   std::vector<KernelName> ran() {
     std::vector<KernelName> names;
     for (const auto& call : std::exchange(ports.kernels, {})) names.push_back(call.kernel);
@@ -156,7 +156,7 @@ TEST(EasgdOptions, OverlapAnswersWithTheDifferenceAndNeedsASlotForIt) {
   }
 }
 
-/// Every message says where, which key, and what is allowed.
+/// Every message has the place, the key and the allowed values.
 TEST(EasgdOptions, WhatCannotBeIsRefused) {
   const auto refused = [](const std::string& options, std::uint32_t workers = 2) {
     const auto strategy = try_make(section(options), {.workers = workers});

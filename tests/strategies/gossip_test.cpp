@@ -1,4 +1,4 @@
-/// Gossip: no weight is ever made or lost, whatever is skipped, under way or gone; and the numbers are the paper's two lines.
+/// Gossip: the sum of weights stays 1, whatever is skipped, in transit or lost; the numbers follow the paper's two lines.
 #include "strategies/gossip.hpp"
 
 #include <cmath>
@@ -28,25 +28,25 @@ TEST(Gossip, WeightsAddUpToOneAtEveryEvent) {
   std::uint64_t events = 0;
   double lost = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    auto company = random_company({}, seed);
-    company.steps = 30;
-    if (seed % 3 == 0) company.mail_loss = 0.2;
-    if (seed % 4 == 0) company.losses = {{0, std::chrono::milliseconds(5)}};
-    if (seed % 8 == 0 && company.workers > 1) company.losses.push_back({1, std::chrono::milliseconds(7)});
+    auto shape = random_shape({}, seed);
+    shape.steps = 30;
+    if (seed % 3 == 0) shape.mail_loss = 0.2;
+    if (seed % 4 == 0) shape.losses = {{0, std::chrono::milliseconds(5)}};
+    if (seed % 8 == 0 && shape.workers > 1) shape.losses.push_back({1, std::chrono::milliseconds(7)});
     double start = 0;
-    company.after_event = [&](const Cluster& cluster) {
+    shape.after_event = [&](const Cluster& cluster) {
       if (events++ == 0 || start == 0) start = cluster.weight();
       ASSERT_EQ(cluster.weight(), start) << "seed " << seed << ": multiples of 2⁻⁵² add up without rounding";
       ASSERT_NEAR(cluster.weight(), 1, 1e-12);
     };
-    Cluster cluster(*with_p(seed % 2 ? 1 : 0.4, company.workers), company);
+    Cluster cluster(*with_p(seed % 2 ? 1 : 0.4, shape.workers), shape);
     cluster.run();
-    for (WorkerId w = 0; w < company.workers; ++w) {
-      EXPECT_GT(cluster.worker(w).host().half().weight(), 0) << "everyone has a share of the model";
+    for (WorkerId w = 0; w < shape.workers; ++w) {
+      EXPECT_GT(cluster.worker(w).host().rule().weight(), 0) << "everyone has a share of the model";
       skipped += cluster.worker(w).host().totals().skipped;
     }
     lost += cluster.lost_weight();
-    if (company.losses.empty() && company.mail_loss == 0) {
+    if (shape.losses.empty() && shape.mail_loss == 0) {
       EXPECT_EQ(cluster.lost_weight(), 0);
     }
     if (HasFailure()) return;
@@ -56,19 +56,19 @@ TEST(Gossip, WeightsAddUpToOneAtEveryEvent) {
   EXPECT_GT(events, 10'000U);
 }
 
-/// Every worker in double precision, from what it was told and what it sent: x ← x − lr g, then each mail, then a half goes.
+/// Every worker in double precision, from its events and its sends: x ← x − lr g, then each message, then it sends half its weight.
 class Serial {
  public:
   Serial(const Cluster& cluster, const Recorded& recorded) : cluster_(cluster) {
     std::vector<float> start(cluster.options().floats);
-    cluster.bowl().start(start);
+    cluster.quadratic().start(start);
     const auto n = recorded.workers().size();
     x.assign(n, Vector(start.begin(), start.end()));
     a.assign(n, 1.0 / static_cast<double>(n));
     computed_at_ = x;
     inbox_.resize(n);
     std::vector<std::size_t> next(n);
-    for (bool moved = true; moved;) {  // as far as each can go: a mail is read only after it was sent
+    for (bool moved = true; moved;) {  // as far as each can go: a message is read only after it was sent
       moved = false;
       for (WorkerId w = 0; w < n; ++w) {
         const auto& log = *recorded.workers()[w];
@@ -108,7 +108,7 @@ class Serial {
     const double lease = done.epoch / o.epochs * static_cast<double>(o.steps * o.workers);
     const std::vector<float> at(computed_at_[w].begin(), computed_at_[w].end());
     std::vector<float> g(at.size());
-    cluster_.bowl().gradient(static_cast<std::uint64_t>(lease + 0.5), at, g);
+    cluster_.quadratic().gradient(static_cast<std::uint64_t>(lease + 0.5), at, g);
     for (std::size_t i = 0; i < at.size(); ++i) x[w][i] -= double{o.optimizer.lr} * g[i];
   }
   void drain(WorkerId w) {
@@ -117,7 +117,7 @@ class Serial {
       a[w] += weight;
     }
   }
-  /// Was the send of this step told to be skipped before the next step was done?
+  /// Whether the send of this step was reported as skipped before the next step was done.
   static bool skipped(const std::vector<WorkerTold>& log, std::size_t at) {
     for (std::size_t i = at + 1; i < log.size(); ++i) {
       if (std::holds_alternative<SendSkipped>(log[i].event)) return true;
@@ -136,15 +136,15 @@ TEST(Gossip, EveryoneMovesAsThePaperSays) {
   std::uint64_t mails = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
-    auto company = random_company({}, seed);
-    company.steps = 20;
-    company.optimizer = {.lr = 0.05F};
-    const auto strategy = with_p(0.6, company.workers);
+    auto shape = random_shape({}, seed);
+    shape.steps = 20;
+    shape.optimizer = {.lr = 0.05F};
+    const auto strategy = with_p(0.6, shape.workers);
     const Recorded recorded(*strategy);
-    Cluster cluster(recorded, company);
+    Cluster cluster(recorded, shape);
     cluster.run();
     const Serial expected(cluster, recorded);
-    for (WorkerId w = 0; w < company.workers; ++w) {
+    for (WorkerId w = 0; w < shape.workers; ++w) {
       const auto x = cluster.worker(w).params();
       for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], expected.x[w][i], 5e-5) << w << ", " << i;
       mails += cluster.worker(w).host().totals().exchanges;
@@ -178,7 +178,7 @@ TEST(Gossip, PIsHowOftenAWorkerSendsAndPeersAreDrawnUniformly) {
   }
 }
 
-/// Half of the least weight there is would be nothing: it is not sent, and the sum stays.
+/// Half of the smallest positive weight would be zero: the worker does not send it, and the sum stays.
 TEST(Gossip, WhoOnlySendsNeverGivesEverythingAway) {
   const auto half = with_p(1, 2)->worker();
   const Membership members{0, {0, 1}};
@@ -193,7 +193,7 @@ TEST(Gossip, WhoOnlySendsNeverGivesEverythingAway) {
   }
 }
 
-TEST(Gossip, TheWeightedModelFindsTheBowlsBottom) {
+TEST(Gossip, TheWeightedModelFindsTheQuadraticProblemsBottom) {
   ClusterOptions options{.workers = 4, .steps = 150, .seed = 3, .delays = Delays::extreme, .slowdown = {1, 3}};
   Cluster cluster(*with_p(0.5, 4), options);
   cluster.run();
@@ -201,9 +201,9 @@ TEST(Gossip, TheWeightedModelFindsTheBowlsBottom) {
   for (WorkerId w = 0; w < 4; ++w) {
     const auto& worker = cluster.worker(w);
     for (std::size_t i = 0; i < model.size(); ++i)
-      model[i] += static_cast<float>(worker.host().half().weight() / cluster.weight()) * worker.params()[i];
+      model[i] += static_cast<float>(worker.host().rule().weight() / cluster.weight()) * worker.params()[i];
   }
-  EXPECT_LT(cluster.bowl().loss(model), 0.05) << "the start is above 7";
+  EXPECT_LT(cluster.quadratic().loss(model), 0.05) << "the start is above 7";
 }
 
 TEST(Gossip, NeedsPeersAndNothingElse) {

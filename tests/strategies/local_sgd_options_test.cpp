@@ -1,4 +1,4 @@
-/// Options of local_sgd and diloco: what fits the company and what is refused, and what a lost shard's answer does to a worker.
+/// Options of local_sgd and diloco: which fit the run and which are refused, and what a lost shard's answer does to a worker.
 #include <gtest/gtest.h>
 
 #include "strategies/host/worker_host.hpp"
@@ -13,7 +13,7 @@ std::string text(const std::string& options, const std::string& name = "local_sg
   return "[strategy]\nname = \"" + name + "\"\n" + options;
 }
 
-TEST(LocalSgdOptions, WhatDoesNotFitTheCompanyIsRefusedByKey) {
+TEST(LocalSgdOptions, WhatDoesNotFitTheRunIsRefusedByKey) {
   const auto refusal = [](const std::string& options) {
     const auto result = try_make(text(options), {.workers = 3, .servers = 2});
     EXPECT_FALSE(result) << options;
@@ -78,7 +78,7 @@ struct Stage {
   WorkerHost host;
 };
 
-/// A shard that is gone drops its part: nothing is taken from the answer, and the worker goes on from where it is.
+/// A lost shard drops its part: the worker ignores the answer and continues from its own parameters.
 TEST(LocalSgdOptions, ADroppedAnswerIsNotTaken) {
   Stage waits({.tau = 1});
   waits.host.step_done(0, {});

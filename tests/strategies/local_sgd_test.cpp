@@ -1,4 +1,4 @@
-/// Local SGD in whole companies: rounds of all members against a serial computation, and what a quorum does to those behind.
+/// Local SGD in whole runs: rounds of all members against a serial computation, and what a quorum does to the members behind.
 #include "strategies/local_sgd.hpp"
 
 #include <map>
@@ -35,17 +35,17 @@ const std::vector<Case> kCases{
     {1}, {3}, {4, 2}, {4, 2, 1}, {6, 3, 1}, {5, 1, 4}, {3, 1, 0, .5}, {3, 1, 0, .7, .9}, {4, 2, 1, .7, .9}, {100},
 };
 
-std::unique_ptr<Strategy> with(const std::string& options, const ClusterOptions& company) {
-  return made("[strategy]\nname = \"local_sgd\"\n" + options, {.workers = company.workers, .servers = company.servers});
+std::unique_ptr<Strategy> with(const std::string& options, const ClusterOptions& shape) {
+  return made("[strategy]\nname = \"local_sgd\"\n" + options, {.workers = shape.workers, .servers = shape.servers});
 }
 
-/// algorithms.md in double precision, for all workers at once: everyone is at the same step.
+/// docs/strategies/local_sgd.md in double precision, for all workers at once: all are at the same step.
 class Serial {
  public:
   Serial(const Case& c, const Cluster& cluster) : case_(c), cluster_(cluster) {
     const auto& o = cluster.options();
     std::vector<float> start(o.floats);
-    cluster.bowl().start(start);
+    cluster.quadratic().start(start);
     center.assign(start.begin(), start.end());
     velocity_.resize(o.floats);
     x.assign(o.workers, center);
@@ -55,7 +55,7 @@ class Serial {
     for (Step steps = 1; steps <= o.steps; ++steps) {
       for (std::uint32_t w = 0; w < o.workers; ++w) {
         std::vector<float> g(o.floats);
-        cluster.bowl().gradient((steps - 1) * o.workers + w, std::vector<float>(x[w].begin(), x[w].end()), g);
+        cluster.quadratic().gradient((steps - 1) * o.workers + w, std::vector<float>(x[w].begin(), x[w].end()), g);
         for (std::size_t i = 0; i < g.size(); ++i) x[w][i] -= 0.05 * g[i];
       }
       if (steps % period == 0) round((steps / period - 1) % c.fragments);
@@ -143,7 +143,7 @@ TEST(LocalSgd, WithAllMembersTheScheduleChangesNothing) {
       Cluster cluster(*with(c.text(), options), options);
       cluster.run();
       results.push_back(checksum(cluster.center()));
-      // With a delay the steps that the run ends with may not have seen the round before.
+      // With a delay the last steps of the run may not have seen the previous round.
       for (WorkerId w = 0; w < 3; ++w)
         EXPECT_LE(cluster.worker(w).host().totals().staleness_max, c.delay > 0 ? 1U : 0U);
     }
@@ -153,7 +153,7 @@ TEST(LocalSgd, WithAllMembersTheScheduleChangesNothing) {
 
 // ---- quorum
 
-/// The rule of rounds, told again for one shard from the order of its requests. Every contribution has weight 1 / n in one round.
+/// The rule of rounds for one shard, from the order of its requests. Every contribution has weight 1 / n in one round.
 class Rounds {
  public:
   Rounds(std::vector<float> start, std::size_t quorum, double lr)
@@ -192,10 +192,10 @@ TEST(LocalSgd, WithAQuorumEveryContributionCountsOnceInItsRoundOrTheNext) {
   std::size_t rounds = 0;
   for (const Case& c : {Case{1}, Case{3}, Case{4, 2, 1}, Case{2, 1, 1, .5}}) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-      auto options = random_company({}, seed);
+      auto options = random_shape({}, seed);
       options.workers = std::max(options.workers, 3U);
       options.servers = std::max(options.servers, 2U);
-      options.steps = 2 * c.tau * (1 + seed % 4);  // all fragments come round as often, and nothing is left over
+      options.steps = 2 * c.tau * (1 + seed % 4);  // all fragments have as many rounds; none stays open
       options.slowdown = {1, 2, 12};
       const std::size_t quorum = 1 + seed % options.workers;
       SCOPED_TRACE(c.text() + "\nquorum " + std::to_string(quorum) + ", seed " + std::to_string(seed));
@@ -205,7 +205,7 @@ TEST(LocalSgd, WithAQuorumEveryContributionCountsOnceInItsRoundOrTheNext) {
       };
       Cluster cluster(*with(c.text() + "\nquorum = " + std::to_string(quorum), options), options);
       std::vector<float> start(options.floats);
-      cluster.bowl().start(start);
+      cluster.quadratic().start(start);
       cluster.run();
       for (ShardId s = 0; s < options.servers; ++s) {
         const auto range = explore::cut(options.floats, options.servers, s);
@@ -236,7 +236,7 @@ TEST(LocalSgd, WithAQuorumEveryContributionCountsOnceInItsRoundOrTheNext) {
   EXPECT_GT(rounds, 500U);
 }
 
-/// Two of three close the rounds: the third one's pace is its own affair, and it never waits itself.
+/// Two of three close the rounds: the third one's speed does not matter, and it never waits.
 TEST(LocalSgd, AQuorumDoesNotWaitForWhoIsSlow) {
   const auto finish = [](std::size_t quorum, std::vector<Duration>& waits) {
     const ClusterOptions options{.workers = 3, .servers = 2, .steps = 40, .slowdown = {1, 1, 10}};
@@ -255,7 +255,7 @@ TEST(LocalSgd, AQuorumDoesNotWaitForWhoIsSlow) {
   EXPECT_EQ(two[2], Duration{0});
 }
 
-/// A member that names a step that nobody has come to takes part in the round that is open, and the next one is as any other.
+/// A member that names an impossible step takes part in the open round; the next round is not affected.
 TEST(LocalSgd, AClockThatCannotBeMakesNobodyLate) {
   constexpr Step kFar = Step{1} << 40;
   LocalSgdServer server(LocalSgdRule{.tau = 1});
@@ -284,15 +284,15 @@ TEST(LocalSgd, RoundsCloseWithoutTheLost) {
   for (const std::string options : {"tau = 2", "tau = 4\nfragments = 2\ndelay = 1", "tau = 2\nquorum = 3"}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(options + ", seed " + std::to_string(seed));
-      const ClusterOptions company{.workers = 4,
-                                   .servers = 2,
-                                   .seed = seed,
-                                   .delays = seed % 2 ? Delays::even : Delays::extreme,
-                                   .losses = {{1, std::chrono::milliseconds(7)}, {3, std::chrono::milliseconds(11)}}};
-      Cluster cluster(*with(options, company), company);
+      const ClusterOptions shape{.workers = 4,
+                                 .servers = 2,
+                                 .seed = seed,
+                                 .delays = seed % 2 ? Delays::even : Delays::extreme,
+                                 .losses = {{1, std::chrono::milliseconds(7)}, {3, std::chrono::milliseconds(11)}}};
+      Cluster cluster(*with(options, shape), shape);
       ASSERT_NO_THROW(cluster.run());
       EXPECT_EQ(cluster.worker(0).host().steps(), 20U);
-      EXPECT_LT(cluster.bowl().loss(cluster.center()), 5.0) << "the start is above 7";
+      EXPECT_LT(cluster.quadratic().loss(cluster.center()), 5.0) << "the start is above 7";
     }
   }
 }

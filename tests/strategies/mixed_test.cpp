@@ -1,4 +1,4 @@
-/// Mixed: groups are replicas, the servers see groups for workers, and the moving average is the model.
+/// Mixed: each group is a replica, the servers see a group as one worker, and the moving average is the model.
 #include "strategies/mixed.hpp"
 
 #include <cmath>
@@ -18,9 +18,9 @@ using explore::Delays;
 using explore::ServerKernel;
 using Vector = std::vector<double>;
 
-std::unique_ptr<Strategy> with(const std::string& options, const ClusterOptions& company) {
+std::unique_ptr<Strategy> with(const std::string& options, const ClusterOptions& shape) {
   return made("[strategy]\nname = \"mixed\"\n" + options,
-              {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer});
+              {.workers = shape.workers, .servers = shape.servers, .optimizer = shape.optimizer});
 }
 
 const std::vector<std::string> kInner{"inner = \"downpour\"",
@@ -62,7 +62,7 @@ TEST(Mixed, MembersOfAGroupComputeEveryStepWithTheSameParameters) {
   EXPECT_GT(compared, 10'000U);
 }
 
-/// A push carries −lr times the mean of what the group's members computed, each clipped on its own first.
+/// A push carries −lr times the mean of the members' gradients, each clipped on its own first.
 TEST(Mixed, TheGroupPushesTheMeanOfItsMembersClippedGradients) {
   for (const double norm : {0.0, 2.0}) {
     ClusterOptions options{.workers = 5, .servers = 1, .steps = 8, .delays = Delays::extreme};
@@ -91,7 +91,7 @@ TEST(Mixed, TheGroupPushesTheMeanOfItsMembersClippedGradients) {
       Vector mean(options.floats);
       for (WorkerId w = request->worker; w < last; ++w) {
         std::vector<float> g(options.floats);
-        cluster.bowl().gradient(step * 5 + w, used.at({request->worker, step}), g);
+        cluster.quadratic().gradient(step * 5 + w, used.at({request->worker, step}), g);
         double square = 0;
         for (const float value : g) square += double{value} * value;
         const double kept = norm > 0 ? std::min(1.0, norm / std::sqrt(square)) : 1;
@@ -115,21 +115,21 @@ TEST(Mixed, GroupsOfOneAreTheInnerStrategy) {
   }
 }
 
-/// One group of all, which pushes every step and fetches it: the same as the mean of all gradients at every step.
+/// One group of all workers that pushes and fetches every step equals the mean of all gradients at every step.
 TEST(Mixed, OneGroupOfAllIsSynchronous) {
   ClusterOptions options{.workers = 3, .servers = 2, .steps = 15, .delays = Delays::extreme};
   options.optimizer = {.kind = core::OptimizerKind::momentum, .lr = 0.02F, .momentum = 0.9F};
   Cluster cluster(*with("group_size = 8", options), options);
   cluster.run();
   std::vector<float> start(options.floats);
-  cluster.bowl().start(start);
+  cluster.quadratic().start(start);
   Vector x(start.begin(), start.end());
   Vector v(x.size());
   for (Step step = 0; step < options.steps; ++step) {
     Vector mean(x.size());
     for (WorkerId w = 0; w < 3; ++w) {
       std::vector<float> g(x.size());
-      cluster.bowl().gradient(step * 3 + w, std::vector<float>(x.begin(), x.end()), g);
+      cluster.quadratic().gradient(step * 3 + w, std::vector<float>(x.begin(), x.end()), g);
       for (std::size_t i = 0; i < x.size(); ++i) mean[i] += g[i] / 3.0;
     }
     for (std::size_t i = 0; i < x.size(); ++i) x[i] += v[i] = 0.9 * v[i] - 0.02 * mean[i];
@@ -193,7 +193,7 @@ TEST(Mixed, AGroupsClockGoesOnUnderAnotherLeader) {
   })) << "both groups have completed two clocks";
 }
 
-/// Who has begun a step knows whom with.
+/// A worker that has begun a step knows the members of the step.
 TEST(Mixed, AStateWithoutMembersIsCorrupt) {
   const auto strategy = with("", {.workers = 2});
   const auto half = strategy->worker();

@@ -1,4 +1,4 @@
-/// The number of an optimizer's step counts the steps that made the moments, wherever the worker's own count of steps begins.
+/// The optimizer's step number counts the updates of its moments, whatever the worker's own step count starts from.
 #include <cmath>
 #include <map>
 
@@ -27,7 +27,7 @@ struct AdamOracle {
   }
 };
 
-/// A worker of one number, whose exchanges are not answered: what is tested happens between two of them.
+/// A worker of one number whose exchanges get no answer: the tests look at the steps between two exchanges.
 struct OneNumber final : WorkerPort, ShardPort, PeerPort {
   Duration now() const override { return Duration{0}; }
   void compute(Step step) override { computed.push_back(step); }
@@ -56,7 +56,7 @@ class LocalOptimizer : public testing::TestWithParam<const char*> {
     host.start(first);
     return host;
   }
-  /// Steps with changing gradients, and expects the oracle's numbers.
+  /// Performs steps with changing gradients, and expects the oracle's numbers.
   void expect_adam(WorkerHost& host, AdamOracle& oracle, int steps = 20) {
     for (int k = 0; k < steps; ++k) {
       const float g = k % 3 == 0 ? 2.F : -0.5F;
@@ -84,7 +84,7 @@ TEST_P(LocalOptimizer, ResumedMomentsGoOnAtTheirNumber) {
     auto before = host(0);
     expect_adam(before, oracle, 5);
   }
-  auto host = this->host(kLate, 5);  // moments and parameters are still there
+  auto host = this->host(kLate, 5);  // moments and parameters are kept
   expect_adam(host, oracle);
 }
 
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, LocalOptimizer,
                                          "\"easgd\"\ntau = 500"),
                          [](const auto& info) { return std::string("of") + std::to_string(info.index); });
 
-/// Each update is of the mean gradient that a collective gave it: the number is that of the updates, not of the steps begun.
+/// The number counts calls of the optimizer, not the steps begun.
 TEST(OptimizerSteps, StepsWithoutTheOptimizerAreNotCounted) {
   OneNumber ports;
   int steps = 0;
@@ -120,7 +120,7 @@ TEST(OptimizerSteps, StepsWithoutTheOptimizerAreNotCounted) {
       else
         then.apply(axpy(kAcc, 1, kGrads));
     }
-    then.compute_at(context.step + 2);  // and two are passed over
+    then.compute_at(context.step + 2);  // skips two steps
   };
   WorkerHost host(std::make_unique<ScriptedWorker>(every_third), {ports}, {});
   EventNames told;
@@ -153,7 +153,7 @@ TEST(OptimizerSteps, RawGradientsAreNoSteps) {
   }
 }
 
-/// Journals of version 1: the number is the step's, and their hosts say nothing of it.
+/// Journals of version 1: the number is the worker's step, and their hosts record no number.
 TEST(OptimizerSteps, RecordedNumbersHoldWhereTheyAreGiven) {
   OneNumber ports;
   EventNames told;

@@ -1,4 +1,4 @@
-/// Random pairs: everyone draws the same perfect matching, and averaging moves nobody but the two, whose mean stays.
+/// Random pairs: all workers draw the same perfect matching, and an average moves only the pair, whose mean stays.
 #include "strategies/pairs.hpp"
 
 #include <cmath>
@@ -53,7 +53,7 @@ TEST(Pairs, EveryPairIsAsLikelyAsAnyOther) {
       for (const auto self : members)
         if (const auto partner = partner_of(self, members, draw(seed))) ++met[{self, *partner}];
     }
-    const double share = n % 2 ? 1.0 / n : 1.0 / (n - 1);  // of 5 one sits out, so that the same number meets fewer
+    const double share = n % 2 ? 1.0 / n : 1.0 / (n - 1);  // of 5 one is left over, so each pair is rarer
     EXPECT_EQ(met.size(), std::size_t{n} * (n - 1));
     for (const auto& [pair, times] : met) EXPECT_NEAR(times, kDraws * share, 5 * std::sqrt(kDraws * share));
   }
@@ -66,7 +66,7 @@ TEST(Pairs, MatchingsChangeFromRoundToRoundAndWithTheRunsSeed) {
     for (std::uint64_t round = 1; round <= 40; ++round) {
       std::uint64_t matching = 0;
       for (const auto self : members.workers) {
-        const WorkerContext context{self, members, seed, 17 * self};  // who is how far must not matter
+        const WorkerContext context{self, members, seed, 17 * self};  // a worker's own step must not matter
         matching = 10 * matching + *partner_of(self, members.workers, context.shared_random(round));
       }
       matchings.insert(matching);
@@ -84,14 +84,14 @@ TEST(Pairs, EveryoneMovesAsASerialComputationSays) {
       Cluster cluster(*every(3, n), options);
       cluster.run();
       std::vector<float> start(options.floats);
-      cluster.bowl().start(start);
+      cluster.quadratic().start(start);
       std::vector<Vector> x(n, Vector(start.begin(), start.end()));
       Membership all{0, {}};
       for (WorkerId w = 0; w < n; ++w) all.workers.push_back(w);
       for (Step step = 0; step < options.steps; ++step) {
         for (WorkerId w = 0; w < n; ++w) {
           std::vector<float> g(x[w].size());
-          cluster.bowl().gradient(step * n + w, std::vector<float>(x[w].begin(), x[w].end()), g);
+          cluster.quadratic().gradient(step * n + w, std::vector<float>(x[w].begin(), x[w].end()), g);
           for (std::size_t i = 0; i < g.size(); ++i) x[w][i] -= 0.05 * g[i];
         }
         if ((step + 1) % 3 != 0) continue;
@@ -118,7 +118,7 @@ TEST(Pairs, TheScheduleChangesNothing) {
     for (WorkerId w = 0; w < 5; ++w) now.push_back(checksum(cluster.worker(w).params()));
     if (first.empty()) first = now;
     EXPECT_EQ(now, first);
-    for (WorkerId w = 0; w < 5; ++w) EXPECT_EQ(cluster.worker(w).host().half().weight(), 1);
+    for (WorkerId w = 0; w < 5; ++w) EXPECT_EQ(cluster.worker(w).host().rule().weight(), 1);
   }
 }
 

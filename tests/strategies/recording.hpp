@@ -1,4 +1,4 @@
-/// A strategy whose halves note what they were told and what they answered, while they work as they always do.
+/// A strategy whose rules record their events and actions, and otherwise work as always.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct WorkerTold {
   std::uint64_t seed = 0;
   Step step = 0;
   std::vector<WorkerAction> actions;
-  bool at_rest = false;  // a moment at which a half may be asked for its memory
+  bool at_rest = false;  // a moment at which the host may ask the rule for its state
 };
 struct ServerTold {
   ServerEvent event;
@@ -28,23 +28,23 @@ struct ServerTold {
   bool at_rest = false;
 };
 
-inline std::vector<WorkerAction> answer(WorkerHalf& half, const WorkerTold& told) {
+inline std::vector<WorkerAction> answer(WorkerRule& half, const WorkerTold& told) {
   WorkerActions actions;
   const WorkerContext context{told.self, told.membership, told.seed, told.step};
   std::visit([&](const auto& event) { half.on(event, context, actions); }, told.event);
   return actions.list();
 }
-inline std::vector<ServerAction> answer(ServerHalf& half, const ServerTold& told) {
+inline std::vector<ServerAction> answer(ServerRule& half, const ServerTold& told) {
   ServerActions actions;
   const ServerContext context{told.self, told.membership, told.version};
   std::visit([&](const auto& event) { half.on(event, context, actions); }, told.event);
   return actions.list();
 }
 
-class RecordingWorker final : public WorkerHalf {
+class RecordingWorker final : public WorkerRule {
  public:
-  RecordingWorker(std::unique_ptr<WorkerHalf> half, std::shared_ptr<std::vector<WorkerTold>> log)
-      : half_(std::move(half)), log_(std::move(log)) {}
+  RecordingWorker(std::unique_ptr<WorkerRule> half, std::shared_ptr<std::vector<WorkerTold>> log)
+      : rule_(std::move(half)), log_(std::move(log)) {}
   void on(const Started& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
   void on(const BucketReady& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
   void on(const StepDone& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
@@ -59,7 +59,7 @@ class RecordingWorker final : public WorkerHalf {
  private:
   template <class Event>
   void note(const Event& event, const WorkerContext& context, WorkerActions& then) {
-    half_->on(event, context, then);
+    rule_->on(event, context, then);
     bool ordered = false;
     for (const auto& action : then.list()) {
       ordered = ordered || std::holds_alternative<Compute>(action);
@@ -71,16 +71,16 @@ class RecordingWorker final : public WorkerHalf {
     log_->push_back({event, context.self, context.membership, context.seed, context.step, then.list(),
                      in_flight_ == 0 && (ordered || stopped_)});
   }
-  std::unique_ptr<WorkerHalf> half_;
+  std::unique_ptr<WorkerRule> rule_;
   std::shared_ptr<std::vector<WorkerTold>> log_;
   int in_flight_ = 0;
   bool stopped_ = false;
 };
 
-class RecordingServer final : public ServerHalf {
+class RecordingServer final : public ServerRule {
  public:
-  RecordingServer(std::unique_ptr<ServerHalf> half, std::shared_ptr<std::vector<ServerTold>> log)
-      : half_(std::move(half)), log_(std::move(log)) {}
+  RecordingServer(std::unique_ptr<ServerRule> half, std::shared_ptr<std::vector<ServerTold>> log)
+      : rule_(std::move(half)), log_(std::move(log)) {}
   void on(const Request& e, const ServerContext& c, ServerActions& t) override { open_.insert(e.id), note(e, c, t); }
   void on(const MembershipChanged& e, const ServerContext& c, ServerActions& t) override { note(e, c, t); }
   void on(const DeadlinePassed& e, const ServerContext& c, ServerActions& t) override { note(e, c, t); }
@@ -88,28 +88,28 @@ class RecordingServer final : public ServerHalf {
  private:
   template <class Event>
   void note(const Event& event, const ServerContext& context, ServerActions& then) {
-    half_->on(event, context, then);
+    rule_->on(event, context, then);
     for (const auto& action : then.list()) {
       if (const auto* reply = std::get_if<Reply>(&action)) open_.erase(reply->request);
       if (const auto* drop = std::get_if<Drop>(&action)) open_.erase(drop->request);
     }
     log_->push_back({event, context.self, context.membership, context.version, then.list(), open_.empty()});
   }
-  std::unique_ptr<ServerHalf> half_;
+  std::unique_ptr<ServerRule> rule_;
   std::shared_ptr<std::vector<ServerTold>> log_;
   std::set<RequestId> open_;
 };
 
-/// One log per half, in the order in which they were made.
+/// One log per rule, in the order of creation.
 class Recorded final : public Strategy {
  public:
   explicit Recorded(const Strategy& strategy) : strategy_(strategy) {}
   Needs needs() const override { return strategy_.needs(); }
-  std::unique_ptr<WorkerHalf> worker() const override {
+  std::unique_ptr<WorkerRule> worker() const override {
     return std::make_unique<RecordingWorker>(strategy_.worker(),
                                              workers_.emplace_back(std::make_shared<std::vector<WorkerTold>>()));
   }
-  std::unique_ptr<ServerHalf> server() const override {
+  std::unique_ptr<ServerRule> server() const override {
     return std::make_unique<RecordingServer>(strategy_.server(),
                                              servers_.emplace_back(std::make_shared<std::vector<ServerTold>>()));
   }

@@ -1,5 +1,5 @@
-/// Properties that hold for every strategy under every schedule: hundreds of random companies in virtual time. The cluster
-/// itself throws when a worker hangs, a request is not answered exactly once, a version goes back, or lent memory is touched.
+/// Properties of every strategy under every schedule: hundreds of random runs in virtual time. The cluster throws
+/// when a worker blocks, a request is not answered exactly once, a version decreases, or lent memory is touched.
 #include <cmath>
 #include <map>
 #include <set>
@@ -19,7 +19,7 @@ using explore::Delays;
 
 constexpr std::uint64_t kSchedules = 50;  // for each variant
 
-/// Runs it, checks what any run must keep, and returns its trace's hash.
+/// Runs the strategy, checks the properties of any run, and returns the hash of its trace.
 std::uint64_t checked_run(const Strategy& strategy, const ClusterOptions& options) {
   Cluster cluster(strategy, options);
   cluster.run();
@@ -71,9 +71,9 @@ TEST(Schedules, EveryVariantIsSoundUnderEverySchedule) {
   for (const auto& variant : variants()) {
     for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
       SCOPED_TRACE(variant.text() + ", seed " + std::to_string(seed));
-      const auto company = random_company(variant, seed);
-      expect_sound(*made_for(variant, company), company);
-      if (HasFailure()) return;  // one schedule is enough to look at
+      const auto shape = random_shape(variant, seed);
+      expect_sound(*made_for(variant, shape), shape);
+      if (HasFailure()) return;  // the first failing schedule is enough
     }
   }
 }
@@ -82,32 +82,32 @@ TEST(Schedules, AnotherSeedIsAnotherRun) {
   for (const auto& variant : variants()) {
     std::set<std::uint64_t> hashes;
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
-      const auto company = fitted(variant, {.workers = 2, .seed = seed});
-      hashes.insert(checked_run(*made_for(variant, company), company));
+      const auto shape = fitted(variant, {.workers = 2, .seed = seed});
+      hashes.insert(checked_run(*made_for(variant, shape), shape));
     }
     EXPECT_EQ(hashes.size(), 3U) << variant.text();
   }
 }
 
-/// With members lost: who is left comes to the end, with all the work done, and no number is spoilt. Returns how many were lost.
-std::uint64_t expect_survived(const Strategy& strategy, ClusterOptions company) {
+/// Loses members: the survivors finish all the work, and all numbers stay finite. Returns how many were lost.
+std::uint64_t expect_survived(const Strategy& strategy, ClusterOptions shape) {
   std::uint64_t lost = 0;
   for (const auto carriage : {Carriage::in_place, Carriage::carried}) {
-    company.carriage = carriage;
-    Cluster cluster(strategy, company);
+    shape.carriage = carriage;
+    Cluster cluster(strategy, shape);
     EXPECT_NO_THROW(cluster.run());
     for (const float value : cluster.center()) EXPECT_TRUE(std::isfinite(value));
-    for (WorkerId w = 0; w < company.workers; ++w) {
+    for (WorkerId w = 0; w < shape.workers; ++w) {
       const auto& worker = cluster.worker(w);
       lost += worker.alive() ? 0 : 1;
       if (!worker.alive()) continue;
       for (const float value : worker.params()) EXPECT_TRUE(std::isfinite(value));
       if (strategy.needs().in_step) {
-        EXPECT_EQ(worker.host().steps(), company.steps);
+        EXPECT_EQ(worker.host().steps(), shape.steps);
       }
     }
     if (!strategy.needs().in_step) {
-      EXPECT_EQ(cluster.leases_done(), company.steps * company.workers) << "leases of the lost went to others";
+      EXPECT_EQ(cluster.leases_done(), shape.steps * shape.workers) << "leases of the lost went to others";
     }
     if (strategy.needs().peers) {
       EXPECT_NEAR(cluster.weight(), 1, 1e-12);
@@ -116,23 +116,23 @@ std::uint64_t expect_survived(const Strategy& strategy, ClusterOptions company) 
   return lost;
 }
 
-/// Strategies with collectives are started anew by a coordinator, and not here.
+/// Strategies with collectives are left out: a coordinator restarts them, and there is none here.
 template <class Losses>
 void expect_all_survive(const Losses& losses_for) {
   for (const auto& variant : variants()) {
-    std::uint64_t losses = 0;  // that were planned: some come when the run is over
+    std::uint64_t losses = 0;  // planned losses: some come after the end of the run
     std::uint64_t lost = 0;    // in two runs for each seed
     const auto needs = made_for(variant, fitted(variant, {}))->needs();
     if (needs.group) continue;
     for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
       SCOPED_TRACE(variant.text() + ", seed " + std::to_string(seed));
-      auto company = fitted(
+      auto shape = fitted(
           variant, {.workers = 4, .servers = 2, .seed = seed, .delays = seed % 2 ? Delays::even : Delays::extreme});
       core::Random random{seed, core::Purpose::test, 1};
-      company.losses = losses_for(random, needs);
-      losses += company.losses.size();
-      if (needs.peers) company.mail_loss = 0.25;
-      lost += expect_survived(*made_for(variant, company), company);
+      shape.losses = losses_for(random, needs);
+      losses += shape.losses.size();
+      if (needs.peers) shape.mail_loss = 0.25;
+      lost += expect_survived(*made_for(variant, shape), shape);
       if (testing::Test::HasFailure()) return;
     }
     EXPECT_GE(lost, losses) << variant.text() << ": hardly anyone was ever lost: this tests nothing";
@@ -146,7 +146,7 @@ TEST(Schedules, TheOthersSurviveALossAtAnyMoment) {
   });
 }
 
-/// Its request is on its way, being held, or its answer is on the way back; and two at once.
+/// The worker is lost while its request is in transit, held, or answered; also two workers at once.
 TEST(Schedules, TheOthersSurviveALossInTheMiddleOfAnExchange) {
   expect_all_survive([](core::Random random, const Needs& needs) {
     if (!needs.servers) return std::vector<explore::Loss>{};

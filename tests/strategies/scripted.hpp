@@ -1,4 +1,4 @@
-/// Halves that do what a test says, and ports that only note what they are asked.
+/// Rules that follow a test's script, and ports that only record their calls.
 #pragma once
 
 #include <algorithm>
@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "core/clock.hpp"
-#include "strategies/host/half.hpp"
 #include "strategies/host/observer.hpp"
 #include "strategies/host/port.hpp"
+#include "strategies/host/rule.hpp"
 
 namespace troupe::strategies {
 
-class ScriptedWorker final : public WorkerHalf {
+class ScriptedWorker final : public WorkerRule {
  public:
   using Script = std::function<void(const WorkerEvent&, const WorkerContext&, WorkerActions&)>;
   explicit ScriptedWorker(Script script) : script_(std::move(script)) {}
@@ -32,7 +32,7 @@ class ScriptedWorker final : public WorkerHalf {
   Script script_;
 };
 
-class ScriptedServer final : public ServerHalf {
+class ScriptedServer final : public ServerRule {
  public:
   using Script = std::function<void(const ServerEvent&, const ServerContext&, ServerActions&)>;
   explicit ScriptedServer(Script script) : script_(std::move(script)) {}
@@ -44,7 +44,7 @@ class ScriptedServer final : public ServerHalf {
   Script script_;
 };
 
-/// A short name for every event, in the order in which a host told them.
+/// A short name for every event, in the order in which a host delivered them.
 struct EventNames final : WorkerObserver {
   void consumed(const WorkerEvent& event) override {
     static const char* const kNames[] = {"Started",           "BucketReady",   "StepDone", "Stopped",
@@ -60,7 +60,7 @@ struct EventNames final : WorkerObserver {
   std::vector<ExchangeRecord> records;
 };
 
-/// All ports of a worker. `inside` runs in the middle of every send(): for ports that break the rules.
+/// All ports of a worker. `inside` runs in the middle of every send(), for ports that break the rules.
 struct NotingPorts final : WorkerPort, ShardPort, GroupPort, PeerPort {
   explicit NotingPorts(ShardId shard_count = 1) : shard_count(shard_count) {}
   Duration now() const override { return clock.now(); }
@@ -118,7 +118,7 @@ struct NotingServerPort final : ServerPort {
   Duration kernel_takes{0};
   core::ManualClock clock;
   std::function<void()> inside;
-  std::vector<RequestId> bad;  // requests whose numbers cannot be used
+  std::vector<RequestId> bad;  // requests with unusable numbers
   std::vector<std::string> calls;
   std::vector<KernelCall> kernels;
   std::vector<ShardReply> replies;

@@ -1,4 +1,4 @@
-/// With one worker a strategy has nobody to agree with: every one must train as plain SGD does, up to rounding.
+/// With one worker there are no other members: every strategy must train as plain SGD does, up to rounding.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ const std::multimap<std::string, std::string>& plain() {
       {"bsp", "combine = \"weights\""},
       {"easgd", "tau = 1\nalpha_worker = 0\nalpha_server = 1"},
       {"eamsgd", "tau = 1\nalpha_worker = 0\nalpha_server = 1"},
-      {"sync_easgd", "tau = 100"},  // never in a run this short: with one worker the two only ever trade places
+      {"sync_easgd", "tau = 100"},  // never in a run this short: with one worker the two only swap places
       {"downpour", ""},
       {"downpour", "n_push = 4\nn_fetch = 4"},
       {"downpour", "server_optimizer = \"sgd\""},
@@ -48,12 +48,12 @@ core::OptimizerStep optimizer_for(const std::string& strategy) {
 std::vector<double> serial(const Cluster& cluster) {
   const auto& options = cluster.options();
   std::vector<float> start(options.floats);
-  cluster.bowl().start(start);
+  cluster.quadratic().start(start);
   std::vector<double> x(start.begin(), start.end());
   for (Step step = 0; step < options.steps; ++step) {
     const std::vector<float> at(x.begin(), x.end());
     std::vector<float> g(x.size());
-    cluster.bowl().gradient(step, at, g);
+    cluster.quadratic().gradient(step, at, g);
     for (std::size_t i = 0; i < x.size(); ++i)
       x[i] -= double{options.optimizer.lr} * (g[i] + double{options.optimizer.weight_decay} * x[i]);
   }

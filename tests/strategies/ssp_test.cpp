@@ -28,7 +28,7 @@ struct Case {
 const std::vector<Case> kCases{{0, 1, "off"},  {1, 1, "off"},  {3, 1, "off"}, {2, 3, "off"},
                                {0, 1, "wait"}, {2, 1, "wait"}, {1, 2, "wait"}};
 
-ClusterOptions random_company(std::uint64_t seed) {
+ClusterOptions random_shape(std::uint64_t seed) {
   core::Random random{seed, core::Purpose::test, 3};
   ClusterOptions options{.workers = static_cast<std::uint32_t>(2 + random.below(4)),
                          .servers = static_cast<std::uint32_t>(1 + random.below(3)),
@@ -39,18 +39,18 @@ ClusterOptions random_company(std::uint64_t seed) {
   return options;
 }
 
-/// Follows one run, watching what each worker may have read. A pulled copy of shard k after n pushes there holds those n.
+/// Follows one run and tracks the versions that each worker has read. A pulled copy of shard k after n pushes there holds those n.
 TEST(Ssp, NobodyIsMoreThanSClocksAheadAndReadsHoldWhatTheyMust) {
   std::uint64_t waited = 0;
   for (const auto& c : kCases) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       SCOPED_TRACE(c.text() + "\nseed " + std::to_string(seed));
-      const auto options = random_company(seed);
+      const auto options = random_shape(seed);
       Cluster cluster(
           *made("[strategy]\nname = \"ssp\"\n" + c.text(), {.workers = options.workers, .servers = options.servers}),
           options);
       cluster.run();
-      // Pushes applied at each shard, in its order: how many clocks of each worker its centre holds at each moment.
+      // From the pushes that each shard applied, in order: how many clocks of each worker its centre holds at each version.
       std::map<std::pair<ShardId, Version>, std::vector<Step>> holds;  // by shard and version: clocks per worker
       for (ShardId s = 0; s < options.servers; ++s) {
         Version version = 0;
@@ -73,7 +73,7 @@ TEST(Ssp, NobodyIsMoreThanSClocksAheadAndReadsHoldWhatTheyMust) {
           read[worker] = coming[worker];
         const auto* step = std::get_if<StepDone>(&event);
         if (!step) continue;
-        // The step that has just ended belonged to this clock, and was computed with what `read` says.
+        // The finished step belongs to this clock, and was computed with the versions in `read`.
         const Step now = step->step / c.steps_per_clock;
         for (ShardId s = 0; s < options.servers && now > c.s; ++s) {
           const auto& held = holds.at({s, read[worker].contains(s) ? read[worker][s] : 0});
@@ -100,7 +100,7 @@ TEST(Ssp, EveryPushCountsOnceAndNothingIsLeftBehind) {
   for (const auto& c : kCases) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       SCOPED_TRACE(c.text() + "\nseed " + std::to_string(seed));
-      auto options = random_company(seed);
+      auto options = random_shape(seed);
       std::uint64_t applied = 0;
       options.on_server_kernel = [&](const explore::ServerKernel& kernel) {
         if (!writes(kernel.call, kCenter)) return;
@@ -113,7 +113,7 @@ TEST(Ssp, EveryPushCountsOnceAndNothingIsLeftBehind) {
           options);
       cluster.run();
       const Step clocks =
-          (options.steps + c.steps_per_clock - 1) / c.steps_per_clock;  // the last one perhaps cut short
+          (options.steps + c.steps_per_clock - 1) / c.steps_per_clock;  // the last clock may have fewer steps
       EXPECT_EQ(applied, clocks * options.workers * options.servers);
       for (WorkerId w = 0; w < options.workers && c.steps_per_clock > 1; ++w)
         for (const float left : cluster.worker(w).peek(kAcc)) EXPECT_EQ(left, 0);
@@ -135,7 +135,7 @@ TEST(Ssp, ALostMemberLeavesTheMinimum) {
   }
 }
 
-// Worker 2 comes back under its old number, with which it had completed one clock. The others have completed 5 and 4.
+// Worker 2 returns under its old number; it had completed one clock. The others have completed 5 and 4.
 TEST(Ssp, ANewcomerHasCompletedWhatTheSlowestOfTheOthersHas) {
   const auto strategy = made("[strategy]\nname = \"ssp\"\ns = 2\n", {.workers = 3});
   const Membership all{1, {0, 1, 2}}, two{2, {0, 1}}, again{3, {0, 1, 2}};

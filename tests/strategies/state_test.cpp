@@ -1,5 +1,5 @@
-/// A half that is made anew and told what the old one remembered goes on exactly as the old one would have: for every strategy,
-/// at every moment at which it may be asked.
+/// A new rule that restores the state of an old one continues exactly as the old one would: for every strategy,
+/// at every moment at which the state may be saved.
 #include <gtest/gtest.h>
 
 #include "tests/strategies/recording.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kSchedules = 8;  // for each variant
 
-/// Do fresh halves that take up `told`'s memory at any of its moments do what it did? Returns how many moments there were.
+/// Expects that fresh rules that restore `told`'s state at any moment repeat its actions. Returns the number of moments.
 template <class Told, class Make>
 std::size_t expect_resumable(const std::vector<Told>& told, const Make& fresh) {
   std::size_t moments = 0;
@@ -36,15 +36,15 @@ TEST(State, AHalfRestoredAtAnyMomentGoesOnAsBefore) {
     std::size_t server_moments = 0;
     for (std::uint64_t seed = 1; seed <= kSchedules; ++seed) {
       SCOPED_TRACE(variant.text() + ", seed " + std::to_string(seed));
-      const auto company = random_company(variant, seed);
-      const auto strategy = made_for(variant, company);
+      const auto shape = random_shape(variant, seed);
+      const auto strategy = made_for(variant, shape);
       const Recorded recorded(*strategy);
-      explore::Cluster(recorded, company).run();
+      explore::Cluster(recorded, shape).run();
       for (const auto& log : recorded.workers())
         worker_moments += expect_resumable(*log, [&] { return strategy->worker(); });
       for (const auto& log : recorded.servers())
         server_moments += expect_resumable(*log, [&] { return strategy->server(); });
-      if (HasFailure()) return;  // one schedule is enough to look at
+      if (HasFailure()) return;  // the first failing schedule is enough
     }
     EXPECT_GT(worker_moments, kSchedules) << variant.text() << ": this tests nothing";
     EXPECT_EQ(server_moments > 0, made_for(variant, fitted(variant, {}))->needs().servers) << variant.text();

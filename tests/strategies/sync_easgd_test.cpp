@@ -12,8 +12,8 @@ using explore::ClusterOptions;
 using explore::Delays;
 using Vector = std::vector<double>;
 
-std::unique_ptr<Strategy> with(const std::string& options, const Company& company) {
-  return made("[strategy]\nname = \"sync_easgd\"\n" + options, company);
+std::unique_ptr<Strategy> with(const std::string& options, const RunShape& shape) {
+  return made("[strategy]\nname = \"sync_easgd\"\n" + options, shape);
 }
 
 TEST(SyncEasgd, EveryoneMovesAsThePaperSays) {
@@ -26,13 +26,13 @@ TEST(SyncEasgd, EveryoneMovesAsThePaperSays) {
                       {.workers = workers, .servers = 2, .steps = 14, .seed = seed, .delays = Delays::extreme});
       cluster.run();
       std::vector<float> start(cluster.options().floats);
-      cluster.bowl().start(start);
+      cluster.quadratic().start(start);
       std::vector<Vector> x(workers, Vector(start.begin(), start.end()));
       Vector c = x[0];
       for (Step step = 0; step < 14; ++step) {
         for (std::uint32_t w = 0; w < workers; ++w) {
           std::vector<float> g(c.size());
-          cluster.bowl().gradient(step * workers + w, std::vector<float>(x[w].begin(), x[w].end()), g);
+          cluster.quadratic().gradient(step * workers + w, std::vector<float>(x[w].begin(), x[w].end()), g);
           for (std::size_t i = 0; i < c.size(); ++i) x[w][i] -= 0.05 * g[i];
         }
         if ((step + 1) % kTau != 0) continue;
@@ -54,7 +54,7 @@ TEST(SyncEasgd, EveryoneMovesAsThePaperSays) {
   }
 }
 
-/// Found by `troupe simulate --explore`: what a lost member had sent arrived after its round and was summed up in the next one.
+/// Found by `troupe simulate --explore`: a lost member's request arrived after its round and was summed in the next one.
 TEST(SyncEasgd, WhatALostMemberSentIsNotTakenForTheNextRounds) {
   const auto half = with("tau = 1", {.workers = 2})->server();
   const Membership both{0, {0, 1}};

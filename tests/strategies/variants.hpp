@@ -1,4 +1,4 @@
-/// Every strategy in every way of working, and random companies for them: for tests of what all must keep.
+/// Every strategy in every variant, and random runs for them, for tests of properties of all strategies.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Variant {
   [[nodiscard]] std::string text() const { return name + ", " + options; }
 };
 
-/// Each registered strategy with the options that change what its halves do. A new strategy adds its lines here.
+/// Each registered strategy with the options that change what its rules do. A new strategy adds its lines here.
 inline const std::vector<Variant>& variants() {
   static const std::vector<Variant> all{
       {"bsp", "combine = \"gradients\""},
@@ -62,17 +62,17 @@ inline const std::vector<Variant>& variants() {
   return all;
 }
 
-/// `company` as the variant insists on it: its optimizer, and enough members.
-inline explore::ClusterOptions fitted(const Variant& variant, explore::ClusterOptions company) {
+/// `shape` as the variant requires it: its optimizer, and enough members.
+inline explore::ClusterOptions fitted(const Variant& variant, explore::ClusterOptions shape) {
   if (variant.name == "eamsgd")
-    company.optimizer = {.kind = core::OptimizerKind::nesterov, .lr = 0.02F, .momentum = 0.8F};
-  company.workers = std::max(company.workers, variant.least_workers);
-  company.servers = std::max(company.servers, variant.least_servers);
-  return company;
+    shape.optimizer = {.kind = core::OptimizerKind::nesterov, .lr = 0.02F, .momentum = 0.8F};
+  shape.workers = std::max(shape.workers, variant.least_workers);
+  shape.servers = std::max(shape.servers, variant.least_servers);
+  return shape;
 }
 
-/// 1 to 5 workers of unequal speed, 1 to 4 shards, 1 to 12 steps: a pure function of the seed, but for what the variant needs.
-inline explore::ClusterOptions random_company(const Variant& variant, std::uint64_t seed) {
+/// 1 to 5 workers of unequal speed, 1 to 4 shards, 1 to 12 steps: a pure function of the seed and of the variant's requirements.
+inline explore::ClusterOptions random_shape(const Variant& variant, std::uint64_t seed) {
   core::Random random{seed, core::Purpose::test, 0};
   explore::ClusterOptions options;
   options.workers = static_cast<std::uint32_t>(1 + random.below(5));
@@ -86,9 +86,9 @@ inline explore::ClusterOptions random_company(const Variant& variant, std::uint6
   return fitted(variant, options);
 }
 
-inline std::unique_ptr<Strategy> made_for(const Variant& variant, const explore::ClusterOptions& company) {
+inline std::unique_ptr<Strategy> made_for(const Variant& variant, const explore::ClusterOptions& shape) {
   return made("[strategy]\nname = \"" + variant.name + "\"\n" + variant.options,
-              {.workers = company.workers, .servers = company.servers, .optimizer = company.optimizer});
+              {.workers = shape.workers, .servers = shape.servers, .optimizer = shape.optimizer});
 }
 
 }  // namespace troupe::strategies

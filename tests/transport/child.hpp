@@ -1,5 +1,5 @@
-/// A forked process for tests of what survives whom. The child talks to its test through a pipe each way, one byte or one
-/// string at a time; every read has a deadline. A child never returns into GoogleTest: it ends with _exit.
+/// A forked process for tests of process death and survival. The child talks to its test through one pipe each way, one
+/// string at a time. Every read has a deadline. The child never returns into GoogleTest: it ends with _exit.
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,7 @@
 
 namespace troupe::transport::testing {
 
-/// One end of the line. What waits longer than a minute ends the process (child) or throws (test).
+/// One end of the two pipes. A read that waits longer than a minute ends the process (child) or throws (test).
 class Line {
  public:
   explicit Line(int fd) noexcept : fd_(fd) {}
@@ -20,7 +20,7 @@ class Line {
   int fd_;
 };
 
-/// Fork before the test makes an endpoint: a child of a process with threads can do little.
+/// Fork before the test makes an endpoint: a child forked from a process with threads can use few functions safely.
 class Child {
  public:
   explicit Child(const std::function<void(Line&)>& work);
@@ -30,9 +30,9 @@ class Child {
   [[nodiscard]] Line& line() noexcept { return line_; }
   [[nodiscard]] pid_t process() const noexcept { return process_; }
   void signal(int number) const;
-  /// Stops it, and returns when none of its threads runs any more: on a busy host they do for a while after the signal.
+  /// Stops the process and returns when none of its threads runs. On a busy host threads run for a while after the signal.
   void stop() const;
-  /// Kills it, and returns when it is gone.
+  /// Kills the process and returns when it has ended.
   void kill();
 
  private:
@@ -41,9 +41,9 @@ class Child {
   Line line_{-1};
 };
 
-/// How many descriptors this process has open.
+/// The number of descriptors that this process has open.
 [[nodiscard]] std::size_t open_descriptors();
-/// Whether `name` stands in the list of sockets, or of named shared memory, of this host.
+/// Whether `name` is in this host's list of sockets or of named shared memory.
 [[nodiscard]] bool is_listed(const std::string& name);
 
 }  // namespace troupe::transport::testing

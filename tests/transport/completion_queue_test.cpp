@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/registry/endpoint_registry.hpp"
 #include "transport/inproc/endpoint.hpp"
+#include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::transport {
 namespace {
@@ -70,7 +70,7 @@ TEST(CompletionQueue, ManyThreadsPushAndManyWait) {
     threads.emplace_back([&] {
       while (taken < 2 * kEach) {
         std::vector<Completion> out;
-        // The last ones may go to the other waiter, so this one looks again after a moment.
+        // The other waiter may take the last completions, so this thread looks again after a moment.
         (void)queue->wait(out, after(clock, std::chrono::milliseconds{1}));
         for (const Completion& c : out) sum += c.bytes;
         taken += out.size();

@@ -1,4 +1,4 @@
-// Contract of transport/endpoint.hpp: completions, deadlines, cancel and close. Memory comes back by a completion only.
+// Contract of transport/endpoint.hpp: completions, deadlines, cancel and close. Only a completion returns memory to the caller.
 #include <poll.h>
 
 #include <thread>
@@ -28,7 +28,7 @@ TEST_P(EndpointCompletion, DescriptorIsReadableWhileCompletionsWait) {
   EXPECT_FALSE(readable(b.queue().fd(), 0));
   const OperationId sending = a.send(pair.b_at_a, tag(1), view(sent));
   EXPECT_TRUE(readable(b.queue().fd(), kPatienceMs));
-  EXPECT_TRUE(readable(b.queue().fd(), 0));  // looking does not take
+  EXPECT_TRUE(readable(b.queue().fd(), 0));  // a check of readability consumes nothing
   b.expect_done(receiving, 10);
   EXPECT_FALSE(readable(b.queue().fd(), 0));
   a.expect_done(sending, 10);
@@ -127,8 +127,8 @@ TEST_P(EndpointCompletion, CancelIsTooLateForWhatHasCompletedAndIgnoresWhatItDoe
   EXPECT_EQ(b.untaken(), 0u);
 }
 
-// Cancel against a delivery in another thread: either outcome is right, but it must be the whole of one, and memory
-// is the caller's again with the completion (ThreadSanitizer watches the writes below).
+// Cancel races with a delivery in another thread. Either outcome is right, but it must be complete, and the caller owns
+// the memory again at the completion (ThreadSanitizer watches the writes below).
 TEST_P(EndpointCompletion, CancelRacesWithDelivery) {
   Party& a = party("a");
   Party& b = party("b");
@@ -144,7 +144,7 @@ TEST_P(EndpointCompletion, CancelRacesWithDelivery) {
       EXPECT_EQ(received, sent);
     } else {
       EXPECT_EQ(c.outcome, Outcome::cancelled);
-      received.assign(received.size(), std::byte{0});  // nobody else touches it
+      received.assign(received.size(), std::byte{0});  // the endpoint no longer uses it
       Bytes again(sent.size());
       b.expect_done(b.receive(pair.a_at_b, tag(round), view(again)), sent.size());
       EXPECT_EQ(again, sent);
@@ -166,7 +166,7 @@ TEST_P(EndpointCompletion, CloseCancelsWhatIsOutstanding) {
   const OperationId receiving = a.receive(ac.b_at_a, tag(2), view(received));
   const OperationId connecting = a->connect(party("d")->address()).value().established;
   a->close();
-  EXPECT_EQ(a.untaken(), 3u);  // there when close() returns
+  EXPECT_EQ(a.untaken(), 3u);  // already there when close() returns
   for (const OperationId operation : {sending, receiving, connecting}) a.expect_cancelled(operation);
   a->close();
   a->cancel(sending);

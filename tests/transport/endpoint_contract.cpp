@@ -5,8 +5,8 @@
 
 #include "tests/transport/device/fake_device.hpp"
 #include "tests/transport/tcp/certificates.hpp"
-#include "transport/inproc/endpoint.hpp"
 #include "transport/common/module.hpp"
+#include "transport/inproc/endpoint.hpp"
 
 namespace troupe::transport::testing {
 namespace {
@@ -43,7 +43,7 @@ std::vector<EndpointKind> endpoint_kinds() {
     kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .ucx_transports = "tcp,self"}; }, "Tcp"});
     kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .check_within_host = true}; }, "Checked"});
   }
-  // Open MPI leaks, from plug-ins that are gone when the sanitizer looks: there is nothing to name in a suppression.
+  // Open MPI leaks memory from plug-ins that are unloaded when the sanitizer checks, so a suppression cannot name them.
   if (find_module("mpi") && !kSanitized) {
     kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run"}; }});
     kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run", .check_within_host = true}; }, "Checked"});

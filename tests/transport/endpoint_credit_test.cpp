@@ -17,7 +17,7 @@ TEST_P(EndpointCredit, MessagesAreBounded) {
   for (int i = 0; i < 3; ++i) sending.push_back(a.send(pair.b_at_a, tag(1), ConstMemoryView{}));
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(a.try_send(pair.b_at_a, tag(1), ConstMemoryView{}));
   b.expect_done(b.receive(pair.a_at_b, tag(1), MemoryView{}), 0);
-  a.expect_done(sending.front(), 0);  // with its completion the credit is back: one message's
+  a.expect_done(sending.front(), 0);  // the completion returns the credit of one message
   EXPECT_TRUE(a.try_send(pair.b_at_a, tag(1), ConstMemoryView{}));
   EXPECT_FALSE(a.try_send(pair.b_at_a, tag(1), ConstMemoryView{}));
 }
@@ -32,13 +32,13 @@ TEST_P(EndpointCredit, BytesAreBounded) {
   EXPECT_FALSE(a.try_send(pair.b_at_a, tag(3), view(part)));
   a.send(pair.b_at_a, tag(3), view(rest));  // exactly full
   EXPECT_FALSE(a.try_send(pair.b_at_a, tag(4), view(one)));
-  a.send(pair.b_at_a, tag(4), ConstMemoryView{});  // a signal needs no bytes
+  a.send(pair.b_at_a, tag(4), ConstMemoryView{});  // a signal needs no bytes of credit
   Bytes received(400);
   b.expect_done(b.receive(pair.a_at_b, tag(1), view(received)), 400);
   a.expect_done(first, 400);
   EXPECT_EQ(received, part);
   EXPECT_TRUE(a.try_send(pair.b_at_a, tag(5), view(part)));
-  a->close();  // the buffers end before the endpoints do
+  a->close();  // the buffers are destroyed before the endpoints
 }
 
 TEST_P(EndpointCredit, AMessageAboveTheWindowGoesAlone) {
@@ -57,7 +57,7 @@ TEST_P(EndpointCredit, AMessageAboveTheWindowGoesAlone) {
   a.expect_done(alone, 5000);
   EXPECT_EQ(received_large, large);
   EXPECT_TRUE(a.try_send(pair.b_at_a, tag(1), view(one)));
-  a->close();  // the buffers end before the endpoints do
+  a->close();  // the buffers are destroyed before the endpoints
 }
 
 TEST_P(EndpointCredit, EachPeerHasItsOwn) {
@@ -68,8 +68,8 @@ TEST_P(EndpointCredit, EachPeerHasItsOwn) {
   const Pair ac = join(a, c);
   EXPECT_TRUE(a.try_send(ab.b_at_a, tag(1), ConstMemoryView{}));
   EXPECT_FALSE(a.try_send(ab.b_at_a, tag(1), ConstMemoryView{}));  // b does not receive …
-  exchange(a, ac.b_at_a, c, ac.a_at_b, tag(1));                    // … and c does not suffer
-  exchange(b, ab.a_at_b, a, ab.b_at_a, tag(2));                    // nor does the other direction
+  exchange(a, ac.b_at_a, c, ac.a_at_b, tag(1));                    // … and c is not delayed
+  exchange(b, ab.a_at_b, a, ab.b_at_a, tag(2));                    // nor is the other direction
 }
 
 TEST_P(EndpointCredit, CancelAndCorruptGiveItBack) {
@@ -85,7 +85,7 @@ TEST_P(EndpointCredit, CancelAndCorruptGiveItBack) {
   b.expect_failed(b.receive(pair.a_at_b, tag(2), view(wrong)), core::Errc::corrupt, "99");
   a.expect_failed(corrupt, core::Errc::corrupt, "99");
   EXPECT_TRUE(a.try_send(pair.b_at_a, tag(3), view(sent)));
-  a->close();  // the buffers end before the endpoints do
+  a->close();  // the buffers are destroyed before the endpoints
 }
 
 TEST_P(EndpointCredit, ARefusedSendLeavesNoTrace) {
@@ -106,8 +106,8 @@ TEST_P(EndpointCredit, ARefusedSendLeavesNoTrace) {
   EXPECT_EQ(a.untaken(), 0u);
 }
 
-// Whoever is refused waits for one of its own completions and tries again: enough to move everything, with nothing
-// spinning.
+// A sender without credit waits for one of its own completions and tries again. This moves everything, without a busy
+// loop.
 TEST_P(EndpointCredit, WaitingForACompletionIsEnoughToGoOn) {
   Party& a = party("a", {.messages = 2, .bytes = 1000});
   Party& b = party("b");
@@ -132,7 +132,7 @@ TEST_P(EndpointCredit, WaitingForACompletionIsEnoughToGoOn) {
     under_way.pop_front();
   }
   EXPECT_EQ(received + under_way.size(), kMessages);
-  a->close();  // the buffers end before the endpoints do
+  a->close();  // the buffers are destroyed before the endpoints
 }
 
 }  // namespace

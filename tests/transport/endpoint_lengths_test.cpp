@@ -1,4 +1,4 @@
-// Messages longer than 32 bits can count, and tags at the ends of their fields: the same over every endpoint.
+// Messages longer than 32 bits can count, and tags at the limits of their fields: every endpoint behaves the same.
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -21,7 +21,7 @@ class EndpointLengths : public EndpointContract {};
 
 INSTANTIATE_TEST_SUITE_P(Endpoints, EndpointLengths, ::testing::ValuesIn(endpoint_kinds()), kind_name);
 
-/// 2 GiB and a bit go over, whole: what a `signed int` of a library cannot count.
+/// A message longer than 2 GiB arrives whole: a library's `signed int` cannot count it.
 TEST_P(EndpointLengths, AMessageAboveTwoGiBArrivesWhole) {
   if (kSanitized) GTEST_SKIP() << "takes too long under a sanitizer";
   const auto& variant = GetParam().variant;
@@ -46,7 +46,7 @@ TEST_P(EndpointLengths, AMessageAboveTwoGiBArrivesWhole) {
   exchange(a, b_at_a, b, a_at_b, tag(2));
 }
 
-/// Lengths are compared in 64 bits: nothing is taken for what it would be in 32.
+/// Lengths are compared in 64 bits: no length is truncated to 32.
 TEST_P(EndpointLengths, LengthsThatDifferByFourGiBAreNotEqual) {
   if (GetParam().on_device)
     GTEST_SKIP() << "EndpointOptions::staging_bytes bounds what device memory is staged through";

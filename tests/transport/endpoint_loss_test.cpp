@@ -1,4 +1,4 @@
-// Contract of transport/endpoint.hpp: how members meet, and what the others see of one that is gone.
+// Contract of transport/endpoint.hpp: how members meet, and what the others see when a member is lost.
 #include <thread>
 
 #include "endpoint_contract.hpp"
@@ -125,7 +125,7 @@ TEST_P(EndpointLoss, ConnectingToOneThatIsGoneFails) {
   Party& b = party("b");
   const Address gone = b->address();
   b.destroy();
-  const auto connection = a->connect(gone);  // at once where that is known at once, else by the completion
+  const auto connection = a->connect(gone);  // an error now if the loss is known, else later
   if (connection)
     a.expect_failed(connection->established, core::Errc::peer_lost, "/b");
   else

@@ -1,4 +1,4 @@
-// Contract of transport/endpoint.hpp: what arrives where.
+// Contract of transport/endpoint.hpp: which receive gets which message.
 #include <array>
 #include <stdexcept>
 
@@ -17,7 +17,7 @@ TEST_P(EndpointMessages, EveryLengthArrivesWhole) {
   std::uint32_t exchange = 0;
   for (const std::size_t size : {0u, 1u, 3u, 15u, 16u, 17u, 63u, 64u, 65u, 4095u, 4096u, 4097u, (1u << 20) + 1}) {
     const Bytes sent = pattern(size, exchange);
-    Bytes guarded = pattern(size + 2, 999);  // one byte each side that nobody may touch
+    Bytes guarded = pattern(size + 2, 999);  // one guard byte on each side
     const Bytes before = guarded;
     const Tag with = tag(exchange++);
     const OperationId sending = a.send(pair.b_at_a, with, view(sent));
@@ -78,7 +78,7 @@ TEST_P(EndpointMessages, EqualTagsMatchInTheOrderPosted) {
   std::vector<Bytes> sent, received(2 * kEach, Bytes(64));
   for (unsigned i = 0; i < 2 * kEach; ++i) sent.push_back(pattern(64, i));
   std::vector<OperationId> sending, receiving;
-  // Half of them find no receive, the other half find receives waiting.
+  // One half of the messages finds no posted receive, the other half finds receives waiting.
   for (std::size_t i = 0; i < kEach; ++i) sending.push_back(a.send(pair.b_at_a, tag(7), view(sent[i])));
   for (Bytes& r : received) receiving.push_back(b.receive(pair.a_at_b, tag(7), view(r)));
   for (std::size_t i = kEach; i < 2 * kEach; ++i) sending.push_back(a.send(pair.b_at_a, tag(7), view(sent[i])));
@@ -181,7 +181,7 @@ TEST_P(EndpointMessages, AnotherLengthIsCorruptOnBothSidesAndConsumesTheMessage)
       EXPECT_EQ(received, untouched);
     }
   }
-  exchange(a, pair.b_at_a, b, pair.a_at_b, tag(5));  // the connection goes on, and nothing of tag 5 was left over
+  exchange(a, pair.b_at_a, b, pair.a_at_b, tag(5));  // the connection still works, and nothing of tag 5 remains
 }
 
 TEST_P(EndpointMessages, TrafficCountsPayloadThatArrivedAndNothingElse) {
@@ -211,7 +211,7 @@ TEST_P(EndpointMessages, TrafficCountsPayloadThatArrivedAndNothingElse) {
   EXPECT_EQ(b->traffic(ab.a_at_b), (Traffic{.messages_received = 4, .bytes_received = bytes}));
   EXPECT_EQ(a->traffic(ac.b_at_a), Traffic{});
   b->close();
-  EXPECT_EQ(a->traffic(ab.b_at_a).bytes_sent, bytes);  // a lost peer's account stays
+  EXPECT_EQ(a->traffic(ab.b_at_a).bytes_sent, bytes);  // the counters of a lost peer stay
 }
 
 TEST_P(EndpointMessages, ProgressGrowsAtBothEndsWithEveryMessageAndStandsStillWithoutOne) {

@@ -61,7 +61,7 @@ TEST_P(EndpointThreads, MembersPassAMessageAroundARing) {
     next[i] = pair.b_at_a;
     previous[j] = pair.a_at_b;
   }
-  // Plain memory: what orders the increments is nothing but the messages.
+  // Not atomic: only the messages order the increments.
   int counter = 0;
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < kThreads; ++i) {
@@ -79,7 +79,7 @@ TEST_P(EndpointThreads, MembersPassAMessageAroundARing) {
   EXPECT_EQ(counter, static_cast<int>(kThreads * kRounds));
 }
 
-// Everyone calls everyone, each on its own thread and in its own order: whoever calls first, every pair meets once.
+// Each member connects to each other one, on its own thread and in its own order. Every pair is connected exactly once.
 TEST_P(EndpointThreads, EveryoneConnectsToEveryoneAtOnce) {
   constexpr unsigned kMembers = 6;
   for (unsigned round = 0; round < 10; ++round) {
@@ -107,8 +107,8 @@ TEST_P(EndpointThreads, EveryoneConnectsToEveryoneAtOnce) {
   }
 }
 
-// Senders and receivers in full swing while one side closes: every operation that started ends exactly once, and
-// nothing touches memory after close() has returned (ThreadSanitizer watches the writes below).
+// One side closes while senders and receivers run: every operation that started ends exactly once, and the endpoint
+// touches no memory after close() has returned (ThreadSanitizer watches the writes below).
 TEST_P(EndpointThreads, CloseRacesWithTransfers) {
   for (unsigned round = 0; round < 20; ++round) {
     Party& a = party("a");
@@ -145,8 +145,8 @@ TEST_P(EndpointThreads, CloseRacesWithTransfers) {
   }
 }
 
-// One thread, random sends, receives and cancels over few tags, against the plainest model of matching: a list of
-// what waits.
+// One thread makes random sends, receives and cancels over few tags. The model of matching is a list of waiting
+// operations.
 TEST_P(EndpointThreads, RandomSchedulesAgreeWithTheModel) {
   struct Item {
     OperationId operation;
@@ -158,8 +158,8 @@ TEST_P(EndpointThreads, RandomSchedulesAgreeWithTheModel) {
     Party& a = party("a", {.messages = 8, .bytes = 400});
     Party& b = party("b");
     const Pair pair = join(a, b);
-    std::map<std::uint32_t, std::deque<Item>> sends, receives;  // by tag, waiting
-    std::deque<Bytes> out, in;                                  // deque: addresses stay
+    std::map<std::uint32_t, std::deque<Item>> sends, receives;  // waiting, by tag
+    std::deque<Bytes> out, in;                                  // deque: addresses stay valid
     Traffic expected;
     std::size_t messages = 0, bytes = 0;
     const auto match = [&](std::uint32_t t) {
@@ -182,7 +182,7 @@ TEST_P(EndpointThreads, RandomSchedulesAgreeWithTheModel) {
     };
     for (unsigned step = 0; step < 200; ++step) {
       const auto t = static_cast<std::uint32_t>(random.below(3));
-      const std::size_t size = random.below(8) == 0 ? 51 : 50 * t;  // now and then a wrong length
+      const std::size_t size = random.below(8) == 0 ? 51 : 50 * t;  // sometimes a wrong length
       const std::uint64_t what = random.below(10);
       if (what < 4) {
         out.push_back(pattern(size, step));
@@ -212,7 +212,7 @@ TEST_P(EndpointThreads, RandomSchedulesAgreeWithTheModel) {
     }
     EXPECT_EQ(a->traffic(pair.b_at_a), expected);
     EXPECT_EQ(a.untaken() + b.untaken(), 0u);
-    a->close();  // the buffers end before the endpoints do
+    a->close();  // the buffers are destroyed before the endpoints
     b->close();
   }
 }

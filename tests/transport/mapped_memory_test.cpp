@@ -1,4 +1,4 @@
-// Contract of transport/mapped_memory.hpp, over every endpoint that has it.
+// Contract of transport/mapped_memory.hpp, over every endpoint that implements it.
 #include "transport/mapped_memory.hpp"
 
 #include <numeric>
@@ -64,7 +64,7 @@ TEST_P(MappedMemoryContract, AWithdrawnArenaIsNotAttachedButStaysMapped) {
   const Mapping mapping = b->mapped_memory()->attach(key, 100).value();
   exposure.reset();
   EXPECT_EQ(b->mapped_memory()->attach(key, 100).error().code, core::Errc::peer_lost);
-  mapping.view()[99] = 1.0f;  // the last owner of this memory is the mapping
+  mapping.view()[99] = 1.0f;  // the mapping is the last owner of this memory
   EXPECT_EQ(mapping.view()[99], 1.0f);
 }
 
@@ -85,7 +85,7 @@ TEST_P(MappedMemoryContract, NothingToExposeThrows) {
   EXPECT_THROW((void)a->mapped_memory()->expose(std::make_shared<core::Buffer>()), std::invalid_argument);
 }
 
-// The `shm` exchange as its header describes it: every rank on its own thread, ordered by nothing but zero-byte
+// The `shm` exchange as its header describes it: each rank on its own thread, ordered only by zero-byte
 // messages.
 TEST_P(MappedMemoryContract, RanksReduceInPlaceBetweenSignals) {
   constexpr std::size_t kRanks = 3;
@@ -114,7 +114,7 @@ TEST_P(MappedMemoryContract, RanksReduceInPlaceBetweenSignals) {
       mappings.push_back(self->mapped_memory()->attach(e.key(), kFloats).value());
       all.push_back(mappings.back().view());
     }
-    const auto signal = [&](std::uint32_t number) {  // tells all, and waits until all have told
+    const auto signal = [&](std::uint32_t number) {  // signals all ranks and waits for the signals of all
       std::vector<OperationId> operations;
       for (std::size_t q = 0; q < kRanks; ++q) {
         if (q == me) continue;

@@ -1,4 +1,4 @@
-/// Memory for tests of lengths that no test wants to pay for.
+/// Memory for tests of messages that are too long for real memory.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,10 +10,10 @@
 
 namespace troupe::transport::testing {
 
-/// Addresses for many bytes of which a few are there: those of one file, again and again.
+/// A range of many addresses over little memory: it maps one file again and again.
 class RepeatedMemory {
  public:
-  /// Neither 2^31 nor 2^32 is a multiple of it: a length or an offset that has lost bits meets other bytes.
+  /// Neither 2^31 nor 2^32 is a multiple of it: a truncated length or offset meets other bytes.
   static constexpr std::size_t kPeriod = (std::size_t{48} << 20) + 4096;
 
   explicit RepeatedMemory(std::size_t size) : size_((size + kPeriod - 1) / kPeriod * kPeriod) {

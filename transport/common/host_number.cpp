@@ -14,7 +14,7 @@ std::uint64_t host_number() noexcept try {
   std::string host;
   if (!std::getline(file, host) || host.empty()) return 0;
   std::error_code none;
-  // Bytes between containers of one host take to its network, whatever that does to them.
+  // Bytes between containers of one host go through its network, which may damage them: such containers count as different hosts.
   const auto network = std::filesystem::read_symlink("/proc/self/ns/net", none);
   return none ? 0 : wire_hash(host + " " + network.string());
 } catch (...) {

@@ -10,13 +10,13 @@
 namespace troupe::transport {
 namespace {
 
-/// What the libraries read as they are loaded.
+/// Sets the variables that the libraries read while they load.
 void prepare_environment() {
-  ::setenv("UCX_HANDLE_ERRORS", "none", 1);  // signals are the program's
+  ::setenv("UCX_HANDLE_ERRORS", "none", 1);  // the program handles signals
   ::setenv("UCX_LOG_LEVEL", "fatal", 0);     // a lost peer is an error value, not a line on standard error
   ::setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  ::setenv("UCX_MEM_EVENTS", "n", 1);  // its hooks of malloc and mmap stand in the sanitizer's way
+  ::setenv("UCX_MEM_EVENTS", "n", 1);  // its hooks of malloc and mmap disturb the sanitizer
 #endif
 }
 
@@ -37,7 +37,7 @@ core::Result<void*> open_module(const std::string& kind) {
   if (!path)
     return core::fail(core::Errc::config, fmt::format("'{}': its module troupe_{}.so is not there", kind, kind));
   prepare_environment();
-  // Global: MPI's own plug-ins look for its symbols.
+  // Global for MPI: its own plug-ins look up its symbols.
   void* module = ::dlopen(path->c_str(), RTLD_NOW | (kind == "mpi" ? RTLD_GLOBAL : RTLD_LOCAL));
   if (!module)
     return core::fail(core::Errc::config,

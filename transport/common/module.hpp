@@ -1,6 +1,6 @@
-/// Libraries that are loaded when they are used: the program starts where UCX, MPI or a GPU driver is not installed. A module
-/// is a shared object named troupe_<kind>.so, in ../lib beside the program's folder or in that folder itself. Once loaded it stays.
-/// Thread rule: find_module() is thread-safe; the others are called by one thread at a time.
+/// Loads libraries at run time, so that the program starts where UCX, MPI or a GPU driver is not installed. A module is a shared
+/// object named troupe_<kind>.so, in ../lib beside the program's folder or in that folder itself. A loaded module stays loaded.
+/// Thread rule: find_module() is thread-safe; only one thread at a time calls the others.
 #pragma once
 
 #include <filesystem>
@@ -12,14 +12,14 @@
 
 namespace troupe::transport {
 
-/// Where the module of this kind is; nothing when it was not built.
+/// The path of this kind's module; nothing when it was not built.
 [[nodiscard]] std::optional<std::filesystem::path> find_module(std::string_view kind);
 
-/// Loads the module and returns its handle. Errc::config when it cannot be loaded, with the loader's reason. Loading sets environment
-/// variables of the library: do it before threads that read the environment start.
+/// Loads the module and returns its handle. Errc::config with the loader's reason when it cannot be loaded. Sets environment
+/// variables of the library: call it before threads that read the environment start.
 [[nodiscard]] core::Result<void*> open_module(const std::string& kind);
 
-/// What the module exports under this name; null when it exports no such thing.
+/// The module's exported symbol of this name; null when there is none.
 [[nodiscard]] void* symbol_of(void* module, const char* name);
 template <class Function>
 [[nodiscard]] Function* function_of(void* module, const char* name) {

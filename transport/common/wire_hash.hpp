@@ -1,5 +1,5 @@
-/// The checksum of what goes over a wire: XXH3-64, by the widest instructions that the machine has. It tells damage, not an
-/// attacker. Thread rule: pure.
+/// The checksum of transferred bytes: XXH3-64, with the widest vector instructions of the machine where the build has the
+/// dispatcher. It detects damage, not an attacker. Thread rule: pure.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 namespace troupe::transport {
 namespace {
 
-/// The calling thread's device, for as long as this lives.
+/// Sets the calling thread's current device for this object's lifetime.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) noexcept {
@@ -70,14 +70,14 @@ cudaError_t CudaLane::begin(Copy& copy) {
   if (const auto error = cudaMemcpyAsync(copy.to, copy.from, copy.bytes, direction_, stream_); error != cudaSuccess)
     return error;
   const auto recorded = cudaEventRecord(copy.event, stream_);
-  if (recorded != cudaSuccess) (void)cudaStreamSynchronize(stream_);  // it is under way: its memory is not free before
+  if (recorded != cudaSuccess) (void)cudaStreamSynchronize(stream_);  // the copy may still use its memory
   return recorded;
 }
 
 void CudaLane::end(Copy copy, cudaError_t result) {
   if (copy.event) events_.push_back(copy.event);
   if (result == cudaSuccess) return copy.done({});
-  (void)cudaGetLastError();  // an error that passes must not be the next call's
+  (void)cudaGetLastError();  // clears the error: the next call must not report it
   copy.done(core::fail(core::Errc::io, fmt::format("CUDA cannot copy {} bytes {} device {}: {}", copy.bytes,
                                                    direction_ == cudaMemcpyDeviceToHost ? "from" : "to", device_,
                                                    cudaGetErrorString(result))));
@@ -91,7 +91,7 @@ void CudaLane::end_oldest(std::deque<Copy>& begun) {
 }
 
 void CudaLane::run() {
-  (void)cudaSetDevice(device_);  // if it cannot be, the first copy says why
+  (void)cudaSetDevice(device_);  // on failure the first copy reports the error
   std::deque<Copy> begun, added;
   for (;;) {
     {
@@ -100,14 +100,14 @@ void CudaLane::run() {
       if (waiting_.empty() && begun.empty()) break;
       added.swap(waiting_);
     }
-    // All are begun before the first is waited for: the stream has the next one when it has done with one.
+    // Begins all copies before it waits for the first: the stream always has the next copy.
     for (Copy& copy : added) {
       const auto error = begin(copy);
       if (error == cudaSuccess) {
         begun.push_back(std::move(copy));
         continue;
       }
-      while (!begun.empty()) end_oldest(begun);  // copies end in their order
+      while (!begun.empty()) end_oldest(begun);  // copies end in the order of the stream
       end(std::move(copy), error);
     }
     added.clear();

@@ -1,7 +1,7 @@
-/// Copies between host and one CUDA device: a stream and a thread for each direction, so that both go at once. Only the module
-/// troupe_cuda.so holds this.
+/// Copies between the host and one CUDA device. Each direction has its own stream and thread, so both directions run at once. Only the
+/// module troupe_cuda.so contains this code.
 ///
-/// The threads alone call CUDA, so callers keep their current device. They wait for events and not for callbacks: those do not come
+/// Only these threads call CUDA, so callers keep their current device. The threads wait for events, not callbacks: callbacks do not run
 /// when the context has an error, and every copy must end.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace troupe::transport {
 
-/// Page-locked memory that every device can reach.
+/// Page-locked memory that every device can access.
 class PinnedAllocator final : public core::Allocator {
  public:
   explicit PinnedAllocator(int device) noexcept : device_(device) {}
@@ -27,16 +27,16 @@ class PinnedAllocator final : public core::Allocator {
   void deallocate(void* memory, std::size_t bytes) noexcept override;
 
  private:
-  const int device_;  // whose context holds it
+  const int device_;  // the memory belongs to this device's context
 };
 
-/// Copies of one direction.
+/// Runs the copies of one direction in the order of add(). Owns a thread and a stream. Thread-safe.
 class CudaLane {
  public:
   CudaLane(int device, cudaMemcpyKind direction) : device_(device), direction_(direction), thread_([this] { run(); }) {}
   CudaLane(const CudaLane&) = delete;
   CudaLane& operator=(const CudaLane&) = delete;
-  /// Waits for all of them.
+  /// Waits for all copies.
   ~CudaLane();
   void add(void* to, const void* from, std::size_t bytes, DeviceCopier::Done done);
 
@@ -55,8 +55,8 @@ class CudaLane {
 
   const int device_;
   const cudaMemcpyKind direction_;
-  cudaStream_t stream_ = nullptr;   // the thread's, as is what follows
-  std::deque<cudaEvent_t> events_;  // idle
+  cudaStream_t stream_ = nullptr;   // used by the thread only, like events_
+  std::deque<cudaEvent_t> events_;  // idle events
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Copy> waiting_;  // guarded by mutex_

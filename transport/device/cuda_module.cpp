@@ -1,4 +1,4 @@
-// What troupe_cuda.so exports.
+// The symbols that troupe_cuda.so exports.
 #include "transport/device/cuda_copier.hpp"
 
 extern "C" {

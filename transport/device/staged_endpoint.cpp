@@ -11,7 +11,7 @@ const core::SteadyClock kClock;
 
 Capabilities with_device(Capabilities inner) {
   inner.spaces.push_back(core::MemorySpace::device);
-  inner.ordering = Ordering::per_tag;  // a copy to the device may be overtaken by what needs none
+  inner.ordering = Ordering::per_tag;  // an unstaged message may overtake a copy to the device
   return inner;
 }
 
@@ -35,7 +35,7 @@ void StagedEndpoint::pass_on() {
     if (!inner_completions_->wait(ended, {core::Duration::max()})) continue;
     const std::lock_guard lock(mutex_);
     for (Completion& completion : ended) {
-      if (completion.operation == stop_) return;  // the last of all
+      if (completion.operation == stop_) return;  // the last completion
       advance(std::move(completion));
     }
   }
@@ -92,7 +92,7 @@ core::Result<std::optional<OperationId>> StagedEndpoint::send(Peer peer, Tag tag
   const std::lock_guard lock(mutex_);
   Account& account = accounts_.at(peer);
   if (const auto ready = open(); !ready) return tl::unexpected(ready.error());
-  // A message above the window goes alone.
+  // A message larger than the window is sent alone.
   const bool fits =
       account.bytes == 0 || (account.bytes <= credit_.bytes && memory.size <= credit_.bytes - account.bytes);
   if (account.messages >= credit_.messages || !fits) return std::nullopt;
@@ -114,7 +114,7 @@ core::Result<std::optional<OperationId>> StagedEndpoint::send(Peer peer, Tag tag
   }
   const OperationId outer = completions_->next_operation();
   auto& queue = queues_[{peer, tag}];
-  if (queue.empty() && sending.phase == Operation::Phase::queued) {  // nothing to wait for, and refused at once if lost
+  if (queue.empty() && sending.phase == Operation::Phase::queued) {  // no predecessor: a lost peer is refused at once
     queues_.erase({peer, tag});
     const auto posted = inner_->send(peer, tag, sending.memory);
     if (!posted || !*posted) return posted;
@@ -208,7 +208,7 @@ void StagedEndpoint::post(Peer peer, Tag tag) {
     Operation& sending = oldest->second;
     if (sending.phase != Operation::Phase::queued) return;
     const auto posted = inner_->send(peer, tag, sending.memory);
-    if (posted && !*posted) return;  // again when one that it has comes back
+    if (posted && !*posted) return;  // retried when another send completes
     queue->second.pop_front();
     if (posted) {
       sending.phase = Operation::Phase::posted;
@@ -241,7 +241,7 @@ void StagedEndpoint::finish(Operations::iterator operation, Completion completio
     account.messages -= 1;
     account.bytes -= ended.bytes;
   }
-  operations_.erase(operation);  // its buffer goes back first: who hears of the end may need it
+  operations_.erase(operation);  // returns the buffer first: the receiver of the completion may need it
   completions_->push(std::move(completion));
   if (operations_.empty()) ended_.notify_all();
 }
@@ -282,15 +282,14 @@ void StagedEndpoint::close() noexcept {
   }
   inner_->close();
   {
-    std::unique_lock lock(mutex_);  // copies cannot be taken back
+    std::unique_lock lock(mutex_);  // a copy cannot be cancelled
     ended_.wait(lock, [this] { return operations_.empty(); });
   }
   inner_completions_->push({.operation = stop_});
   thread_.join();
 }
 
-core::Result<std::unique_ptr<Endpoint>> make_staged_endpoint(const MakeEndpoint& make,
-                                                             const EndpointOptions& options) {
+core::Result<std::unique_ptr<Endpoint>> make_staged_endpoint(const MakeEndpoint& make, const EndpointOptions& options) {
   auto completions = CompletionQueue::create(kClock);
   if (!completions) return tl::unexpected(completions.error());
   EndpointOptions inner_options = options;

@@ -1,15 +1,15 @@
-/// Gives an endpoint that knows host memory only device memory too: a message from or to a device is copied through a
-/// page-locked buffer, and is one message of the same length to the endpoint underneath. So one side may stage and the other
-/// not. Copies of one message overlap with the travelling of others: the exchange's chunks are what is pipelined.
+/// Adds device memory to an endpoint that supports host memory only. A message from or to a device is copied through a page-locked buffer.
+/// It is one message of the same length for the inner endpoint, so one side may stage and the other not. Copies of one message overlap with
+/// the transfer of others: the pipeline is over the exchange's chunks.
 ///
-/// The contract is that of transport/endpoint.hpp, with these additions. A send is done when the peer's receive has it, and with a
-/// peer that stages that is its buffer on the host: its copy to the device still follows, before the receive is done.
-/// Nothing waits for a buffer, so tags do not wait for each other: sends are bounded by the credit, receives by what is posted, and
-/// both by `staging_bytes` (powers of two): send() and receive() beyond it are refused with Errc::out_of_memory. A copy that fails ends
-/// its operation with the copier's error.
+/// The contract is that of transport/endpoint.hpp, with these additions. A send completes when the peer's receive has the data. With a
+/// staging peer that is the peer's host buffer: the copy to the peer's device follows before the receive completes. No operation waits for
+/// a buffer, so tags do not wait for each other. The credit limits sends, the posted receives limit receives, and `staging_bytes` (blocks
+/// are powers of two) limits both: beyond it send() and receive() fail with Errc::out_of_memory. A failed copy ends its operation with the
+/// copier's error.
 ///
-/// Mapped memory is the endpoint's underneath; its native reduction is not offered, because it takes no device memory.
-/// Thread-safe as Endpoint is: one mutex, and a thread that passes completions on.
+/// Mapped memory is that of the inner endpoint. The inner endpoint's native reduction is not offered, because it takes no device memory.
+/// Thread-safe as Endpoint is: one mutex, and one thread that passes completions on.
 #pragma once
 
 #include <condition_variable>
@@ -26,16 +26,16 @@
 #include <utility>
 
 #include "transport/device/device_copier.hpp"
+#include "transport/device/staging_pool.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/endpoint_options.hpp"
-#include "transport/device/staging_pool.hpp"
 
 namespace troupe::transport {
 
 class StagedEndpoint final : public Endpoint {
  public:
-  /// `inner` completes into `inner_completions`, which nobody else reads, and has the credit of `options`. Starts the thread.
-  /// REQUIRES options.device and options.completions.
+  /// `inner` completes into `inner_completions`, which only this object reads, and has the credit of `options`. Starts the thread. REQUIRES
+  /// options.device and options.completions.
   StagedEndpoint(std::unique_ptr<Endpoint> inner, std::shared_ptr<CompletionQueue> inner_completions,
                  const EndpointOptions& options);
   ~StagedEndpoint() override { close(); }
@@ -58,14 +58,14 @@ class StagedEndpoint final : public Endpoint {
     enum class Kind : std::uint8_t { connect, send, receive } kind;
     enum class Phase : std::uint8_t {
       copying,  // from the device: the memory is lent to the copier
-      queued,   // a send whose predecessor of the same tag is not posted yet
-      posted,   // the endpoint underneath has it
-      landing,  // to the device
+      queued,   // the previous send of this tag is not posted yet
+      posted,   // the inner endpoint has it
+      landing,  // copy to the device
     } phase;
     Peer peer{};
     Tag tag{};
-    std::byte* device = nullptr;  // a staged receive's memory
-    ConstMemoryView memory{};     // what a send posts underneath
+    std::byte* device = nullptr;  // destination of a staged receive
+    ConstMemoryView memory{};     // what a send posts on the inner endpoint
     std::size_t bytes = 0;
     StagingPool::Block block{};
     OperationId inner{};
@@ -78,15 +78,15 @@ class StagedEndpoint final : public Endpoint {
     std::size_t bytes = 0;
   };
 
-  // All below with mutex_ held, but for pass_on() and check().
+  // REQUIRES mutex_ held, except pass_on() and check().
   void pass_on();
   void check(core::MemorySpace space, std::size_t bytes) const;
   [[nodiscard]] core::Result<void> open() const;
-  /// What becomes of an operation when the endpoint underneath, or a copy, has ended its part.
+  /// Continues an operation after the inner endpoint, or a copy, has ended its part.
   void advance(Completion ended);
   void copied(Operations::iterator operation, Completion ended);
   void land(Operations::iterator operation);
-  /// Posts what can be posted, in order: of one tag, or of all to this peer.
+  /// Posts queued sends, in order: of one tag, or of all tags of this peer.
   void post(Peer peer, Tag tag);
   void post_all(Peer peer);
   void finish(Operations::iterator operation, Completion completion);
@@ -96,7 +96,7 @@ class StagedEndpoint final : public Endpoint {
 
   const std::shared_ptr<DeviceCopier> copier_;
   const std::shared_ptr<CompletionQueue> completions_;        // the user's
-  const std::shared_ptr<CompletionQueue> inner_completions_;  // the ends of copies come there too
+  const std::shared_ptr<CompletionQueue> inner_completions_;  // copies report their ends there too
   const std::unique_ptr<Endpoint> inner_;
   const Credit credit_;
   const Capabilities capabilities_;
@@ -106,16 +106,16 @@ class StagedEndpoint final : public Endpoint {
   std::condition_variable ended_;
   StagingPool pool_;
   Operations operations_;
-  std::unordered_map<OperationId, OperationId> outer_;  // by the number in inner_completions_
+  std::unordered_map<OperationId, OperationId> outer_;  // key: the operation's number in inner_completions_
   std::map<Peer, Account> accounts_;
-  std::map<std::pair<Peer, Tag>, std::deque<OperationId>> queues_;  // sends that are not posted, oldest first
+  std::map<std::pair<Peer, Tag>, std::deque<OperationId>> queues_;  // sends not posted yet, oldest first
   bool closed_ = false;
 
   std::mutex closing_;
   std::thread thread_;
 };
 
-/// An endpoint made by `make`, staged if it does not take device memory by itself. Errors: those of `make`, and Errc::io.
+/// Makes an endpoint with `make`, and stages it if it does not take device memory itself. Errors: those of `make`, and Errc::io.
 [[nodiscard]] core::Result<std::unique_ptr<Endpoint>> make_staged_endpoint(const MakeEndpoint& make,
                                                                            const EndpointOptions& options);
 

@@ -9,7 +9,7 @@
 namespace troupe::transport {
 namespace {
 
-constexpr std::size_t kSmallest = 4 << 10;  // a page: page-locked memory comes in no smaller pieces
+constexpr std::size_t kSmallest = 4 << 10;  // one page: the smallest unit of page-locked memory
 
 }  // namespace
 
@@ -25,7 +25,7 @@ core::Result<StagingPool::Block> StagingPool::take(std::size_t bytes) {
     idle.pop_back();
     return block;
   }
-  if (held_ + size > limit_) drop_idle();  // of other sizes
+  if (held_ + size > limit_) drop_idle();  // idle blocks of other sizes
   if (held_ + size > limit_)
     return core::fail(
         core::Errc::out_of_memory,

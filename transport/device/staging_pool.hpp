@@ -1,5 +1,5 @@
-/// Host buffers that device memory is copied through, kept for the next message: page-locked memory is slow to get.
-/// Not thread-safe; its blocks go back under the same lock. The allocator must outlive it, and it its blocks.
+/// Host buffers for copies from and to device memory, kept for later messages: page-locked memory is slow to allocate. Not thread-safe:
+/// blocks return under the same lock. The allocator outlives the pool; the pool outlives its blocks.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ class StagingPool {
  public:
   struct GiveBack {
     StagingPool* pool = nullptr;
-    std::size_t bytes = 0;  // of the block: a power of two
+    std::size_t bytes = 0;  // block size, a power of two
     void operator()(std::byte* memory) const noexcept { pool->give_back(memory, bytes); }
   };
   using Block = std::unique_ptr<std::byte, GiveBack>;
 
-  /// `limit`: of all bytes, in use and idle.
+  /// `limit`: bytes of all blocks, in use and idle.
   StagingPool(core::Allocator& allocator, std::size_t limit) noexcept : allocator_(allocator), limit_(limit) {}
   StagingPool(const StagingPool&) = delete;
   StagingPool& operator=(const StagingPool&) = delete;
   ~StagingPool() { drop_idle(); }
 
-  /// At least `bytes` > 0, aligned to core::kAlignment, contents undefined. Errc::out_of_memory beyond the limit, or what the
-  /// allocator says.
+  /// A block of at least `bytes` > 0, aligned to core::kAlignment, contents undefined. Errc::out_of_memory beyond the limit; otherwise the
+  /// allocator's errors.
   [[nodiscard]] core::Result<Block> take(std::size_t bytes);
   [[nodiscard]] std::size_t held_bytes() const noexcept { return held_; }  // in use and idle
 
@@ -39,7 +39,7 @@ class StagingPool {
   core::Allocator& allocator_;
   const std::size_t limit_;
   std::size_t held_ = 0;
-  std::map<std::size_t, std::vector<std::byte*>> idle_;  // by size
+  std::map<std::size_t, std::vector<std::byte*>> idle_;  // by size [bytes]
 };
 
 }  // namespace troupe::transport

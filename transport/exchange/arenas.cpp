@@ -41,7 +41,7 @@ core::Result<void*> Arenas::allocate(std::size_t bytes) {
 }
 
 void Arenas::deallocate(void* memory, std::size_t /*bytes*/) noexcept {
-  std::shared_ptr<Arenas> last;  // ends after all else here
+  std::shared_ptr<Arenas> last;  // first local: destroyed last, with this object's last reference
   OwnArenas::node_type arena;
   const std::lock_guard lock(mutex_);
   arena = own_.extract(static_cast<const float*>(memory));
@@ -65,7 +65,7 @@ bool Arenas::contains(core::ConstSpan vector) const {
 ArenaPlace Arenas::place_of(core::ConstSpan vector) const {
   const std::lock_guard lock(mutex_);
   const auto arena = find(vector);
-  if (arena == own_.end()) throw std::invalid_argument("arenas: a vector that lies in none of them");
+  if (arena == own_.end()) throw std::invalid_argument("arenas: the vector is in none of them");
   ArenaPlace place{.arena_floats = arena->second.memory->size(),
                    .offset = static_cast<std::uint64_t>(vector.data() - arena->first)};
   std::ranges::copy(arena->second.exposure.key().text, place.key.begin());
@@ -75,7 +75,7 @@ ArenaPlace Arenas::place_of(core::ConstSpan vector) const {
 core::Result<transport::Mapping> Arenas::vector_at(transport::Peer owner, const ArenaPlace& place, std::size_t floats) {
   if (place.offset > place.arena_floats || floats > place.arena_floats - place.offset ||
       place.offset % core::kAlignmentFloats != 0)
-    return core::fail(core::Errc::corrupt, "a member says that its vector lies where its arena does not");
+    return core::fail(core::Errc::corrupt, "a member's vector is outside its arena");
   const std::string key(place.key.begin(), std::ranges::find(place.key, '\0'));
   auto& arena = attached_[owner][key];
   if (!arena) {

@@ -1,8 +1,8 @@
-/// Arenas that peers can map, and those of peers that are mapped here: what the algorithm `shm` sums in. A vector is where its owner says
-/// that it is (ArenaPlace); whoever hears of an arena for the first time attaches it, and keeps it attached.
+/// Arenas that peers can map, and the arenas of peers mapped into this process: the algorithm `shm` sums in them. The owner of a vector
+/// sends its place (ArenaPlace). The receiver attaches an unknown arena, and keeps it attached.
 ///
-/// As an allocator thread-safe: all memory is exposed until it is freed. The object, and with it the endpoint, lives until nobody holds it
-/// and none of its memory is left, so that loans may outlive whoever made it. The rest is one thread's, that of the courier.
+/// Thread-safe as an allocator; the operation queue's thread calls the other functions. Memory is exposed until it is freed. The object,
+/// and with it the endpoint, lives until it has no user and all its memory is freed, so loans may outlive the creator.
 #pragma once
 
 #include <array>
@@ -22,21 +22,21 @@
 
 namespace troupe::exchange {
 
-/// Goes over the endpoint as it is: members of one host have one byte order.
+/// Sent over the endpoint in host byte order: members of one host have the same byte order.
 struct ArenaPlace {
   std::uint64_t arena_floats = 0;
   std::uint64_t offset = 0;     // floats
-  std::array<char, 112> key{};  // transport::ArenaKey, filled up with zeros
+  std::array<char, 112> key{};  // transport::ArenaKey, padded with zeros
 };
 static_assert(sizeof(ArenaPlace) == 128 && std::is_trivially_copyable_v<ArenaPlace>);
 
 class Arenas final : public core::Allocator, public std::enable_shared_from_this<Arenas> {
  public:
-  /// REQUIRES that `endpoint` maps_peer_memory: else std::invalid_argument.
+  /// REQUIRES that `endpoint` maps peers' memory: else std::invalid_argument.
   [[nodiscard]] static std::shared_ptr<Arenas> create(std::shared_ptr<transport::Endpoint> endpoint);
 
   [[nodiscard]] core::MemorySpace space() const noexcept override;
-  /// Errors: those of the endpoint's memory, and Errc::usage after its close().
+  /// Errors: those of the endpoint's memory, and Errc::usage after the endpoint's close().
   [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override;
   void deallocate(void* memory, std::size_t bytes) noexcept override;
 
@@ -44,12 +44,12 @@ class Arenas final : public core::Allocator, public std::enable_shared_from_this
   /// REQUIRES contains(vector).
   [[nodiscard]] ArenaPlace place_of(core::ConstSpan vector) const;
 
-  /// The vector of so many floats that lies at `place` in an arena of `owner`, valid as long as the answer is kept, whatever becomes of
-  /// its owner. An arena that is new here is attached, which may wait for its owner as long as a peer may be silent. Errc::peer_lost,
-  /// timeout; corrupt for a place that is none.
+  /// The vector of `floats` floats at `place` in an arena of `owner`. It stays valid while the caller keeps the result, even when the owner
+  /// is lost. Attaches an unknown arena; this may block as long as a peer may be silent. Errc::peer_lost, timeout; corrupt for an invalid
+  /// place.
   [[nodiscard]] core::Result<transport::Mapping> vector_at(transport::Peer owner, const ArenaPlace& place,
                                                            std::size_t floats);
-  /// The arenas of a peer that is gone are not kept any longer.
+  /// Releases the arenas of a lost peer.
   void forget(transport::Peer owner) { attached_.erase(owner); }
 
  private:
@@ -59,14 +59,14 @@ class Arenas final : public core::Allocator, public std::enable_shared_from_this
     std::shared_ptr<core::Buffer> memory;
     transport::Exposure exposure;
   };
-  using OwnArenas = std::map<const float*, Own>;  // by where they begin
+  using OwnArenas = std::map<const float*, Own>;  // key: the arena's first float
   [[nodiscard]] OwnArenas::const_iterator find(core::ConstSpan vector) const;
 
   const std::shared_ptr<transport::Endpoint> endpoint_;
   transport::MappedMemory& mapped_;
-  mutable std::mutex mutex_;  // of the two that follow
+  mutable std::mutex mutex_;  // guards the next two members
   OwnArenas own_;
-  std::shared_ptr<Arenas> self_;  // while there is any
+  std::shared_ptr<Arenas> self_;  // this object, while it has memory
   std::map<transport::Peer, std::map<std::string, std::shared_ptr<transport::Mapping>>> attached_;  // by key
 };
 

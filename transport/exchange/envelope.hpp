@@ -1,5 +1,4 @@
-/// What a call sends beside its vector (transport/exchange/calls.hpp), as it is on the wire. Internal to exchange/, and to who tests it.
-/// Plain values.
+/// The envelope of a call (transport/exchange/rpc.hpp), as it is on the wire. Internal to exchange/ and its tests. Plain values.
 ///
 ///     0 magic · 4 type · 5 lend · 6 half · 7 code · 8 id · 12 header_size · 16 floats · 24 rounding · 25 reserved · 40 header [216]
 #pragma once
@@ -13,28 +12,28 @@
 
 #include "core/error.hpp"
 #include "core/kernels.hpp"
-#include "transport/exchange/calls.hpp"
+#include "transport/exchange/rpc.hpp"
 
 namespace troupe::exchange {
 
-/// On the wire as it is in memory; both ends are little-endian (the program runs on nothing else).
+/// The wire form is the memory form: both ends are little-endian (the program supports no other hosts).
 struct Envelope {
   static constexpr std::uint32_t kMagic = 0x31435254;  // "TRC1"
   static constexpr std::uint8_t kNoHalf = 0xff;
-  /// Of every envelope's tag, and of every vector's: no collective has it.
+  /// Shard number in the tags of all envelopes and their vectors: no collective uses it.
   static constexpr std::uint16_t kShard = transport::kMaxShard;
 
-  enum class Type : std::uint8_t { call, answer, trouble };
+  enum class Type : std::uint8_t { call, answer, run_error };
 
   std::uint32_t magic = kMagic;
   Type type = Type::call;
   Lend lend = Lend::nothing;
   std::uint8_t half = kNoHalf;
-  std::uint8_t code = 0;  // trouble: core::Errc
+  std::uint8_t code = 0;  // of a run_error: core::Errc
   std::uint32_t id = 0;
   std::uint32_t header_size = 0;
   std::uint64_t floats = 0;
-  core::Rounding rounding = core::Rounding::both;  // of an answer: change where the vector that comes with it is one
+  core::Rounding rounding = core::Rounding::both;  // of an answer: `change` where its vector is one
   std::uint8_t reserved[15] = {};
   char header[kMostHeader] = {};
 
@@ -48,15 +47,15 @@ struct Envelope {
   }
   [[nodiscard]] bool reads() const { return lend == Lend::read || lend == Lend::both; }
   [[nodiscard]] bool writes() const { return lend == Lend::write || lend == Lend::both; }
-  /// The callee keeps what came, to send back what became of it.
+  /// The callee keeps the received vector and sends back its change.
   [[nodiscard]] bool returns_change() const { return wire() && rounding == core::Rounding::change; }
   [[nodiscard]] std::size_t floats_counted() const { return returns_change() ? 2 * floats : floats; }
-  /// Of the callee's memory, the second vector aligned.
+  /// Floats of the callee's memory, with the second vector aligned.
   [[nodiscard]] std::size_t floats_held() const {
     return returns_change() ? core::align_floats(floats) + floats : floats;
   }
   [[nodiscard]] bool plausible(std::size_t most_floats) const {
-    return magic == kMagic && type <= Type::trouble && lend <= Lend::both && header_size <= kMostHeader &&
+    return magic == kMagic && type <= Type::run_error && lend <= Lend::both && header_size <= kMostHeader &&
            (half == kNoHalf || half <= static_cast<std::uint8_t>(core::HalfKind::bf16)) && floats <= most_floats &&
            (floats == 0 || lend != Lend::nothing) && rounding <= core::Rounding::none &&
            (rounding != core::Rounding::change || lend == Lend::both || type != Type::call) &&

@@ -1,5 +1,5 @@
-/// One end's vector of a call, and how it travels: as float32, or rounded there, back, or both (core::Rounding). Internal to exchange/,
-/// and to who tests it. Owns what is rounded; the vector is somebody else's. One thread.
+/// The vector of a call at one end, and its form on the wire: float32, or rounded to 16 bits there, back, or both ways (core::Rounding).
+/// Internal to exchange/ and its tests. Owns the rounded copy; borrows the vector. One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace troupe::exchange {
 class OnWire {
  public:
   OnWire() = default;
-  /// Rounding::change, at the callee: `before` has the vector's length, and is for what came.
+  /// Rounding::change at the callee: `before`, of the vector's length, keeps the received values.
   OnWire(core::Span vector, std::optional<core::HalfKind> half, core::Rounding rounding, core::Span before = {});
 
   // The caller's end.
   [[nodiscard]] transport::ConstMemoryView going(const core::Kernels& kernels);
   [[nodiscard]] transport::MemoryView room_for_answer();
-  /// What has come, into the vector. `as_change`: what the callee's answer() said.
+  /// Writes the received answer into the vector. `as_change`: as in the callee's Answer.
   void take_answer(const core::Kernels& kernels, bool as_change);
 
-  // The callee's.
+  // The callee's end.
   [[nodiscard]] transport::MemoryView room();
   void take(const core::Kernels& kernels);
   struct Answer {
@@ -44,8 +44,8 @@ class OnWire {
   std::vector<std::uint16_t> rounded_;
 };
 
-/// What a callee sends of a vector that was `before` and is `now`: its change, rounded, in `halves`; `before` is scratch afterwards. False
-/// where the change is no number that `half` has: what came could not be used, and `halves` are the vector itself.
+/// Rounds the change from `before` to `now` into `halves`; `before` is scratch afterwards. Returns false when `half` cannot represent the
+/// change (NaN, infinity, too large): `halves` is then `now`, rounded.
 [[nodiscard]] bool round_change(const core::Kernels& kernels, core::HalfSpan halves, core::ConstSpan now,
                                 core::Span before, core::HalfKind half);
 

@@ -14,7 +14,7 @@ Packing::Packing(core::ConstSpan marks) : arena_floats_(marks.size()) {
   }
 }
 
-/// The parts of ranges that lie in the slice, relative to its beginning.
+/// Visits the intersections of the ranges with the slice: offset from the slice's beginning, and length.
 template <class Visit>
 void Packing::visit(std::size_t offset, std::size_t count, const Visit& range) const {
   const auto end = offset + count;

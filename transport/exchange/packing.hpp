@@ -1,6 +1,6 @@
-/// Arenas without their padding: what travels between hosts. Blocked layouts round channels up, which costs a small convolutional network
-/// a tenth of its bytes. A Packing knows which floats of an arena are parameters, as ranges, and copies those of a slice densely, and
-/// back. Padding is zero and stays as it is. Immutable; thread-safe.
+/// Arenas without their padding, for transfer between hosts. Blocked layouts round channels up, which is a tenth of the bytes of a small
+/// convolutional network. A Packing keeps the ranges of floats that are parameters. It copies those of a slice into a dense vector, and
+/// back. Padding is zero and is not changed. Immutable; thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace troupe::exchange {
 
 class Packing {
  public:
-  /// Of an arena in which what is not zero is a parameter: nn::Layout::from_canonical of ones makes one.
+  /// `marks`: an arena, not zero exactly where a parameter is, for example nn::Layout::from_canonical of ones.
   explicit Packing(core::ConstSpan marks);
 
   [[nodiscard]] std::size_t arena_floats() const noexcept { return arena_floats_; }
-  /// Floats that a slice [offset, offset + count) has when it is packed. REQUIRES that it lies in the arena.
+  /// Packed length of the slice [offset, offset + count), in floats. REQUIRES that it lies in the arena.
   [[nodiscard]] std::size_t packed(std::size_t offset, std::size_t count) const;
   /// REQUIRES dense.size() == packed(offset, slice.size()).
   void pack(core::ConstSpan slice, std::size_t offset, core::Span dense) const;

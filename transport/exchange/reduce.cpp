@@ -7,7 +7,7 @@
 namespace troupe::transport {
 namespace {
 
-/// The rank's slice of every arena; empty when the rank has nothing to do.
+/// This rank's slice of every arena; empty when the slice is empty.
 std::vector<core::Span> slices_of(std::span<const core::Span> arenas, std::size_t rank) {
   if (arenas.empty()) throw std::invalid_argument("exchange in place: no arenas");
   const std::size_t floats = arenas.front().size();
@@ -27,7 +27,7 @@ Slice slice_of(std::size_t floats, std::size_t rank, std::size_t ranks) {
   if (rank >= ranks) throw std::invalid_argument("slice of a vector: rank is not below ranks");
   const std::size_t units = core::align_floats(floats) / core::kAlignmentFloats;
   const std::size_t share = units / ranks;
-  const std::size_t longer = units % ranks;  // the first ones take one unit more
+  const std::size_t longer = units % ranks;  // the first ranks take one unit more
   const std::size_t first = rank * share + std::min(rank, longer);
   const std::size_t last = first + share + (rank < longer ? 1 : 0);
   const std::size_t begin = std::min(first * core::kAlignmentFloats, floats);

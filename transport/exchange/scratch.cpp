@@ -14,7 +14,7 @@ struct Scratch::Blocks {
   using Block = std::unique_ptr<std::byte, Free>;
 
   std::multimap<std::size_t, Block> free;  // by bytes
-  std::size_t bytes = 0;                   // lent ones included
+  std::size_t bytes = 0;                   // including lent blocks
   std::size_t made = 0;
 };
 
@@ -30,7 +30,7 @@ Scratch::Piece Scratch::take(std::size_t bytes) {
   auto& free = blocks_->free;
   auto found = free.lower_bound(bytes);
   if (found == free.end()) {
-    // The largest is too small: it grows.
+    // The largest block is too small: a larger one replaces it.
     if (!free.empty()) {
       blocks_->bytes -= free.rbegin()->first;
       free.erase(std::prev(free.end()));
@@ -52,7 +52,7 @@ Scratch::Piece::Piece(Piece&& other) noexcept
       used_(std::exchange(other.used_, 0)) {}
 
 Scratch::Piece& Scratch::Piece::operator=(Piece&& other) noexcept {
-  Piece taken(std::move(other));  // first, so that assigning to itself keeps the block
+  Piece taken(std::move(other));  // moved first, so self-assignment keeps the block
   std::swap(blocks_, taken.blocks_);
   std::swap(data_, taken.data_);
   std::swap(size_, taken.size_);

@@ -1,5 +1,5 @@
-/// Memory that reductions work in beside their vectors, kept from one to the next: pages that are there already, and not zeroed anew.
-/// It keeps as many blocks as were in use at once, none larger than was asked for. One thread, but pieces may outlive it.
+/// Reusable memory of reductions beside their vectors: the pages are already mapped and not zeroed again. It keeps as many blocks as were
+/// in use at once, none larger than the largest request. One thread, but a Piece may outlive the Scratch.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@ namespace troupe::exchange {
 
 class Scratch {
  public:
-  /// A block on loan, cut into vectors from its beginning on; back with its end. Contents are anything. Move-only.
+  /// A borrowed block, cut into vectors from its beginning. Its destructor returns the block. Contents are undefined. Move-only.
   class Piece;
 
   Scratch();
 
   /// Throws std::bad_alloc.
   [[nodiscard]] Piece take(std::size_t bytes);
-  /// Of all blocks, lent ones included.
+  /// Bytes of all blocks, including lent ones.
   [[nodiscard]] std::size_t bytes() const noexcept;
-  /// Blocks made so far: a steady state makes none.
+  /// Blocks allocated so far: constant in a steady state.
   [[nodiscard]] std::size_t made() const noexcept;
 
-  /// What cut<T>(count) takes of a piece.
+  /// Bytes that cut<T>(count) takes of a piece.
   template <class T>
   [[nodiscard]] static constexpr std::size_t room(std::size_t count) noexcept {
     return (count * sizeof(T) + core::kAlignment - 1) / core::kAlignment * core::kAlignment;
@@ -44,7 +44,7 @@ class Scratch::Piece {
   Piece& operator=(const Piece&) = delete;
   ~Piece();
 
-  /// The next `count`, aligned to core::kAlignment. REQUIRES that there is room.
+  /// The next `count` elements, aligned to core::kAlignment. REQUIRES enough space.
   template <class T>
   [[nodiscard]] std::span<T> cut(std::size_t count) {
     return {reinterpret_cast<T*>(cut_bytes(room<T>(count))), count};

@@ -17,7 +17,7 @@ constexpr std::size_t kLongestName = 200;
 
 constexpr std::string_view kClosed = "it closed its endpoint";
 
-/// Addresses are long: who it is, for messages.
+/// A short form of an address, for error messages: its start and the member's name.
 std::string shown(const std::string& address) {
   constexpr std::size_t kEnough = 20;
   const auto slash = address.find('/');
@@ -48,7 +48,7 @@ void FabricEndpoint::drive() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (fabric_->progress(*this) || !fabric_->prepare_to_wait()) {
-      lock.unlock();  // whoever wants to post comes in between
+      lock.unlock();  // lets callers post in between
       std::this_thread::yield();
       lock.lock();
       continue;
@@ -109,7 +109,7 @@ core::Result<Connection> FabricEndpoint::connect(const Address& remote) {
   link->peer = Peer{static_cast<std::uint32_t>(links_.size())};
   link->address = remote.text;
   link->name = theirs;
-  // Ordered, so that a newer greeting is known as such, and not to be guessed by somebody who has not been greeted.
+  // Ordered, so that a newer hello is recognised; the low half is random, so that only a peer that got our hello knows the number.
   link->id = next_link_++ << 32 | std::random_device{}();
   link->wire = *wire;
   link->establishing = completions_->next_operation();
@@ -140,7 +140,7 @@ core::Result<std::optional<OperationId>> FabricEndpoint::send(Peer peer, Tag tag
   const auto found = live(peer);
   if (!found) return tl::unexpected(found.error());
   Link& link = **found;
-  // A message above the window goes alone.
+  // A message above the credit's bytes is accepted only when no other payload is outstanding.
   const bool fits = link.bytes == 0 || (link.bytes <= credit_.bytes && memory.size <= credit_.bytes - link.bytes);
   if (link.sends.size() >= credit_.messages || !fits) return std::nullopt;
   const OperationId operation = completions_->next_operation();
@@ -185,7 +185,7 @@ void FabricEndpoint::cancel(OperationId operation) {
   if (found == waiting_.end()) return;
   const Waiting waiting = found->second;
   Link& link = at(waiting.peer);
-  if (link.lost || closed_) return;  // its completion comes
+  if (link.lost || closed_) return;  // its completion follows
   const Completion cancelled{.operation = operation, .peer = waiting.peer, .outcome = Outcome::cancelled};
   switch (waiting.kind) {
     case Waiting::Kind::connect:

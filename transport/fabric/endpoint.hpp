@@ -1,17 +1,16 @@
-/// An Endpoint made of a Fabric: matching, credit, cancel and loss as transport/endpoint.hpp demands, in software, over
-/// frames and bulk transfers. What the endpoints ucx and mpi are.
+/// An Endpoint over a Fabric: it implements matching, credit, cancel and loss (transport/endpoint.hpp) in software, over frames and
+/// bulk transfers. The endpoints ucx and mpi are this class.
 ///
-/// A message is offered (a short one with its bytes). The receiver matches it, takes it or accepts it, and says when it
-/// is there: that makes the send done. A long message moves only when both memories are known, straight between them;
-/// so nothing but offers waits for a receive, and withdrawing one is a question to the receiver.
+/// The sender offers a message; a short message is in the offer. The receiver matches the offer, then takes the short message or
+/// accepts the long one, and sends done when the message is complete; that completes the send. A long message moves only when both
+/// memories are known, straight between them. So only offers wait for a receive, and the receiver decides about a withdrawal.
 ///
-/// Damage. Every frame is checked, short messages with it; a long message is checked as a whole where it comes from another
-/// host. A damaged message fails its receive with Errc::corrupt. It ends the link, as does any other damaged frame that can
-/// be laid to a link; one that cannot is missed when the next one comes. A library's own sum (ar) checks nothing.
+/// Damage. Every frame is checked, with the short message in it; a long message is checked as a whole when it comes from another
+/// host. A damaged message fails its receive with Errc::corrupt and ends the link. Any other damaged frame that can be attributed
+/// to a link ends that link; otherwise the number of the next frame reveals the gap. A library's own sum (`ar`) is not checked.
 ///
-/// Connecting. Each side greets the other over a wire of its own, with the run's secret and what it has heard of the
-/// other; a link is established when the peer has named it. Links are numbered, so what is left of an earlier one
-/// between the same members matches nothing.
+/// Connecting. Each side sends hello over its own wire, with the run's secret and the other side's link number, as far as known. A
+/// link is established when the peer has named it. Link numbers are never reused, so frames of an earlier link match nothing.
 ///
 /// Thread-safe as Endpoint is: one mutex. One thread drives the fabric and sleeps while nothing moves.
 #pragma once
@@ -28,18 +27,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "transport/common/matcher.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/endpoint_options.hpp"
 #include "transport/fabric/fabric.hpp"
 #include "transport/fabric/frame.hpp"
-#include "transport/common/matcher.hpp"
 #include "transport/native_reduction.hpp"
 
 namespace troupe::transport {
 
 class FabricEndpoint final : public Endpoint, private FabricEvents, private NativeReduction {
  public:
-  /// `kind` is the endpoint's name, that of its addresses. Starts the thread.
+  /// `kind` is the name of the endpoint and of its addresses. Starts the thread.
   FabricEndpoint(std::string kind, std::unique_ptr<Fabric> fabric, const EndpointOptions& options);
   ~FabricEndpoint() override { close(); }
 
@@ -79,35 +78,35 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   struct Arriving {
     Posted posted;
     Tag tag{};
-    OperationId sender{};                // its counterpart
-    bool whole = false;                  // the fabric has let go of the memory
-    std::optional<std::uint64_t> sum{};  // of the message, as its sender read it
+    OperationId sender{};                // the sender's operation
+    bool whole = false;                  // the fabric has released the memory
+    std::optional<std::uint64_t> sum{};  // hash of the message, as the sender read it
   };
-  /// One connect(): a peer, and what is under way with it.
+  /// One connect(): a peer and everything pending with it.
   struct Link {
     Peer peer{};
     std::string address;
-    std::string name;  // the address, short enough for messages
+    std::string name;  // the address, shortened for error messages
     std::uint64_t id = 0;
     WireId wire{};
     std::uint64_t heard = 0;        // the peer's link, from its hello
-    std::uint64_t told = 0;         // which of the peer's links our hello has named
+    std::uint64_t told = 0;         // the peer's link that our last hello named
     std::uint64_t remote = 0;       // the peer's link once established
     std::uint64_t frames_sent = 0;  // since then
     std::uint64_t frames_seen = 0;
-    bool sums = false;  // long messages leave the host and are checked
+    bool sums = false;  // long messages are checked: the peer is on another host
     std::optional<OperationId> establishing{};
     Matcher<Posted, Offered> matcher{};
     std::map<OperationId, Sending> sends{};  // in the order of posting
-    std::size_t bytes = 0;                   // of these
+    std::size_t bytes = 0;                   // payload of sends
     std::map<TransferId, Arriving> arriving{};
     Traffic traffic{};
-    std::uint64_t pieces = 0;  // of long messages, beside what traffic counts
+    std::uint64_t pieces = 0;  // completed pieces of long messages, not in traffic
     bool lost = false;
-    Outcome ending = Outcome::failed;  // of what is outstanding when lost
+    Outcome ending = Outcome::failed;  // outcome of outstanding operations when lost
     core::Error error{};
   };
-  /// What cancel() finds.
+  /// An operation that cancel() can find.
   struct Waiting {
     enum class Kind : std::uint8_t { connect, send, receive } kind;
     Peer peer;
@@ -115,7 +114,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   };
   struct Moving {
     enum class Kind : std::uint8_t { send, receive, sum } kind;
-    Peer peer{};  // of a sum: nobody
+    Peer peer{};  // unused for a sum
     OperationId operation;
     std::size_t bytes = 0;
   };
@@ -123,7 +122,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   [[nodiscard]] std::size_t members() const noexcept override { return native_sum_->members(); }
   [[nodiscard]] core::Result<OperationId> sum(core::Span vector) override;
 
-  // All below with mutex_ held, but for drive() and check().
+  // All below with mutex_ held, except drive() and check().
   void drive();
   void check(core::MemorySpace space, std::size_t bytes) const;
   [[nodiscard]] core::Result<Link*> live(Peer peer) const;
@@ -133,7 +132,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   void wake_if_asleep();
 
   void greet(Link& link);
-  /// Tells a member that waits for a connect() which will not come.
+  /// Sends goodbye to a member that waits for this member's connect(), which will not come.
   void dismiss(const std::string& address, std::uint64_t caller);
   void offer(Link& link, OperationId operation, Sending& sending);
   void deliver(Link& link, Tag tag, Offered offered, Posted posted);
@@ -142,7 +141,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   /// Numbers the frame and sends it.
   void reply(Link& link, FrameHead head, std::span<const std::byte> body = {});
   void finish(Completion completion);
-  /// Ends the link: what the fabric does not hold completes now, the rest as the fabric lets go.
+  /// Ends the link. Operations whose memory the fabric does not hold complete now, the others when the fabric releases it.
   void end(Link& link, Outcome ending, std::string_view why, std::string_view tell_peer);
 
   void on_frame(std::span<const std::byte> bytes) override;
@@ -153,7 +152,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   void on_goodbye(const FabricFrame& frame);
   void on_damaged(const FabricFrame& frame);
   void fail_damaged(const Link& link, OperationId operation, Tag tag);
-  /// Whose damaged frame it most likely is: anybody's but a stranger's.
+  /// The link to which a damaged frame most likely belongs; null for a pending connection's.
   [[nodiscard]] Link* suspect(const FabricFrame& frame) const;
   void on_offer(Link& link, const FabricFrame& frame);
   void on_accept(Link& link, const FrameHead& head);
@@ -163,7 +162,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   const std::shared_ptr<CompletionQueue> completions_;
   const Credit credit_;
   const std::string secret_;
-  const std::uint64_t host_;  // 0: none that a peer is on too
+  const std::uint64_t host_;  // 0: no peer counts as being on this host
   const std::unique_ptr<Fabric> fabric_;
   NativeSum* const native_sum_;  // the fabric's
   const Address address_;
@@ -172,8 +171,8 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Link>> links_;                   // by Peer
   std::unordered_map<std::uint64_t, Peer> ids_;                // of links that are not lost
-  std::map<std::string, std::uint64_t, std::less<>> callers_;  // links of members that greeted first, by address
-  std::unordered_map<OperationId, Waiting> waiting_;           // what is not completed
+  std::map<std::string, std::uint64_t, std::less<>> callers_;  // links of members that sent hello first, by address
+  std::unordered_map<OperationId, Waiting> waiting_;           // operations that are not completed
   std::unordered_map<TransferId, Moving> moving_;
   std::uint64_t next_transfer_ = 1;
   std::uint64_t next_link_ = 1;

@@ -1,9 +1,9 @@
-/// What a communication library (UCX, MPI) has to offer so that FabricEndpoint can make an Endpoint of it: small ordered
-/// frames, and bulk transfers straight between memories that both sides have named. Libraries are loaded when used:
-/// a module (troupe_ucx.so, troupe_mpi.so) holds one Fabric and nothing else of ours.
+/// The interface to a communication library (UCX, MPI), from which FabricEndpoint makes an Endpoint: small ordered frames, and bulk
+/// transfers straight between memories that both sides have named. Libraries are loaded when used: a module (troupe_ucx.so,
+/// troupe_mpi.so) contains one Fabric; troupe_mpi.so also contains the launcher's Job (transport/mpi/job.hpp).
 ///
-/// Thread rule: one call at a time (the endpoint's mutex), but for wait() and wake(). No call blocks on a peer. Nothing
-/// is reported from within a call other than progress() and shutdown().
+/// Thread rule: one call at a time (the endpoint's mutex), except wait() and wake(). No call blocks on a peer, except shutdown(),
+/// which waits for a limited time. Events are reported only from within progress() and shutdown().
 #pragma once
 
 #include <cstddef>
@@ -20,22 +20,22 @@
 
 namespace troupe::transport {
 
-/// A way to one remote fabric, as its opener sees it. Never reused.
+/// A connection to one remote fabric, as its opener sees it. Never reused.
 enum class WireId : std::uint64_t {};
 
-/// One bulk transfer, named by whoever asked for it.
+/// One bulk transfer; the caller chooses the id.
 enum class TransferId : std::uint64_t {};
 
-/// Who hears of what happened.
+/// The receiver of events.
 class FabricEvents {
  public:
-  /// A frame from anybody: who sent it stands in the frame, or it is not to be believed.
+  /// A frame from any process. The sender is named only by the frame, which must be checked.
   virtual void on_frame(std::span<const std::byte> frame) = 0;
-  /// The memory is free. `whole`: all bytes are where they belong (receive), or have been handed over (send).
+  /// The memory is free. `whole`: all bytes have arrived (receive) or were handed over (send).
   virtual void on_transferred(TransferId transfer, bool whole) = 0;
-  /// A piece of it has moved, and more are to come.
+  /// A piece of the transfer has moved; more pieces follow.
   virtual void on_piece(TransferId transfer) = 0;
-  /// Nothing moves on this wire any more. It is still to be closed.
+  /// Nothing moves on this wire any more. The endpoint must still close it.
   virtual void on_wire_lost(WireId wire, std::string why) = 0;
 
  protected:
@@ -53,54 +53,54 @@ class NativeSum {
 };
 
 struct FabricOptions {
-  std::string transports{};  // ucx: UCX_TLS for this endpoint, "tcp,self"; empty: what the environment says
+  std::string transports{};  // ucx: UCX_TLS for this endpoint, "tcp,self"; empty: the environment's
   std::size_t piece = 0;     // mpi: bytes of a transfer, or floats of a sum, that one call of MPI moves
 };
 
 class Fabric {
  public:
-  /// Of a frame: fits into one packet of every library, so frames of one wire arrive in order.
+  /// Limit of a frame. It fits into one packet of every library, so the frames of one wire arrive in order.
   static constexpr std::size_t kMaxFrameBytes = 6 << 10;
-  /// Of a transfer: it is cut into pieces of so many bytes at most, so that one can see it move over a slow link.
+  /// Limit of a piece. Transfers are cut into pieces, so that progress shows on a slow link.
   static constexpr std::size_t kMaxPieceBytes = 4 << 20;
 
   virtual ~Fabric() = default;
 
-  /// Printable, without '/', unique for all times. At most 2 KiB.
+  /// Printable, without '/', unique for ever. At most 2 KiB.
   [[nodiscard]] virtual const std::string& address() const noexcept = 0;
   [[nodiscard]] virtual std::size_t max_transfer_bytes() const noexcept = 0;
-  /// Errc::usage when the address makes no sense; Errc::peer_lost when it is known at once that nobody is there.
+  /// Errc::usage: the address is invalid. Errc::peer_lost: it is known at once that the peer does not exist.
   [[nodiscard]] virtual core::Result<WireId> open(std::string_view address) = 0;
-  /// Frames of one wire arrive in the order they were sent, or the wire is lost. Copied. No effect on a lost wire.
+  /// Copies the frame and sends it. Frames of one wire arrive in the order in which they were sent, or the wire is lost. No effect
+  /// on a lost wire.
   virtual void send_frame(WireId wire, std::span<const std::byte> frame) = 0;
 
-  /// Posts memory for a transfer that the peer will begin, and returns the channel by which the peer finds it.
+  /// Posts memory for a transfer that the peer will start, and returns the channel that the peer must name.
   [[nodiscard]] virtual std::uint64_t receive(WireId wire, MemoryView memory, TransferId transfer) = 0;
-  /// To be called only when the peer has posted its memory under `channel`.
+  /// Call it only after the peer has posted its memory under `channel`.
   virtual void send(WireId wire, std::uint64_t channel, ConstMemoryView memory, TransferId transfer) = 0;
 
-  /// Sends what frames there are and gives the wire up; what is left after a short grace time ends by force. Its
-  /// transfers are reported as they end.
+  /// Sends pending frames and closes the wire, by force after a short grace time. Its transfers are reported as they end.
   virtual void close(WireId wire) = 0;
 
-  /// Does what can be done now and reports it. False: there was nothing to do.
+  /// Does all work that is possible now and reports it. False: there was none.
   virtual bool progress(FabricEvents& events) = 0;
-  /// Before wait(). False: something happened meanwhile, call progress() again.
+  /// Call it before wait(). False: an event came meanwhile, call progress() again.
   [[nodiscard]] virtual bool prepare_to_wait() = 0;
-  /// Sleeps until there may be something for progress(). Called without the mutex, by one thread.
+  /// Sleeps until progress() may have work. Called without the mutex, by one thread.
   virtual void wait() noexcept = 0;
-  /// Ends a wait(), this one or the next. From any thread.
+  /// Ends the current wait() or the next. From any thread.
   virtual void wake() noexcept = 0;
 
-  /// Closes every wire and returns when no transfer is left; then there is nothing to call but the destructor.
+  /// Closes every wire and returns when no transfer is left. After it only the destructor may be called.
   virtual void shutdown(FabricEvents& events) noexcept = 0;
 
-  /// Null where the library has no reduction of its own.
+  /// Null where the library has no reduction.
   [[nodiscard]] virtual NativeSum* native_sum() noexcept { return nullptr; }
 };
 
-/// What a module exports, as "troupe_fabric_version" and "troupe_make_fabric". Raise the version with every change of
-/// this header or of transport/mpi/job.hpp: a module that another build left behind is refused.
+/// The functions that a module exports as "troupe_fabric_version" and "troupe_make_fabric". Raise the version with every change of
+/// this header or of transport/mpi/job.hpp: a module of another version is refused.
 inline constexpr int kFabricVersion = 4;
 using FabricVersion = int();
 using MakeFabric = void(const FabricOptions& options, core::Result<std::unique_ptr<Fabric>>& made);

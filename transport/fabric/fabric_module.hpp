@@ -1,4 +1,4 @@
-/// The modules that hold a Fabric: troupe_ucx.so and troupe_mpi.so. Thread rule: one thread at a time.
+/// Loads the modules that contain a Fabric: troupe_ucx.so and troupe_mpi.so. Thread rule: one thread at a time.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@ struct FabricModule {
   MakeFabric* make = nullptr;
 };
 
-/// Loads the module. Errc::config when it cannot be loaded or is of another build.
+/// Loads the module, which stays loaded. Errc::config when it cannot be loaded or has another version.
 [[nodiscard]] core::Result<FabricModule> load_fabric(const std::string& kind);
 
-/// Loads the module and makes an endpoint of its Fabric. Errc::config as above; else what the library says.
+/// Loads the module and makes an endpoint of its Fabric. Errc::config as above; otherwise the library's error.
 [[nodiscard]] core::Result<std::unique_ptr<Endpoint>> make_module_endpoint(const std::string& kind,
                                                                            const EndpointOptions& options);
 

@@ -12,7 +12,7 @@ constexpr std::uint32_t kMagic = 0x32465254;  // "TRF2"
 struct Layout {
   std::uint32_t magic, kind;
   std::uint64_t to, from, operation, tag, size, number, body_hash;
-  std::uint64_t head_hash;  // of all before
+  std::uint64_t head_hash;  // of all fields before
 };
 static_assert(sizeof(Layout) == 72);
 

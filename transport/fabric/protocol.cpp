@@ -1,16 +1,17 @@
-// FabricEndpoint, the half that answers: what frames and ended transfers do to links.
+// The part of FabricEndpoint that handles frames and ended transfers.
 #include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "transport/fabric/endpoint.hpp"
 #include "transport/common/wire_hash.hpp"
+#include "transport/fabric/endpoint.hpp"
 
 namespace troupe::transport {
 namespace {
 
-/// Members that greeted and were not connected to. They know the secret; more than this is a mistake somewhere.
+/// Limit of members that sent hello and that this member did not connect to. They know the secret, so more means an error
+/// elsewhere.
 constexpr std::size_t kMostCallers = 4096;
 
 constexpr std::string_view kDamagedHere = "bytes from it were damaged on the way";
@@ -18,7 +19,7 @@ constexpr std::string_view kDamagedThere = "bytes from you were damaged on the w
 
 OperationId operation_of(const FrameHead& head) noexcept { return OperationId{head.operation}; }
 
-/// Takes as long for every guess.
+/// The time depends only on the lengths.
 bool equal_secrets(std::string_view mine, std::string_view theirs) noexcept {
   unsigned difference = mine.size() != theirs.size();
   for (std::size_t i = 0; i < theirs.size() && !mine.empty(); ++i)
@@ -93,12 +94,12 @@ void FabricEndpoint::deliver(Link& link, Tag tag, Offered offered, Posted posted
 
 void FabricEndpoint::on_frame(std::span<const std::byte> bytes) {
   const auto frame = parse(bytes);
-  if (!frame) return;  // of a stranger
+  if (!frame) return;  // not a frame of ours
   if (frame->head_damaged || frame->body_damaged) return on_damaged(*frame);
   if (frame->head.kind == FrameKind::hello) return on_hello(*frame);
   if (frame->head.kind == FrameKind::goodbye) return on_goodbye(*frame);
   Link* link = link_of(frame->head.to);
-  if (!link || link->remote == 0 || link->remote != frame->head.from) return;  // of a link that was lost
+  if (!link || link->remote == 0 || link->remote != frame->head.from) return;  // of a lost link
   if (frame->head.number != ++link->frames_seen)
     return end(*link, Outcome::failed, "a frame from it did not arrive", "a frame from you did not arrive");
   switch (frame->head.kind) {
@@ -108,7 +109,7 @@ void FabricEndpoint::on_frame(std::span<const std::byte> bytes) {
     case FrameKind::done: return on_done(*link, frame->head);
     case FrameKind::withdraw: {
       const Tag tag{frame->head.tag};
-      // Not waiting: it was matched, and its sender hears of that.
+      // If it does not wait, it was matched, and its end informs the sender.
       if (link->matcher.remove_message(tag, operation_of(frame->head)))
         reply(*link, {.kind = FrameKind::withdrawn, .operation = frame->head.operation});
       return;
@@ -126,11 +127,11 @@ void FabricEndpoint::on_frame(std::span<const std::byte> bytes) {
 }
 
 FabricEndpoint::Link* FabricEndpoint::suspect(const FabricFrame& frame) const {
-  // Numbers of links are too large to be met by chance. One of a peer that has greeted says it all where the other is damaged.
+  // A link number does not match by chance. The number of a peer that sent hello identifies the link when the other one is damaged.
   for (const auto& link : links_)
     if (!link->lost && (link->id == frame.head.to || (link->heard != 0 && link->heard == frame.head.from)))
       return link.get();
-  // A greeting names nobody yet; its sender's address stands in it, and the hash of that too.
+  // A first hello names no link yet. It contains its sender's address and the hash of that address.
   const auto texts = frame.body_damaged ? std::nullopt : parse_texts(frame.body);
   for (const auto& link : links_)
     if (!link->lost && link->remote == 0 &&
@@ -141,7 +142,7 @@ FabricEndpoint::Link* FabricEndpoint::suspect(const FabricFrame& frame) const {
 
 void FabricEndpoint::on_damaged(const FabricFrame& frame) {
   Link* link = suspect(frame);
-  if (!link) return;  // a stranger's, or nobody can tell: then the next one's number will
+  if (!link) return;  // a pending connection's or unknown: then the next frame's number reveals the gap
   if (!frame.head_damaged && frame.head.kind == FrameKind::offer && link->remote == frame.head.from)
     if (const auto posted = link->matcher.take_receive(Tag{frame.head.tag}))
       fail_damaged(*link, posted->operation, Tag{frame.head.tag});
@@ -164,7 +165,7 @@ void FabricEndpoint::on_hello(const FabricFrame& frame) {
   const auto& [address, secret] = *texts;
   Link* link = connected_to(address);
   if (!equal_secrets(secret_, secret)) {
-    if (!link || link->remote != 0) return;  // a stranger: no answer
+    if (!link || link->remote != 0) return;  // a pending connection gets no answer
     link->heard = head.from;
     return end(*link, Outcome::failed, "it has the secret of another run", "the secret is that of another run");
   }
@@ -180,7 +181,7 @@ void FabricEndpoint::on_hello(const FabricFrame& frame) {
     caller = std::max(caller, head.from);
     return;
   }
-  if (head.from < link->heard) return;  // overtaken by a newer one
+  if (head.from < link->heard) return;  // older than the last hello
   link->heard = head.from;
   if (link->told != link->heard) greet(*link);
   if (head.to != link->id) return;
@@ -201,7 +202,7 @@ void FabricEndpoint::on_goodbye(const FabricFrame& frame) {
   if (!link) return;
   if (link->id == frame.head.to || (link->remote != 0 && link->remote == frame.head.from))
     return end(*link, Outcome::failed, why, {});
-  // It went before it knew that we had connected: it may come again.
+  // The peer left before it knew of our connect(): it may connect again.
   if (link->heard == frame.head.from) link->heard = link->told = 0;
 }
 
@@ -224,7 +225,7 @@ void FabricEndpoint::on_accept(Link& link, const FrameHead& head) {
       Moving{.kind = Moving::Kind::send, .peer = link.peer, .operation = found->first, .bytes = sending.memory.size});
   fabric_->send(link.wire, head.tag, sending.memory, transfer);
   if (!link.sums) return;
-  // Read while the fabric reads it: what comes from memory now is in the cache for whoever is second.
+  // Hash now, while the fabric reads the same memory: the second reader finds it in the cache.
   reply(link,
         {.kind = FrameKind::sum, .operation = head.size, .tag = wire_hash({sending.memory.data, sending.memory.size})});
 }
@@ -289,7 +290,7 @@ void FabricEndpoint::on_transferred(TransferId transfer, bool whole) {
   if (!link.lost && !whole) end(link, Outcome::failed, "a transfer broke off", "a transfer broke off");
   if (link.lost) {
     link.arriving.erase(transfer);
-    if (is_send && link.sends.erase(moved.operation) == 0) return;  // ended just now, with the others
+    if (is_send && link.sends.erase(moved.operation) == 0) return;  // ended just now with the others
     Completion ended{.operation = moved.operation, .peer = link.peer, .outcome = link.ending};
     if (link.ending == Outcome::failed) ended.error = link.error;
     return finish(std::move(ended));

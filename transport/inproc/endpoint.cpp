@@ -15,7 +15,7 @@ const Capabilities& inproc_capabilities() {
       .name = "inproc",
       .spaces = {core::MemorySpace::host, core::MemorySpace::host_shared, core::MemorySpace::host_pinned},
       .max_message_bytes = std::numeric_limits<std::ptrdiff_t>::max(),
-      .ordering = Ordering::per_tag,  // two threads may copy two messages at once
+      .ordering = Ordering::per_tag,  // two threads may copy two messages at the same time
       .maps_peer_memory = true,
       .between_hosts = false,
       .encrypted = false};

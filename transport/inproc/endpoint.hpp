@@ -1,6 +1,6 @@
-/// The endpoint of members that are threads of one process. A message is one memcpy from the sender's memory into the
-/// receiver's, made by whichever of the two comes second, inside its send() or receive(); nothing is staged, so a
-/// message that nobody has received costs a few dozen bytes. Mapping a peer's arena hands out the pointer.
+/// The endpoint between threads of one process. A message is one memcpy from the sender's memory into the receiver's. The later of
+/// send() and receive() makes the copy, inside its call. Nothing is staged: a message that waits for its receive costs a few dozen
+/// bytes. Attaching a peer's arena returns the pointer. Thread rule and errors: see Endpoint.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,12 @@
 
 namespace troupe::transport {
 
-/// Where endpoints find each other: one per run and process, shared by them. Thread-safe. Cost: one mutex for all of
-/// its endpoints, held for matching and never while bytes are copied.
+/// Connects the endpoints of one process; one per run and process, shared by its endpoints. Thread-safe. Cost: one mutex for all of
+/// its endpoints, held while messages are matched and never while bytes are copied.
 class InprocHub;
 [[nodiscard]] std::shared_ptr<InprocHub> make_inproc_hub(std::string name = "hub");
 
-/// The factory behind "inproc". `options.hub` is required: std::invalid_argument without one. Addresses are good
-/// within the hub only.
+/// The factory behind "inproc". Throws std::invalid_argument without `options.hub`. Addresses are valid only within the hub.
 [[nodiscard]] core::Result<std::unique_ptr<Endpoint>> make_inproc_endpoint(const EndpointOptions& options);
 
 }  // namespace troupe::transport

@@ -13,7 +13,7 @@ namespace {
 
 std::size_t index(Peer peer) noexcept { return static_cast<std::size_t>(peer); }
 
-/// A message above the window goes alone.
+/// A message above the credit's bytes is accepted only when no other payload is outstanding.
 bool has_credit(const InprocHub::Direction& direction, const Credit& credit, std::size_t bytes) noexcept {
   if (direction.messages >= credit.messages) return false;
   return direction.bytes == 0 || (direction.bytes <= credit.bytes && bytes <= credit.bytes - direction.bytes);
@@ -21,7 +21,7 @@ bool has_credit(const InprocHub::Direction& direction, const Credit& credit, std
 
 }  // namespace
 
-// The process id keeps an address that strayed into another process from naming somebody there.
+// The process id makes an address from another process match no member here.
 InprocHub::InprocHub(std::string name) : prefix_(fmt::format("inproc:{}.{}", ::getpid(), name)) {}
 
 std::shared_ptr<InprocHub::Member> InprocHub::join(const std::string& name,
@@ -45,8 +45,7 @@ core::Result<Connection> InprocHub::connect(const std::shared_ptr<Member>& self,
                       fmt::format("{} cannot reach '{}': that is no address of an inproc endpoint", mine, remote.text));
   const auto found = members_.find(remote.text);
   if (found == members_.end())
-    return core::fail(core::Errc::peer_lost,
-                      fmt::format("peer {} is lost: it is not in this process (any more)", remote.text));
+    return core::fail(core::Errc::peer_lost, fmt::format("peer {} is lost: it is not in this process", remote.text));
   const std::shared_ptr<Member>& other = found->second;
   for (const Remote& r : self->peers)
     if (r.link && r.link->sides[1 - r.side].member == other)
@@ -180,7 +179,7 @@ void InprocHub::end_link(std::shared_ptr<Link> link, const std::array<Ending, 2>
   };
   for (const std::size_t s : {0u, 1u}) {
     const Side& side = link->sides[s];
-    if (!side.joined) continue;  // knows nothing of this link and has posted nothing
+    if (!side.joined) continue;  // never connected, so it has posted nothing
     Remote& r = side.member->peers[index(side.peer)];
     r.lost = {core::Errc::peer_lost, fmt::format("peer {} is lost: {}", r.address, endings[s].why)};
     r.link.reset();
@@ -194,7 +193,7 @@ void InprocHub::end_link(std::shared_ptr<Link> link, const std::array<Ending, 2>
 void InprocHub::cancel(Member& self, OperationId operation) {
   const std::lock_guard lock(mutex_);
   const auto found = self.waiting.find(operation);
-  if (found == self.waiting.end()) return;  // matched or completed: its completion comes or has come
+  if (found == self.waiting.end()) return;  // matched or completed
   const Waiting waiting = found->second;
   Remote& r = self.peers[index(waiting.peer)];
   const std::shared_ptr<Link> link = r.link;
@@ -234,7 +233,7 @@ void InprocHub::close(Member& self) {
     };
     for (const Remote& r : self.peers)
       if (r.link) end(r.link, r.side);
-    for (const auto& [address, other] : members_)  // those that wait for a connect() which will not come
+    for (const auto& [address, other] : members_)  // members that wait for this one's connect()
       for (const Remote& r : other->peers)
         if (r.link && r.link->sides[1 - r.side].member.get() == &self) end(r.link, 1 - r.side);
   }
@@ -248,7 +247,7 @@ core::Result<Exposure> InprocHub::expose(const std::shared_ptr<Member>& self, st
   const std::string key = fmt::format("{}/arena/{}", prefix_, next_arena_++);
   offers_.emplace(key, Offer{self, std::move(arena)});
   const auto withdraw = [hub = shared_from_this(), key](void*) {
-    Offer withdrawn;  // its arena ends after the mutex is free
+    Offer withdrawn;  // releases its arena after the mutex is unlocked
     const std::lock_guard guard(hub->mutex_);
     if (const auto found = hub->offers_.find(key); found != hub->offers_.end()) {
       withdrawn = std::move(found->second);
@@ -268,7 +267,7 @@ core::Result<Mapping> InprocHub::attach(const ArenaKey& key, std::size_t floats)
   if (arena->size() != floats)
     return core::fail(core::Errc::corrupt,
                       fmt::format("arena {} holds {} floats, not {}", key.text, arena->size(), floats));
-  // The hub owns the allocator, so it has to outlive the arena: members end in reverse order.
+  // The hub owns the allocator and must outlive the arena: the fields are destroyed in reverse order.
   struct Kept {
     std::shared_ptr<InprocHub> hub;
     std::shared_ptr<core::Buffer> arena;

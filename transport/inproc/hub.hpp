@@ -1,10 +1,9 @@
-/// Inside of inproc: all state of a hub and of its members, behind one mutex. Only endpoint.cpp and its tests include
-/// this.
+/// All state of a hub and of its members, behind one mutex. Internal to inproc.
 ///
-/// A Link joins two members: a Direction each way, holding what waits to be matched. Once matched, an operation
-/// leaves every table, counts as `moving` in both members while its bytes are copied without the mutex, and then
-/// completes; close() waits for a member's moving operations, which is a memcpy at most. Completions are pushed with
-/// the mutex held, so whoever has seen close() return finds them in the queue.
+/// A Link joins two members. It has a Direction each way, which holds the operations that wait for a match. A matched operation
+/// leaves every table and counts as `moving` in both members while its bytes are copied without the mutex; then it completes.
+/// close() waits for a member's moving operations, which is a memcpy at most. Completions are pushed with the mutex held, so they
+/// are in the queue when close() returns.
 #pragma once
 
 #include <array>
@@ -22,10 +21,10 @@
 
 #include "core/buffer.hpp"
 #include "core/error.hpp"
+#include "transport/common/matcher.hpp"
 #include "transport/completion_queue.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/mapped_memory.hpp"
-#include "transport/common/matcher.hpp"
 
 namespace troupe::transport {
 
@@ -33,18 +32,18 @@ class InprocHub : public std::enable_shared_from_this<InprocHub> {
  public:
   struct Link;
 
-  /// A peer as a member sees it. Without a link it is lost, and `lost` says why.
+  /// A peer as one member sees it. Without a link the peer is lost and `lost` has the reason.
   struct Remote {
     std::string address;
     std::shared_ptr<Link> link{};
-    std::size_t side = 0;                       // this member's, in the link
-    std::optional<OperationId> establishing{};  // waits for the peer's connect()
+    std::size_t side = 0;                       // this member's side of the link
+    std::optional<OperationId> establishing{};  // pending until the peer's connect()
     Traffic traffic{};
     core::Error lost{};
   };
 
   enum class Kind : std::uint8_t { connect, send, receive };
-  /// Where cancel() finds an operation that has not been matched.
+  /// The place of an operation that has not been matched, for cancel().
   struct Waiting {
     Kind kind;
     Peer peer;
@@ -71,17 +70,17 @@ class InprocHub : public std::enable_shared_from_this<InprocHub> {
   };
   struct Direction {
     Matcher<Posted, Offered> matcher;
-    std::size_t messages = 0;  // under way: accepted and not completed
+    std::size_t messages = 0;  // accepted and not completed
     std::size_t bytes = 0;
   };
   struct Side {
     std::shared_ptr<Member> member;
-    bool joined = false;  // has called connect()
-    Peer peer{};          // its handle for the other side, once joined
+    bool joined = false;  // this side has called connect()
+    Peer peer{};          // this side's handle of the other, once joined
   };
   struct Link {
     std::array<Side, 2> sides;
-    std::array<Direction, 2> from;  // from[s]: what side s sends
+    std::array<Direction, 2> from;  // from[s]: messages that side s sends
   };
 
   explicit InprocHub(std::string name);
@@ -101,7 +100,7 @@ class InprocHub : public std::enable_shared_from_this<InprocHub> {
   [[nodiscard]] core::Result<Mapping> attach(const ArenaKey& key, std::size_t floats);
 
  private:
-  /// What the operations of one side of an ending link come to.
+  /// The result of one side's outstanding operations when a link ends.
   struct Ending {
     Outcome outcome = Outcome::failed;
     std::string why{};
@@ -118,7 +117,7 @@ class InprocHub : public std::enable_shared_from_this<InprocHub> {
             Posted posted);
   static void finish(Member& member, Completion completion);
 
-  core::HostAllocator allocator_;  // first: arenas made with it may hang in the tables below
+  core::HostAllocator allocator_;  // first: the tables below may hold arenas made with it
   mutable std::mutex mutex_;
   std::condition_variable moved_;
   const std::string prefix_;  // of addresses and arena keys

@@ -20,12 +20,12 @@ namespace troupe::transport {
 namespace {
 
 constexpr std::chrono::milliseconds kGrace{250};
-constexpr std::chrono::seconds kPatience{10};  // for peers to take what they have accepted
-// So many waits without a sleep, then short ones, then long ones; after a second of silence the longest.
+constexpr std::chrono::seconds kPatience{10};  // for peers to receive what they have accepted
+// The first kEager waits do not sleep, then waits are short, then long; after a second without events they are longest.
 constexpr unsigned kEager = 50, kBusy = 200, kQuiet = 1200;
 constexpr long kShortNs = 50'000, kLongNs = 1'000'000, kLongestNs = 5'000'000;
 
-/// "12.3": rank and slot.
+/// Parses "12.3": rank and slot.
 std::optional<MpiPlace> place_of(std::string_view text) {
   MpiPlace place;
   const char* const end = text.data() + text.size();
@@ -69,7 +69,7 @@ core::Result<WireId> MpiFabric::open(std::string_view address) {
   if (!to || to->rank < 0 || to->rank >= hub_->size())
     return core::fail(core::Errc::usage, "its address names no rank of this MPI job");
   if (to->rank == self_.rank && !hub_->is_here(to->slot))
-    return core::fail(core::Errc::peer_lost, "it is not in this process (any more)");
+    return core::fail(core::Errc::peer_lost, "it is not in this process");
   const WireId id{next_wire_++};
   wires_.emplace(id, Wire{.to = *to});
   return id;
@@ -131,7 +131,7 @@ void MpiFabric::close(WireId wire) {
   const auto found = wires_.find(wire);
   if (found == wires_.end()) return;
   found->second.closing = true;
-  // What was accepted comes, as a rule: its sender lets go of it that way, and only that way.
+  // An accepted transfer normally arrives: only its arrival lets the sender release the memory.
   found->second.give_up = found->second.gone ? Clock::now() : Clock::now() + kGrace;
 }
 
@@ -198,19 +198,19 @@ bool MpiFabric::end_tasks(FabricEvents& events) {
   return true;
 }
 
-bool MpiFabric::read_letters(FabricEvents& events) {
-  hub_->take(self_.slot, letters_);
-  if (letters_.empty()) return false;
-  while (!letters_.empty()) {
-    const MpiHub::Letter letter = std::move(letters_.front());
-    letters_.pop_front();
-    if (!letter.frame.empty()) {
-      events.on_frame(letter.frame);
+bool MpiFabric::read_messages(FabricEvents& events) {
+  hub_->take(self_.slot, messages_);
+  if (messages_.empty()) return false;
+  while (!messages_.empty()) {
+    const MpiHub::SmallMessage message = std::move(messages_.front());
+    messages_.pop_front();
+    if (!message.frame.empty()) {
+      events.on_frame(message.frame);
       continue;
     }
     std::vector<WireId> lost;
     for (auto& [id, wire] : wires_) {
-      if (wire.to != letter.from) continue;
+      if (wire.to != message.from) continue;
       wire.gone = true;
       wire.give_up = Clock::now();
       if (!wire.closing) lost.push_back(id);
@@ -221,7 +221,7 @@ bool MpiFabric::read_letters(FabricEvents& events) {
 }
 
 bool MpiFabric::progress(FabricEvents& events) {
-  const bool read = read_letters(events);
+  const bool read = read_messages(events);
   const bool ended = end_tasks(events);
   give_up_receives();
   if (read || ended) idle_ = 0;

@@ -1,12 +1,12 @@
-/// The fabric behind the endpoint `mpi`: peers are the job's ranks. Frames and bulk transfers are messages of two
-/// duplicated communicators; a bulk transfer has an MPI tag of its own and goes straight into the posted memory. Only
-/// the module troupe_mpi.so holds this.
+/// The fabric of the endpoint `mpi`: peers are the job's ranks. Frames and bulk transfers are messages of two duplicated
+/// communicators. A bulk transfer has its own MPI tag and goes straight into the posted memory. Only the module troupe_mpi.so
+/// contains it. Thread rule: that of Fabric.
 ///
-/// MPI counts in `int`: a longer sum is cut into pieces, which all ranks cut alike. Transfers are, too, and into shorter ones
-/// (kMaxPieceBytes). Pieces of a transfer have its one tag, and match in their order.
+/// MPI counts in `int`: a longer sum is cut into pieces, in the same way at all ranks. Transfers are cut into shorter pieces
+/// (kMaxPieceBytes). All pieces of a transfer have its one tag and match in their order.
 ///
-/// Open MPI has no completion descriptor: wait() sleeps for 0, 50 µs, 1 ms and at last 5 ms while nothing comes. MPI cannot take
-/// back a send; one whose peer has stopped keeps its memory, and a rank that is lost ends the whole job.
+/// Open MPI has no completion descriptor: while nothing arrives, wait() sleeps for 0, 50 µs, 1 ms and finally 5 ms. MPI cannot
+/// cancel a send: a send to a peer that has stopped keeps its memory. The loss of a rank ends the whole job.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ class MpiFabric final : public Fabric, private NativeSum {
   void send(WireId wire, std::uint64_t channel, ConstMemoryView memory, TransferId transfer) override;
   void close(WireId wire) override;
   bool progress(FabricEvents& events) override;
-  [[nodiscard]] bool prepare_to_wait() override { return letters_.empty(); }
+  [[nodiscard]] bool prepare_to_wait() override { return messages_.empty(); }
   void wait() noexcept override;
   void wake() noexcept override;
   void shutdown(FabricEvents& events) noexcept override;
@@ -54,9 +54,9 @@ class MpiFabric final : public Fabric, private NativeSum {
     MpiPlace to;
     bool gone = false;
     bool closing = false;
-    Clock::time_point give_up{};  // closing: the end of the grace time for receives
+    Clock::time_point give_up{};  // closing: end of the grace time for receives
   };
-  /// What MPI has under way; its request stands at the same place in requests_.
+  /// A pending operation of MPI; its request has the same index in requests_.
   struct Task {
     enum class Kind : std::uint8_t { frame, send, receive, sum } kind;
     WireId wire{};
@@ -66,7 +66,7 @@ class MpiFabric final : public Fabric, private NativeSum {
     bool given_up = false;
     std::unique_ptr<std::vector<std::byte>> frame{};
   };
-  /// A transfer or sum whose pieces have not all ended.
+  /// A transfer or sum with pieces that have not ended.
   struct Cut {
     std::size_t pieces_left = 0;
     bool whole = true;  // so far
@@ -76,11 +76,11 @@ class MpiFabric final : public Fabric, private NativeSum {
   [[nodiscard]] std::size_t members() const noexcept override { return static_cast<std::size_t>(hub_->size()); }
   void sum(core::Span vector, TransferId transfer) override;
   void begin(Task task, MPI_Request request);
-  /// Posts `size` bytes or floats of `task`, at most `piece` at a time: `post` is told where each begins and how long it is.
+  /// Posts `size` bytes or floats of `task`, at most `piece` at a time: calls `post` with each piece's offset and length.
   template <class Post>
   void begin_pieces(Task task, std::size_t size, std::size_t piece, const Post& post);
   bool end_tasks(FabricEvents& events);
-  bool read_letters(FabricEvents& events);
+  bool read_messages(FabricEvents& events);
   void give_up_receives();
 
   const std::shared_ptr<MpiHub> hub_;
@@ -93,10 +93,10 @@ class MpiFabric final : public Fabric, private NativeSum {
   std::unordered_map<TransferId, Cut> cuts_;
   std::vector<Task> tasks_;
   std::vector<MPI_Request> requests_;
-  std::vector<int> finished_;  // scratch
+  std::vector<int> finished_;  // scratch of end_tasks()
   std::vector<MPI_Status> statuses_;
-  std::deque<MpiHub::Letter> letters_;
-  std::atomic<unsigned> idle_{0};  // calls of wait() since something happened
+  std::deque<MpiHub::SmallMessage> messages_;
+  std::atomic<unsigned> idle_{0};  // calls of wait() since the last event
 };
 
 }  // namespace troupe::transport

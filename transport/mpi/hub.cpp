@@ -21,7 +21,7 @@ struct Envelope {
 
 core::Result<std::shared_ptr<MpiHub>> MpiHub::get() {
   static std::mutex making;
-  static std::shared_ptr<MpiHub> hub;  // to the end of the process: MPI starts only once
+  static std::shared_ptr<MpiHub> hub;  // until the process ends: MPI starts only once
   const std::lock_guard lock(making);
   if (!hub) {
     std::shared_ptr<MpiHub> made(new MpiHub);
@@ -83,15 +83,15 @@ int MpiHub::next_tag() {
 std::uint32_t MpiHub::join() {
   const std::lock_guard lock(mutex_);
   const std::uint32_t slot = next_slot_++;
-  letters_.emplace(slot, std::deque<Letter>{});
+  messages_.emplace(slot, std::deque<SmallMessage>{});
   return slot;
 }
 
 void MpiHub::leave(std::uint32_t slot) {
   const std::lock_guard lock(mutex_);
-  const auto unread = letters_.extract(slot);
-  for (const auto& letter : unread.mapped())
-    if (!letter.frame.empty()) send_news(letter.from, slot);
+  const auto unread = messages_.extract(slot);
+  for (const auto& message : unread.mapped())
+    if (!message.frame.empty()) send_news(message.from, slot);
 }
 
 void MpiHub::send_news(MpiPlace to, std::uint32_t about) {
@@ -102,7 +102,7 @@ void MpiHub::send_news(MpiPlace to, std::uint32_t about) {
 
 bool MpiHub::is_here(std::uint32_t slot) {
   const std::lock_guard lock(mutex_);
-  return letters_.contains(slot);
+  return messages_.contains(slot);
 }
 
 std::vector<std::byte> MpiHub::wrap(MpiPlace from, MpiPlace to, std::span<const std::byte> frame) {
@@ -119,10 +119,10 @@ MPI_Request MpiHub::send(int rank, const std::vector<std::byte>& bytes) {
   return request;
 }
 
-bool MpiHub::take(std::uint32_t slot, std::deque<Letter>& out) {
+bool MpiHub::take(std::uint32_t slot, std::deque<SmallMessage>& out) {
   const std::lock_guard lock(mutex_);
   take_in();
-  auto& mine = letters_.at(slot);
+  auto& mine = messages_.at(slot);
   if (mine.empty()) return false;
   std::ranges::move(mine, std::back_inserter(out));
   mine.clear();
@@ -130,7 +130,7 @@ bool MpiHub::take(std::uint32_t slot, std::deque<Letter>& out) {
 }
 
 void MpiHub::take_in() {
-  constexpr int kAtOnce = 64;  // frames; then whoever asked goes on
+  constexpr int kAtOnce = 64;  // frames per call, so that the caller can continue
   for (int i = 0; i < kAtOnce; ++i) {
     int there = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
@@ -145,9 +145,9 @@ void MpiHub::take_in() {
     std::memcpy(&envelope, bytes.data(), sizeof envelope);
     const MpiPlace from{status.MPI_SOURCE, envelope.from};
     const std::span frame(bytes.begin() + sizeof envelope, bytes.end());
-    if (const auto found = letters_.find(envelope.to); found != letters_.end()) {
+    if (const auto found = messages_.find(envelope.to); found != messages_.end()) {
       found->second.push_back({from, {frame.begin(), frame.end()}});
-    } else if (!frame.empty()) {  // news to nobody is no news
+    } else if (!frame.empty()) {  // an empty frame gets no answer
       send_news(from, envelope.to);
     }
   }
@@ -171,7 +171,7 @@ void MpiHub::take_in() {
 }
 
 void MpiHub::throw_away(int rank, int tag) {
-  constexpr std::size_t kMost = 64;  // most of them never come: the oldest are forgotten
+  constexpr std::size_t kMost = 64;  // most of them never arrive: the oldest are forgotten
   const std::lock_guard lock(mutex_);
   if (unwanted_.size() >= kMost) unwanted_.erase(unwanted_.begin());
   unwanted_.emplace_back(rank, tag);

@@ -1,6 +1,6 @@
-/// MPI in this process, shared by its mpi endpoints: they are told apart by slots, because MPI knows ranks only. Frames
-/// of all go over one communicator, and whoever looks for its own takes the others' in for them. Only the module
-/// troupe_mpi.so holds this.
+/// MPI in this process, shared by its mpi endpoints. MPI knows only ranks, so a slot identifies each endpoint. All frames use one
+/// communicator; an endpoint that polls for its own frames also stores those of the others. Only the module troupe_mpi.so contains
+/// it.
 ///
 /// Thread-safe (MPI_THREAD_MULTIPLE).
 #pragma once
@@ -31,14 +31,14 @@ struct MpiPlace {
 
 class MpiHub {
  public:
-  /// A frame, or (empty) the news that nobody is at the place it came from.
-  struct Letter {
+  /// A frame from an endpoint; an empty frame reports that there is no endpoint at `from`.
+  struct SmallMessage {
     MpiPlace from;
     std::vector<std::byte> frame;
   };
 
-  /// Initialises MPI where nobody has. The first call is collective: every rank of the job makes it at some time, and
-  /// waits for the others. Errc::config when MPI has no threads. MPI is finalised when the process ends.
+  /// Initialises MPI unless it is initialised already. The first call is collective: every rank of the job must make it, and waits
+  /// for the others. Errc::config: MPI does not start, or without threads. MPI is finalised when the process ends.
   [[nodiscard]] static core::Result<std::shared_ptr<MpiHub>> get();
   MpiHub(const MpiHub&) = delete;
   MpiHub& operator=(const MpiHub&) = delete;
@@ -46,27 +46,27 @@ class MpiHub {
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
-  [[nodiscard]] const std::string& job() const noexcept { return job_; }  // the same at every rank, unique
+  [[nodiscard]] const std::string& job() const noexcept { return job_; }  // unique; the same at every rank
   [[nodiscard]] MPI_Comm bulk() const noexcept { return bulk_; }
   [[nodiscard]] MPI_Comm sums() const noexcept { return sums_; }
-  /// MPI will not be finalised when the process ends: that waits for every rank.
+  /// Skips MPI_Finalize at the end of the process, because it waits for every rank.
   void abandon() noexcept { finalise_ = false; }
-  /// Memory that MPI may read or write until the process ends.
+  /// Keeps memory that MPI may read or write until the process ends.
   void keep(std::shared_ptr<void> memory);
-  /// A tag for one transfer into this process. Used again after 2^30.
+  /// A tag for one transfer into this process. Repeats after 2^30.
   [[nodiscard]] int next_tag();
 
   [[nodiscard]] std::uint32_t join();
-  void leave(std::uint32_t slot);  // once; senders of letters that were not taken hear of it
+  void leave(std::uint32_t slot);  // once; informs the senders of frames that were not taken
   [[nodiscard]] bool is_here(std::uint32_t slot);
 
-  /// Begins sending; `bytes` is what MPI reads until the request has ended. An empty frame is the news.
+  /// wrap() makes the message for send(). MPI reads `bytes` until the request has ended. An empty frame reports a missing endpoint.
   [[nodiscard]] static std::vector<std::byte> wrap(MpiPlace from, MpiPlace to, std::span<const std::byte> frame);
   [[nodiscard]] MPI_Request send(int rank, const std::vector<std::byte>& bytes);
-  /// Takes in what has come, for everybody here; moves this slot's letters to `out`. False: none for it.
-  bool take(std::uint32_t slot, std::deque<Letter>& out);
-  /// A transfer into this process that was given up may come all the same: it is received and thrown away, so that its
-  /// sender gets its memory back.
+  /// Receives the frames that have arrived for all endpoints here, and moves this slot's to `out`. False: none for it.
+  bool take(std::uint32_t slot, std::deque<SmallMessage>& out);
+  /// A cancelled transfer into this process may still arrive. It is received and discarded, so that its sender gets its memory
+  /// back.
   void throw_away(int rank, int tag);
 
  private:
@@ -87,7 +87,7 @@ class MpiHub {
   std::mutex mutex_;
   int next_tag_ = 0;
   std::uint32_t next_slot_ = 1;
-  std::unordered_map<std::uint32_t, std::deque<Letter>> letters_;  // by slot, of those that are here
+  std::unordered_map<std::uint32_t, std::deque<SmallMessage>> messages_;  // by slot of the endpoints here
   std::deque<std::unique_ptr<Outgoing>> news_;
   std::vector<std::pair<int, int>> unwanted_;  // rank, tag
   std::vector<std::shared_ptr<void>> kept_;

@@ -1,4 +1,4 @@
-// What troupe_mpi.so exports.
+// The exports of troupe_mpi.so.
 #include "transport/mpi/fabric.hpp"
 #include "transport/mpi/mpi_job.hpp"
 

@@ -7,13 +7,13 @@
 
 namespace troupe::transport {
 
-/// What MPI reads and writes while a word is on its way.
+/// The memory that MPI reads and writes during a collective call.
 struct MpiJob::Words {
   MPI_Request request = MPI_REQUEST_NULL;
   std::uint64_t length = 0;
   std::vector<int> lengths, offsets;  // by rank
   std::string text;                   // of this rank
-  std::string all;                    // one after the other
+  std::string all;                    // the texts of all ranks, concatenated
 };
 
 core::Result<std::unique_ptr<Job>> MpiJob::join() {
@@ -30,7 +30,7 @@ MpiJob::MpiJob(std::shared_ptr<MpiHub> hub) : hub_(std::move(hub)) {
 core::Result<void> MpiJob::finish(const std::shared_ptr<Words>& words, const GiveUp& give_up) {
   constexpr unsigned kLongestNapMs = 20;
   const auto failed = [&](core::Errc code, const char* why) {
-    hub_->keep(words);  // MPI may write there still
+    hub_->keep(words);  // MPI may still write there
     abandon();
     return core::fail(code, why);
   };
@@ -39,7 +39,7 @@ core::Result<void> MpiJob::finish(const std::shared_ptr<Words>& words, const Giv
     if (MPI_Test(&words->request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS)
       return failed(core::Errc::peer_lost, "MPI has lost a rank of the job");
     if (ended) return {};
-    if (give_up()) return failed(core::Errc::timeout, "a rank of the job says nothing any more");
+    if (give_up()) return failed(core::Errc::timeout, "a rank of the job no longer answers");
     std::this_thread::sleep_for(std::chrono::milliseconds(std::min(naps, kLongestNapMs)));
   }
 }

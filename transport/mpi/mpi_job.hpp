@@ -1,18 +1,18 @@
-/// The job as MPI sees it (transport/mpi/job.hpp). Only the module troupe_mpi.so holds this.
+/// The Job over MPI (transport/mpi/job.hpp). Only the module troupe_mpi.so contains it. Thread rule: one thread.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "transport/mpi/job.hpp"
 #include "transport/mpi/hub.hpp"
+#include "transport/mpi/job.hpp"
 
 namespace troupe::transport {
 
 class MpiJob final : public Job {
  public:
-  /// Initialises MPI where nobody has. Errors: MpiHub::get's.
+  /// Initialises MPI unless it is initialised already. Errors: those of MpiHub::get().
   [[nodiscard]] static core::Result<std::unique_ptr<Job>> join();
 
   [[nodiscard]] std::size_t rank() const noexcept override { return static_cast<std::size_t>(hub_->rank()); }

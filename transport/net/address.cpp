@@ -37,7 +37,7 @@ core::Result<HostPort> parse_host_port(std::string_view text) {
   if (host.starts_with('[') && host.ends_with(']'))
     host = host.substr(1, host.size() - 2);
   else if (host.find(':') != std::string_view::npos)
-    return refused();  // which colon of an IPv6 address would it be?
+    return refused();  // an IPv6 address without brackets is ambiguous
   HostPort parsed{std::string(host), 0};
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed.port);
   if (host.empty() || host.size() > 255 || !printable(host) || host.find_first_of(" /[]") != std::string_view::npos ||

@@ -1,4 +1,4 @@
-/// Where a tcp endpoint can be reached, as text and in parts. Thread rule: plain values.
+/// The address of a tcp endpoint, as text and in parts. Thread rule: plain values.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ struct HostPort {
   std::uint16_t port = 0;
 };
 
-/// "localhost:4242", "[::1]:0". Errc::config when it is not of that form.
+/// Parses "localhost:4242", "[::1]:0". Errc::config for any other form.
 [[nodiscard]] core::Result<HostPort> parse_host_port(std::string_view text);
-/// As it stands before a port: with brackets around an IPv6 address.
+/// The form before a port: brackets around an IPv6 address.
 [[nodiscard]] std::string bracketed(const std::string& host);
 
-/// "tcp:HOST:PORT/INCARNATION/NAME". The incarnation is random: one that listens on the port of another that is gone is
-/// not mistaken for it. Its first letter says whether TLS is spoken there.
+/// "tcp:HOST:PORT/INCARNATION/NAME". The incarnation is random, so a new endpoint on the port of a former one is not mistaken for it. The
+/// letter before the incarnation: s for TLS, p for plain TCP.
 struct TcpAddress {
   HostPort at;
   bool tls = false;
@@ -28,12 +28,12 @@ struct TcpAddress {
   std::string name;         // of the member; may contain slashes
 };
 [[nodiscard]] std::string to_text(const TcpAddress& address);
-/// Errc::usage when it is none.
+/// Errc::usage when `text` is not such an address.
 [[nodiscard]] core::Result<TcpAddress> parse_tcp_address(std::string_view text);
 /// 64 random bits.
 [[nodiscard]] std::string new_incarnation();
 
-/// Whether `host` is an IP address, and whether that is 127.0.0.0/8 or ::1.
+/// is_numeric(): `host` is an IP address. is_loopback(): that address is in 127.0.0.0/8 or is ::1.
 [[nodiscard]] bool is_numeric(const std::string& host);
 [[nodiscard]] bool is_loopback(const std::string& host);
 

@@ -15,14 +15,10 @@
 
 #include <fmt/format.h>
 
-#include "actors/requests/interruptible.hpp"
-
-namespace troupe::actors {
+namespace troupe::transport {
 namespace {
 
-using transport::HostPort;
-
-/// Nothing that blocks here could be woken up: who asks to stop is heard between waits of this length.
+/// A blocking wait here cannot be interrupted: a stop request is checked between waits of this length.
 constexpr std::chrono::milliseconds kHeardWithin{50};
 
 struct Found {
@@ -50,20 +46,20 @@ Found look_up(const HostPort& where) {
   return found;
 }
 
-/// False when the deadline passed first, or somebody asked to stop.
-bool await(int fd, short events, WireClock::time_point deadline, const std::stop_token& stop) {
+/// False after the deadline or a stop request.
+bool await(int fd, short events, ConnectClock::time_point deadline, const std::stop_token& stop) {
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - WireClock::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - ConnectClock::now());
     if (left.count() <= 0 || stop.stop_requested()) return false;
     pollfd entry{fd, events, 0};
     const int ready = ::poll(&entry, 1, static_cast<int>(std::min(left, kHeardWithin).count()));
     if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return true;  // the call that follows tells what is wrong
+    if (ready < 0 && errno != EINTR) return true;  // the next call reports the error
   }
 }
 
-/// Errno of the attempt; ETIMEDOUT when the deadline passed first.
-int connect_to(const SocketAddress& address, int fd, WireClock::time_point deadline, const std::stop_token& stop) {
+/// The attempt's errno; ETIMEDOUT after the deadline.
+int connect_to(const SocketAddress& address, int fd, ConnectClock::time_point deadline, const std::stop_token& stop) {
   if (::connect(fd, address.get(), address.size) == 0) return 0;
   if (errno != EINPROGRESS && errno != EINTR) return errno;
   if (!await(fd, POLLOUT, deadline, stop)) return ETIMEDOUT;
@@ -72,14 +68,15 @@ int connect_to(const SocketAddress& address, int fd, WireClock::time_point deadl
   return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
-core::Result<Descriptor> reach(const HostPort& where, const std::vector<SocketAddress>& addresses,
-                               WireClock::time_point deadline, const std::stop_token& stop) {
+core::Result<core::FileDescriptor> reach(const HostPort& where, const std::vector<SocketAddress>& addresses,
+                                         ConnectClock::time_point deadline, const std::stop_token& stop) {
   int error = 0;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    // One address that swallows everything must not take the time of those after it.
-    const auto now = WireClock::now();
+    // A silent address must not take the time of the next addresses.
+    const auto now = ConnectClock::now();
     const auto share = now + (deadline - now) / static_cast<int>(addresses.size() - i);
-    Descriptor socket(::socket(addresses[i].storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    core::FileDescriptor socket(
+        ::socket(addresses[i].storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (socket.get() < 0) {
       error = errno;
       continue;
@@ -90,7 +87,7 @@ core::Result<Descriptor> reach(const HostPort& where, const std::vector<SocketAd
       (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       return socket;
     }
-    if (stop.stop_requested()) return tl::unexpected(interrupted_early());
+    if (stop.stop_requested()) return tl::unexpected(core::interrupted_early());
     error = failed;
   }
   if (error == ETIMEDOUT)
@@ -99,7 +96,7 @@ core::Result<Descriptor> reach(const HostPort& where, const std::vector<SocketAd
         fmt::format("{}: nothing answers there: is the host up, and the way to it open?", to_text(where)));
   if (error == ECONNREFUSED)
     return core::fail(core::Errc::peer_lost,
-                      fmt::format("{}: nobody listens there: has that process been started?", to_text(where)));
+                      fmt::format("{}: no process listens there: has it been started?", to_text(where)));
   return core::fail(core::Errc::peer_lost, fmt::format("{}: cannot connect: {}", to_text(where), std::strerror(error)));
 }
 
@@ -133,19 +130,20 @@ std::string numeric_host(const SocketAddress& address) {
   return host;
 }
 
-core::Result<std::vector<SocketAddress>> find_addresses(const HostPort& where, bool tls, WireClock::time_point deadline,
+core::Result<std::vector<SocketAddress>> find_addresses(const HostPort& where, bool tls,
+                                                        ConnectClock::time_point deadline,
                                                         const std::stop_token& stop) {
-  // A name server that is silent holds up a thread for long: one of its own, which nobody waits for.
+  // A silent name server blocks a thread for long: the lookup has its own thread, detached from the caller.
   std::packaged_task<Found()> task([where] { return look_up(where); });
   auto result = task.get_future();
-  if (transport::is_numeric(where.host))
+  if (is_numeric(where.host))
     task();
   else
     std::thread(std::move(task)).detach();
-  while (result.wait_until(std::min(deadline, WireClock::now() + kHeardWithin)) != std::future_status::ready &&
-         WireClock::now() < deadline && !stop.stop_requested()) {
+  while (result.wait_until(std::min(deadline, ConnectClock::now() + kHeardWithin)) != std::future_status::ready &&
+         ConnectClock::now() < deadline && !stop.stop_requested()) {
   }
-  if (stop.stop_requested()) return tl::unexpected(interrupted_early());
+  if (stop.stop_requested()) return tl::unexpected(core::interrupted_early());
   if (result.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
     return core::fail(
         core::Errc::timeout,
@@ -166,25 +164,26 @@ core::Result<std::vector<SocketAddress>> find_addresses(const HostPort& where, b
 std::string refused(const HostPort& where, bool tls, const core::Error& why) {
   const char* advice = !tls ? "does that end want TLS, or is it no process of ours?"
                        : why.code == core::Errc::peer_lost
-                           ? "is it a process of ours? Its log says whom it turned away, and why"
+                           ? "is it a troupe process? Its log names the connections that it refused, and why"
                            : "do both ends speak TLS, with certificates of one authority?";
   return fmt::format("{}: no connection came about: {}: {}", to_text(where), why.message, advice);
 }
 
-core::Result<Wire> dial(const HostPort& where, SSL_CTX* tls, WireClock::time_point deadline,
-                        const std::stop_token& stop) {
+core::Result<TlsConnection> dial(const HostPort& where, SSL_CTX* tls, ConnectClock::time_point deadline,
+                                 const std::stop_token& stop) {
   const auto addresses = find_addresses(where, tls != nullptr, deadline, stop);
   if (!addresses) return tl::unexpected(addresses.error());
   auto socket = reach(where, *addresses, deadline, stop);
   if (!socket) return tl::unexpected(socket.error());
-  auto wire = Wire::create(std::move(*socket), tls, security::TlsSide::dialled);
+  auto wire = TlsConnection::create(std::move(*socket), tls, security::TlsSide::dialled);
   if (!wire) return wire;
   for (;;) {
-    const WireState state = wire->shake_hands();
-    if (state == WireState::ready) break;
-    if (state == WireState::ended) return core::fail(wire->error().code, refused(where, tls != nullptr, wire->error()));
-    if (!await(wire->descriptor(), state == WireState::wants_read ? POLLIN : POLLOUT, deadline, stop)) {
-      if (stop.stop_requested()) return tl::unexpected(interrupted_early());
+    const ConnectionState state = wire->shake_hands();
+    if (state == ConnectionState::ready) break;
+    if (state == ConnectionState::ended)
+      return core::fail(wire->error().code, refused(where, tls != nullptr, wire->error()));
+    if (!await(wire->descriptor(), state == ConnectionState::wants_read ? POLLIN : POLLOUT, deadline, stop)) {
+      if (stop.stop_requested()) return tl::unexpected(core::interrupted_early());
       return core::fail(
           core::Errc::timeout,
           fmt::format("{}: it does not answer in TLS: is it overloaded, or no process of ours?", to_text(where)));
@@ -198,4 +197,4 @@ core::Result<Wire> dial(const HostPort& where, SSL_CTX* tls, WireClock::time_poi
   return wire;
 }
 
-}  // namespace troupe::actors
+}  // namespace troupe::transport

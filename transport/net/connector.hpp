@@ -1,4 +1,4 @@
-/// Names, addresses and connections, each within a deadline. Thread rule: none of its own; each call blocks its thread.
+/// Resolves names and connects, each call within a deadline. Thread rule: no thread of its own; each call blocks the calling thread.
 #pragma once
 
 #include <netinet/in.h>
@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "transport/net/connection.hpp"
 #include "transport/net/address.hpp"
+#include "transport/net/tls_connection.hpp"
 
-namespace troupe::actors {
+namespace troupe::transport {
 
-using WireClock = std::chrono::steady_clock;
+using ConnectClock = std::chrono::steady_clock;
 
 struct SocketAddress {
   sockaddr_storage storage{};
@@ -25,21 +25,21 @@ struct SocketAddress {
 };
 [[nodiscard]] std::string to_text(const SocketAddress& address);       // "[::1]:4242"
 [[nodiscard]] std::string numeric_host(const SocketAddress& address);  // "::1"
-[[nodiscard]] std::string to_text(const transport::HostPort& where);   // "node1:4242"
+[[nodiscard]] std::string to_text(const HostPort& where);              // "node1:4242"
 
-/// All addresses of `where`, at least one. Plain (`tls` false) all of them must be loopback. Errc::config for a host that is
-/// unknown, or not loopback; Errc::timeout; Errc::interrupted within a twentieth of a second of `stop`.
-[[nodiscard]] core::Result<std::vector<SocketAddress>> find_addresses(const transport::HostPort& where, bool tls,
-                                                                      WireClock::time_point deadline,
+/// All addresses of `where`, at least one. Without `tls` all of them must be loopback. Errc::config for an unknown host, or one that is not
+/// loopback; Errc::timeout; Errc::interrupted at most 50 ms after a request of `stop`.
+[[nodiscard]] core::Result<std::vector<SocketAddress>> find_addresses(const HostPort& where, bool tls,
+                                                                      ConnectClock::time_point deadline,
                                                                       const std::stop_token& stop = {});
 
-/// One line for a connection that ended before both ends knew who the other is.
-[[nodiscard]] std::string refused(const transport::HostPort& where, bool tls, const core::Error& why);
+/// One error line for a connection that ended before both ends knew each other's identity.
+[[nodiscard]] std::string refused(const HostPort& where, bool tls, const core::Error& why);
 
-/// A connection to the first address that answers, with the TLS handshake done and the certificate's names checked.
-/// Errc::peer_lost: nobody is there, or it hung up; Errc::timeout; Errc::config: TLS was refused, here or there;
-/// Errc::interrupted as find_addresses.
-[[nodiscard]] core::Result<Wire> dial(const transport::HostPort& where, SSL_CTX* tls, WireClock::time_point deadline,
-                                      const std::stop_token& stop = {});
+/// Connects to the first address that answers, completes the TLS handshake and checks the certificate's names. Errc::peer_lost: nothing
+/// listens there, or the peer closed; Errc::timeout; Errc::config: this side or the peer refused TLS; Errc::interrupted as in
+/// find_addresses().
+[[nodiscard]] core::Result<TlsConnection> dial(const HostPort& where, SSL_CTX* tls, ConnectClock::time_point deadline,
+                                               const std::stop_token& stop = {});
 
-}  // namespace troupe::actors
+}  // namespace troupe::transport

@@ -1,4 +1,4 @@
-/// A connection that was refused, as a log is told of it. Thread rule: plain values.
+/// A refused connection, as reported to a log. Thread rule: plain values.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace troupe::transport {
 
-/// Refused before it reached any operation.
+/// The connection was refused before it reached any operation.
 struct Refusal {
-  std::string from;  // "192.0.2.7:51234"
-  std::string why;   // "it sent no certificate"; printable, short
+  std::string from;  // the remote address, "192.0.2.7:51234"
+  std::string why;   // the reason, "it sent no certificate"; printable, short
 };
 
-/// A peer's bytes as text that is safe to show: '?' for what is not printable ASCII, and at most 256 characters.
+/// A peer's bytes as text that is safe to print: '?' for bytes that are not printable ASCII, at most 256 characters.
 [[nodiscard]] std::string printable_text(std::span<const std::byte> bytes);
 
 }  // namespace troupe::transport

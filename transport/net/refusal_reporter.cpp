@@ -32,7 +32,7 @@ void RefusalReporter::report(std::string_view from, std::string_view why) noexce
     if (const std::size_t more = std::exchange(swallowed_, 0); more > 0)
       text += fmt::format(" (and {} more before, who are not listed)", more);
     hook_({std::string(from), std::move(text)});
-  } catch (...) {  // a full disk under the log, memory that ran out
+  } catch (...) {  // a full disk under the log, out of memory
   }
 }
 
@@ -41,7 +41,7 @@ void RefusalReporter::tell_rest(const std::stop_token& stop) noexcept {
     try {
       std::unique_lock lock(mutex_);
       counted_.wait(lock, stop, [this] { return swallowed_ > 0; });
-      // Whoever comes then tells it, and begins another second: this one ends it only if nobody comes.
+      // The next refusal reports the count and begins a new second. This thread reports it only if there is no next refusal.
       counted_.wait_for(lock, stop, 1s, [] { return false; });
       if (stop.stop_requested() || swallowed_ == 0 || clock_.now() - since_ < 1s) continue;
       const auto rest = std::exchange(swallowed_, 0);

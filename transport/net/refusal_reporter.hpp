@@ -1,8 +1,8 @@
-/// Passes on whom a listening socket turned away, and keeps strangers from filling the log: at most kPerSecond of them in a
-/// second, each short and printable. Those beyond are counted; how many they were is said with the next that is passed on, or
-/// by itself when no more come, two seconds after the last of them at most.
-/// Thread rule: thread-safe; a thread of its own, from the first that is counted only. Never fails: what the hook throws is
-/// dropped, because whoever turns strangers away goes on.
+/// Reports refused connections to a hook, and keeps pending connections from filling the log: at most kPerSecond reports a second, each
+/// short and printable. Further refusals are counted. The next report includes their number; without a next one, a separate report follows
+/// at most two seconds after the last refusal.
+/// Thread rule: thread-safe; starts a thread of its own at the first counted refusal. Never fails: exceptions of the hook are dropped,
+/// because the listener must go on.
 #pragma once
 
 #include <condition_variable>
@@ -24,7 +24,7 @@ class RefusalReporter {
   static constexpr std::size_t kPerSecond = 10;
   using Hook = std::function<void(const Refusal&)>;
 
-  /// `hook` may be empty; it is called by one thread at a time, and never after the destructor. `clock` outlives this.
+  /// `hook` may be empty. One thread at a time calls it, never after the destructor. `clock` outlives this object.
   RefusalReporter(Hook hook, const core::Clock& clock) : hook_(std::move(hook)), clock_(clock) {}
 
   void report(std::string_view from, std::string_view why) noexcept;
@@ -36,10 +36,10 @@ class RefusalReporter {
   const core::Clock& clock_;
   std::mutex mutex_;
   std::condition_variable_any counted_;
-  core::Duration since_{0};    // when this second began
-  std::size_t told_ = 0;       // in it
-  std::size_t swallowed_ = 0;  // since the last that was told
-  std::jthread rest_;          // last: it ends before what it looks at
+  core::Duration since_{0};    // begin of the current second
+  std::size_t told_ = 0;       // reports in this second
+  std::size_t swallowed_ = 0;  // refusals counted since the last report
+  std::jthread rest_;          // last member: it ends before the members that it uses
 };
 
 }  // namespace troupe::transport

@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "transport/inproc/endpoint.hpp"
 #include "transport/common/module.hpp"
-#include "transport/fabric/fabric_module.hpp"
-#include "transport/shm/endpoint.hpp"
 #include "transport/device/staged_endpoint.hpp"
+#include "transport/fabric/fabric_module.hpp"
+#include "transport/inproc/endpoint.hpp"
+#include "transport/shm/endpoint.hpp"
 #include "transport/tcp/endpoint.hpp"
 
 namespace troupe::transport {

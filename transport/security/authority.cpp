@@ -41,8 +41,8 @@ bool is_address(const std::string& host) {
          ::inet_pton(AF_INET6, host.c_str(), parsed.data()) == 1;
 }
 
-/// Letters, digits, dots, hyphens and (for names that are no hosts) underscores: nothing that means something in a path
-/// or in OpenSSL's configuration syntax.
+/// Letters, digits, dots, hyphens and (for names other than hosts) underscores: no character has a meaning in a path or in OpenSSL's
+/// configuration syntax.
 bool is_name(const std::string& name, std::size_t longest) {
   return !name.empty() && name.size() <= longest && name.front() != '.' && name.front() != '-' &&
          std::ranges::all_of(name, [](char c) {
@@ -65,7 +65,7 @@ bool set_serial(X509* certificate) {
          BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) != nullptr;
 }
 
-/// Everything but who signs it and the extensions.
+/// A certificate without issuer, extensions and signature.
 core::Result<Identity> draft(const std::string& name, Validity validity) {
   Identity made{Certificate(X509_new()), Key(EVP_EC_gen("P-256"))};
   X509* x = made.certificate.get();
@@ -117,7 +117,7 @@ core::Result<void> refuse_existing(std::initializer_list<std::string> paths) {
     const auto status = std::filesystem::symlink_status(path, error);
     if (std::filesystem::exists(status))
       return core::fail(core::Errc::usage, fmt::format("{} is there already: give --force to replace it", path));
-    if (status.type() == std::filesystem::file_type::none)  // not: there is no such file
+    if (status.type() == std::filesystem::file_type::none)  // as opposed to an error: the file does not exist
       return tl::unexpected(core::from_errno(error.value(), "look for", path));
   }
   return {};
@@ -228,7 +228,7 @@ core::Result<TlsFiles> create_node(const std::string& directory, const std::stri
     if (auto none = refuse_existing({files.certificate, files.key}); !none) return tl::unexpected(none.error());
   if (auto written = write_identity(*made, files.certificate, files.key); !written)
     return tl::unexpected(written.error());
-  if (auto good = check(files, now); !good) return tl::unexpected(good.error());  // as a node will check them
+  if (auto good = check(files, now); !good) return tl::unexpected(good.error());  // the check that a node makes
   return files;
 }
 

@@ -1,5 +1,5 @@
-/// Owners for OpenSSL's objects, and its reasons as text. Thread rule: OpenSSL keeps its errors per thread; the objects
-/// are plain values, of one thread at a time.
+/// Owning pointers for OpenSSL objects, and OpenSSL's error reasons as text. Thread rule: OpenSSL keeps errors per thread; one thread at a
+/// time uses an object.
 #pragma once
 
 #include <openssl/evp.h>
@@ -22,7 +22,7 @@ struct Freed {
 using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 
-/// Why the last call of this thread failed, "no reason given" when OpenSSL did not say; forgets what it tells.
+/// Why the last OpenSSL call of this thread failed; "no reason given" without a recorded error. Clears the thread's recorded errors.
 [[nodiscard]] std::string openssl_reason();
 
 }  // namespace troupe::security

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "core/file_descriptor.hpp"
+
 namespace troupe::security {
 namespace {
 
@@ -18,14 +20,6 @@ constexpr std::size_t kLargest = std::size_t{1} << 20;
 tl::unexpected<core::Error> failed(std::string_view doing, const std::string& path, int error = errno) {
   return tl::unexpected(core::from_errno(error, doing, path));
 }
-
-/// A file descriptor that is closed at the end of its scope.
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-};
 
 core::Result<void> write_synced(int file, const std::string& path, std::string_view text, mode_t mode) {
   if (::fchmod(file, mode) != 0) return failed("set the permissions of", path);
@@ -40,9 +34,9 @@ core::Result<void> write_synced(int file, const std::string& path, std::string_v
 }
 
 core::Result<void> sync_directory(const std::string& path) {
-  const Descriptor directory{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (directory.number < 0) return failed("open directory", path);
-  if (::fsync(directory.number) != 0) return failed("sync directory", path);
+  const core::FileDescriptor directory{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (directory.get() < 0) return failed("open directory", path);
+  if (::fsync(directory.get()) != 0) return failed("sync directory", path);
   return {};
 }
 
@@ -51,28 +45,28 @@ core::Result<void> sync_directory(const std::string& path) {
 core::Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   std::string temporary = path + ".XXXXXX";
-  const Descriptor file{::mkostemp(temporary.data(), O_CLOEXEC)};  // created for the owner only
-  if (file.number < 0) return failed("create a file beside", path);
-  auto result = write_synced(file.number, path, text, mode);
+  const core::FileDescriptor file{::mkostemp(temporary.data(), O_CLOEXEC)};  // created with access for the owner only
+  if (file.get() < 0) return failed("create a file beside", path);
+  auto result = write_synced(file.get(), path, text, mode);
   if (result && ::rename(temporary.c_str(), path.c_str()) != 0) result = failed("rename a file to", path);
   if (!result) {
-    ::unlink(temporary.c_str());  // best effort: the failure that counts is the first
+    ::unlink(temporary.c_str());  // best effort; the first failure is reported
     return result;
   }
   return sync_directory(parent.empty() ? "." : parent);
 }
 
 core::Result<std::string> read_file(const std::string& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};  // a fifo must not block
-  if (file.number < 0) return failed("open", path);
+  const core::FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};  // a FIFO must not block
+  if (file.get() < 0) return failed("open", path);
   struct stat status {};
-  if (::fstat(file.number, &status) != 0) return failed("read", path);
+  if (::fstat(file.get(), &status) != 0) return failed("read", path);
   if (!S_ISREG(status.st_mode))
     return core::fail(core::Errc::io, fmt::format("cannot read {}: not a regular file", path));
   std::string text;
   char buffer[4096];
   for (;;) {
-    const ssize_t got = ::read(file.number, buffer, sizeof buffer);
+    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("read", path);
     if (got == 0) return text;

@@ -17,7 +17,7 @@ namespace troupe::security {
 namespace {
 
 constexpr std::time_t kHour = 3600;
-constexpr std::time_t kLongestRun = 90 * 24 * kHour;  // a connection that breaks late is still mended
+constexpr std::time_t kLongestRun = 90 * 24 * kHour;  // a late broken connection can still be made again
 
 core::Result<int> memory_file(const std::string& text) {
   const auto failed = [](const char* doing) {

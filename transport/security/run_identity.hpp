@@ -1,6 +1,5 @@
-/// What the processes of one run show each other when a launcher has started them together and nobody has made certificates: an
-/// authority that exists while it signs, and one certificate for all of them. On no disk.
-/// Thread rule: values; MemoryFiles is a handle.
+/// The TLS identity of a run whose processes one launcher started together, without prepared certificates: an authority that exists only
+/// while it signs, and one certificate for all processes. Nothing is written to disk. Thread rule: values; MemoryFiles is a handle.
 #pragma once
 
 #include <array>
@@ -20,12 +19,12 @@ struct RunIdentity {
   std::string key{};
 };
 
-/// For processes that are reached under `hosts`. In force for 90 days from now (and an hour back): a connection that breaks is
-/// made anew, and shows the certificate again; one that is longer than the run costs nothing, because the key dies with the run.
-/// The authority's key is forgotten at once: nobody joins later. Errors: make_node's.
+/// For processes reached under `hosts`. Valid from one hour ago for 90 days: a broken connection is made again and shows the certificate
+/// again. A validity longer than the run is safe, because the key ends with the run. The authority's key is destroyed at once, so no
+/// process can join later. Errors: those of make_node().
 [[nodiscard]] core::Result<RunIdentity> make_run_identity(const std::vector<std::string>& hosts, std::time_t now);
 
-/// An identity as files that exist in this process's memory only, as long as the object does.
+/// An identity as files that exist only in this process's memory, for the lifetime of the object.
 class MemoryFiles {
  public:
   /// Errc::io, no_space.

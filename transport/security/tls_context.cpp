@@ -7,7 +7,7 @@
 namespace troupe::security {
 namespace {
 
-constexpr long kLongestChain = 16 << 10;  // bytes; ours have 700. Whoever sends it is still a stranger
+constexpr long kLongestChain = 16 << 10;  // bytes; ours have 700. Its sender is not authenticated yet
 
 }  // namespace
 
@@ -21,7 +21,7 @@ core::Result<std::shared_ptr<SSL_CTX>> make_tls_context(const TlsFiles& files, s
     return core::fail(core::Errc::config, fmt::format("TLS: cannot load {}, {} and {}: {}", files.ca, files.certificate,
                                                       files.key, openssl_reason()));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  // A session that is resumed skips the certificates; connections here are few and long.
+  // A resumed session skips the certificate check; connections here are few and long.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_num_tickets(context.get(), 0);

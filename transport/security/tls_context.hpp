@@ -1,5 +1,5 @@
-/// TLS 1.2 and later between members: each side shows a certificate, and accepts only what the cluster's authority has
-/// signed. Used for accepting and for dialling alike.
+/// TLS 1.2 and later between members: each side shows a certificate, and accepts only certificates that the cluster's authority signed. One
+/// context serves accepting and connecting.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace troupe::security {
 
-/// Checks the files (as check()) and loads them. Errc::config. Shared by all connections of an endpoint; OpenSSL locks
-/// what they share. The files are not read again.
+/// Checks the files (as check()) and loads them once. Errc::config. All connections of an endpoint share the context; OpenSSL locks the
+/// shared state.
 [[nodiscard]] core::Result<std::shared_ptr<SSL_CTX>> make_tls_context(const TlsFiles& files, std::time_t now);
 
-/// Whether `certificate` names `host`, a DNS name or an IP address without brackets, as a subjectAltName.
+/// Whether `certificate` names `host` as a subjectAltName. `host`: a DNS name, or an IP address without brackets.
 [[nodiscard]] bool names_host(X509* certificate, const std::string& host);
 
 }  // namespace troupe::security

@@ -91,7 +91,7 @@ core::Result<Key> read_key(const std::string& path) {
   if (!text) return tl::unexpected(text.error());
   const auto bio = open_text(*text);
   if (!bio) return tl::unexpected(bio.error());
-  // Without this OpenSSL would ask for the password of an encrypted key on the terminal.
+  // Without it OpenSSL asks for the password of an encrypted key on the terminal.
   const auto no_password = [](char*, int, int, void*) { return -1; };
   Key key(PEM_read_bio_PrivateKey(bio->get(), nullptr, no_password, nullptr));
   if (!key)

@@ -12,7 +12,7 @@ namespace {
 
 bool again(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
-/// To the socket. -1: nothing has moved.
+/// Sends to the socket; -1: no byte was sent.
 int send(TlsBytes& bytes, BIO* bio, const char* data, int size) {
   for (;;) {
     const ssize_t sent = ::send(bytes.descriptor, data, static_cast<std::size_t>(size), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -78,7 +78,7 @@ BIO_METHOD* method() {
 
 void TlsBytes::drop(std::size_t bytes) {
   sent += bytes;
-  if (!empty() && sent < kTlsWriteBytes) return;  // moving what is left each time would cost more than it frees
+  if (!empty() && sent < kTlsWriteBytes) return;  // moving the rest each time would cost more than it frees
   out.erase(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(sent));
   sent = 0;
 }

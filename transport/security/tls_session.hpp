@@ -1,5 +1,5 @@
-/// TLS over a socket that does not block, as both the data plane and the control plane speak it. OpenSSL's own socket BIO
-/// would raise SIGPIPE. Thread rule: one thread at a time.
+/// TLS over a non-blocking socket, for the data plane and the control plane. It replaces OpenSSL's socket BIO, which would raise SIGPIPE.
+/// Thread rule: one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ inline constexpr std::size_t kTlsReadBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kTlsWriteBytes = std::size_t{128} << 10;
 
 enum class TlsSide : std::uint8_t { dialled, accepted };
-/// Where the bytes go that OpenSSL writes.
+/// Where OpenSSL's output goes.
 enum class TlsWrites : std::uint8_t {
   directly,   ///< to the socket
-  collected,  ///< into TlsBytes::out, so that several records leave in one system call: the owner's
+  collected,  ///< into TlsBytes::out, which the owner sends: several records leave in one system call
 };
 
-/// OpenSSL's end of the socket.
+/// OpenSSL's side of the socket.
 struct TlsBytes {
   int descriptor = -1;
   TlsWrites writes = TlsWrites::directly;
-  std::vector<std::byte> out{};  // encrypted, not sent
-  std::size_t sent = 0;          // of out
-  bool ended = false;            // the socket gave its end, or an error:
+  std::vector<std::byte> out{};  // encrypted, not sent yet
+  std::size_t sent = 0;          // bytes of `out` already sent
+  bool ended = false;            // the socket reported its end, or this error:
   int error_number = 0;
 
   [[nodiscard]] bool empty() const noexcept { return sent == out.size(); }
@@ -38,13 +38,13 @@ struct TlsBytes {
   void drop(std::size_t bytes);
 };
 
-/// OpenSSL keeps pointers to it: it stays where it is.
+/// Must not move: OpenSSL keeps pointers to it.
 struct TlsSession {
-  TlsBytes bytes;  // first: OpenSSL's end of it goes before it
+  TlsBytes bytes;  // first member: destroyed after `ssl`, which uses it
   std::unique_ptr<SSL, Freed<SSL_free>> ssl;
 };
 
-/// Over `descriptor`, which outlives it, as does `context`. Partial writes, from memory that may move. Errc::internal: OpenSSL's reason.
+/// `descriptor` and `context` outlive it. Writes may be partial, from memory that may move. Errc::internal: OpenSSL's reason.
 [[nodiscard]] core::Result<std::unique_ptr<TlsSession>> make_tls_session(SSL_CTX* context, int descriptor, TlsSide side,
                                                                          TlsWrites writes);
 

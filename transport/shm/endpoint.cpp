@@ -3,9 +3,9 @@
 #include <limits>
 #include <utility>
 
+#include "transport/common/endpoint_of.hpp"
 #include "transport/mapped_memory.hpp"
-#include "transport/common/member_endpoint.hpp"
-#include "transport/shm/member.hpp"
+#include "transport/shm/endpoint_impl.hpp"
 
 namespace troupe::transport {
 namespace {
@@ -14,7 +14,7 @@ Capabilities capabilities() {
   return {.name = "shm",
           .spaces = {core::MemorySpace::host, core::MemorySpace::host_shared, core::MemorySpace::host_pinned},
           .max_message_bytes = std::numeric_limits<std::ptrdiff_t>::max(),
-          .ordering = Ordering::per_tag,  // a short message overtakes a long one
+          .ordering = Ordering::per_tag,  // a short message may overtake a long one
           .maps_peer_memory = true,
           .between_hosts = false,
           .encrypted = false};
@@ -23,14 +23,14 @@ Capabilities capabilities() {
 }  // namespace
 
 core::Result<std::unique_ptr<Endpoint>> make_shm_endpoint(const EndpointOptions& options) {
-  auto member = ShmMember::create(options);
+  auto member = ShmEndpointImpl::create(options);
   if (!member) return tl::unexpected(member.error());
   auto& its = **member;
-  return std::make_unique<MemberEndpoint<ShmMember>>(
-      std::move(*member), MemberEndpoint<ShmMember>::Face{.capabilities = capabilities(),
-                                                          .address = {its.self().address.text()},
-                                                          .completions = its.self().completions.get(),
-                                                          .mapped_memory = &its.arenas()});
+  return std::make_unique<EndpointOf<ShmEndpointImpl>>(
+      std::move(*member), EndpointOf<ShmEndpointImpl>::Face{.capabilities = capabilities(),
+                                                            .address = {its.self().address.text()},
+                                                            .completions = its.self().completions.get(),
+                                                            .mapped_memory = &its.arenas()});
 }
 
 }  // namespace troupe::transport

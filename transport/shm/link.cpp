@@ -8,7 +8,7 @@
 namespace troupe::transport {
 namespace {
 
-/// A peer's words in our messages: short, and nothing that a terminal would act on.
+/// The peer's text for an error message: cut to 500 bytes, and without characters that a terminal would interpret.
 std::string printable(std::span<const std::byte> text) {
   std::string out(reinterpret_cast<const char*>(text.data()), std::min<std::size_t>(text.size(), 500));
   std::ranges::replace_if(
@@ -24,7 +24,7 @@ ShmLink::ShmLink(const ShmSelf& self, Peer peer, ShmAddress remote)
       sender_(pair_, outbox_),
       receiver_(pair_, outbox_) {}
 
-void ShmLink::adopt(Descriptor socket, const ShmIntroduction& introduction) {
+void ShmLink::adopt(core::FileDescriptor socket, const ShmIntroduction& introduction) {
   outbox_.use(std::move(socket));
   const ShmIntroduction mine = pair_.self.introduction_for(pair_.remote);
   (void)send_frame(outbox_.socket(), {.kind = ShmFrameKind::welcome}, std::as_bytes(std::span(&mine, 1)));
@@ -44,12 +44,12 @@ void ShmLink::establish(const ShmIntroduction& introduction) {
 
 core::Result<void> ShmLink::take_welcome(const ShmFrame& frame) {
   ShmIntroduction introduction;
-  if (frame.payload.size() != sizeof introduction) return core::fail(core::Errc::corrupt, "its welcome makes no sense");
+  if (frame.payload.size() != sizeof introduction) return core::fail(core::Errc::corrupt, "invalid welcome");
   std::memcpy(&introduction, frame.payload.data(), sizeof introduction);
   if (introduction.id_of_sender != pair_.remote.id ||
       !same_secret(introduction.secret_of_sender, pair_.remote.secret) ||
       !same_secret(introduction.secret_of_receiver, pair_.self.address.secret))
-    return core::fail(core::Errc::corrupt, "it is not who it was said to be");
+    return core::fail(core::Errc::corrupt, "peer identity mismatch");
   establish(introduction);
   return {};
 }
@@ -81,7 +81,7 @@ core::Result<void> ShmLink::take(const ShmFrame& frame) {
 bool ShmLink::cancel(OperationId operation) {
   if (state_ == State::connecting && operation == establishing_) {
     pair_.cancelled(operation);
-    state_ = State::established;  // that one has completed: the end must not complete it again
+    state_ = State::established;  // so that end() does not complete `establishing_` again
     end(Outcome::failed, "connecting was cancelled", {});
     return true;
   }

@@ -1,8 +1,8 @@
-/// One peer of an shm endpoint: the protocol of transport/shm/protocol/frame.hpp over one socket. Internal to shm. Every call with the
-/// member's mutex held; only copy_piece() of what next_piece() gave runs without it.
+/// One peer of an shm endpoint: the protocol of transport/shm/protocol/frame.hpp over one socket. Internal to shm. Thread rule:
+/// under the endpoint's mutex; only copy_piece() of the piece from next_piece() runs without it.
 ///
-/// A link is connecting until both sides have called connect(), then established, then lost. What is posted before it is
-/// established waits in the outbox. The socket is hung up before any memory is given back (ShmReceiver relies on it).
+/// A link is connecting until both sides have called connect(), then established, then lost. Operations posted before it is
+/// established wait in the outbox. The socket is shut down before any memory is returned to its owner; ShmReceiver relies on that.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 #include "core/error.hpp"
 #include "transport/endpoint.hpp"
-#include "transport/shm/outbox.hpp"
 #include "transport/shm/link_state.hpp"
+#include "transport/shm/outbox.hpp"
 #include "transport/shm/receiver.hpp"
 #include "transport/shm/sender.hpp"
 
@@ -35,20 +35,20 @@ class ShmLink {
   [[nodiscard]] int process_end() const noexcept { return receiver_.source().process_end.get(); }
   [[nodiscard]] bool waits_for_room() const noexcept { return outbox_.waits_for_room(); }
 
-  /// This side has called the peer: `socket` brings a welcome, or the end.
-  void dialled(Descriptor socket) noexcept { outbox_.use(std::move(socket)); }
-  /// The peer has called, and introduced itself: answers, and is established.
-  void adopt(Descriptor socket, const ShmIntroduction& introduction);
+  /// This side has connected: a welcome or an end follows on `socket`.
+  void dialled(core::FileDescriptor socket) noexcept { outbox_.use(std::move(socket)); }
+  /// The peer has connected and introduced itself: sends the welcome and establishes the link.
+  void adopt(core::FileDescriptor socket, const ShmIntroduction& introduction);
 
   [[nodiscard]] std::optional<OperationId> send(Tag tag, ConstMemoryView memory) { return sender_.send(tag, memory); }
   [[nodiscard]] OperationId receive(Tag tag, MemoryView memory) { return receiver_.receive(tag, memory); }
-  /// False when the operation is not one of this link's that can still be taken back.
+  /// False when the operation is not this link's or can no longer be cancelled.
   bool cancel(OperationId operation);
 
-  /// An error is why the link has to end: what the peer said makes no sense, or that it leaves.
+  /// An error is the reason to end the link: an invalid frame, or the peer's bye.
   [[nodiscard]] core::Result<void> take(const ShmFrame& frame);
   void flush() { outbox_.flush(); }
-  /// Everything outstanding completes: as `outcome`, or with "peer … is lost: why". The peer hears `last_word`.
+  /// Completes everything outstanding, as `outcome` or with "peer … is lost: why". The peer receives `last_word`.
   void end(Outcome outcome, std::string_view why, std::string_view last_word);
 
   [[nodiscard]] bool has_piece() const noexcept { return receiver_.has_piece() || sender_.has_piece(); }
@@ -59,13 +59,13 @@ class ShmLink {
   void establish(const ShmIntroduction& introduction);
   [[nodiscard]] core::Result<void> take_welcome(const ShmFrame& frame);
 
-  ShmPair pair_;
+  ShmLinkState pair_;
   State state_ = State::connecting;
   const OperationId establishing_;
   ShmOutbox outbox_;
   ShmSender sender_;
   ShmReceiver receiver_;
-  bool receiver_copies_ = false;  // whose the piece under way is
+  bool receiver_copies_ = false;  // whether the current piece is the receiver's
 };
 
 }  // namespace troupe::transport

@@ -13,23 +13,23 @@ ShmIntroduction ShmSelf::introduction_for(const ShmAddress& peer) const noexcept
           .probe_value = probe};
 }
 
-void ShmPair::sent(OperationId operation, std::size_t bytes) {
+void ShmLinkState::sent(OperationId operation, std::size_t bytes) {
   traffic.messages_sent += 1;
   traffic.bytes_sent += bytes;
   self.completions->push({.operation = operation, .peer = peer, .bytes = bytes});
 }
 
-void ShmPair::received(OperationId operation, std::size_t bytes) {
+void ShmLinkState::received(OperationId operation, std::size_t bytes) {
   traffic.messages_received += 1;
   traffic.bytes_received += bytes;
   self.completions->push({.operation = operation, .peer = peer, .bytes = bytes});
 }
 
-void ShmPair::cancelled(OperationId operation) {
+void ShmLinkState::cancelled(OperationId operation) {
   self.completions->push({.operation = operation, .peer = peer, .outcome = Outcome::cancelled});
 }
 
-void ShmPair::mismatched(OperationId operation, const std::string& tag, std::size_t message, std::size_t receive) {
+void ShmLinkState::mismatched(OperationId operation, const std::string& tag, std::size_t message, std::size_t receive) {
   self.completions->push(
       {.operation = operation,
        .peer = peer,
@@ -38,7 +38,7 @@ void ShmPair::mismatched(OperationId operation, const std::string& tag, std::siz
                                                   self.address.label(), remote.label(), message, receive)}});
 }
 
-void ShmPair::ended(OperationId operation) {
+void ShmLinkState::ended(OperationId operation) {
   Completion completion{.operation = operation, .peer = peer, .outcome = ending};
   if (ending == Outcome::failed) completion.error = why;
   self.completions->push(std::move(completion));

@@ -1,4 +1,5 @@
-/// What both halves of a link know: who talks to whom, and how operations end. Internal to shm; under the member's mutex.
+/// The state that a link's sender and receiver share: the two ends, and how operations complete. Internal to shm. Thread rule:
+/// under the endpoint's mutex.
 #pragma once
 
 #include <cstddef>
@@ -13,33 +14,33 @@
 
 namespace troupe::transport {
 
-/// What the links of one endpoint have in common.
+/// The part that all links of one endpoint share.
 struct ShmSelf {
   ShmAddress address;
   std::shared_ptr<CompletionQueue> completions;
   Credit credit;
-  bool reads_peers = true;  // try to reach into their memory
-  std::uint64_t probe = 0;  // what introductions of this endpoint point at
+  bool reads_peers = true;  // try to read peers' memory
+  std::uint64_t probe = 0;  // introductions of this endpoint point to it
 
   [[nodiscard]] ShmIntroduction introduction_for(const ShmAddress& peer) const noexcept;
 };
 
-struct ShmPair {
+struct ShmLinkState {
   const ShmSelf& self;
   const Peer peer;
   const ShmAddress remote;
   Traffic traffic{};
-  std::uint64_t pieces = 0;  // of messages, that have been copied
+  std::uint64_t pieces = 0;  // pieces of messages copied so far
   bool lost = false;
-  Outcome ending = Outcome::failed;  // of what is outstanding when the link is lost
-  core::Error why{};                 // then
+  Outcome ending = Outcome::failed;  // outcome of outstanding operations when the link is lost
+  core::Error why{};                 // set when lost
 
   void sent(OperationId operation, std::size_t bytes);
   void received(OperationId operation, std::size_t bytes);
   void cancelled(OperationId operation);
-  /// The message has another length than the receive.
+  /// Completes an operation whose message and receive have different lengths.
   void mismatched(OperationId operation, const std::string& tag, std::size_t message, std::size_t receive);
-  /// By the loss.
+  /// Completes an operation that the loss ends.
   void ended(OperationId operation);
 };
 

@@ -1,5 +1,5 @@
-/// Where an shm endpoint can be called: its listening socket, and the callers that wait there. Only processes of our user
-/// come in, and only those that know the secret stay. Internal to shm; under the member's mutex.
+/// The listening socket of an shm endpoint, and its pending connections. Accepts only processes of the same user, and keeps only
+/// those that know the secret. Internal to shm. Thread rule: under the endpoint's mutex.
 #pragma once
 
 #include <cstddef>
@@ -9,42 +9,43 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "transport/shm/memory/arenas.hpp"
 #include "transport/shm/link_state.hpp"
+#include "transport/shm/memory/arenas.hpp"
 #include "transport/shm/protocol/socket.hpp"
 
 namespace troupe::transport {
 
-class ShmDoor {
+class ShmListener {
  public:
-  /// A peer that has called and waits for our connect().
+  /// A peer that has connected and waits for this side's connect().
   struct Caller {
-    Descriptor socket;
+    core::FileDescriptor socket;
     ShmIntroduction introduction;
   };
 
-  ShmDoor(const ShmSelf& self, ShmArenas& arenas) noexcept : self_(self), arenas_(arenas) {}
+  ShmListener(const ShmSelf& self, ShmArenas& arenas) noexcept : self_(self), arenas_(arenas) {}
 
   [[nodiscard]] core::Result<void> open();
   [[nodiscard]] int socket() const noexcept { return listener_.get(); }
 
-  /// Lets in who stands there. The new ones' numbers follow the others'; `watch(number, socket)` is called for each.
+  /// Accepts all waiting connections. Numbers increase; `watch(number, socket)` is called for each new one.
   template <class Watch>
   void accept(Watch watch) {
     while (const auto number = accept_one())
-      if (*number > 0) watch(*number, strangers_.at(*number).socket.get());
+      if (*number > 0) watch(*number, pending_connections_.at(*number).socket.get());
   }
-  /// Hears what stranger `number` has to say: its introduction (then its id is the answer), a question, or nonsense.
+  /// Reads the first frame of pending connection `number`. Returns the peer's id for a hello. Answers an attach. Closes the
+  /// connection for any other frame.
   std::optional<ShmToken> hear(std::uint64_t number);
-  /// All that are here, the oldest first.
+  /// The numbers of all pending connections, oldest first.
   [[nodiscard]] std::vector<std::uint64_t> numbers() const;
-  /// The caller of that name, if it waits: gone from here with that.
+  /// Removes and returns the caller with that id and secret, if it waits.
   [[nodiscard]] std::optional<Caller> take(const ShmAddress& peer);
   void close() noexcept;
 
  private:
-  struct Stranger {
-    Descriptor socket;
+  struct PendingConnection {
+    core::FileDescriptor socket;
     std::optional<ShmIntroduction> introduction{};
   };
   [[nodiscard]] std::optional<std::uint64_t> accept_one();
@@ -54,10 +55,10 @@ class ShmDoor {
 
   const ShmSelf& self_;
   ShmArenas& arenas_;
-  Descriptor listener_;
-  Descriptor spare_;  // given up for a moment when the process has no descriptor left, to turn callers away
+  core::FileDescriptor listener_;
+  core::FileDescriptor spare_;  // freed for a moment to accept and close a connection when no descriptor is left
   std::uint64_t last_number_ = 0;
-  std::map<std::uint64_t, Stranger> strangers_;  // by number
+  std::map<std::uint64_t, PendingConnection> pending_connections_;  // by number
   ShmInbox inbox_;
 };
 

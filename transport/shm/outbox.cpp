@@ -7,7 +7,7 @@
 
 namespace troupe::transport {
 
-void ShmOutbox::use(Descriptor socket) noexcept {
+void ShmOutbox::use(core::FileDescriptor socket) noexcept {
   hang_up(socket_);
   socket_ = std::move(socket);
 }
@@ -17,7 +17,7 @@ void ShmOutbox::open() {
   flush();
 }
 
-/// False: no room. A socket that takes nothing ever again is shut down, so that its reader learns of the end.
+/// False: no room. A socket that accepts nothing any more is shut down, so that its reader learns of the end.
 bool ShmOutbox::write(const Waiting& frame) noexcept {
   const ShmWrite result = send_frame(socket_.get(), frame.header, frame.payload, frame.descriptor);
   if (result == ShmWrite::gone) ::shutdown(socket_.get(), SHUT_RDWR);

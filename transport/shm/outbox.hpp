@@ -1,6 +1,6 @@
-/// The writing end of a link's socket. Frames go out at once; what the socket does not take, or what is posted before the
-/// link is established, waits here. Payloads are the caller's memory, lent with the operation: nothing is copied, so
-/// what waits for a peer that does not read is bounded by the credit. Internal to shm; under the member's mutex.
+/// The output of a link's socket. Frames are written at once. A frame waits here if the socket is full or the link is not yet
+/// established. Payloads are lent memory of the caller and are not copied; the credit bounds what waits for a peer that does not
+/// read. Internal to shm. Thread rule: under the endpoint's mutex.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,27 @@ class ShmOutbox {
   [[nodiscard]] int socket() const noexcept { return socket_.get(); }
   [[nodiscard]] bool waits_for_room() const noexcept { return open_ && !waiting_.empty(); }
 
-  /// Replaces the socket; the one before is hung up.
-  void use(Descriptor socket) noexcept;
-  /// From now on frames go out.
+  /// Replaces the socket and shuts the former one down.
+  void use(core::FileDescriptor socket) noexcept;
+  /// Starts to write frames.
   void open();
   void post(const ShmHeader& header, std::span<const std::byte> payload = {}, int descriptor = -1);
-  /// The socket has room again.
+  /// Writes waiting frames; call it when the socket has room again.
   void flush();
-  /// Takes back message or offer `id`; false when it has gone out.
+  /// Removes waiting message or offer `id`; false when it was already written.
   bool withdraw(std::uint64_t id);
-  /// Says `last_word` if that is possible, and hangs up. Nothing waits any more.
+  /// Sends `last_word` if possible, shuts the socket down and discards all waiting frames.
   void close(std::string_view last_word) noexcept;
 
  private:
   struct Waiting {
     ShmHeader header;
     std::span<const std::byte> payload;
-    int descriptor;  // its owner is the sender's window
+    int descriptor;  // owned by the sender's window
   };
   bool write(const Waiting& frame) noexcept;
 
-  Descriptor socket_;
+  core::FileDescriptor socket_;
   bool open_ = false;
   std::deque<Waiting> waiting_;
 };

@@ -11,7 +11,7 @@ namespace troupe::transport {
 namespace {
 
 tl::unexpected<core::Error> nonsense(const char* frame, std::uint64_t number) {
-  return core::fail(core::Errc::corrupt, fmt::format("it sent a frame that makes no sense: {} {}", frame, number));
+  return core::fail(core::Errc::corrupt, fmt::format("it sent an invalid frame: {} {}", frame, number));
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ ShmPiece ShmReceiver::next_piece() {
     copying_ = Copying{chunk.id, chunk.size, chunk.slot};
     return {.to = transfer.memory.data + transfer.copied, .from = window_.slot(chunk.slot), .size = chunk.size};
   }
-  // Each in turn: a short message does not wait for all of a long one.
+  // Transfers take turns, so that a short message does not wait for all of a long one.
   const std::uint64_t id = fetches_.front();
   fetches_.pop_front();
   const Transfer& transfer = transfers_.at(id);
@@ -118,8 +118,8 @@ ShmPiece ShmReceiver::next_piece() {
           .size = copying_->size};
 }
 
-/// What was read from a sender's memory counts only if the sender still lends it: it hangs up before it gives memory
-/// back, and a process that has ended may have left its number to another.
+/// Bytes read from a sender's memory are valid only if the sender still lends it. The sender shuts the socket down before it
+/// returns memory to its owner. The process descriptor is checked because a new process may have the number of one that ended.
 bool ShmReceiver::sender_is_there() const noexcept {
   return !hung_up(outbox_.socket()) && !has_ended(source_.process_end.get());
 }
@@ -133,7 +133,7 @@ core::Result<void> ShmReceiver::piece_copied(bool copied) {
     transfers_.erase(found);
     return {};
   }
-  if (!copied) return core::fail(core::Errc::corrupt, "its memory cannot be read (any more)");
+  if (!copied) return core::fail(core::Errc::corrupt, "its memory cannot be read");
   transfer.copied += piece.size;
   pair_.pieces += 1;
   if (piece.slot) {
@@ -152,7 +152,7 @@ core::Result<void> ShmReceiver::piece_copied(bool copied) {
 }
 
 void ShmReceiver::end() {
-  source_.process_end.reset();  // it would wake the thread for ever once the process has ended
+  source_.process_end.reset();  // else it wakes the thread for ever once the process has ended
   matcher_.drain([&](Tag, const Posted& posted) { pair_.ended(posted.operation); }, [](Tag, const Arrived&) {});
   waiting_.clear();
   for (auto transfer = transfers_.begin(); transfer != transfers_.end();) {

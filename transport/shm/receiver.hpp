@@ -1,5 +1,5 @@
-/// The receiving half of a link: matches messages with receives, and fetches payloads. Internal to shm; under the member's
-/// mutex.
+/// The receiving side of a link: matches messages with receives and fetches payloads. Internal to shm. Thread rule: under the
+/// endpoint's mutex.
 #pragma once
 
 #include <sys/types.h>
@@ -14,44 +14,45 @@
 
 #include "core/error.hpp"
 #include "transport/common/matcher.hpp"
+#include "transport/shm/link_state.hpp"
 #include "transport/shm/memory/copy.hpp"
 #include "transport/shm/outbox.hpp"
-#include "transport/shm/link_state.hpp"
 
 namespace troupe::transport {
 
-/// What is known of a peer once the link is established.
+/// The facts about a peer once the link is established.
 struct ShmSource {
   pid_t process = 0;
-  Descriptor process_end{};    // readable once the process has ended; empty when the kernel gives none
-  bool readable = false;       // its memory, by us
-  std::uint64_t messages = 0;  // its credit: what may wait here
+  core::FileDescriptor process_end{};  // readable once the process has ended; empty when the kernel gives none
+  bool readable = false;               // this process can read its memory
+  std::uint64_t messages = 0;          // its credit: limit of messages that wait here
 };
 
 class ShmReceiver {
  public:
-  ShmReceiver(ShmPair& pair, ShmOutbox& outbox) noexcept : pair_(pair), outbox_(outbox) {}
+  ShmReceiver(ShmLinkState& pair, ShmOutbox& outbox) noexcept : pair_(pair), outbox_(outbox) {}
 
   void establish(ShmSource source) noexcept { source_ = std::move(source); }
   [[nodiscard]] const ShmSource& source() const noexcept { return source_; }
 
   [[nodiscard]] OperationId receive(Tag tag, MemoryView memory);
-  /// False when the operation is none of this half's, or has its message.
+  /// False: the operation is not of this side, or is matched already.
   bool cancel(OperationId operation);
 
-  // Frames. An error: they make no sense.
+  // Frames. An error: the frame is invalid.
   [[nodiscard]] core::Result<void> take_message(const ShmFrame& frame);
   void take_cancel(const ShmHeader& header);
   [[nodiscard]] core::Result<void> take_window(const ShmFrame& frame);
   [[nodiscard]] core::Result<void> take_chunk(const ShmHeader& header);
 
-  /// A piece of a message to be copied to where it was asked for. Each is followed by piece_copied() before the next.
+  /// The next piece to copy into a receive. piece_copied() must follow before the next call.
   [[nodiscard]] bool has_piece() const noexcept { return !drains_.empty() || !fetches_.empty(); }
   [[nodiscard]] ShmPiece next_piece();
-  /// An error: the peer's memory cannot be read any more.
+  /// An error: the peer's memory cannot be read, or the peer left before the message was complete.
   [[nodiscard]] core::Result<void> piece_copied(bool copied);
 
-  /// The pair is lost: what is outstanding ends, but for what is being copied: that ends in piece_copied().
+  /// The link is lost: completes everything outstanding, except for the transfer of the current piece, which piece_copied()
+  /// completes.
   void end();
 
  private:
@@ -59,14 +60,14 @@ class ShmReceiver {
     OperationId operation;
     MemoryView memory;
   };
-  /// A message that waits for its receive. Its `operation` is its id: that is how its sender cancels it.
+  /// A message that waits for its receive. `operation` holds its id, by which its sender cancels it.
   struct Arrived {
     OperationId operation;
     std::size_t size = 0;
-    std::uint64_t address = 0;         // of an offer, in the sender's memory
-    std::vector<std::byte> payload{};  // of any other
+    std::uint64_t address = 0;         // of an offer: in the sender's memory
+    std::vector<std::byte> payload{};  // of a message frame
   };
-  /// A receive that has its message and not yet all of its bytes.
+  /// A matched receive that does not have all of its bytes yet.
   struct Transfer {
     OperationId operation;
     MemoryView memory;
@@ -88,7 +89,7 @@ class ShmReceiver {
   void matched(Tag tag, const ShmHeader& message, std::span<const std::byte> payload, const Posted& posted);
   [[nodiscard]] bool sender_is_there() const noexcept;
 
-  ShmPair& pair_;
+  ShmLinkState& pair_;
   ShmOutbox& outbox_;
   ShmSource source_;
   std::uint64_t last_id_ = 0;

@@ -12,7 +12,7 @@ namespace {
 std::span<const std::byte> bytes_of(const ConstMemoryView& memory) noexcept { return {memory.data, memory.size}; }
 
 tl::unexpected<core::Error> nonsense(const char* frame, std::uint64_t number) {
-  return core::fail(core::Errc::corrupt, fmt::format("it sent a frame that makes no sense: {} {}", frame, number));
+  return core::fail(core::Errc::corrupt, fmt::format("it sent an invalid frame: {} {}", frame, number));
 }
 
 }  // namespace
@@ -20,7 +20,7 @@ tl::unexpected<core::Error> nonsense(const char* frame, std::uint64_t number) {
 std::optional<OperationId> ShmSender::send(Tag tag, ConstMemoryView memory) {
   const Credit& credit = pair_.self.credit;
   if (sends_.size() >= credit.messages) return std::nullopt;
-  // A message above the window goes alone.
+  // A message above the credit's bytes is accepted only when no other payload is outstanding.
   if (bytes_ > 0 && (bytes_ > credit.bytes || memory.size > credit.bytes - bytes_)) return std::nullopt;
   const std::uint64_t id = ++last_id_;
   const OperationId operation = pair_.self.completions->next_operation();
@@ -79,7 +79,7 @@ core::Result<void> ShmSender::take_done(const ShmHeader& header) {
   const auto found = sends_.find(header.id);
   if (found == sends_.end()) return nonsense("done", header.id);
   const Send& send = found->second;
-  // Not while the window still gets bytes from this memory, which the completion gives back.
+  // Not while the window is still being filled from this memory, which the completion returns.
   if (send.pulled && send.filled < send.memory.size) return nonsense("done", header.id);
   const Send finished = take(found);
   if (header.size == finished.memory.size)

@@ -1,4 +1,4 @@
-/// The parts of Boost.Asio that tcp is made of. Included instead of Asio's own headers.
+/// The parts of Boost.Asio that tcp uses. Include this header instead of Asio's own.
 #pragma once
 
 #include <utility>  // Asio 1.74's awaitable.hpp uses std::exchange and does not include it

@@ -11,12 +11,12 @@
 namespace troupe::transport {
 namespace {
 
-constexpr int kTurns = 8;  // reads or writes before other connections get theirs
+constexpr int kTurns = 8;  // reads or writes before other connections are served
 
 }  // namespace
 
-TcpPump::TcpPump(asio::io_context& io, std::mutex& mutex, std::shared_ptr<TcpSession> session, TcpStream stream,
-                 bool hashes, Ended ended)
+TcpConnection::TcpConnection(asio::io_context& io, std::mutex& mutex, std::shared_ptr<TcpSession> session,
+                             TcpStream stream, bool hashes, Ended ended)
     : io_(io),
       mutex_(mutex),
       session_(std::move(session)),
@@ -24,18 +24,18 @@ TcpPump::TcpPump(asio::io_context& io, std::mutex& mutex, std::shared_ptr<TcpSes
       hashes_(hashes),
       ended_(std::move(ended)) {}
 
-void TcpPump::start() {
-  read_some();  // TLS may hold bytes that no readiness announces
+void TcpConnection::start() {
+  read_some();  // TLS may hold bytes without the socket being readable
   kick();
 }
 
-void TcpPump::kick() {
+void TcpConnection::kick() {
   if (!stopped_ && !waits_write_ && !write_broken_) write_some();
 }
 
-unsigned TcpPump::tick() { return silent_++; }
+unsigned TcpConnection::tick() { return silent_++; }
 
-void TcpPump::wait_read() {
+void TcpConnection::wait_read() {
   if (std::exchange(waits_read_, true)) return;
   stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this()](const SystemError& error) {
     self->waits_read_ = false;
@@ -43,7 +43,7 @@ void TcpPump::wait_read() {
   });
 }
 
-void TcpPump::wait_write() {
+void TcpConnection::wait_write() {
   if (std::exchange(waits_write_, true)) return;
   stream_.socket().async_wait(tcp::socket::wait_write, [self = shared_from_this()](const SystemError& error) {
     self->waits_write_ = false;
@@ -51,8 +51,8 @@ void TcpPump::wait_write() {
   });
 }
 
-/// Whether the step moved nothing, and what follows from that.
-bool TcpPump::blocked(TcpStream::Step step) {
+/// True if the step moved nothing; then waits or ends the connection.
+bool TcpConnection::blocked(TcpStream::Step step) {
   switch (step.state) {
     case TcpStream::State::moved: return false;
     case TcpStream::State::wants_read: wait_read(); break;
@@ -63,7 +63,7 @@ bool TcpPump::blocked(TcpStream::Step step) {
   return true;
 }
 
-void TcpPump::read_some() {
+void TcpConnection::read_some() {
   for (int turn = 0; turn < kTurns; ++turn) {
     std::array<iovec, 2> parts;
     std::size_t count = 0;
@@ -71,7 +71,7 @@ void TcpPump::read_some() {
     const std::size_t before = missing_;
     parts[count++] = {staging_.data() + staged_to_, staging_.size() - staged_to_};
     const auto step = stream_.read({parts.data(), count});
-    if (step.state == TcpStream::State::wants_write) wait_read();  // TLS has bytes to get rid of, and none for us yet
+    if (step.state == TcpStream::State::wants_write) wait_read();  // TLS must write first and has no bytes for us yet
     if (blocked(step)) return;
     silent_ = 0;
     const std::size_t direct = std::min(before, step.bytes);
@@ -88,8 +88,8 @@ void TcpPump::read_some() {
   });
 }
 
-/// Acts upon all that is there. False: the connection was given up.
-bool TcpPump::parse() {
+/// Handles all bytes that are there. False: the connection was given up.
+bool TcpConnection::parse() {
   for (;;) {
     const std::size_t staged = staged_to_ - staged_from_;
     if (in_payload_) {
@@ -126,7 +126,7 @@ bool TcpPump::parse() {
       core::Result<std::byte*> place;
       {
         const std::lock_guard lock(mutex_);
-        report();  // it may be the answer to a frame whose batch is not through
+        report();  // it may answer a frame of a batch that is only partly written
         place = session_->begin(frame_);
       }
       if (!place) return give_up(place.error()), false;
@@ -137,8 +137,8 @@ bool TcpPump::parse() {
   }
 }
 
-/// Fetches what is to be written next. False: nothing.
-bool TcpPump::next_batch() {
+/// Fetches the frames to write next. False: there are none.
+bool TcpConnection::next_batch() {
   {
     const std::lock_guard lock(mutex_);
     report();
@@ -162,7 +162,7 @@ bool TcpPump::next_batch() {
   return !parts_.empty();
 }
 
-void TcpPump::advance(std::size_t bytes) {
+void TcpConnection::advance(std::size_t bytes) {
   if (moves_) session_->moved(bytes);
   while (part_ < parts_.size() && bytes >= parts_[part_].iov_len) bytes -= parts_[part_++].iov_len;
   if (bytes == 0) return;
@@ -171,21 +171,21 @@ void TcpPump::advance(std::size_t bytes) {
   part.iov_len -= bytes;
 }
 
-/// With the mutex: tells the session which frames of the batch have left.
-void TcpPump::report() {
+/// With the mutex: reports to the session which frames of the batch are written.
+void TcpConnection::report() {
   std::size_t left = reported_;
   while (left < batch_.size() && ends_[left] <= part_) ++left;
   session_->wrote(std::span(batch_).subspan(reported_, left - reported_));
   reported_ = left;
 }
 
-void TcpPump::write_some() {
+void TcpConnection::write_some() {
   for (int turn = 0; turn < kTurns; ++turn) {
     const bool has_more = part_ < parts_.size() || next_batch();
     if (!has_more && !stream_.holds_bytes()) return;
     const auto step = has_more ? stream_.write({parts_.data() + part_, parts_.size() - part_}) : stream_.flush();
     if (step.state == TcpStream::State::ended) {
-      // What the peer sent before it went, its reason for one, is still to be read: reading finds the end.
+      // The peer's last frames, perhaps a bye with the reason, must still be read; reading then finds the end.
       write_broken_ = true;
       wait_read();
       return;
@@ -196,34 +196,34 @@ void TcpPump::write_some() {
   asio::post(io_, [self = shared_from_this()] { self->kick(); });
 }
 
-void TcpPump::stop(std::string_view why) {
+void TcpConnection::stop(std::string_view why) {
   if (std::exchange(stopped_, true)) return;
   ended_ = nullptr;
-  if (part_ == parts_.size()) {  // else it would cut a frame in two
+  if (part_ == parts_.size()) {  // else it would cut a frame in two parts
     const std::string text(why.substr(0, kTextBytes));
     const FrameBytes header = encode({.type = FrameType::bye,
                                       .length = static_cast<std::uint32_t>(text.size()),
                                       .payload_hash = hashes_ ? wire_hash(text) : 0});
     const std::array<iovec, 2> parts{
         {{const_cast<std::byte*>(header.data()), header.size()}, {const_cast<char*>(text.data()), text.size()}}};
-    (void)stream_.write(parts);  // best effort: one that calls again is told
+    (void)stream_.write(parts);  // best effort: a peer that connects again receives the reason
   }
   stream_.close();
 }
 
-void TcpPump::abandon() {
+void TcpConnection::abandon() {
   if (std::exchange(stopped_, true)) return;
   ended_ = nullptr;
   stream_.close();
 }
 
-void TcpPump::give_up(const core::Error& error) {
+void TcpConnection::give_up(const core::Error& error) {
   const Ended ended = std::exchange(ended_, nullptr);
   stop("it gave this connection up: " + error.message);
   if (ended) ended(Why::over, error);
 }
 
-void TcpPump::end(Why why, const core::Error& error) {
+void TcpConnection::end(Why why, const core::Error& error) {
   const Ended ended = std::exchange(ended_, nullptr);
   abandon();
   if (ended) ended(why, error);

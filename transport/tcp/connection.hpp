@@ -1,6 +1,6 @@
-/// Carries the frames of one session over one connection: reads straight into the memory that the session names and
-/// writes straight from what it lends. Thread rule: the I/O thread only; the session's mutex is held while a frame is
-/// acted upon, never while bytes move.
+/// Transfers the frames of one session over one TCP connection. Reads straight into the memory that the session names, and writes
+/// straight from the memory that it lends. Thread rule: the I/O thread only. It holds the session's mutex while the session handles
+/// a frame, never while bytes move.
 #pragma once
 
 #include <sys/uio.h>
@@ -19,31 +19,31 @@
 
 namespace troupe::transport {
 
-class TcpPump : public std::enable_shared_from_this<TcpPump> {
+class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
  public:
   enum class Why : std::uint8_t {
-    broke,  ///< the connection alone ended: another may go on
-    over,   ///< the peer took its leave, broke the protocol or was given up
+    broke,  ///< only the connection ended: another one may continue the session
+    over,   ///< the peer sent bye, broke the protocol or was given up
   };
-  /// The connection is gone: called once, without the mutex, unless stop() or abandon() came first.
+  /// The connection has ended: called once, without the mutex, unless stop() or abandon() came first.
   using Ended = std::function<void(Why, const core::Error&)>;
-  /// `mutex` guards `session`; both outlive the pump's last call. `hashes`: payload is hashed.
-  TcpPump(asio::io_context& io, std::mutex& mutex, std::shared_ptr<TcpSession> session, TcpStream stream, bool hashes,
-          Ended ended);
+  /// `mutex` guards `session`; both must outlive the last call. `hashes`: payload is hashed.
+  TcpConnection(asio::io_context& io, std::mutex& mutex, std::shared_ptr<TcpSession> session, TcpStream stream,
+                bool hashes, Ended ended);
 
   void start();
-  /// The session has frames to write.
+  /// The session has frames to write: starts writing.
   void kick();
-  /// Once per heartbeat. How many in a row have passed without a byte from the peer.
+  /// Call once per heartbeat. Returns how many heartbeats in a row have passed without a byte from the peer.
   [[nodiscard]] unsigned tick();
   [[nodiscard]] unsigned silent() const noexcept { return silent_; }
-  /// The peer has said something whole.
+  /// The peer has sent at least one whole frame.
   [[nodiscard]] bool has_heard() const noexcept { return has_heard_; }
-  /// Closes, after telling the peer why if that can be done at once.
+  /// Closes; first sends bye with `why` if that is possible at once.
   void stop(std::string_view why);
-  /// Closes without a word: another connection takes over.
+  /// Closes without bye: another connection takes over.
   void abandon();
-  /// As stop(), and Ended hears that it is over.
+  /// As stop(), and calls Ended with Why::over.
   void give_up(const core::Error& error);
 
  private:
@@ -73,7 +73,7 @@ class TcpPump : public std::enable_shared_from_this<TcpPump> {
   unsigned silent_ = 0;
   bool has_heard_ = false;
 
-  // In: bytes that came with others, then the frame whose payload is on its way.
+  // Input: bytes that were read ahead, then the frame whose payload is being read.
   std::array<std::byte, kStagingBytes> staging_;
   std::size_t staged_from_ = 0;
   std::size_t staged_to_ = 0;
@@ -82,14 +82,14 @@ class TcpPump : public std::enable_shared_from_this<TcpPump> {
   std::byte* payload_ = nullptr;
   std::size_t missing_ = 0;
 
-  // Out: what is being written, and how far.
+  // Output: the frames being written, and how far.
   std::vector<Outgoing> batch_;
-  std::vector<std::size_t> ends_;  // of each frame: the part after its last
+  std::vector<std::size_t> ends_;  // of each frame: index of the part after its last
   std::vector<FrameBytes> headers_;
   std::vector<iovec> parts_;
   std::size_t part_ = 0;
-  bool moves_ = false;        // messages or answers: not a heartbeat alone
-  std::size_t reported_ = 0;  // frames that the session knows to have left
+  bool moves_ = false;        // the batch has numbered frames, not only a heartbeat
+  std::size_t reported_ = 0;  // frames reported to the session as written
 };
 
 }  // namespace troupe::transport

@@ -1,4 +1,4 @@
-// The calling side of a meeting.
+// The calling side of the handshake.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "transport/net/refusal.hpp"
 #include "transport/tcp/handshake_parts.hpp"
 #include "transport/tcp/socket_options.hpp"
-#include "transport/net/refusal.hpp"
 
 namespace troupe::transport {
 
@@ -19,29 +19,29 @@ namespace {
 constexpr core::Duration kFirstPause = 10ms;
 constexpr core::Duration kLongestPause = 1s;
 constexpr unsigned kBrokenCalls = 12;  // in a row: about 6 s
-constexpr unsigned kRefusals = 6;      // in a row, of a member that was there: about 0.6 s
+constexpr unsigned kRefusals = 6;      // in a row, of a member that was connected before: about 0.6 s
 
 }  // namespace
 
-/// What came of one call.
-struct TcpMeeting::Answer {
+/// The result of one call.
+struct TcpHandshake::Answer {
   enum class Kind : std::uint8_t { welcome, later, broken, refused, hopeless } kind = Kind::broken;
   Hello welcome{};
   core::Error error{};
 };
 
-void TcpMeeting::start_dialling(const WantedPtr& wanted) {
+void TcpHandshake::start_dialling(const WantedPtr& wanted) {
   wanted->pausing = false;
-  wanted->dialling = std::make_shared<TcpCall>(tcp::socket(io_));  // now: the coroutine begins later
+  wanted->dialling = std::make_shared<TcpCall>(tcp::socket(io_));  // set now, because the coroutine begins later
   run(dial(wanted, wanted->dialling), [this, wanted](const std::string& why) { abandon(wanted, why); });
 }
 
-asio::awaitable<void> TcpMeeting::dial(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
+asio::awaitable<void> TcpHandshake::dial(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
   core::Duration pause = kFirstPause;
   unsigned broken = 0, refused = 0;
   while (wanted->dialling == call) {
     const Answer answer = co_await ask(wanted, call);
-    if (wanted->dialling != call) co_return;  // given up, or the other's call was taken
+    if (wanted->dialling != call) co_return;  // given up, or the peer's call was taken
     using Kind = Answer::Kind;
     if (answer.kind == Kind::welcome) {
       met(wanted, *call, answer.welcome);
@@ -72,10 +72,9 @@ asio::awaitable<void> TcpMeeting::dial(WantedPtr wanted, std::shared_ptr<TcpCall
   }
 }
 
-/// Makes a connection: of all addresses that the host has, the first that answers. What is left of `most` is the limit of
-/// what follows.
-asio::awaitable<core::Result<void>> TcpMeeting::reach(WantedPtr wanted, std::shared_ptr<TcpCall> call,
-                                                      core::Duration most) {
+/// Connects to the first of the host's addresses that answers. The rest of `most` limits the following handshake.
+asio::awaitable<core::Result<void>> TcpHandshake::reach(WantedPtr wanted, std::shared_ptr<TcpCall> call,
+                                                        core::Duration most) {
   const core::Duration deadline = clock_.now() + most;
   core::Result<TcpEndpoints> found = wanted->endpoints;
   if (found->empty()) found = co_await look_up(call, wanted->remote.at, most);
@@ -87,7 +86,7 @@ asio::awaitable<core::Result<void>> TcpMeeting::reach(WantedPtr wanted, std::sha
       co_return core::fail(core::Errc::config,
                            "it is not on this host, and off loopback this endpoint needs TLS: give "
                            "an authority, a certificate and a key (`troupe certs`)");
-    // One address that swallows everything must not take the time of those after it.
+    // An address that does not answer must not use the time of the addresses after it.
     limit(call, (deadline - clock_.now()) / static_cast<int>(found->size() - i));
     call->timed_out = false;
     tcp::socket& socket = call->stream.socket();
@@ -108,14 +107,14 @@ asio::awaitable<core::Result<void>> TcpMeeting::reach(WantedPtr wanted, std::sha
   co_return core::fail(core::Errc::peer_lost, error == asio::error::timed_out ? "it does not answer" : error.message());
 }
 
-asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
+asio::awaitable<TcpHandshake::Answer> TcpHandshake::ask(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
   Answer answer;
-  // While a connection is mended several calls must have their chance in the time that there is.
+  // While a connection is mended, lost_after must leave time for several calls.
   const core::Duration most = wanted->began ? setup_.options.lost_after / 3 : setup_.options.lost_after;
   core::Result<void> step = co_await reach(wanted, call, most);
   if (!step) {
     using Kind = Answer::Kind;
-    // A link that is just up may take a moment until it knows its neighbours.
+    // A network link that has just come up may have no route to its neighbours for a moment.
     const bool broken = wanted->began || call->no_way;
     answer.kind = call->refused ? Kind::refused : broken ? Kind::broken : Kind::hopeless;
     answer.error = step.error();
@@ -137,7 +136,7 @@ asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::share
   core::Result<GreetingFrame> reply = tl::unexpected(core::Error{});
   if (step) {
     if (!wanted->began)
-      unlimit(*call);  // the other may take its time until it connects; keep-alive notices when it is gone
+      unlimit(*call);  // the peer may call connect() much later; keep-alive detects the loss of a peer meanwhile
     reply = co_await read_frame(call->stream);
     if (!reply) step = tl::unexpected(reply.error());
   }
@@ -170,11 +169,10 @@ asio::awaitable<TcpMeeting::Answer> TcpMeeting::ask(WantedPtr wanted, std::share
   }
   const auto code = reply->frame.type == FrameType::refuse ? RefuseCode{reply->frame.message} : RefuseCode{};
   const bool refused = reply->frame.type == FrameType::refuse || reply->frame.type == FrameType::bye;
-  const bool stale = code == RefuseCode::over && !wanted->began;  // what it gave up is not what this member wants
+  const bool stale = code == RefuseCode::over && !wanted->began;  // the session that it ended is not this one
   if (stale) wanted->peer_token = {};
   answer.kind = code == RefuseCode::later || stale ? Answer::Kind::later : Answer::Kind::hopeless;
-  answer.error = {core::Errc::peer_lost,
-                  refused ? printable_text(reply->payload) : std::string("it answers what makes no sense")};
+  answer.error = {core::Errc::peer_lost, refused ? printable_text(reply->payload) : std::string("unexpected reply")};
   co_return answer;
 }
 

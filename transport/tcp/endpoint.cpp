@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "transport/common/member_endpoint.hpp"
-#include "transport/tcp/member.hpp"
+#include "transport/common/endpoint_of.hpp"
+#include "transport/tcp/endpoint_impl.hpp"
 
 namespace troupe::transport {
 namespace {
@@ -25,12 +25,12 @@ Capabilities capabilities(bool encrypted) {
 core::Result<std::unique_ptr<Endpoint>> make_tcp_endpoint(const EndpointOptions& options) {
   if (options.tcp.heartbeat <= core::Duration{0} || options.tcp.lost_after < options.tcp.heartbeat)
     throw std::invalid_argument("endpoint options: tcp needs a heartbeat above 0, and at most lost_after");
-  auto member = TcpMember::create(options);
+  auto member = TcpEndpointImpl::create(options);
   if (!member) return tl::unexpected(member.error());
   auto& its = **member;
-  return std::make_unique<MemberEndpoint<TcpMember>>(
+  return std::make_unique<EndpointOf<TcpEndpointImpl>>(
       std::move(*member),
-      MemberEndpoint<TcpMember>::Face{
+      EndpointOf<TcpEndpointImpl>::Face{
           .capabilities = capabilities(its.encrypted()), .address = its.address(), .completions = &its.completions()});
 }
 

@@ -10,7 +10,7 @@
 namespace troupe::transport {
 namespace {
 
-/// Waits for what a step wants, if it can be waited for. Errc::peer_lost or corrupt: it cannot.
+/// Waits until the socket is ready for the step. Errc::peer_lost or corrupt: the step has failed.
 asio::awaitable<core::Result<void>> wait_for(TcpStream& stream, TcpStream::State state) {
   if (state == TcpStream::State::ended) co_return core::fail(core::Errc::peer_lost, stream.why());
   if (state == TcpStream::State::failed)
@@ -60,7 +60,7 @@ void limit(const std::shared_ptr<TcpCall>& call, core::Duration delay) {
 }
 
 void unlimit(TcpCall& call) {
-  call.timer.expires_at(asio::steady_timer::time_point::max());  // one whose handler is on its way sees it too
+  call.timer.expires_at(asio::steady_timer::time_point::max());  // a handler that is already queued sees it too
 }
 
 asio::awaitable<core::Result<void>> shake_hands(TcpStream& stream) {

@@ -1,6 +1,6 @@
-/// One step of a dialogue at a time, for the time before a connection is a session's: coroutines of the I/O thread over
-/// a stream. Nothing here has a deadline of its own: whoever sets one closes the stream, and the step ends with
-/// Errc::peer_lost. Errc::corrupt: TLS refused, or what came is no frame of a greeting.
+/// The single steps of a handshake, before a session owns the connection: coroutines of the I/O thread over a stream. They have no
+/// deadline of their own: the caller's timer closes the stream, and the step ends with Errc::peer_lost. Errc::corrupt: TLS was
+/// refused, or the received bytes are not a handshake frame.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,20 @@
 
 namespace troupe::transport {
 
-/// A connection in its greeting. Shared by its coroutine, its timer and whoever may have to close it.
+/// A connection during its handshake. Shared by its coroutine, its timer and the code that may close it.
 struct TcpCall {
   explicit TcpCall(tcp::socket socket)
       : stream(std::move(socket)), timer(stream.socket().get_executor()), lookup(stream.socket().get_executor()) {}
   TcpStream stream;
   asio::steady_timer timer;
-  asio::steady_timer lookup;  // until the address of a name is known
+  asio::steady_timer lookup;  // runs while a host name is resolved
   bool timed_out = false;
-  bool refused = false;     // nobody listens there
-  bool no_way = false;      // no route there, or nobody at its end
-  bool said_hello = false;  // the other may answer
+  bool refused = false;     // no process listens there
+  bool no_way = false;      // no route to the host, or no host
+  bool said_hello = false;  // hello is being sent: the other side may answer
   void close() noexcept;
 };
-/// Closes the call when it has not ended by then; replaces an earlier limit.
+/// Closes the call after `delay` if it has not ended; replaces an earlier limit.
 void limit(const std::shared_ptr<TcpCall>& call, core::Duration delay);
 void unlimit(TcpCall& call);
 
@@ -40,13 +40,13 @@ struct GreetingFrame {
 };
 
 [[nodiscard]] asio::awaitable<core::Result<void>> shake_hands(TcpStream& stream);
-/// `frame.length` and the hash are filled in.
+/// Fills in `frame.length` and the hash.
 [[nodiscard]] asio::awaitable<core::Result<void>> write_frame(TcpStream& stream, Frame frame,
                                                               std::vector<std::byte> payload);
-/// Reads one frame and not a byte more.
+/// Reads exactly one frame.
 [[nodiscard]] asio::awaitable<core::Result<GreetingFrame>> read_frame(TcpStream& stream);
-/// Ends the sending side and reads until the peer has done so too, so that it gets what was sent last: closing with
-/// bytes unread would reset the connection.
+/// Shuts down the sending side and reads until the peer has done the same, so that the peer gets the last bytes: closing with
+/// unread bytes would reset the connection.
 [[nodiscard]] asio::awaitable<void> linger(TcpStream& stream);
 
 }  // namespace troupe::transport

@@ -1,4 +1,4 @@
-// What both sides of a meeting share, and who is connected to whom. connector.cpp calls, listener.cpp is called.
+// The common part of both sides of the handshake, and the table of sessions. connector.cpp calls, listener.cpp accepts.
 #include "transport/tcp/handshake.hpp"
 
 #include <exception>
@@ -8,10 +8,10 @@
 
 namespace troupe::transport {
 
-TcpMeeting::TcpMeeting(asio::io_context& io, Setup setup)
+TcpHandshake::TcpHandshake(asio::io_context& io, Setup setup)
     : io_(io), setup_(std::move(setup)), self_(to_text(setup_.self)), refusals_(setup_.options.on_refused, clock_) {}
 
-void TcpMeeting::want(Peer peer, const TcpAddress& remote) {
+void TcpHandshake::want(Peer peer, const TcpAddress& remote) {
   const auto wanted = std::make_shared<Wanted>();
   wanted->peer = peer;
   wanted->remote = remote;
@@ -21,22 +21,22 @@ void TcpMeeting::want(Peer peer, const TcpAddress& remote) {
   meet(wanted);
 }
 
-void TcpMeeting::again(Peer peer, const std::string& remote) {
+void TcpHandshake::again(Peer peer, const std::string& remote) {
   const auto found = wanted_.find(remote);
   if (found == wanted_.end() || found->second->peer != peer) return;
   found->second->connected = false;
   meet(found->second);
 }
 
-void TcpMeeting::meet(const WantedPtr& wanted) {
+void TcpHandshake::meet(const WantedPtr& wanted) {
   if (const VisitorPtr waiting = waiting_for(*wanted))
     adopt(wanted, waiting);
   else
     start_dialling(wanted);
 }
 
-/// Should it throw (memory that ran out, a bug), `failed` is told, or those who wait for it would do so for ever.
-void TcpMeeting::run(asio::awaitable<void> part, std::function<void(const std::string& why)> failed) {
+/// If the coroutine throws (out of memory, a bug), `failed` is called; otherwise its waiters would wait for ever.
+void TcpHandshake::run(asio::awaitable<void> part, std::function<void(const std::string& why)> failed) {
   asio::co_spawn(io_, std::move(part), [failed = std::move(failed)](const std::exception_ptr& thrown) {
     if (!thrown) return;
     try {
@@ -47,7 +47,7 @@ void TcpMeeting::run(asio::awaitable<void> part, std::function<void(const std::s
   });
 }
 
-void TcpMeeting::run_for(const VisitorPtr& visitor, asio::awaitable<void> part) {
+void TcpHandshake::run_for(const VisitorPtr& visitor, asio::awaitable<void> part) {
   run(std::move(part), [this, visitor](const std::string& why) {
     refused(*visitor, why);
     leave(visitor);
@@ -56,14 +56,14 @@ void TcpMeeting::run_for(const VisitorPtr& visitor, asio::awaitable<void> part) 
   });
 }
 
-void TcpMeeting::abandon(const WantedPtr& wanted, const std::string& why) {
+void TcpHandshake::abandon(const WantedPtr& wanted, const std::string& why) {
   const auto found = wanted_.find(wanted->text);
   if (found == wanted_.end() || found->second != wanted || wanted->connected) return;
   if (const auto call = std::exchange(wanted->dialling, nullptr)) call->close();
   give_up(wanted, {core::Errc::internal, why});
 }
 
-void TcpMeeting::forget(Peer peer, const std::string& remote, std::string_view why) {
+void TcpHandshake::forget(Peer peer, const std::string& remote, std::string_view why) {
   const auto found = wanted_.find(remote);
   if (found == wanted_.end() || found->second->peer != peer) return;
   const WantedPtr wanted = found->second;
@@ -73,13 +73,13 @@ void TcpMeeting::forget(Peer peer, const std::string& remote, std::string_view w
   if (const auto visitor = std::exchange(wanted->adopted, nullptr)) visitor->call->close();
 }
 
-void TcpMeeting::give_up(const WantedPtr& wanted, const core::Error& why) {
+void TcpHandshake::give_up(const WantedPtr& wanted, const core::Error& why) {
   wanted->dialling.reset();
   forget(wanted->peer, wanted->text, why.message);
   setup_.failed(wanted->peer, why);
 }
 
-void TcpMeeting::met(const WantedPtr& wanted, TcpCall& call, const Hello& of_peer) {
+void TcpHandshake::met(const WantedPtr& wanted, TcpCall& call, const Hello& of_peer) {
   unlimit(call);
   call.timer.cancel();
   wanted->dialling.reset();
@@ -94,8 +94,8 @@ void TcpMeeting::met(const WantedPtr& wanted, TcpCall& call, const Hello& of_pee
   }
 }
 
-/// What this member says of itself and the session; the caller adds what belongs to the call.
-Hello TcpMeeting::greeting(const Wanted& wanted) const {
+/// This member's part of hello and welcome; the caller adds the fields of the call.
+Hello TcpHandshake::greeting(const Wanted& wanted) const {
   Hello hello;
   hello.version = kTcpVersion;
   hello.token = wanted.token;
@@ -107,29 +107,29 @@ Hello TcpMeeting::greeting(const Wanted& wanted) const {
   return hello;
 }
 
-/// Whether one that says this may have the session's next connection.
-bool TcpMeeting::belongs(const Wanted& wanted, const Hello& hello) {
+/// Whether the sender of this hello may have the session's next connection.
+bool TcpHandshake::belongs(const Wanted& wanted, const Hello& hello) {
   if (wanted.began) return hello.peer_token == wanted.token && hello.token == wanted.peer_token;
   return hello.peer_token.empty() || hello.peer_token == wanted.token;
 }
 
-/// Whether it is the peer's own first call, read only after this member's had been taken. The peer has closed it by then.
-bool TcpMeeting::overtaken(const Wanted& wanted, const Hello& hello) {
+/// Whether it is the peer's own first call, read only after this member's call was taken. The peer has closed it by then.
+bool TcpHandshake::overtaken(const Wanted& wanted, const Hello& hello) {
   return wanted.began && hello.peer_token.empty() && hello.token == wanted.peer_token;
 }
 
-TcpMeeting::VisitorPtr TcpMeeting::waiting_for(const Wanted& wanted) const {
+TcpHandshake::VisitorPtr TcpHandshake::waiting_for(const Wanted& wanted) const {
   const auto waiting = parked_.find(wanted.text);
   return waiting != parked_.end() && belongs(wanted, waiting->second->hello) ? waiting->second : nullptr;
 }
 
-void TcpMeeting::close() {
+void TcpHandshake::close() {
   closed_ = true;
   while (!wanted_.empty()) {
     const WantedPtr wanted = wanted_.begin()->second;
     forget(wanted->peer, wanted->text, "it closed its endpoint");
   }
-  for (const VisitorPtr& visitor : strangers_) visitor->call->close();
+  for (const VisitorPtr& visitor : pending_connections_) visitor->call->close();
   for (const auto& [text, visitor] : parked_) visitor->call->close();
 }
 

@@ -1,28 +1,28 @@
-/// How two tcp members find each other. Both call connect(), in any order, and end up with one connection.
+/// How two tcp members connect. Both call connect(), in any order; the result is one connection.
 ///
 ///     caller                                  called
 ///     hello{attempt, connection, token, peer's token, received, window, from, to}
-///                                       ──►   not that member: refuse(stranger); gave it up: refuse(over)
+///                                       ──►   not that member: refuse(pending connection); session ended: refuse(over)
 ///                                             no connect() to the caller yet: waits for it; for long or many: refuse(later)
 ///                                       ◄──   welcome{the same}
 ///     ready                             ──►   both have a connection
 ///
-/// Each calls the other unless a call of the other is waiting. When both call at once, the call of the one with the
-/// smaller address is taken, and the other is dropped; should it not get through, the one that waits is. A call that
-/// breaks before welcome is made again, for a while; one that nobody answers ends the attempt.
+/// Each member calls the other unless a call from the other is waiting. If both call at once, the call of the member with the
+/// smaller address is taken and the other call is dropped; if the first one fails, the waiting call is taken. A call that breaks
+/// before welcome is repeated for a while. If the peer does not answer at all, the attempt ends.
 ///
-/// A connection that breaks is followed by another of the same session, found in the same way: both call. `connection`
-/// counts them: while a member believes that it has one, a call for a later one takes its place, and one for an earlier is
-/// late. Each shows the token that the other gave in the first greeting and says how many numbered frames it has
-/// received; both go on after those (transport/tcp/protocol/unacked.hpp). The call goes to the address that the session began with, and TLS
-/// checks the certificate as before. One who does not know the token is refused and reported, and changes nothing.
-/// A member that refuses connections is gone, after kRefusals of them in a row; otherwise it is for the caller of again()
-/// to say when it has been long enough.
+/// A broken connection is followed by another one of the same session, made in the same way: both members call. `connection` counts
+/// them. While a member has a connection, a call for a later number replaces it and a call for an earlier number is ignored. Each
+/// member shows the token that the other gave in the first handshake and reports how many numbered frames it has received; both
+/// continue after those (transport/tcp/protocol/unacked.hpp). The call goes to the address that the session began with, and TLS
+/// checks the certificate as before. A caller that does not know the token is refused and reported; nothing else changes. A peer
+/// that has been connected is lost after kRefusals refused connections in a row; in a first attempt one refusal is enough.
+/// Otherwise the caller of again() decides how long to try.
 ///
-/// Who is turned away: whoever does not speak our protocol, TLS or version, shows no certificate of our authority, or
-/// one that does not name the host it claims to be; who does not say hello within `lost_after`; the oldest of more than
-/// `max_strangers`. Such a connection is reported, and costs a socket and, in TLS, some 80 KiB (220 KiB at the most: an
-/// extension of 60 KiB in its ClientHello).
+/// Refused connections: a peer that does not speak this protocol, TLS or version; that shows no certificate of our authority, or
+/// one that does not name the host that the peer claims; that sends no hello within `lost_after`; the oldest of more than
+/// `max_pending`. Each one is reported. It costs a socket and, with TLS, about 80 KiB (at most 220 KiB: an extension of 60 KiB in
+/// its ClientHello).
 ///
 /// Thread rule: the I/O thread only.
 #pragma once
@@ -39,39 +39,39 @@
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "transport/completion_queue.hpp"
-#include "transport/net/refusal_reporter.hpp"
 #include "transport/net/address.hpp"
+#include "transport/net/refusal_reporter.hpp"
+#include "transport/net/tcp_options.hpp"
 #include "transport/tcp/asio.hpp"
 #include "transport/tcp/greeting.hpp"
 #include "transport/tcp/protocol/hello.hpp"
-#include "transport/net/tcp_options.hpp"
 #include "transport/tcp/stream.hpp"
 
 namespace troupe::transport {
 
-class TcpMeeting {
+class TcpHandshake {
  public:
   struct Setup {
     TcpAddress self;
-    Window window;                 // what peers may announce to this member
+    Window window;                 // limit of what a peer may announce to this member
     std::shared_ptr<SSL_CTX> tls;  // null: plain
     TcpOptions options;
-    std::function<std::uint64_t(Peer)> received;  // numbered frames of the peer so far
+    std::function<std::uint64_t(Peer)> received;  // numbered frames received from the peer so far
     std::function<void(Peer, TcpStream, const Hello& of_peer)> met;
-    std::function<void(Peer)> superseded;  // its connection: another is on its way to met()
+    std::function<void(Peer)> superseded;  // another connection replaces the current one and will lead to met()
     std::function<void(Peer, const core::Error& why)> failed;
   };
-  TcpMeeting(asio::io_context& io, Setup setup);
+  TcpHandshake(asio::io_context& io, Setup setup);
 
-  /// A new session. Leads to met() or failed(), unless forget() comes first.
+  /// Begins a new session. Leads to met() or failed(), unless forget() comes first.
   void want(Peer peer, const TcpAddress& remote);
-  /// The connection broke. As want(), for the same session.
+  /// The connection broke. As want(), but continues the session.
   void again(Peer peer, const std::string& remote);
-  /// The session is over; whoever still wants to go on with it is told `why`.
+  /// The session has ended; a peer that still wants to continue it receives `why`.
   void forget(Peer peer, const std::string& remote, std::string_view why);
-  /// Somebody has connected to the listening socket.
+  /// Handles a connection that the listening socket has accepted.
   void visit(tcp::socket socket);
-  /// Closes everything; nothing is reported any more.
+  /// Closes everything and reports nothing any more.
   void close();
 
  private:
@@ -84,10 +84,10 @@ class TcpMeeting {
     SessionToken token;
     std::string why;
   };
-  /// What is wrong with a hello. A stranger is not told this member's address: its incarnation is for those who were
-  /// introduced.
+  /// The reason to refuse a hello. A pending connection does not receive this member's address: only introduced peers may know its
+  /// incarnation.
   struct Objection {
-    std::string to_stranger;
+    std::string to_pending;
     std::string for_log;
   };
 
@@ -125,10 +125,10 @@ class TcpMeeting {
   bool closed_ = false;
   const core::SteadyClock clock_{};
   RefusalReporter refusals_;
-  std::map<std::string, WantedPtr> wanted_;   // by address; until forget() or failed()
-  std::map<std::string, Ended> ended_;        // by address: the last session with it
-  std::list<VisitorPtr> strangers_;           // oldest first
-  std::map<std::string, VisitorPtr> parked_;  // by the address of who calls
+  std::map<std::string, WantedPtr> wanted_;    // by address; until forget() or failed()
+  std::map<std::string, Ended> ended_;         // by address: the last session with it
+  std::list<VisitorPtr> pending_connections_;  // oldest first
+  std::map<std::string, VisitorPtr> parked_;   // by address of the caller
 };
 
 }  // namespace troupe::transport

@@ -1,4 +1,4 @@
-// The called side of a meeting.
+// The accepting side of the handshake.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -21,29 +21,29 @@ constexpr std::size_t kMostParked = 256;
 
 }  // namespace
 
-void TcpMeeting::visit(tcp::socket socket) {
+void TcpHandshake::visit(tcp::socket socket) {
   const auto visitor = std::make_shared<Visitor>();
   SystemError error;
   const tcp::endpoint from = socket.remote_endpoint(error);
-  if (error) return;  // gone already
+  if (error) return;  // closed already
   visitor->from = fmt::format("{}:{}", from.address().to_string(), from.port());
   set_options(socket, setup_.options);
   visitor->call = std::make_shared<TcpCall>(std::move(socket));
-  strangers_.push_back(visitor);
-  if (strangers_.size() > setup_.options.max_strangers) {
-    const VisitorPtr oldest = strangers_.front();
+  pending_connections_.push_back(visitor);
+  if (pending_connections_.size() > setup_.options.max_pending) {
+    const VisitorPtr oldest = pending_connections_.front();
     oldest->crowded_out = true;
     oldest->call->close();
-    strangers_.pop_front();
+    pending_connections_.pop_front();
   }
   run_for(visitor, receive(visitor));
 }
 
-void TcpMeeting::refused(const Visitor& visitor, const std::string& why) {
+void TcpHandshake::refused(const Visitor& visitor, const std::string& why) {
   if (!closed_) refusals_.report(visitor.from, why);
 }
 
-asio::awaitable<void> TcpMeeting::receive(VisitorPtr visitor) {
+asio::awaitable<void> TcpHandshake::receive(VisitorPtr visitor) {
   TcpCall& call = *visitor->call;
   limit(visitor->call, setup_.options.lost_after);
   const core::Result<Hello> hello = co_await introduce(visitor);
@@ -52,20 +52,20 @@ asio::awaitable<void> TcpMeeting::receive(VisitorPtr visitor) {
       refused(*visitor, "too many that do not say who they are");
     else if (call.timed_out)
       refused(*visitor, "it did not say who it is in time");
-    else if (hello.error().code != core::Errc::peer_lost)  // one that went by itself was not turned away
+    else if (hello.error().code != core::Errc::peer_lost)  // a peer that left by itself was not refused
       refused(*visitor, hello.error().message);
     if (call.stream.socket().is_open()) {
       limit(visitor->call, kLingers);
       co_await linger(call.stream);
     }
-    strangers_.remove(visitor);
+    pending_connections_.remove(visitor);
     call.close();
     co_return;
   }
-  strangers_.remove(visitor);
+  pending_connections_.remove(visitor);
   visitor->hello = *hello;
   place(visitor);
-  const core::Result<GreetingFrame> next = co_await read_frame(call.stream);  // its end, too
+  const core::Result<GreetingFrame> next = co_await read_frame(call.stream);  // or the end of the connection
   const WantedPtr wanted = visitor->wanted;
   if (next && next->frame.type == FrameType::ready && wanted && wanted->adopted == visitor) {
     met(wanted, call, visitor->hello);
@@ -74,8 +74,8 @@ asio::awaitable<void> TcpMeeting::receive(VisitorPtr visitor) {
   leave(visitor);
 }
 
-/// Until the visitor has said who it is, and it is true as far as can be known.
-asio::awaitable<core::Result<Hello>> TcpMeeting::introduce(VisitorPtr visitor) {
+/// Reads and checks the hello: certificate, version and addresses.
+asio::awaitable<core::Result<Hello>> TcpHandshake::introduce(VisitorPtr visitor) {
   TcpStream& stream = visitor->call->stream;
   if (setup_.tls) {
     core::Result<void> secured = stream.secure(setup_.tls.get(), "");
@@ -91,14 +91,14 @@ asio::awaitable<core::Result<Hello>> TcpMeeting::introduce(VisitorPtr visitor) {
   if (!objection) co_return hello;
   Frame frame;
   frame.type = FrameType::refuse;
-  frame.message = static_cast<std::uint64_t>(RefuseCode::stranger);
-  const std::string& why = objection->to_stranger;
+  frame.message = static_cast<std::uint64_t>(RefuseCode::pending_connection);
+  const std::string& why = objection->to_pending;
   const auto* bytes = reinterpret_cast<const std::byte*>(why.data());
   (void)co_await write_frame(stream, frame, std::vector<std::byte>(bytes, bytes + why.size()));
   co_return core::fail(core::Errc::corrupt, objection->for_log);
 }
 
-std::optional<TcpMeeting::Objection> TcpMeeting::objection_to(const Visitor& visitor, const Hello& hello) const {
+std::optional<TcpHandshake::Objection> TcpHandshake::objection_to(const Visitor& visitor, const Hello& hello) const {
   const auto said = [](std::string text) { return Objection{text, text}; };
   if (hello.version != kTcpVersion)
     return said(
@@ -119,8 +119,8 @@ std::optional<TcpMeeting::Objection> TcpMeeting::objection_to(const Visitor& vis
   return std::nullopt;
 }
 
-/// Decides what becomes of a visitor that said who it is.
-void TcpMeeting::place(const VisitorPtr& visitor) {
+/// Decides what to do with an introduced connection.
+void TcpHandshake::place(const VisitorPtr& visitor) {
   const Hello& hello = visitor->hello;
   const auto found = wanted_.find(hello.from);
   if (found == wanted_.end()) return hello.peer_token.empty() ? park(visitor) : refuse_to_go_on(visitor);
@@ -128,26 +128,26 @@ void TcpMeeting::place(const VisitorPtr& visitor) {
   if (overtaken(*wanted, hello)) return leave(visitor);
   if (!belongs(*wanted, hello)) return refuse_to_go_on(visitor);
   if (wanted->connected) {
-    if (hello.connection <= wanted->connection) return leave(visitor);  // it was late
+    if (hello.connection <= wanted->connection) return leave(visitor);  // an earlier connection's call, late
     wanted->connected = false;
     setup_.superseded(wanted->peer);
-  } else if (wanted->adopted) {  // a newer attempt: the older one is over, whatever the network still says
+  } else if (wanted->adopted) {  // a newer attempt replaces the older one
     if (hello.attempt < wanted->adopted->hello.attempt) return leave(visitor);
     std::exchange(wanted->adopted, nullptr)->call->close();
   } else if (wanted->dialling && !wanted->pausing && hello.from > self_ &&
              (!wanted->began || wanted->dialling->said_hello)) {
-    return park(visitor);  // this member's own call goes before; not one that may never get through, when time is short
+    return park(visitor);  // this member's own call has priority; when mending, only once it has sent hello
   }
   if (const auto call = std::exchange(wanted->dialling, nullptr)) call->close();
   adopt(wanted, visitor);
 }
 
-/// It wants to go on with a session that is not, or not its own; or to begin another while there is one.
-void TcpMeeting::refuse_to_go_on(const VisitorPtr& visitor) {
+/// The caller wants to continue a session that does not exist or is not its own, or to begin one while there is one.
+void TcpHandshake::refuse_to_go_on(const VisitorPtr& visitor) {
   if (visitor->hello.peer_token.empty()) {
     refused(*visitor, fmt::format("it wants a first connection of {}, with which there is one", visitor->hello.from));
     return run_for(visitor,
-                   turn_away(visitor, RefuseCode::later, "it has not heard of the end of the connection before"));
+                   turn_away(visitor, RefuseCode::later, "it has not noticed the end of the previous connection yet"));
   }
   const auto ended = ended_.find(visitor->hello.from);
   const bool known = ended != ended_.end() && ended->second.token == visitor->hello.peer_token;
@@ -158,7 +158,7 @@ void TcpMeeting::refuse_to_go_on(const VisitorPtr& visitor) {
   run_for(visitor, turn_away(visitor, RefuseCode::over, why));
 }
 
-void TcpMeeting::park(const VisitorPtr& visitor) {
+void TcpHandshake::park(const VisitorPtr& visitor) {
   const auto [place, added] = parked_.emplace(visitor->hello.from, visitor);
   if (!added) {
     if (visitor->hello.attempt < place->second->hello.attempt) return leave(visitor);
@@ -181,9 +181,9 @@ void TcpMeeting::park(const VisitorPtr& visitor) {
   });
 }
 
-asio::awaitable<void> TcpMeeting::turn_away(VisitorPtr visitor, RefuseCode code, std::string why) {
-  if (!visitor->call->stream.socket().is_open()) co_return;  // it has gone by itself
-  strangers_.push_back(visitor);  // until leave(): close() ends it, and others may crowd it out
+asio::awaitable<void> TcpHandshake::turn_away(VisitorPtr visitor, RefuseCode code, std::string why) {
+  if (!visitor->call->stream.socket().is_open()) co_return;  // closed by the peer already
+  pending_connections_.push_back(visitor);                   // until leave(): close() and max_pending can end it
   limit(visitor->call, kLingers);
   Frame frame;
   frame.type = FrameType::refuse;
@@ -191,10 +191,10 @@ asio::awaitable<void> TcpMeeting::turn_away(VisitorPtr visitor, RefuseCode code,
   const auto* bytes = reinterpret_cast<const std::byte*>(why.data());
   (void)co_await write_frame(visitor->call->stream, frame, std::vector<std::byte>(bytes, bytes + why.size()));
   SystemError ignored;
-  visitor->call->stream.socket().shutdown(tcp::socket::shutdown_send, ignored);  // receive() reads on until the end
+  visitor->call->stream.socket().shutdown(tcp::socket::shutdown_send, ignored);  // receive() reads until the end
 }
 
-void TcpMeeting::adopt(const WantedPtr& wanted, VisitorPtr visitor) {  // by value: parked_ may hold the last one
+void TcpHandshake::adopt(const WantedPtr& wanted, VisitorPtr visitor) {  // by value: parked_ may hold the last one
   if (const auto waiting = parked_.find(wanted->text); waiting != parked_.end() && waiting->second == visitor)
     parked_.erase(waiting);
   wanted->adopted = visitor;
@@ -205,7 +205,7 @@ void TcpMeeting::adopt(const WantedPtr& wanted, VisitorPtr visitor) {  // by val
   run_for(visitor, welcome(visitor));
 }
 
-asio::awaitable<void> TcpMeeting::welcome(VisitorPtr visitor) {
+asio::awaitable<void> TcpHandshake::welcome(VisitorPtr visitor) {
   Hello hello = greeting(*visitor->wanted);
   hello.attempt = visitor->hello.attempt;
   hello.connection = visitor->hello.connection;
@@ -215,10 +215,10 @@ asio::awaitable<void> TcpMeeting::welcome(VisitorPtr visitor) {
   if (!written) visitor->call->close();  // receive() notices
 }
 
-/// The visitor is gone, or is to go. Whoever was going to take its call makes one.
-void TcpMeeting::leave(const VisitorPtr& visitor) {
+/// Closes and forgets the connection. If a session was going to use it, the session calls the peer itself.
+void TcpHandshake::leave(const VisitorPtr& visitor) {
   visitor->call->close();
-  strangers_.remove(visitor);
+  pending_connections_.remove(visitor);
   if (const auto waiting = parked_.find(visitor->hello.from); waiting != parked_.end() && waiting->second == visitor)
     parked_.erase(waiting);
   const WantedPtr wanted = visitor->wanted;

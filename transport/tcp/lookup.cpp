@@ -14,7 +14,7 @@ namespace {
 
 using Found = core::Result<TcpEndpoints>;
 
-/// Between the thread that asks and the one that waits, who may be gone before there is an answer.
+/// Shared by the resolver thread and the waiting coroutine, which may end before there is an answer.
 class Question {
  public:
   explicit Question(std::function<void(Found)> tell) : tell_(std::move(tell)) {}
@@ -29,10 +29,10 @@ class Question {
 
  private:
   std::mutex mutex_;
-  std::function<void(Found)> tell_;  // empty: nobody waits any more
+  std::function<void(Found)> tell_;  // empty: the coroutine has ended
 };
 
-/// Drops its question when the coroutine ends, also when that is because its io_context does.
+/// Drops its question when the coroutine ends, also when its io_context ends it.
 struct Asker {
   std::shared_ptr<Question> question;
   explicit Asker(std::shared_ptr<Question> asked) : question(std::move(asked)) {}

@@ -1,6 +1,6 @@
-/// The addresses that a host name stands for, for a coroutine of the I/O thread. What is a number is known at once. A name is
-/// looked up on a thread of its own, which nobody waits for: Asio has one such thread for all, and a name server that is
-/// silent would hold up every other call, and close(). Thread rule: the I/O thread.
+/// Resolves a host name for a coroutine of the I/O thread. A numeric address is resolved at once. A name is resolved on a detached
+/// thread of its own: Asio has only one resolver thread, and a silent name server would block every other call, and close(). Thread
+/// rule: the I/O thread.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace troupe::transport {
 
 using TcpEndpoints = std::vector<tcp::endpoint>;
 
-/// At least one. Ends after `most`, or when `call` is closed, with Errc::peer_lost; Errc::config: there is no such host.
+/// At least one address. Errc::peer_lost after `most`, or when `call` is closed. Errc::config: there is no such host.
 [[nodiscard]] asio::awaitable<core::Result<TcpEndpoints>> look_up(std::shared_ptr<TcpCall> call, HostPort at,
                                                                   core::Duration most);
 

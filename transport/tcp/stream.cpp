@@ -32,7 +32,7 @@ core::Result<void> TcpStream::secure(SSL_CTX* context, const std::string& host) 
   SSL* ssl = tls_->ssl.get();
   X509_VERIFY_PARAM* expected = SSL_get0_param(ssl);
   if (X509_VERIFY_PARAM_set1_ip_asc(expected, host.c_str()) != 1) {
-    ERR_clear_error();  // it is a name
+    ERR_clear_error();  // the host is a name, not a number
     X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     if (X509_VERIFY_PARAM_set1_host(expected, host.c_str(), host.size()) != 1)
       return core::fail(core::Errc::internal, fmt::format("TLS cannot start: {}", security::openssl_reason()));
@@ -88,7 +88,7 @@ TcpStream::Step TcpStream::flush() {
 
 bool TcpStream::holds_bytes() const noexcept { return tls_ && !tls_->bytes.empty(); }
 
-/// What a call of OpenSSL that did not succeed wants. It may have left bytes to send (an alert, an answer).
+/// Translates the failure of an OpenSSL call. The call may have left bytes to send (an alert, an answer).
 TcpStream::Step TcpStream::explain(int result) {
   const int error = SSL_get_error(tls_->ssl.get(), result);
   const Step flushed = flush();
@@ -113,10 +113,10 @@ TcpStream::Step TcpStream::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(tls_->ssl.get());
   if (result != 1) return explain(result);
-  // Several records per system call, from now on: a stranger's buffer is OpenSSL's own small one.
+  // From now on several records per system call. Before, a pending connection has only OpenSSL's own small buffer.
   SSL_set_default_read_buffer_len(tls_->ssl.get(), security::kTlsReadBytes);
   SSL_set_read_ahead(tls_->ssl.get(), 1);
-  (void)SSL_free_buffers(tls_->ssl.get());  // the next read makes a larger one
+  (void)SSL_free_buffers(tls_->ssl.get());  // the next read allocates a larger one
   return flush().state == State::ended ? Step{State::ended} : Step{State::moved};
 }
 
@@ -152,11 +152,11 @@ TcpStream::Step TcpStream::write(std::span<const iovec> parts) {
       if (result == 1) continue;
       const bool full = tls_->bytes.full();
       const Step step = explain(result);
-      if (step.state == State::wants_write && full && !tls_->bytes.full()) continue;  // there is room again
+      if (step.state == State::wants_write && full && !tls_->bytes.full()) continue;  // the flush made room
       return total > 0 && step.state != State::failed ? Step{State::moved, total} : step;
     }
   }
-  // Some of it may have reached the peer even if the connection ended in the middle: the next call says so.
+  // Some bytes may have reached the peer even if the connection ended meanwhile: the next call reports the end.
   (void)flush();
   return {State::moved, total};
 }
@@ -168,7 +168,7 @@ security::Certificate TcpStream::peer_certificate() const {
 void TcpStream::close() noexcept {
   SystemError ignored;
   socket_.close(ignored);
-  if (tls_) tls_->bytes.descriptor = -1;  // the number may soon be another connection's
+  if (tls_) tls_->bytes.descriptor = -1;  // another connection may soon get this number
 }
 
 }  // namespace troupe::transport

@@ -1,8 +1,8 @@
-/// Bytes over one TCP connection, plain or through TLS, without blocking: every call moves what can be moved now. Memory
-/// is touched during a call and never after it, so lent memory can go back between two calls. (Asio's own asynchronous
-/// reads and writes, and its ssl::stream, keep pointers while they wait: here Asio only waits for readiness.)
+/// Bytes over one TCP connection, plain or through TLS, without blocking: every call moves the bytes that can move now. Memory is
+/// accessed only during a call, so lent memory may be returned between two calls. (Asio's own asynchronous reads and writes, and
+/// its ssl::stream, keep pointers while they wait; here Asio only waits for readiness.)
 ///
-/// Bytes that write() has taken may wait inside TLS, encrypted: flush() until it has nothing. Thread rule: one thread.
+/// Bytes that write() has accepted may wait inside TLS, encrypted: call flush() until none are left. Thread rule: one thread.
 #pragma once
 
 #include <sys/uio.h>
@@ -22,10 +22,10 @@ namespace troupe::transport {
 class TcpStream {
  public:
   enum class State : std::uint8_t {
-    moved,        ///< `bytes` of them, more than none
-    wants_read,   ///< nothing: wait until the socket is readable
-    wants_write,  ///< nothing: wait until it is writable
-    ended,        ///< the peer has closed, or reset, the connection
+    moved,        ///< moved `bytes`, more than none
+    wants_read,   ///< moved none: wait until the socket is readable
+    wants_write,  ///< moved none: wait until it is writable
+    ended,        ///< the peer has closed or reset the connection
     failed,       ///< TLS: see why()
   };
   struct Step {
@@ -34,26 +34,26 @@ class TcpStream {
   };
 
   explicit TcpStream(tcp::socket socket);
-  /// Speaks TLS from now on. `host`: who is dialled, and must be named by the certificate; empty: accepted.
+  /// Uses TLS from now on. `host`: the host that was called; the certificate must name it. Empty: an accepted connection.
   [[nodiscard]] core::Result<void> secure(SSL_CTX* context, const std::string& host);
   TcpStream(TcpStream&&) noexcept;
   TcpStream& operator=(TcpStream&&) noexcept;
   ~TcpStream();
 
-  /// moved (0 bytes): done; at once on a plain connection.
+  /// moved (0 bytes): done. A plain connection is done at once.
   [[nodiscard]] Step shake_hands();
-  /// Fills the parts in order, each before the next.
+  /// Fills the parts in order.
   [[nodiscard]] Step read(std::span<const iovec> parts);
-  /// moved: the peer has no byte after those; that the connection ended meanwhile is for the next call to say.
+  /// moved: at most those bytes reach the peer. If the connection ended meanwhile, the next call reports it.
   [[nodiscard]] Step write(std::span<const iovec> parts);
   [[nodiscard]] Step flush();
   [[nodiscard]] bool holds_bytes() const noexcept;
 
   /// For waiting and closing.
   [[nodiscard]] tcp::socket& socket() noexcept { return socket_; }
-  /// Why the last call said ended or failed.
+  /// The reason why the last call returned ended or failed.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
-  /// Null without TLS, and before hands are shaken.
+  /// Null without TLS and before the TLS handshake.
   [[nodiscard]] security::Certificate peer_certificate() const;
   void close() noexcept;
 
@@ -65,7 +65,7 @@ class TcpStream {
 
   tcp::socket socket_;
   std::unique_ptr<security::TlsSession> tls_;
-  std::optional<int> send_error_;  // the socket takes nothing any more
+  std::optional<int> send_error_;  // set: the socket accepts no more bytes
   std::string why_;
 };
 

@@ -18,13 +18,13 @@ namespace {
 
 constexpr unsigned kFrameMessage = 1;  // the id of our active message
 constexpr std::chrono::milliseconds kGrace{200};
-constexpr std::chrono::seconds kPatience{5};  // for UCX to end what was forced to; then the worker goes all the same
+constexpr std::chrono::seconds kPatience{5};  // until UCX ends forced operations; then the worker is destroyed anyway
 
 std::size_t pieces_of(std::size_t size) {
   return std::max<std::size_t>((size + Fabric::kMaxPieceBytes - 1) / Fabric::kMaxPieceBytes, 1);
 }
 
-/// Where piece `k` begins, and how long it is.
+/// The offset and length of piece `k`.
 std::pair<std::size_t, std::size_t> piece_of(std::size_t size, std::size_t k) {
   const std::size_t at = k * Fabric::kMaxPieceBytes;
   return {at, std::min(Fabric::kMaxPieceBytes, size - at)};
@@ -65,7 +65,7 @@ core::Result<void> UcxFabric::start(const FabricOptions& options) {
   ucp_config_t* config = nullptr;
   if (const auto s = ucp_config_read(nullptr, nullptr, &config); s != UCS_OK)
     return tl::unexpected(refused("read its configuration", s));
-  // Bulk always by rendezvous: an eager message that breaks off half-way would never give its receive back.
+  // Bulk always by rendezvous: an eager message that breaks off half-way would never complete its receive.
   ucs_status_t configured = ucp_config_modify(config, "RNDV_THRESH", "0");
   if (configured == UCS_OK) configured = ucp_config_modify(config, "KEEPALIVE_INTERVAL", "1s");
   if (configured == UCS_OK && !options.transports.empty())
@@ -105,7 +105,7 @@ core::Result<void> UcxFabric::start(const FabricOptions& options) {
   std::size_t length = 0;
   if (const auto s = ucp_worker_get_address(worker_, &address, &length); s != UCS_OK)
     return tl::unexpected(refused("give its address", s));
-  // A port is used again one day, and UCX numbers workers: the nonce tells this one from all others.
+  // Ports and UCX's worker numbers are reused: the nonce makes this address unique.
   std::random_device random;
   address_ =
       fmt::format("{:08x}{:08x}.{}", random(), random(), hex(reinterpret_cast<const unsigned char*>(address), length));
@@ -189,7 +189,7 @@ void UcxFabric::on_received(void* handle, ucs_status_t status, const ucp_tag_rec
 
 ucs_status_t UcxFabric::on_active_message(void* self, const void*, std::size_t, void* data, std::size_t length,
                                           const ucp_am_recv_param_t* param) {
-  // Ours are never by rendezvous, nor as long as this.
+  // This protocol's frames are never sent by rendezvous and are never longer than this.
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 || length > kMaxFrameBytes) return UCS_OK;
   const auto* bytes = static_cast<const std::byte*>(data);
   static_cast<UcxFabric*>(self)->events_.push_back({.kind = Event::Kind::frame, .frame = {bytes, bytes + length}});
@@ -218,7 +218,7 @@ void UcxFabric::send_frame(WireId wire, std::span<const std::byte> frame) {
                                  request.frame.size(), &param));
 }
 
-/// Each piece has a channel of its own, from the one that is returned on.
+/// Each piece has its own channel, counted from the returned one.
 std::uint64_t UcxFabric::receive(WireId wire, MemoryView memory, TransferId transfer) {
   const std::uint64_t channel = next_channel_;
   const std::size_t pieces = pieces_of(memory.size);
@@ -354,10 +354,10 @@ void UcxFabric::shutdown(FabricEvents& events) noexcept {
     }
   };
   settle(kPatience);
-  // UCX 1.13 aborts the process when a worker goes with the answer to a peer's first message still in it.
+  // UCX 1.13 aborts the process if a worker is destroyed while it holds the answer to a peer's first message.
   flush_worker();
   settle(kGrace);
-  ucp_worker_destroy(std::exchange(worker_, nullptr));  // with it goes whatever might still touch memory
+  ucp_worker_destroy(std::exchange(worker_, nullptr));  // after this UCX accesses no memory
   std::erase_if(events_, [](const Event& event) { return event.kind != Event::Kind::transferred; });
   for (const auto& [transfer, cut] : cuts_) events_.push_back({.kind = Event::Kind::transferred, .transfer = transfer});
   cuts_.clear();

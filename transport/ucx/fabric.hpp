@@ -1,8 +1,8 @@
-/// The fabric behind the endpoint `ucx`: UCX's active messages for frames, its tagged rendezvous for bulk. Addresses are
-/// UCP worker addresses in hex. Only the module troupe_ucx.so holds this.
+/// The fabric of the endpoint `ucx`: UCX's active messages for frames, its tagged rendezvous for bulk. An address is a random
+/// number and the UCP worker address, in hex. Only the module troupe_ucx.so contains it. Thread rule: that of Fabric.
 ///
-/// A wire is one UCP endpoint with peer error handling on, so a peer that dies or is cut off is heard of (keep-alive 1 s)
-/// and a wire can be ended by force. UCX leaves shared memory out of such wires. Nothing is encrypted.
+/// A wire is one UCP endpoint with peer error handling, so the loss of a peer is detected (keep-alive 1 s) and a wire can be closed
+/// by force. UCX does not use shared memory for such wires. Nothing is encrypted.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -25,7 +25,7 @@ namespace troupe::transport {
 
 class UcxFabric final : public Fabric {
  public:
-  /// Errc::config for transports that UCX does not know, Errc::io for anything else that UCX refuses.
+  /// Errc::config: UCX does not start with these transports. Errc::io: any other error of UCX.
   [[nodiscard]] static core::Result<std::unique_ptr<Fabric>> make(const FabricOptions& options);
   ~UcxFabric() override;
 
@@ -53,7 +53,7 @@ class UcxFabric final : public Fabric {
     bool flushed = false;
     Clock::time_point give_up{};  // closing: the end of the grace time
   };
-  /// What UCX has under way. It holds this object's address.
+  /// A pending operation of UCX, which holds this object's address.
   struct Request {
     enum class Kind : std::uint8_t { frame, flush, release, send, receive } kind;
     UcxFabric* fabric;
@@ -64,7 +64,7 @@ class UcxFabric final : public Fabric {
     void* handle = nullptr;
     std::list<Request>::iterator self{};
   };
-  /// A transfer whose pieces have not all ended.
+  /// A transfer with pieces that have not ended.
   struct Cut {
     std::size_t pieces_left = 0;
     bool whole = true;  // so far
@@ -81,7 +81,7 @@ class UcxFabric final : public Fabric {
   UcxFabric() = default;
   [[nodiscard]] core::Result<void> start(const FabricOptions& options);
   Request& begin(Request::Kind kind, WireId wire, TransferId transfer = {});
-  /// What a call of UCX returned for it: ended already, or to be ended by its callback.
+  /// Handles the value that a call of UCX returned: the request has ended, or its callback will end it.
   void began(Request& request, void* handle);
   void ended(Request& request, ucs_status_t status);
   void piece_ended(TransferId transfer, bool whole);
@@ -99,13 +99,13 @@ class UcxFabric final : public Fabric {
   std::string address_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
-  int worker_fd_ = -1;  // UCX's
+  int worker_fd_ = -1;  // owned by UCX
   int wake_fd_ = -1;
   int wait_ms_ = -1;  // of the next wait()
   std::uint64_t next_wire_ = 1;
   std::uint64_t next_channel_ = 1;
   std::unordered_map<WireId, std::unique_ptr<Wire>> wires_;
-  std::size_t closing_ = 0;  // wires
+  std::size_t closing_ = 0;  // number of closing wires
   std::list<Request> requests_;
   std::unordered_map<TransferId, Cut> cuts_;
   std::deque<Event> events_;

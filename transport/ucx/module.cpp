@@ -1,4 +1,4 @@
-// What troupe_ucx.so exports.
+// The exports of troupe_ucx.so.
 #include "transport/ucx/fabric.hpp"
 
 extern "C" {

@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
-#include "sim/explore/world/cluster.hpp"
 #include "sim/explore/invariants/invariants.hpp"
+#include "sim/explore/world/cluster.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -15,13 +15,13 @@ class BackupSteps final : public Invariant {
 
   void told(const Cluster&, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
-    // Pulls are no gradients: their id names a shard in its low 16 bits (strategies/bsp_backup.cpp).
+    // A pull is not a gradient: its id names a shard in its low 16 bits (strategies/bsp_backup.cpp).
     if (request && (request->exchange & 0xffff) == 0) gradients_.emplace(std::pair{shard, request->id}, *request);
   }
 
   void dropped(const Cluster& cluster, ShardId shard, const Request& request) override {
     if (!gradients_.contains({shard, request.id})) throw Violation("a shard dropped what is no gradient");
-    // Once someone is lost a shard may close a step without any gradient, which is not seen here.
+    // After a loss a shard may close a step without any gradient, which this check does not see.
     if (cluster.losses() == 0 && request.clock > closed_[shard])
       throw Violation("a gradient was dropped that is not late");
     dropped_.emplace(shard, request.id);
@@ -70,7 +70,7 @@ class BackupSteps final : public Invariant {
   std::size_t backup_;
   std::map<std::pair<ShardId, RequestId>, Request> gradients_;
   std::set<std::pair<ShardId, RequestId>> dropped_;
-  std::map<ShardId, std::map<WorkerId, Step>> open_;  // applied in the step under way: whose, and of which step
+  std::map<ShardId, std::map<WorkerId, Step>> open_;  // applied in the current step: worker and step of the gradient
   std::map<ShardId, Step> closed_;
 };
 

@@ -2,9 +2,9 @@
 #include <map>
 #include <set>
 
-#include "sim/explore/world/cluster.hpp"
 #include "sim/explore/invariants/invariants.hpp"
 #include "sim/explore/invariants/oracle.hpp"
+#include "sim/explore/world/cluster.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -46,7 +46,7 @@ class ElasticExchanges final : public Invariant {
   }
   ElasticRule rule_;
   std::set<std::pair<ShardId, RequestId>> refused_;
-  std::map<std::pair<ShardId, RequestId>, double> epochs_;  // of exchanges that the centre has not moved for
+  std::map<std::pair<ShardId, RequestId>, double> epochs_;  // of exchanges that have not moved the centre yet
 };
 
 class SyncElasticRounds final : public Invariant {

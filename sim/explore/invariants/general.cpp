@@ -4,8 +4,8 @@
 #include <string>
 #include <tuple>
 
-#include "sim/explore/world/cluster.hpp"
 #include "sim/explore/invariants/invariants.hpp"
+#include "sim/explore/world/cluster.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -58,12 +58,12 @@ class General final : public Invariant {
       passed += worker.host().totals().passed;
       if (!worker.alive()) continue;
       anyone = true;
-      if (!finite(worker.params())) throw Violation("a worker read what nobody wrote");
+      if (!finite(worker.params())) throw Violation("a worker read values that were never written");
       if (cluster.in_step() && worker.host().steps() != cluster.options().steps)
         throw Violation("worker " + std::to_string(w) + " stopped before its last step");
     }
     for (ShardId s = 0; s < cluster.shards(); ++s)
-      if (!finite(cluster.server(s).center())) throw Violation("a shard read what nobody wrote");
+      if (!finite(cluster.server(s).center())) throw Violation("a shard read values that were never written");
     const auto leases = cluster.options().steps * cluster.options().workers;
     const bool all_of_them = cluster.losses() == 0 || (anyone && !cluster.in_step());
     if (all_of_them && cluster.leases_done() + passed != leases)

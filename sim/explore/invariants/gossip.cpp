@@ -1,8 +1,8 @@
 #include <cmath>
 #include <optional>
 
-#include "sim/explore/world/cluster.hpp"
 #include "sim/explore/invariants/invariants.hpp"
+#include "sim/explore/world/cluster.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -12,11 +12,11 @@ class GossipWeights final : public Invariant {
   void happened(const Cluster& cluster) override {
     const double sum = cluster.weight();
     if (!start_) start_ = sum;
-    // Multiples of 2⁻⁵² add up without rounding: equal means equal.
+    // Multiples of 2⁻⁵² add without rounding: the sums must be exactly equal.
     if (sum != *start_ || std::abs(sum - 1) > std::ldexp(1, -48))
       throw Violation("the weights of the living, the mail and the lost add up to 1 - " + std::to_string(1 - sum));
     for (WorkerId w = 0; w < cluster.workers(); ++w)
-      if (cluster.worker(w).alive() && !(cluster.worker(w).host().half().weight() > 0))
+      if (cluster.worker(w).alive() && !(cluster.worker(w).host().rule().weight() > 0))
         throw Violation("a worker has given everything away");
   }
 

@@ -6,7 +6,7 @@
 namespace troupe::explore {
 namespace {
 
-/// What an invariant may be made from.
+/// The inputs from which invariants are made.
 struct Run {
   const Schedule& schedule;
   const core::Config& config;
@@ -23,7 +23,7 @@ void bsp(Invariants& all, const Run& run) {
   if (backup > 0) all.push_back(backup_steps(static_cast<std::size_t>(backup)));
 }
 
-/// `workers`: of the company that exchanges: groups where those do.
+/// `workers`: number of members that exchange: groups, where groups do.
 void elastic(Invariants& all, const Run& run, std::uint32_t workers) {
   const double beta = run.real("strategy.beta");
   const double alpha = beta > 0 ? beta / workers : run.real("strategy.alpha");

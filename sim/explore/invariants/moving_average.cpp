@@ -1,8 +1,8 @@
 #include <map>
 
-#include "sim/explore/world/cluster.hpp"
 #include "sim/explore/invariants/invariants.hpp"
 #include "sim/explore/invariants/oracle.hpp"
+#include "sim/explore/world/cluster.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -40,13 +40,13 @@ class MovingAverage final : public Invariant {
  private:
   static void start(const Cluster& cluster, ShardId shard, std::vector<double>& average) {
     auto whole = floats(cluster.options().floats);
-    cluster.bowl().start(whole.view());
+    cluster.quadratic().start(whole.view());
     const auto range = cut(cluster.options().floats, cluster.options().servers, shard);
     for (std::size_t i = 0; i < range.count; ++i) average.push_back(whole.view()[range.offset + i]);
   }
   double ema_;
   Slot slot_;
-  std::map<ShardId, bool> owed_;  // a write that the average has not followed
+  std::map<ShardId, bool> owed_;  // a write that the average has not followed yet
   std::map<ShardId, std::vector<double>> averages_;
 };
 

@@ -1,4 +1,4 @@
-/// Comparing what kernels in float32 made with the same in double precision. Pure functions.
+/// Compares results of float32 kernels with the same in double precision. Pure functions.
 #pragma once
 
 #include <cmath>
@@ -8,13 +8,13 @@
 
 namespace troupe::explore {
 
-/// Violates when `value` is further from `expected` than float32 arithmetic on numbers of this `size` explains.
+/// Throws Violation when `value` differs from `expected` by more than float32 rounding on numbers of this `size` explains.
 inline void expect_close(double value, double expected, double size, const char* what) {
   if (!(std::abs(value - expected) <= 2e-5 * (1 + std::abs(size))))
     throw Violation(std::string(what) + ": " + std::to_string(value) + " in place of " + std::to_string(expected));
 }
 
-/// Violates when the centre is not what it was, bit for bit.
+/// Throws Violation when the centre changed in any bit.
 inline void expect_unmoved(const ServerKernel& kernel) {
   if (checksum(kernel.center) != checksum(kernel.center_before))
     throw Violation("a push that was refused moved the centre");

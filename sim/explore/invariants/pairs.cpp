@@ -1,8 +1,8 @@
 #include <set>
 
-#include "sim/explore/world/cluster.hpp"
 #include "sim/explore/invariants/invariants.hpp"
 #include "sim/explore/invariants/oracle.hpp"
+#include "sim/explore/world/cluster.hpp"
 
 namespace troupe::explore {
 namespace {

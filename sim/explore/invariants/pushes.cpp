@@ -2,14 +2,14 @@
 #include <map>
 #include <set>
 
-#include "sim/explore/world/cluster.hpp"
 #include "sim/explore/invariants/invariants.hpp"
 #include "sim/explore/invariants/oracle.hpp"
+#include "sim/explore/world/cluster.hpp"
 
 namespace troupe::explore {
 namespace {
 
-/// c ← c + share · payload for each push, once; of one that is refused nothing.
+/// c ← c + share · payload for each push, once; a refused push changes nothing.
 class Pushes final : public Invariant {
  public:
   Pushes(bool optimizer, bool aware) : optimizer_(optimizer), aware_(aware) {}
@@ -30,7 +30,7 @@ class Pushes final : public Invariant {
 
   void ran(const Cluster& cluster, const ServerKernel& kernel) override {
     if (!writes(kernel.call, kCenter)) return;
-    if (refused_.erase({kernel.shard, kernel.request}) > 0) {  // zeros may be added, as if it were a push
+    if (refused_.erase({kernel.shard, kernel.request}) > 0) {  // zeros may be added, like a push
       ++pushes_[kernel.shard];
       return expect_unmoved(kernel);
     }
@@ -56,11 +56,11 @@ class Pushes final : public Invariant {
  private:
   struct Element {
     double value = 0;
-    double size = 0;  // of all that was added
+    double size = 0;  // of all summands
   };
   static void start(const Cluster& cluster, ShardId shard, std::vector<Element>& elements) {
     auto whole = floats(cluster.options().floats);
-    cluster.bowl().start(whole.view());
+    cluster.quadratic().start(whole.view());
     const auto range = cut(cluster.options().floats, cluster.options().servers, shard);
     for (std::size_t i = 0; i < range.count; ++i) {
       const double value = whole.view()[range.offset + i];
@@ -69,8 +69,8 @@ class Pushes final : public Invariant {
   }
   bool optimizer_;
   bool aware_;
-  std::map<std::pair<ShardId, RequestId>, double> open_;  // each with the share of it that counts
-  std::set<std::pair<ShardId, RequestId>> refused_;       // that nothing was written for
+  std::map<std::pair<ShardId, RequestId>, double> open_;  // each with the share that counts
+  std::set<std::pair<ShardId, RequestId>> refused_;       // not written yet
   std::map<ShardId, std::uint64_t> pushes_;
   std::map<ShardId, std::vector<Element>> centers_;
 };

@@ -1,8 +1,8 @@
 #include <map>
 #include <string>
 
-#include "sim/explore/world/cluster.hpp"
 #include "sim/explore/invariants/invariants.hpp"
+#include "sim/explore/world/cluster.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -21,7 +21,7 @@ class EqualReplicas final : public Invariant {
 
  private:
   std::uint32_t group_size_;
-  std::map<std::pair<Step, std::uint32_t>, std::uint64_t> first_;  // by step and group: the first one's checksum
+  std::map<std::pair<Step, std::uint32_t>, std::uint64_t> first_;  // by step and group: checksum of the first worker
 };
 
 }  // namespace

@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/explore/world/cluster.hpp"
 #include "sim/explore/invariants/invariants.hpp"
 #include "sim/explore/invariants/oracle.hpp"
+#include "sim/explore/world/cluster.hpp"
 
 namespace troupe::explore {
 namespace {
 
-/// algorithms.md for one shard at a time: every contribution once, in its round or, late, in the next.
+/// algorithms.md, per shard: every contribution counts once, in its round or, if late, in the next.
 class OuterRounds final : public Invariant {
  public:
   OuterRounds(const OuterRule& rule, std::size_t quorum) : rule_(rule), quorum_(quorum) {}
@@ -36,7 +36,7 @@ class OuterRounds final : public Invariant {
       c += rule_.nesterov ? rule_.momentum * v - rule_.lr * mean : -rule_.lr * mean;
       expect_close(kernel.center[i], c, 4 * (round.size[i] / n + std::abs(kernel.center_before[i])),
                    "the centre is not where the round's mean moves it");
-      c = kernel.center[i];  // so that rounding does not add up over rounds
+      c = kernel.center[i];  // rounding must not accumulate over rounds
       round.sum[i] = round.size[i] = 0;
     }
     for (const auto& [worker, clock] : round.on_time) round.closed = std::max(round.closed, clock);
@@ -46,7 +46,7 @@ class OuterRounds final : public Invariant {
 
  private:
   struct Round {
-    bool all_there = true;  // nobody has left yet, as far as the shard was told
+    bool all_there = true;  // no member has left, as far as the shard knows
     std::vector<double> center, velocity, sum, size;
     std::map<WorkerId, Step> on_time;
     std::size_t late = 0;
@@ -74,9 +74,9 @@ class OuterRounds final : public Invariant {
     }
   }
 
-  /// All who were members, or the quorum; once someone has left, whoever is left.
+  /// All members, or the quorum; after a loss, the remaining members.
   void require_enough(const Cluster& cluster, const Round& round) const {
-    if (round.on_time.empty()) throw Violation("a round was closed by nobody");
+    if (round.on_time.empty()) throw Violation("a round was closed without a contribution");
     const std::size_t all = cluster.options().workers;
     const std::size_t needed = quorum_ > 0 ? std::min(quorum_, all) : all;
     if (round.all_there && round.on_time.size() < needed)

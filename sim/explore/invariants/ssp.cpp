@@ -3,19 +3,19 @@
 #include <map>
 #include <string>
 
-#include "sim/explore/world/cluster.hpp"
 #include "sim/explore/invariants/invariants.hpp"
+#include "sim/explore/world/cluster.hpp"
 
 namespace troupe::explore {
 namespace {
 
-/// Groups of one are workers. A group is as far as its leader.
+/// A group of one is a worker. A group's clock is its leader's.
 class SspClocks final : public Invariant {
  public:
   SspClocks(Step s, Step steps_per_clock, std::uint32_t group_size)
       : s_(s), steps_per_clock_(steps_per_clock), group_size_(group_size) {}
 
-  /// It owes nothing of the clocks before its first, and has read what the centre held.
+  /// A newcomer owes no updates before its first clock, and has read the centre's versions.
   void entered(const Cluster&, WorkerId worker, Step first, const std::vector<Version>& read) override {
     first_[group_of(worker)] = first / steps_per_clock_;
     for (ShardId shard = 0; shard < read.size(); ++shard) read_[worker][shard] = read[shard];
@@ -24,14 +24,14 @@ class SspClocks final : public Invariant {
   void told(const Cluster& cluster, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
     if (!request || request->kind != Transfer::push) return;
-    // Told before it is added: from the next version on the centre holds this clock.
+    // Called before the push is added: the next version holds this clock.
     auto& clocks = clocks_[shard];
     clocks[group_of(request->worker)] = request->clock / steps_per_clock_;
     holds_[{shard, cluster.server(shard).host().version() + 1}] = clocks;
   }
 
   void told(const Cluster&, WorkerId worker, const WorkerEvent& event) override {
-    // Pulls have odd ids (strategies/ssp.cpp). A collective has none that a shard answers.
+    // Pulls have odd ids (strategies/ssp.cpp). No shard answers a collective's id.
     const auto* replied = std::get_if<Replied>(&event);
     if (replied && replied->exchange % 2 == 1) coming_[worker][replied->shard] = replied->version;
     const auto* done = std::get_if<ExchangeDone>(&event);
@@ -42,7 +42,7 @@ class SspClocks final : public Invariant {
   }
 
   void step_begins(const Cluster& cluster, const StepBegins& begins) override {
-    if (begins.worker % group_size_ != 0) return;  // it takes the leader's
+    if (begins.worker % group_size_ != 0) return;  // members follow their leader
     const Step clock = begins.step / steps_per_clock_;
     for (const auto other : cluster.membership().workers) {
       if (!counts(cluster, other) || other == begins.worker) continue;
@@ -58,7 +58,7 @@ class SspClocks final : public Invariant {
  private:
   [[nodiscard]] WorkerId group_of(WorkerId worker) const { return worker / group_size_; }
 
-  /// Only leaders push, and only the living are waited for.
+  /// Only leaders push, and only living ones are waited for.
   [[nodiscard]] bool counts(const Cluster& cluster, WorkerId worker) const {
     return worker % group_size_ == 0 && cluster.has(worker) && cluster.worker(worker).alive();
   }
@@ -80,11 +80,11 @@ class SspClocks final : public Invariant {
   Step s_;
   Step steps_per_clock_;
   std::uint32_t group_size_;
-  std::map<WorkerId, Step> first_;                                         // clock of each group that came later
+  std::map<WorkerId, Step> first_;                                         // first clock of each newcomer's group
   std::map<ShardId, std::map<WorkerId, Step>> clocks_;                     // pushed, by shard and group
   std::map<std::pair<ShardId, Version>, std::map<WorkerId, Step>> holds_;  // the same at each version
-  std::map<WorkerId, std::map<ShardId, Version>> read_;                    // of the parameters that a worker has
-  std::map<WorkerId, std::map<ShardId, Version>> coming_;                  // of a pull under way
+  std::map<WorkerId, std::map<ShardId, Version>> read_;                    // of a worker's parameters
+  std::map<WorkerId, std::map<ShardId, Version>> coming_;                  // of a pull in flight
 };
 
 }  // namespace

@@ -11,13 +11,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Streams of Purpose::schedule that no channel, step or mail has.
+/// A stream of Purpose::schedule that no channel, step or peer message uses.
 constexpr std::uint64_t kDrawing = (std::uint64_t{1} << 61) | 1;
 /// About as long as twelve steps take.
 constexpr Duration kRun = 20ms;
 
 Duration up_to(core::Random& random, Duration longest) {
-  // Odd: no two things are meant to happen at one moment.
+  // Odd, so that planned moments rarely coincide with others.
   return Duration{static_cast<Duration::rep>(random.below(static_cast<std::uint64_t>(longest.count()))) | 1};
 }
 
@@ -29,9 +29,9 @@ Traffic any_traffic(core::Random& random, const Needs& needs) {
   return all[random.below(all.size())];
 }
 
-/// What delays everything alike, for the whole run.
+/// Conditions of the whole run.
 void draw_conditions(Schedule& schedule, const Needs& needs, core::Random& random) {
-  auto& all = schedule.irregularities;
+  auto& all = schedule.faults;
   switch (random.below(8)) {
     case 0: all.push_back(SlowWorker{static_cast<WorkerId>(random.below(schedule.workers)), 20}); break;
     case 1: all.push_back(SlowShard{static_cast<ShardId>(random.below(schedule.servers)), 300}); break;
@@ -52,22 +52,23 @@ void draw_losses(Schedule& schedule, const Needs& needs, core::Random& random) {
               .at = up_to(random, kRun),
               .in_exchange = needs.servers && random.below(2) == 0};
     if (needs.takes_newcomers() && random.below(3) > 0) loss.replaced_after = up_to(random, kRun);
-    schedule.irregularities.emplace_back(loss);
+    schedule.faults.emplace_back(loss);
   }
 }
 
 void draw_faults(Schedule& schedule, const Needs& needs, core::Random& random) {
-  auto& all = schedule.irregularities;
+  auto& all = schedule.faults;
   for (auto pauses = random.below(3); pauses > 0; --pauses) {
     const bool shard = needs.servers && random.below(3) == 0;
     all.push_back(Pause{shard, static_cast<std::uint32_t>(random.below(shard ? schedule.servers : schedule.workers)),
                         up_to(random, kRun), up_to(random, kRun)});
   }
   if (needs.peers && random.below(2) == 0)
-    for (auto letters = random.below(4); letters > 0; --letters) all.push_back(LostMail{random.below(20)});
+    for (auto peer_messages = random.below(4); peer_messages > 0; --peer_messages)
+      all.push_back(LostMail{random.below(20)});
   if (random.below(2) == 0) return;
   const auto faults = 1 + random.below(8);
-  const auto early = schedule.workers * schedule.steps;  // about as many as there are of most classes
+  const auto early = schedule.workers * schedule.steps;  // about the number of transmissions of most classes
   for (std::uint64_t i = 0; i < faults; ++i) {
     const auto traffic = any_traffic(random, needs);
     if (random.below(2) == 0) {
@@ -78,26 +79,26 @@ void draw_faults(Schedule& schedule, const Needs& needs, core::Random& random) {
   }
 }
 
-/// Drawn after everything else, so that what else a seed draws is what it always was.
+/// Drawn last, so that the other draws of a seed stay the same as before.
 void draw_bad_pushes(Schedule& schedule, const Needs& needs, core::Random& random) {
   if (!needs.servers || random.below(3) > 0) return;
   for (auto bad = 1 + random.below(3); bad > 0; --bad) {
     const auto shard = static_cast<ShardId>(random.below(schedule.servers));
-    schedule.irregularities.push_back(BadPush{shard, random.below(schedule.workers * schedule.steps)});
+    schedule.faults.push_back(BadPush{shard, random.below(schedule.workers * schedule.steps)});
   }
 }
 
-/// What halves the options make; none when this company cannot have them.
+/// The strategy's needs with these options; none when the options do not fit these members.
 Needs needs_of(const Schedule& schedule) {
   return schedule.config()
-      .and_then([&](const core::Config& config) { return make(config, schedule.company()); })
+      .and_then([&](const core::Config& config) { return make(config, schedule.shape()); })
       .map([](const std::unique_ptr<Strategy>& strategy) { return strategy->needs(); })
       .value_or(Needs{});
 }
 
 }  // namespace
 
-Company Schedule::company() const {
+RunShape Schedule::shape() const {
   return {.workers = workers, .servers = servers, .seed = seed, .optimizer = optimizer};
 }
 
@@ -111,7 +112,7 @@ ClusterOptions Schedule::cluster() const {
           .optimizer = optimizer,
           .buckets = buckets,
           .peer_slots = peer_slots,
-          .irregularities = irregularities};
+          .faults = faults};
 }
 
 core::Result<core::Config> Schedule::config() const {
@@ -124,7 +125,7 @@ core::Result<core::Config> Schedule::config() const {
 
 Schedule draw_schedule(const std::string& strategy, std::uint64_t seed) {
   core::Random random{seed, core::Purpose::schedule, kDrawing};
-  Schedule schedule{.strategy = strategy, .options = {}, .seed = seed, .irregularities = {}};
+  Schedule schedule{.strategy = strategy, .options = {}, .seed = seed, .faults = {}};
   schedule.workers = static_cast<std::uint32_t>(1 + random.below(8));
   schedule.servers = static_cast<std::uint32_t>(1 + random.below(5));
   schedule.steps = 1 + random.below(12);
@@ -132,7 +133,7 @@ Schedule draw_schedule(const std::string& strategy, std::uint64_t seed) {
   schedule.carriage = random.below(2) == 0 ? Carriage::in_place : Carriage::carried;
   schedule.delays = std::array{Delays::even, Delays::extreme, Delays::extreme, Delays::heavy}[random.below(4)];
   schedule.optimizer = draw_optimizer(strategy, random);
-  schedule.options = draw_options(strategy, schedule.company(), random);
+  schedule.options = draw_options(strategy, schedule.shape(), random);
   const auto needs = needs_of(schedule);
   draw_conditions(schedule, needs, random);
   draw_losses(schedule, needs, random);
@@ -151,9 +152,8 @@ std::string to_text(const Schedule& schedule) {
           (schedule.carriage == Carriage::in_place ? "work in place" : "copies travel") + ", " + name(schedule.delays) +
           " delays\n";
   if (schedule.peer_slots < kPeerSlots)
-    text += "a worker has room for " + std::to_string(schedule.peer_slots) + " letters\n";
-  for (const auto& irregularity : schedule.irregularities)
-    text.append("- ").append(to_text(irregularity)).append(1, '\n');
+    text += "a worker has room for " + std::to_string(schedule.peer_slots) + " peer messages\n";
+  for (const auto& fault : schedule.faults) text.append("- ").append(to_text(fault)).append(1, '\n');
   return text;
 }
 

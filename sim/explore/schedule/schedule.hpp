@@ -1,5 +1,4 @@
-/// One run to be explored: a strategy with its options, a company, and everything that goes wrong. A plain value, and a pure
-/// function of (strategy, seed).
+/// One run to explore: a strategy with its options, its members, and all faults. A plain value and a pure function of (strategy, seed).
 #pragma once
 
 #include <functional>
@@ -19,22 +18,22 @@ struct Schedule {
   std::uint32_t servers = 1;
   Step steps = 8;  // per worker
   int buckets = 0;
-  std::uint32_t peer_slots = kPeerSlots;  // of a worker, for letters
+  std::uint32_t peer_slots = kPeerSlots;  // per worker, for peer messages
   Carriage carriage = Carriage::in_place;
   Delays delays = Delays::constant;
   core::OptimizerStep optimizer{.lr = 0.05F};
-  std::vector<Irregularity> irregularities;
+  std::vector<Fault> faults;
 
-  [[nodiscard]] Company company() const;
+  [[nodiscard]] RunShape shape() const;
   [[nodiscard]] ClusterOptions cluster() const;
-  /// The options as any configuration's are read and checked. Errc::config when this company cannot have them.
+  /// The options, parsed and checked like every configuration. Errc::config when they do not fit these members.
   [[nodiscard]] core::Result<core::Config> config() const;
 };
 
-/// 1 to 8 workers, 1 to 5 shards, 1 to 12 steps, and up to a dozen irregularities that the strategy's run can go on after.
+/// 1 to 8 workers, 1 to 5 shards, 1 to 12 steps, and up to a dozen faults that a run of the strategy survives.
 [[nodiscard]] Schedule draw_schedule(const std::string& strategy, std::uint64_t seed);
 
-/// Lines: the company, its options, and what goes wrong.
+/// Lines of text: members, options and faults.
 [[nodiscard]] std::string to_text(const Schedule& schedule);
 
 }  // namespace troupe::explore

@@ -11,7 +11,7 @@ namespace {
 /// Collects options as they are drawn.
 class Drawing {
  public:
-  Drawing(const Company& company, core::Random& random) : company_(company), random_(random) {}
+  Drawing(const RunShape& shape, core::Random& random) : shape_(shape), random_(random) {}
 
   void set(const std::string& key, const std::string& value) { options_.push_back("strategy." + key + "=" + value); }
   std::string one_of(const std::string& key, const std::vector<std::string>& values) {
@@ -25,18 +25,18 @@ class Drawing {
     return value;
   }
   [[nodiscard]] std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
-  [[nodiscard]] const Company& company() const noexcept { return company_; }
+  [[nodiscard]] const RunShape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::vector<std::string> options() && { return std::move(options_); }
 
  private:
-  Company company_;
+  RunShape shape_;
   core::Random& random_;
   std::vector<std::string> options_;
 };
 
 void bsp(Drawing& draw) {
-  if (draw.company().workers > 1 && draw.below(2) == 0) {
-    draw.number("backup", 1, draw.company().workers - 1);
+  if (draw.shape().workers > 1 && draw.below(2) == 0) {
+    draw.number("backup", 1, draw.shape().workers - 1);
   } else if (draw.one_of("combine", {"gradients", "updates", "weights"}) == "weights") {
     draw.one_of("average_momentum", {"true", "false"});
   }
@@ -73,11 +73,11 @@ void ssp(Drawing& draw) {
 }
 
 void rounds(Drawing& draw) {
-  const auto fragments = draw.number("fragments", 1, std::min(draw.company().servers, 3U));
+  const auto fragments = draw.number("fragments", 1, std::min(draw.shape().servers, 3U));
   const auto period = 1 + draw.below(3);
   draw.set("tau", std::to_string(fragments * period));
   draw.number("delay", 0, period - 1);
-  if (draw.below(2) == 0) draw.number("quorum", 0, draw.company().workers);
+  if (draw.below(2) == 0) draw.number("quorum", 0, draw.shape().workers);
 }
 
 void local_sgd(Drawing& draw) {
@@ -85,7 +85,7 @@ void local_sgd(Drawing& draw) {
   draw.one_of("outer", {"sgd", "nesterov"});
 }
 
-/// Local SGD under other defaults: those of the outer optimizer stay.
+/// Local SGD with other defaults; the outer optimizer keeps them.
 void diloco(Drawing& draw) { rounds(draw); }
 
 void mixed(Drawing& draw) {
@@ -102,12 +102,12 @@ void pairs(Drawing& draw) { draw.number("tau", 1, 3); }
 
 }  // namespace
 
-std::vector<std::string> draw_options(std::string_view strategy, const Company& company, core::Random& random) {
+std::vector<std::string> draw_options(std::string_view strategy, const RunShape& shape, core::Random& random) {
   static const std::map<std::string_view, void (*)(Drawing&)> kSpaces{
       {"bsp", bsp},           {"easgd", easgd},   {"eamsgd", easgd},        {"sync_easgd", sync_easgd},
       {"downpour", downpour}, {"ssp", ssp},       {"local_sgd", local_sgd}, {"diloco", diloco},
       {"mixed", mixed},       {"gossip", gossip}, {"pairs", pairs}};
-  Drawing drawing(company, random);
+  Drawing drawing(shape, random);
   if (const auto space = kSpaces.find(strategy); space != kSpaces.end()) space->second(drawing);
   return std::move(drawing).options();
 }

@@ -9,16 +9,16 @@
 namespace troupe::explore {
 namespace {
 
-/// A run of the tests' sizes takes some ten thousand; beyond this something feeds itself.
+/// A run of the tests' size takes some ten thousand events; more than this is an endless loop.
 constexpr std::uint64_t kTooManyEvents = 2'000'000;
 
-/// What the members themselves do about irregularities; the rest is the network's.
+/// Applies the faults of members to the options; the network applies the others.
 ClusterOptions disturbed(ClusterOptions options) {
   options.slowdown.resize(options.workers, 1);
-  for (const auto& irregularity : options.irregularities) {
-    if (const auto* slow = std::get_if<SlowWorker>(&irregularity); slow && slow->worker < options.workers)
+  for (const auto& fault : options.faults) {
+    if (const auto* slow = std::get_if<SlowWorker>(&fault); slow && slow->worker < options.workers)
       options.slowdown[slow->worker] *= slow->factor;
-    if (const auto* loss = std::get_if<Loss>(&irregularity)) options.losses.push_back(*loss);
+    if (const auto* loss = std::get_if<Loss>(&fault)) options.losses.push_back(*loss);
   }
   std::erase_if(options.losses, [&](const Loss& loss) { return loss.worker >= options.workers; });
   return options;
@@ -37,8 +37,8 @@ Cluster::Cluster(const Strategy& strategy, ClusterOptions options)
     : strategy_(strategy),
       options_(disturbed(std::move(options))),
       in_step_(strategy.needs().in_step),
-      bowl_(options_.seed, options_.floats, options_.noise),
-      network_(queue_, options_.seed, options_.delays, options_.irregularities),
+      quadratic_(options_.seed, options_.floats, options_.noise),
+      network_(queue_, options_.seed, options_.delays, options_.faults),
       collectives_(queue_, network_, core::reference_kernels(), watch(*this)),
       peers_(options_.workers, options_.peer_slots),
       next_worker_(options_.workers),
@@ -47,7 +47,7 @@ Cluster::Cluster(const Strategy& strategy, ClusterOptions options)
   for (WorkerId w = 0; w < options_.workers; ++w)
     workers_.emplace(w, std::make_unique<Worker>(*this, w, strategy, membership_));
   auto start = floats(options_.floats);
-  bowl_.start(start.view());
+  quadratic_.start(start.view());
   if (strategy.needs().servers) {
     for (ShardId s = 0; s < options_.servers; ++s) {
       const auto range = cut(options_.floats, options_.servers, s);
@@ -62,7 +62,7 @@ Cluster::Cluster(const Strategy& strategy, ClusterOptions options)
 
 void Cluster::run() {
   while (queue_.run_next()) {
-    if (queue_.performed() > kTooManyEvents) throw Violation("the company does not come to rest");
+    if (queue_.performed() > kTooManyEvents) throw Violation("the run does not come to rest");
     lose_who_exchanges();
     admit_at_boundary();
     if (options_.after_event) options_.after_event(*this);
@@ -143,32 +143,32 @@ Duration Cluster::step_time(WorkerId worker, Step step) const {
   return Duration{static_cast<Duration::rep>(static_cast<double>(time.count()) * factor)};
 }
 
-/// Pauses that meet are one, so that everything waits for the same end and keeps its order.
+/// Adjoining pauses merge, so that all delayed events wait for the same end and keep their order.
 std::optional<Duration> Cluster::stands_still(bool shard, std::uint32_t member) const {
   auto until = queue_.now();
-  const auto extends = [&](const Irregularity& irregularity) {
-    const auto* pause = std::get_if<Pause>(&irregularity);
+  const auto extends = [&](const Fault& fault) {
+    const auto* pause = std::get_if<Pause>(&fault);
     if (!pause || pause->shard != shard || pause->member != member) return false;
     if (until < pause->at || until >= pause->at + pause->lasts) return false;
     until = pause->at + pause->lasts;
     return true;
   };
-  while (std::any_of(options_.irregularities.begin(), options_.irregularities.end(), extends)) {
+  while (std::any_of(options_.faults.begin(), options_.faults.end(), extends)) {
   }
   return until > queue_.now() ? std::optional{until} : std::nullopt;
 }
 
-bool Cluster::next_letter_is_lost() {
-  const auto nth = letters_++;
-  return std::any_of(options_.irregularities.begin(), options_.irregularities.end(), [&](const Irregularity& i) {
+bool Cluster::next_peer_message_is_lost() {
+  const auto nth = peer_messages_++;
+  return std::any_of(options_.faults.begin(), options_.faults.end(), [&](const Fault& i) {
     const auto* lost = std::get_if<LostMail>(&i);
     return lost && lost->nth == nth;
   });
 }
 
 bool Cluster::is_bad(ShardId shard, std::uint64_t nth) const {
-  return std::ranges::any_of(options_.irregularities, [&](const Irregularity& irregularity) {
-    const auto* bad = std::get_if<BadPush>(&irregularity);
+  return std::ranges::any_of(options_.faults, [&](const Fault& fault) {
+    const auto* bad = std::get_if<BadPush>(&fault);
     return bad && *bad == BadPush{shard, nth};
   });
 }
@@ -183,7 +183,7 @@ void Cluster::leave(WorkerId worker) {
   announce({});
 }
 
-/// Tells everyone who is a member now; `at_every_shard` when the last shard knows.
+/// Sends the membership to all members and shards; calls `at_every_shard` when the last shard has it.
 void Cluster::announce(const EventQueue::Action& at_every_shard) {
   ++membership_.epoch;
   for (const auto member : membership_.workers) {
@@ -220,20 +220,20 @@ void Cluster::lose(const Loss& loss) {
   if (loss.replaced_after) queue_.after(*loss.replaced_after, [this] { replace(); });
 }
 
-/// In step nobody comes once the last step has begun: whoever has ended it hands in the rest, and waits for the others to do so.
+/// In step no newcomer joins after the last step has begun: workers then hand in their leases and wait for the others.
 void Cluster::replace() {
   if (!in_step_) return admit();
   if (frontier_ < options_.steps) ++expected_;
 }
 
-/// The shards must know of a newcomer before it says anything, or they would let others run ahead of it.
+/// The shards must know the newcomer before its first message, or they would let others run ahead of it.
 void Cluster::admit() {
   const WorkerId newcomer = next_worker_++;
   membership_.workers.push_back(newcomer);
   announce([this, newcomer] { enter(newcomer); });
 }
 
-/// In step a newcomer comes when all the others stand before the same step, as between two epochs: nobody is in a round without it.
+/// In step a newcomer joins when all others stand before the same step, as between epochs: no round runs without it.
 void Cluster::admit_at_boundary() {
   if (expected_ == 0 || admitting_) return;
   for (const auto& [id, worker] : workers_)
@@ -242,7 +242,7 @@ void Cluster::admit_at_boundary() {
   admit();
 }
 
-/// A new member begins with x = c. In step everyone stands still then: what was reported is all that there is.
+/// A newcomer begins with x = c. In step all others are idle then, so their reported steps are complete.
 void Cluster::enter(WorkerId newcomer) {
   std::vector<Version> versions;
   for (const auto& server : servers_) versions.push_back(server->host().version());
@@ -250,7 +250,7 @@ void Cluster::enter(WorkerId newcomer) {
   std::vector<Step> stand;
   for (const auto& [id, member] : workers_)
     if (std::ranges::binary_search(membership_.workers, id)) stand.push_back(member->reported_step());
-  // Where all were lost a real run would be over; here the newcomer goes on from the step that they had reached.
+  // A real run without members is over; here the newcomer continues at the step that they had reached.
   const Step first = stand.empty() && in_step_ ? frontier_ : newcomer_step(in_step_, stand);
   worker->start(center(), first);
   workers_.emplace(newcomer, std::move(worker));

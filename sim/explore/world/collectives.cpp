@@ -38,7 +38,7 @@ void Collectives::perform(Meeting& meeting, Step step, WorkerId last) {
   }
 }
 
-/// `last` has asked.
+/// Called when `last` has asked.
 void Collectives::spread(Meeting& meeting, WorkerId last) {
   if (last == meeting.task.root) {
     const auto& mine = meeting.parts.at(last).memory;

@@ -1,5 +1,5 @@
-/// Collectives in virtual time. A reduction is performed at the moment the last member of the group asks, and told to each member some
-/// time later. A broadcast is told to a member some time after it and the root have asked: it does not wait for the others.
+/// Collectives in virtual time. A reduction runs when the last member of the group asks; each member is told some time later. A broadcast
+/// is told to a member some time after that member and the root have asked; it does not wait for the others. One thread.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace troupe::explore {
 
 class Collectives {
  public:
-  /// What all members of the group must agree on.
+  /// The task; all members of the group must agree on it.
   struct Task {
     Group group;  // ascending
     Slot slot;
@@ -27,13 +27,13 @@ class Collectives {
     bool operator==(const Task&) const = default;
   };
   using Done = std::function<void(Duration waited, WorkerId last)>;
-  /// What came to a reduction and what became of it, in rank order.
+  /// Called with a reduction's inputs and results, in rank order.
   using Watch = std::function<void(Step step, const Task& task, const std::vector<std::vector<float>>& before,
                                    const std::vector<core::Span>& after)>;
 
   Collectives(EventQueue& queue, Network& network, const core::Kernels& kernels, Watch watch = {})
       : queue_(queue), network_(network), kernels_(kernels), watch_(std::move(watch)) {}
-  /// `memory` is worker's part, lent until `done`.
+  /// `memory`: the worker's part, lent until `done`.
   void ask(WorkerId worker, Step step, ExchangeId id, const Task& task, core::Span memory, Done done);
   [[nodiscard]] std::size_t open() const noexcept { return meetings_.size(); }
   [[nodiscard]] std::uint64_t performed() const noexcept { return performed_; }
@@ -47,7 +47,7 @@ class Collectives {
   struct Meeting {
     Task task;
     std::map<WorkerId, Part> parts;                            // by rank: the order of summation
-    std::shared_ptr<const std::vector<float>> roots_vector{};  // as it was when the root asked; null: it has not
+    std::shared_ptr<const std::vector<float>> roots_vector{};  // the root's at its request; null: not requested yet
   };
   void perform(Meeting& meeting, Step step, WorkerId last);
   void spread(Meeting& meeting, WorkerId last);
@@ -56,7 +56,7 @@ class Collectives {
   Network& network_;
   const core::Kernels& kernels_;
   Watch watch_;
-  std::map<std::pair<Step, ExchangeId>, std::vector<Meeting>> meetings_;  // disjoint groups may use the same numbers
+  std::map<std::pair<Step, ExchangeId>, std::vector<Meeting>> meetings_;  // disjoint groups may share step and id
   std::uint64_t performed_ = 0;
 };
 

@@ -1,5 +1,5 @@
-/// What must hold in a virtual run, checked while it happens: an observer that throws a Violation. Each keeps what it needs of the
-/// past itself. Called in one thread, in the order of events; looks and never touches.
+/// An invariant of a virtual run, checked during the run: an observer that throws Violation. Each keeps the past that it needs. Called in
+/// one thread, in the order of events; it must not change anything.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace troupe::explore {
 
 class Cluster;
 
-/// A kernel that a server ran, with copies of what it read.
+/// A kernel that a server ran, with copies of its inputs.
 struct ServerKernel {
   ShardId shard = 0;
   KernelCall call;
@@ -23,7 +23,7 @@ struct ServerKernel {
   core::ConstSpan payload;
 };
 
-/// A worker begins a step: what it computes with is what it has now.
+/// A worker begins a step; `params` are the parameters that it computes with.
 struct StepBegins {
   WorkerId worker = 0;
   Step step = 0;
@@ -34,15 +34,15 @@ struct StepBegins {
 class Invariant {
  public:
   virtual ~Invariant() = default;
-  /// A newcomer begins, at step `first` and with the centre as it is: of these versions, by shard.
+  /// A newcomer begins at step `first` with the current centre; `read`: its versions, by shard.
   virtual void entered(const Cluster&, WorkerId, Step /*first*/, const std::vector<Version>& /*read*/) {}
   virtual void step_begins(const Cluster&, const StepBegins&) {}
-  virtual void told(const Cluster&, WorkerId, const WorkerEvent&) {}  ///< before the half answers
-  virtual void told(const Cluster&, ShardId, const ServerEvent&) {}   ///< before the half answers
+  virtual void told(const Cluster&, WorkerId, const WorkerEvent&) {}  ///< before the rule handles it
+  virtual void told(const Cluster&, ShardId, const ServerEvent&) {}   ///< before the rule handles it
   virtual void ran(const Cluster&, const ServerKernel&) {}
   virtual void dropped(const Cluster&, ShardId, const Request&) {}
-  virtual void refused(const Cluster&, ShardId, const Request&) {}  ///< told() has been called; before the half answers
-  /// A reduction, just performed; `before`: the members' vectors as they came, in rank order.
+  virtual void refused(const Cluster&, ShardId, const Request&) {}  ///< after told(), before the rule handles it
+  /// Called after a reduction. `before`: the members' input vectors, in rank order.
   virtual void performed(const Cluster&, Step, const Collectives::Task&,
                          const std::vector<std::vector<float>>& /*before*/, const std::vector<core::Span>& /*after*/) {}
   virtual void happened(const Cluster&) {}  ///< after every event of the queue

@@ -78,7 +78,7 @@ Parcel::Parcel(core::Span home, Carriage carriage, Transfer kind)
     copy_ = floats(home.size());
     contents_ = copy_.view();
     if (kind_ == Transfer::pull) {
-      poison(contents_);  // nothing travels to the server
+      poison(contents_);  // a pull sends no data to the server
     } else {
       std::copy(home.begin(), home.end(), contents_.begin());
     }

@@ -1,5 +1,5 @@
-/// A member's vectors, with a guard over what is lent: whoever touches a lent slice, or returns it altered by someone else,
-/// is found out by an exception. One thread.
+/// A member's vectors, with a guard over lent slices: access to a lent slice throws, and so does a change of it by code
+/// other than its holder's. One thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Violation : public std::logic_error {
 };
 
 [[nodiscard]] std::uint64_t checksum(core::ConstSpan floats) noexcept;
-/// Fills with NaN: whoever reads what nobody wrote, spoils the result.
+/// Fills with NaN: a read of unwritten memory spoils the result.
 void poison(core::Span floats) noexcept;
 [[nodiscard]] core::Buffer floats(std::size_t count);  ///< zeros
 
@@ -28,7 +28,7 @@ struct Range {
   std::size_t offset = 0;  // floats
   std::size_t count = 0;
 };
-/// Part `part` of `parts` of `total` floats: aligned, as equal as that allows, perhaps empty.
+/// Part `part` of `parts` of `total` floats: aligned, as equal as alignment allows, perhaps empty.
 [[nodiscard]] Range cut(std::size_t total, std::size_t parts, std::size_t part) noexcept;
 
 class Memory {
@@ -38,10 +38,10 @@ class Memory {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] Range all() const noexcept { return {0, size_}; }
 
-  /// The slot's floats for its owner; a Violation when any of `range` is lent. Empty for a slot that was not added.
+  /// The slot's floats, for its owner; throws Violation when any of `range` is lent. Empty for a slot that was not added.
   [[nodiscard]] core::Span use(Slot slot, Range range);
   [[nodiscard]] core::Span use(Slot slot) { return use(slot, all()); }
-  /// For a look after the run, whoever has it.
+  /// Read access after the run, lent or not.
   [[nodiscard]] core::ConstSpan peek(Slot slot) const;
 
   [[nodiscard]] core::Span lend(Slot slot, Range range);
@@ -58,18 +58,18 @@ class Memory {
   std::vector<Loan> loans_;
 };
 
-/// in_place: the server works on the worker's memory. carried: a copy travels, and the worker's is poisoned until it is back.
-/// Both must give the same numbers.
+/// in_place: the server works on the worker's memory. carried: a copy is sent, and the worker's memory is poisoned until it returns. Both
+/// must give the same numbers.
 enum class Carriage : std::uint8_t { in_place, carried };
 
-/// A lent slice on its way. Every look at it checks that nobody but its holder changed it since the last.
+/// A lent slice in transit. Every access checks that only its holder changed it.
 class Parcel {
  public:
   Parcel(core::Span home, Carriage carriage, Transfer kind);
-  /// For the server's kernels; sealed again by seal().
+  /// For the server's kernels; call seal() afterwards.
   [[nodiscard]] core::Span open();
   void seal();
-  /// At the worker: what a push carried stays as it was sent, else the server's version is in the slice.
+  /// At the worker: after a push the slice is as it was sent, else it has the server's version.
   void unpack();
 
  private:
@@ -77,7 +77,7 @@ class Parcel {
   Carriage carriage_;
   Transfer kind_;
   core::Buffer copy_;           // carried
-  core::Buffer sent_;           // carried push: what the worker gets back
+  core::Buffer sent_;           // carried push: the worker's original
   core::Span contents_;         // home_ or copy_
   std::uint64_t checksum_ = 0;  // of contents_
   std::uint64_t home_checksum_ = 0;

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Shorter than many delays of Delays::extreme: so messages are repeated that are merely late.
+/// Shorter than many delays of Delays::extreme, so that messages that are merely late are repeated too.
 constexpr Duration kPatience = 5ms;
 
 Duration between(core::Random& random, Duration low, Duration high) {
@@ -19,13 +19,13 @@ Duration times(Duration time, double factor) {
   return Duration{static_cast<Duration::rep>(static_cast<double>(time.count()) * factor)};
 }
 
-/// One in a hundred takes a hundred times as long, one in a thousand a thousand times.
+/// One in a hundred: 100; one in a thousand: 1000; else 1.
 double tail(core::Random& random) {
   const double luck = random.uniform();
   return luck < 0.001 ? 1000 : luck < 0.01 ? 100 : 1;
 }
 
-/// Streams of messages and of steps must not meet: bit 63 tells them apart.
+/// Streams of messages and steps must differ: bit 63 separates them.
 constexpr std::uint64_t kSteps = std::uint64_t{1} << 63;
 
 std::uint64_t stream(const Channel& c) {
@@ -34,7 +34,7 @@ std::uint64_t stream(const Channel& c) {
 
 bool within(Duration time, Duration at, Duration lasts) { return time >= at && time < at + lasts; }
 
-/// Which ends of a channel are workers.
+/// True if the channel's sender, or its receiver, is a worker.
 bool from_worker(Traffic t) { return t == Traffic::request || t == Traffic::mail || t == Traffic::credit; }
 bool to_worker(Traffic t) { return t == Traffic::reply || t == Traffic::mail || t == Traffic::credit; }
 
@@ -45,9 +45,9 @@ const char* name(Delays delays) noexcept {
   return kNames.at(static_cast<std::size_t>(delays));
 }
 
-Network::Network(EventQueue& queue, std::uint64_t seed, Delays delays, const std::vector<Irregularity>& irregularities)
-    : queue_(queue), seed_(seed), delays_(delays), irregularities_(irregularities) {
-  for (const auto& i : irregularities_)
+Network::Network(EventQueue& queue, std::uint64_t seed, Delays delays, const std::vector<Fault>& faults)
+    : queue_(queue), seed_(seed), delays_(delays), faults_(faults) {
+  for (const auto& i : faults_)
     lossy_ = lossy_ || std::holds_alternative<LostTransmission>(i) || std::holds_alternative<DoubledTransmission>(i);
 }
 
@@ -59,8 +59,8 @@ Duration Network::delay(const Channel& channel, State& state) const {
     delay = kind < 0.3 ? 0us : kind < 0.8 ? between(random, 0us, 2ms) : between(random, 0us, 60ms);
   }
   if (delays_ == Delays::heavy) delay = times(delay, tail(random));
-  for (const auto& irregularity : irregularities_) {
-    const auto* slow = std::get_if<SlowShard>(&irregularity);
+  for (const auto& fault : faults_) {
+    const auto* slow = std::get_if<SlowShard>(&fault);
     const bool meant = slow && ((channel.traffic == Traffic::request && channel.to == slow->shard) ||
                                 (channel.traffic == Traffic::reply && channel.from == slow->shard));
     if (meant) delay = times(delay, slow->factor);
@@ -69,16 +69,15 @@ Duration Network::delay(const Channel& channel, State& state) const {
 }
 
 Duration Network::disturbed(const Channel& channel, Duration sent, Duration arrival) const {
-  for (const auto& irregularity : irregularities_) {
-    if (const auto* starved = std::get_if<Starvation>(&irregularity);
+  for (const auto& fault : faults_) {
+    if (const auto* starved = std::get_if<Starvation>(&fault);
         starved && starved->traffic == channel.traffic && within(sent, starved->at, starved->lasts))
       arrival += starved->at + starved->lasts - sent;
-    if (const auto* newest = std::get_if<NewestFirst>(&irregularity); newest && newest->traffic == channel.traffic) {
+    if (const auto* newest = std::get_if<NewestFirst>(&fault); newest && newest->traffic == channel.traffic) {
       const auto end = (arrival / newest->window + 1) * newest->window;
       arrival = end + (end - arrival);
     }
-    if (const auto* bursts = std::get_if<Bursts>(&irregularity))
-      arrival = (arrival / bursts->period + 1) * bursts->period;
+    if (const auto* bursts = std::get_if<Bursts>(&fault)) arrival = (arrival / bursts->period + 1) * bursts->period;
   }
   return arrival;
 }
@@ -103,10 +102,10 @@ bool Network::cut_off(const Channel& channel) const {
 int Network::copies(Traffic traffic) {
   const auto nth = transmissions_[traffic]++;
   int copies = 1;
-  for (const auto& irregularity : irregularities_) {
-    const auto* drop = std::get_if<LostTransmission>(&irregularity);
+  for (const auto& fault : faults_) {
+    const auto* drop = std::get_if<LostTransmission>(&fault);
     if (drop && drop->traffic == traffic && drop->nth == nth) return ++dropped_, 0;
-    const auto* twice = std::get_if<DoubledTransmission>(&irregularity);
+    const auto* twice = std::get_if<DoubledTransmission>(&fault);
     if (twice && twice->traffic == traffic && twice->nth == nth) copies = 2;
   }
   return copies;
@@ -122,8 +121,7 @@ void Network::transmit(Place place, std::uint64_t number, const std::shared_ptr<
   queue_.after(patience, [this, place, number, message, patience] { repeat(place, number, message, patience); });
 }
 
-/// The sender has waited long enough. One that is gone says nothing; and when nothing of the message is left on its way then, it
-/// is lost.
+/// The sender's timeout. A lost sender repeats nothing; when no transmission of its message is in flight then, the message is lost.
 void Network::repeat(Place place, std::uint64_t number, const std::shared_ptr<Message>& message, Duration patience) {
   if (message->acknowledged) return;
   if (!cut_off(place->first)) return transmit(place, number, message, 2 * patience);

@@ -1,8 +1,8 @@
-/// How long messages and steps take in virtual time, and a transport that may drop, repeat and reorder what it carries, with what
-/// makes it dependable again: senders number their messages and repeat them until acknowledged, receivers discard what they have
-/// had. So a message is delivered exactly once, as ports promise, or never when one of its ends is gone.
+/// Delays of messages and steps in virtual time, and a transport that may drop, repeat and reorder messages, with the protocol that makes
+/// it reliable: senders number messages and repeat them until acknowledged, receivers discard duplicates. So a message is delivered
+/// exactly once, as ports promise, or never when one of its ends is lost.
 ///
-/// Every duration is a pure function of (seed, who, how many before), so it does not depend on what else happens. One thread.
+/// Every duration is a pure function of (seed, member or channel, number of earlier ones), independent of all other events. One thread.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "sim/explore/world/irregularity.hpp"
+#include "sim/explore/world/fault.hpp"
 #include "sim/explore/world/queue.hpp"
 #include "sim/explore/world/words.hpp"
 
 namespace troupe::explore {
 
-/// even: 10 to 20 µs a message, 1 to 2 ms a step. extreme: from nothing to forty steps' time, for messages and steps alike.
-/// heavy: mostly as even, but one in a hundred takes a hundred times as long, and one in a thousand a thousand times.
-/// constant: 15 µs a message, 1.5 ms a step.
+/// even: 10 to 20 µs a message, 1 to 2 ms a step. extreme: from 0 to forty steps' time, for messages and steps alike. heavy: 10 to 20 µs
+/// a message, 0.1 to 0.2 ms a step, but one in a hundred takes 100 times as long, and one in a thousand 1000 times. constant: 15 µs a
+/// message, 1.5 ms a step.
 enum class Delays : std::uint8_t { even, extreme, heavy, constant };
 [[nodiscard]] const char* name(Delays delays) noexcept;
 
@@ -31,28 +31,28 @@ struct Channel {
   auto operator<=>(const Channel&) const = default;
 };
 
-/// fifo: in the order of sending, within a channel. any: messages of a channel may overtake each other.
+/// fifo: in order of sending, per channel. any: messages of a channel may overtake each other.
 enum class Order : std::uint8_t { fifo, any };
 
 class Network {
  public:
   using Action = EventQueue::Action;
-  /// What concerns messages among `irregularities` is heeded. Messages are repeated only where some could get lost.
-  Network(EventQueue& queue, std::uint64_t seed, Delays delays, const std::vector<Irregularity>& irregularities = {});
+  /// Applies those of `faults` that concern messages. Messages are repeated only if some fault can lose or double one.
+  Network(EventQueue& queue, std::uint64_t seed, Delays delays, const std::vector<Fault>& faults = {});
 
-  /// `deliver` is called once, or `lost` when nothing of the message can arrive any more because an end of it is gone.
+  /// Calls `deliver` once; or `lost` when an end is lost and no transmission of the message can arrive any more.
   void send(const Channel& channel, Order order, Action deliver, Action lost = {});
-  /// The worker is gone: it repeats and acknowledges nothing any more, and nobody repeats anything for it.
+  /// The worker is lost: it repeats and acknowledges nothing, and no sender repeats for it.
   void close(WorkerId worker) { gone_.insert(worker); }
 
-  [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }      ///< transmissions that did not arrive
-  [[nodiscard]] std::uint64_t discarded() const noexcept { return discarded_; }  ///< that arrived, but not first
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }      ///< lost transmissions
+  [[nodiscard]] std::uint64_t discarded() const noexcept { return discarded_; }  ///< duplicates
 
  private:
   struct Message {
     Action deliver;
     Action lost;
-    int in_the_air = 0;  // transmissions under way
+    int in_the_air = 0;  // transmissions in flight
     bool received = false;
     bool acknowledged = false;
   };
@@ -60,9 +60,9 @@ class Network {
     core::Random random;
     Duration last_arrival{0};
     Order order = Order::any;
-    std::uint64_t next = 0;                                    // to send
-    std::uint64_t expected = 0;                                // fifo: the first that has not been delivered
-    std::map<std::uint64_t, std::shared_ptr<Message>> held{};  // fifo: came before its turn
+    std::uint64_t next = 0;                                    // next number to send
+    std::uint64_t expected = 0;                                // fifo: the first number not delivered yet
+    std::map<std::uint64_t, std::shared_ptr<Message>> held{};  // fifo: arrived early
   };
   using Place = std::pair<const Channel, State>*;
 
@@ -72,23 +72,23 @@ class Network {
   void repeat(Place place, std::uint64_t number, const std::shared_ptr<Message>& message, Duration patience);
   void receive(Place place, std::uint64_t number, const std::shared_ptr<Message>& message);
   void acknowledge(Place place, const std::shared_ptr<Message>& message);
-  /// How many copies of this transmission arrive.
+  /// Number of copies of this transmission that arrive.
   [[nodiscard]] int copies(Traffic traffic);
   [[nodiscard]] bool cut_off(const Channel& channel) const;
 
   EventQueue& queue_;
   std::uint64_t seed_;
   Delays delays_;
-  std::vector<Irregularity> irregularities_;
+  std::vector<Fault> faults_;
   bool lossy_ = false;
-  std::map<Channel, State> channels_;  // nodes stay where they are: messages under way point to theirs
+  std::map<Channel, State> channels_;  // stable nodes: messages in flight point to them
   std::map<Traffic, std::uint64_t> transmissions_;
   std::set<WorkerId> gone_;
   std::uint64_t dropped_ = 0;
   std::uint64_t discarded_ = 0;
 };
 
-/// Time that worker `worker` computes at its step `step`, before any slowdown.
+/// Computing time of worker `worker` for its step `step`, before any slowdown.
 [[nodiscard]] Duration compute_time(std::uint64_t seed, Delays delays, WorkerId worker, Step step) noexcept;
 
 }  // namespace troupe::explore

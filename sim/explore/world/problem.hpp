@@ -1,5 +1,5 @@
-/// Something to train: a quadratic bowl, f(x) = ½ Σ h (x − t)², with noise on its gradient. The gradient is a pure function of
-/// (seed, lease, x): never of the worker that computes it.
+/// A training problem: the quadratic f(x) = ½ Σ h (x − t)², with noise on its gradient. The gradient is a pure function of (seed, lease,
+/// x), independent of the worker.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace troupe::explore {
 
-class Bowl {
+class QuadraticProblem {
  public:
-  Bowl(std::uint64_t seed, std::size_t size, double noise);
-  void start(core::Span x) const;                                             ///< the same parameters for everyone
+  QuadraticProblem(std::uint64_t seed, std::size_t size, double noise);
+  void start(core::Span x) const;                                             ///< the same parameters for all workers
   void gradient(std::uint64_t lease, core::ConstSpan x, core::Span g) const;  ///< g = h (x − t) + noise(lease)
   [[nodiscard]] double loss(core::ConstSpan x) const;                         ///< f(x) / size
 

@@ -1,5 +1,4 @@
-/// Virtual time: things happen in the order of their times, and things of one time in the order in which they were planned.
-/// One thread.
+/// Virtual time: actions run in order of time; actions of one time run in the order in which they were planned. One thread.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +17,10 @@ class EventQueue final : public core::Clock {
   using Action = std::function<void()>;
 
   [[nodiscard]] Duration now() const noexcept override { return now_; }
-  /// Not before now.
+  /// REQUIRES when >= now(), else std::logic_error.
   void at(Duration when, Action action);
   void after(Duration delay, Action action) { at(now_ + delay, std::move(action)); }
-  /// Moves time to the next action and performs it; false when there is none.
+  /// Moves time to the next action and runs it; false when there is none.
   bool run_next();
   [[nodiscard]] std::uint64_t performed() const noexcept { return performed_; }
 

@@ -40,7 +40,7 @@ void Server::receive(Request request, std::shared_ptr<Parcel> payload) {
 }
 
 void Server::arrive(Request request, const std::shared_ptr<Parcel>& payload) {
-  (void)payload->open();  // unchanged on its way
+  (void)payload->open();  // throws if changed in transit
   if (!std::binary_search(members_.begin(), members_.end(), request.worker)) return;
   request.id = ++last_request_;
   payloads_.emplace(request.id, payload);
@@ -58,7 +58,7 @@ void Server::spoil(RequestId request) {
   parcel.seal();
 }
 
-/// Unless the half has written over it: what the worker has is as it was.
+/// Restores the replaced value unless the rule has overwritten it: the worker's own vector is intact.
 void Server::mend(RequestId request, core::Span contents) {
   const auto spoilt = spoilt_.extract(request);
   if (!spoilt.empty() && std::isinf(contents.front())) contents.front() = spoilt.mapped();
@@ -97,7 +97,7 @@ void Server::run(const KernelCall& call, RequestId payload) {
 void Server::reply(const ShardReply& reply) {
   const auto node = payloads_.extract(reply.request);
   if (node.empty()) throw Violation("a server answered a request that it does not have");
-  mend(reply.request, node.mapped()->open());  // unchanged while it was held
+  mend(reply.request, node.mapped()->open());  // throws if changed while it was held
   node.mapped()->seal();
   cluster_.network().send({Traffic::reply, self_, reply.worker}, Order::any,
                           [this, reply] { cluster_.worker(reply.worker).answered(reply); });

@@ -1,4 +1,4 @@
-/// A shard of the centre in virtual time: the port of a ServerHost. Works on a request when it arrives, in no time.
+/// A shard of the centre in virtual time: the port of a ServerHost. Handles a request on arrival, in no time.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ class Server final : public ServerPort, public ServerObserver {
  public:
   Server(Cluster& cluster, ShardId self, const Strategy& strategy, const Membership& membership, core::ConstSpan start);
 
-  /// A part of an exchange has arrived. One of a worker that is no member any more, as far as the shard has heard, is not heard.
+  /// Receives a part of an exchange. Ignores it if the shard knows that the worker is no member any more.
   void receive(Request request, std::shared_ptr<Parcel> payload);
   void membership_changed(const Membership& membership);
 
@@ -32,8 +32,8 @@ class Server final : public ServerPort, public ServerObserver {
 
   // ServerPort
   [[nodiscard]] Duration now() const override;
-  /// A NaN is what somebody read that nobody had written (poison()): it is to spoil the result. Infinity is what somebody sent, or
-  /// what a BadPush has put there.
+  /// Infinity is unusable: a peer sent it, or a BadPush. NaN counts as usable: it marks a read of unwritten memory (poison()) and must
+  /// spoil the result.
   bool usable(RequestId payload) const override;
   void run(const KernelCall& call, RequestId payload) override;
   void reply(const ShardReply& reply) override;
@@ -44,7 +44,7 @@ class Server final : public ServerPort, public ServerObserver {
   void refused(const Request& request) override;
 
  private:
-  /// Now, or when the shard no longer stands still.
+  /// Runs `what` now, or at the end of the shard's pause.
   void heard(const EventQueue::Action& what);
   void arrive(Request request, const std::shared_ptr<Parcel>& payload);
   void spoil(RequestId request);
@@ -53,9 +53,9 @@ class Server final : public ServerPort, public ServerObserver {
   Cluster& cluster_;
   ShardId self_;
   Memory memory_;
-  std::vector<WorkerId> members_;  // ascending, as heard
+  std::vector<WorkerId> members_;  // ascending, as the shard knows them
   std::map<RequestId, std::shared_ptr<Parcel>> payloads_;
-  std::map<RequestId, float> spoilt_;  // what stood where a BadPush is
+  std::map<RequestId, float> spoilt_;  // values that a BadPush replaced
   std::uint64_t pushes_ = 0;
   RequestId last_request_ = 0;
   Version seen_version_ = 0;

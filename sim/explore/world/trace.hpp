@@ -1,4 +1,4 @@
-/// What happened in a virtual run: every consumed event as its journal record with the time, and every exchange's record.
+/// The record of a virtual run: every consumed event as a journal record with its time, and every exchange's record.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Trace {
   void dropped(const Request& request, const std::string& why) { drops_.emplace_back(request, why); }
   void result(core::ConstSpan numbers) { mix(checksum(numbers)); }
 
-  /// Equal for equal runs: events, their order, their times, and the numbers at the end.
+  /// Equal for equal runs: events, their order and times, and the final vectors.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
   [[nodiscard]] const std::vector<WorkerRecord>& worker_events() const noexcept { return worker_events_; }
   [[nodiscard]] const std::vector<ServerRecord>& server_events() const noexcept { return server_events_; }

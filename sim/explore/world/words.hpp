@@ -1,4 +1,4 @@
-/// The vocabulary of the strategies and their hosts, unqualified: nearly every line here is about their events and actions.
+/// The names of strategies and hosts, unqualified: nearly every line here uses their events and actions.
 #pragma once
 
 #include "strategies/strategy.hpp"

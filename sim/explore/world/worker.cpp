@@ -7,9 +7,9 @@
 namespace troupe::explore {
 namespace {
 
-/// Staged slots from here on are inboxes, one per sender: beyond any that a strategy names.
+/// Staged slots from here on are inboxes, one per sender; no strategy names them.
 constexpr std::uint8_t kFirstInbox = 128;
-/// Streams of luck must not meet those of the network.
+/// Random streams distinct from those of the network.
 constexpr std::uint64_t kMailLuck = std::uint64_t{1} << 62;
 Slot inbox(WorkerId from) { return staged(static_cast<std::uint8_t>(kFirstInbox + from)); }
 
@@ -97,7 +97,7 @@ void Worker::begin(std::uint64_t lease, Step step) {
   const core::ConstSpan params = memory_.use(kParams);
   params_checksum_ = checksum(params);
   for (auto* invariant : cluster_.options().invariants) invariant->step_begins(cluster_, {self_, step, lease, params});
-  cluster_.bowl().gradient(lease, params, gradient_.view());
+  cluster_.quadratic().gradient(lease, params, gradient_.view());
   poison(memory_.use(kGrads));
   const auto takes = cluster_.step_time(self_, step);
   const int buckets = cluster_.options().buckets;
@@ -203,9 +203,9 @@ bool Worker::send(const SendPeer& message) {
   auto copy = std::make_shared<core::Buffer>(floats(memory_.size()));
   const auto from = memory_.use(message.slot);
   std::copy(from.begin(), from.end(), copy->view().begin());
-  const bool lost = cluster_.next_letter_is_lost() || mail_luck_.uniform() < cluster_.options().mail_loss;
+  const bool lost = cluster_.next_peer_message_is_lost() || mail_luck_.uniform() < cluster_.options().mail_loss;
   const auto goes_missing = [this, message] {
-    cluster_.letter_lost();
+    cluster_.peer_message_lost();
     cluster_.mail_arrived(message.weight);
     cluster_.lose_weight(message.weight);
   };
@@ -236,7 +236,7 @@ void Worker::release(Slot slot) {
                           [this, from] { cluster_.worker(from).credit_returned(self_); });
 }
 
-// ---- who watches
+// ---- observers
 
 void Worker::consumed(const WorkerEvent& event) {
   if (const auto* mail = std::get_if<PeerMail>(&event)) untold_mail_ -= mail->weight;

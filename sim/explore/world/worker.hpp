@@ -1,4 +1,4 @@
-/// A worker in virtual time: all the ports of a WorkerHost. Its gradients are those of a Bowl.
+/// A worker in virtual time: all ports of a WorkerHost. Its gradients are those of a QuadraticProblem.
 #pragma once
 
 #include <map>
@@ -21,11 +21,11 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
 
   void start(core::ConstSpan params, Step first = 0);
   void answered(const ShardReply& reply);
-  /// A peer's vector; the sender has at most one on its way to each peer, or unread there.
+  /// A peer's vector. A sender has at most one per peer that is in flight or unread there.
   void receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector);
   void credit_returned(WorkerId from) { credit_taken_.erase(from); }
   void membership_changed(const Membership& membership);
-  /// The machine is gone: nothing is heard or said any more. What it lent stays until it has been answered.
+  /// The machine is lost: it receives and sends nothing. Memory that it lent stays until it has been answered.
   void die();
 
   [[nodiscard]] const WorkerHost& host() const noexcept { return host_; }
@@ -33,13 +33,13 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   [[nodiscard]] core::ConstSpan peek(Slot slot) const { return memory_.peek(slot); }
   [[nodiscard]] core::ConstSpan params() const { return peek(kParams); }
   [[nodiscard]] bool alive() const noexcept { return alive_; }
-  /// Where its host stands as a coordinator knows it, from what a worker reports: steps that it computed, and that it passed over.
+  /// The worker's step as a coordinator knows it from reports: steps computed and steps skipped.
   [[nodiscard]] Step reported_step() const noexcept { return first_ + computed_ + host_.totals().passed; }
-  /// Between two steps: it has asked for a lease and got none yet, and has no request open.
+  /// Between two steps: it waits for a lease and has no request open.
   [[nodiscard]] bool stands() const noexcept { return waits_for_lease_ && away_.empty(); }
-  /// Its share of the model, with mail that has come and is not mixed in yet; none when it is dead.
+  /// Its share of the model, with peer messages that have arrived and are not mixed in yet; 0 when it is lost.
   [[nodiscard]] double weight() const noexcept { return alive_ ? host_.weight() + untold_mail_ : 0; }
-  /// No steps any more and nothing in flight.
+  /// Stopped, and nothing in flight.
   [[nodiscard]] bool at_rest() const noexcept { return !alive_ || (host_.stopped() && host_.in_flight() == 0); }
 
   // WorkerPort
@@ -66,7 +66,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
     Slot slot;
     Range range;
   };
-  /// Does `what` after `delay`, if the worker still lives then, and looks whether it has come to rest.
+  /// Runs `what` after `delay` if the worker still lives, then checks whether it is at rest.
   void later(Duration delay, EventQueue::Action what);
   void heard(const EventQueue::Action& what);
   void take_up(Step step);
@@ -80,14 +80,14 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   Cluster& cluster_;
   WorkerId self_;
   Memory memory_;
-  core::Buffer gradient_;  // computed at the step's begin, final bucket by bucket
+  core::Buffer gradient_;  // computed at the start of the step, final bucket by bucket
   std::map<std::pair<ExchangeId, ShardId>, Away> away_;
   std::map<WorkerId, bool> credit_taken_;
   std::uint64_t params_checksum_ = 0;  // while computing
-  Step first_ = 0;                     // of its host
+  Step first_ = 0;                     // first step of its host
   Step computed_ = 0;
   Step next_step_ = 0;
-  double untold_mail_ = 0;  // weight of mail that the half will be told of
+  double untold_mail_ = 0;  // weight of peer messages not yet passed to the rule
   bool waits_for_lease_ = false;
   core::Random mail_luck_;
   bool alive_ = true;

@@ -1,17 +1,18 @@
-// Every message of those who may be in different processes either travels or is for its own process: a new one has to be put into the
-// lists of actors/control/accepted_messages.cpp, or into the one here.
+// Each message between members that may be in different processes is in exactly one list: those that travel
+// (actors/control/accepted_messages.cpp) or those of one process (below). A new message must be added to one of them.
+#include "actors/control/accepted_messages.hpp"
+
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include "actors/control/system.hpp"
-#include "actors/control/accepted_messages.hpp"
 #include "tests/actors/control/wire_frames.hpp"
 
 namespace troupe::actors {
 namespace {
 
-/// Said within a process only: by a member to itself, by those who share memory with it, or between coordinator, recorder and launcher.
+/// Sent within a process only: by a member to itself, between members that share memory, or between coordinator, recorder and launcher.
 const std::set<std::string> kLocal{
     "told troupe::actors::StepOrder",       "told troupe::actors::StepEnd",
     "told troupe::actors::ShardAnswer",     "told troupe::actors::CollectiveDone",
@@ -24,7 +25,7 @@ const std::set<std::string> kLocal{
     "told troupe::actors::EpochReport",     "asked troupe::actors::Finish+troupe::actors::RunEnd",
 };
 
-/// What is of one process by construction has no serial form, or no type name (actors/protocol/message_types.hpp).
+/// A type that exists in one process only has no serial form or no type name (actors/protocol/message_types.hpp).
 template <class Part>
 constexpr bool kCanTravel = !caf::allowed_unsafe_message_type<Part>::value && requires {
   caf::type_name<Part>::value;
@@ -36,31 +37,32 @@ class WireLists : public ::testing::Test {
   void look_at(caf::typed_actor<Signatures...>*) {
     (look_at(Signatures{}), ...);
   }
-  /// Those of kLocal that somebody understands.
+  /// The entries of kLocal that some member's interface has.
   [[nodiscard]] const std::set<std::string>& met() const { return met_; }
 
  private:
   template <class... Parts>
   void look_at(caf::typed_mpi<caf::detail::type_list<Parts...>, caf::output_tuple<void>>) {
-    expect_listed<Parts...>(WireUse::told, "told");
+    expect_listed<Parts...>(MessageUse::told, "told");
   }
-  /// The answer to what does not travel does not, either.
+  /// The answer to a message that does not travel does not travel either.
   template <class... Parts, class... Answers>
   void look_at(caf::typed_mpi<caf::detail::type_list<Parts...>, caf::output_tuple<Answers...>>) {
-    if (expect_listed<Parts...>(WireUse::asked, "asked")) expect_listed<Answers...>(WireUse::answered, "answered");
+    if (expect_listed<Parts...>(MessageUse::asked, "asked"))
+      expect_listed<Answers...>(MessageUse::answered, "answered");
   }
 
-  /// Whether it travels.
+  /// Returns whether the message travels.
   template <class... Parts>
-  bool expect_listed(WireUse use, const char* how) {
+  bool expect_listed(MessageUse use, const char* how) {
     if constexpr ((kCanTravel<Parts> && ...)) {
       std::string name;
       for (const char* part : {caf::type_name<Parts>::value...}) name.append(name.empty() ? "" : "+").append(part);
       name = std::string(how) + " " + name;
       const auto bytes = testing::content(system_, Parts{}...);
-      WireReader reader(bytes);
+      ValueReader reader(bytes);
       std::size_t stages = 0;
-      std::vector<WireHandle> actors;
+      std::vector<RemoteHandle> actors;
       const bool travels = reader.length(stages) && stages == 0 && is_wire_message(reader, use, actors);
       const bool local = kLocal.contains(name);
       EXPECT_TRUE(travels || local) << name << " is in neither list";

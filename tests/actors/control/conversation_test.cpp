@@ -1,4 +1,4 @@
-// What two processes may say to each other: everything that members say, and nothing that CAF would believe of a liar.
+// What two processes may send each other: every message between members, and no frame that would make CAF accept a forged identity.
 #include "actors/control/conversation.hpp"
 
 #include <gtest/gtest.h>
@@ -25,14 +25,14 @@ constexpr std::uint64_t kAnswer = caf::message_id::response_flag_mask | kRequest
 
 const caf::node_id kUs = test_node(1), kThem = test_node(2), kOthers = test_node(3);
 
-/// A connection that somebody has made to this process.
-class Conversation : public ::testing::Test {
+/// A connection that another process has made to this process.
+class AcceptedConversation : public ::testing::Test {
  protected:
-  Conversation() : peers_(std::make_shared<WirePeers>(in_wire_form(system_, kUs))), talk_(accepted("them")) {
+  AcceptedConversation() : peers_(std::make_shared<ControlPeers>(in_wire_form(system_, kUs))), talk_(accepted("them")) {
     talk_.said(server_handshake(system_, kUs, kPublished));
   }
-  WireConversation accepted(const std::string& certificate) {
-    return WireConversation(security::TlsSide::accepted, peers_, certificate);
+  Conversation accepted(const std::string& certificate) {
+    return Conversation(security::TlsSide::accepted, peers_, certificate);
   }
   std::string hears(const std::string& bytes) { return std::string(talk_.heard(bytes).value_or("")); }
   void greet() { ASSERT_EQ(hears(client_handshake(system_, kThem)), ""); }
@@ -44,10 +44,10 @@ class Conversation : public ::testing::Test {
   std::string asked(caf::actor_id to, const Ts&... parts) {
     return frame({.id = kRequest, .from = kTheirs, .to = to}, content(system_, parts...));
   }
-  /// An actor of another process, as a handle of this type.
+  /// A handle of type `Handle` to an actor of another process.
   template <class Handle>
   Handle handle(const caf::node_id& node, caf::actor_id id) {
-    // A handle is read as CAF reads it; only its number and node are looked at.
+    // Only the handle's number and node matter; no message reaches it.
     struct Proxy final : caf::actor_proxy {
       explicit Proxy(caf::actor_config& config) : actor_proxy(config) {}
       void enqueue(caf::mailbox_element_ptr, caf::execution_unit*) override {}
@@ -59,15 +59,15 @@ class Conversation : public ::testing::Test {
 
   SystemConfig config_;
   caf::actor_system system_{config_};
-  std::shared_ptr<WirePeers> peers_;
-  WireConversation talk_;
+  std::shared_ptr<ControlPeers> peers_;
+  Conversation talk_;
 };
 
-const std::string kNobodyElses = "it says that it is a node that somebody else is";
+const std::string kNobodyElses = "it claims the node id of another process";
 const std::string kNotItself = "it does not speak for itself";
 const std::string kNoMessage = "it sends what no member says";
 const std::string kUnknown = "it speaks to who was not introduced to it";
-const std::string kUnasked = "it answers what nobody asked";
+const std::string kUnasked = "it answers a request that was not made";
 
 SiteOrder site_order(std::string config) {
   SiteOrder order;
@@ -79,12 +79,12 @@ SiteOrder site_order(std::string config) {
   return order;
 }
 
-TEST_F(Conversation, LetsThroughWhatMembersSay) {
+TEST_F(AcceptedConversation, LetsThroughWhatMembersSay) {
   greet();
   EXPECT_TRUE(talk_.greeted());
   EXPECT_EQ(hears(asked(kPublished, NodeQuery{})), "");
   EXPECT_EQ(hears(asked(kPublished, site_order(std::string(10'000, 'x')))), "");
-  EXPECT_EQ(hears(told(kPublished, LeaseRequest{1, 2}) + told(kPublished, Trouble{core::Errc::io, "text", 3})), "");
+  EXPECT_EQ(hears(told(kPublished, LeaseRequest{1, 2}) + told(kPublished, RunError{core::Errc::io, "text", 3})), "");
   EXPECT_EQ(hears(told(kPublished, JournalRecords{{1, 2}, {3, 4}, {'a', 'b'}})), "");
   EXPECT_EQ(hears(told(kPublished, WorkerProgress{.worker = 1, .loss = 0.5, .staleness = {1, 2}, .waits = {0.25}})),
             "");
@@ -95,20 +95,20 @@ TEST_F(Conversation, LetsThroughWhatMembersSay) {
   EXPECT_EQ(hears(frame({.type = message_type::monitor_message, .id = 0, .to = kPublished},
                         in_wire_form(system_, kThem, kUs))),
             "");
-  // CAF's own: whoever meets a node looks for that actor.
+  // CAF's own message: after a connection to a node, CAF looks for that node's spawn server.
   EXPECT_EQ(hears(frame({.flags = 1, .from = kTheirs, .to = static_cast<std::uint64_t>(caf::atom("SpawnServ"))},
                         "whatever it says")),
             "");
 }
 
-TEST_F(Conversation, InPartsAsInOne) {
+TEST_F(AcceptedConversation, InPartsAsInOne) {
   const auto all = client_handshake(system_, kThem) + asked(kPublished, NodeQuery{}) +
                    told(kPublished, LeaseRequest{1, 2}) + asked(99, NodeQuery{});
   for (std::size_t k = 0; k + 1 < all.size(); ++k) ASSERT_EQ(hears(all.substr(k, 1)), "") << k;
   EXPECT_EQ(hears(all.substr(all.size() - 1)), kUnknown);
 }
 
-TEST_F(Conversation, NobodyIsAnotherNode) {
+TEST_F(AcceptedConversation, NobodyIsAnotherNode) {
   greet();
   auto second = accepted("them");
   EXPECT_FALSE(second.heard(client_handshake(system_, kThem)));  // CAF may make a second connection
@@ -119,7 +119,7 @@ TEST_F(Conversation, NobodyIsAnotherNode) {
   EXPECT_EQ(hears(client_handshake(system_, kOthers)), "its second handshake names another node than its first");
 }
 
-TEST_F(Conversation, ANodeIsFreeWhenNobodyIsItAnyMore) {
+TEST_F(AcceptedConversation, ANodeIsFreeWhenNobodyIsItAnyMore) {
   {
     auto first = accepted("first");
     EXPECT_FALSE(first.heard(client_handshake(system_, kOthers)));
@@ -128,19 +128,19 @@ TEST_F(Conversation, ANodeIsFreeWhenNobodyIsItAnyMore) {
   EXPECT_FALSE(second.heard(client_handshake(system_, kOthers)));
 }
 
-TEST_F(Conversation, WhoSaysThatItIsThisProcessIsNotHeard) {
+TEST_F(AcceptedConversation, WhoSaysThatItIsThisProcessIsNotHeard) {
   EXPECT_EQ(hears(client_handshake(system_, kUs)), "");  // CAF ends such a connection itself
   EXPECT_EQ(hears(asked(kPublished, NodeQuery{})), kNobodyElses);
 }
 
-TEST_F(Conversation, NothingIsRouted) {
+TEST_F(AcceptedConversation, NothingIsRouted) {
   greet();
   EXPECT_EQ(hears(frame({.type = message_type::routed_message, .from = kTheirs, .to = kPublished},
                         in_wire_form(system_, kOthers, kUs) + content(system_, NodeQuery{}))),
             kNotItself);
 }
 
-TEST_F(Conversation, NobodyElsesActorsEnd) {
+TEST_F(AcceptedConversation, NobodyElsesActorsEnd) {
   greet();
   const auto down = [this](const caf::node_id& from, const caf::node_id& to) {
     return frame({.type = message_type::down_message, .id = 0, .from = kTheirs},
@@ -150,14 +150,14 @@ TEST_F(Conversation, NobodyElsesActorsEnd) {
   EXPECT_EQ(hears(down(kOthers, kUs)), kNotItself);
 }
 
-TEST_F(Conversation, NobodyElsesActorsAreWatched) {
+TEST_F(AcceptedConversation, NobodyElsesActorsAreWatched) {
   greet();
   EXPECT_EQ(hears(frame({.type = message_type::monitor_message, .id = 0, .to = kPublished},
                         in_wire_form(system_, kOthers, kUs))),
             kNotItself);
 }
 
-TEST_F(Conversation, OnlyWhoWasIntroducedIsSpokenTo) {
+TEST_F(AcceptedConversation, OnlyWhoWasIntroducedIsSpokenTo) {
   greet();
   const auto site = handle<SiteActor>(kUs, 51);
   talk_.said(frame({.id = kAnswer, .from = kPublished, .to = kTheirs},
@@ -169,13 +169,13 @@ TEST_F(Conversation, OnlyWhoWasIntroducedIsSpokenTo) {
   EXPECT_EQ(hears(told(54, Halt{})), kUnknown);
 }
 
-TEST_F(Conversation, WhoHasSpokenIsNotIntroducedByThat) {
+TEST_F(AcceptedConversation, WhoHasSpokenIsNotIntroducedByThat) {
   greet();
   talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
   EXPECT_EQ(hears(told(60, Halt{})), kUnknown);
 }
 
-TEST_F(Conversation, AnAnswerAnswersWhatWasAskedOnce) {
+TEST_F(AcceptedConversation, AnAnswerAnswersWhatWasAskedOnce) {
   greet();
   talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
   const auto answer = frame({.id = kAnswer, .from = kTheirs, .to = 60}, content(system_, Updates{3}));
@@ -183,7 +183,7 @@ TEST_F(Conversation, AnAnswerAnswersWhatWasAskedOnce) {
   EXPECT_EQ(hears(answer), kUnasked);
 }
 
-TEST_F(Conversation, AnErrorIsAnAnswer) {
+TEST_F(AcceptedConversation, AnErrorIsAnAnswer) {
   greet();
   talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
   talk_.said(frame({.id = kRequest, .from = 61, .to = kTheirs}, content(system_, UpdatesOrder{})));
@@ -192,8 +192,8 @@ TEST_F(Conversation, AnErrorIsAnAnswer) {
   EXPECT_EQ(hears(frame({.id = kAnswer, .from = kTheirs, .to = 61}, content(system_, worded))), "");
 }
 
-/// As CAF does for an actor that has ended.
-TEST_F(Conversation, NobodyMayAnswerWhatWasAsked) {
+/// CAF sends such an answer for an actor that has ended.
+TEST_F(AcceptedConversation, NobodyMayAnswerWhatWasAsked) {
   greet();
   talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
   const caf::error gone = caf::sec::request_receiver_down;
@@ -201,7 +201,7 @@ TEST_F(Conversation, NobodyMayAnswerWhatWasAsked) {
   EXPECT_EQ(hears(frame({.id = kAnswer, .from = 0, .to = 60}, content(system_, gone))), kUnasked);
 }
 
-TEST_F(Conversation, AnErrorMayNotHoldFurtherMessages) {
+TEST_F(AcceptedConversation, AnErrorMayNotHoldFurtherMessages) {
   greet();
   talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
   caf::error nested = caf::sec::runtime_error;
@@ -209,7 +209,7 @@ TEST_F(Conversation, AnErrorMayNotHoldFurtherMessages) {
   EXPECT_EQ(hears(frame({.id = kAnswer, .from = kTheirs, .to = 60}, content(system_, nested))), kNoMessage);
 }
 
-TEST_F(Conversation, AnAnswerToAnotherProcessIsNone) {
+TEST_F(AcceptedConversation, AnAnswerToAnotherProcessIsNone) {
   greet();
   auto other = accepted("others");
   ASSERT_FALSE(other.heard(client_handshake(system_, kOthers)));
@@ -217,7 +217,7 @@ TEST_F(Conversation, AnAnswerToAnotherProcessIsNone) {
   EXPECT_EQ(other.heard(frame({.id = kAnswer, .from = kTheirs, .to = 60}, content(system_, Updates{3}))), kUnasked);
 }
 
-TEST_F(Conversation, TheTwoConnectionsOfANodeAreOneConversation) {
+TEST_F(AcceptedConversation, TheTwoConnectionsOfANodeAreOneConversation) {
   greet();
   auto second = accepted("them");
   ASSERT_FALSE(second.heard(client_handshake(system_, kThem)));
@@ -225,19 +225,20 @@ TEST_F(Conversation, TheTwoConnectionsOfANodeAreOneConversation) {
   EXPECT_FALSE(second.heard(frame({.id = kAnswer, .from = kTheirs, .to = 60}, content(system_, Updates{3}))));
 }
 
-TEST_F(Conversation, AnonymousMessagesAreNobodys) {
+TEST_F(AcceptedConversation, AnonymousMessagesAreNobodys) {
   greet();
-  EXPECT_EQ(hears(frame({.from = 0, .to = kPublished}, content(system_, Halt{}))), "it sends what nobody says");
+  EXPECT_EQ(hears(frame({.from = 0, .to = kPublished}, content(system_, Halt{}))),
+            "it sends a message that is not part of the protocol");
 }
 
-TEST_F(Conversation, OnlyWhoIsKnownIsWatchedAndNotForEver) {
+TEST_F(AcceptedConversation, OnlyWhoIsKnownIsWatchedAndNotForEver) {
   greet();
   const auto watch = [this](caf::actor_id whom) {
     return frame({.type = message_type::monitor_message, .id = 0, .to = whom}, in_wire_form(system_, kThem, kUs));
   };
   talk_.said(frame({.from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
-  EXPECT_EQ(hears(watch(60)), "");  // CAF watches whoever has spoken to it
-  for (std::uint32_t k = 0; k < WirePeer::kMostWatches; ++k) ASSERT_EQ(hears(watch(kPublished)), "") << k;
+  EXPECT_EQ(hears(watch(60)), "");  // CAF monitors every actor that has sent it a message
+  for (std::uint32_t k = 0; k < ControlPeer::kMostWatches; ++k) ASSERT_EQ(hears(watch(kPublished)), "") << k;
   EXPECT_EQ(hears(watch(kPublished)), "it watches who is none of its business");
   auto other = accepted("others");
   ASSERT_FALSE(other.heard(client_handshake(system_, kOthers)));
@@ -246,32 +247,32 @@ TEST_F(Conversation, OnlyWhoIsKnownIsWatchedAndNotForEver) {
             "it watches who is none of its business");
 }
 
-TEST_F(Conversation, WhoAsksAndDoesNotListenIsLeft) {
+TEST_F(AcceptedConversation, WhoAsksAndDoesNotListenIsLeft) {
   greet();
   const auto ask = [this](std::uint64_t number) {
     return frame({.id = kAsync | number, .from = kTheirs, .to = kPublished}, content(system_, NodeQuery{}));
   };
-  for (std::uint64_t k = 1; k <= 3 * WirePeer::kMostRequests; ++k) {
+  for (std::uint64_t k = 1; k <= 3 * ControlPeer::kMostRequests; ++k) {
     ASSERT_EQ(hears(ask(k)), "") << k;
     talk_.said(frame({.id = caf::message_id::response_flag_mask | kAsync | k, .from = kPublished, .to = kTheirs},
                      content(system_, NodeFacts{})));
   }
-  for (std::uint64_t k = 1; k <= WirePeer::kMostRequests; ++k) ASSERT_EQ(hears(ask(k)), "") << k;
+  for (std::uint64_t k = 1; k <= ControlPeer::kMostRequests; ++k) ASSERT_EQ(hears(ask(k)), "") << k;
   EXPECT_EQ(hears(ask(5)), "it asks and does not listen");
 }
 
-TEST_F(Conversation, ActorsInAMessageAreTheSendersOwn) {
+TEST_F(AcceptedConversation, ActorsInAMessageAreTheSendersOwn) {
   greet();
-  SiteCompany company;
-  company.coordinator = handle<CoordinatorActor>(kThem, 70);
-  company.recorder = handle<RecorderActor>(kThem, 71);
-  EXPECT_EQ(hears(asked(kPublished, company)), "");
-  company.recorder = handle<RecorderActor>(kOthers, 71);
-  EXPECT_EQ(hears(asked(kPublished, company)), kNotItself);
+  SiteDirectory actors;
+  actors.coordinator = handle<CoordinatorActor>(kThem, 70);
+  actors.recorder = handle<RecorderActor>(kThem, 71);
+  EXPECT_EQ(hears(asked(kPublished, actors)), "");
+  actors.recorder = handle<RecorderActor>(kOthers, 71);
+  EXPECT_EQ(hears(asked(kPublished, actors)), kNotItself);
 }
 
-/// Types that CAF knows, or that actors here tell each other.
-TEST_F(Conversation, WhatNoMemberSendsIsNotRead) {
+/// Types that CAF can read, or that actors send each other within a process.
+TEST_F(AcceptedConversation, WhatNoMemberSendsIsNotRead) {
   const caf::actor_addr nobody;
   const std::vector<std::string> payloads{
       content(system_, caf::exit_msg{nobody, caf::exit_reason::kill}),
@@ -281,13 +282,13 @@ TEST_F(Conversation, WhatNoMemberSendsIsNotRead) {
       content(system_, caf::spawn_atom_v, std::string("worker"), caf::make_message()),
       content(system_, 5),
       content(system_),
-      content(system_, NodeQuery{}),  // nobody would wait for the answer
+      content(system_, NodeQuery{}),  // sent without a request id: its answer would have no receiver
       content(system_, Interrupt{}),
       content(system_, StepOrder{}),
       content(system_, Tick{}),
       content(system_, RunStarted{}),
       content(system_, LeaseRequest{}, LeaseRequest{}),
-      content(system_, Updates{3}),  // an answer, and nobody asked
+      content(system_, Updates{3}),  // an answer without a request
       in_wire_form(system_, std::vector<caf::strong_actor_ptr>{handle<caf::strong_actor_ptr>(kThem, 4)},
                    caf::make_message(NodeQuery{})),
   };
@@ -298,8 +299,8 @@ TEST_F(Conversation, WhatNoMemberSendsIsNotRead) {
   }
 }
 
-/// CAF gives a vector of bytes the length that stands in the message: here that would be four exbibytes.
-TEST_F(Conversation, LengthsThatCannotBeAreNotRead) {
+/// CAF allocates a vector of bytes at the length that the message states: here that would be four exbibytes.
+TEST_F(AcceptedConversation, LengthsThatCannotBeAreNotRead) {
   auto bytes = content(system_, JournalRecords{{1}, {2}, {'a', 'b'}});
   ASSERT_EQ(bytes.substr(bytes.size() - 3), std::string("\x02"
                                                         "ab"));
@@ -312,7 +313,7 @@ TEST_F(Conversation, LengthsThatCannotBeAreNotRead) {
   }
 }
 
-TEST_F(Conversation, WhatIsTruncatedOrTooLongIsNotRead) {
+TEST_F(AcceptedConversation, WhatIsTruncatedOrTooLongIsNotRead) {
   const auto whole = content(system_, site_order("c"));
   for (std::size_t size = 1; size <= whole.size() + 1; ++size) {
     auto talk = accepted("them");
@@ -323,11 +324,11 @@ TEST_F(Conversation, WhatIsTruncatedOrTooLongIsNotRead) {
   }
 }
 
-TEST_F(Conversation, NobodyHasMoreActorsThanCanBe) {
+TEST_F(AcceptedConversation, NobodyHasMoreActorsThanCanBe) {
   greet();
-  for (caf::actor_id id = 1; id <= 2 * WirePeer::kMostActors; ++id) {
+  for (caf::actor_id id = 1; id <= 2 * ControlPeer::kMostActors; ++id) {
     const auto said = hears(frame({.from = id, .to = kPublished}, content(system_, Halt{})));
-    if (id <= WirePeer::kMostActors) {
+    if (id <= ControlPeer::kMostActors) {
       ASSERT_EQ(said, "") << id;
     } else {
       EXPECT_EQ(said, "it has more actors than can be");
@@ -336,9 +337,9 @@ TEST_F(Conversation, NobodyHasMoreActorsThanCanBe) {
   }
 }
 
-TEST_F(Conversation, ActorsThatHaveEndedCountNoMore) {
+TEST_F(AcceptedConversation, ActorsThatHaveEndedCountNoMore) {
   greet();
-  for (caf::actor_id id = 1; id <= 3 * WirePeer::kMostActors; ++id) {
+  for (caf::actor_id id = 1; id <= 3 * ControlPeer::kMostActors; ++id) {
     ASSERT_EQ(hears(frame({.from = id, .to = kPublished}, content(system_, Halt{}))), "") << id;
     ASSERT_EQ(hears(frame({.type = message_type::down_message, .id = 0, .from = id},
                           in_wire_form(system_, kThem, kUs, caf::error{}))),
@@ -346,16 +347,16 @@ TEST_F(Conversation, ActorsThatHaveEndedCountNoMore) {
   }
 }
 
-TEST_F(Conversation, OneThatThisProcessHasMadeIsThatOfANode) {
-  WireConversation dialled(security::TlsSide::dialled, peers_, "them");
+TEST_F(AcceptedConversation, OneThatThisProcessHasMadeIsThatOfANode) {
+  Conversation dialled(security::TlsSide::dialled, peers_, "them");
   EXPECT_FALSE(dialled.heard(server_handshake(system_, kThem, 3)));
   dialled.said(client_handshake(system_, kUs));
   dialled.said(frame({.id = kRequest, .from = 60, .to = 3}, content(system_, NodeQuery{})));
   EXPECT_FALSE(dialled.heard(frame({.id = kAnswer, .from = 3, .to = 60}, content(system_, NodeFacts{}))));
-  SiteCompany company;
-  company.coordinator = handle<CoordinatorActor>(kUs, 80);
-  company.recorder = handle<RecorderActor>(kUs, 81);
-  dialled.said(frame({.id = kRequest, .from = 60, .to = 3}, content(system_, company)));
+  SiteDirectory actors;
+  actors.coordinator = handle<CoordinatorActor>(kUs, 80);
+  actors.recorder = handle<RecorderActor>(kUs, 81);
+  dialled.said(frame({.id = kRequest, .from = 60, .to = 3}, content(system_, actors)));
   EXPECT_FALSE(dialled.heard(frame({.from = 9, .to = 80}, content(system_, LeaseRequest{1, 2}))));
   EXPECT_EQ(dialled.heard(frame({.from = 9, .to = 60}, content(system_, LeaseRequest{1, 2}))), kUnknown);
 }

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "transport/net/connection.hpp"
+#include "transport/net/tls_connection.hpp"
 
 namespace troupe::actors::testing {
 namespace {
@@ -32,7 +32,7 @@ sockaddr_in local(std::uint16_t port) {
   return address;
 }
 
-std::uint16_t bind_any(const Descriptor& socket) {
+std::uint16_t bind_any(const core::FileDescriptor& socket) {
   sockaddr_in address = local(0);
   socklen_t size = sizeof address;
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
@@ -110,8 +110,8 @@ bool Node::refused_nobody() {
   return refusals_.empty();
 }
 
-Descriptor connected(std::uint16_t port) {
-  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+core::FileDescriptor connected(std::uint16_t port) {
+  core::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval limit{10, 0};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   const sockaddr_in address = local(port);
@@ -141,7 +141,7 @@ std::string say_over_tls(std::uint16_t port, const security::TlsFiles& tls, std:
                   [&](char* to, std::size_t size) { return SSL_read(ssl.get(), to, static_cast<int>(size)); });
 }
 
-std::uint16_t free_port() { return bind_any(Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))); }
+std::uint16_t free_port() { return bind_any(core::FileDescriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))); }
 
 SilentPort::SilentPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), port_(bind_any(socket_)) {
   if (::listen(socket_.get(), 16) != 0) throw std::runtime_error("cannot listen");
@@ -196,7 +196,7 @@ OtherProcess::~OtherProcess() {
 
 void OtherProcess::signal(int number) const { ::kill(pid_, number); }
 
-/// Not a test: the other process, see OtherProcess.
+/// Not a test: the program of the process that OtherProcess starts.
 TEST(NetworkOtherProcess, DISABLED_Serves) {
   const auto text = [](const char* name) { return std::string(std::getenv(name) == nullptr ? "" : std::getenv(name)); };
   if (text("TROUPE_TEST_OUTPUT").empty()) return;

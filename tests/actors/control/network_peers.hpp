@@ -1,4 +1,4 @@
-/// What network_test.cpp talks to: a process' worth of actors, a visitor who speaks no CAF, and another process.
+/// Helpers of network_test.cpp: an actor system with its network, raw clients that do not speak CAF, and a second process.
 #pragma once
 
 #include <sys/types.h>
@@ -10,16 +10,17 @@
 #include <vector>
 
 #include "actors/control/network.hpp"
-#include "transport/net/connection.hpp"
+#include "core/file_descriptor.hpp"
+#include "transport/net/tls_connection.hpp"
 
 namespace troupe::actors::testing {
 
 /// Answers Prepare with its name. Quits on Halt.
 using Greeter = caf::typed_actor<caf::replies_to<Prepare>::with<SiteAddress>, caf::reacts_to<Halt>>;
-/// Another type.
-using Stranger = caf::typed_actor<caf::replies_to<StateOrder>::with<Settled>>;
+/// An actor type that no test serves.
+using PendingConnection = caf::typed_actor<caf::replies_to<StateOrder>::with<Settled>>;
 
-/// Generous: tests wait so long for what should happen.
+/// Upper limit of a wait for an expected event. Generous.
 inline constexpr core::Duration kSoon = std::chrono::seconds{30};
 
 /// One actor system with its network. One thread.
@@ -33,15 +34,15 @@ class Node {
 
   [[nodiscard]] Network& network() { return *network_; }
   [[nodiscard]] caf::actor_system& system() { return system_; }
-  /// Of a Greeter that is published on 127.0.0.1.
+  /// Spawns and publishes a Greeter on 127.0.0.1. Returns its port.
   std::uint16_t serve(const std::string& name = "a greeter");
-  /// The last one that serves.
+  /// The Greeter that serve() made last.
   [[nodiscard]] const Greeter& greeter() const { return greeters_.back(); }
-  /// What `greeter` answers, or why not.
+  /// Returns the answer of `greeter`, or the error.
   [[nodiscard]] std::string ask(const Greeter& greeter);
-  /// Connects to 127.0.0.1 and asks.
+  /// Connects to 127.0.0.1:`port` and asks.
   [[nodiscard]] std::string ask(std::uint16_t port);
-  /// Blocks until somebody has been refused, and returns why; empty when nobody was.
+  /// Blocks until a connection has been refused and returns the reason. Empty: none was refused in time.
   [[nodiscard]] std::string refusal();
   [[nodiscard]] bool refused_nobody();
 
@@ -57,23 +58,23 @@ class Node {
 };
 
 /// A connection to 127.0.0.1:`port`; reads give up after 10 s.
-[[nodiscard]] Descriptor connected(std::uint16_t port);
-/// Says `bytes` to 127.0.0.1:`port` and returns what comes back until the other hangs up; what it says first, when `bytes`
-/// is empty.
+[[nodiscard]] core::FileDescriptor connected(std::uint16_t port);
+/// Sends `bytes` to 127.0.0.1:`port` and returns what comes back until the peer closes. With empty `bytes` it returns the peer's
+/// first bytes.
 std::string say(std::uint16_t port, std::string_view bytes);
-/// As say(), over TLS with the certificate in `tls` (none: without one). Empty: was not let in.
+/// As say(), over TLS with the certificate in `tls` (an empty `tls`: without a certificate). Empty result: the connection was refused.
 [[nodiscard]] std::string say_over_tls(std::uint16_t port, const security::TlsFiles& tls, std::string_view bytes);
-/// A port at which nobody listens.
+/// A port without a listener.
 [[nodiscard]] std::uint16_t free_port();
 
-/// Accepts in its backlog, and never says a word.
+/// A TCP port that completes connections in its backlog and never sends a byte.
 class SilentPort {
  public:
   SilentPort();
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
  private:
-  Descriptor socket_;
+  core::FileDescriptor socket_;
   std::uint16_t port_ = 0;
 };
 
@@ -82,7 +83,7 @@ class Watch {
  public:
   Watch(Node& node, std::uint16_t port);
   [[nodiscard]] std::string answer() { return node_.ask(greeter_); }
-  /// Blocks until it is down; false when it never was.
+  /// Blocks until the Greeter is down. False: it did not go down in time.
   [[nodiscard]] bool down();
 
  private:
@@ -91,7 +92,7 @@ class Watch {
   Greeter greeter_;
 };
 
-/// This program once more, as another process that serves a Greeter. Killed at the end.
+/// This test program as a second process, which serves a Greeter. The destructor kills it.
 class OtherProcess {
  public:
   explicit OtherProcess(const security::TlsFiles& tls);
@@ -103,7 +104,7 @@ class OtherProcess {
 
  private:
   pid_t pid_ = -1;
-  int input_ = -1;  // it ends with this
+  int input_ = -1;  // the process ends when this pipe closes
   std::uint16_t port_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Processes meet: plain on loopback, over mutual TLS, and nobody else gets in.
+// Processes connect: without TLS on loopback, over mutual TLS elsewhere; all other connections are refused.
 #include "actors/control/network.hpp"
 
 #include <signal.h>
@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "network_peers.hpp"
-#include "transport/security/authority.hpp"
 #include "tests/folder.hpp"
 #include "tests/transport/tcp/certificates.hpp"
+#include "transport/security/authority.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -30,7 +30,7 @@ using transport::testing::expired_certificate;
 using transport::testing::foreign_certificate;
 using transport::testing::good_certificate;
 
-/// A cluster with its own authority: everything is in order, but it is not ours.
+/// A cluster with its own authority: its certificates are valid, but signed by another authority than ours.
 const security::TlsFiles& other_cluster() {
   static const tests::Folder directory;
   static const security::TlsFiles files = [] {
@@ -73,7 +73,7 @@ TEST_P(NetworkBoth, TwoPortsOfOneProcessAndBothWays) {
   const auto second = one.serve("second");
   const auto back = two.serve("back");
   EXPECT_EQ(two.ask(first), "first");
-  EXPECT_EQ(two.ask(second), "second");  // CAF keeps one connection of two
+  EXPECT_EQ(two.ask(second), "second");  // CAF keeps one of two connections
   EXPECT_EQ(one.ask(back), "back");
   EXPECT_EQ(two.ask(first), "first");
 }
@@ -91,9 +91,9 @@ TEST_P(NetworkBoth, AnotherTypeOfActorIsAnError) {
   Node server(tls);
   Node client(tls);
   const auto port = server.serve();
-  const auto stranger = client.network().connect<testing::Stranger>({"127.0.0.1", port}, kSoon);
-  ASSERT_FALSE(stranger);
-  EXPECT_ERROR(stranger.error(), core::Errc::config, "another kind of process listens there");
+  const auto pending_connection = client.network().connect<testing::PendingConnection>({"127.0.0.1", port}, kSoon);
+  ASSERT_FALSE(pending_connection);
+  EXPECT_ERROR(pending_connection.error(), core::Errc::config, "another kind of process listens there");
   EXPECT_EQ(client.ask(port), "a greeter");
 }
 
@@ -101,7 +101,7 @@ TEST_P(NetworkBoth, NobodyListens) {
   Node client(tls);
   const auto port = free_port();
   EXPECT_ERROR(error_of(client, {"127.0.0.1", port}), core::Errc::peer_lost,
-               "127.0.0.1:" + std::to_string(port) + ": nobody listens there");
+               "127.0.0.1:" + std::to_string(port) + ": no process listens there");
 }
 
 TEST_P(NetworkBoth, AnUnknownHost) {
@@ -186,7 +186,7 @@ TEST_P(NetworkBoth, AProcessThatIsStoppedIsMissedAndMayComeBack) {
   testing::Watch watch(client, other.port());
   EXPECT_EQ(watch.answer(), "another process");
   other.signal(SIGSTOP);
-  EXPECT_TRUE(watch.down());  // after lost_after: its heartbeats are missing
+  EXPECT_TRUE(watch.down());  // after lost_after without heartbeats
   other.signal(SIGCONT);
   EXPECT_EQ(client.ask(other.port()), "another process");
 }
@@ -259,7 +259,7 @@ TEST(Network, AnAddressOfAnotherHostCannotBeListenedAt) {
 TEST(Network, ANameThatMeansLoopbackHereIsNoPlaceForOthers) {
   Node node(good_certificate());
   node.serve();
-  // Not of loopback's form, as a host's own name in Debian's /etc/hosts; resolvers take it for 127.0.0.1.
+  // Not written as a loopback address, like a host's own name in Debian's /etc/hosts; resolvers resolve it to 127.0.0.1.
   const auto port = node.network().publish(node.greeter(), {"127.1", 0});
   ASSERT_FALSE(port);
   EXPECT_ERROR(port.error(), core::Errc::config, "127.1 is 127.0.0.1 on this host, where no other host reaches it");
@@ -274,7 +274,7 @@ TEST(NetworkTls, WhoseCertificateIsNotGoodIsTurnedAway) {
   Node server(good_certificate());
   Node client(good_certificate());
   const auto port = server.serve();
-  EXPECT_NE(say_over_tls(port, good_certificate(), ""), "");  // CAF's greeting: this is how it looks to be let in
+  EXPECT_NE(say_over_tls(port, good_certificate(), ""), "");  // CAF's handshake to an accepted client
   EXPECT_EQ(server.refusal(), "the other end closed the connection");
   EXPECT_EQ(say_over_tls(port, {}, ""), "");
   EXPECT_NE(server.refusal().find("certificate"), std::string::npos);
@@ -318,11 +318,11 @@ TEST(NetworkTls, PlainAndTlsDoNotMix) {
   EXPECT_EQ(plain_client.ask(plain_port), "plain");
 }
 
-TEST(NetworkTls, SilentStrangersKeepNobodyOut) {
+TEST(NetworkTls, SilentUnknownPeersKeepNobodyOut) {
   Node server(good_certificate());
   Node client(good_certificate());
   const auto port = server.serve();
-  std::vector<Descriptor> silent;
+  std::vector<core::FileDescriptor> silent;
   for (int i = 0; i < 80; ++i) silent.push_back(testing::connected(port));
   EXPECT_EQ(client.ask(port), "a greeter");
   EXPECT_NE(server.refusal().find("too many others came after it"), std::string::npos);
@@ -342,10 +342,10 @@ TEST(NetworkPlain, AHandshakeThatWouldEndCafIsTurnedAway) {
   Node client;
   const auto port = server.serve();
   std::string handshake(32, '\0');
-  handshake[0] = 1;  // of a client, without payload
+  handshake[0] = 1;  // a client's handshake without payload
   say(port, handshake);
-  EXPECT_EQ(server.refusal(), "its handshake has a length that cannot be");
-  handshake[0] = 0;  // of a server
+  EXPECT_EQ(server.refusal(), "invalid handshake length");
+  handshake[0] = 0;  // a server's handshake
   handshake[15] = 4;
   say(port, handshake);
   EXPECT_EQ(server.refusal(), "it does not speak CAF's protocol");

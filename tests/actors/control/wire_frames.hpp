@@ -1,4 +1,4 @@
-/// CAF's protocol, made by hand: for those who test what may come in.
+/// Frames of CAF's protocol (BASP), made by hand: for the tests of the filters on incoming frames.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct FrameFields {
   return bytes + payload;
 }
 
-/// A message's payload: nobody between, then what it is made of.
+/// A message's payload: an empty forwarding stack, then the parts of the message.
 template <class... Ts>
 [[nodiscard]] std::string content(caf::actor_system& system, const Ts&... parts) {
   return in_wire_form(system, std::vector<caf::strong_actor_ptr>{}, caf::make_message(parts...));

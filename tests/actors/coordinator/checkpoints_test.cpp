@@ -1,4 +1,4 @@
-// Checkpoints and a disk that takes its time: what goes on meanwhile, and what waits.
+// Checkpoints on a slow disk: what continues while one is written, and what waits.
 #include <cerrno>
 #include <condition_variable>
 #include <cstdio>
@@ -18,14 +18,14 @@ namespace {
 using namespace std::chrono_literals;
 using Options = std::vector<std::string>;
 
-/// One worker that saves every other step.
+/// One worker; a checkpoint every two steps.
 Options every_other_step(const Options& more = {}) {
   Options options{"cluster.workers=1", "run.checkpoint_every=2 steps"};
   options.insert(options.end(), more.begin(), more.end());
   return options;
 }
 
-/// Trains until a checkpoint falls due, and lets it be taken. The worker has asked for a batch more than it got.
+/// Trains until a checkpoint is due and takes its snapshots. The worker then has one unanswered request for a batch.
 std::optional<LoneCoordinator::Writing> train_until_saved(LoneCoordinator& coordinator) {
   for (auto leases = coordinator.ask_for_one(); !leases.empty(); leases = coordinator.ask_for_one())
     coordinator.train(leases);
@@ -49,7 +49,7 @@ TEST(Checkpoints, TrainingGoesOnWhileOneIsWritten) {
   auto writing = train_until_saved(coordinator);
   ASSERT_TRUE(writing);
   EXPECT_EQ(coordinator.written_step, 2U);
-  // More steps than a period: the next one is due long before this one is written.
+  // More steps than a period: the next checkpoint is due long before this one is written.
   for (int step = 0; step < 5; ++step) {
     const auto leases = coordinator.granted();
     ASSERT_EQ(leases.size(), 1U) << "training stands still";
@@ -57,7 +57,7 @@ TEST(Checkpoints, TrainingGoesOnWhileOneIsWritten) {
     coordinator.tell(LeaseRequest{0, 1});
   }
   EXPECT_EQ(coordinator.take_snapshots(), 0);
-  // When it is written, the one that fell due meanwhile is taken, once, as the model is then.
+  // Once this one is written, the coordinator takes the overdue checkpoint, once, of the current model.
   coordinator.write(writing);
   coordinator.train(coordinator.granted());
   EXPECT_GT(coordinator.take_snapshots(), 0);
@@ -75,7 +75,8 @@ TEST(Checkpoints, OfAnEpochThatEndsWhileOneIsWrittenIsTakenAfterwards) {
     for (int step = 0; step < 2; ++step) coordinator.train(coordinator.ask_for_one());
     coordinator.take_snapshots();
     EXPECT_TRUE(coordinator.answered(
-        coordinator.evaluator, [](const EvaluateOrder&, const Lent&, const Lent&) { return Evaluated{.samples = 1}; }));
+        coordinator.evaluator,
+        [](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) { return Evaluated{.samples = 1}; }));
     coordinator.take_snapshots();
   };
   train_epoch();
@@ -136,7 +137,7 @@ TEST(Checkpoints, OneThatIsNotWrittenIsAWarningAndAtTheEndAnError) {
       LoneCoordinator::heard(self, [](const RunEnd& reached) { EXPECT_EQ(reached.error.code, core::Errc::no_space); }));
 }
 
-/// A file system whose disk takes what it is given when the test lets it.
+/// A file system whose sync blocks until the test releases it.
 class SlowDisk final : public nn::FileSystem {
  public:
   /// The next sync waits until release(), for a minute at most.
@@ -188,7 +189,7 @@ class SlowDisk final : public nn::FileSystem {
   bool held_ = false, has_held_ = false, full_ = false;
 };
 
-/// A recorder whose disk is slow, and something to write.
+/// A recorder on a slow disk, and a checkpoint and records to write.
 class SlowRecorder : public testing::Test {
  protected:
   SlowRecorder() {
@@ -206,12 +207,13 @@ class SlowRecorder : public testing::Test {
     setup.plan = "{}";
     recorder_ = system_.spawn<caf::detached>(recorder, std::move(setup));
   }
-  /// A record of this kind.
+  /// Sends a record of this kind.
   void record(std::uint16_t kind) {
     self_->send(recorder_, JournalRecords{.kinds = {kind}, .sizes = {0}, .bytes = {}});
   }
   void rotate() {
-    self_->request(recorder_, 60s, RotateOrder{}, CheckpointCargo{checkpoint_}).receive([](const Rotated&) {}, failed);
+    self_->request(recorder_, 60s, RotateOrder{}, CheckpointPayload{checkpoint_})
+        .receive([](const Rotated&) {}, failed);
   }
   void expect_finished() {
     self_->request(recorder_, 60s, Finish{}, RunEnd{})
@@ -230,7 +232,7 @@ class SlowRecorder : public testing::Test {
   static constexpr auto kEnd = static_cast<std::uint16_t>(experiment::RunRecordKind::end);
 
   tests::SmallRun run_;
-  Blueprint plan_ = *experiment::draw(*run_.settings(), true);
+  RunSpec plan_ = *experiment::build_run_spec(*run_.settings(), true);
   std::shared_ptr<const RunDirectory> directory_ = std::make_shared<const RunDirectory>(
       RunDirectory::create((run_.directory() / "runs").string(), "slow", 0).value());
   std::shared_ptr<Checkpoint> checkpoint_ = std::make_shared<Checkpoint>();
@@ -245,12 +247,12 @@ class SlowRecorder : public testing::Test {
 
 TEST_F(SlowRecorder, RecordsWhileACheckpointIsWrittenAndEndsAfterwards) {
   disk_.hold();
-  auto writing = self_->request(recorder_, 60s, CheckpointOrder{}, CheckpointCargo{checkpoint_});
+  auto writing = self_->request(recorder_, 60s, CheckpointOrder{}, CheckpointPayload{checkpoint_});
   disk_.await_sync();
-  rotate();  // it hears and answers others
+  rotate();  // it still processes and answers other messages
   auto finishing = self_->request(recorder_, 60s, Finish{}, RunEnd{});
-  // It has not ended: after an order to end that it had carried out it would answer nobody.
-  auto another = self_->request(recorder_, 60s, CheckpointOrder{}, CheckpointCargo{checkpoint_});
+  // The recorder has not ended: once it has carried out Finish it answers no further request.
+  auto another = self_->request(recorder_, 60s, CheckpointOrder{}, CheckpointPayload{checkpoint_});
   disk_.release();
   const auto there = [](const CheckpointWritten& written) { EXPECT_TRUE(std::filesystem::exists(written.path)); };
   writing.receive(there, failed);
@@ -264,7 +266,7 @@ TEST_F(SlowRecorder, BeginsASegmentWhileWhatItBeginsWithIsWritten) {
   rotate();
   disk_.await_sync();
   record(0x7002);
-  auto second = self_->request(recorder_, 60s, RotateOrder{}, CheckpointCargo{checkpoint_});
+  auto second = self_->request(recorder_, 60s, RotateOrder{}, CheckpointPayload{checkpoint_});
   record(0x7003);
   disk_.release();
   second.receive([](const Rotated&) {}, failed);
@@ -288,7 +290,7 @@ TEST_F(SlowRecorder, GoesOnWithTheOldSegmentWhenTheNewOneCannotBegin) {
   EXPECT_EQ(segment(2), (std::vector<std::uint16_t>{}));
 }
 
-/// Says when a line of a run's progress has been printed.
+/// Calls `printed` with each line of a run's progress.
 class Progress {
  public:
   explicit Progress(std::function<void(std::string_view)> printed) : printed_(std::move(printed)) {
@@ -308,7 +310,7 @@ class Progress {
   std::FILE* stream_;
 };
 
-// The checkpoint of the first epoch is on disk when the second has been trained, evaluated and shown, or never.
+// The disk takes epoch 1's checkpoint only after epoch 2 has been trained, evaluated and printed: the run must not wait for the disk.
 TEST(Checkpoints, ARunTrainsAndShowsAnEpochWhileOneIsWritten) {
   for (const char* strategy : {"easgd", "bsp"}) {
     SCOPED_TRACE(strategy);
@@ -325,7 +327,7 @@ TEST(Checkpoints, ARunTrainsAndShowsAnEpochWhileOneIsWritten) {
   }
 }
 
-// What a crash leaves while a checkpoint is written: a copy of the directory, made then.
+// A crash while a checkpoint is written leaves this: a copy of the directory, made at that moment.
 TEST(Checkpoints, ACrashWhileOneIsWrittenLeavesTheOneBefore) {
   namespace fs = std::filesystem;
   SlowDisk disk;

@@ -1,5 +1,5 @@
-/// A coordinator alone, among members that the test speaks for. It runs when the test says so, in the test's time: what it has not
-/// said by then it does not say.
+/// One real coordinator; the test plays all other members. The scheduler and the clock are the test's: the coordinator runs only inside
+/// run(), pass() and tell(), and has sent all its messages when they return. One thread.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 #include <caf/scheduler/test_coordinator.hpp>
 #include <gtest/gtest.h>
 
+#include "actors/control/system.hpp"
 #include "actors/coordinator/coordinator.hpp"
 #include "actors/deployment/site.hpp"
-#include "actors/control/system.hpp"
 #include "tests/actors/small_run.hpp"
 
 namespace troupe::actors {
 
-/// Runs only what it is told to run.
+/// An actor system whose actors run only when the test calls the scheduler.
 class TestedSystemConfig : public SystemConfig {
  public:
   TestedSystemConfig() { set("scheduler.policy", caf::atom("testing")); }
@@ -26,7 +26,7 @@ class TestedSystemConfig : public SystemConfig {
 class LoneCoordinator {
  public:
   explicit LoneCoordinator(std::vector<std::string> options)
-      : run_(std::move(options)), plan_(*experiment::draw(*run_.settings(), true)) {
+      : run_(std::move(options)), plan_(*experiment::build_run_spec(*run_.settings(), true)) {
     layout_ = probe({&system_, &plan_, &tests::backend(), &memory_, &clock_}, {})->layout;
   }
   ~LoneCoordinator() {
@@ -36,7 +36,7 @@ class LoneCoordinator {
   LoneCoordinator(const LoneCoordinator&) = delete;
   LoneCoordinator& operator=(const LoneCoordinator&) = delete;
 
-  /// `change`: of what it is spawned with.
+  /// Spawns the coordinator. `change` edits its setup first.
   template <class Change>
   void begin(Change change) {
     CoordinatorSetup setup{.settings = plan_.settings,
@@ -54,28 +54,28 @@ class LoneCoordinator {
     setup.started.epochs = static_cast<std::uint32_t>(plan_.settings->run.epochs);
     change(setup);
     coordinator_ = system_.spawn(coordinator, std::move(setup));
-    Company company;
-    company.coordinator = coordinator_;
-    company.recorder = caf::actor_cast<RecorderActor>(recorder);
-    company.evaluator = caf::actor_cast<EvaluatorActor>(evaluator);
+    ActorDirectory actors;
+    actors.coordinator = coordinator_;
+    actors.recorder = caf::actor_cast<RecorderActor>(recorder);
+    actors.evaluator = caf::actor_cast<EvaluatorActor>(evaluator);
     for (std::uint32_t w = 0; w < plan_.workers; ++w) {
       workers.push_back(std::make_unique<caf::scoped_actor>(system_));
-      company.workers.push_back(caf::actor_cast<WorkerActor>(*workers.back()));
-      company.loaders.push_back(caf::actor_cast<LoaderActor>(*workers.back()));
+      actors.workers.push_back(caf::actor_cast<WorkerActor>(*workers.back()));
+      actors.loaders.push_back(caf::actor_cast<LoaderActor>(*workers.back()));
     }
     for (std::uint32_t s = 0; s < plan_.servers; ++s) {
       servers.push_back(std::make_unique<caf::scoped_actor>(system_));
-      company.servers.push_back(caf::actor_cast<ServerActor>(*servers.back()));
+      actors.servers.push_back(caf::actor_cast<ServerActor>(*servers.back()));
     }
-    company.worker_sites = worker_sites;
-    company.server_sites.assign(plan_.servers, 0);
-    tell(company);
+    actors.worker_sites = worker_sites;
+    actors.server_sites.assign(plan_.servers, 0);
+    tell(actors);
   }
   void begin() {
     begin([](CoordinatorSetup&) {});
   }
 
-  /// Lets everything happen that is to happen now.
+  /// Runs all actors until no message is left.
   void run() { scheduler().run(); }
   void pass(std::chrono::seconds time) {
     constexpr std::chrono::seconds kStep{1};
@@ -91,7 +91,7 @@ class LoneCoordinator {
     run();
   }
 
-  /// The next message of this kind that `member` has been sent, handled by `handler`. False: there is none.
+  /// Passes the next message of this kind in `member`'s mailbox to `handler`. False: there is none.
   template <class Handler>
   static bool heard(caf::scoped_actor& member, Handler handler) {
     bool any = true;
@@ -99,7 +99,7 @@ class LoneCoordinator {
         std::move(handler), caf::after(std::chrono::seconds(0)) >> [&] { any = false; });
     return any;
   }
-  /// As heard(), and what follows from the answer.
+  /// As heard(), then runs the coordinator on the answer.
   template <class Handler>
   bool answered(caf::scoped_actor& member, Handler handler) {
     const bool any = heard(member, std::move(handler));
@@ -107,7 +107,7 @@ class LoneCoordinator {
     return any;
   }
 
-  /// Batches that worker 0 has been granted since the last call, by index.
+  /// Indices of the batches that worker 0 has been granted since the last call.
   [[nodiscard]] std::vector<std::uint64_t> granted() {
     std::vector<std::uint64_t> leases;
     while (heard(*workers[0], [&](const LeaseGrant& grant) {
@@ -116,7 +116,7 @@ class LoneCoordinator {
     }
     return leases;
   }
-  /// Worker 0 asks for a batch; those that it got.
+  /// Worker 0 asks for one batch. Returns the indices of the granted batches.
   [[nodiscard]] std::vector<std::uint64_t> ask_for_one() {
     tell(LeaseRequest{0, 1});
     return granted();
@@ -129,10 +129,10 @@ class LoneCoordinator {
     progress.done = leases;
     tell(progress);
   }
-  /// Snapshots that members are asked for one after the other. How many there were.
+  /// Answers the snapshot orders that members receive one after the other. Returns their number.
   int take_snapshots() {
     int taken = 0;
-    const auto take = [&](const SnapshotOrder& order, const Lent&) {
+    const auto take = [&](const SnapshotOrder& order, const BorrowedView&) {
       ++taken;
       return SnapshotTaken{.id = order.id};
     };
@@ -143,11 +143,11 @@ class LoneCoordinator {
     }
     return taken;
   }
-  /// A checkpoint is to be written: it is, when the test says so.
+  /// An order to write a checkpoint that the recorder has received; the test answers it with write().
   using Writing = caf::typed_response_promise<CheckpointWritten>;
   [[nodiscard]] std::optional<Writing> order_to_write() {
     std::optional<Writing> writing;
-    heard(recorder, [&](const CheckpointOrder& order, const CheckpointCargo&) {
+    heard(recorder, [&](const CheckpointOrder& order, const CheckpointPayload&) {
       writing = recorder->make_response_promise<CheckpointWritten>();
       written_step = order.step;
       return *writing;
@@ -176,7 +176,7 @@ class LoneCoordinator {
 
  private:
   tests::SmallRun run_;
-  experiment::Blueprint plan_;
+  experiment::RunSpec plan_;
   std::shared_ptr<const nn::Layout> layout_;
   core::ManualClock clock_;
   core::HostAllocator memory_;
@@ -186,7 +186,7 @@ class LoneCoordinator {
   std::uint64_t steps_ = 0;
 
  public:
-  std::vector<std::uint32_t> worker_sites;  // set before begin(); none: all are in one place
+  std::vector<std::uint32_t> worker_sites;  // set before begin(); empty: all workers are at site 0
   caf::scoped_actor recorder{system_}, evaluator{system_};
   std::vector<std::unique_ptr<caf::scoped_actor>> workers, servers;  // worker i is also its loader
   std::uint64_t written_step = 0;                                    // of the latest order to write

@@ -1,4 +1,4 @@
-// What members in other processes may tell coordinator and recorder: what they say, for whom, and nothing else.
+// Which messages members in other processes may send to the coordinator and the recorder, and on behalf of which members.
 #include "actors/coordinator/member_rules.hpp"
 
 #include <functional>
@@ -17,9 +17,9 @@ constexpr auto kNan = std::numeric_limits<double>::quiet_NaN();
 caf::node_id node(std::uint32_t number) {
   return caf::make_node_id(number, caf::node_id::default_data::host_id_type{1, 2, 3});
 }
-const Speaker kFirst{false, node(1)}, kSecond{false, node(2)}, kStranger{false, node(9)}, kHere{};
+const Speaker kFirst{false, node(1)}, kSecond{false, node(2)}, kPending{false, node(9)}, kHere{};
 
-/// Workers 0 and 1 are at sites 1 and 2 of the first process, worker 2 and shard 1 at site 3 of the second; worker 3 is here.
+/// Workers 0 and 1 are at sites 1 and 2 of the first process, worker 2 and shard 1 at site 3 of the second; worker 3 is in this process.
 MemberRules rules() {
   const auto nodes = std::make_shared<SiteNodes>();
   nodes->set(1, node(1));
@@ -61,18 +61,18 @@ TEST(MemberRules, AProcessSpeaksForItsOwnWorkersOnly) {
   for (const std::uint32_t worker : {0U, 1U}) {
     EXPECT_EQ(rules().check(kFirst, LeaseRequest{worker, 1}, 0), std::nullopt);
     EXPECT_NE(rules().check(kSecond, LeaseRequest{worker, 1}, 0), std::nullopt);
-    EXPECT_NE(rules().check(kStranger, LeaseRequest{worker, 1}, 0), std::nullopt);
+    EXPECT_NE(rules().check(kPending, LeaseRequest{worker, 1}, 0), std::nullopt);
   }
   for (const std::uint32_t worker : {3U, 4U, ~0U})
     EXPECT_NE(rules().check(kFirst, LeaseRequest{worker, 1}, 0), std::nullopt);
-  EXPECT_NE(MemberRules{}.check(kFirst, LeaseRequest{0, 1}, 0), std::nullopt);  // everybody is here
+  EXPECT_NE(MemberRules{}.check(kFirst, LeaseRequest{0, 1}, 0), std::nullopt);  // all members are in this process
   EXPECT_EQ(rules().workers_of(kFirst), (std::vector<std::uint32_t>{0, 1}));
 }
 
 TEST(MemberRules, ANewcomersProcessSpeaksForItFromThenOn) {
   auto all = rules();
   all.moved(3, node(9));
-  EXPECT_EQ(all.check(kStranger, LeaseRequest{2, 1}, 0), std::nullopt);
+  EXPECT_EQ(all.check(kPending, LeaseRequest{2, 1}, 0), std::nullopt);
   EXPECT_NE(all.check(kSecond, LeaseRequest{2, 1}, 0), std::nullopt);
 }
 
@@ -120,7 +120,7 @@ TEST(MemberRules, StepsGoForwardsAndReportsHaveNews) {
   fewer.steps = 39;
   EXPECT_NE(all.check(kFirst, fewer), std::nullopt);
   auto more_leases = progress();
-  more_leases.done.resize(48);  // 3 are done already, of 50
+  more_leases.done.resize(48);  // 3 of 50 are done already
   EXPECT_NE(all.check(kFirst, more_leases), std::nullopt);
   auto same = progress();
   same.done.clear();
@@ -129,7 +129,7 @@ TEST(MemberRules, StepsGoForwardsAndReportsHaveNews) {
   EXPECT_EQ(heard, 64U);
   same.steps = 41;
   EXPECT_EQ(all.check(kFirst, same), std::nullopt);
-  all.moved(2, node(1));  // a newcomer counts from the beginning
+  all.moved(2, node(1));  // a newcomer counts from 0
   EXPECT_NE(all.check(kFirst, same), std::nullopt);
   all.granted(1, 5);
   same.steps = 3;
@@ -144,18 +144,18 @@ TEST(MemberRules, WhatAMemberSaysOfItself) {
   const MemberState state{"text", 0, {{1, 0.5}}, {strategies::staged(64)}};
   EXPECT_EQ(MemberRules::check(state, 4), std::nullopt);
   auto slots = state, from = state, weight = state;
-  slots.letter_slots.clear();
-  from.letters[0].from = 4;
-  weight.letters[0].weight = kNan;
+  slots.peer_message_slots.clear();
+  from.peer_messages[0].from = 4;
+  weight.peer_messages[0].weight = kNan;
   for (const auto& lie : {slots, from, weight}) EXPECT_NE(MemberRules::check(lie, 4), std::nullopt);
 }
 
-TEST(MemberRules, TroubleAndLossesAreOnesOwn) {
-  EXPECT_EQ(rules().check(kFirst, Trouble{core::Errc::timeout, "late", 2}), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, Trouble{core::Errc::timeout, "late", 3}), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, Trouble{core::Errc::timeout, "late", 0}), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, Trouble{static_cast<core::Errc>(99), "late", 2}), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, Trouble{static_cast<core::Errc>(-1), "late", 2}), std::nullopt);
+TEST(MemberRules, ErrorsAndLossesAreOnesOwn) {
+  EXPECT_EQ(rules().check(kFirst, RunError{core::Errc::timeout, "late", 2}), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, RunError{core::Errc::timeout, "late", 3}), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, RunError{core::Errc::timeout, "late", 0}), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, RunError{static_cast<core::Errc>(99), "late", 2}), std::nullopt);
+  EXPECT_NE(rules().check(kFirst, RunError{static_cast<core::Errc>(-1), "late", 2}), std::nullopt);
   EXPECT_EQ(rules().check(kFirst, SiteLost{1, 3, "gone"}), std::nullopt);
   EXPECT_EQ(rules().check(kFirst, SiteLost{1, 0, "gone"}), std::nullopt);
   EXPECT_NE(rules().check(kFirst, SiteLost{3, 1, "gone"}), std::nullopt);
@@ -214,9 +214,9 @@ TEST(RefusalCount, SaysTheFirstTheSecondTheFourthAndThenFewer) {
     EXPECT_EQ(count.enough("site 1"), k % RefusalCount::kMost == 0);
   }
   EXPECT_EQ(said, (std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}));
-  EXPECT_EQ(count.add("site 2", "a\nb"), "site 2 was not heard: a b");
+  EXPECT_EQ(count.add("site 2", "a\nb"), "a message from site 2 was refused: a b");
   EXPECT_FALSE(count.enough("site 3"));
-  for (std::size_t k = 0; k < 100'000; ++k) (void)count.add(std::to_string(k), "");  // no more names than are kept
+  for (std::size_t k = 0; k < 100'000; ++k) (void)count.add(std::to_string(k), "");  // the number of names is limited
 }
 
 TEST(RefusalCount, TextsFromElsewhereAreShownInOneShortLine) {

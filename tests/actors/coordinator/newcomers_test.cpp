@@ -1,4 +1,4 @@
-// A coordinator that lets a newcomer in: at which step of the session it begins.
+// A coordinator that admits a newcomer: the session's step at which the newcomer begins.
 #include <gtest/gtest.h>
 
 #include "tests/actors/coordinator/lone_coordinator.hpp"
@@ -8,24 +8,24 @@ namespace {
 
 using Options = std::vector<std::string>;
 
-/// Two workers, the second of which is lost and comes back when the first epoch ends.
+/// Two workers. The second one is lost and comes back at the end of the first epoch.
 class NewcomerToTheSecondPlace {
  public:
-  /// `steps_before`: of earlier sessions, by rank.
+  /// `steps_before`: steps of earlier sessions, by rank.
   NewcomerToTheSecondPlace(Options options, std::vector<std::uint64_t> steps_before)
-      : coordinator_(with_small_epochs(std::move(options))), steward_(coordinator_.system()) {
+      : coordinator_(with_small_epochs(std::move(options))), rejoin_manager_(coordinator_.system()) {
     coordinator_.begin([&](CoordinatorSetup& setup) {
       setup.resumed = !steps_before.empty();
       setup.before.worker_steps = steps_before;
       for (const auto steps : steps_before) setup.before.steps += steps;
-      setup.steward = caf::actor_cast<StewardActor>(steward_);
+      setup.rejoin_manager = caf::actor_cast<RejoinManagerActor>(rejoin_manager_);
     });
     coordinator_.take_snapshots();
     if (auto first = coordinator_.order_to_write()) coordinator_.write(first);
   }
 
-  /// The first worker takes all batches that are left and reports that so many of them were passed over. The step at which the second
-  /// one is then to begin.
+  /// The first worker takes all remaining batches and reports `passed` passed-over steps. Returns the step at which the newcomer is to
+  /// begin.
   std::optional<strategies::Step> first_step(std::uint64_t passed = 0) {
     std::optional<strategies::Step> step;
     reach_admission(passed, [&](const AdmissionOrder& order) {
@@ -34,21 +34,21 @@ class NewcomerToTheSecondPlace {
     });
     return step;
   }
-  /// The steward keeps the order to itself. Whether it came.
+  /// The rejoin manager receives the order and does not answer it. Returns whether the order came.
   bool admission_begins() {
     return reach_admission(0, [&](const AdmissionOrder&) {
-      return steward_->make_response_promise<Admission, SiteMembers, OpenedSite>();
+      return rejoin_manager_->make_response_promise<Admission, SiteMembers, OpenedSite>();
     });
   }
   [[nodiscard]] std::uint64_t rounds() const { return rounds_; }  // of the session
   [[nodiscard]] LoneCoordinator& coordinator() { return coordinator_; }
 
  private:
-  template <class Steward>
-  bool reach_admission(std::uint64_t passed, const Steward& steward) {
+  template <class RejoinManager>
+  bool reach_admission(std::uint64_t passed, const RejoinManager& rejoin_manager) {
     coordinator_.workers[1].reset();
     coordinator_.run();
-    EXPECT_TRUE(LoneCoordinator::heard(steward_, [](const Vacancy& vacancy) { EXPECT_EQ(vacancy.worker, 1U); }));
+    EXPECT_TRUE(LoneCoordinator::heard(rejoin_manager_, [](const Vacancy& vacancy) { EXPECT_EQ(vacancy.worker, 1U); }));
     coordinator_.tell(Arrived{1});
     WorkerProgress progress{.worker = 0};
     coordinator_.tell(LeaseRequest{0, 100});
@@ -59,11 +59,12 @@ class NewcomerToTheSecondPlace {
     coordinator_.tell(progress);
     for (int k = 0; k < 10; ++k) {
       coordinator_.answered(*coordinator_.workers[0], [](const SettleOrder&) { return Settled{}; });
-      coordinator_.answered(coordinator_.evaluator,
-                            [](const EvaluateOrder&, const Lent&, const Lent&) { return Evaluated{.samples = 1}; });
+      coordinator_.answered(coordinator_.evaluator, [](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) {
+        return Evaluated{.samples = 1};
+      });
       take_snapshots();
       if (auto writing = coordinator_.order_to_write()) coordinator_.write(writing);
-      if (LoneCoordinator::heard(steward_, steward)) return true;
+      if (LoneCoordinator::heard(rejoin_manager_, rejoin_manager)) return true;
     }
     return false;
   }
@@ -71,9 +72,9 @@ class NewcomerToTheSecondPlace {
     for (const char* more : {"data.train_samples=240", "run.epochs=9"}) options.emplace_back(more);
     return options;
   }
-  /// Of those that are left.
+  /// Answers the snapshot orders of the members that are not lost.
   void take_snapshots() {
-    const auto take = [](const SnapshotOrder& order, const Lent&) { return SnapshotTaken{.id = order.id}; };
+    const auto take = [](const SnapshotOrder& order, const BorrowedView&) { return SnapshotTaken{.id = order.id}; };
     for (bool any = true; any;) {
       any = coordinator_.answered(*coordinator_.workers[0], take);
       for (const auto& server : coordinator_.servers) any = coordinator_.answered(*server, take) || any;
@@ -81,7 +82,7 @@ class NewcomerToTheSecondPlace {
   }
 
   LoneCoordinator coordinator_;
-  caf::scoped_actor steward_;
+  caf::scoped_actor rejoin_manager_;
   std::uint64_t rounds_ = 0;
 };
 
@@ -107,7 +108,7 @@ TEST(Newcomers, StepsThatWerePassedOverCount) {
   EXPECT_EQ(*first, place.rounds());
 }
 
-/// A node that compiles for minutes keeps nobody who has pressed Ctrl-C.
+/// A node may compile for minutes: an interrupted run does not wait for it.
 TEST(Newcomers, WhoeverIsToStopDoesNotWaitForOne) {
   NewcomerToTheSecondPlace place({"strategy.name=easgd"}, {});
   ASSERT_TRUE(place.admission_begins());

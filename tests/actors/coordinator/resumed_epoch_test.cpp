@@ -1,4 +1,4 @@
-// A coordinator that goes on where an epoch has just ended.
+// A coordinator that resumes exactly at the end of an epoch.
 #include <gtest/gtest.h>
 
 #include "tests/actors/coordinator/lone_coordinator.hpp"
@@ -6,7 +6,7 @@
 namespace troupe::actors {
 namespace {
 
-/// Of one worker, after the first of `epochs`; what the earlier session knew of it. The report that it makes of that epoch.
+/// Resumes one worker's run after the first of `epochs`, with these totals of the earlier session. Returns its report of that epoch.
 std::optional<EpochReport> report_of_resumed(const experiment::EpochTotals& known, const char* epochs) {
   LoneCoordinator coordinator(
       {"cluster.workers=1", "strategy.name=easgd", "data.train_samples=60", std::string("run.epochs=") + epochs});
@@ -23,7 +23,7 @@ std::optional<EpochReport> report_of_resumed(const experiment::EpochTotals& know
   for (int k = 0; k < 5; ++k) {
     coordinator.answered(*coordinator.workers[0], [](const Dismissal&) { return Dismissed{}; });
     coordinator.take_snapshots();
-    coordinator.answered(coordinator.evaluator, [](const EvaluateOrder&, const Lent&, const Lent&) {
+    coordinator.answered(coordinator.evaluator, [](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) {
       return Evaluated{.loss = 0.5, .top1 = 9, .samples = 10};
     });
     LoneCoordinator::heard(coordinator.recorder, [&](const EpochReport& report) { reported = report; });
@@ -37,7 +37,7 @@ TEST(ResumedEpoch, WhatWasReportedIsNotReportedAgain) {
     EXPECT_FALSE(report_of_resumed({.began_s = 3, .closed = true, .last_loss = 2}, epochs)) << epochs;
 }
 
-// The last step of an epoch was saved when a member was lost: nobody has looked at the model since.
+// The emergency checkpoint of a lost member was saved at the epoch's last step: the epoch has not been evaluated or reported yet.
 TEST(ResumedEpoch, WhatWasNotReportedIsReportedAsItWas) {
   for (const char* epochs : {"1", "9"}) {
     const auto report = report_of_resumed({.loss = 90, .top1 = 30, .samples = 60, .began_s = 1}, epochs);

@@ -1,4 +1,4 @@
-// A new journal segment in the middle of a run, and what happens while members say what they are.
+// A new journal segment in the middle of a run, and what may happen while members report their states.
 #include <gtest/gtest.h>
 
 #include "tests/actors/coordinator/lone_coordinator.hpp"
@@ -17,30 +17,30 @@ class Rotation : public testing::Test {
     coordinator_.begin_training();
   }
 
-  /// Settling, which the worker is asked for first, ends.
+  /// The worker, which is asked first, answers that it has settled.
   bool settle() {
     return coordinator_.answered(*coordinator_.workers[0], [](const SettleOrder&) { return Settled{}; });
   }
-  /// Everything after that, until the recorder is asked for the segment.
+  /// All members report their states, up to the order for the new segment.
   void say_what_they_are() {
     const auto state = [](const StateOrder&) { return MemberState{}; };
     EXPECT_TRUE(coordinator_.answered(*coordinator_.workers[0], state));
     EXPECT_TRUE(coordinator_.answered(*coordinator_.servers[0], state));
     coordinator_.take_snapshots();
   }
-  /// A member elsewhere is asked for something that its records have come before.
+  /// A member at another site is asked for its state; its earlier records precede the answer.
   bool hand_in() {
     return coordinator_.answered(*coordinator_.workers[0], [](const StateOrder&) { return MemberState{}; });
   }
   bool begin_segment() {
     return coordinator_.answered(coordinator_.recorder,
-                                 [](const RotateOrder&, const CheckpointCargo&) { return Rotated{}; });
+                                 [](const RotateOrder&, const CheckpointPayload&) { return Rotated{}; });
   }
   void evaluate() {
     coordinator_.take_snapshots();
-    EXPECT_TRUE(coordinator_.answered(coordinator_.evaluator, [](const EvaluateOrder&, const Lent&, const Lent&) {
-      return Evaluated{.samples = 1};
-    }));
+    EXPECT_TRUE(coordinator_.answered(
+        coordinator_.evaluator,
+        [](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) { return Evaluated{.samples = 1}; }));
     coordinator_.take_snapshots();
   }
 
@@ -57,7 +57,7 @@ class RotationBesideCheckpoints : public Rotation {
   RotationBesideCheckpoints() : Rotation("1 epoch") {}
 };
 
-// A newcomer wants a new segment, and the old one says meanwhile that it is full.
+// A newcomer needs a new segment, and meanwhile the old segment reports that it is full.
 TEST_F(Rotation, ASegmentThatFillsUpWhileTheNextOneBeginsWantsNoOther) {
   begin();
   coordinator_.train(coordinator_.ask_for_one());
@@ -75,7 +75,7 @@ TEST_F(Rotation, ASegmentThatFillsUpWhileTheNextOneBeginsWantsNoOther) {
   EXPECT_EQ(coordinator_.ask_for_one().size(), 1U) << "the next epoch does not begin";
 }
 
-// A snapshot may come faster than its record in the journal: another connection carries it.
+// A snapshot may arrive before its journal record: they travel over different connections.
 TEST_F(Rotation, ASegmentEndsWhenTheRecordsOfMembersElsewhereAreThere) {
   begin({1});
   coordinator_.train(coordinator_.ask_for_one());
@@ -115,7 +115,7 @@ TEST_F(Rotation, AReasonToStopThatComesMeanwhileEndsTheRun) {
   EXPECT_TRUE(coordinator_.answered(*coordinator_.workers[0], [](const Dismissal&) { return Dismissed{}; }));
 }
 
-// A checkpoint falls due while the one before is written, which ends when the rotation has already begun.
+// A checkpoint falls due while the one before is still written. That write ends after the rotation has begun.
 TEST_F(RotationBesideCheckpoints, ACheckpointThatIsOwedIsTakenBeforeTrainingGoesOn) {
   begin();
   train_an_epoch();

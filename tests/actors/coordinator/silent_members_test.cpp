@@ -1,4 +1,4 @@
-// Transfers that take hours and go on, and such as stand still: who waits, and until when. In the tests' own time.
+// Transfers that take hours but progress, and transfers that stall: which member waits, and until when. In the test's own time.
 #include <atomic>
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class CoordinatorOfSites : public LoneCoordinator {
         }()) {
     worker_sites = {1, 2};
   }
-  /// So long something moves between the coordinator's site and this one, once in half a minute.
+  /// Transfers between the coordinator's site and `site` progress for `time`, reported every 30 s.
   void move(std::uint32_t site, std::chrono::minutes time) {
     for (; time.count() > 0; --time) {
       for (int half = 0; half < 2; ++half) {
@@ -47,7 +47,7 @@ TEST(SilentMembers, ASnapshotMayTakeAsLongAsItMoves) {
   CoordinatorOfSites run("bsp");
   run.begin();
   caf::typed_response_promise<SnapshotTaken> taken;
-  ASSERT_TRUE(LoneCoordinator::heard(*run.workers[0], [&](const SnapshotOrder&, const Lent&) {
+  ASSERT_TRUE(LoneCoordinator::heard(*run.workers[0], [&](const SnapshotOrder&, const BorrowedView&) {
     return taken = (*run.workers[0])->make_response_promise<SnapshotTaken>();
   }));
   run.move(1, 120min);
@@ -61,10 +61,10 @@ TEST(SilentMembers, ASnapshotMayTakeAsLongAsItMoves) {
 TEST(SilentMembers, ASnapshotThatStandsStillIsALoss) {
   CoordinatorOfSites run("easgd", {"cluster.servers=1"});
   run.begin_training();
-  run.tell(JournalFull{});  // workers say what they are, one after the other
+  run.tell(JournalFull{});  // the coordinator asks the workers for their states, one after the other
   ASSERT_TRUE(run.answered(*run.workers[0], [](const SettleOrder&) { return Settled{}; }));
   ASSERT_TRUE(run.answered(*run.workers[1], [](const SettleOrder&) { return Settled{}; }));
-  run.move(1, 10min);  // the last time half a minute ago
+  run.move(1, 10min);  // the last report is 30 s old
   run.pass(28s);
   EXPECT_FALSE(run.noted("is lost"));
   run.pass(3s);
@@ -75,7 +75,7 @@ TEST(SilentMembers, EachIsJudgedByItself) {
   CoordinatorOfSites run("easgd", {"cluster.servers=1"});
   run.begin_training();
   run.tell(JournalFull{});
-  // Both have an exchange under way; that of worker 0 moves.
+  // Both have an exchange under way; only that of worker 0 progresses.
   run.move(1, 2min);
   EXPECT_TRUE(run.noted(std::string("worker 1 is lost: ") + kSilent));
   EXPECT_FALSE(run.noted("is lost"));
@@ -120,9 +120,10 @@ class SlowEvaluation : public testing::Test {
 
 TEST_F(SlowEvaluation, MayTakeDaysWhileItGoesOn) {
   caf::typed_response_promise<Evaluated> evaluated;
-  ASSERT_TRUE(LoneCoordinator::heard(run_.evaluator, [&](const EvaluateOrder&, const Lent&, const Lent&) {
-    return evaluated = run_.evaluator->make_response_promise<Evaluated>();
-  }));
+  ASSERT_TRUE(
+      LoneCoordinator::heard(run_.evaluator, [&](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) {
+        return evaluated = run_.evaluator->make_response_promise<Evaluated>();
+      }));
   for (int k = 0; k < 60; ++k) {
     run_.tell(StillEvaluating{});
     run_.pass(9min);
@@ -141,7 +142,7 @@ TEST_F(SlowEvaluation, EndsTheRunWhenItStandsStill) {
   EXPECT_TRUE(LoneCoordinator::heard(self_, [](const RunEnd& end) { EXPECT_EQ(end.error.code, core::Errc::timeout); }));
 }
 
-/// Of all threads.
+/// One clock for all threads.
 class TestClock final : public core::Clock {
  public:
   [[nodiscard]] core::Duration now() const noexcept override { return core::Duration(now_.load()); }
@@ -151,12 +152,12 @@ class TestClock final : public core::Clock {
   std::atomic<core::Duration::rep> now_ = core::Duration(1s).count();
 };
 
-/// Worker 0 of two at different sites, with a server at a third; all others are the test.
+/// Worker 0 of two at different sites; the server is at a third site. The test plays all other members.
 class WorkerOfASite : public testing::Test {
  protected:
   void begin(const Options& options) {
     run_.emplace(options);
-    plan_ = *experiment::draw(*run_->settings(), true);
+    plan_ = *experiment::build_run_spec(*run_->settings(), true);
     worker_ = system_.spawn(
         worker, WorkerSetup{.workers = 2,
                             .graph = plan_->graph,
@@ -170,20 +171,21 @@ class WorkerOfASite : public testing::Test {
                             .exchange_deadline = 100s});
     self_->send(worker_, Prepare{});
     self_->send(worker_, ReplicaStart{std::make_shared<const StartState>(experiment::start_state(*plan_, nullptr))});
-    Company company;
-    company.coordinator = caf::actor_cast<CoordinatorActor>(self_);
-    company.recorder = caf::actor_cast<RecorderActor>(self_);
-    company.exchanger = caf::actor_cast<ExchangerActor>(self_);
-    company.workers = {worker_, caf::actor_cast<WorkerActor>(self_)};
-    company.loaders.assign(2, caf::actor_cast<LoaderActor>(self_));
-    company.servers.assign(plan_->servers, caf::actor_cast<ServerActor>(self_));
-    company.worker_sites = {1, 2};
-    company.server_sites.assign(plan_->servers, 3);
-    company.exchange = experiment::to_json(experiment::ExchangePlan{});
-    self_->send(worker_, company);
+    ActorDirectory actors;
+    actors.coordinator = caf::actor_cast<CoordinatorActor>(self_);
+    actors.recorder = caf::actor_cast<RecorderActor>(self_);
+    actors.exchanger = caf::actor_cast<ExchangerActor>(self_);
+    actors.workers = {worker_, caf::actor_cast<WorkerActor>(self_)};
+    actors.loaders.assign(2, caf::actor_cast<LoaderActor>(self_));
+    actors.servers.assign(plan_->servers, caf::actor_cast<ServerActor>(self_));
+    actors.worker_sites = {1, 2};
+    actors.server_sites.assign(plan_->servers, 3);
+    actors.exchange = experiment::to_json(experiment::ExchangePlan{});
+    self_->send(worker_, actors);
     images_.resize(static_cast<std::size_t>(plan_->settings->batch(0) * plan_->graph->input().size()));
     labels_.resize(static_cast<std::size_t>(plan_->settings->batch(0)));
-    self_->send(worker_, BatchReady{.lease = {.count = plan_->settings->batch(0)}}, LentBatch{images_, labels_, {}});
+    self_->send(worker_, BatchReady{.lease = {.count = plan_->settings->batch(0)}},
+                BorrowedBatch{images_, labels_, {}});
     scheduler().run();
   }
   void TearDown() override {
@@ -206,9 +208,9 @@ class WorkerOfASite : public testing::Test {
     return LoneCoordinator::heard(self_, std::move(handler));
   }
   [[nodiscard]] bool in_trouble(const std::string& text) {
-    return heard([&](const Trouble& trouble) {
-      EXPECT_EQ(trouble.code, core::Errc::timeout);
-      EXPECT_NE(trouble.text.find(text), std::string::npos) << trouble.text;
+    return heard([&](const RunError& run_error) {
+      EXPECT_EQ(run_error.code, core::Errc::timeout);
+      EXPECT_NE(run_error.text.find(text), std::string::npos) << run_error.text;
     });
   }
   [[nodiscard]] caf::scheduler::test_coordinator& scheduler() {
@@ -216,7 +218,7 @@ class WorkerOfASite : public testing::Test {
   }
 
   std::optional<tests::SmallRun> run_;
-  std::optional<experiment::Blueprint> plan_;
+  std::optional<experiment::RunSpec> plan_;
   TestClock clock_;
   core::HostAllocator memory_;
   std::vector<float> images_;
@@ -229,29 +231,29 @@ class WorkerOfASite : public testing::Test {
 
 TEST_F(WorkerOfASite, WaitsForAReductionAsLongAsSomebodyOfTheGroupMoves) {
   begin({"strategy.name=bsp"});
-  ASSERT_TRUE(heard([](const CollectiveOrder&, const Lent&) {}));
+  ASSERT_TRUE(heard([](const CollectiveOrder&, const BorrowedView&) {}));
   for (int k = 0; k < 50; ++k) {
     pass(90s);
     moved(2);
   }
-  EXPECT_FALSE(heard([](const Trouble&) {}));
-  for (int k = 0; k < 10; ++k) {  // others are not waited for
+  EXPECT_FALSE(heard([](const RunError&) {}));
+  for (int k = 0; k < 10; ++k) {  // transfers with other sites do not count
     pass(9s);
     moved(5);
   }
-  EXPECT_FALSE(heard([](const Trouble&) {}));
+  EXPECT_FALSE(heard([](const RunError&) {}));
   pass(10s);
   EXPECT_TRUE(in_trouble("worker 0: a reduction with other sites has not ended, and nothing has moved there"));
 }
 
 TEST_F(WorkerOfASite, WaitsForAServerAsLongAsThatMovesWithAnybody) {
   begin({"strategy.name=sync_easgd", "strategy.tau=1", "cluster.servers=1"});
-  ASSERT_TRUE(heard([](const ShardMessage&, const Lent&) {}));
+  ASSERT_TRUE(heard([](const ShardMessage&, const BorrowedView&) {}));
   for (int k = 0; k < 50; ++k) {
     pass(90s);
     moved(3);
   }
-  EXPECT_FALSE(heard([](const Trouble&) {}));
+  EXPECT_FALSE(heard([](const RunError&) {}));
   pass(100s);
   EXPECT_TRUE(in_trouble("worker 0: a server has not answered exchange "));
 }

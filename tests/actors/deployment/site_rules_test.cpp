@@ -1,4 +1,4 @@
-// What the process with the coordinator may order a site at a node to do.
+// Which orders of the coordinator's process a site at a node accepts.
 #include "actors/deployment/site_rules.hpp"
 
 #include <functional>
@@ -16,7 +16,7 @@ class SiteOrders : public testing::Test {
  protected:
   SiteOrders()
       : run_({"strategy.name=easgd", "cluster.workers=3", "cluster.servers=2", "exchange.endpoint=tcp"}),
-        plan_(experiment::draw(run_.settings().value(), true).value()) {}
+        plan_(experiment::build_run_spec(run_.settings().value(), true).value()) {}
   [[nodiscard]] static SiteOrder order() {
     SiteOrder order;
     order.site = 2;
@@ -30,7 +30,7 @@ class SiteOrders : public testing::Test {
   [[nodiscard]] SiteRules rules() const { return {order(), plan_, exchange()}; }
 
   tests::SmallRun run_;
-  experiment::Blueprint plan_;
+  experiment::RunSpec plan_;
 };
 
 TEST_F(SiteOrders, AnOrderFitsItsConfiguration) {
@@ -79,15 +79,15 @@ TEST_F(SiteOrders, ACompanyIsWhereTheOrderSaid) {
   SystemConfig config;
   caf::actor_system system(config);
   const caf::scoped_actor self(system);
-  SiteCompany company{.coordinator = caf::actor_cast<CoordinatorActor>(self),
-                      .recorder = caf::actor_cast<RecorderActor>(self),
-                      .worker_sites = {1, 2, 3},
-                      .server_sites = {0, 0},
-                      .members = {0, 1, 2},
-                      .site_hosts = {0, 0, 1, 1},
-                      .exchange = experiment::to_json(exchange())};
-  EXPECT_EQ(rules().check(company), std::nullopt);
-  const std::vector<std::pair<const char*, std::function<void(SiteCompany&)>>> lies{
+  SiteDirectory actors{.coordinator = caf::actor_cast<CoordinatorActor>(self),
+                       .recorder = caf::actor_cast<RecorderActor>(self),
+                       .worker_sites = {1, 2, 3},
+                       .server_sites = {0, 0},
+                       .members = {0, 1, 2},
+                       .site_hosts = {0, 0, 1, 1},
+                       .exchange = experiment::to_json(exchange())};
+  EXPECT_EQ(rules().check(actors), std::nullopt);
+  const std::vector<std::pair<const char*, std::function<void(SiteDirectory&)>>> lies{
       {"nobody to coordinate", [](auto& c) { c.coordinator = nullptr; }},
       {"nobody to record", [](auto& c) { c.recorder = nullptr; }},
       {"no workers", [](auto& c) { c.worker_sites.clear(); }},
@@ -110,7 +110,7 @@ TEST_F(SiteOrders, ACompanyIsWhereTheOrderSaid) {
          c.exchange = experiment::to_json(plan);
        }}};
   for (const auto& [what, lie] : lies) {
-    auto changed = company;
+    auto changed = actors;
     lie(changed);
     EXPECT_NE(rules().check(changed), std::nullopt) << what;
   }

@@ -1,5 +1,5 @@
-// Companies whose members do not share memory: every vector goes through an endpoint. What does not depend on the order of things
-// comes to the same bits as in one site.
+// Runs whose members do not share memory: every vector goes through an endpoint. Results that do not depend on the order of messages
+// have the same bits as in one site.
 #include <gtest/gtest.h>
 
 #include "strategies/registry/registry.hpp"
@@ -36,7 +36,7 @@ TEST(Sites, SumsAreTheSameBitsAsInPlace) {
   }
 }
 
-/// Sites map each other's arenas, over both endpoints that can: by 1, 2 and 4 workers.
+/// Sites map each other's arenas, over both endpoints that can do so: with 1, 2 and 4 workers.
 TEST(Sites, SumsInMappedMemoryAreTheSameBits) {
   for (const std::string workers : {"1", "2", "4"}) {
     for (const std::string strategy : {"bsp", "pairs", "mixed"}) {
@@ -50,7 +50,7 @@ TEST(Sites, SumsInMappedMemoryAreTheSameBits) {
         options.push_back("exchange.endpoint=" + endpoint);
         const auto mapped = trained(options);
         ASSERT_FALSE(mapped.failed) << mapped.error.message;
-        // What servers of mixed sum depends on who comes first.
+        // The sum at the servers of mixed depends on the order in which the workers' pushes arrive.
         const bool same = strategy != "mixed";
         EXPECT_TRUE(!same || mapped.summary.center_hash == in_place.summary.center_hash);
         EXPECT_EQ(mapped.summary.exchange_count, in_place.summary.exchange_count);
@@ -80,7 +80,7 @@ TEST(Sites, WhoWaitsForWhomIsKnown) {
   for (const int w : {0, 1}) EXPECT_GT(workers[w].waits[2], 0) << w;
 }
 
-/// A server lets a round go when its last worker has come: the others waited for that one, not for the server.
+/// A server ends a round when the last worker's push arrives: the others waited for that worker, not for the server.
 TEST(Sites, WhomAServerHeldThemForIsKnown) {
   auto options = options_of("sync_easgd", {"exchange.endpoint=inproc", "data.batch=10", "strategy.tau=1",
                                            "cluster.synthetic_step_ms=1", "cluster.slowdown=[1, 1, 8]"});
@@ -104,7 +104,7 @@ TEST(Sites, BytesAreThoseOnTheWire) {
     return static_cast<double>(end.summary.exchange_bytes) / static_cast<double>(end.summary.exchange_count);
   };
   EXPECT_EQ(bytes({"strategy.name=downpour", "exchange.wire=bf16"}), bytes({"strategy.name=downpour"}) / 2);
-  // A master is not rounded: of an elastic exchange the answer alone, of what pairs and gossip send nothing.
+  // Masters are not rounded: of an elastic exchange only the answer is, of pairs' and gossip's vectors none.
   for (const auto* overlap : {"strategy.overlap=off", "strategy.overlap=wait"})
     EXPECT_EQ(bytes({"strategy.name=easgd", overlap, "exchange.wire=bf16"}),
               bytes({"strategy.name=easgd", overlap}) * 3 / 4);
@@ -133,8 +133,8 @@ TEST(Sites, RingsAndHalvesLearnToo) {
   }
 }
 
-/// A pull finds the push before it done at the server, also where the push's vector is longer on its way than the pull. The schedule
-/// search and replay take that for granted, and with one worker it decides every bit.
+/// A pull sees the push before it, even where the push's vector takes longer to arrive than the pull. The explorer and replay rely on
+/// that, and with one worker it decides every bit.
 TEST(Sites, OneWorkersExchangesTakeEffectInTheirOrder) {
   for (const Options& more : std::vector<Options>{{"strategy.name=downpour"},
                                                   {"strategy.name=downpour", "strategy.n_push=2"},

@@ -1,4 +1,4 @@
-// What calls of other sites may say: everything that a member says, and nothing that differs from it in one field.
+// Which calls of other sites are accepted: every call that a member makes, and none that differs from it in one field.
 #include "actors/exchanger/call_rules.hpp"
 
 #include <cmath>
@@ -20,11 +20,11 @@ constexpr std::size_t kStatistics = 30;
 constexpr auto kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr auto kInfinite = std::numeric_limits<double>::infinity();
 
-/// Site 0 has the coordinator and shard 0, site 1 worker 0 and shard 1, site 2 worker 1, site 3 worker 2. This is site 1.
-CallRules rules(bool letters = true, std::shared_ptr<const exchange::Packing> packing = {}) {
-  return CallRules({1, {1, 2, 3}, {0, 1}}, {std::move(packing), kArena, kStatistics, 3, letters});
+/// Site 0 has the coordinator and shard 0, site 1 worker 0 and shard 1, site 2 worker 1, site 3 worker 2. These are the rules of site 1.
+CallRules rules(bool peer_messages = true, std::shared_ptr<const exchange::Packing> packing = {}) {
+  return CallRules({1, {1, 2, 3}, {0, 1}}, {std::move(packing), kArena, kStatistics, 3, peer_messages});
 }
-exchange::Calls::Incoming call(Lend lend, std::size_t floats) {
+exchange::Rpc::Incoming call(Lend lend, std::size_t floats) {
   static std::vector<float> memory(2 * kArena);
   return {.from = {}, .header = {}, .lend = lend, .vector = core::Span(memory).first(floats), .reply = {}};
 }
@@ -83,11 +83,11 @@ TEST(CallRules, AWorkersClockDoesNotGoBack) {
   EXPECT_EQ(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
   message.request.clock = 6;
   EXPECT_NE(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
-  all.forget(1);  // lost: whoever takes its place begins anew
+  all.forget(1);  // lost: the worker that replaces it begins anew
   EXPECT_EQ(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
 }
 
-/// They pass through different stand-ins, of which one may be slower.
+/// They pass through different proxies, one of which may be slower.
 TEST(CallRules, RequestsToDifferentShardsHaveNoOrder) {
   CallRules all({1, {1, 2, 3}, {1, 1}}, {{}, kArena, kStatistics, 3, true});
   auto later = push();
@@ -106,31 +106,32 @@ TEST(CallRules, LengthsAreThoseThatTravel) {
   std::vector<float> marks(kArena, 1);
   for (std::size_t i = kArena / 2; i < kArena / 2 + 10; ++i) marks[i] = 0;  // padding
   const auto packed = rules(true, std::make_shared<const exchange::Packing>(marks));
-  const OutgoingLetter letter{0, {1, 0.25}};
-  EXPECT_EQ(packed.check(2, letter, call(Lend::read, kArena - 10)), std::nullopt);
-  EXPECT_NE(packed.check(2, letter, call(Lend::read, kArena)), std::nullopt);
+  const OutgoingPeerMessage peer_message{0, {1, 0.25}};
+  EXPECT_EQ(packed.check(2, peer_message, call(Lend::read, kArena - 10)), std::nullopt);
+  EXPECT_NE(packed.check(2, peer_message, call(Lend::read, kArena)), std::nullopt);
 }
 
-TEST(CallRules, ALetterThatDiffersInOneFieldIsRefused) {
-  const OutgoingLetter letter{0, {1, 0.25}};
-  EXPECT_EQ(rules().check(2, letter, call(Lend::read, kArena)), std::nullopt);
-  const std::vector<std::pair<const char*, std::function<void(OutgoingLetter&)>>> lies{
-      {"of another site's worker", [](auto& l) { l.letter.from = 2; }},
-      {"of nobody", [](auto& l) { l.letter.from = 1'000'000; }},
+TEST(CallRules, APeerMessageThatDiffersInOneFieldIsRefused) {
+  const OutgoingPeerMessage peer_message{0, {1, 0.25}};
+  EXPECT_EQ(rules().check(2, peer_message, call(Lend::read, kArena)), std::nullopt);
+  const std::vector<std::pair<const char*, std::function<void(OutgoingPeerMessage&)>>> lies{
+      {"of another site's worker", [](auto& l) { l.peer_message.from = 2; }},
+      {"of nobody", [](auto& l) { l.peer_message.from = 1'000'000; }},
       {"to another site's worker", [](auto& l) { l.to = 2; }},
       {"to nobody", [](auto& l) { l.to = 3; }},
-      {"a weight below nothing", [](auto& l) { l.letter.weight = -0.5; }},
-      {"more than all", [](auto& l) { l.letter.weight = 2000; }},
-      {"a weight that is no number", [](auto& l) { l.letter.weight = kNan; }},
+      {"a weight below nothing", [](auto& l) { l.peer_message.weight = -0.5; }},
+      {"more than all", [](auto& l) { l.peer_message.weight = 2000; }},
+      {"a weight that is no number", [](auto& l) { l.peer_message.weight = kNan; }},
   };
   for (const auto& [what, lie] : lies) {
-    auto changed = letter;
+    auto changed = peer_message;
     lie(changed);
     EXPECT_NE(rules().check(2, changed, call(Lend::read, kArena)), std::nullopt) << what;
   }
-  EXPECT_NE(rules().check(2, letter, call(Lend::read, kArena - 1)), std::nullopt);
-  EXPECT_NE(rules().check(2, letter, call(Lend::both, kArena)), std::nullopt);
-  EXPECT_NE(rules(false).check(2, letter, call(Lend::read, kArena)), std::nullopt);  // a run without letters
+  EXPECT_NE(rules().check(2, peer_message, call(Lend::read, kArena - 1)), std::nullopt);
+  EXPECT_NE(rules().check(2, peer_message, call(Lend::both, kArena)), std::nullopt);
+  EXPECT_NE(rules(false).check(2, peer_message, call(Lend::read, kArena)),
+            std::nullopt);  // a run without peer messages
 }
 
 TEST(CallRules, OnlyTheCoordinatorTakesSnapshotsAndOfWhatIsHere) {

@@ -1,4 +1,4 @@
-/// The fields of an aggregate, one by one, as the language takes it apart: not as anybody serialises it.
+/// The fields of an aggregate one by one, through structured bindings: independent of the serialisation under test.
 #pragma once
 
 #include <tuple>
@@ -7,7 +7,7 @@
 
 namespace troupe::tests {
 
-/// References to all of them, in the order of their declaration.
+/// References to all fields of `x`, in the order of their declaration.
 template <class T>
 auto fields_of(T& x) {
   constexpr auto kCount = actors::kFieldCount<T>;

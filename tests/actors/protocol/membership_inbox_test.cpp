@@ -29,8 +29,8 @@ TEST(MembershipInbox, WhatCameBeforeTheMemberBeganIsToldThen) {
   EXPECT_TRUE(inbox.take({6, {0}}));
 }
 
-/// A newcomer's company says who is a member: it is one of them.
-TEST(MembershipInbox, NewsThatTheCompanyKnowsAreNone) {
+/// The actor directory that a newcomer receives has a membership epoch: news up to that epoch are old.
+TEST(MembershipInbox, NewsThatTheRunKnowsAreNone) {
   MembershipInbox inbox;
   EXPECT_FALSE(inbox.take({5, {0, 2}}));
   EXPECT_FALSE(inbox.begin(5));

@@ -1,5 +1,5 @@
-// Every message arrives as it was sent, field by field, and what a reply says of waiting arrives too. The fields are found by the
-// language (fields.hpp), the comparison is theirs: what the encoder leaves out differs.
+// Every message arrives as it was sent, field by field, and so do the waiting times of a reply. The test finds the fields by structured
+// bindings (fields.hpp), independently of the encoder: a field that the encoder omits differs.
 #include <cmath>
 
 #include <caf/binary_deserializer.hpp>
@@ -86,7 +86,7 @@ class Messages : public testing::Test {
   caf::actor_system system_{config_};
 };
 
-/// All of the type-id block: none can be forgotten.
+/// Loops over the whole type-id block, so a new message cannot be forgotten.
 TEST_F(Messages, ArriveAsTheyWereSent) {
   using Ids = caf::id_block::troupe;
   const auto check = [this]<caf::type_id_t... kOffset>(Draw & draw, std::integer_sequence<caf::type_id_t, kOffset...>) {
@@ -104,7 +104,7 @@ TEST_F(Messages, AReplyTellsWhatItWaitedFor) {
   strategies::ShardReply reply{.request = 1, .worker = 2, .shard = 3, .exchange = 4};
   reply.queued = core::Duration{8};
   reply.held = core::Duration{9};
-  reply.last = 0;  // a worker like any other, not "none"
+  reply.last = 0;  // worker 0, not "none"
   const auto here = arrived(ShardAnswer{reply}).reply;
   EXPECT_EQ(here.queued, reply.queued);
   EXPECT_EQ(here.held, reply.held);
@@ -130,7 +130,7 @@ TEST_F(Messages, FieldsAreCountedByTheLanguage) {
 TEST_F(Messages, TheVersionNamesWhatIsSpoken) {
   EXPECT_EQ(spoken_version("1.2.3"), spoken_version("1.2.3"));
   EXPECT_TRUE(spoken_version("1.2.3").starts_with("1.2.3, protocol "));
-  static_assert(fields::type_hash<Trouble>() != fields::type_hash<Vacancy>());
+  static_assert(fields::type_hash<RunError>() != fields::type_hash<Vacancy>());
   static_assert(fields::type_hash<std::vector<double>>() != fields::type_hash<std::vector<float>>());
 }
 

@@ -1,4 +1,4 @@
-// Segments on disk: which stay, which go, and how a session begins its own after one that never got so far.
+// Segments on disk: which are kept, which are removed, and how a session begins its own after a session that could not finish one.
 #include "actors/recorder/journal_keeper.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class JournalKeeperTest : public testing::Test {
     config_ = core::Config::parse(experiment::schema(),
                                   "[model]\nname = \"mlp\"\nwidths = [3]\n[data]\nname = \"glyphs\"\n", "a.toml", {})
                   .value();
-    plan_ = experiment::draw(experiment::resolve(config_).value(), false).value();
+    plan_ = experiment::build_run_spec(experiment::resolve(config_).value(), false).value();
     directory_ = std::make_shared<const RunDirectory>(RunDirectory::create(folder_.file("runs"), "a", 0).value());
     start_->graph = plan_.graph;
     start_->vectors[""] = std::vector<float>(static_cast<std::size_t>(plan_.graph->parameter_count()));
@@ -60,7 +60,7 @@ class JournalKeeperTest : public testing::Test {
 
   tests::Folder folder_;
   core::Config config_;
-  Blueprint plan_;
+  RunSpec plan_;
   std::shared_ptr<const RunDirectory> directory_;
   std::shared_ptr<Checkpoint> start_ = std::make_shared<Checkpoint>();
   static constexpr auto kEnd = static_cast<std::uint16_t>(experiment::RunRecordKind::end);
@@ -89,7 +89,7 @@ TEST_F(JournalKeeperTest, ASessionTakesThePlaceOfOneThatDiedBeforeItsJournalBega
     auto first = keeper();
     ASSERT_TRUE(open(first, ""));
   }
-  // Killed when the start state was being copied: the second segment has some files, and no journal.
+  // As if killed while the start state was being copied: the second segment has some files and no journal.
   const auto begun = directory_->next_journal().value();
   std::ofstream(begun.start) << "the wh";
   std::ofstream(begun.config) << "half";

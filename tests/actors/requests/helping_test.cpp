@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Where each order was carried out.
+/// Receives the id of the thread that carried out an order.
 struct Trace {
   std::promise<std::thread::id> done;
 };
@@ -27,7 +27,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::TracePtr)
 namespace troupe::actors {
 namespace {
 
-/// What it does besides telling where. (An argument, because CAF 0.17 dereferences null for functions that have none.)
+/// What the receiver does after reporting its thread. (An argument, because CAF 0.17 dereferences null for functions without arguments.)
 enum class After { go_on, quit };
 caf::behavior pooled_receiver(caf::event_based_actor* self, After after) {
   return {[self, after](const TracePtr& trace) {
@@ -38,7 +38,7 @@ caf::behavior pooled_receiver(caf::event_based_actor* self, After after) {
 
 class Helping : public testing::Test {
  protected:
-  /// Runs `body` in a handler of a detached actor, as a worker would, and waits for it.
+  /// Runs `body` in a handler of a detached actor, as a worker does, and waits for it.
   void on_an_actor(const std::function<void(caf::event_based_actor*)>& body) {
     std::promise<void> done;
     const auto actor = system_.spawn<caf::detached>(
@@ -54,7 +54,7 @@ class Helping : public testing::Test {
     ASSERT_EQ(done.get_future().wait_for(seconds(60)), std::future_status::ready);
     system_.await_all_actors_done();
   }
-  /// A receiver that nobody executes before it has mail.
+  /// A receiver that no thread executes before it has mail.
   caf::actor idle(After after = After::go_on) { return system_.spawn<caf::lazy_init>(pooled_receiver, after); }
   static std::thread::id place(const TracePtr& trace) {
     auto where = trace->done.get_future();
@@ -69,7 +69,7 @@ TEST_F(Helping, ExecutesAnIdleReceiverOnTheSendersThread) {
   on_an_actor([&](caf::event_based_actor* self) {
     HelpingUnit helping(system_);
     const auto receiver = idle();
-    for (int i = 0; i < 3; ++i) {  // again and again: it is idle after each
+    for (int i = 0; i < 3; ++i) {  // repeated: the receiver is idle after each
       const auto trace = std::make_shared<Trace>();
       helping.send(self, receiver, trace);
       helping.help();
@@ -89,7 +89,7 @@ TEST_F(Helping, LeavesAllReceiversButTheLastToThePool) {
       traces.push_back(std::make_shared<Trace>());
     }
     for (int i = 0; i < 3; ++i) helping.send(self, receivers[i], traces[i]);
-    EXPECT_NE(place(traces[0]), std::this_thread::get_id());  // before anybody helps
+    EXPECT_NE(place(traces[0]), std::this_thread::get_id());  // before help()
     EXPECT_NE(place(traces[1]), std::this_thread::get_id());
     helping.help();
     EXPECT_EQ(place(traces[2]), std::this_thread::get_id());
@@ -147,7 +147,7 @@ TEST_F(Helping, AReceiverMayEndWhileItIsHelped) {
     const auto trace = std::make_shared<Trace>();
     helping.send(self, receiver, trace);
     helping.help();
-    helping.help();  // nothing is kept any more
+    helping.help();  // the unit keeps no actor any more
     EXPECT_EQ(place(trace), std::this_thread::get_id());
   });  // returns when the actor has ended
 }

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "actors/requests/asking.hpp"
 #include "actors/control/system.hpp"
+#include "actors/requests/asking.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -15,7 +15,7 @@ class Interruptible : public testing::Test {
  protected:
   Interruptible() {
     asked_ = system_.spawn([](Asked::pointer self) -> Asked::behavior_type {
-      // The first is never answered.
+      // The first request is never answered.
       return {[self, any = false](const AwaitEnd&) mutable -> caf::result<Halt> {
         if (std::exchange(any, true)) return Halt{};
         return self->make_response_promise<Halt>();

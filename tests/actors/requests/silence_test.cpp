@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 class Silence : public testing::Test {
  protected:
   Silence() { deadlines_.check(now_); }
-  /// A wait of 10 s; its name is put down when it expires.
+  /// A wait of 10 s. When it expires, its name is appended to expired_.
   SilenceDeadlines::Wait wait(char name, std::vector<SilenceDeadlines::Source> sources) {
     return deadlines_.begin(std::move(sources), 10s, [this, name] { expired_ += name; });
   }
@@ -59,7 +59,7 @@ TEST_F(Silence, OfOneIsNotBrokenByAnother) {
 TEST_F(Silence, IsNotCountedWhileNobodyListens) {
   wait('a', {1});
   pass(5);
-  deadlines_.check(now_ += 3600s);  // the process was stopped
+  deadlines_.check(now_ += 3600s);  // as if the process had been stopped
   EXPECT_EQ(expired_, "");
   pass(3);
   EXPECT_EQ(expired_, "a");
@@ -75,7 +75,7 @@ TEST_F(Silence, EndsNoWaitThatHasEnded) {
   EXPECT_FALSE(deadlines_.end(late));
 }
 
-// The one that expires may end others, as their member is lost with it, and begin new ones.
+// An expiring wait may end others, because their member is lost with it, and begin new ones.
 TEST_F(Silence, MayEndAndBeginWaits) {
   SilenceDeadlines::Wait other{};
   deadlines_.begin({1}, 10s, [&] {

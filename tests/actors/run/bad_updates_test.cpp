@@ -1,5 +1,5 @@
-// Row 24 of the faults: one worker's gradient is NaN, infinite or 10³⁸. The model never holds a number that is not finite, the gradient is
-// counted, and after too many in a row the run ends and names the worker.
+// Row 24 of the faults: one worker's gradient is NaN, infinite or 10³⁸. The model never holds a number that is not finite. The gradient is
+// counted; after too many in a row the run ends with an error that names the worker.
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -14,14 +14,14 @@ namespace {
 
 using Options = std::vector<std::string>;
 
-/// Which of the bad worker's steps come to bad numbers, and where.
+/// Which of the bad worker's steps yield bad numbers, and where.
 struct Fault {
   float value = std::numeric_limits<float>::quiet_NaN();
   std::uint64_t first = 5, count = 3;  // of its steps
   bool in_parameters = false;          // else in the gradient
 };
 
-/// A replica like another, but for its faults.
+/// Forwards to a sound replica and adds the faults.
 class Faulty final : public nn::Replica {
  public:
   Faulty(std::unique_ptr<nn::Replica> sound, const Fault& fault) : sound_(std::move(sound)), fault_(fault) {}
@@ -57,7 +57,7 @@ class Faulty final : public nn::Replica {
   std::uint64_t steps_ = 0;
 };
 
-/// The worker that computes with two threads is the bad one.
+/// The replica with two threads is the faulty one.
 class FaultyBackend final : public nn::Backend {
  public:
   explicit FaultyBackend(const Fault& fault) : fault_(fault) {}
@@ -77,11 +77,11 @@ class FaultyBackend final : public nn::Backend {
 
 class BadUpdates : public testing::Test {
  protected:
-  /// Three workers, the second of which is bad.
+  /// Three workers; the second one is faulty.
   experiment::RunEnd trained(const Fault& fault, Options options) {
     options.insert(options.begin(), {"cluster.workers=3", "cluster.servers=2", "cluster.threads_per_worker=[1, 2, 1]",
-                                     "data.train_samples=1200", "run.checkpoint_every=1 epoch", "train.lr=0.02",
-                                     "cluster.synthetic_step_ms=2"});  // everybody has its share of the batches
+                                     "data.train_samples=4800", "run.checkpoint_every=1 epoch", "train.lr=0.02",
+                                     "cluster.synthetic_step_ms=2"});  // every worker gets its share of the batches
     run_.emplace(std::move(options));
     FaultyBackend bad(fault);
     return actors::run_training(
@@ -131,8 +131,8 @@ TEST_F(BadUpdates, TooManyInARowEndTheRunAndNameTheWorker) {
   }
 }
 
-/// A worker whose parameters spoil: its pushes are refused, and an elastic worker goes on from the centre. (A velocity would take up
-/// what they were, and spoil them at each step.)
+/// The parameters of one worker become bad: its pushes are refused, and an elastic worker continues from the centre. (With momentum the
+/// velocity would keep the bad numbers and spoil every later step.)
 TEST_F(BadUpdates, OfAPushAreRefused) {
   for (const Options& more :
        std::vector<Options>{{}, {"exchange.endpoint=inproc"}, {"exchange.endpoint=inproc", "exchange.wire=bf16"}}) {
@@ -156,7 +156,7 @@ TEST_F(BadUpdates, RefusedPushesInARowEndTheRun) {
     const auto end =
         trained({.count = 1000, .in_parameters = true},
                 {"strategy.name=easgd", "strategy.tau=1", "train.max_bad_updates=4", "exchange.endpoint=" + endpoint,
-                 "data.train_samples=12000"});  // batches for the bad worker too, however late it begins
+                 "data.train_samples=12000"});  // enough batches for the bad worker, even if it begins late
     ASSERT_TRUE(end.failed);
     EXPECT_EQ(core::exit_code(end.error.code), 70) << end.error.message;
     EXPECT_NE(end.error.message.find("worker 1: what it pushed to shard"), std::string::npos) << end.error.message;

@@ -1,5 +1,5 @@
-// What a wire of 16 bits does to training: nothing that a float32 master would notice. With a learning rate of 10⁻⁵ a step is far below the
-// rounding of a parameter; a master that is rounded at every exchange does not move at all.
+// A wire of 16 bits must not lose the updates of float32 masters. With a learning rate of 10⁻⁵ a step is far below the rounding of a
+// parameter: a master that is rounded at every exchange does not move at all.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,7 @@ struct Way {
   Options options;
 };
 
-/// τ = 1 everywhere, and one worker where the order of several would be chance.
+/// τ = 1 in all of them. One worker where the order of several workers' exchanges is random.
 std::vector<Way> ways() {
   const auto way = [](const std::string& name, const std::string& strategy, int workers, const Options& more = {}) {
     Options options{"strategy.name=" + strategy, "cluster.workers=" + std::to_string(workers)};
@@ -55,7 +55,7 @@ Tensors trained(const Way& way, const Options& more) {
   const auto end = run.train();
   EXPECT_FALSE(end.failed) << end.error.message;
   auto tensors = run.tensors();
-  const auto plan = experiment::draw(*run.settings(), false).value();
+  const auto plan = experiment::build_run_spec(*run.settings(), false).value();
   std::erase_if(tensors, [&](const auto& tensor) {
     return std::ranges::none_of(plan.graph->parameters(), [&](const auto& p) { return p.name == tensor.first; });
   });

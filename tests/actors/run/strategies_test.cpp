@@ -1,5 +1,5 @@
-// Every registered strategy in whole runs of real actors: it learns, goes on after an interruption, its server's journal keeps
-// the promises that its page makes, and unequal workers share the work as it says.
+// Every registered strategy in whole runs of real actors: it learns, resumes after an interruption, its server's journal keeps the
+// promises of its documentation page, and uneven workers share the work as documented.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ using Options = std::vector<std::string>;
 using strategies::Request;
 using strategies::Transfer;
 
-/// A small run of `strategy` at a learning rate that suits it.
+/// A small run of `strategy` with a suitable learning rate.
 Options options_for(const std::string& strategy, Options more = {}) {
   Options options{"strategy.name=" + strategy, "run.epochs=3"};
   if (strategy == "downpour" || strategy == "ssp") options.emplace_back("train.lr=0.03");
@@ -28,7 +28,7 @@ Options options_for(const std::string& strategy, Options more = {}) {
   return options;
 }
 
-/// Requests by shard, in the order in which each shard took them.
+/// Requests by shard, in the order in which each shard processed them.
 std::map<strategies::ShardId, std::vector<Request>> requests(const SmallRun& run) {
   std::map<strategies::ShardId, std::vector<Request>> all;
   for (const auto& record : run.journal()) {
@@ -91,8 +91,8 @@ TEST(Strategies, EveryServerOptimizerWorksInActors) {
   }
 }
 
-/// It hardly moves in a run this short: what is evaluated is the network that training began with. One of zeros says ln 10 to
-/// the last digit.
+/// The average hardly moves in a run this short: the evaluated model is the initial network. An average that began at zero would have a
+/// loss of exactly ln 10.
 TEST(Strategies, AMovingAverageBeginsAsTheModelAndNotAsZeros) {
   SmallRun run(options_for("mixed", {"strategy.ema=0.9999", "cluster.workers=3", "cluster.servers=2"}));
   const auto end = run.train();
@@ -124,7 +124,7 @@ TEST(Strategies, AnotherRulesStateIsLeftBehind) {
 }
 
 TEST(Strategies, NoStepIsLostWhenTheTargetEndsTheRun) {
-  // Everything is still in the worker's sum when the first evaluation reaches the target.
+  // All gradients are still in the worker's sum when the first evaluation reaches the target.
   SmallRun run({"strategy.name=downpour", "strategy.n_push=1000", "strategy.n_fetch=1000", "cluster.workers=1",
                 "run.epochs=3", "run.target_accuracy=0.001", "run.checkpoint_every=never"});
   const auto end = run.train();
@@ -173,7 +173,7 @@ TEST(Strategies, OneWorkerIsPlainSgdWhateverTheStrategy) {
     const auto tensors = run.tensors();
     for (const auto& [name, values] : plain) {
       if (name.starts_with("optimizer.")) continue;
-      // 120 steps in float32, with sums in another order.
+      // 120 steps in float32, summed in another order.
       for (std::size_t i = 0; i < values.size(); ++i)
         ASSERT_NEAR(tensors.at(name)[i], values[i], 1e-3) << options[0] << name;
     }
@@ -219,7 +219,7 @@ TEST(Strategies, StaleSynchronousWorkersStayWithinTheBound) {
       clocks[request.worker] = request.clock;
       auto slowest = std::numeric_limits<strategies::Step>::max();
       for (const auto& [worker, clock] : clocks) slowest = std::min(slowest, clock);
-      // A clock begins at most `bound` ahead, so it ends at most one more ahead.
+      // A worker's step begins at most `bound` ahead, so its clock ends at most one more ahead.
       furthest = std::max(furthest, request.clock - slowest);
     }
     EXPECT_LE(furthest, static_cast<strategies::Step>(bound) + 1);

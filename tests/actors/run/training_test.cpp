@@ -1,4 +1,4 @@
-// Whole runs of a company: what strategies promise must hold when actors execute them.
+// Whole runs: the promises of strategies must hold when actors execute them.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -25,7 +25,7 @@ double largest_difference(const std::map<std::string, std::vector<float>>& a,
   return largest;
 }
 
-/// Every sample position of every epoch was leased once, but for what the last batch takes from the beginning.
+/// Every sample position of every epoch was leased, and no lease was granted twice. (The last batch wraps around to the first positions.)
 void expect_every_sample_once(const std::vector<core::JournalRecord>& journal, std::int64_t size,
                               std::uint32_t epochs) {
   std::map<std::uint32_t, std::vector<int>> seen;
@@ -79,7 +79,7 @@ TEST(Training, BspTwiceWithOneSeedGivesTheSameBits) {
 }
 
 TEST(Training, UpdatesAndGradientsAgreeUpToTheScaleOfTheSum) {
-  // With sgd, Σ (−η g_i) = −(N η) (1/N) Σ g_i: updates at η is gradients at 2 η for two workers.
+  // With sgd, Σ (−η g_i) = −(N η) (1/N) Σ g_i: for two workers, updates at η equal gradients at 2 η.
   SmallRun updates({"strategy.combine=updates", "train.optimizer=sgd", "train.lr=0.05"});
   SmallRun gradients({"strategy.combine=gradients", "train.optimizer=sgd", "train.lr=0.1"});
   ASSERT_FALSE(updates.train().failed);

@@ -1,11 +1,11 @@
-// News of the membership, and orders, that reach a member before it has heard of the company.
+// Membership news and orders that reach a member before it has received the actor directory.
 #include <gtest/gtest.h>
 
+#include "actors/control/system.hpp"
 #include "actors/exchanger/exchanger.hpp"
 #include "actors/server/server.hpp"
-#include "actors/control/system.hpp"
 #include "core/buffer.hpp"
-#include "experiment/blueprint.hpp"
+#include "experiment/run_spec.hpp"
 #include "strategies/host/state_text.hpp"
 #include "tests/actors/small_run.hpp"
 #include "transport/inproc/endpoint.hpp"
@@ -19,17 +19,17 @@ void failed(const caf::error& error) { ADD_FAILURE() << caf::to_string(error); }
 
 class EarlyNews : public testing::Test {
  protected:
-  /// Of two workers, the second at a site of its own; everyone else is this test.
-  Company company() {
-    Company company;
-    company.coordinator = caf::actor_cast<CoordinatorActor>(self_);
-    company.recorder = caf::actor_cast<RecorderActor>(self_);
-    company.workers.assign(2, caf::actor_cast<WorkerActor>(self_));
-    company.loaders.assign(2, caf::actor_cast<LoaderActor>(self_));
-    company.servers.assign(1, caf::actor_cast<ServerActor>(self_));
-    company.worker_sites = {0, 1};
-    company.server_sites = {0};
-    return company;
+  /// Two workers, the second at a site of its own. The test plays all other members.
+  ActorDirectory actors() {
+    ActorDirectory actors;
+    actors.coordinator = caf::actor_cast<CoordinatorActor>(self_);
+    actors.recorder = caf::actor_cast<RecorderActor>(self_);
+    actors.workers.assign(2, caf::actor_cast<WorkerActor>(self_));
+    actors.loaders.assign(2, caf::actor_cast<LoaderActor>(self_));
+    actors.servers.assign(1, caf::actor_cast<ServerActor>(self_));
+    actors.worker_sites = {0, 1};
+    actors.server_sites = {0};
+    return actors;
   }
 
   core::SteadyClock clock_;
@@ -39,10 +39,10 @@ class EarlyNews : public testing::Test {
   caf::scoped_actor self_{system_};
 };
 
-// Else the server would wait for the clock of a worker that was lost: nobody would tell it again.
+// Otherwise the server would wait for the clock of a lost worker: the coordinator sends each news once.
 TEST_F(EarlyNews, ServerThatBeginsKnowsWhoIsLost) {
   const tests::SmallRun run({"strategy.name=ssp"});
-  const auto plan = *experiment::draw(*run.settings(), true);
+  const auto plan = *experiment::build_run_spec(*run.settings(), true);
   const auto server = system_.spawn(actors::server, ServerSetup{.workers = 2,
                                                                 .strategy = plan.strategy,
                                                                 .kernels = &tests::backend().kernels(),
@@ -50,7 +50,7 @@ TEST_F(EarlyNews, ServerThatBeginsKnowsWhoIsLost) {
                                                                 .journal = false,
                                                                 .clock = &clock_});
   self_->send(server, MembershipNews{1, {0}});
-  self_->send(server, company());
+  self_->send(server, actors());
   self_->request(server, kPatience, StateOrder{})
       .receive(
           [](const MemberState& state) {
@@ -65,7 +65,7 @@ TEST_F(EarlyNews, ServerThatBeginsKnowsWhoIsLost) {
   self_->wait_for(server);
 }
 
-// Else it would go on calling a site that is not there any more.
+// Otherwise the exchanger would keep calling a site that no longer exists.
 TEST_F(EarlyNews, ExchangerThatBeginsLeavesTheSiteThatIsLost) {
   const auto hub = transport::make_inproc_hub();
   std::vector<ExchangerActor> exchangers;
@@ -83,14 +83,14 @@ TEST_F(EarlyNews, ExchangerThatBeginsLeavesTheSiteThatIsLost) {
   }
   for (const auto& exchanger : exchangers) self_->send(exchanger, addresses);
   self_->send(exchangers[0], MembershipNews{1, {0}});
-  self_->send(exchangers[0], company());
+  self_->send(exchangers[0], actors());
   auto space = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory_, 64)));
   self_
       ->request(exchangers[0], kPatience, MemberSnapshot{false, 1, SnapshotOrder{1, strategies::kParams}},
-                Lent{space->view(), space})
+                BorrowedView{space->view(), space})
       .receive([](const SnapshotTaken&) { ADD_FAILURE() << "the other site has not begun"; },
                [this](const caf::error& error) {
-                 EXPECT_NE(system_.render(error).find("site 1 is not there any more"), std::string::npos)
+                 EXPECT_NE(system_.render(error).find("site 1 is gone"), std::string::npos)
                      << system_.render(error);
                });
   for (const auto& exchanger : exchangers) self_->send(exchanger, Halt{});

@@ -1,4 +1,4 @@
-/// A worker alone, among members that are the test and answer nothing.
+/// One real worker; the test plays all other members, which answer nothing. One thread beside the worker's own.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 #include "actors/control/system.hpp"
 #include "actors/worker/worker.hpp"
-#include "experiment/blueprint.hpp"
 #include "experiment/exchange_plan.hpp"
+#include "experiment/run_spec.hpp"
 #include "experiment/state/start_state.hpp"
 #include "tests/actors/small_run.hpp"
 
@@ -21,9 +21,9 @@ class LoneWorker {
  public:
   static constexpr std::chrono::seconds kPatience{60};
 
-  /// It is worker 0. `options`: on top of a small run's.
+  /// Spawns worker 0. `options`: in addition to those of a small run.
   explicit LoneWorker(std::vector<std::string> options)
-      : run_(std::move(options)), plan_(*experiment::draw(*run_.settings(), true)) {
+      : run_(std::move(options)), plan_(*experiment::build_run_spec(*run_.settings(), true)) {
     actor = system_.spawn<caf::detached>(
         worker, WorkerSetup{.workers = plan_.workers,
                             .graph = plan_.graph,
@@ -42,7 +42,7 @@ class LoneWorker {
   LoneWorker(const LoneWorker&) = delete;
   LoneWorker& operator=(const LoneWorker&) = delete;
 
-  /// Sends it what everyone is told at the start: all others are this test.
+  /// Sends the worker the messages of a run's start. All other members are this test.
   void begin(const std::string& exchange = experiment::to_json(experiment::ExchangePlan{})) {
     self->request(actor, kPatience, Prepare{})
         .receive(
@@ -54,17 +54,17 @@ class LoneWorker {
     self->request(actor, kPatience,
                   ReplicaStart{std::make_shared<const StartState>(experiment::start_state(plan_, nullptr))})
         .receive([](const ReplicaLoaded&) {}, failed());
-    Company company;
-    company.coordinator = caf::actor_cast<CoordinatorActor>(self);
-    company.recorder = caf::actor_cast<RecorderActor>(self);
-    company.workers.assign(plan_.workers, caf::actor_cast<WorkerActor>(self));
-    company.workers.front() = actor;
-    company.loaders.assign(plan_.workers, caf::actor_cast<LoaderActor>(self));
-    company.servers.assign(plan_.servers, caf::actor_cast<ServerActor>(self));
-    company.worker_sites.assign(plan_.workers, 0);
-    company.exchanger = caf::actor_cast<ExchangerActor>(self);
-    company.exchange = exchange;
-    self->send(actor, company);
+    ActorDirectory actors;
+    actors.coordinator = caf::actor_cast<CoordinatorActor>(self);
+    actors.recorder = caf::actor_cast<RecorderActor>(self);
+    actors.workers.assign(plan_.workers, caf::actor_cast<WorkerActor>(self));
+    actors.workers.front() = actor;
+    actors.loaders.assign(plan_.workers, caf::actor_cast<LoaderActor>(self));
+    actors.servers.assign(plan_.servers, caf::actor_cast<ServerActor>(self));
+    actors.worker_sites.assign(plan_.workers, 0);
+    actors.exchanger = caf::actor_cast<ExchangerActor>(self);
+    actors.exchange = exchange;
+    self->send(actor, actors);
   }
   static std::function<void(const caf::error&)> failed() {
     return [](const caf::error& error) { ADD_FAILURE() << caf::to_string(error); };
@@ -73,7 +73,7 @@ class LoneWorker {
 
  private:
   tests::SmallRun run_;
-  experiment::Blueprint plan_;
+  experiment::RunSpec plan_;
   core::SteadyClock clock_;
   core::HostAllocator memory_;
   SystemConfig config_;

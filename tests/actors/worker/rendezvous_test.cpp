@@ -1,4 +1,4 @@
-// Collectives among members in one process: every order of messages, against a serial sum in rank order.
+// Collectives among members in one process: messages in random orders, compared with a serial sum in rank order.
 #include "actors/worker/rendezvous.hpp"
 
 #include <gtest/gtest.h>
@@ -20,19 +20,19 @@ struct Member {
   std::optional<Rendezvous::Finished> finished;
 };
 
-/// Runs one collective with messages delivered in a random order; returns what every member holds then.
+/// Runs one collective with messages delivered in a random order. Returns each member's result.
 std::vector<std::vector<float>> play(std::size_t members, std::size_t floats, std::optional<WorkerId> root, ReduceOp op,
                                      std::uint64_t seed) {
   core::HostAllocator memory;
   core::Random random(seed, core::Purpose::test, 0);
-  std::vector<Member> company;
+  std::vector<Member> actors;
   strategies::Group group;
   for (WorkerId w = 0; w < members; ++w) {
-    company.emplace_back(w);
+    actors.emplace_back(w);
     group.push_back(w);
-    company[w].arena = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory, floats)));
+    actors[w].arena = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory, floats)));
     for (std::size_t i = 0; i < floats; ++i)
-      company[w].arena->data()[i] = static_cast<float>(w + 1) * 0.1F + static_cast<float>(i);
+      actors[w].arena->data()[i] = static_cast<float>(w + 1) * 0.1F + static_cast<float>(i);
   }
   const Rendezvous::Key key{7, 3};
   struct Message {
@@ -44,25 +44,25 @@ std::vector<std::vector<float>> play(std::size_t members, std::size_t floats, st
   for (WorkerId w = 0; w < members; ++w) mail.push_back({w, w, 0});
   const core::Duration now{1};
   const auto advance = [&](WorkerId w) {
-    if (company[w].rendezvous.work(key, core::reference_kernels())) {
+    if (actors[w].rendezvous.work(key, core::reference_kernels())) {
       for (WorkerId other = 0; other < members; ++other) {
         if (other != w) mail.push_back({other, w, 2});
       }
     }
-    if (auto finished = company[w].rendezvous.finish(key)) company[w].finished = finished;
+    if (auto finished = actors[w].rendezvous.finish(key)) actors[w].finished = finished;
   };
   while (!mail.empty()) {
     const auto at = static_cast<std::ptrdiff_t>(random.below(mail.size()));
     const auto message = mail[static_cast<std::size_t>(at)];
     mail.erase(mail.begin() + at);
-    auto& member = company[message.to];
+    auto& member = actors[message.to];
     if (message.what == 0) {
       member.rendezvous.begin(key, {group, root, op, strategies::kGrads}, {member.arena->view(), member.arena}, now);
       for (WorkerId other = 0; other < members; ++other) {
         if (other != message.to) mail.push_back({other, message.to, 1});
       }
     } else if (message.what == 1) {
-      member.rendezvous.offered(key, message.from, {company[message.from].arena->view(), company[message.from].arena},
+      member.rendezvous.offered(key, message.from, {actors[message.from].arena->view(), actors[message.from].arena},
                                 now);
     } else {
       member.rendezvous.share_done(key, message.from);
@@ -70,7 +70,7 @@ std::vector<std::vector<float>> play(std::size_t members, std::size_t floats, st
     advance(message.to);
   }
   std::vector<std::vector<float>> result;
-  for (auto& member : company) {
+  for (auto& member : actors) {
     EXPECT_TRUE(member.finished.has_value());
     EXPECT_FALSE(member.rendezvous.oldest().has_value());
     result.emplace_back(member.arena->data(), member.arena->data() + floats);
@@ -110,7 +110,7 @@ TEST(Rendezvous, SaysWhoIsMissing) {
                    core::Duration{5});
   rendezvous.offered({1, 0}, 2, {arena->view(), arena}, core::Duration{6});
   EXPECT_EQ(rendezvous.oldest(), core::Duration{5});
-  EXPECT_EQ(rendezvous.missing(), (std::vector<WorkerId>{0, 1, 2}));  // 1 brought no part, and nobody's share is done
+  EXPECT_EQ(rendezvous.missing(), (std::vector<WorkerId>{0, 1, 2}));  // 1 offered no part, and no share is done
   EXPECT_FALSE(rendezvous.work({1, 0}, core::reference_kernels()));
 }
 

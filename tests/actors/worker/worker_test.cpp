@@ -1,4 +1,4 @@
-// A worker alone, among members that say nothing: what it answers when news and orders cross.
+// A real worker; all other members are the test, which answers nothing: how the worker answers when news and orders cross.
 #include "actors/worker/worker.hpp"
 
 #include "tests/actors/worker/lone_worker.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 class WorkerOf : public testing::TestWithParam<const char*> {};
 
-// The coordinator, which has waited until all had settled down, may hear of a loss before it asks for states.
+// The coordinator waits until all members have settled. It may then learn of a loss before it asks for their states.
 TEST_P(WorkerOf, SaysItsStateAfterNewsThatCameWhenItHadSettledDown) {
   LoneWorker worker({std::string("strategy.name=") + GetParam()});
   worker.begin();
@@ -19,7 +19,7 @@ TEST_P(WorkerOf, SaysItsStateAfterNewsThatCameWhenItHadSettledDown) {
       .receive([](const MemberState& state) { EXPECT_NE(state.state, ""); }, LoneWorker::failed());
 }
 
-// Nobody tells its exchanger again.
+// No other member informs the worker's exchanger of that news.
 TEST_P(WorkerOf, PassesEarlyNewsToItsExchanger) {
   LoneWorker worker({std::string("strategy.name=") + GetParam()});
   worker.self->send(worker.actor, MembershipNews{1, {0}});
@@ -30,7 +30,7 @@ TEST_P(WorkerOf, PassesEarlyNewsToItsExchanger) {
   EXPECT_TRUE(passed);
 }
 
-// A worker elsewhere may be asked before it has heard of the company: it is no reason to lose it.
+// A worker at another site may be asked before it has received the actor directory. That is no reason to declare it lost.
 TEST_P(WorkerOf, SettlesDownWhenItIsAskedBeforeItBegins) {
   LoneWorker worker({std::string("strategy.name=") + GetParam()});
   auto settled = worker.self->request(worker.actor, LoneWorker::kPatience, SettleOrder{});
@@ -38,14 +38,15 @@ TEST_P(WorkerOf, SettlesDownWhenItIsAskedBeforeItBegins) {
   settled.receive([](const Settled&) {}, LoneWorker::failed());
 }
 
-// It has no accounts yet.
+// It has no progress to report.
 TEST(Worker, ThatCannotBeginSaysWhyAndNothingElse) {
   LoneWorker worker({"strategy.name=easgd"});
   worker.begin("no plan");
   bool said = false;
-  worker.self->receive([](const WorkerProgress&) { ADD_FAILURE() << "it has done nothing"; },
-                       [&](const Trouble& trouble) { said = trouble.text.find("the company") != std::string::npos; },
-                       caf::after(LoneWorker::kPatience) >> [] {});
+  worker.self->receive(
+      [](const WorkerProgress&) { ADD_FAILURE() << "it has done nothing"; },
+      [&](const RunError& run_error) { said = run_error.text.find("the run") != std::string::npos; },
+      caf::after(LoneWorker::kPatience) >> [] {});
   EXPECT_TRUE(said);
 }
 

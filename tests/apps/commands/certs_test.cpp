@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/security/tls_files.hpp"
 #include "tests/apps/program.hpp"
+#include "transport/security/tls_files.hpp"
 
 namespace troupe::apps {
 namespace {

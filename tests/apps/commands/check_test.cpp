@@ -33,7 +33,7 @@ TEST(CheckTest, DescribesTheRun) {
   EXPECT_NE(outcome.out.find("89610 parameters"), std::string::npos) << outcome.out;
 }
 
-// As many samples as are published: nothing has to be opened.
+// As many samples as the published data set: no file is opened.
 TEST(CheckTest, WarnsOfAPeriodLongerThanTheRun) {
   const TemporaryDirectory folder;
   const auto config = folder.write("a.toml", kEasgd);
@@ -41,7 +41,7 @@ TEST(CheckTest, WarnsOfAPeriodLongerThanTheRun) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("warning: --set: strategy.tau = 100000 is longer than the run"), std::string::npos)
       << outcome.err;
-  EXPECT_EQ(outcome.out.find("longer than the run"), std::string::npos);  // standard output is the result alone
+  EXPECT_EQ(outcome.out.find("longer than the run"), std::string::npos);  // standard output has only the result
   EXPECT_EQ(troupe({"check", config}).err, "");
 }
 
@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"data.batch=[1,2,3]", "3 values for 2 workers"}, Wrong{"cluster.device=cuda", "use \"cpu\""},
                     Wrong{"run.checkpoint_every=daily", "N epochs"}));
 
-// Without opening the data set: what is known of it is enough.
+// The data set is not opened: its published form is enough.
 TEST(CheckTest, RefusesWhatTrainingWouldRefuseOfTheData) {
   const TemporaryDirectory folder;
   const auto config = folder.write("a.toml", kEasgd);

@@ -1,4 +1,4 @@
-// Whole grids of the real program: what a user sees of results, of a wrong file, of failing runs, and of Ctrl-C.
+// Whole grids of the real program: what a user sees of results, of an invalid file, of failing runs, and of Ctrl-C.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/journal.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "tests/apps/program.hpp"
 
@@ -100,7 +101,7 @@ TEST_F(GridTest, RunsEverythingOnceAndPrintsATable) {
   EXPECT_THAT(csv_line(4), testing::StartsWith("easgd,2,done,0,," + directory() + "/"));
   for (const auto& run : run_directories()) EXPECT_TRUE(std::filesystem::exists(run + "/summary.json")) << run;
 
-  // The same grid again has nothing to do; another seed adds its two runs and leaves the others alone.
+  // The same grid again has nothing to do; another seed adds its two runs and does not touch the others.
   const auto csv = contents(directory() + "/results.csv");
   EXPECT_THAT(troupe(grid(text)).err, HasSubstr("4 of them done before"));
   EXPECT_EQ(contents(directory() + "/results.csv"), csv);
@@ -160,7 +161,7 @@ TEST_F(GridTest, ARunThatCannotBeDoneDoesNotStopTheOthersAndDecidesTheExitCode) 
 
 TEST_F(GridTest, AnInterruptedGridGoesOn) {
   const std::string text = "[grid]\nrun.epochs = [1, 3000, 2]\n";
-  // When the first run is done the second is under way; the third never begins.
+  // When the first run is done the second is running; the third never begins.
   const auto first = troupe_interrupted(grid(text, {"--jobs", "2"}), "1/3 done epochs=1");
   EXPECT_EQ(first.code, 130) << first.err;
   EXPECT_THAT(first.err, HasSubstr("interrupted with "));
@@ -175,14 +176,15 @@ TEST_F(GridTest, AnInterruptedGridGoesOn) {
   for (std::size_t row = 1; row <= 3; ++row) EXPECT_THAT(csv_line(row), HasSubstr(",done,0,"));
 }
 
-/// The process that trains in the only run directory, once there is one, and a checkpoint in it.
+/// The process that trains in the only run directory, once the directory has a checkpoint.
 pid_t writer_in(const std::string& directory) {
   constexpr int kMostLooks = 12'000;  // two minutes
   for (int look = 0; look < kMostLooks; ++look) {
     std::error_code not_yet;
     for (std::filesystem::directory_iterator entry(directory, not_yet), end; !not_yet && entry != end; ++entry) {
       if (!entry->is_directory() || !std::filesystem::exists(entry->path() / "config.toml")) continue;
-      if (!std::filesystem::exists(entry->path() / "checkpoints" / "manifest.json")) continue;  // nothing to go on from
+      const auto journal = core::read_journal((entry->path() / "journal-0001.bin").string());
+      if (!journal || journal->records.size() < 2) continue;  // nothing to resume
       const auto holder = experiment::DirectoryLock::holder(entry->path().string());
       if (holder && *holder) return std::stoi((*holder)->substr(std::string_view("process ").size()));
     }
@@ -196,13 +198,13 @@ TEST_F(GridTest, ARunThatCannotGoOnKeepsWhatItHasReached) {
   auto arguments = grid(text);
   arguments.insert(arguments.begin(), TROUPE_BINARY);
   const auto first = run_until(arguments, "starting small", [&](pid_t process) {
-    ASSERT_GT(writer_in(directory()), 0);  // from now on there is something to keep
+    ASSERT_GT(writer_in(directory()), 0);  // from now on there is a checkpoint to keep
     ::kill(process, SIGINT);
   });
   ASSERT_EQ(first.code, 130) << first.err;
   ASSERT_EQ(run_directories().size(), 1u);
   const auto run = run_directories()[0];
-  // As a machine with another CPU would have written it.
+  // As a machine with another CPU would write it.
   auto plan = nlohmann::json::parse(contents(run + "/plan.json"));
   plan["implementations"].begin().value() = "jit:of_another_machine";
   std::ofstream(run + "/plan.json") << plan.dump() << "\n";
@@ -220,11 +222,11 @@ TEST_F(GridTest, ARunThatCannotGoOnKeepsWhatItHasReached) {
   EXPECT_EQ(run_directories(), std::vector<std::string>{run});
 }
 
-/// The run ends its step of ten seconds before it saves. (It is not stopped instead: Linux ends a stopped process when its group
-/// has lost its parent.)
+/// The run ends its step of ten seconds before it saves. (The test does not stop it with a signal: Linux ends a stopped process when its
+/// process group is orphaned.)
 TEST_F(GridTest, StartedAgainWhileTheRunsOfAKilledGridStillSaveItWaitsForThem) {
-  auto arguments =
-      grid("[grid]\nrun.epochs = [2]\n", {"--set", "cluster.synthetic_step_ms=10000", "--set", "data.train_samples=20"});
+  auto arguments = grid("[grid]\nrun.epochs = [2]\n",
+                        {"--set", "cluster.synthetic_step_ms=10000", "--set", "data.train_samples=20"});
   arguments.insert(arguments.begin(), TROUPE_BINARY);
   pid_t run = -1;
   run_until(arguments, "starting small", [&](pid_t process) {

@@ -1,4 +1,4 @@
-// `troupe replay` says what it compared; where that is nothing, it does not end as if all were well.
+// `troupe replay` reports what it compared. If it compared nothing, it ends with an error.
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST_F(ReplayTest, NothingComparedIsNoSuccess) {
   EXPECT_EQ(changed.code, 65) << changed.out << changed.err;
 }
 
-/// The hash of the end is missing, those before it are not: as after a killed process.
+/// The hash of the end is missing, the earlier ones are there: as after a killed process.
 TEST_F(ReplayTest, WhatIsLeftOfAJournalIsVerifiedAndSaidToBeAPart) {
   cut(std::filesystem::file_size(run_ + "/journal-0001.bin") - 1);
   const auto replay = replayed({"--json"});

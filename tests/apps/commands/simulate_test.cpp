@@ -39,7 +39,7 @@ class Simulate : public ::testing::Test {
   std::string cluster_ = folder_.write("c.toml", kCluster);
 };
 
-// 784·10 + 10 + 10·10 + 10 parameters; 20 leases of 50 samples an epoch, an exchange after every second one of a worker.
+// 784·10 + 10 + 10·10 + 10 parameters; 20 leases of 50 samples an epoch, an exchange after every second lease of a worker.
 TEST_F(Simulate, PrintsARunsSummaryInVirtualSeconds) {
   const auto outcome = run({"--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -157,7 +157,7 @@ TEST_F(Simulate, ServersSitWhereMixedSaysUnlessTheClusterFileDoes) {
   EXPECT_EQ(troupe(said).code, 0);
 }
 
-// A synchronous run gives the same bits whoever executes it.
+// A synchronous run gives the same bits in training and in simulation.
 TEST_F(Simulate, WithGradientsItEndsWithTheModelThatTrainingEndsWith) {
   const std::vector<std::string> settings{"--set", "strategy.name=bsp",     "--set", "cluster.workers=2",
                                           "--set", "data.test_samples=200", "--json"};

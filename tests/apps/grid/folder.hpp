@@ -1,4 +1,4 @@
-/// What tests of grids work in: a directory, and a small configuration. One thread.
+/// The setting of tests of grids: a directory and a small configuration. One thread.
 #pragma once
 
 #include <string_view>

@@ -21,7 +21,7 @@ TEST(ForecastTest, RunsThatEndedCorrectTheOthers) {
   const std::vector<Forecast::Running> running{{1, 15}};
   EXPECT_EQ(forecast.left(running, std::vector<std::size_t>{2}), 85.0);  // 40 − 15 + 60
   const std::vector<Forecast::Running> late{{1, 50}};
-  EXPECT_EQ(forecast.left(late, std::vector<std::size_t>{2}), 60.0);  // never less than nothing
+  EXPECT_EQ(forecast.left(late, std::vector<std::size_t>{2}), 60.0);  // never below zero
 }
 
 TEST(ForecastTest, WithoutEstimatesTheFirstRunDecides) {

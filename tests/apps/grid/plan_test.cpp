@@ -13,13 +13,13 @@ using testing::HasSubstr;
 
 class PlanTest : public testing::Test {
  protected:
-  core::Result<Plan> planned(const std::string& text, const std::vector<std::string>& overrides = {},
-                             const Check& check = nullptr) const {
+  core::Result<GridPlan> planned(const std::string& text, const std::vector<std::string>& overrides = {},
+                                 const Check& check = nullptr) const {
     auto file = parse("base = \"" + base_ + "\"\n" + text, "g.toml", experiment::schema());
     if (!file) return tl::unexpected(file.error());
     return plan(std::move(*file), overrides, check);
   }
-  static std::vector<std::string> names(const core::Result<Plan>& plan) {
+  static std::vector<std::string> names(const core::Result<GridPlan>& plan) {
     std::vector<std::string> all;
     if (plan)
       for (const auto& run : plan->runs) all.push_back(run.name);

@@ -29,7 +29,7 @@ class ResultsTest : public testing::Test {
     plan_ = plan(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr).value();
   }
   Folder folder_;
-  Plan plan_;
+  GridPlan plan_;
   std::vector<Outcome> outcomes_{done(0.5, 10),
                                  done(0.6, 12),
                                  done(0.9, 5000),

@@ -1,4 +1,4 @@
-// A grid beside other processes that train its runs. What children come to is tested with the real program (tests/apps).
+// A grid while other processes train its runs. tests/apps tests child processes with the real program.
 #include "apps/grid/run_grid.hpp"
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Runs `then` when the grid looks at it for the n-th time, and goes on by `step` each time.
+/// Calls `then` at the n-th reading, and advances by `step` at each reading.
 class Clock final : public core::Clock {
  public:
   explicit Clock(core::Duration step, int n = 0, std::function<void()> then = nullptr)
@@ -32,7 +32,7 @@ class Clock final : public core::Clock {
   std::function<void()> then_;
 };
 
-/// A grid of one run, whose directory is there and has a writer.
+/// A grid of one run, whose directory exists and is locked by a writer.
 class RunGridTest : public testing::Test {
  protected:
   RunGridTest() {
@@ -62,10 +62,10 @@ class RunGridTest : public testing::Test {
   ~RunGridTest() override { std::fclose(said_); }
 
   Folder folder_;
-  std::string executable_ = folder_.file("none");  // nothing may be started
+  std::string executable_ = folder_.file("none");  // no process may be started
   std::string base_ = folder_.write("base.toml", kSmallBase);
   std::string directory_ = folder_.file("runs/g/1");
-  Plan plan_;
+  GridPlan plan_;
   std::optional<experiment::DirectoryLock> writer_;
   std::FILE* said_ = std::tmpfile();
 };

@@ -1,4 +1,4 @@
-// The real program under mpirun: ranks are the workers, rank 0 alone speaks, and a job ends as a whole.
+// The real program under mpirun: ranks are the workers, only rank 0 prints, and a job ends as a whole.
 #include "apps/job/job.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class JobTest : public testing::Test {
     if (run_program({"mpirun", "--version"}).code != 0) GTEST_SKIP() << "no mpirun (Debian: openmpi-bin)";
   }
 
-  /// Of a run in this test's folder.
+  /// Trains in a run directory in this test's folder.
   Arguments train(const Arguments& more = {}) const {
     Arguments all{"train", config_, "--set", "run.dir=" + folder_.file("runs")};
     all.insert(all.end(), more.begin(), more.end());
@@ -62,7 +62,7 @@ class JobTest : public testing::Test {
     for (const auto& entry : std::filesystem::directory_iterator(folder_.file("runs"))) return entry.path().string();
     return {};
   }
-  /// Processes that have this test's folder among their arguments, this program and mpirun apart.
+  /// Processes with this test's folder among their arguments, except this program and mpirun.
   std::vector<pid_t> ranks() const {
     std::vector<pid_t> found;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -174,7 +174,7 @@ TEST_F(JobTest, ALostRankEndsTheJobAndTheRunIsResumed) {
 }
 
 TEST_F(JobTest, AnInterruptSavesACheckpointAndTheRunGoesOn) {
-  // mpirun waits one second before it asks its ranks to end, and one before it kills them.
+  // By default mpirun waits one second before it asks its ranks to end, and one before it kills them.
   const Arguments patient{"--mca", "odls_base_sigkill_timeout", "5"};
   const auto first = run_until(mpirun(2, train({"--plain", "--set", "run.epochs=100000"}), patient), "epoch 1/",
                                [](pid_t child) { ::kill(child, SIGINT); });

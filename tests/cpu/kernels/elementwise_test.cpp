@@ -1,4 +1,4 @@
-// Each instruction set's kernels against the formulas in double.
+// Each instruction set's kernels against the formulas in double precision.
 #include "cpu/kernels/elementwise.hpp"
 
 #include <cmath>
@@ -18,7 +18,7 @@ class Kernels : public ::testing::TestWithParam<const Elementwise*> {};
 TEST_P(Kernels, ExpRows) {
   for (const std::int64_t columns : {1, 3, 10, 16, 33, 1000}) {
     auto z = random_floats(static_cast<std::size_t>(kRows * columns), 20.0, 1);
-    z[0] = -200.0f;  // underflows beside any other value
+    z[0] = -200.0f;  // underflows next to any other value
     std::vector<float> e(z.size()), maxima(kRows), sums(kRows);
     GetParam()->exp_rows(z.data(), e.data(), maxima.data(), sums.data(), kRows, columns);
     for (std::int64_t r = 0; r < kRows; ++r) {

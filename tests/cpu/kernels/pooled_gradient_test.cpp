@@ -1,4 +1,4 @@
-// Our own gradients of convolutions with max pooling behind them: against the reference, against oneDNN's, for any threads.
+// Our own gradients of convolutions followed by max pooling: against the reference and oneDNN's, for any number of threads.
 #include "cpu/kernels/pooled_gradient.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ Graph net(const Case& c, bool relu, bool bias, Shape size) {
   return graph_of({c.images, size.height, size.width}, layers);
 }
 
-/// How often the plan says that our kernels run.
+/// The number of places where the plan uses our kernels.
 int used(const Plan& plan) {
   int count = 0;
   const auto json = nlohmann::json::parse(plan.json);
@@ -44,7 +44,7 @@ class PooledGradient : public ::testing::TestWithParam<Case> {
   }
 };
 
-// 19x18: with 5x5, 15x14 pooled to 7x7 (a row is left out), then 3x3 to 1x1.
+// 19x18: with 5x5, 15x14 pooled to 7x7 (one row is left out), then 3x3 to 1x1.
 TEST_P(PooledGradient, LikeTheReference) {
   for (const std::int64_t batch : {1, 3, 9})
     for (const bool relu : {true, false})

@@ -71,7 +71,7 @@ TEST(Plans, OwnDataGradientAgreesWithOneDnns) {
   json["activations"] = "blocked";
   used = kRowGradient;
   const auto compiled = compile_with(model.graph, {json.dump()});
-  ASSERT_FALSE(compiled.has_value());  // it computes channels last only
+  ASSERT_FALSE(compiled.has_value());  // it supports only channels last
   EXPECT_EQ(compiled.error().code, core::Errc::config);
 }
 

@@ -30,7 +30,7 @@ TEST(Workspace, NothingAliveAtOnceOverlapsAndOffsetsAreAligned) {
 }
 
 TEST(Workspace, MemoryIsUsedAgain) {
-  // A chain: each tensor lives until the next is made. Two of 1,600 floats are enough for all.
+  // A chain: each tensor lives until the next one is made. Room for two of 1,600 floats is enough.
   const std::vector<Lifetime> chain{{1600, 0, 1}, {1600, 1, 2}, {1600, 2, 3}, {1600, 3, 4}};
   EXPECT_EQ(place(chain).floats, 3200u);
   EXPECT_EQ(place({}).floats, 0u);

@@ -27,7 +27,7 @@ std::string name_of(pid_t process) {
   return fmt::format("process {} on host {}", process, host.data());
 }
 
-/// A process that holds the lock until it is killed. `and_then` runs in it once it does.
+/// A process that holds the lock until it is killed. `and_then` runs in it once it holds the lock.
 template <class Then>
 class Holder {
  public:
@@ -113,7 +113,7 @@ TEST(DirectoryLock, ItsHolderIsSeenWithoutTouchingAnything) {
     const auto lock = DirectoryLock::take(folder.path());
     ASSERT_TRUE(lock);
     EXPECT_EQ(DirectoryLock::holder(folder.path()).value(), name_of(::getpid()));
-    ASSERT_EQ(::truncate(folder.file(".lock").c_str(), 0), 0);  // it has not written its name yet
+    ASSERT_EQ(::truncate(folder.file(".lock").c_str(), 0), 0);  // its name is not written yet
     EXPECT_EQ(DirectoryLock::holder(folder.path()).value(), "another process");
   }
   EXPECT_EQ(DirectoryLock::holder(folder.path()).value(), std::nullopt) << "the file stays, the holder does not";

@@ -127,7 +127,7 @@ TEST_F(RunDirectoryTest, IsFoundFromACheckpoint) {
 
 TEST_F(RunDirectoryTest, WhatCannotBeLookedAtIsAnIoErrorWithThePath) {
   const auto run = make();
-  fs::create_symlink("plan.json", run.path() + "/plan.json");  // to itself: too many levels, for everybody
+  fs::create_symlink("plan.json", run.path() + "/plan.json");  // to itself: too many levels, for every user
   const auto plan = run.read_plan();
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, core::Errc::io);
@@ -212,7 +212,7 @@ TEST_F(RunDirectoryTest, ACutOffLineIsRemoved) {
   EXPECT_EQ(read(path), "{}\n");
 }
 
-/// A full disk, made of a limit on the size of files.
+/// Imitates a full disk by a limit on file size.
 class SizeLimit {
  public:
   explicit SizeLimit(rlim_t bytes) {

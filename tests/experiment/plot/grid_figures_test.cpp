@@ -57,7 +57,7 @@ TEST_F(GridFiguresTest, ADirectoryThatCannotBeLookedAtIsAnIoError) {
 }
 
 TEST_F(GridFiguresTest, NoTwoFiguresHaveOneName) {
-  // Both keys end in "name", and both strategies are one file name.
+  // Both keys end in "name", and both strategies give the same file name.
   std::string rows;
   for (const auto* strategy : {"a/b", "a b"})
     for (const auto* data : {"mnist", "glyphs"})

@@ -38,7 +38,7 @@ TEST(CurvesTest, RunsWithoutAnEvaluationHaveNone) {
 TEST(CompanyTest, ShowsWhoWaitedForWhom) {
   RunRecord run = run_of("r");
   run.waits = Waits{2, 1, {{0, 1.5, 2}, {3, 0, 4}}};
-  const auto figures = company(run, "-x");
+  const auto figures = cluster_figures(run, "-x");
   ASSERT_EQ(figures.size(), 1u);
   EXPECT_EQ(figures[0].name, "waits-x");
   EXPECT_EQ(figures[0].data.at("waits-x.dat"), "0 0 NaN\n1 0 1.5\n2 0 2\n\n0 1 3\n1 1 NaN\n2 1 4\n\n");
@@ -48,11 +48,12 @@ TEST(CompanyTest, ShowsWhoWaitedForWhom) {
 TEST(CompanyTest, ShowsSharesOfUpdatesByStaleness) {
   RunRecord run = run_of("r");
   run.staleness = Staleness{{0, 1, 2, 4, 8}, {{3, 0, 1, 0, 0}, {0, 0, 0, 0, 0}}};
-  const auto figures = company(run, "");
+  const auto figures = cluster_figures(run, "");
   ASSERT_EQ(figures.size(), 1u);
   EXPECT_EQ(figures[0].data.at("staleness.dat"), "\"0\" 75 0\n\"1\" 0 0\n\"2–3\" 25 0\n");
   run.staleness->workers.assign(20, {1, 0, 0, 0, 1});
-  EXPECT_EQ(company(run, "")[0].data.at("staleness.dat"), "\"0\" 50\n\"1\" 0\n\"2–3\" 0\n\"4–7\" 0\n\"≥ 8\" 50\n");
+  EXPECT_EQ(cluster_figures(run, "")[0].data.at("staleness.dat"),
+            "\"0\" 50\n\"1\" 0\n\"2–3\" 0\n\"4–7\" 0\n\"≥ 8\" 50\n");
 }
 
 TEST(BinLabelTest, NamesItsRange) {

@@ -48,10 +48,10 @@ TEST_F(RunRecordTest, ReadsEpochsAndPassesOverBrokenLines) {
 }
 
 TEST_F(RunRecordTest, AResumeGoesOnWhereItsCheckpointWas) {
-  // Epoch 2 is trained twice. The second process counts its seconds anew …
+  // Epoch 2 is trained twice. The second process counts its seconds from zero …
   const auto anew = read(kStarted + epoch(1, 2) + epoch(2, 4) + kStarted + epoch(2, 3) + epoch(3, 5));
   EXPECT_THAT(seconds(*anew), ElementsAre(2, 5, 7));
-  // … or goes on with those of the checkpoint.
+  // … or continues those of the checkpoint.
   const auto onward = read(kStarted + epoch(1, 2) + epoch(2, 4) + kStarted + epoch(3, 6));
   EXPECT_THAT(seconds(*onward), ElementsAre(2, 4, 6));
 }

@@ -12,6 +12,11 @@
 namespace troupe::report {
 namespace {
 
+using experiment::Note;
+using experiment::RunEnd;
+using experiment::RunStarted;
+using experiment::WorkerProgress;
+
 using namespace std::chrono_literals;
 using Mode = ConsoleOptions::Mode;
 using Lines = std::vector<std::string>;
@@ -28,7 +33,7 @@ const RunStarted kRun{.name = "demo",
                       .parameters = 431080,
                       .epoch_samples = 1000};
 
-/// After `samples` at 100 per second, 92 % of the time computing.
+/// A worker after `samples` at 100 per second, computing 92 % of the time.
 WorkerProgress worker(std::uint32_t rank, std::uint64_t samples) {
   const double busy_s = static_cast<double>(samples) / 100;
   return {.worker = rank,

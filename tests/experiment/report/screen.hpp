@@ -1,4 +1,4 @@
-/// What a terminal of 80 columns would show after the bytes that a stream was given, for tests of what is drawn.
+/// The visible text of a terminal of 80 columns after the bytes of a stream, for tests of terminal output.
 #pragma once
 
 #include <cctype>
@@ -58,7 +58,7 @@ struct Screen {
       }
     }
   }
-  /// All lines down to the last that is not empty.
+  /// All lines down to the last one that is not empty.
   [[nodiscard]] std::vector<std::string> shown() const {
     auto all = lines;
     while (!all.empty() && all.back().empty()) all.pop_back();

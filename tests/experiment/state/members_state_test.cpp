@@ -1,4 +1,4 @@
-// Start states of segments in the middle of a run: who is a member, and what each one is, as text and back.
+// Start states of segments in the middle of a run: the members and their states, as text and back.
 #include <gtest/gtest.h>
 
 #include "experiment/settings.hpp"
@@ -13,7 +13,7 @@ class MembersState : public testing::Test {
   MembersState() {
     auto config = core::Config::parse(schema(), "[model]\nname = \"mlp\"\nwidths = [3]\n[data]\nname = \"glyphs\"\n",
                                       "a.toml", {"strategy.name=easgd", "cluster.workers=3"});
-    plan_ = draw(resolve(std::move(*config)).value(), false).value();
+    plan_ = build_run_spec(resolve(std::move(*config)).value(), false).value();
     checkpoint_.graph = plan_.graph;
     checkpoint_.vectors[""] = vector(0);
     put(checkpoint_, 0, ServerStart{.state = "half", .version = 5});
@@ -23,7 +23,7 @@ class MembersState : public testing::Test {
     return std::vector<float>(static_cast<std::size_t>(plan_.graph->parameter_count()), value);
   }
   void put_worker(std::uint32_t worker) {
-    WorkerStart start{.state = "host " + std::to_string(worker), .slots = {}, .statistics = {}, .letters = {}};
+    WorkerStart start{.state = "host " + std::to_string(worker), .slots = {}, .statistics = {}, .peer_messages = {}};
     for (const auto slot : state_slots(plan_))
       start.slots[slot] = std::make_shared<const std::vector<float>>(vector(static_cast<float>(worker)));
     put(checkpoint_, worker, start);
@@ -35,7 +35,7 @@ class MembersState : public testing::Test {
     EXPECT_NE(read.error().message.find(sign), std::string::npos) << read.error().message;
   }
 
-  Blueprint plan_;
+  RunSpec plan_;
   Checkpoint checkpoint_;
 };
 

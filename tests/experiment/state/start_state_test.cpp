@@ -1,4 +1,4 @@
-// What the members of a resumed session begin with: steps of their hosts, and the number of their optimizer's step.
+// What members of a resumed session start with: the steps of their hosts, and the number of their optimizer's step.
 #include "experiment/state/start_state.hpp"
 
 #include <gtest/gtest.h>
@@ -12,14 +12,14 @@ using Steps = std::vector<std::uint64_t>;
 
 class StartStateTest : public testing::Test {
  protected:
-  Blueprint plan(std::vector<std::string> options) {
+  RunSpec plan(std::vector<std::string> options) {
     options.emplace_back("train.optimizer=adam");
     auto config = core::Config::parse(schema(), "[model]\nname = \"mlp\"\nwidths = [3]\n[data]\nname = \"glyphs\"\n",
                                       "a.toml", options);
-    return draw(resolve(std::move(*config)).value(), false).value();
+    return build_run_spec(resolve(std::move(*config)).value(), false).value();
   }
-  /// Of a run of two workers after 30 steps.
-  Checkpoint checkpoint(const Blueprint& plan, const std::vector<std::string>& prefixes) {
+  /// A checkpoint of a run of two workers after 30 steps.
+  Checkpoint checkpoint(const RunSpec& plan, const std::vector<std::string>& prefixes) {
     Checkpoint checkpoint;
     checkpoint.step = 60;
     checkpoint.graph = plan.graph;
@@ -30,7 +30,7 @@ class StartStateTest : public testing::Test {
     checkpoint.totals.worker_steps = {30, 30};
     return checkpoint;
   }
-  static std::vector<float> zeros(const Blueprint& plan) {
+  static std::vector<float> zeros(const RunSpec& plan) {
     return std::vector<float>(static_cast<std::size_t>(plan.graph->parameter_count()));
   }
 };
@@ -74,7 +74,7 @@ TEST_F(StartStateTest, AnotherOptimizerCountsFromZero) {
   EXPECT_EQ(start_state(plan, &saved).optimizer_steps, (Steps{0, 0}));
 }
 
-// A rule under which workers part wrote it: in step they would wait for each other for ever.
+// The checkpoint comes from a rule with independent workers. In step, unequal first steps would make them wait forever.
 TEST_F(StartStateTest, InStepAllBeginAtOneStep) {
   const auto plan = this->plan({"strategy.name=bsp", "cluster.workers=3"});
   auto saved = checkpoint(plan, {});

@@ -1,4 +1,4 @@
-// The fault table's rows 18-20 and 22 on a file system in memory: after every failure, crash or damage, old or new loads.
+// Checkpoint faults on a file system in memory: after every failure, crash or damage, the old or the new generation loads.
 #include <algorithm>
 #include <cerrno>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kDirectory = "run/checkpoints";
 
-/// What generation `step` holds: a tensor that tells the steps apart.
+/// The contents of generation `step`: a tensor that differs for each step.
 std::vector<float> contents(std::int64_t step) { return std::vector<float>(100, static_cast<float>(step)); }
 
 core::Result<std::string> save(CheckpointStore& store, std::int64_t step) {
@@ -29,7 +29,7 @@ CheckpointStore open(MemoryFiles& files) {
   return std::move(store.value());
 }
 
-/// Loads the newest and checks that it is what was saved under its step; -1 when nothing loads.
+/// Loads the newest generation and checks its contents against its step; -1 when nothing loads.
 std::int64_t newest(MemoryFiles& files) {
   auto store = open(files);
   const auto loaded = store.load_newest();
@@ -45,7 +45,7 @@ bool any_temporary(MemoryFiles& files) {
   return std::ranges::any_of(names.value(), [](const std::string& name) { return name.ends_with(kTemporarySuffix); });
 }
 
-/// "…/manifest.json.host-12-0123abcd-4.tmp" → "…/manifest.json.tmp": what tells one process's files from another's, left out.
+/// "…/manifest.json.host-12-0123abcd-4.tmp" → "…/manifest.json.tmp": removes the part that is unique to one process.
 std::vector<std::string> without_writers(std::vector<std::string> log) {
   for (auto& call : log) {
     if (!call.ends_with(kTemporarySuffix)) continue;
@@ -103,7 +103,7 @@ TEST(CheckpointFaults, WhicheverCallFailsOldOrNewLoadsAndTheNextSaveWorks) {
     EXPECT_EQ(newest(files), 4) << n;
     EXPECT_TRUE(files.violations().empty()) << n << ": " << files.violations().front();
   }
-  EXPECT_EQ(failures, 15);  // every call of the order above was made to fail once
+  EXPECT_EQ(failures, 15);  // every call of the order above failed once
 }
 
 TEST(CheckpointFaults, AFailedSyncIsNeverSuccess) {
@@ -144,7 +144,7 @@ TEST(CheckpointFaults, KilledAtAnyCallThenLosingWhatWasNotSyncedKeepsOldOrNew) {
       files.crash(random);
       const auto step = newest(files);
       EXPECT_TRUE(saved ? step == 3 : step == 2 || step == 3) << "call " << n << " seed " << seed << " loaded " << step;
-      EXPECT_FALSE(any_temporary(files));  // opening cleans up after the dead
+      EXPECT_FALSE(any_temporary(files));  // opening removes the files of the dead process
       auto resumed = open(files);
       EXPECT_TRUE(save(resumed, 4));
       files.crash(random);

@@ -126,7 +126,7 @@ TEST(CheckpointStore, ARenamedFileIsNotTakenForAnotherStep) {
   auto store = open(files);
   save(store, 1);
   ASSERT_TRUE(files.rename(path_of(1), path_of(9)));
-  save(store, 2);  // below 9: generation 9 goes
+  save(store, 2);  // below 9: generation 9 is removed
   EXPECT_FALSE(files.exists(path_of(9)));
   ASSERT_TRUE(files.rename(path_of(2), path_of(9)));
   const auto loaded = store.load_newest();
@@ -147,7 +147,7 @@ TEST(CheckpointStore, ACorruptGenerationDoesNotCountAsKept) {
 }
 
 TEST(CheckpointStore, AGivenUpCourseOfTheRunIsRemoved) {
-  // Resumed from 10 on purpose although 20 was there: after the next save the newest is 15, not 20.
+  // Resumed from 10 on purpose although 20 existed: after the next save the newest is 15, not 20.
   MemoryFiles files;
   auto store = open(files);
   save(store, 10);
@@ -186,7 +186,7 @@ TEST(LoadNewest, OnlyListsAndReads) {
   auto store = open(files);
   for (const std::int64_t step : {1, 2, 3}) save(store, step);
   files.bytes(path_of(3)).back() ^= std::byte{1};
-  ASSERT_TRUE(files.create("c/step-000000000004.safetensors.h-1-00000000-0.tmp"));  // a writer is at it
+  ASSERT_TRUE(files.create("c/step-000000000004.safetensors.h-1-00000000-0.tmp"));  // in use by another process
   files.clear_log();
   const auto loaded = load_newest(kDirectory, files);
   ASSERT_TRUE(loaded) << loaded.error().message;
@@ -204,7 +204,7 @@ TEST(LoadNewest, FindsTheNewestThoughAWriterRemovesWhatWasListed) {
   save(store, 2);
   std::int64_t next = 3;
   files.set_hook([&](const std::string& call) {
-    // Between the listing and the reading two generations come and those that were listed go.
+    // Between the listing and the reading two new generations appear and the listed ones are removed.
     if (!call.starts_with("read ") || next > 4) return;
     save(store, next++);
     save(store, next++);

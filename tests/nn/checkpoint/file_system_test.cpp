@@ -18,7 +18,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// A directory of its own for each test, gone afterwards.
+/// A directory for each test, removed afterwards.
 class SystemFilesTest : public testing::Test {
  protected:
   SystemFilesTest()
@@ -81,7 +81,7 @@ TEST(ReplaceFile, TwoWritersOfOneNameDoNotMeet) {
   const auto second = bytes_of("second");
   const std::array<Bytes, 1> mine{first}, theirs{second};
   files.set_hook([&](const std::string& call) {
-    // Just before the first has its contents in place, another writes the same file from the beginning to the end.
+    // Just before the first writer renames its file into place, another one writes the same file completely.
     if (!call.starts_with("rename ")) return;
     EXPECT_TRUE(replace_file(files, "d", "f", theirs));
     EXPECT_EQ(files.bytes("d/f"), second);
@@ -110,7 +110,7 @@ TEST_F(SystemFilesTest, ReplaceByCopyReplacesAndKeepsTheSource) {
   const auto large = bytes_of(text);
   const std::array<Bytes, 1> parts{large};
   ASSERT_TRUE(replace_file(files_, directory_, "from", parts));
-  for (const auto* name : {"to", "to"}) {  // the second time it is there already
+  for (const auto* name : {"to", "to"}) {  // the second time it exists already
     ASSERT_TRUE(replace_by_copy(files_, path("from"), directory_, name));
     EXPECT_EQ(files_.read(path(name)).value(), large);
   }
@@ -159,7 +159,7 @@ TEST(ReplaceFile, TheFirstFailureIsTheOneReported) {
   MemoryFiles files;
   const auto text = bytes_of("new");
   const std::array<Bytes, 1> parts{text};
-  files.fail_at(2, ENOSPC, true);  // the write, and everything after it
+  files.fail_at(2, ENOSPC, true);  // the write, and every later call
   const auto replaced = replace_file(files, "d", "f", parts);
   ASSERT_FALSE(replaced);
   EXPECT_EQ(replaced.error().code, core::Errc::no_space);

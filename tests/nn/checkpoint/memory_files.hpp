@@ -1,4 +1,4 @@
-/// A FileSystem in memory that fails when told to and forgets, at a crash, what was not synced: what a disk is allowed to do.
+/// A FileSystem in memory that fails on request. A crash loses unsynced data, as a disk may.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace troupe::nn {
 
 class MemoryFiles final : public FileSystem {
  public:
-  /// Call number n (from 1) of those after this fails with `error_number`; with `and_all_after` so does every later one (the
-  /// process is dead). A failing write leaves half of its bytes behind.
+  /// Call number n (from 1) from now on fails with `error_number`; with `and_all_after` so does every later one, as if the
+  /// process were dead. A failing write leaves half of its bytes behind.
   void fail_at(int n, int error_number, bool and_all_after);
   void heal() { fail_at(0, 0, false); }
   [[nodiscard]] bool failed() const noexcept { return failed_; }  ///< since fail_at
-  /// Runs before each call, with its name: what another process does at just that moment. Calls that it makes run no hook.
+  /// Runs before each call, with its name: imitates another process at that moment. Calls inside the hook run no hook.
   void set_hook(std::function<void(const std::string& call)> hook) { hook_ = std::move(hook); }
   void set_capacity(std::size_t bytes) { capacity_ = bytes; }  ///< of all files together; a write beyond it: ENOSPC
 
-  /// The power goes: of everything not synced, `random` decides what the disk has of it. Open files are closed.
+  /// Power loss: `random` decides which unsynced data the disk keeps. Open files are closed.
   void crash(core::Random& random);
 
   /// Rules that a writer broke: a sync or rename of a file whose sync had failed, a write to a closed file.
@@ -57,11 +57,11 @@ class MemoryFiles final : public FileSystem {
   };
   using Entries = std::map<std::string, std::shared_ptr<File>>;
 
-  core::Result<void> enter(const std::string& call, const std::string& path);  // counts, logs, and fails when it is due
+  core::Result<void> enter(const std::string& call, const std::string& path);  // counts, logs, and fails when due
   [[nodiscard]] std::size_t used() const;
 
   Entries entries_;       // what a program sees
-  Entries safe_entries_;  // what a crash cannot take
+  Entries safe_entries_;  // what survives a crash
   std::map<int, std::shared_ptr<File>> open_;
   int next_file_ = 3;
   std::optional<std::size_t> capacity_;

@@ -17,7 +17,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// A file as the specification has it: length, header, data.
+/// A file by the specification: length, header, data.
 std::vector<std::byte> file_of(std::string_view header, std::string_view data) {
   const std::uint64_t length = header.size();
   std::string text(reinterpret_cast<const char*>(&length), 8);
@@ -87,11 +87,11 @@ TEST(Safetensors, BytesFollowTheSpecification) {
   EXPECT_NE(header.find(R"("nothing":{"dtype":"F32","shape":[0,4],"data_offsets":[32,32]})"), std::string::npos);
   EXPECT_NE(header.find(R"("flags":{"dtype":"U8","shape":[3],"data_offsets":[32,35]})"), std::string::npos);
   EXPECT_NE(header.find(R"("xxh3:nothing":"99aa06d3014798d86001c324468d497f")"),
-            std::string::npos);  // XXH3-128 of no bytes
+            std::string::npos);  // XXH3-128 of empty input
 }
 
 TEST(Safetensors, FilesOfOthersAreRead) {
-  // What the specification's own example looks like; spaces and order are free.
+  // The form of the specification's own example; spaces and order are free.
   const auto bytes = file_of(
       R"( { "b" : {"data_offsets":[4,8], "shape":[1], "dtype":"F32"}, "a":{"dtype":"I16","shape":[2,1],"data_offsets":[0,4]} }  )",
       std::string_view("\x01\x00\x02\x00\x00\x00\x80\x3f", 8));

@@ -33,7 +33,7 @@ void expect_bounds(const core::Table<T>& table) {
     if (!std::holds_alternative<std::int64_t>(value) && !std::holds_alternative<std::vector<std::int64_t>>(value))
       continue;
     const auto key = table.section() + "." + entry.name;
-    // Of a model's parameters and an epoch's samples there are 64 bits, of all else 32.
+    // A model's parameters and an epoch's samples have 64 bits, all other values 32.
     const bool wide = entry.name == "parameters" || entry.name == "epoch_samples";
     const auto above =
         wide ? std::int64_t{1'000'000'000'001} : std::int64_t{std::numeric_limits<std::int32_t>::max()} + 1;
@@ -143,7 +143,7 @@ worker = 1
 parameters = 1000
 )";
 
-/// Good, or an error that a user can act on: nothing else may come of a damaged file.
+/// A damaged file is either good or gives an error that the user can act on.
 void expect_good_or_refused(const std::string& text, const std::string& what) {
   const auto file = parse_cluster(text, "c.toml");
   const auto placed = file ? place(*file, {.workers = 3, .servers = 2}) : tl::unexpected(file.error());
@@ -207,7 +207,7 @@ TEST(Placement, FillsHostsInTheOrderOfTheFile) {
   std::vector<HostId> hosts;
   for (const auto& worker : cluster->workers) hosts.push_back(worker.host);
   EXPECT_EQ(hosts, (std::vector<HostId>{0, 0, 0, 0, 1, 1, 1, 1, 2, 3}));
-  EXPECT_EQ(cluster->servers, (std::vector<HostId>{2, 3, 0}));  // in turn, the least loaded first
+  EXPECT_EQ(cluster->servers, (std::vector<HostId>{2, 3, 0}));  // in turn, the least loaded host first
 }
 
 TEST(Placement, OfServersIsTheFilesOrElseTheStrategys) {
@@ -221,7 +221,7 @@ TEST(Placement, OfServersIsTheFilesOrElseTheStrategys) {
   EXPECT_EQ(servers(hosts, "colocated"), (std::vector<HostId>{0, 0}));
   EXPECT_EQ(servers(hosts, "dedicated"), (std::vector<HostId>{2, 3}));
   EXPECT_EQ(servers(hosts + "placement = \"colocated\"\n", "dedicated"), (std::vector<HostId>{0, 0}));
-  EXPECT_EQ(servers("", "dedicated"), std::vector<HostId>{});  // on which?
+  EXPECT_EQ(servers("", "dedicated"), std::vector<HostId>{});  // no host is named
 }
 
 TEST(Placement, DedicatedServersHaveTheirHostsToThemselves) {

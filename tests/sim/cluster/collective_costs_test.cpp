@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-// 10^6 parameters are 4 MB. A byte takes 1 ns on a card (8 Gbit/s), 0.25 ns to be summed, 0.125 ns to be converted or moved in memory.
+// 10^6 parameters are 4 MB. One byte takes 1 ns on a card (8 Gbit/s), 0.25 ns to sum, 0.125 ns to convert or to move in memory.
 Cluster cluster(std::uint32_t hosts, std::uint32_t devices) {
   Cluster cluster;
   cluster.kinds.push_back({.name = "node", .count = hosts, .devices = devices});
@@ -46,9 +46,9 @@ TEST(CollectiveCosts, ReductionsOverFourHosts) {
 
 TEST(CollectiveCosts, RanksOfOneHostShareItsCard) {
   const auto c = cluster(2, 2);
-  // of 2 · 4 MB that each rank spreads, 2 ranks send half to the other host: 8 MB through each card
+  // each rank spreads 2 · 4 MB; 2 ranks send half of it to the other host: 8 MB through each card
   EXPECT_EQ(reduce(c, Algorithm::asa, kPaired), microseconds(26 + 8000 + 1000));
-  // neighbours sit together: a card carries what one rank sends
+  // ring neighbours share a host: a card carries what one rank sends
   EXPECT_EQ(reduce(c, Algorithm::ring, kPaired), microseconds(66 + 6000 + 750));
   // inside: 4 local latencies, (2 · 2 + 1) · 4 MB in memory; between two hosts: 2 messages, 4 MB, 2 MB summed
   EXPECT_EQ(reduce(c, Algorithm::hierarchical, kPaired), microseconds(4 + 2500 + 22 + 4000 + 500));
@@ -56,7 +56,7 @@ TEST(CollectiveCosts, RanksOfOneHostShareItsCard) {
 
 TEST(CollectiveCosts, WithinOneHost) {
   auto c = cluster(1, 4);
-  // 2 signals; every rank reads and writes its quarter of four arenas: 32 MB
+  // 2 signals; each rank reads and writes its quarter of four arenas: 32 MB
   EXPECT_EQ(reduce(c, Algorithm::shm, kTogether), microseconds(2 + 4000));
   // four ranks' 2 · 3/4 · 4 MB share the memory: 24 MB at 8 GB/s
   EXPECT_EQ(reduce(c, Algorithm::asa, kTogether), microseconds(2 * (1 + 3) + 3000 + 1000));
@@ -89,7 +89,7 @@ TEST(CollectiveCosts, Broadcasts) {
   EXPECT_EQ(CollectiveCosts(c, Algorithm::ring).broadcast(kVector, kApart), microseconds(22 + 6000));
   // two ranks: one message, 4 MB
   EXPECT_EQ(CollectiveCosts(c, Algorithm::ring).broadcast(kVector, std::vector<HostId>{0, 1}), microseconds(11 + 4000));
-  // one read and three written: 16 MB of memory
+  // one read and three writes: 16 MB of memory
   EXPECT_EQ(CollectiveCosts(c, Algorithm::shm).broadcast(kVector, kTogether), microseconds(1 + 2000));
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// Sends messages and notes when each is there.
+/// Sends messages and records when each arrives.
 class Wire {
  public:
   explicit Wire(const Cluster& cluster) : network_(queue_, cluster) {}
@@ -26,7 +26,7 @@ class Wire {
     network_.send(index, queue_.now());
     sent_.push_back(index);
   }
-  /// By number of the message.
+  /// Arrival time by message number.
   std::map<std::size_t, Duration> run() {
     std::map<std::size_t, Duration> here;
     Event event;
@@ -45,7 +45,7 @@ class Wire {
   EventQueue queue_;
   Network network_;
   std::vector<std::uint32_t> sent_;
-  std::vector<std::size_t> order_;  // in which they were there
+  std::vector<std::size_t> order_;  // of arrival
 };
 
 // Cards of 8 Gbit/s: 1000 bytes take 1 µs.
@@ -63,7 +63,7 @@ TEST(Network, AnEmptyNetworkTakesLatencyMessageAndBytes) {
   EXPECT_EQ(wire.network().bytes(), 10'000U);
 }
 
-// The second's head is there with the first's last byte, at 15: a pull behind its push.
+// The second message's head arrives with the first one's last byte, at 15: like a pull behind its push.
 TEST(Network, AMessageWithoutBytesDoesNotOvertake) {
   auto machines = cluster(2);
   machines.network.per_message = Duration{0};
@@ -76,7 +76,7 @@ TEST(Network, AMessageWithoutBytesDoesNotOvertake) {
   EXPECT_EQ(wire.order(), (std::vector<std::size_t>{0, 1}));
 }
 
-// The second leaves when the card is free, at 12; the third goes to another host, but over the same card.
+// The second message leaves when the card is free, at 12; the third goes to another host, but over the same card.
 TEST(Network, TheSendersCardServesOneAfterTheOther) {
   Wire wire(cluster(3));
   wire.send(0, 1, 10'000);
@@ -90,7 +90,7 @@ TEST(Network, TheSendersCardServesOneAfterTheOther) {
   EXPECT_EQ(wire.network().use()[1].in, microseconds(20));
 }
 
-// All heads are there at 7; bytes come in one message after the other.
+// All heads arrive at 7; the card receives the bytes of one message after the other.
 TEST(Network, TheReceiversCardServesOneAfterTheOther) {
   Wire wire(cluster(4));
   for (HostId from = 1; from < 4; ++from) wire.send(from, 0, 10'000);
@@ -103,7 +103,7 @@ TEST(Network, TheReceiversCardServesOneAfterTheOther) {
   EXPECT_EQ(wire.line(2), microseconds(20));
 }
 
-// A card ten times as fast takes in ten messages of slow ones at the same time: each is there when its sender has sent it.
+// A card ten times as fast receives ten messages of slow cards at the same time: each arrives when its sender has sent it.
 TEST(Network, AFastCardTakesInSeveralSlowOnes) {
   auto fast = cluster(11);
   fast.hosts[0].card = gbit_per_s(80);

@@ -42,7 +42,7 @@ std::string report(int worker, int steps, double compute_s) {
          R"(,"compute_s":)" + std::to_string(compute_s) + "}\n";
 }
 
-// Worker 0: 2 steps of 3 ms on average, then one of 5; worker 1 slept for half of its time.
+// Worker 0: 2 steps of 3 ms on average, then one of 5 ms; worker 1 slept for half of its time.
 TEST_F(Recorded, StepsBetweenReportsHaveTheirMean) {
   const auto recorded = load_recorded(run(kStarted + report(0, 2, 0.006) + report(1, 1, 0.008) + report(0, 2, 0.006) +
                                           R"({"kind":"note","t":1})" + "\n" + report(0, 3, 0.011)));
@@ -56,7 +56,7 @@ TEST_F(Recorded, StepsBetweenReportsHaveTheirMean) {
   EXPECT_EQ(recorded->steps[0][1].count, 1U);
   ASSERT_EQ(recorded->steps[1].size(), 1U);
   EXPECT_NEAR(recorded->steps[1][0].mean_ms, 4, 1e-9);
-  // As if every step stood there by itself.
+  // The same distribution as if every step had its own report.
   const auto times = measured(recorded->steps[0]);
   ASSERT_EQ(times.measured(), 3U);
   EXPECT_NEAR(times.measured(0), 3e6, 1e-3);
@@ -73,7 +73,7 @@ TEST_F(Recorded, AWorkerThatBeganAnewAfterAResumeBeginsAtNothing) {
   EXPECT_NEAR(recorded->steps[0][1].mean_ms, 4, 1e-9);
 }
 
-// More steps in its first report than the last session had: they are its own all the same.
+// The first report of the new session has more steps than the last session had. All of them belong to the new session.
 TEST_F(Recorded, ASessionCountsFromNothingHoweverLongItIs) {
   const auto recorded =
       load_recorded(run(kStarted + report(0, 2, 0.006) + report(1, 1, 0.008) + kStarted + report(0, 10, 0.04)));
@@ -83,7 +83,7 @@ TEST_F(Recorded, ASessionCountsFromNothingHoweverLongItIs) {
   EXPECT_NEAR(recorded->steps[0][1].mean_ms, 4, 1e-9);
 }
 
-// Version 0.1 counted the steps of the one in whose place a newcomer came, but left out its times.
+// Version 0.1 counted the replaced worker's steps for its newcomer, but left out its times.
 TEST_F(Recorded, ANewcomersTimesAreThoseOfItsOwnSteps) {
   const auto recorded =
       load_recorded(run(kStarted + report(1, 1, 0.008) + report(0, 100, 0.4) + report(0, 102, 0.008)));
@@ -104,7 +104,7 @@ TEST_F(Recorded, SaysWhatIsWrong) {
   EXPECT_EQ(torn.error().message, metrics + ":2: no line of metrics");
 }
 
-// Neither memory for each step of a count that was damaged, nor a wrapped one.
+// A damaged count causes neither memory for each step nor an overflow.
 TEST_F(Recorded, ImpossibleCountsAndTimesAreRefused) {
   const auto metrics = directory_.string() + "/metrics.jsonl";
   const auto with = [&](const std::string& steps, const std::string& compute_s) {

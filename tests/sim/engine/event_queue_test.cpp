@@ -38,7 +38,7 @@ TEST(EventQueue, OrdersByTimeThenByPlanning) {
   EXPECT_EQ(queue.happened(), 5000U);
 }
 
-// Beside an ordered map of (time, number): delays from nothing to minutes, many of them equal, planned while others happen.
+// Against an ordered map of (time, number): delays from zero to minutes, many of them equal; events add further events.
 TEST(EventQueue, EqualsAnOrderedMap) {
   EventQueue queue;
   std::map<std::pair<std::int64_t, std::uint32_t>, std::uint64_t> reference;

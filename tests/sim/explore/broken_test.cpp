@@ -1,4 +1,4 @@
-/// Strategies that break their own rule must be found out, and shown in a short schedule.
+/// The explorer must find strategies that break their own rule, and show the violation in a short schedule.
 #include <gtest/gtest.h>
 
 #include "sim/explore/exploration.hpp"
@@ -9,11 +9,11 @@ namespace {
 
 using Tamper = std::function<void(const ServerEvent& event, const ServerAction& said, ServerActions& then)>;
 
-/// Says something else than the half that it has.
-class TamperedServer final : public ServerHalf {
+/// Changes the actions of the rule that it wraps.
+class TamperedServer final : public ServerRule {
  public:
-  TamperedServer(std::unique_ptr<ServerHalf> half, Tamper tamper)
-      : half_(std::move(half)), tamper_(std::move(tamper)) {}
+  TamperedServer(std::unique_ptr<ServerRule> half, Tamper tamper)
+      : rule_(std::move(half)), tamper_(std::move(tamper)) {}
   void on(const Request& event, const ServerContext& context, ServerActions& then) override {
     tell(event, context, then);
   }
@@ -22,7 +22,7 @@ class TamperedServer final : public ServerHalf {
   }
   void refused(const Request& event, const ServerContext& context, ServerActions& then) override {
     ServerActions said;
-    half_->refused(event, context, said);
+    rule_->refused(event, context, said);
     for (const auto& action : said.list()) tamper_(event, action, then);
   }
 
@@ -30,24 +30,24 @@ class TamperedServer final : public ServerHalf {
   template <class Event>
   void tell(const Event& event, const ServerContext& context, ServerActions& then) {
     ServerActions said;
-    half_->on(event, context, said);
+    rule_->on(event, context, said);
     for (const auto& action : said.list()) tamper_(event, action, then);
   }
-  std::unique_ptr<ServerHalf> half_;
+  std::unique_ptr<ServerRule> rule_;
   Tamper tamper_;
 };
 
-/// A gossiper that forgets the weight of what it could not send.
-class Forgetful final : public WorkerHalf {
+/// A gossip worker that forgets the weight of a message that it could not send.
+class Forgetful final : public WorkerRule {
  public:
-  explicit Forgetful(std::unique_ptr<WorkerHalf> half) : half_(std::move(half)) {}
-  void on(const StepDone& e, const WorkerContext& c, WorkerActions& then) override { half_->on(e, c, then); }
-  void on(const Stopped& e, const WorkerContext& c, WorkerActions& then) override { half_->on(e, c, then); }
-  void on(const PeerMail& e, const WorkerContext& c, WorkerActions& then) override { half_->on(e, c, then); }
-  [[nodiscard]] double weight() const noexcept override { return half_->weight(); }
+  explicit Forgetful(std::unique_ptr<WorkerRule> half) : rule_(std::move(half)) {}
+  void on(const StepDone& e, const WorkerContext& c, WorkerActions& then) override { rule_->on(e, c, then); }
+  void on(const Stopped& e, const WorkerContext& c, WorkerActions& then) override { rule_->on(e, c, then); }
+  void on(const PeerMail& e, const WorkerContext& c, WorkerActions& then) override { rule_->on(e, c, then); }
+  [[nodiscard]] double weight() const noexcept override { return rule_->weight(); }
 
  private:
-  std::unique_ptr<WorkerHalf> half_;
+  std::unique_ptr<WorkerRule> rule_;
 };
 
 class Broken final : public Strategy {
@@ -55,11 +55,11 @@ class Broken final : public Strategy {
   Broken(std::unique_ptr<Strategy> strategy, Tamper tamper)
       : strategy_(std::move(strategy)), tamper_(std::move(tamper)) {}
   Needs needs() const override { return strategy_->needs(); }
-  std::unique_ptr<WorkerHalf> worker() const override {
+  std::unique_ptr<WorkerRule> worker() const override {
     if (needs().peers) return std::make_unique<Forgetful>(strategy_->worker());
     return strategy_->worker();
   }
-  std::unique_ptr<ServerHalf> server() const override {
+  std::unique_ptr<ServerRule> server() const override {
     if (!needs().servers) return nullptr;
     return std::make_unique<TamperedServer>(strategy_->server(), tamper_);
   }
@@ -69,11 +69,11 @@ class Broken final : public Strategy {
   Tamper tamper_;
 };
 
-/// Explores it, expects a violation that says `what`, and returns the schedule that was found to show it.
+/// Explores the strategy, expects a violation that contains `what`, and returns the shortened schedule that shows it.
 Shrunk expect_found(const std::string& strategy, const std::string& what, const Tamper& tamper = {},
                     std::uint32_t most_workers = 3) {
-  const Maker make = [&](const core::Config& config, const Company& company) {
-    return strategies::make(config, company).map([&](std::unique_ptr<Strategy> whole) -> std::unique_ptr<Strategy> {
+  const Maker make = [&](const core::Config& config, const RunShape& shape) {
+    return strategies::make(config, shape).map([&](std::unique_ptr<Strategy> whole) -> std::unique_ptr<Strategy> {
       return std::make_unique<Broken>(std::move(whole), tamper);
     });
   };
@@ -89,8 +89,8 @@ Shrunk expect_found(const std::string& strategy, const std::string& what, const 
   EXPECT_EQ(run_schedule(found.shrunk.schedule, make)->violation, found.shrunk.violation);
   EXPECT_NE(to_text(found).find("troupe simulate --explore 1 --seed " + std::to_string(found.drawn.seed)),
             std::string::npos);
-  EXPECT_FALSE(found.shrunk.chronicle.empty());
-  EXPECT_LE(found.shrunk.schedule.irregularities.size(), 2U) << to_text(found);
+  EXPECT_FALSE(found.shrunk.event_log.empty());
+  EXPECT_LE(found.shrunk.schedule.faults.size(), 2U) << to_text(found);
   EXPECT_LE(found.shrunk.schedule.workers, most_workers) << to_text(found);
   EXPECT_EQ(found.shrunk.schedule.servers, 1U) << to_text(found);
   return found.shrunk;
@@ -114,14 +114,14 @@ TEST(Broken, AShardThatAppliesAPushTwiceIsFoundOut) {
                                    });
   EXPECT_EQ(shrunk.schedule.workers, 1U) << "one push is enough";
   EXPECT_LE(shrunk.schedule.steps, 3U);
-  EXPECT_TRUE(shrunk.schedule.irregularities.empty());
+  EXPECT_TRUE(shrunk.schedule.faults.empty());
 }
 
 TEST(Broken, AShardThatLetsOthersReadTooEarlyIsFoundOut) {
   expect_found("ssp", "begins clock", [](const ServerEvent& event, const ServerAction& said, ServerActions& then) {
     const auto* request = std::get_if<Request>(&event);
     const auto* hold = std::get_if<Hold>(&said);
-    if (hold && request && hold->request == request->id) {  // answers what it should hold, and claims that all is there
+    if (hold && request && hold->request == request->id) {  // answers a request it should hold, as if complete
       then.apply(strategies::copy(kPayload, kCenter), request->id);
       return then.reply(request->id, request->clock);
     }
@@ -129,7 +129,7 @@ TEST(Broken, AShardThatLetsOthersReadTooEarlyIsFoundOut) {
   });
 }
 
-/// Who sends to whom is drawn anew for every number of workers: a smaller company need not lack credit so soon.
+/// The peers are drawn anew for every number of workers, so a smaller run may run out of credit later.
 TEST(Broken, AWorkerThatLosesWeightIsFoundOut) { expect_found("gossip", "the weights of the living", {}, 5); }
 
 TEST(Broken, AShardThatMovesTheCentreTooFarIsFoundOut) {
@@ -146,13 +146,13 @@ TEST(Broken, ARequestThatIsNeverAnsweredIsFoundOut) {
   });
 }
 
-/// Infinity is pushed, and what becomes of it must not be seen anywhere.
+/// A worker pushes infinity; no trace of it may be visible anywhere.
 TEST(Broken, AShardThatUsesWhatCannotBeUsedIsFoundOut) {
   const auto is = [](const ServerAction& said, const KernelCall& call) {
     const auto* apply = std::get_if<Apply>(&said);
     return apply && apply->call == call;
   };
-  // Only a refused push makes it copy the centre, or zeros.
+  // Only a refused push makes the rule copy the centre, or zeros.
   expect_found("easgd", "moved the centre", [&](const ServerEvent&, const ServerAction& said, ServerActions& then) {
     if (!is(said, strategies::copy(kPayload, kCenter))) then.add(said);
   });

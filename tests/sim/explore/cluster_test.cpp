@@ -1,4 +1,4 @@
-/// The virtual cluster must be able to fail: each of its guards, broken on purpose.
+/// The virtual cluster must detect violations: each test breaks one of its guards on purpose.
 #include "sim/explore/world/cluster.hpp"
 
 #include <cmath>
@@ -12,14 +12,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Scripted halves as a strategy.
+/// Scripted rules as a strategy.
 class Scripted final : public Strategy {
  public:
   Scripted(Needs needs, ScriptedWorker::Script worker, ScriptedServer::Script server = {})
       : needs_(std::move(needs)), worker_(std::move(worker)), server_(std::move(server)) {}
   Needs needs() const override { return needs_; }
-  std::unique_ptr<WorkerHalf> worker() const override { return std::make_unique<ScriptedWorker>(worker_); }
-  std::unique_ptr<ServerHalf> server() const override {
+  std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<ScriptedWorker>(worker_); }
+  std::unique_ptr<ServerRule> server() const override {
     return server_ ? std::make_unique<ScriptedServer>(server_) : nullptr;
   }
 
@@ -139,12 +139,12 @@ TEST(VirtualMemory, ASliceChangedOnItsWayIsFoundOut) {
   for (const auto carriage : {Carriage::in_place, Carriage::carried}) {
     auto home = floats(16);
     Parcel parcel(home.view(), carriage, Transfer::push_pull);
-    home.view()[3] = 1;  // the worker, which lent it
+    home.view()[3] = 1;  // the worker that lent it
     EXPECT_THROW(parcel.unpack(), Violation);
   }
   auto home = floats(16);
   Parcel parcel(home.view(), Carriage::in_place, Transfer::push_pull);
-  parcel.open()[2] = 5;  // a server that holds it and does not say so
+  parcel.open()[2] = 5;  // a server that holds it and does not announce the change
   EXPECT_THROW((void)parcel.open(), Violation);
 }
 

@@ -24,7 +24,7 @@ TEST(Exploration, NewcomersComeWhereverAStrategyTakesThem) {
     for (const auto& found : all->violations) ADD_FAILURE() << to_text(found);
     EXPECT_GT(all->newcomers, 3U) << strategy;
   }
-  // Lost in its last step: those who have ended theirs hand in the rest, and may not be left alone by others who wait for a newcomer.
+  // A worker is lost in its last step. Workers that have finished push their rest; the others must take part, not wait for a newcomer.
   EXPECT_TRUE(explore({.runs = 1, .seed = 1107, .strategy = "diloco"})->violations.empty());
   for (const char* const strategy : {"mixed", "gossip", "pairs"})
     EXPECT_EQ(explore({.runs = 30, .strategy = strategy})->newcomers, 0U) << strategy;

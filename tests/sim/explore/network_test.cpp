@@ -1,4 +1,4 @@
-/// A transport that drops, doubles and reorders, made dependable: once each, in order where that was promised.
+/// A reliable channel over a transport that drops, duplicates and reorders: each message arrives once, and in order where that is promised.
 #include "sim/explore/world/network.hpp"
 
 #include <algorithm>
@@ -17,11 +17,11 @@ struct Arrivals {
   std::uint64_t discarded = 0;
 };
 
-/// `count` messages at once over one channel.
-Arrivals send(Order order, const std::vector<Irregularity>& irregularities, Delays delays = Delays::extreme,
-              int count = 50, std::optional<WorkerId> gone = {}) {
+/// Sends `count` messages at once over one channel.
+Arrivals send(Order order, const std::vector<Fault>& faults, Delays delays = Delays::extreme, int count = 50,
+              std::optional<WorkerId> gone = {}) {
   EventQueue queue;
-  Network network(queue, 3, delays, irregularities);
+  Network network(queue, 3, delays, faults);
   Arrivals arrivals;
   for (int i = 0; i < count; ++i)
     network.send(
@@ -41,7 +41,7 @@ std::vector<int> first(int count) {
   return all;
 }
 
-const std::vector<Irregularity> kFaults{
+const std::vector<Fault> kFaults{
     LostTransmission{Traffic::request, 0},         LostTransmission{Traffic::request, 7},
     LostTransmission{Traffic::request, 50},        DoubledTransmission{Traffic::request, 3},
     DoubledTransmission{Traffic::request, 49},     LostTransmission{Traffic::acknowledgement, 10},
@@ -73,9 +73,9 @@ TEST(Network, TheNewestComesFirstInAWindow) {
 }
 
 TEST(Network, StarvationAndBurstsSayWhenSomethingArrives) {
-  const auto when = [](const Irregularity& irregularity, Traffic traffic) {
+  const auto when = [](const Fault& fault, Traffic traffic) {
     EventQueue queue;
-    Network network(queue, 3, Delays::constant, {irregularity});
+    Network network(queue, 3, Delays::constant, {fault});
     network.send({traffic, 1, 2}, Order::any, [] {});
     while (queue.run_next()) {
     }

@@ -26,7 +26,7 @@ TEST_F(ReplayCollectives, ABroadcastWaitsForTheRootAlone) {
   EXPECT_TRUE(collectives_.take_done(0, 3)) << "worker 2 may come after what 0 does next";
   EXPECT_TRUE(collectives_.take_done(1, 3));
   EXPECT_EQ(zero_, (std::vector<float>{3, 4}));
-  one_ = {9, 9};  // the root goes on
+  one_ = {9, 9};  // the root continues
   collectives_.join(2, 7, 3, broadcast_from(1), two_);
   EXPECT_TRUE(collectives_.take_done(2, 3));
   EXPECT_EQ(two_, (std::vector<float>{3, 4})) << "what the root had when it joined";

@@ -1,10 +1,10 @@
-// Journals that are cut off, damaged, or tell another story than the run's.
+// Journals that are truncated, damaged, or contradict the run.
 #include <fstream>
 #include <functional>
 
 #include <gtest/gtest.h>
 
-#include "experiment/blueprint.hpp"
+#include "experiment/run_spec.hpp"
 #include "sim/replay/recording.hpp"
 #include "sim/replay/run.hpp"
 #include "strategies/host/journal_codec.hpp"
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Records = std::vector<core::JournalRecord>;
 
-/// The journal anew, with other records.
+/// Writes the journal again, with other records.
 void write_journal(const fs::path& path, const Records& records) {
   fs::remove(path);
   auto writer = core::JournalWriter::create(path.string());
@@ -31,7 +31,7 @@ class DamagedJournal : public testing::Test {
     const auto end = run_.train();
     if (end.failed) throw std::runtime_error(end.error.message);
     path_ = run_.run_directory() / "journal-0001.bin";
-    plan_ = experiment::draw(*run_.settings(), true).value();
+    plan_ = experiment::build_run_spec(*run_.settings(), true).value();
   }
 
   core::Result<replay::ReplayReport> replayed() const {
@@ -48,7 +48,7 @@ class DamagedJournal : public testing::Test {
 
   SmallRun run_;
   fs::path path_;
-  experiment::Blueprint plan_;
+  experiment::RunSpec plan_;
 };
 
 TEST_F(DamagedJournal, CutAtEveryByteReadsAsFarAsItIsWhole) {
@@ -111,7 +111,7 @@ TEST_F(DamagedJournal, AnotherHashIsADivergenceWithAName) {
       << report.error().message;
 }
 
-/// The first record that `wanted` picks is left out, and the replay must notice.
+/// Removes the first record that `wanted` picks. The replay must report it.
 TEST_F(DamagedJournal, AMissingRecordIsADivergence) {
   const auto records = run_.journal();
   using strategies::EventKind;
@@ -141,7 +141,7 @@ TEST_F(DamagedJournal, AMemberThatTheRunDoesNotHaveIsNamedByItsOffset) {
       << recording.error().message;
 }
 
-/// Whole by its checksums, but no run can have written it.
+/// The checksums are valid, but no run can have written it.
 TEST_F(DamagedJournal, WhatTheRunDoesNotHaveIsNamedByItsOffset) {
   using experiment::LeaseGranted, experiment::SnapshotRecord;
   const auto of_worker = [](strategies::WorkerEvent event) {
@@ -164,7 +164,7 @@ TEST_F(DamagedJournal, WhatTheRunDoesNotHaveIsNamedByItsOffset) {
       {of_worker(strategies::PeerMail{.from = 1, .weight = 0.5, .slot = strategies::kParams}), "mail in params"},
       {of_worker(strategies::SendSkipped{.to = 2}), "worker 2"},
       {of_worker(strategies::MembershipChanged{{1, {0, 5}}}), "worker 5"},
-      {of_worker(strategies::MembershipChanged{{1, {}}}), "without members"},
+      {of_worker(strategies::MembershipChanged{{1, {}}}), "without workers"},
       {strategies::encode(strategies::ShardId{0}, strategies::Request{.id = 1, .worker = 2}), "worker 2"},
   };
   const auto records = run_.journal();

@@ -1,7 +1,7 @@
-// Journals of runs that lost a worker: what it did ends where whoever took its place begins.
+// Journals of runs that lost a worker: the events of the lost worker end where those of its successor begin.
 #include <gtest/gtest.h>
 
-#include "experiment/blueprint.hpp"
+#include "experiment/run_spec.hpp"
 #include "sim/replay/recording.hpp"
 #include "strategies/host/journal_codec.hpp"
 #include "tests/sim/replay/replayed.hpp"
@@ -24,7 +24,7 @@ core::JournalRecord of(strategies::WorkerId worker, const strategies::WorkerEven
   return strategies::encode(worker, event);
 }
 
-/// Three workers, of which the last is lost.
+/// Three workers; the last one is lost.
 class LostMember : public testing::Test {
  protected:
   replay::Recording read(const Records& records, const strategies::Membership* members = nullptr) const {
@@ -36,8 +36,8 @@ class LostMember : public testing::Test {
   }
 
   SmallRun run_{{"strategy.name=ssp", "cluster.workers=3"}};
-  experiment::Blueprint plan_ = experiment::draw(*run_.settings(), true).value();
-  // What is known of others: they have begun, and heard of the loss.
+  experiment::RunSpec plan_ = experiment::build_run_spec(*run_.settings(), true).value();
+  // The other workers have started and received the loss.
   Records others_{of(0, Started{}), of(1, Started{}), of(0, MembershipChanged{{1, {0, 1}}})};
   core::JournalRecord lost_ = encode(LostRecord{2, true, {}});
   Records newcomer_{of(2, Started{40}), encode(SnapshotRecord{false, 2, strategies::kParams, 7}),
@@ -87,7 +87,7 @@ TEST_F(LostMember, OfAJournalThatDoesNotNameTheLossTheFirstStartIsItsOwn) {
   EXPECT_EQ(recording.workers[2].size(), 2U);
 }
 
-/// The whole way: the newcomer's parameters are no founder's.
+/// A whole run: the newcomer's parameters are not those of a founding member.
 TEST(LostMembers, ANewcomerInTheSegmentIsNoDivergence) {
   SmallRun run({"strategy.name=ssp", "data.train_samples=120", "train.lr=0.03", "run.checkpoint_every=2 steps"});
   ASSERT_FALSE(run.train().failed);
@@ -95,7 +95,7 @@ TEST(LostMembers, ANewcomerInTheSegmentIsNoDivergence) {
   for (const auto& record : run.journal()) {
     const auto event = strategies::decode_worker_event(record);
     const auto snapshot = experiment::decode_snapshot(record);
-    if (record.kind == encode(experiment::EndRecord{}).kind) continue;  // a process was killed
+    if (record.kind == encode(experiment::EndRecord{}).kind) continue;  // as after a kill of the process
     if (event && event->worker == 1) continue;
     if (snapshot && !snapshot->server && snapshot->member == 1) continue;
     records.push_back(record);

@@ -1,4 +1,4 @@
-// Journals that are whole by their checksums and tell what no run can have done: the replay says where.
+// Journals with valid checksums that no run can have written: the replay reports the place.
 #include <map>
 #include <vector>
 
@@ -24,7 +24,7 @@ class MutatedJournal : public testing::TestWithParam<std::string> {
     records_ = run_.journal();
   }
 
-  /// Replays `records` instead. A replay that fails names a place in the file, or a member's event.
+  /// Replays `records` instead. An error of the replay names a place in the file, or a member's event.
   core::Result<replay::ReplayReport> replayed(const Records& records) const {
     const auto path = run_.run_directory() / "journal-0001.bin";
     std::filesystem::remove(path);
@@ -61,7 +61,7 @@ TEST_P(MutatedJournal, AStepOfAnotherWorkerIsADivergence) {
   }
 }
 
-/// One byte of a record of each kind in turn is another.
+/// Changes one byte of a record, for each kind of record in turn.
 TEST_P(MutatedJournal, ReplaysOrNamesThePlace) {
   std::map<std::uint16_t, std::vector<std::size_t>> by_kind;
   for (std::size_t i = 0; i < records_.size(); ++i) {

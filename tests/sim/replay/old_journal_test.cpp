@@ -10,7 +10,7 @@
 namespace troupe::tests {
 namespace {
 
-/// The run's journal as version 0.1 would have written it; `version`: what its header says.
+/// Rewrites the run's journal as version 0.1 wrote it; `version` is the version in its header.
 void write_as_old(const SmallRun& run, char version) {
   const auto path = run.run_directory() / "journal-0001.bin";
   auto records = run.journal();
@@ -33,7 +33,7 @@ void write_as_old(const SmallRun& run, char version) {
 }
 
 TEST(OldJournal, RecordedNumbersOfOptimizerStepsHold) {
-  // The workers hand in raw gradients: the number means nothing to them. With backups they also pass over steps.
+  // Workers push raw gradients, so the number means nothing to them. With backup workers they also skip steps.
   const std::vector<std::vector<std::string>> runs{
       {"strategy.name=downpour", "strategy.server_optimizer=adam", "train.lr=0.003"},
       {"strategy.name=bsp", "strategy.backup=1", "cluster.workers=3", "train.optimizer=adam", "train.lr=0.003"},

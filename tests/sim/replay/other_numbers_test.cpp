@@ -1,4 +1,4 @@
-// `--set`: the recorded schedule under other settings, and what cannot follow it.
+// `--set`: the recorded schedule under other settings, and changes that the replay refuses.
 #include <gtest/gtest.h>
 
 #include "tests/sim/replay/replayed.hpp"
@@ -38,7 +38,8 @@ TEST(OtherNumbers, MayHaveFewerVectorsThanTheRecordingHasSnapshotsOf) {
 }
 
 TEST(OtherNumbers, ThatDivergeAreDivergedAsInTraining) {
-  for (const auto* strategy : {"bsp", "easgd", "gossip"}) {  // a server of downpour's refuses such pushes: another schedule
+  for (const auto* strategy :
+       {"bsp", "easgd", "gossip"}) {  // a downpour server refuses such pushes, so the schedule differs
     SCOPED_TRACE(strategy);
     SmallRun run(options_of(strategy, {}));
     ASSERT_FALSE(run.train().failed);
@@ -50,7 +51,7 @@ TEST(OtherNumbers, ThatDivergeAreDivergedAsInTraining) {
   }
 }
 
-/// The recording is whole: it is the key that is wrong, and the message names it and no other.
+/// The recording is intact: the key is wrong, and the message names this key and no other.
 void expect_refused(const SmallRun& run, const std::string& harmless, const std::string& guilty) {
   const auto report = replayed(run, {harmless, guilty});
   ASSERT_FALSE(report);
@@ -80,7 +81,7 @@ TEST(OtherNumbers, ThatNeedVectorsTheMembersDidNotHaveNameTheKey) {
   expect_refused(average, "train.lr=0.001", "strategy.ema=0.9");
 }
 
-/// What a half remembers is text that only its own rule understands.
+/// The state of a rule is text that only the same rule understands.
 TEST(OtherNumbers, ThatCannotTakeUpWhatAHalfRemembersAreRefused) {
   SmallRun run(options_of("mixed", {"run.journal=30 KB", "run.epochs=6", "model.widths=[4]",
                                     "cluster.synthetic_step_ms=2", "strategy.inner=easgd"}));

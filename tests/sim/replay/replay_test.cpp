@@ -1,4 +1,4 @@
-// Whole runs of real actors, replayed: every recorded hash is reached again, or the first divergence has a name.
+// Whole runs of real actors, replayed: the replay reaches every recorded hash or names the first divergence.
 #include <gtest/gtest.h>
 
 #include "experiment/directory/run_directory.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using Options = std::vector<std::string>;
 
-/// 3 workers, 2 shards, snapshots on the way.
+/// 3 workers, 2 shards, snapshots during the run.
 Options options_of(const std::string& strategy, const Options& more = {}) {
   Options options{"strategy.name=" + strategy,     "cluster.workers=3", "cluster.servers=2", "run.epochs=2",
                   "run.checkpoint_every=15 steps", "train.lr=0.03"};
@@ -89,7 +89,7 @@ TEST(Replay, AResumedRunHasASegmentPerSession) {
   EXPECT_GT(report->segments[1].hashes, 0U);
 }
 
-/// All segments but the two newest, which stay however large their start states are.
+/// The size of all segments but the two newest, which stay however large their start states are.
 std::uintmax_t old_journal_bytes(const SmallRun& run) {
   const auto segments = experiment::RunDirectory::open(run.run_directory().string())->journals().value();
   std::uintmax_t sum = 0;
@@ -101,7 +101,7 @@ std::uintmax_t old_journal_bytes(const SmallRun& run) {
   return sum;
 }
 
-/// Segments that begin in the middle of the run, with mail unread and answers on their way, and old ones that are removed.
+/// Segments that begin in the middle of the run, with unread peer messages and pending answers; old segments are removed.
 TEST(Replay, ABoundedJournalKeepsItsNewestSegments) {
   const std::vector<std::pair<std::string, Options>> variants{
       {"easgd", {"strategy.tau=1", "strategy.overlap=skip", "cluster.slowdown=[1, 2, 1]"}},
@@ -117,7 +117,7 @@ TEST(Replay, ABoundedJournalKeepsItsNewestSegments) {
     auto options = options_of(strategy, more);
     options.insert(options.end(),
                    {"run.journal=60 KB", "run.epochs=6", "model.widths=[4]", "run.checkpoint_every=1 epoch",
-                    "cluster.synthetic_step_ms=2"});  // a segment begins when what it begins with is on disk
+                    "cluster.synthetic_step_ms=2"});  // a segment begins when its start state is on disk
     SmallRun run(options);
     const auto end = run.train();
     ASSERT_FALSE(end.failed) << end.error.message;

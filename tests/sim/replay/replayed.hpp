@@ -1,4 +1,4 @@
-/// What the replay of a small run says, and what it must say when every hash is reached.
+/// Replays a small run, and checks that the replay reaches every hash.
 #pragma once
 
 #include "sim/replay/run.hpp"
@@ -9,9 +9,9 @@ namespace troupe::tests {
 /// `changes`: "key=value".
 [[nodiscard]] core::Result<replay::ReplayReport> replayed(const SmallRun& run,
                                                           const std::vector<std::string>& changes = {});
-/// Every event of every segment was replayed.
+/// Expects that every event of every segment was replayed.
 void expect_whole(const replay::ReplayReport& report);
-/// And the end is the run's.
+/// Also expects that the final state is the run's.
 void expect_whole(const replay::ReplayReport& report, const experiment::RunEnd& end);
 
 }  // namespace troupe::tests

@@ -1,4 +1,4 @@
-// Runs of several sessions: each segment is replayed with the settings that it was recorded under, and none may be missing.
+// Runs of several sessions: each segment is replayed with the settings of its recording, and no segment may be missing.
 #include <gtest/gtest.h>
 
 #include "experiment/directory/run_directory.hpp"
@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 using Options = std::vector<std::string>;
 
-/// A learning rate that depends on the length of the run, as most example configurations have it.
+/// A learning rate that depends on the length of the run, as in most example configurations.
 Options falling_rate(const Options& more = {}) {
   Options options{"strategy.name=easgd", "strategy.tau=2", "train.lr_policy=polynomial", "train.lr=0.03"};
   options.insert(options.end(), more.begin(), more.end());
@@ -90,7 +90,7 @@ TEST(ReplaySessions, OnlyTheOldestSegmentsMayBeMissing) {
   EXPECT_FALSE(rest->complete());
   ASSERT_EQ(rest->notes.size(), 1U);
   EXPECT_EQ(rest->notes[0].level, experiment::Note::Level::warning);
-  // An epoch of 120 samples is 6 batches of 20: the fourth begins after 18 of them.
+  // An epoch of 120 samples is 6 batches of 20: the fourth epoch begins after 18 batches.
   EXPECT_EQ(
       rest->notes[0].text,
       run.run_directory().string() +
@@ -138,7 +138,7 @@ TEST(ReplaySessions, StepsWhoseRecordsWereLostWithTheirProcessAreToldFromThoseOf
   ASSERT_FALSE(run.train().failed);
   const auto first = run.run_directory() / "journal-0001.bin";
   fs::resize_file(first,
-                  fs::file_size(first) * 2 / 3);  // killed before the rest was written, and behind its checkpoint
+                  fs::file_size(first) * 2 / 3);  // as killed before the rest was written, and behind its checkpoint
   const auto end = run.resume({"run.epochs=2"});
   ASSERT_FALSE(end.failed) << end.error.message;
   const auto report = replayed(run);

@@ -1,4 +1,4 @@
-// Runs whose members share no memory: what the wire rounded and in which order sums were formed is in the plan, and the replay reaches
+// Runs whose members share no memory. The plan has the rounding on the wire and the order of the sums, so the replay reaches
 // every hash.
 #include <fstream>
 #include <functional>
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Way{"bf16_colocated", {"exchange.wire=bf16", "cluster.server_placement=colocated"}}),
     [](const auto& info) { return info.param.name; });
 
-/// Sums within hosts, then between them: two hosts that take turns, and one beside all others.
+/// Sums within hosts, then between them: two hosts that alternate, and one host among single workers.
 TEST(ReplayOverHosts, ReachesEveryHashOfEveryStrategy) {
   const std::vector<std::vector<std::uint32_t>> hosts{{0, 0, 1}, {0, 0, 1, 0}, {0, 0, 1, 0, 1}, {0, 7, 3, 3, 3}};
   for (const auto& row : strategies::registry()) {
@@ -88,15 +88,15 @@ TEST(ReplayOverHosts, ReachesEveryHashOfEveryStrategy) {
   }
 }
 
-/// Of the arenas of this run's workers.
+/// The padding in the arenas of this run's workers.
 std::size_t padding(const SmallRun& run) {
-  const auto plan = experiment::draw(*run.settings(), true).value();
+  const auto plan = experiment::build_run_spec(*run.settings(), true).value();
   core::HostAllocator memory;
   const auto replica = backend().compile(*plan.graph, {.batch = plan.settings->batch(0), .arenas = &memory}).value();
   return replica->layout()->arena_floats() - replica->layout()->canonical_floats();
 }
 
-/// Twelve channels are sixteen in memory: the padding between them does not travel, and slices are cut elsewhere without it.
+/// Twelve channels take the room of sixteen in memory. The padding does not travel, so slices are cut at other places.
 TEST(ReplayOverSites, WithoutThePaddingOfArenas) {
   for (const std::string strategy : {"bsp", "easgd", "downpour", "gossip", "mixed", "diloco"}) {
     for (const std::string way : {"exchange.algorithm=ring", "exchange.algorithm=asa16", "exchange.wire=bf16"}) {
@@ -143,8 +143,8 @@ TEST(ReplayOverSites, SegmentsOfABoundedJournalToo) {
   }
 }
 
-/// Each look at the model, and each segment, finds all letters: the coordinator adds up their shares and ends the run where they are not one.
-TEST(ReplayOverSites, LettersBetweenWorkersAreInEverySegment) {
+/// Every snapshot and every segment has all peer messages: the coordinator adds up their shares and ends the run if the sum is not one.
+TEST(ReplayOverSites, PeerMessagesBetweenWorkersAreInEverySegment) {
   for (const std::string endpoint : {"inproc", "shm", "tcp"}) {
     for (const std::string seed : {"1", "2", "3"}) {
       SCOPED_TRACE(endpoint + ", seed " + seed);
@@ -174,7 +174,7 @@ TEST(ReplayOverSites, OtherNumbersGoTheSameWay) {
   EXPECT_NE(report->summary.center_hash, end.summary.center_hash);
 }
 
-/// The plan as it would be had the session chosen otherwise; its hash goes with it.
+/// The plan as another choice of the session would make it, with its own hash.
 class AnotherPlan : public testing::Test {
  protected:
   AnotherPlan() : run_(options_of("bsp", 3, {})) {

@@ -7,7 +7,7 @@
 namespace troupe::strategies {
 namespace {
 
-/// One of every kind, with a different value in every field.
+/// One event of every kind, with a different value in every field.
 std::vector<WorkerEvent> worker_events() {
   return {
       Started{0x0102030405060708},
@@ -64,7 +64,7 @@ TEST(JournalCodec, EveryServerEventComesBack) {
   EXPECT_EQ(std::count(seen.begin(), seen.end(), false), 0) << "an event has no round trip";
 }
 
-/// The bytes that docs/formats/journal.md promises, written out by hand.
+/// The bytes that docs/formats/journal.md specifies, written out by hand.
 TEST(JournalCodec, BytesAreThoseOfTheDocument) {
   const auto bytes = [](std::initializer_list<int> values) {
     std::vector<std::byte> result;

@@ -9,7 +9,7 @@
 namespace troupe::strategies {
 namespace {
 
-/// Runs `call` on one float per slot and says what is there afterwards.
+/// Runs `call` on one float per slot and returns the values afterwards.
 std::map<Slot, float> after(const KernelCall& call, std::map<Slot, float> values) {
   std::map<Slot, core::Buffer> memory;
   for (const auto& [slot, value] : values) {
@@ -45,7 +45,7 @@ TEST(KernelCall, EachNameRunsItsKernelOnTheRightSlots) {
             (Values{{kParams, 11}, {kGrads, 2}, {kVelocity, 1}}));
   EXPECT_EQ(after(optimize_delta(kParams, kGrads, kVelocity, momentum), {{kParams, 10}, {kGrads, 2}, {kVelocity, 4}}),
             (Values{{kParams, 10}, {kGrads, 1}, {kVelocity, 1}}));
-  // sgd needs no velocity: it may be nowhere.
+  // sgd needs no velocity: the slot may have no memory.
   EXPECT_EQ(after(optimize(kParams, kGrads, kVelocity, {.lr = 0.5F}), {{kParams, 10}, {kGrads, 2}}),
             (Values{{kParams, 9}, {kGrads, 2}}));
 }
@@ -73,7 +73,7 @@ TEST(KernelCall, AStepClipsItsGradientFirst) {
   EXPECT_EQ(after(clip(kGrads, {}), {{kGrads, -5}}), (std::map<Slot, float>{{kGrads, -5}}));
 }
 
-/// writes() and touches() against what run() does: a slot changes or is read only if they say so.
+/// writes() and touches() against run(): a slot is changed or read only if they list it.
 TEST(KernelCall, WritesAndTouchesTellTheTruth) {
   const core::OptimizerStep momentum{.kind = core::OptimizerKind::momentum, .lr = 0.5F, .momentum = 0.5F};
   const std::vector<KernelCall> calls{fill(kAcc, 9),

@@ -32,11 +32,11 @@ TEST(MemberSteps, OnDemandNewcomerBeginsWithTheLeastMember) {
   MemberSteps steps({0, 0, 0});
   steps.ended(0, 12);
   steps.ended(1, 30);
-  steps.ended(2, 5);  // lost: it does not count
+  steps.ended(2, 5);  // lost: not counted
   EXPECT_EQ(steps.of_newcomer(kOnDemand, kFirstTwo), 12U);
 }
 
-// Two newcomers at the same moment stand where the others do, one after the other, whatever their predecessors did.
+// Two newcomers of the same moment start at the others' step, one after the other, whatever their predecessors did.
 TEST(MemberSteps, NewcomersOfOneMomentBeginAtOneStep) {
   MemberSteps steps({0, 0, 0});
   steps.ended(0, 20);
@@ -48,7 +48,7 @@ TEST(MemberSteps, NewcomersOfOneMomentBeginAtOneStep) {
   EXPECT_EQ(steps.of_newcomer(kInStep, kFirstTwo), 20U);
   steps.joined(2, 20);
   EXPECT_EQ(steps.all(), (std::vector<Step>{20, 20, 20}));
-  steps.ended(2, 1);  // of its own host
+  steps.ended(2, 1);  // from its own host
   EXPECT_EQ(steps.of(2), 21U);
 }
 

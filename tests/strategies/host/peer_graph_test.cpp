@@ -1,4 +1,4 @@
-// Who may write to whom: a slot for every writer of every worker, however many workers there are, and a way from each to all.
+// Which worker sends to which: a slot for every sender of every worker, for any number of workers, and a path from each to all.
 #include "strategies/host/peer_graph.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ TEST(PeerGraph, UpToTheNumberOfSlotsEveryoneMayWriteToEveryone) {
     for (WorkerId to = 0; to < workers; ++to) ASSERT_EQ(graph.may_write(from, to), from != to);
 }
 
-/// Letters that it takes from worker 0 to the farthest that can be reached through `alive`; the number of those that cannot.
+/// Hops from worker 0 to the farthest worker that is reachable through `alive`, and the number of unreachable workers.
 std::pair<int, std::size_t> spread(const PeerGraph& graph, const std::vector<bool>& alive) {
   const auto workers = static_cast<std::uint32_t>(alive.size());
   std::vector<int> after(workers, -1);
@@ -64,7 +64,7 @@ std::pair<int, std::size_t> spread(const PeerGraph& graph, const std::vector<boo
   return {farthest, missed};
 }
 
-TEST(PeerGraph, WhatOneKnowsReachesAllInAFewLettersAlsoWhenHalfAreLost) {
+TEST(PeerGraph, WhatOneKnowsReachesAllInAFewPeerMessagesAlsoWhenHalfAreLost) {
   std::mt19937 random(7);
   const std::uint32_t workers = 2000;
   const PeerGraph graph(workers);

@@ -34,7 +34,7 @@ struct Stage {
   ServerHost host;
 };
 
-/// Holds everything; at deadline d answers request d; at deadline 100 + d drops it.
+/// Holds every request; at deadline d answers request d; at deadline 100 + d drops it.
 void holding(const ServerEvent& event, const ServerContext&, ServerActions& then) {
   if (const auto* request = std::get_if<Request>(&event)) then.hold(request->id);
   if (const auto* deadline = std::get_if<DeadlinePassed>(&event)) {
@@ -43,7 +43,7 @@ void holding(const ServerEvent& event, const ServerContext&, ServerActions& then
   }
 }
 
-/// The half is not told: a push that cannot be used becomes one that adds nothing.
+/// The rule does not get a push with unusable numbers; such a push adds nothing.
 TEST(ServerHost, RefusesNumbersThatCannotBeUsed) {
   Stage s([](const Request& request, ServerActions& then) {
     then.apply(axpy(kCenter, 1, kPayload), request.id), then.reply(request.id);

@@ -1,4 +1,4 @@
-/// What the host refuses: bugs of halves and of ports, each an std::logic_error.
+/// Actions that the host refuses: bugs of rules and of ports, each an std::logic_error.
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using Answer = std::function<void(WorkerActions&)>;
 
-/// A half that says `on_started`, then at each StepDone `on_step`, at each BucketReady `on_bucket`, at each ExchangeDone `on_done`.
+/// A rule that answers `on_started`, then at each StepDone `on_step`, at each BucketReady `on_bucket`, at each ExchangeDone `on_done`.
 struct Says {
   Answer on_started = [](WorkerActions& then) { then.compute(); };
   Answer on_step = {};
@@ -39,7 +39,7 @@ struct Stage {
   WorkerHost host;
 };
 
-/// Both actions at Started: does the host refuse them?
+/// Expects that the host refuses both actions at Started.
 void expect_refused(const Answer& actions, const char* what) {
   Stage s({.on_started = actions});
   EXPECT_THROW(s.host.start(0), std::logic_error) << what;
@@ -173,7 +173,7 @@ TEST(WorkerHostActions, AStepReportsAllItsBucketsInOrderOrNone) {
 }
 
 TEST(WorkerHostActions, ComputeBelongsAfterStepDoneAndBeforeStopped) {
-  // An answer that came during the step is told first: the step's own gradients have not been applied yet.
+  // An answer that arrived during the step comes first: the step's own gradients are not applied yet.
   Stage early({.on_started = [](auto& then) { then.push_pull(1, staged(0)), then.compute(); },
                .on_done = [](auto& then) { then.compute(); }});
   early.host.start(0);

@@ -1,4 +1,4 @@
-/// What a host says of itself between two steps, and what it takes back.
+/// The state that a host saves between two steps and restores.
 #include <gtest/gtest.h>
 
 #include "strategies/host/worker_host.hpp"
@@ -30,7 +30,7 @@ TEST(WorkerHostState, WhatNoHostSaidIsNotRestored) {
   EXPECT_FALSE(restored("0:3,", "")) << "too few";
 }
 
-/// What a skipped send took comes back to the half at the step's end, to the worker's share of the model at once.
+/// The weight of a skipped send returns to the rule at the step's end, but to the worker's share of the model at once.
 TEST(WorkerHostState, ASkippedSendTakesNothingFromTheWorkersShare) {
   constexpr std::uint32_t kWorkers = 2;
   const auto strategy = made("[strategy]\nname = \"gossip\"\np = 1\n", {.workers = kWorkers});
@@ -46,7 +46,7 @@ TEST(WorkerHostState, ASkippedSendTakesNothingFromTheWorkersShare) {
   for (int step = 0; step < 3; ++step) {
     for (const auto& host : hosts) host->step_done(0, {});
     EXPECT_EQ(hosts[0]->totals().skipped, static_cast<std::uint64_t>(step) + 1);
-    EXPECT_EQ(hosts[0]->half().weight(), 0.25) << "it has not heard of it yet";
+    EXPECT_EQ(hosts[0]->rule().weight(), 0.25) << "it has not heard of it yet";
     EXPECT_EQ(hosts[0]->weight() + hosts[1]->weight(), 1) << "a model is weighted in the middle of the run, too";
   }
   WorkerHost again(strategy->worker(), {ports, nullptr, nullptr, &ports}, {.self = 0, .membership = {0, {0, 1}}});

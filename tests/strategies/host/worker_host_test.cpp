@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// A host with noting ports and a half that computes when it may and otherwise does what `script` says.
+/// A host with noting ports and a rule that computes when it may and otherwise follows `script`.
 struct Stage {
   explicit Stage(ScriptedWorker::Script script, ShardId shards = 1, WorkerHostOptions options = {})
       : ports(shards),
@@ -29,7 +29,7 @@ ScriptedWorker::Script always_compute(ScriptedWorker::Script more = {}) {
   };
 }
 
-/// After step 0: all shards in flight for exchange 7 with a staged copy, while the next step is computed.
+/// After step 0 an exchange 7 of all shards is pending with a staged copy while the next step is computed.
 ScriptedWorker::Script overlapping() {
   return always_compute([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     const auto* done = std::get_if<StepDone>(&event);
@@ -178,7 +178,7 @@ TEST(WorkerHost, RequestsCarryClockEpochRateAndTheVersionThatTheStepBeganOn) {
   EXPECT_EQ(s.ports.requests.at(5).request.version, 51U);
 }
 
-/// The version that a worker has seen is that of a centre it was given: not of one that it only added to.
+/// A worker has seen a version only if it received that centre, not if it only added to it.
 TEST(WorkerHost, APushOrADroppedAnswerShowsNoVersion) {
   int exchange = 0;
   Stage s(always_compute([&](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {

@@ -1,4 +1,4 @@
-/// Who stood still, for how long and why; with a clock that moves when the test says so.
+/// Which worker waited, for how long and why; with a manual clock.
 #include <gtest/gtest.h>
 
 #include "strategies/host/worker_host.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// At every StepDone an exchange with both shards that it waits for (`overlap` false) or not.
+/// At every StepDone an exchange with both shards, which the worker waits for if `overlap` is false.
 struct Stage {
   explicit Stage(bool overlap)
       : ports(2),
@@ -91,7 +91,7 @@ TEST(WorkerHostTime, DelayCountsTheStepsBetweenSendingAndApplying) {
   Stage s(true);
   s.host.step_done(0, {});
   s.host.replied({.shard = 0, .exchange = 0, .staleness = 3});
-  // The second exchange would need the slot that the first still has: two steps without one.
+  // The second exchange would need the slot that the first one still uses: two steps without a free slot.
   EXPECT_THROW(s.host.step_done(0, {}), std::logic_error);
 
   NotingPorts ports;
@@ -146,14 +146,14 @@ TEST(WorkerHostTime, AWaitIsLaidToWhomTheServerWasBusyWithAndToWhomItHeldFor) {
   host.step_done(0, {});
   ports.clock.advance(10ms);
   host.replied({.shard = 0, .exchange = 1, .held = 2ms, .last = 4});
-  host.replied({.shard = 1, .exchange = 1, .queued = 3ms, .held = 5ms, .last = 2});  // the one that counts
+  host.replied({.shard = 1, .exchange = 1, .queued = 3ms, .held = 5ms, .last = 2});  // the slowest shard counts
   EXPECT_EQ(host.totals().wait, 8ms);
   EXPECT_EQ(host.totals().waits.by_cause(), (std::map<Cause, Duration>{{{worker, 2}, 5ms}, {{server, 1}, 3ms}}));
 
   host.step_done(0, {});
-  ports.clock.advance(6ms);  // it stood still for less than the request took: the last part of it
+  ports.clock.advance(6ms);  // the wait is shorter than the request: only its last part counts
   host.replied({.shard = 0, .exchange = 1});
-  host.replied({.shard = 1, .exchange = 1, .queued = 3ms, .held = 5ms});  // no request let it go: the shard's doing
+  host.replied({.shard = 1, .exchange = 1, .queued = 3ms, .held = 5ms});  // no request released it: the shard's time
   EXPECT_EQ(host.totals().wait, 14ms);
   EXPECT_EQ(host.totals().waits.by_cause(), (std::map<Cause, Duration>{{{worker, 2}, 5ms}, {{server, 1}, 9ms}}));
 }

@@ -23,14 +23,14 @@ TEST(Registry, NamesAreUniqueAndFound) {
   EXPECT_EQ(find(""), nullptr);
 }
 
-/// What a strategy declares is what it makes.
+/// A strategy's declared properties match its rules.
 TEST(Registry, EveryStrategyIsMadeWithItsDefaults) {
   for (const auto& row : registry()) {
     const auto strategy = made("[strategy]\nname = \"" + row.name + "\"\n",
                                {.workers = 2, .optimizer = {.kind = core::OptimizerKind::nesterov}});
     EXPECT_NE(strategy->worker(), nullptr) << row.name;
     EXPECT_EQ(strategy->server() != nullptr, strategy->needs().servers) << row.name;
-    EXPECT_NE(strategy->worker().get(), strategy->worker().get()) << "halves are not shared";
+    EXPECT_NE(strategy->worker().get(), strategy->worker().get()) << "rules are not shared";
   }
 }
 
@@ -76,7 +76,7 @@ TEST(Registry, APeriodLongerThanTheRunIsWarnedOf) {
 
 TEST(Registry, WithoutANameItIsBsp) { EXPECT_TRUE(made("")->needs().group); }
 
-/// Changing strategy.name is all that it takes to change strategy: options of the others stay where they are, checked but unused.
+/// To change the strategy, strategy.name is enough: options of other strategies may stay; they are checked but unused.
 TEST(Registry, OptionsBelongToTheirStrategy) {
   core::Schema schema;
   add_options(schema);

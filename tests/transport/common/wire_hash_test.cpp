@@ -9,10 +9,10 @@
 namespace troupe::transport {
 namespace {
 
-// XXH3-64's published value for no input, seed 0.
+// XXH3-64's published value for empty input, seed 0.
 TEST(WireHash, IsXxh3) { EXPECT_EQ(wire_hash(std::string_view{}), 0x2D06800538D394C2u); }
 
-// Long inputs take other ways through the algorithm than short ones, and other instructions.
+// Long inputs take other branches of the algorithm than short ones, and other instructions.
 TEST(WireHash, EveryByteCounts) {
   for (const std::size_t size : {1u, 16u, 17u, 128u, 240u, 241u, 1024u, 5000u}) {
     std::string text(size, 'x');

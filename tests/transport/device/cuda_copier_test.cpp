@@ -1,10 +1,10 @@
-// The real thing: skipped where there is no module for CUDA, or no device.
+// Runs on a real device. Skipped where there is no CUDA module or no device.
 #include <cuda_runtime_api.h>
 
-#include "endpoint_contract.hpp"
-#include "transport/inproc/endpoint.hpp"
+#include "tests/transport/endpoint_contract.hpp"
 #include "transport/common/module.hpp"
 #include "transport/device/device_copier.hpp"
+#include "transport/inproc/endpoint.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::transport::testing {

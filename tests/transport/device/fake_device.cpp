@@ -71,7 +71,7 @@ void FakeDevice::run() {
     copies_.pop_front();
     const auto error = error_;
     lock.unlock();
-    if (count % 5 == 0) std::this_thread::yield();  // now late, now at once
+    if (count % 5 == 0) std::this_thread::yield();  // varies the delay
     if (error) {
       copy.done(tl::unexpected(*error));
     } else {

@@ -1,5 +1,5 @@
-/// A device for tests: its memory is the test's own under addresses that nobody but the device can use (on x86-64 they are no
-/// addresses at all: whoever reads there crashes), and copies are made late, on a thread of its own.
+/// A device for tests. Its memory is host memory under addresses that only the device can use: on x86-64 they are not valid
+/// addresses, so a direct access crashes. Copies complete late, on a thread of the device.
 ///
 /// Thread-safe.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace troupe::transport::testing {
 
-/// The same memory as the device sees it.
+/// The same memory under the device's addresses.
 [[nodiscard]] MemoryView on_device(MemoryView host) noexcept;
 [[nodiscard]] ConstMemoryView on_device(ConstMemoryView host) noexcept;
 
@@ -30,10 +30,10 @@ class FakeDevice final : public DeviceCopier {
   void to_host(std::byte* host, const std::byte* device, std::size_t bytes, Done done) override;
   void to_device(std::byte* device, const std::byte* host, std::size_t bytes, Done done) override;
 
-  /// Copies are begun and not made until release().
+  /// Copies begin but do not complete until release().
   void hold();
   void release();
-  /// Every copy from here on fails with this.
+  /// Every later copy fails with this error.
   void fail(core::Error error);
 
  private:

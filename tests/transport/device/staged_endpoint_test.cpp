@@ -1,12 +1,12 @@
-// What staging promises beyond the contract, which endpoint_*_test.cpp run over inproc and tcp with a FakeDevice.
+// What staging guarantees beyond the contract. endpoint_*_test.cpp run the contract over inproc and tcp with a FakeDevice.
 #include "transport/device/staged_endpoint.hpp"
 
 #include <deque>
 #include <optional>
 
 #include "core/random.hpp"
-#include "endpoint_contract.hpp"
 #include "fake_device.hpp"
+#include "tests/transport/endpoint_contract.hpp"
 #include "transport/inproc/endpoint.hpp"
 
 namespace troupe::transport::testing {
@@ -46,7 +46,7 @@ TEST_F(Staged, OnlyOneSideNeedsTo) {
   }
 }
 
-// A signal from the host, after data of the same tag from the device, whose copy takes its time.
+// A signal from host memory follows data of the same tag from device memory, whose copy takes time.
 TEST_F(Staged, WhatNeedsNoCopyDoesNotOvertake) {
   core::Random random(1, core::Purpose::test, 0);
   Party a = party("a"), b = party("b");

@@ -1,10 +1,10 @@
-// Arenas of members, over every endpoint that maps memory: what one has, where it lies, and what another sees of it.
+// Arenas of members, over every endpoint that maps memory: their size, the place of a vector, and what another member sees of it.
 #include "transport/exchange/arenas.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include "tests/transport/exchange/company.hpp"
+#include "tests/transport/exchange/connected_group.hpp"
 
 namespace troupe::exchange::testing {
 namespace {
@@ -21,26 +21,26 @@ std::vector<transport::testing::EndpointKind> kinds() {
 class ArenasOf : public ::testing::TestWithParam<transport::testing::EndpointKind> {
  protected:
   void SetUp() override {
-    company_.emplace(GetParam(), 2);
-    ASSERT_TRUE(company_->maps_memory());
+    group_.emplace(GetParam(), 2);
+    ASSERT_TRUE(group_->maps_memory());
   }
   /// What rank 0 sees of a vector of rank 1.
   [[nodiscard]] core::Result<transport::Mapping> seen(const ArenaPlace& place, std::size_t floats) {
-    return company_->arenas(0).vector_at(company_->group(0).peers[1], place, floats);
+    return group_->arenas(0).vector_at(group_->group(0).peers[1], place, floats);
   }
   [[nodiscard]] core::Errc refusal(const ArenaPlace& place, std::size_t floats) {
     const auto vector = seen(place, floats);
     return vector ? core::Errc::internal : vector.error().code;
   }
 
-  std::optional<Company> company_;
+  std::optional<ConnectedGroup> group_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Endpoints, ArenasOf, ::testing::ValuesIn(kinds()), transport::testing::kind_name);
 
 TEST_P(ArenasOf, WhatOneWritesTheOtherReads) {
-  auto arenas = company_->vectors(kFloats);
-  auto& own = company_->arenas(1);
+  auto arenas = group_->vectors(kFloats);
+  auto& own = group_->arenas(1);
   const auto part = arenas[1].view().subspan(160, 100);
   EXPECT_TRUE(own.contains(part));
   const auto place = own.place_of(part);
@@ -50,14 +50,14 @@ TEST_P(ArenasOf, WhatOneWritesTheOtherReads) {
   EXPECT_TRUE(std::ranges::equal(there.view(), part));
   there.view()[7] = 42;
   EXPECT_EQ(arenas[1].view()[167], 42);
-  // Another part of what is attached already.
+  // Another part of the arena that is already attached.
   const auto all = seen(own.place_of(arenas[1].view()), kFloats).value();
   EXPECT_EQ(all.view()[167], 42);
 }
 
 TEST_P(ArenasOf, WhatIsInNoneIsNowhere) {
-  auto arenas = company_->vectors(kFloats);
-  auto& own = company_->arenas(0);
+  auto arenas = group_->vectors(kFloats);
+  auto& own = group_->arenas(0);
   std::vector<float> elsewhere(16);
   EXPECT_FALSE(own.contains(elsewhere));
   EXPECT_FALSE(own.contains(arenas[1].view()));
@@ -69,8 +69,8 @@ TEST_P(ArenasOf, WhatIsInNoneIsNowhere) {
 }
 
 TEST_P(ArenasOf, PlacesThatAreNoneAreCorrupt) {
-  auto arenas = company_->vectors(kFloats);
-  const auto place = company_->arenas(1).place_of(arenas[1].view());
+  auto arenas = group_->vectors(kFloats);
+  const auto place = group_->arenas(1).place_of(arenas[1].view());
   const auto with = [&](auto field, std::uint64_t value) {
     auto wrong = place;
     wrong.*field = value;
@@ -92,24 +92,24 @@ TEST_P(ArenasOf, PlacesThatAreNoneAreCorrupt) {
 }
 
 TEST_P(ArenasOf, WhatIsSeenStaysWhateverBecomesOfItsOwner) {
-  auto arenas = company_->vectors(kFloats);
+  auto arenas = group_->vectors(kFloats);
   const float first = arenas[1].view()[0];
-  const auto place = company_->arenas(1).place_of(arenas[1].view());
+  const auto place = group_->arenas(1).place_of(arenas[1].view());
   const auto there = seen(place, kFloats).value();
   arenas[1] = core::Buffer();
-  company_->endpoint(1).close();
+  group_->endpoint(1).close();
   EXPECT_EQ(there.view()[0], first);
   EXPECT_TRUE(seen(place, kFloats)) << "it is attached";
-  company_->arenas(0).forget(company_->group(0).peers[1]);
+  group_->arenas(0).forget(group_->group(0).peers[1]);
   EXPECT_EQ(there.view()[0], first);
   EXPECT_EQ(refusal(place, kFloats), core::Errc::peer_lost);
 }
 
 TEST_P(ArenasOf, LiveUntilTheirMemoryIsFreed) {
-  auto arenas = company_->vectors(kFloats);
-  auto more = company_->vectors(16);
-  const auto alive = company_->arenas(0).weak_from_this();
-  company_.reset();
+  auto arenas = group_->vectors(kFloats);
+  auto more = group_->vectors(16);
+  const auto alive = group_->arenas(0).weak_from_this();
+  group_.reset();
   arenas.clear();
   EXPECT_FALSE(alive.expired());
   more[0].view()[0] = 1;
@@ -118,9 +118,9 @@ TEST_P(ArenasOf, LiveUntilTheirMemoryIsFreed) {
 }
 
 TEST(Arenas, NeedAnEndpointThatMaps) {
-  Company company({"tcp", [] { return transport::EndpointOptions{}; }}, 2);
-  EXPECT_FALSE(company.maps_memory());
-  EXPECT_THROW((void)Arenas::create({std::shared_ptr<void>(), &company.endpoint(0)}), std::invalid_argument);
+  ConnectedGroup connected({"tcp", [] { return transport::EndpointOptions{}; }}, 2);
+  EXPECT_FALSE(connected.maps_memory());
+  EXPECT_THROW((void)Arenas::create({std::shared_ptr<void>(), &connected.endpoint(0)}), std::invalid_argument);
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-// Every algorithm over every endpoint, 1 to 8 ranks, lengths around slices and chunks, against plain loops in the documented order,
-// bit for bit; and the bytes that went out against collective_bytes().
+// Every algorithm over every endpoint: 1 to 8 ranks, lengths around slice and chunk borders. Results equal plain loops in the documented
+// order bit for bit; the bytes sent equal collective_bytes().
 #include "transport/exchange/collectives/collective.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "tests/transport/exchange/company.hpp"
+#include "tests/transport/exchange/connected_group.hpp"
 #include "transport/exchange/reduce.hpp"
 
 namespace troupe::exchange::testing {
@@ -17,7 +17,7 @@ constexpr Chunking kSmall{.floats = 48, .window = 3};
 
 using Floats = std::vector<float>;
 
-/// The element's parts, one per rank, added up in this order.
+/// Adds up the element's parts, one per rank, in this order.
 float sum(const Floats& parts, const std::vector<std::size_t>& order) {
   float total = parts[order.front()];
   for (std::size_t i = 1; i < order.size(); ++i) total = total + parts[order[i]];
@@ -78,35 +78,35 @@ struct Expectation {
 
 class CollectiveOf : public ::testing::TestWithParam<transport::testing::EndpointKind> {
  protected:
-  void check(Company& company, CollectiveTask task, std::vector<std::uint32_t> hosts = {}) {
-    auto vectors = company.vectors(task.vector.size());
+  void check(ConnectedGroup& connected, CollectiveTask task, std::vector<std::uint32_t> hosts = {}) {
+    auto vectors = connected.vectors(task.vector.size());
     std::vector<std::uint64_t> before, planned;
     Floats wanted;
-    for (std::size_t r = 0; r < company.size(); ++r) {
-      auto group = company.group(r);
+    for (std::size_t r = 0; r < connected.size(); ++r) {
+      auto group = connected.group(r);
       group.hosts = hosts;
       if (wanted.empty()) wanted = Expectation{task, group}.of(vectors);
-      before.push_back(company.bytes_sent(r));
+      before.push_back(connected.bytes_sent(r));
       planned.push_back(collective_bytes(task, group, task.vector.size()));
     }
     std::vector<std::size_t> runs;
-    for (std::size_t r = company.size(); r-- > 0;) {
-      auto group = company.group(r);
+    for (std::size_t r = connected.size(); r-- > 0;) {
+      auto group = connected.group(r);
       group.hosts = hosts;
-      runs.push_back(company.start(r, group, task, vectors));
+      runs.push_back(connected.start(r, group, task, vectors));
     }
-    company.finish();
-    for (const auto run : runs) ASSERT_TRUE(company.ended(run)->has_value()) << company.ended(run)->error().message;
-    for (std::size_t r = 0; r < company.size(); ++r) {
+    connected.finish();
+    for (const auto run : runs) ASSERT_TRUE(connected.ended(run)->has_value()) << connected.ended(run)->error().message;
+    for (std::size_t r = 0; r < connected.size(); ++r) {
       const auto result = vectors[r].view().first(wanted.size());
       for (std::size_t i = 0; i < wanted.size(); ++i)
-        ASSERT_EQ(result[i], wanted[i]) << "rank " << r << " of " << company.size() << ", element " << i << " of "
+        ASSERT_EQ(result[i], wanted[i]) << "rank " << r << " of " << connected.size() << ", element " << i << " of "
                                         << wanted.size();
-      EXPECT_EQ(company.bytes_sent(r) - before[r], planned[r]) << "rank " << r << " of " << company.size();
+      EXPECT_EQ(connected.bytes_sent(r) - before[r], planned[r]) << "rank " << r << " of " << connected.size();
     }
   }
 
-  /// A task over `floats` floats; Company gives it its memory.
+  /// A task over `floats` floats; ConnectedGroup sets its memory.
   CollectiveTask task(Algorithm algorithm, std::size_t floats) {
     return {.algorithm = algorithm,
             .scale = 0.25f,
@@ -127,12 +127,12 @@ constexpr std::size_t kLengths[] = {0, 1, 15, 16, 17, 47, 48, 129, 1000, 4099};
 
 TEST_P(CollectiveOf, SumsAsWritten) {
   for (std::size_t ranks = 1; ranks <= kMostRanks; ++ranks) {
-    Company company(GetParam(), ranks);
+    ConnectedGroup connected(GetParam(), ranks);
     for (const auto algorithm : {Algorithm::asa, Algorithm::ring, Algorithm::shm})
       for (const auto floats : kLengths) {
-        if (algorithm == Algorithm::shm && !company.maps_memory()) continue;
+        if (algorithm == Algorithm::shm && !connected.maps_memory()) continue;
         SCOPED_TRACE(fmt::format("{} of {} floats over {} ranks", name(algorithm), floats, ranks));
-        check(company, task(algorithm, floats));
+        check(connected, task(algorithm, floats));
         if (HasFatalFailure() || HasNonfatalFailure()) return;
       }
   }
@@ -140,12 +140,12 @@ TEST_P(CollectiveOf, SumsAsWritten) {
 
 TEST_P(CollectiveOf, RoundsOnTheWireOnly) {
   for (std::size_t ranks = 1; ranks <= kMostRanks; ++ranks) {
-    Company company(GetParam(), ranks);
+    ConnectedGroup connected(GetParam(), ranks);
     for (const auto half : {core::HalfKind::fp16, core::HalfKind::bf16})
       for (const auto floats : kLengths) {
         auto halves = task(Algorithm::asa16, floats);
         halves.half = half;
-        check(company, halves);
+        check(connected, halves);
         if (HasFatalFailure() || HasNonfatalFailure()) return;
       }
   }
@@ -155,9 +155,9 @@ TEST_P(CollectiveOf, SumsHostByHost) {
   const std::vector<std::vector<std::uint32_t>> places = {
       {7, 7, 9}, {7, 9, 7, 9}, {1, 1, 1, 2, 2}, {3, 1, 1, 3, 2}, {0, 0, 0, 0, 1, 1, 1, 1}, {1, 2, 1, 2, 1, 3, 3}};
   for (const auto& hosts : places) {
-    Company company(GetParam(), hosts.size());
+    ConnectedGroup connected(GetParam(), hosts.size());
     for (const auto floats : kLengths) {
-      check(company, task(Algorithm::hierarchical, floats), hosts);
+      check(connected, task(Algorithm::hierarchical, floats), hosts);
       if (HasFatalFailure() || HasNonfatalFailure()) return;
     }
   }
@@ -165,49 +165,49 @@ TEST_P(CollectiveOf, SumsHostByHost) {
 
 TEST_P(CollectiveOf, BroadcastsFromAnyRank) {
   for (const std::size_t ranks : {1U, 2U, 5U}) {
-    Company company(GetParam(), ranks);
+    ConnectedGroup connected(GetParam(), ranks);
     for (std::size_t root = 0; root < ranks; ++root)
       for (const auto algorithm : {Algorithm::asa, Algorithm::shm})
         for (const auto floats : {0U, 1U, 129U, 4099U}) {
-          if (algorithm == Algorithm::shm && !company.maps_memory()) continue;
+          if (algorithm == Algorithm::shm && !connected.maps_memory()) continue;
           auto broadcast = task(algorithm, floats);
           broadcast.root = root;
-          check(company, broadcast);
+          check(connected, broadcast);
           if (HasFatalFailure() || HasNonfatalFailure()) return;
         }
   }
 }
 
-/// Credit for less than one chunk: everything waits for its turn, nothing is lost or stands still.
+/// Credit for less than one chunk: every operation waits for its turn, and all complete.
 TEST_P(CollectiveOf, GoesOnWithLittleCredit) {
   for (const std::size_t ranks : {2U, 5U}) {
-    Company company(GetParam(), ranks, {.messages = 2, .bytes = 100});
+    ConnectedGroup connected(GetParam(), ranks, {.messages = 2, .bytes = 100});
     for (const auto algorithm : {Algorithm::asa, Algorithm::asa16, Algorithm::ring})
-      check(company, task(algorithm, 4099));
-    check(company, task(Algorithm::hierarchical, 4099),
+      check(connected, task(algorithm, 4099));
+    check(connected, task(Algorithm::hierarchical, 4099),
           ranks == 5 ? std::vector<std::uint32_t>{0, 0, 1, 1, 1} : std::vector<std::uint32_t>{0, 1});
   }
 }
 
-/// Several at once, begun in another order by each rank: tags keep them apart.
+/// Several collectives at once, started in a different order by each rank: tags keep them apart.
 TEST_P(CollectiveOf, DoNotMix) {
   constexpr std::size_t kRanks = 3;
-  Company company(GetParam(), kRanks);
+  ConnectedGroup connected(GetParam(), kRanks);
   std::vector<CollectiveTask> tasks = {task(Algorithm::asa, 1000), task(Algorithm::ring, 777),
                                        task(Algorithm::asa16, 130), task(Algorithm::asa, 1)};
   std::vector<std::vector<core::Buffer>> data;
   std::vector<Floats> wanted;
   for (const auto& t : tasks) {
-    data.push_back(company.vectors(t.vector.size()));
-    wanted.push_back(Expectation{t, company.group(0)}.of(data.back()));
+    data.push_back(connected.vectors(t.vector.size()));
+    wanted.push_back(Expectation{t, connected.group(0)}.of(data.back()));
   }
   for (std::size_t r = 0; r < kRanks; ++r)
     for (std::size_t k = 0; k < tasks.size(); ++k) {
       const auto which = ((r % 2 == 0 ? k : tasks.size() - 1 - k) + r) % tasks.size();
-      company.start(r, tasks[which], data[which]);
-      company.poll();
+      connected.start(r, tasks[which], data[which]);
+      connected.poll();
     }
-  company.finish();
+  connected.finish();
   for (std::size_t k = 0; k < tasks.size(); ++k)
     for (std::size_t r = 0; r < kRanks; ++r) {
       const auto result = data[k][r].view().first(wanted[k].size());
@@ -216,12 +216,12 @@ TEST_P(CollectiveOf, DoNotMix) {
 }
 
 TEST(Collective, RefusesWhatIsNoTask) {
-  Company company(transport::testing::endpoint_kinds().front(), 2);
+  ConnectedGroup connected(transport::testing::endpoint_kinds().front(), 2);
   const auto attempt = [&](const std::function<void(CollectiveTask&, Group&)>& change) {
     CollectiveTask task;
-    Group group = company.group(0);
+    Group group = connected.group(0);
     change(task, group);
-    return make_collective(company.courier(0), core::host_kernels(), group, task, [](auto) {});
+    return make_collective(connected.operations(0), core::host_kernels(), group, task, [](auto) {});
   };
   EXPECT_NO_THROW((void)attempt([](auto&, auto&) {}));
   EXPECT_THROW((void)attempt([](auto& task, auto&) { task.algorithm = Algorithm::ar; }), std::invalid_argument);

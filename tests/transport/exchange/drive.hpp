@@ -1,4 +1,4 @@
-/// Lets completions come until something holds.
+/// Delivers completions until a condition holds.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace troupe::exchange::testing {
 
 inline constexpr core::Duration kPatience = std::chrono::seconds{120};  // only a hang takes so long
 
-/// Hands what completes on `queue` to `deliver` until `done` holds; a test failure after a long time.
+/// Hands completions of `queue` to `deliver` until `done` holds; fails the test after a long time.
 template <class Deliver, class Done>
 void drive(transport::CompletionQueue& queue, const core::Clock& clock, const Deliver& deliver, const Done& done) {
   const auto deadline = transport::after(clock, kPatience);

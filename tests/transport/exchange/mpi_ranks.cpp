@@ -1,5 +1,5 @@
-// Run by mpirun: the contract's main points and every collective between ranks that are processes, against serial sums.
-// No GoogleTest: a rank that finds a fault says so and ends at once, and mpirun ends the others.
+// Run by mpirun: the main points of the contract and every collective between processes, against serial sums.
+// No GoogleTest: a rank that finds a fault prints it and exits, and mpirun ends the other ranks.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
 #include "core/random.hpp"
-#include "transport/exchange/collectives/collective.hpp"
 #include "tests/transport/repeated_memory.hpp"
-#include "transport/registry/endpoint_registry.hpp"
+#include "transport/exchange/collectives/collective.hpp"
 #include "transport/native_reduction.hpp"
+#include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::exchange {
 namespace {
@@ -43,7 +43,7 @@ void require(bool holds, const std::string& what) {
 
 class Rank {
  public:
-  /// All ranks make as many, in one order, before they meet(): who is not there yet is missed.
+  /// All ranks make as many endpoints, in the same order, before they meet(): an endpoint that does not exist yet is a lost peer.
   explicit Rank(std::size_t piece = transport::EndpointOptions{}.mpi_piece) {
     auto made = transport::make_endpoint("mpi", {.name = "member",
                                                  .completions = transport::CompletionQueue::create(clock_).value(),
@@ -52,11 +52,11 @@ class Rank {
                                                  .mpi_piece = piece});
     require(made.has_value(), made ? "" : made.error().message);
     endpoint_ = std::move(*made);
-    courier_ = std::make_unique<Courier>(*endpoint_);
+    operations_ = std::make_unique<OperationQueue>(*endpoint_);
   }
 
   void meet() {
-    // "mpi:<job>.<rank>.<slot>/member": the others' differ in the rank.
+    // "mpi:<job>.<rank>.<slot>/member": addresses of other members differ in the rank.
     const std::string& mine = endpoint_->address().text;
     const auto before = mine.find('.') + 1, after = mine.find('.', before);
     group_.rank = std::stoul(mine.substr(before, after - before));
@@ -88,10 +88,10 @@ class Rank {
 
   void reduce(CollectiveTask task, const Group& group) {
     std::optional<core::Result<void>> ended;
-    const auto collective =
-        make_collective(*courier_, core::host_kernels(), group, std::move(task), [&](auto result) { ended = result; });
+    const auto collective = make_collective(*operations_, core::host_kernels(), group, std::move(task),
+                                            [&](auto result) { ended = result; });
     collective->start();
-    courier_->flush();
+    operations_->flush();
     drive([&] { return ended.has_value(); });
     require(ended->has_value(), ended->has_value() ? "" : ended->error().message);
   }
@@ -103,21 +103,21 @@ class Rank {
       std::vector<Completion> completions;
       require(endpoint_->completions().wait(completions, deadline).has_value(), "hangs");
       for (auto& completion : completions)
-        if (!courier_->deliver(completion)) others_.emplace(completion.operation, std::move(completion));
-      courier_->flush();
+        if (!operations_->deliver(completion)) others_.emplace(completion.operation, std::move(completion));
+      operations_->flush();
     }
   }
 
   core::SteadyClock clock_;
   std::unique_ptr<transport::Endpoint> endpoint_;
-  std::unique_ptr<Courier> courier_;
+  std::unique_ptr<OperationQueue> operations_;
   Group group_;
   std::map<OperationId, Completion> others_;
 };
 
 transport::Tag tag(std::uint32_t exchange) { return transport::make_tag({.run = 1, .exchange = exchange}); }
 
-/// Everyone to everyone: lengths around the borders, two wrong ones, a cancelled send, no credit.
+/// Every rank to every other one: lengths around the limits, two wrong lengths, a cancelled send, no credit.
 void messages(Rank& rank) {
   auto& endpoint = rank.endpoint();
   const Group& group = rank.group();
@@ -213,7 +213,7 @@ void collectives(Rank& rank) {
   }
 }
 
-/// Returns when everyone has come so far.
+/// Returns when all ranks have reached it.
 void barrier(Rank& rank) {
   std::vector<OperationId> posted;
   for (std::size_t other = 0; other < rank.group().size(); ++other) {
@@ -225,7 +225,7 @@ void barrier(Rank& rank) {
   for (const auto operation : posted) rank.done(operation);
 }
 
-/// Rank 0 goes; the others hear of it, and of nothing else.
+/// Rank 0 closes; the others see its loss and no other one.
 void losses(Rank& rank) {
   const Group& group = rank.group();
   auto& endpoint = rank.endpoint();

@@ -1,4 +1,4 @@
-// An arena without its padding, whole and in slices, beside a loop that copies float by float.
+// Packs an arena without its padding, whole and in slices, against a loop that copies float by float.
 #include "transport/exchange/packing.hpp"
 
 #include <random>

@@ -29,7 +29,7 @@ struct Arenas {
   }
 };
 
-// The definition: added in rank order in float32, then scaled.
+// The definition: add in rank order in float32, then scale.
 std::vector<float> serial_sum(const std::vector<core::Span>& arenas, float scale) {
   std::vector<float> sum(arenas[0].begin(), arenas[0].end());
   for (std::size_t r = 1; r < arenas.size(); ++r)
@@ -39,7 +39,7 @@ std::vector<float> serial_sum(const std::vector<core::Span>& arenas, float scale
 }
 
 TEST(SliceOf, GoldenCuts) {
-  // 100 floats are 7 units of 16, the last one cut off: 3 + 2 + 2 units.
+  // 100 floats are 7 units of 16, the last one partial: 3 + 2 + 2 units.
   EXPECT_EQ(slice_of(100, 0, 3), (Slice{0, 48}));
   EXPECT_EQ(slice_of(100, 1, 3), (Slice{48, 32}));
   EXPECT_EQ(slice_of(100, 2, 3), (Slice{80, 20}));
@@ -72,7 +72,7 @@ RC_GTEST_PROP(SliceOf, PartsAreAlignedBalancedAndCoverTheVector, ()) {
   RC_ASSERT(next == floats);
 }
 
-// Every rank's turn, one after the other, must give bit for bit what one serial sum gives.
+// The ranks run one after the other. The result equals one serial sum bit for bit.
 TEST(ReduceSlice, EqualsTheSerialSumInRankOrder) {
   for (const core::Kernels* kernels : {&core::reference_kernels(), &core::host_kernels()})
     for (std::size_t ranks = 1; ranks <= 8; ++ranks)

@@ -1,13 +1,13 @@
-// What reductions work in beside their vectors: how much of it there is, and that it is kept.
+// Scratch memory of reductions: its size, and that it is kept between reductions.
 #include "transport/exchange/scratch.hpp"
 
 #include <cstring>
 
 #include <fmt/format.h>
 
-#include "tests/transport/exchange/company.hpp"
-#include "transport/inproc/endpoint.hpp"
+#include "tests/transport/exchange/connected_group.hpp"
 #include "transport/exchange/reduce.hpp"
+#include "transport/inproc/endpoint.hpp"
 
 namespace troupe::exchange::testing {
 namespace {
@@ -49,33 +49,33 @@ TEST(Scratch, APieceMayOutliveIt) {
   std::memset(piece.cut<float>(16).data(), 1, 64);
 }
 
-/// A bucket far shorter than a chunk among many: nobody needs room for more of it than its own slice from each of the others.
+/// A bucket far shorter than a chunk: a rank needs no more room than its own slice from each other rank.
 TEST(Scratch, ReductionsTakeNoMoreThanTheSliceAndKeepIt) {
   const transport::testing::EndpointKind inproc{
       "inproc", [] { return transport::EndpointOptions{.hub = transport::make_inproc_hub("scratch")}; }};
   constexpr std::size_t kRanks = 16, kFloats = 4099;
-  Company company(inproc, kRanks);
-  auto vectors = company.vectors(kFloats);
+  ConnectedGroup connected(inproc, kRanks);
+  auto vectors = connected.vectors(kFloats);
   for (const auto algorithm : {Algorithm::asa, Algorithm::asa16, Algorithm::ring, Algorithm::hierarchical}) {
     SCOPED_TRACE(name(algorithm));
     std::vector<Scratch> scratch(kRanks);
     std::vector<std::size_t> made(kRanks);
     for (std::uint32_t round = 0; round < 3; ++round) {
       for (std::size_t r = 0; r < kRanks; ++r) {
-        auto group = company.group(r);
+        auto group = connected.group(r);
         for (std::size_t k = 0; k < kRanks; ++k) group.hosts.push_back(k / 4);
-        company.start(r, group,
-                      {.algorithm = algorithm,
-                       .vector = vectors[r].view().first(kFloats),
-                       .scratch = &scratch[r],
-                       .tag = {.run = 1, .exchange = round}},
-                      vectors);
+        connected.start(r, group,
+                        {.algorithm = algorithm,
+                         .vector = vectors[r].view().first(kFloats),
+                         .scratch = &scratch[r],
+                         .tag = {.run = 1, .exchange = round}},
+                        vectors);
       }
-      company.finish();
+      connected.finish();
       for (std::size_t r = 0; r < kRanks; ++r) {
         if (round == 0) made[r] = scratch[r].made();
         EXPECT_EQ(scratch[r].made(), made[r]) << "rank " << r << ", round " << round;
-        // The leader of a host of 4 has its 3 neighbours' whole vectors, then slices of 4; all others slices of 16.
+        // The leader of a host of 4 has the whole vectors of its 3 neighbours, then slices of 4; all other ranks slices of 16.
         const auto slice = transport::slice_of(kFloats, 0, algorithm == Algorithm::hierarchical ? 4 : kRanks).count;
         const auto whole = algorithm == Algorithm::hierarchical && r % 4 == 0 ? 3 * Scratch::room<float>(kFloats) : 0;
         const auto parts = (kRanks + 1) * Scratch::room<float>(slice);

@@ -1,10 +1,10 @@
-// What ucx and mpi do with bytes that were damaged on the way, over a fabric that damages them.
+// What ucx and mpi do with damaged bytes, over a fabric that damages them.
 #include <map>
 #include <optional>
 
 #include "core/random.hpp"
-#include "endpoint_contract.hpp"
 #include "loop_fabric.hpp"
+#include "tests/transport/endpoint_contract.hpp"
 #include "transport/fabric/endpoint.hpp"
 #include "transport/fabric/frame.hpp"
 
@@ -35,8 +35,8 @@ class FabricDamage : public ::testing::Test {
   std::shared_ptr<LoopNet> net_ = std::make_shared<LoopNet>();
 };
 
-// A short message, a long one, one that is withdrawn: every kind of frame between two that have met. Whatever is damaged, all ends,
-// with the right bytes or an error, and nobody has to give up waiting.
+// A short message, a long one, a withdrawn one: every kind of frame between two connected members. Every operation ends with the
+// right bytes or an error, and no test deadline passes.
 TEST_F(FabricDamage, AFlippedBitAnywhereInAnyFrameEndsInAnErrorOrInTheRightBytes) {
   const Bytes brief = pattern(100, 1), lengthy = pattern(10'000, 2);
   for (const auto kind : {FrameKind::offer, FrameKind::accept, FrameKind::sum, FrameKind::done, FrameKind::withdraw,
@@ -73,10 +73,10 @@ TEST_F(FabricDamage, AFlippedBitAnywhereInAnyFrameEndsInAnErrorOrInTheRightBytes
   }
 }
 
-// Whoever gets a damaged greeting gives its connection up and says so; the other waits on, as for one that has not connected.
+// The receiver of a damaged hello fails its connection with an error; the other side keeps waiting, as for a member that has not connected.
 TEST_F(FabricDamage, AFlippedBitAnywhereInAGreetingFailsTheConnectionAndTheNextOneIsGood) {
   const Bytes sent = pattern(100, 1);
-  for (std::size_t byte = 0; byte < kHead + 15; ++byte) {  // the body: a length of 4 bytes, "loop:m1/a" and the secret
+  for (std::size_t byte = 0; byte < kHead + 15; ++byte) {  // the body: a 4-byte length, "loop:m1/a" and the secret
     SCOPED_TRACE(byte);
     Party a = party("a"), b = party("b");
     const Connection lost = b->connect(a->address()).value();
@@ -144,13 +144,13 @@ TEST_F(FabricDamage, AFlippedBitAnywhereInALongMessageEndsItsReceiveAsCorrupt) {
   }
 }
 
-// Between processes of one host what is not a frame never leaves memory.
+// Between processes of one host a long message stays in memory, so it needs no checksum.
 TEST_F(FabricDamage, WithinAHostLongMessagesSendNoSum) {
   int sums = 0;
   net_->set([&](Bytes& frame) { return sums += parse(frame)->head.kind == FrameKind::sum, 1; });
   const Bytes sent = pattern(20'000, 1);
   for (const bool checks : {false, true}) {
-    Party a = party("a", checks), b = party("b", false);  // one that wants it is enough
+    Party a = party("a", checks), b = party("b", false);  // one side that wants it is enough
     const Pair pair = join(a, b);
     Bytes received(sent.size());
     const OperationId sending = a.send(pair.b_at_a, tag(1), view(sent));
@@ -161,7 +161,7 @@ TEST_F(FabricDamage, WithinAHostLongMessagesSendNoSum) {
   }
 }
 
-// Nobody can tell whose it was; the next frame's number can.
+// The receiver cannot tell whose frame it was; the number of the next frame shows that one is missing.
 TEST_F(FabricDamage, AFrameThatIsMissingComesTwiceOrIsBeyondRecognitionIsMissed) {
   const auto wipe = [](Bytes& frame) { return frame.assign(frame.size(), std::byte{0xaa}), 1; };
   const auto drop = [](Bytes&) { return 0; };

@@ -1,12 +1,12 @@
-// What ucx and mpi promise beyond the contract: strangers are refused, a killed process is a lost peer, wrong options are
+// What ucx and mpi guarantee beyond the contract: pending connections are refused, a killed process is a lost peer, wrong options are
 // errors. Skipped where a module was not built.
 #include "transport/fabric/endpoint.hpp"
 
 #include <algorithm>
 #include <chrono>
 
-#include "child.hpp"
-#include "endpoint_contract.hpp"
+#include "tests/transport/child.hpp"
+#include "tests/transport/endpoint_contract.hpp"
 #include "transport/common/module.hpp"
 #include "transport/fabric/fabric_module.hpp"
 #include "transport/registry/endpoint_registry.hpp"
@@ -54,7 +54,7 @@ TEST_P(ModuleEndpoint, MoreThanTheCreditIsALoss) {
   b.expect_failed(sentinel, core::Errc::peer_lost, "credit");
 }
 
-/// Two processes know each other; the child waits in its receive.
+/// Connects two processes; the child waits in its receive.
 void wait_for_ever(Line& line) {
   const core::SteadyClock clock;
   Party child(kUcx, {.name = "child", .ucx_transports = "tcp,self"}, clock);

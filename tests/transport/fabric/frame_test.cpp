@@ -32,7 +32,7 @@ TEST(FabricFrame, WhatIsNoneIsRefused) {
   EXPECT_FALSE(parse(encode({.kind = static_cast<FrameKind>(kFrameKinds)})));
 }
 
-// The head ends at 72; what follows is body, and its damage leaves the head to be believed.
+// The head ends at byte 72. The rest is the body; its damage leaves the head valid.
 TEST(FabricFrame, EveryFlippedBitIsNoticedAndLaidToHeadOrBody) {
   for (std::uint32_t kind = 0; kind < kFrameKinds; ++kind) {
     const bool carries = kind <= static_cast<std::uint32_t>(FrameKind::offer);
@@ -74,7 +74,7 @@ TEST(FabricFrame, TextsComeBackAndNonsenseDoesNot) {
   }
   auto coded = encode("abc", "d");
   EXPECT_FALSE(parse_texts(std::span(coded).first(3)));
-  EXPECT_FALSE(parse_texts(std::span(coded).first(5)));  // the first text is cut off
+  EXPECT_FALSE(parse_texts(std::span(coded).first(5)));  // the first text is truncated
   coded[3] = std::byte{0xff};
   EXPECT_FALSE(parse_texts(coded));
 }

@@ -92,7 +92,7 @@ class LoopFabric final : public Fabric {
   }
 
  private:
-  // With the net's mutex.
+  // Requires the net's mutex.
   [[nodiscard]] LoopNet::Member& me() { return net_->members_[address_]; }
   void tell(const std::string& whom, LoopNet::Event event) {
     net_->members_[whom].inbox.push_back(std::move(event));

@@ -1,5 +1,5 @@
-/// Fabrics that meet within this process, so that a test can damage, drop and repeat what moves between FabricEndpoints.
-/// Thread-safe; the functions are called one at a time, by whoever sends.
+/// Fabrics that connect within this process, so that a test can damage, drop and repeat frames between FabricEndpoints.
+/// Thread-safe. The two functions run on the sender's thread, one call at a time.
 #pragma once
 
 #include <condition_variable>
@@ -13,14 +13,14 @@
 #include <string>
 #include <vector>
 
-#include "endpoint_contract.hpp"
+#include "tests/transport/endpoint_contract.hpp"
 #include "transport/fabric/fabric.hpp"
 
 namespace troupe::transport::testing {
 
 class LoopNet : public std::enable_shared_from_this<LoopNet> {
  public:
-  /// What becomes of a frame: how often it arrives, after what was done to its bytes.
+  /// May change the frame's bytes. Returns how often the frame arrives.
   using OnFrame = std::function<int(Bytes& frame)>;
   using OnPayload = std::function<void(std::span<std::byte> payload)>;
   void set(OnFrame on_frame);

@@ -50,7 +50,7 @@ TEST(RefusalReporter, TheRestIsToldWhenNoMoreCome) {
     std::size_t listed = 0;
     for (std::size_t i = 0; i < RefusalReporter::kPerSecond + 37; ++i) reporter.report("192.0.2.7:1", "why");
     std::unique_lock lock(mutex);
-    // A machine that is busy may take a second for the flood: then more of it are listed.
+    // On a busy machine the flood may take a second; then more of its refusals are listed.
     EXPECT_TRUE(told.wait_for(lock, 60s, [&] { return !all.empty() && all.back().from.ends_with(" more"); }));
     for (const auto& refusal : all) listed += refusal.from == "192.0.2.7:1";
     std::size_t rest = 0;
@@ -64,7 +64,7 @@ TEST(RefusalReporter, TheRestIsToldWhenNoMoreCome) {
   }
 }
 
-TEST(RefusalReporter, WhatAStrangerSaidIsPrintableAndShort) {
+TEST(RefusalReporter, WhatAUnknownPeerSaidIsPrintableAndShort) {
   Reported log;
   log.reporter.report("192.0.2.7:1", "a\n\x1b[31mb" + std::string(8000, 'x'));
   EXPECT_TRUE(log.all.at(0).why.starts_with("a??[31mb"));

@@ -45,7 +45,7 @@ TEST(EndpointRegistry, AnAbsentOneSaysWhyAndWhatThereIs) {
   EXPECT_EQ(endpoint.error().code, core::Errc::config);
   EXPECT_EQ(endpoint.error().message,
             "endpoint 'ucx' is not in this build (libucp-dev was not found by CMake): use one of inproc");
-  registry.add("ucx", make_inproc_endpoint);  // a module was loaded
+  registry.add("ucx", make_inproc_endpoint);  // as after a module is loaded
   EXPECT_TRUE(registry.make("ucx", options()));
   EXPECT_EQ(registry.entries().size(), 2u);
 }

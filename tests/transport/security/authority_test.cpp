@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/security/tls_context.hpp"
 #include "tests/folder.hpp"
+#include "transport/security/tls_context.hpp"
 
 namespace troupe::security {
 namespace {
@@ -96,7 +96,7 @@ TEST(Authority, ADirectoryIsNotChangedByWhatFails) {
   EXPECT_EQ(create_authority(directory.path(), kNow, false).error().code, core::Errc::usage);
   ASSERT_TRUE(create_node(directory.path(), "n", {}, kNow, false));
   EXPECT_EQ(create_node(directory.path(), "n", {}, kNow, false).error().code, core::Errc::usage);
-  // One whose authority has expired is not made.
+  // An expired authority signs no certificate.
   const auto late = create_node(directory.path(), "m", {}, kNow + 4000 * kDay, false);
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, core::Errc::config);

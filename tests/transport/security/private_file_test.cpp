@@ -18,7 +18,7 @@ TEST(PrivateFile, IsReplacedAsAWholeWithItsPermissions) {
   struct stat status {};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
-  EXPECT_EQ(directory.entries(), 1u);  // no temporary
+  EXPECT_EQ(directory.entries(), 1u);  // no temporary file
   EXPECT_EQ(read_file(path).value(), "new");
 }
 

@@ -28,7 +28,7 @@ TEST(RunIdentity, IsInOrderAndInMemoryOnly) {
   const auto good = check(files->files(), now);
   EXPECT_TRUE(good) << good.error().message;
   EXPECT_TRUE(make_tls_context(files->files(), now));
-  EXPECT_TRUE(check(files->files(), now + 89 * kDay));  // of a long run: a connection that breaks late
+  EXPECT_TRUE(check(files->files(), now + 89 * kDay));  // in a long run a connection may break late
   EXPECT_FALSE(check(files->files(), now + 91 * kDay));
 }
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/security/authority.hpp"
 #include "tests/folder.hpp"
+#include "transport/security/authority.hpp"
 
 namespace troupe::security {
 namespace {
@@ -15,7 +15,7 @@ TEST(TlsContext, AsksForCertificatesAndSpeaksNothingOld) {
   const TlsFiles files = create_node(directory.path(), "node", {}, now, false).value();
   const auto context = make_tls_context(files, now).value();
   EXPECT_EQ(SSL_CTX_get_min_proto_version(context.get()), TLS1_2_VERSION);
-  EXPECT_EQ(SSL_CTX_get_max_cert_list(context.get()), 16 << 10);  // of a stranger
+  EXPECT_EQ(SSL_CTX_get_max_cert_list(context.get()), 16 << 10);  // limits a pending connection
   EXPECT_EQ(SSL_CTX_get_verify_mode(context.get()), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT);
 }
 

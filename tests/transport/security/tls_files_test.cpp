@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/security/authority.hpp"
 #include "tests/folder.hpp"
+#include "transport/security/authority.hpp"
 
 namespace troupe::security {
 namespace {
@@ -17,7 +17,7 @@ class TlsFilesTest : public ::testing::Test {
     EXPECT_TRUE(create_authority(directory_.path(), kNow, false));
     files_ = create_node(directory_.path(), "node", {}, kNow, false).value();
   }
-  /// The check fails, in one line that has these words.
+  /// Expects that the check fails with one line that has these words.
   static void expect_refused(const TlsFiles& files, std::time_t now, std::initializer_list<std::string> words) {
     const auto checked = check(files, now);
     ASSERT_FALSE(checked);

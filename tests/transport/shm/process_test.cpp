@@ -1,4 +1,4 @@
-// The shm endpoint between processes, and what is left when they die: faults 1, 6 and 17 of the transport.
+// The shm endpoint between processes, and what remains when they die.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 
-#include "child.hpp"
-#include "endpoint_contract.hpp"
-#include "transport/mapped_memory.hpp"
+#include "tests/transport/child.hpp"
+#include "tests/transport/endpoint_contract.hpp"
 #include "transport/exchange/reduce.hpp"
+#include "transport/mapped_memory.hpp"
 #include "transport/shm/endpoint.hpp"
 #include "transport/shm/protocol/socket.hpp"
 
@@ -23,7 +23,7 @@ namespace {
 
 constexpr core::Duration kPatience = std::chrono::seconds{60};
 
-std::vector<std::string> sockets;  // of all members there were in a test
+std::vector<std::string> sockets;  // of all members of a test
 
 /// An endpoint in either process. Failures throw: a child has no GoogleTest.
 struct Member {
@@ -75,7 +75,7 @@ struct Member {
 
 class ShmProcess : public ::testing::TestWithParam<bool> {
  protected:
-  /// Everybody is gone, however they went: so is all they had.
+  /// All processes have ended, in whatever way: nothing of theirs may remain.
   void TearDown() override {
     EXPECT_EQ(open_descriptors(), before_);
     for (const std::string& socket : std::exchange(sockets, {})) EXPECT_FALSE(is_listed(socket));
@@ -142,7 +142,7 @@ TEST_P(ShmProcess, ManyLongMessagesAtOnceBothWays) {
 }
 
 TEST_P(ShmProcess, ArenasAreReducedInPlace) {
-  constexpr std::size_t kFloats = 3'000'001;  // 12 MB: in huge pages where there are some
+  constexpr std::size_t kFloats = 3'000'001;  // 12 MB: in huge pages where the host has some
   const auto reduce = [](Member& self, Line& line, std::size_t rank) {
     MappedMemory& memory = *self.endpoint->mapped_memory();
     const auto arena = std::make_shared<core::Buffer>(core::Buffer::allocate(memory.allocator(), kFloats).value());
@@ -156,7 +156,7 @@ TEST_P(ShmProcess, ArenasAreReducedInPlace) {
     self.signal(1);
     reduce_slice(core::host_kernels(), views, rank, 0.5F);
     self.signal(2);
-    for (std::size_t i = 0; i < kFloats; ++i)  // (i + i + 1) / 2, all of it exact below 2^23
+    for (std::size_t i = 0; i < kFloats; ++i)  // (i + i + 1) / 2, exact below 2^23
       if (arena->view()[i] != static_cast<float>(i) + 0.5F) throw std::runtime_error(fmt::format("wrong at {}", i));
     self.signal(3);
   };
@@ -182,14 +182,14 @@ TEST_P(ShmProcess, AnIdlePeerThatIsKilledIsLostByName) {
   self.meet(child.line());
   Bytes bytes(10);
   const OperationId receiving = self.receive(tag(1), bytes);
-  child.kill();  // closes the test's line to it
+  child.kill();  // closes the test's pipe to it
   const Completion c = self.finish(receiving);
   EXPECT_EQ(open_descriptors(), descriptors - 1);
   EXPECT_EQ(c.error.code, core::Errc::peer_lost);
   EXPECT_NE(c.error.message.find("worker-3"), std::string::npos) << c.error.message;
 }
 
-// A loader that the peer has forked still holds its sockets: the process descriptor tells.
+// A loader that the peer has forked still holds its sockets: the process descriptor reports the death.
 TEST_P(ShmProcess, ADeadPeerIsLostAlthoughItsChildrenLive) {
   Child child([](Line& line) {
     Member self = member("worker-3");
@@ -211,11 +211,11 @@ TEST_P(ShmProcess, ADeadPeerIsLostAlthoughItsChildrenLive) {
   EXPECT_EQ(c.error.code, core::Errc::peer_lost);
   const int watched = static_cast<int>(::syscall(SYS_pidfd_open, loader, 0));
   ::kill(loader, SIGKILL);
-  EXPECT_TRUE(wait_readable(watched, kPatience));  // only then are its sockets gone
+  EXPECT_TRUE(wait_readable(watched, kPatience));  // its sockets close only then
   ::close(watched);
 }
 
-// Killed at many moments of a transfer, sending or receiving: the survivor's operations all end, by name.
+// The peer is killed at many moments of a transfer, sending or receiving. All operations of the survivor end, and errors name the peer.
 TEST_P(ShmProcess, APeerThatIsKilledInATransferIsLost) {
   for (unsigned round = 0; round < 20; ++round) {
     const bool child_sends = round % 2 == 0;
@@ -237,7 +237,7 @@ TEST_P(ShmProcess, APeerThatIsKilledInATransferIsLost) {
       operations.push_back(child_sends ? self.receive(tag(i), bytes[i]) : self.send(tag(i), bytes[i]));
     Bytes never(1);
     operations.push_back(self.receive(tag(99), never));
-    // Some rounds wait for the first or second message: the kill meets the next one under way.
+    // Some rounds wait for the first or second message: the kill then meets the next one in transfer.
     for (unsigned i = 0; i < round % 3; ++i) self.done(operations[i]);
     child.kill();
     for (unsigned i = round % 3; i < operations.size(); ++i) {
@@ -282,7 +282,7 @@ TEST_P(ShmProcess, AMappingOutlivesItsOwner) {
   EXPECT_EQ(mapping.view()[1'999'999], 3);
 }
 
-// Row 17: what waits for a stopped receiver is the credit and nothing else; row 6: it goes on where it was.
+// A stopped receiver uses up the sender's credit and nothing more. After SIGCONT the transfers complete.
 TEST_P(ShmProcess, AStoppedPeerCostsTheCreditAndGoesOn) {
   constexpr std::size_t kMessages = 600;
   Child child([](Line& line) {
@@ -310,7 +310,7 @@ TEST_P(ShmProcess, AStoppedPeerCostsTheCreditAndGoesOn) {
   EXPECT_EQ(child.line().hear(), "right");
 }
 
-// Row 26: callers that say nothing take all descriptors; the endpoint goes on, and members still meet.
+// Silent callers take all descriptors. The endpoint still works, and members still connect.
 TEST_P(ShmProcess, AFloodOfSilentCallersDoesNotKeepMembersOut) {
   Child child([](Line& line) {
     const rlimit few{64, 64};
@@ -324,7 +324,7 @@ TEST_P(ShmProcess, AFloodOfSilentCallersDoesNotKeepMembersOut) {
   });
   Member self = member("test");
   const std::string address = child.line().hear();
-  std::vector<Descriptor> flood;
+  std::vector<core::FileDescriptor> flood;
   for (int i = 0; i < 300; ++i) flood.push_back(shm_dial(ShmAddress::parse(address)->socket_name()).value());
   child.line().say(self.endpoint->address().text);
   const Connection connection = self.endpoint->connect({address}).value();
@@ -335,7 +335,7 @@ TEST_P(ShmProcess, AFloodOfSilentCallersDoesNotKeepMembersOut) {
   EXPECT_EQ(child.line().hear(), "received");
 }
 
-// A send that a stopped peer has not seen is given up with it, at once.
+// disconnect() fails a send that a stopped peer has not seen, at once.
 TEST_P(ShmProcess, AStoppedPeerCanBeGivenUp) {
   Child child([](Line& line) {
     Member self = member("worker-3");

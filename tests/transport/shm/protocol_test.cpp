@@ -1,5 +1,5 @@
-// The shm endpoint against peers that break its protocol (transport/shm/protocol/frame.hpp): refused or lost, by name, and nothing
-// else suffers.
+// The shm endpoint against peers that break its protocol (transport/shm/protocol/frame.hpp): they are refused or lost, the error names
+// them, and other peers are not affected.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "core/random.hpp"
-#include "endpoint_contract.hpp"
+#include "tests/transport/endpoint_contract.hpp"
 #include "transport/mapped_memory.hpp"
 #include "transport/shm/endpoint.hpp"
 #include "transport/shm/memory/copy.hpp"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr core::Duration kPatience = std::chrono::seconds{60};
 
-/// Speaks frames by hand. Its own address has no listener: it calls, and the endpoint under test answers.
+/// Writes frames by hand. Its own address has no listener: the fake dials, and the endpoint under test accepts.
 class FakePeer {
  public:
   explicit FakePeer(const Endpoint& endpoint) : remote_(*ShmAddress::parse(endpoint.address().text)) {
@@ -41,7 +41,7 @@ class FakePeer {
     say({.kind = kind}, std::as_bytes(std::span(&introduction, 1)));
   }
   void say_raw(std::span<const std::byte> bytes) { ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
-  /// The next frame's kind; nothing once the endpoint has hung up.
+  /// The next frame's kind; nothing once the endpoint has closed the connection.
   std::optional<ShmFrameKind> hear() {
     if (!wait_readable(socket_.get(), kPatience)) throw std::runtime_error("the endpoint says nothing");
     (void)inbox_.receive(socket_.get(), 1);
@@ -56,7 +56,7 @@ class FakePeer {
  private:
   ShmAddress remote_;
   ShmAddress self_;
-  Descriptor socket_;
+  core::FileDescriptor socket_;
   ShmInbox inbox_;
 };
 
@@ -65,7 +65,7 @@ class ShmProtocol : public ::testing::Test {
   static EndpointKind kind() { return {"shm", {}}; }
   static EndpointOptions options(bool reads) { return {.name = "test", .shm_reads_peers = reads}; }
 
-  /// The fake is admitted; a receive is posted, whose loss names it.
+  /// Connects the fake; posts a receive, which fails with the fake's name when it is lost.
   OperationId admit(FakePeer& fake, Party& party) {
     fake.hello(fake.introduction());
     const Connection connection = party->connect(fake.address()).value();
@@ -81,7 +81,7 @@ class ShmProtocol : public ::testing::Test {
   Bytes sentinel_ = Bytes(10);
 };
 
-TEST_F(ShmProtocol, StrangersAreRefusedAndMembersStillMeet) {
+TEST_F(ShmProtocol, UnknownPeersAreRefusedAndMembersStillMeet) {
   const Bytes garbage = pattern(5000, 1);
   for (const std::size_t size : {1U, 39U, 40U, 41U, 5000U}) {
     FakePeer fake(*party_);
@@ -105,7 +105,7 @@ TEST_F(ShmProtocol, StrangersAreRefusedAndMembersStillMeet) {
   other.expect_done(b.established, 0);
 }
 
-TEST_F(ShmProtocol, AnArenaIsNotGivenToAStranger) {
+TEST_F(ShmProtocol, AnArenaIsNotGivenToAUnknownPeer) {
   FakePeer fake(*party_);
   ShmIntroduction introduction = fake.introduction();
   introduction.secret_of_receiver[0] ^= std::byte{128};
@@ -119,7 +119,7 @@ TEST_F(ShmProtocol, OneWithAnothersNameIsNotAnswered) {
   introduction.secret_of_sender[0] ^= std::byte{1};  // the id of an introduced peer, without its secret
   fake.hello(introduction);
   const auto connection = party_->connect(fake.address());
-  ASSERT_FALSE(connection);  // so it is called, and does not listen
+  ASSERT_FALSE(connection);  // the endpoint dials the fake, which does not listen
   EXPECT_EQ(connection.error().code, core::Errc::peer_lost);
 }
 
@@ -180,20 +180,20 @@ TEST_F(ShmProtocol, FramesThatMakeNoSenseLoseThePeer) {
   }
 }
 
-// Memory that the peer could take away again under us is not touched.
+// The endpoint does not touch memory that the peer could still shrink.
 TEST_F(ShmProtocol, AWindowThatIsNotSealedLosesThePeer) {
   const auto memory = [](std::size_t size, int seals) {
-    Descriptor file(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    core::FileDescriptor file(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     EXPECT_EQ(::ftruncate(file.get(), static_cast<off_t>(size)), 0);
     EXPECT_EQ(::fcntl(file.get(), F_ADD_SEALS, seals), 0);
     return file;
   };
-  std::vector<Descriptor> files;
+  std::vector<core::FileDescriptor> files;
   files.push_back(memory(kShmWindowBytes, 0));
   files.push_back(memory(kShmWindowBytes, F_SEAL_GROW));
   files.push_back(memory(kShmWindowBytes - 4096, F_SEAL_SHRINK));
   files.emplace_back(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  for (const Descriptor& file : files) {
+  for (const core::FileDescriptor& file : files) {
     FakePeer fake(*party_);
     const OperationId receiving = admit(fake, party_);
     fake.say({.kind = ShmFrameKind::bounce, .size = kShmWindowBytes}, {}, file.get());
@@ -220,7 +220,7 @@ TEST_F(ShmProtocol, AnOfferOfMemoryThatIsNotThereLosesThePeer) {
   party_.expect_failed(receiving, core::Errc::peer_lost, "/fake");
 }
 
-// Frames of every kind with random numbers, from one that was let in: it may be lost at any of them, and nothing else
+// An admitted peer sends frames of every kind with random numbers. The endpoint may drop it at any frame; nothing else
 // may happen. Meant for the sanitizers.
 TEST_F(ShmProtocol, RandomFramesDoNoHarm) {
   Party window{kind(), options(false), clock_};

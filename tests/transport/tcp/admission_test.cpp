@@ -1,17 +1,17 @@
-// Who gets in: nobody without a certificate, nobody who was not introduced, and nobody is disturbed by those who try.
+// Admission: a peer needs a certificate and an introduction, and rejected connections do not disturb members.
 #include <poll.h>
 
-#include "transport/security/tls_context.hpp"
 #include "peers.hpp"
 #include "transport/common/wire_hash.hpp"
 #include "transport/net/refusal.hpp"
+#include "transport/security/tls_context.hpp"
 
 namespace troupe::transport::testing {
 namespace {
 
 std::uint16_t port_of(const Party& party) { return parse_tcp_address(party->address().text)->at.port; }
 
-/// A TLS client made by hand: what becomes of its handshake with `files` as its certificate (empty: none).
+/// A TLS client made by hand: shows what becomes of its handshake with `files` as its certificate (empty: none).
 class RawTls {
  public:
   RawTls(std::uint16_t port, const security::TlsFiles& files) : socket_(RawSocket::connect("127.0.0.1", port)) {
@@ -23,7 +23,7 @@ class RawTls {
     ssl_.reset(SSL_new(context_.get()), SSL_free);
     SSL_set_fd(ssl_.get(), socket_.descriptor());
   }
-  /// Shakes hands, says `hello`, and returns whether the other side ended it all without a word.
+  /// Performs the handshake, sends `hello`, and returns whether the other side closed the connection without a reply.
   bool is_refused(const Bytes& hello) {
     if (SSL_connect(ssl_.get()) != 1) return true;
     Frame frame{.type = FrameType::hello, .length = static_cast<std::uint32_t>(hello.size())};
@@ -41,7 +41,7 @@ class RawTls {
   std::shared_ptr<SSL> ssl_;
 };
 
-/// A pair that goes on transferring, whoever knocks.
+/// A connected pair that must keep working whatever other connections arrive.
 struct Undisturbed {
   explicit Undisturbed(TcpOptions options) : a(tcp_party("a", options)), b(tcp_party("b", options)), pair(join(a, b)) {}
   void expect_works() { exchange(a, pair.b_at_a, b, pair.a_at_b, 100'000); }
@@ -115,7 +115,7 @@ TEST(TcpAdmission, Garbage) {
 
 TEST(TcpAdmission, ManyThatNeverSpeakAreBounded) {
   Refusals refusals;
-  TcpOptions options{.max_strangers = 4, .on_refused = refusals.hook()};
+  TcpOptions options{.max_pending = 4, .on_refused = refusals.hook()};
   Undisturbed members(options);
   std::vector<RawSocket> silent;
   for (int i = 0; i < 50; ++i) silent.push_back(RawSocket::connect("127.0.0.1", port_of(members.a)));
@@ -152,7 +152,7 @@ TEST(TcpAdmission, WhoLooksForAnotherMemberIsToldSo) {
   const Frame answer = client.read_frame(&told);
   EXPECT_EQ(answer.type, FrameType::refuse);
   EXPECT_NE(refusals.wait_for(1).back().why.find(other), std::string::npos);
-  // The incarnation of the one that is here is for those who were introduced.
+  // Only an introduced peer learns the incarnation of the endpoint that is here.
   const std::string text = printable_text(told);
   EXPECT_NE(text.find("another incarnation"), std::string::npos) << text;
   EXPECT_EQ(text.find(parse_tcp_address(a->address().text)->incarnation), std::string::npos) << text;
@@ -162,7 +162,7 @@ TEST(TcpAdmission, WhoLooksForAnotherMemberIsToldSo) {
   b.expect_failed(connection.established, core::Errc::peer_lost, other);
 }
 
-// One that nobody introduced says hello, and goes on to push a message: it waits at the door.
+// A peer without an introduction sends hello and then a message: it stays a pending connection.
 TEST(TcpAdmission, NobodyIsAdmittedWithoutAnIntroduction) {
   Undisturbed members({});
   const RawSocket listening(listen_on("127.0.0.1", 0));

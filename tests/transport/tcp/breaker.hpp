@@ -1,4 +1,4 @@
-/// Between callers and one endpoint: carries their connections, and resets them whenever it pleases, at any byte of either
+/// A proxy between callers and one endpoint. It carries their connections and resets them at any byte of either
 /// direction. Thread-safe.
 #pragma once
 
@@ -15,13 +15,13 @@ namespace troupe::transport::testing {
 
 class Breaker {
  public:
-  /// How many bytes one direction of a new connection carries until it is reset. Called by one thread.
+  /// How many bytes one direction of a new connection carries before the reset. Called by one thread.
   using Draw = std::function<std::size_t()>;
-  /// Callers find it at `front`, with the port of `behind`, which listens at `back`.
+  /// Listens at `front`, with the port of `behind`; `behind` listens at `back`.
   Breaker(const Party& behind, const char* front, const char* back, Draw draw);
   ~Breaker();
 
-  /// Resets all connections, and carries no other until release(): callers connect, and get no answer.
+  /// Resets all connections and carries no other until release(): callers connect and get no answer.
   void hold();
   void release();
   [[nodiscard]] std::size_t resets();
@@ -32,7 +32,7 @@ class Breaker {
     std::size_t left[2];  // bytes until the reset, from `in` and from `out`
   };
   void run();
-  /// False: it is reset, or has ended.
+  /// False: the connection is reset or has ended.
   [[nodiscard]] bool carry(Carried& carried, int side);
   void reset(Carried& carried);
   void wake() const;
@@ -50,7 +50,7 @@ class Breaker {
   std::thread thread_;
 };
 
-/// Two endpoints that reach each other through breakers only, whoever calls.
+/// Two endpoints that reach each other only through breakers, in both directions.
 struct BrokenPair {
   BrokenPair(TcpOptions options, Credit credit, Breaker::Draw draw);
   void hold();

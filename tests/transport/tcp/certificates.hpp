@@ -7,11 +7,11 @@
 
 namespace troupe::transport::testing {
 
-/// Of one authority: good for names and addresses of this host.
+/// Of one authority: valid for names and addresses of this host.
 [[nodiscard]] const security::TlsFiles& good_certificate();
-/// Signed by the same authority, but over since yesterday.
+/// Signed by the same authority, but expired yesterday.
 [[nodiscard]] const security::TlsFiles& expired_certificate();
-/// Good, but of another authority. Its `ca` is the first authority's: who shows it trusts us, and we do not trust it.
+/// Valid, but of another authority. Its `ca` is the first authority's: the holder trusts our certificates, we do not trust its own.
 [[nodiscard]] const security::TlsFiles& foreign_certificate();
 
 }  // namespace troupe::transport::testing

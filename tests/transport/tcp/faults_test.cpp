@@ -1,4 +1,4 @@
-// What networks and bad peers do to a connection: everything is noticed, named, bounded, and costs that peer only.
+// Faults of networks and of peers: every fault is noticed, named and bounded, and costs only that peer.
 #include <sys/socket.h>
 
 #include "core/random.hpp"
@@ -12,16 +12,16 @@ constexpr std::size_t kLong = std::size_t{1} << 20;
 TcpOptions raw_options() { return {.listen = "127.0.0.2:0"}; }
 
 struct Flipped {
-  std::size_t at;    // of the caller's stream, after the greeting
+  std::size_t at;    // of the caller's stream, after the hello
   std::size_t size;  // of the message
 };
 
-// A byte of the caller's stream is flipped: nothing wrong is delivered, and both sides know.
+// One byte of the caller's stream is flipped: no wrong data is delivered, and both sides notice.
 TEST(TcpFaults, AFlippedByteIsNoticedWhereverItIs) {
   core::Random random(1, core::Purpose::test, 0);
   for (unsigned round = 0; round < 30; ++round) {
     const std::size_t size = round % 2 == 0 ? 1000 : kLong;
-    // The greeting of the caller has some 200 bytes; the message follows.
+    // The hello of the caller takes some 200 bytes; the message follows.
     const std::size_t at = 400 + random.below(size - 300);
     Party b = tcp_party("b", behind_proxy());
     const Proxy proxy(b, [&](std::size_t from, std::byte* bytes, std::size_t count) {
@@ -76,7 +76,7 @@ TEST(TcpFaults, APeerThatFallsSilentIsLost) {
   a.expect_failed(receiving, core::Errc::peer_lost, "nothing was heard");
 }
 
-// Every frame that makes no sense at its time. The connection ends, the reason says so, and nothing else happens.
+// Every frame that is invalid at its time. The connection ends with the reason, and nothing else happens.
 TEST(TcpFaults, FramesThatBreakTheProtocol) {
   const auto one = static_cast<std::uint64_t>(tag(1));
   const auto frame = [](Frame f, std::size_t payload = 0) { return std::pair{f, payload}; };
@@ -95,7 +95,7 @@ TEST(TcpFaults, FramesThatBreakTheProtocol) {
       {frame({.type = FrameType::offer, .message = 1, .tag = one, .size = 20}, 10)},
       {frame({.type = FrameType::offer, .message = 2, .tag = 7, .size = 10}, 10),
        frame({.type = FrameType::offer, .message = 2, .tag = 7, .size = 10}, 10)},
-      // A piece too many, out of place, or empty, of the message that the receive below takes.
+      // One chunk too many, out of place, or empty, of the message that the receive below takes.
       {frame({.type = FrameType::offer, .message = 1, .tag = one, .size = 100'000}),
        frame({.type = FrameType::chunk, .message = 1, .size = 0}, 100'001)},
       {frame({.type = FrameType::offer, .message = 1, .tag = one, .size = 100'000}),
@@ -153,7 +153,7 @@ TEST(TcpFaults, RandomFramesDoNoHarm) {
                                   .size = random.below(2) == 0 ? payload : random.below(200)});
       Bytes bytes(header.begin(), header.end());
       bytes.resize(bytes.size() + payload);
-      if (::send(peer.socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) break;  // it had enough
+      if (::send(peer.socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) break;  // it has hung up
     }
     peer.socket.reset();
     EXPECT_NE(a.finish(receiving).outcome, Outcome::cancelled);

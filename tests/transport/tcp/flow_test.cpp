@@ -1,12 +1,12 @@
-// What only tcp says about the way of bytes: what is held back, who takes turns, and that processes are no matter.
+// What only tcp guarantees about the flow of bytes: window, turns of messages, and processes that stop.
 #include <signal.h>
 
 #include <map>
 #include <thread>
 #include <utility>
 
-#include "child.hpp"
 #include "peers.hpp"
+#include "tests/transport/child.hpp"
 
 namespace troupe::transport::testing {
 namespace {
@@ -15,8 +15,8 @@ constexpr std::size_t kLong = std::size_t{4} << 20;
 
 TcpOptions raw_options() { return {.listen = "127.0.0.2:0"}; }
 
-// A peer that never answers: the sender announces what the window allows, sends no long message unasked, and of small
-// ones no more bytes than the window has.
+// The peer never answers. The sender announces as many messages as the window allows, sends no long message that was
+// not requested, and sends no more bytes of small messages than the window has.
 TEST(TcpFlow, APeerThatDoesNotReceiveGetsItsWindowAndNoMore) {
   const Bytes small = pattern(16 << 10, 1), large = pattern(kLong, 2);
   Party a = tcp_party("a", raw_options(), {.messages = 1000, .bytes = std::size_t{1} << 30});
@@ -33,7 +33,7 @@ TEST(TcpFlow, APeerThatDoesNotReceiveGetsItsWindowAndNoMore) {
     if (frame.length > 0) eager.push_back(frame.message);
   }
   EXPECT_EQ(bytes, std::size_t{1} << 20);
-  // One that ends makes room for one: the 257th, and nothing before it.
+  // One message that ends makes room for one: the 257th, and no other.
   peer.socket.write({.type = FrameType::done, .message = eager.front()});
   EXPECT_EQ(peer.socket.read_frame().message, 257u);
 }
@@ -49,23 +49,23 @@ TEST(TcpFlow, ChunksOfDifferentTagsTakeTurns) {
     const FrameBytes want = encode({.type = FrameType::want, .message = i});
     wants.insert(wants.end(), want.begin(), want.end());
   }
-  peer.socket.write(wants.data(), wants.size());  // at once, so that all are known before the first chunk
+  peer.socket.write(wants.data(), wants.size());  // in one write, so that all are known before the first chunk
   const std::size_t chunks = kLong / kChunkBytes;
   std::map<std::uint64_t, std::size_t> received;
   for (std::size_t i = 0; i < 2 * chunks; ++i) received[peer.socket.read_frame().message] += 1;
-  // Half of them for either tag, and of tag 1 the first message alone.
+  // The two tags share the chunks equally; of tag 1 only the first message is sent.
   EXPECT_EQ(received, (std::map<std::uint64_t, std::size_t>{{1, chunks}, {4, chunks}}));
 }
 
 TEST(TcpFlow, ASmallMessageOvertakesALongOne) {
-  const Bytes large = pattern(64 << 20, 1), small = pattern(100, 2);  // on loan until the endpoint ends
+  const Bytes large = pattern(64 << 20, 1), small = pattern(100, 2);  // lent until the endpoint ends
   Party a = tcp_party("a", raw_options());
   RawPeer peer(a);
   a.send(peer.at_party, tag(1), view(large));
   EXPECT_EQ(peer.socket.read_frame().type, FrameType::offer);
   peer.socket.write({.type = FrameType::want, .message = 1});
   EXPECT_EQ(peer.socket.read_frame().type, FrameType::chunk);
-  EXPECT_FALSE(a.try_send(peer.at_party, tag(2), view(small)));  // no credit beside it …
+  EXPECT_FALSE(a.try_send(peer.at_party, tag(2), view(small)));  // no credit left …
   a.send(peer.at_party, tag(2), ConstMemoryView{});              // … but a signal needs none
   std::size_t chunks = 1;
   Frame frame;
@@ -74,7 +74,7 @@ TEST(TcpFlow, ASmallMessageOvertakesALongOne) {
   EXPECT_LT(chunks, large.size() / kChunkBytes);
 }
 
-// The part of a chunk that has come is progress; what only keeps the connection alive is none.
+// Received bytes of a chunk are progress; heartbeats are not.
 TEST(TcpFlow, ProgressIsEveryByteOfAMessageAndNoHeartbeat) {
   Party a = tcp_party("a", raw_options());
   RawPeer peer(a);
@@ -91,7 +91,7 @@ TEST(TcpFlow, ProgressIsEveryByteOfAMessageAndNoHeartbeat) {
   peer.socket.write(chunk.data(), chunk.size());
   peer.socket.write(part.data(), part.size());
   while (a->progress(peer.at_party) < before + kPart) std::this_thread::yield();
-  // Its own answer may have been counted after it was read here.
+  // The endpoint may count its own answer after this test has read it.
   EXPECT_LE(a->progress(peer.at_party), before + kPart + kFrameBytes);
 }
 
@@ -104,7 +104,7 @@ TEST(TcpFlow, TheReasonOfALossTravels) {
   b.expect_failed(receiving, core::Errc::peer_lost, "no lease since step 7");
 }
 
-/// In the child: sends back one message, and then stays until it is killed.
+/// In the child: sends back one message, then stays until it is killed.
 void echo(Line& line, const TcpOptions& options) {
   Party b = tcp_party("child", options);
   line.say(b->address().text);
@@ -136,7 +136,7 @@ TEST(TcpFlow, TwoProcesses) {
   }
 }
 
-// A process that stands still is not lost before its time, and goes on where it was.
+// A process that is stopped is not lost before its time, and continues where it was.
 TEST(TcpFlow, AStoppedProcessGoesOn) {
   Child child([](Line& line) { echo(line, {}); });
   Party a = tcp_party("parent");

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/tcp/protocol/hello.hpp"
 #include "transport/net/refusal.hpp"
+#include "transport/tcp/protocol/hello.hpp"
 
 namespace troupe::transport {
 namespace {

@@ -1,4 +1,4 @@
-// What the two ends of tcp do before they have met, where no endpoint shows it.
+// Steps of the tcp handshake that no endpoint shows.
 #include "transport/tcp/handshake.hpp"
 
 #include <stdexcept>
@@ -12,16 +12,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(TcpMeeting, ACallThatFailsInsideIsGivenUp) {
+TEST(TcpHandshake, ACallThatFailsInsideIsGivenUp) {
   const RawSocket listening(listen_on("127.0.0.1", 0));
   std::vector<core::Error> failures;
   asio::io_context io;
-  TcpMeeting::Setup setup;
+  TcpHandshake::Setup setup;
   setup.self = parse_tcp_address("tcp:127.0.0.1:1/p0/a").value();
   setup.window = window_of({});
   setup.received = [](Peer) -> std::uint64_t { throw std::runtime_error("memory ran out"); };
   setup.failed = [&](Peer, const core::Error& why) { failures.push_back(why); };
-  TcpMeeting meeting(io, setup);
+  TcpHandshake meeting(io, setup);
   meeting.want(Peer{0}, parse_tcp_address(RawPeer::own_address(listening.descriptor())).value());
   io.run_for(30s);
   ASSERT_EQ(failures.size(), 1u);
@@ -41,7 +41,7 @@ core::Result<TcpEndpoints> addresses_of(const std::string& host) {
 }
 
 TEST(TcpLookup, NumbersAndNames) {
-  // Resolvers take 127.1 for 127.0.0.1, but it is not written as a number is.
+  // Resolvers take 127.1 for 127.0.0.1, although it is not the numeric form.
   for (const char* host : {"127.0.0.1", "127.1", "::1"}) {
     const auto found = addresses_of(host);
     ASSERT_TRUE(found) << found.error().message;

@@ -1,4 +1,4 @@
-// What the tcp endpoint refuses to be made with, and to connect to: one clear line each.
+// Options and addresses that the tcp endpoint refuses: one clear line each.
 #include <fstream>
 
 #include "peers.hpp"

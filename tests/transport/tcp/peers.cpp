@@ -9,8 +9,8 @@
 #include <chrono>
 #include <utility>
 
-#include "transport/tcp/protocol/hello.hpp"
 #include "transport/common/wire_hash.hpp"
+#include "transport/tcp/protocol/hello.hpp"
 
 namespace troupe::transport::testing {
 namespace {
@@ -35,7 +35,7 @@ bool wait_readable(int descriptor) {
 
 int listen_on(const char* address, std::uint16_t port) {
   const int listening = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int reuse = 1;  // connections of an earlier test may have had the port
+  const int reuse = 1;  // connections of an earlier test may have used the port
   ::setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
   const sockaddr_in at = loopback(address, port);
   EXPECT_EQ(::bind(listening, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
@@ -201,7 +201,7 @@ std::pair<RawSocket, Hello> RawPeer::answer() const {
   for (;;) {
     EXPECT_TRUE(wait_readable(listening.descriptor()));
     RawSocket call(::accept4(listening.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-    std::byte first{};  // none: the call that the party dropped when this one's came
+    std::byte first{};  // none: a connection that the party dropped in favour of this peer's own
     EXPECT_TRUE(wait_readable(call.descriptor()));
     if (::recv(call.descriptor(), &first, 1, MSG_PEEK) <= 0) continue;
     Bytes hello;

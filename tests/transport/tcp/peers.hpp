@@ -1,5 +1,5 @@
-/// What tests of tcp have in common: endpoints of this process, raw sockets, and a proxy that does what networks do.
-/// Every wait here has a deadline far away, and fails the test when it passes.
+/// Shared by tests of tcp: endpoints of this process, raw sockets, and a proxy that imitates network faults.
+/// Every wait has a distant deadline, and fails the test when it passes.
 #pragma once
 
 #include <condition_variable>
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "endpoint_contract.hpp"
 #include "certificates.hpp"
+#include "tests/transport/endpoint_contract.hpp"
 #include "transport/net/address.hpp"
 #include "transport/tcp/protocol/frame.hpp"
 #include "transport/tcp/protocol/hello.hpp"
@@ -22,38 +22,38 @@ namespace troupe::transport::testing {
 
 [[nodiscard]] Party tcp_party(const std::string& name, TcpOptions options = {}, Credit credit = {});
 
-/// One message from a to b, checked.
+/// Sends one message from a to b and checks it.
 void exchange(Party& a, Peer b_at_a, Party& b, Peer a_at_b, std::size_t size = 1000);
 
-/// Of this host; port 0: any. The caller closes it.
+/// An address of this host; port 0: any. The caller closes the socket.
 [[nodiscard]] int listen_on(const char* address, std::uint16_t port);
 [[nodiscard]] std::uint16_t port_of(int listening);
 
-/// A socket in blocking mode, closed at the end. One thread.
+/// A socket in blocking mode, closed by the destructor. One thread.
 class RawSocket {
  public:
   explicit RawSocket(int descriptor) : descriptor_(descriptor) {}
   RawSocket(RawSocket&& other) noexcept;
   ~RawSocket();
   [[nodiscard]] static RawSocket connect(const std::string& address, std::uint16_t port);
-  /// As connect(), where there may be nobody: not good() then.
+  /// As connect(), where no listener may exist: then good() is false.
   [[nodiscard]] static RawSocket try_connect(const std::string& address, std::uint16_t port);
   [[nodiscard]] bool good() const noexcept { return descriptor_ >= 0; }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   void write(const void* data, std::size_t size) const;
-  void write(Frame frame, const Bytes& payload = {}) const;  // fills in length, hash and what has been read so far
+  void write(Frame frame, const Bytes& payload = {}) const;  // fills in length, hash and the count of received frames
   /// False when the connection ended first.
   [[nodiscard]] bool read(std::byte* to, std::size_t size) const;
-  /// The next that is no heartbeat, its payload checked; a test failure when there is none.
+  /// The next frame that is not a heartbeat, with a checked payload; fails the test when there is none.
   [[nodiscard]] Frame read_frame(Bytes* payload = nullptr);
-  /// Whether the other side ends the connection, whatever it sends before.
+  /// Whether the other side closes the connection, whatever it sends before.
   [[nodiscard]] bool ends() const;
-  /// Ends it with a reset.
+  /// Closes the connection with a reset.
   void reset();
 
  private:
   int descriptor_;
-  std::uint64_t frames_ = 0;  // numbered ones that were read
+  std::uint64_t frames_ = 0;  // numbered frames that were read
 };
 
 /// Collects refusals. Thread-safe; must outlive the endpoint.
@@ -69,25 +69,25 @@ class Refusals {
   std::vector<Refusal> all_;
 };
 
-/// A peer made by hand: it calls `party`, a plain endpoint that listens on 127.0.0.2, and both have met.
+/// A peer made by hand, connected to `party`, a plain endpoint that listens on 127.0.0.2. The peer dials.
 struct RawPeer {
   explicit RawPeer(Party& party);
-  /// What it says to go on with the session over another connection, the `connection`th.
+  /// The hello that continues the session over its `connection`th connection.
   [[nodiscard]] Hello next(std::uint64_t connection, std::uint64_t received) const;
-  /// Waits for the party's call, and the hello that it says.
+  /// Accepts the party's connection and reads its hello.
   [[nodiscard]] std::pair<RawSocket, Hello> answer() const;
   [[nodiscard]] static std::string own_address(int listening);
-  /// That of a first call, with kToken.
+  /// The hello of a first connection, with kToken.
   [[nodiscard]] static Bytes hello(const std::string& from, const std::string& to);
   static constexpr SessionToken kToken{{std::byte{1}}};
-  RawSocket listening;  // its address, smaller than the party's so that its call goes before
+  RawSocket listening;  // its address is smaller than the party's, so its call wins
   RawSocket socket;
   Peer at_party{};
-  Hello party_says;  // its welcome
+  Hello party_says;  // the party's welcome
 };
 
-/// Between a caller on 127.0.0.1 and `behind`, made with behind_proxy(). Sees what the caller sends, over one connection
-/// at a time. Ends when both have closed.
+/// Between a caller on 127.0.0.1 and `behind`, made with behind_proxy(). Sees the bytes that the caller sends, over one
+/// connection at a time. Ends when both have closed.
 class Proxy {
  public:
   /// May change the bytes, which begin at `from` of the connection. False: the proxy ends both connections.

@@ -1,11 +1,11 @@
-// A connection that breaks costs nothing: the session goes on over another, with its own peer only.
+// A broken connection costs nothing: the session continues over another one, with its own peer only.
 #include <sys/socket.h>
 
 #include <map>
 #include <thread>
 
-#include "core/random.hpp"
 #include "breaker.hpp"
+#include "core/random.hpp"
 #include "transport/common/wire_hash.hpp"
 
 namespace troupe::transport::testing {
@@ -23,7 +23,7 @@ TcpOptions short_options() {
   return options;
 }
 
-// What one side sends: message k has a tag and a length that both sides know, and bytes that no other has.
+// Message k of one side has a tag and a length that both sides know, and bytes that no other message has.
 constexpr std::size_t kMessages = 200;
 constexpr std::size_t kLengths[] = {0, 1, 100, kEagerBytes, kEagerBytes + 1, kChunkBytes, 3 * kChunkBytes + 7, 5000};
 
@@ -31,7 +31,7 @@ std::size_t length_of(std::size_t k) { return kLengths[(k * 5 + k / 8) % std::si
 Tag tag_of(std::size_t k) { return tag(static_cast<std::uint32_t>(k % 7)); }
 Bytes message(std::size_t k, unsigned side) { return pattern(length_of(k), static_cast<unsigned>(1000 * side + k)); }
 
-/// Sends all and receives all, as credit allows, and checks every completion. One thread.
+/// Sends all and receives all messages as credit allows, and checks every completion. One thread.
 void work(Party& party, Peer peer, unsigned side) {
   std::vector<Bytes> out, in;
   for (std::size_t k = 0; k < kMessages; ++k) {
@@ -64,7 +64,7 @@ void work(Party& party, Peer peer, unsigned side) {
 class TcpResume : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(, TcpResume, ::testing::Bool(), [](const auto& info) { return info.param ? "Tls" : "Plain"; });
 
-// Resets at any byte of either direction, in greetings, headers and payload, while both send to each other.
+// Connections are reset at any byte of either direction, in hellos, headers and payload, while both sides send.
 TEST_P(TcpResume, EverythingArrivesOnceInOrderHoweverOftenTheConnectionIsReset) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     core::Random random(seed, core::Purpose::test, 0);
@@ -75,7 +75,7 @@ TEST_P(TcpResume, EverythingArrivesOnceInOrderHoweverOftenTheConnectionIsReset) 
     BrokenPair members(options, {.messages = 16, .bytes = std::size_t{2} << 20}, [&] {
       const std::lock_guard lock(mutex);
       if (--budget < 0) return kNever;
-      // From the first bytes of a greeting to several chunks.
+      // From the first bytes of a hello to several chunks.
       const std::size_t most = std::size_t{1} << (6 + random.below(16));
       return 1 + static_cast<std::size_t>(random.below(most));
     });
@@ -100,14 +100,14 @@ TEST_P(TcpResume, OperationsArePostedAndCancelledDuringAnOutage) {
   const Bytes small = pattern(100, 1), large = pattern(1 << 20, 2);
   const OperationId offered = a.send(pair.b_at_a, tag(1), view(small));
   const OperationId unwanted = a.send(pair.b_at_a, tag(2), view(large));
-  exchange(a, pair.b_at_a, b, pair.a_at_b);  // those before it have arrived
+  exchange(a, pair.b_at_a, b, pair.a_at_b);  // the earlier messages have arrived
   Bytes received(100), received_large(large.size()), ignored(100);
   const OperationId waiting = b.receive(pair.a_at_b, tag(3), view(ignored));
 
   members.hold();
   b->cancel(waiting);
   b.expect_cancelled(waiting);
-  b.expect_done(b.receive(pair.a_at_b, tag(1), view(received)), 100);  // it was there already
+  b.expect_done(b.receive(pair.a_at_b, tag(1), view(received)), 100);  // it had already arrived
   const OperationId withdrawn = a.send(pair.b_at_a, tag(3), view(small));
   for (const OperationId operation : {offered, unwanted, withdrawn}) a->cancel(operation);
   const OperationId sending = a.send(pair.b_at_a, tag(4), view(large));
@@ -126,7 +126,7 @@ TEST_P(TcpResume, OperationsArePostedAndCancelledDuringAnOutage) {
   EXPECT_GE(members.resets(), 1u);
 }
 
-// Nobody closes anything, and nothing gets through any more: both ends know, each for itself.
+// No side closes, but no byte gets through any more: each end notices the loss by itself.
 TEST_P(TcpResume, AnOutageThatLastsLosesThePeerAtBothEnds) {
   TcpOptions options;
   options.heartbeat = std::chrono::milliseconds{100};
@@ -139,11 +139,11 @@ TEST_P(TcpResume, AnOutageThatLastsLosesThePeerAtBothEnds) {
   members.a.expect_failed(at_a, core::Errc::peer_lost, "was not mended");
   members.b.expect_failed(at_b, core::Errc::peer_lost, "was not mended");
   members.release();
-  members.pair = join(members.a, members.b);  // as new peers they meet
+  members.pair = join(members.a, members.b);  // they connect as new peers
   exchange(members.a, members.pair.b_at_a, members.b, members.pair.a_at_b);
 }
 
-// One that goes during an outage cannot say so: whoever calls is told, or finds nobody.
+// A peer that closes during an outage cannot report it. The other side, when it dials, is refused or finds no listener.
 TEST_P(TcpResume, APeerThatGoesDuringAnOutageIsLost) {
   for (const bool all : {false, true}) {
     TcpOptions options;
@@ -162,7 +162,7 @@ TEST_P(TcpResume, APeerThatGoesDuringAnOutageIsLost) {
   }
 }
 
-/// The connection that there is carries its first message.
+/// Expects that the present connection carries its first message.
 void expect_goes_on(Party& a, RawPeer& peer) {
   Bytes received(3);
   const OperationId receiving = a.receive(peer.at_party, tag(1), view(received));
@@ -171,9 +171,9 @@ void expect_goes_on(Party& a, RawPeer& peer) {
   a.expect_done(receiving, 3);
 }
 
-// By hand: the greeting of the second connection, and what is said again.
+// By hand: the hello of the second connection, and the frames that are sent again.
 TEST(TcpResumeByHand, FramesThatTheOtherHasNotGotAreSaidAgain) {
-  const Bytes sent = pattern(50, 1);  // on loan until the endpoint ends
+  const Bytes sent = pattern(50, 1);  // lent until the endpoint ends
   Party a = tcp_party("a", raw_options());
   RawPeer peer(a);
   std::vector<OperationId> sending;
@@ -181,14 +181,14 @@ TEST(TcpResumeByHand, FramesThatTheOtherHasNotGotAreSaidAgain) {
   for (std::uint64_t i = 1; i <= 3; ++i) EXPECT_EQ(peer.socket.read_frame().message, i);
   peer.socket.write({.type = FrameType::offer, .message = 1, .tag = 7, .size = 3, .ack = 1}, Bytes(3));
   peer.socket.write({.type = FrameType::done, .message = 1, .ack = 1});
-  a.expect_done(sending[0], 50);  // and so it has the offer before it
+  a.expect_done(sending[0], 50);  // so the endpoint also has the offer before it
   peer.socket.reset();
   auto [again, hello] = peer.answer();
   EXPECT_EQ(hello.connection, 2u);
   EXPECT_TRUE(hello.token == peer.party_says.token);
   EXPECT_TRUE(hello.peer_token == RawPeer::kToken);
   EXPECT_EQ(hello.received, 2u);
-  Hello welcome = peer.next(2, 1);  // of three frames that were written, one has arrived
+  Hello welcome = peer.next(2, 1);  // one of three written frames has arrived
   again.write({.type = FrameType::welcome}, encode(welcome));
   EXPECT_EQ(again.read_frame().type, FrameType::ready);
   for (std::uint64_t i = 2; i <= 3; ++i) {
@@ -246,7 +246,7 @@ TEST(TcpResumeByHand, WhoeverDoesNotKnowTheTokenIsRefusedAndChangesNothing) {
     EXPECT_TRUE(thief.ends());
     EXPECT_NE(refusals.wait_for(mine ? 2 : 1).back().why.find("token"), std::string::npos);
   }
-  // One that claims to begin anew is told to wait.
+  // A caller that claims to begin a new session is told to wait.
   RawSocket other = RawSocket::connect("127.0.0.2", port);
   Hello anew = peer.next(1, 0);
   anew.peer_token = {};
@@ -258,7 +258,7 @@ TEST(TcpResumeByHand, WhoeverDoesNotKnowTheTokenIsRefusedAndChangesNothing) {
   expect_goes_on(a, peer);
 }
 
-// Both have called at once. Whose call was not taken closes it, and what it said may be read when all is over.
+// Both sides have dialled. The caller whose connection was not taken closes it; the other side may read its bytes only after that.
 TEST(TcpResumeByHand, AFirstCallThatWasOvertakenIsNobodyToReport) {
   Refusals refusals;
   TcpOptions options = raw_options();
@@ -284,7 +284,7 @@ TEST(TcpResumeByHand, ALaterConnectionTakesThePlaceOfOneThatIsHalfDead) {
   const Bytes sent = pattern(50, 1);
   const OperationId sending = a.send(peer.at_party, tag(1), view(sent));
   EXPECT_EQ(peer.socket.read_frame().type, FrameType::offer);
-  // A call for the first connection is late; one for the second is taken.
+  // A dial for the first connection is too late; one for the second is accepted.
   RawSocket late = RawSocket::connect("127.0.0.2", port);
   late.write({.type = FrameType::hello}, encode(peer.next(1, 0)));
   EXPECT_TRUE(late.ends());
@@ -304,10 +304,10 @@ TEST(TcpResumeByHand, CountsThatCannotBeLoseThePeer) {
   peer.socket.reset();
   auto [again, hello] = peer.answer();
   again.write({.type = FrameType::welcome}, encode(peer.next(2, 5)));
-  a.expect_failed(idle, core::Errc::peer_lost, "claims to hold 5 frames");
+  a.expect_failed(idle, core::Errc::peer_lost, "invalid count of 5 frames");
 }
 
-// A peer that is there and never answers, and one whose process is gone.
+// The peer listens and never answers, or its process has ended.
 TEST(TcpResumeByHand, AResetWithNobodyToGoOnLosesThePeer) {
   for (const bool listens : {true, false}) {
     Party a = tcp_party("a", short_options());

@@ -1,4 +1,4 @@
-// Bytes over one connection, and what is known of them when it breaks.
+// Bytes over one connection, and what each side knows about them when it breaks.
 #include "transport/tcp/stream.hpp"
 
 #include <poll.h>
@@ -9,16 +9,16 @@
 
 #include <gtest/gtest.h>
 
+#include "certificates.hpp"
 #include "core/random.hpp"
 #include "transport/security/tls_context.hpp"
-#include "certificates.hpp"
 
 namespace troupe::transport::testing {
 namespace {
 
 constexpr int kPatienceMs = 10'000;
 
-/// Whether the stream can go on after a step that moved nothing.
+/// Waits until the stream can continue after a step that moved nothing.
 bool wait(TcpStream& stream, TcpStream::State state) {
   pollfd ready{.fd = stream.socket().native_handle(),
                .events = static_cast<short>(state == TcpStream::State::wants_read ? POLLIN : POLLOUT),
@@ -39,7 +39,7 @@ bool shake_hands(TcpStream& stream) {
   return true;
 }
 
-/// Reads `most` bytes or somewhat more and resets the connection. Returns how many there were.
+/// Reads at least `most` bytes and resets the connection. Returns the number of bytes read.
 std::size_t read_and_reset(TcpStream& stream, std::size_t most) {
   std::vector<std::byte> bytes(20'000);
   const iovec part{bytes.data(), bytes.size()};
@@ -61,7 +61,7 @@ std::size_t read_and_reset(TcpStream& stream, std::size_t most) {
 class Streams : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(, Streams, ::testing::Bool(), [](const auto& info) { return info.param ? "Tls" : "Plain"; });
 
-// What the peer has read and this side does not know to have left would look like a lie of the peer.
+// The writer must count every byte that the peer may have read; else a correct peer would look faulty.
 TEST_P(Streams, ThePeerHasNothingThatWasNotSaidToHaveMoved) {
   asio::io_context io;
   tcp::acceptor acceptor(io, {asio::ip::make_address("127.0.0.1"), 0});
@@ -104,7 +104,7 @@ TEST_P(Streams, ThePeerHasNothingThatWasNotSaidToHaveMoved) {
     broken_early += moved < bytes.size() ? 1 : 0;
     ASSERT_GE(moved, read) << "round " << round;
   }
-  EXPECT_GT(broken_early, 100);  // else nothing was tried
+  EXPECT_GT(broken_early, 100);  // else the test has tried nothing
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 
 Outgoing frame(FrameType type, std::uint64_t message) { return {.frame = {.type = type, .message = message}}; }
 
-/// Five frames, of which four were said and three have left.
+/// Five frames: four are written, three of them have left.
 UnackedFrames five() {
   UnackedFrames frames;
   for (std::uint64_t i = 1; i <= 5; ++i)
@@ -20,7 +20,7 @@ UnackedFrames five() {
 }
 
 TEST(UnackedFrames, AnotherConnectionGoesOnAfterWhatThePeerHolds) {
-  // The peer's count, and what follows: which change (+ has left after all, - is to leave again), and the next to say.
+  // The peer's count, and its effects: the changes (+ has left after all, - must leave again), and the next frame to write.
   const struct {
     std::uint64_t count;
     std::vector<int> changes;

@@ -1,8 +1,8 @@
-// Alltoall, sum, allgather (Ma, Mao & Taylor 2016), chunk by chunk: a chunk's sum goes out as soon as it is formed, while later
-// chunks still come in. asa16 rounds what is sent to 16 bits.
+// Direct reduce-scatter + allgather (Theano-MPI's alltoall-sum-allgather; Ma, Mao & Taylor 2016), chunk by chunk: a chunk's sum is sent at
+// once, while later chunks arrive. asa16 rounds sent values to 16 bits.
 //
-// Two kinds of lanes, each working through every window-th chunk with memory of its own. A lane of the own slice: receive the chunk
-// from everyone, sum, send the sum to everyone. A lane of another rank's slice: send the chunk there, receive its sum.
+// Two kinds of lanes; each handles every window-th chunk in its own memory. A lane of the own slice receives the chunk from every rank,
+// sums, and sends the sum to every rank. A lane of another rank's slice sends the chunk there and receives its sum.
 #include <vector>
 
 #include "transport/exchange/collectives/task.hpp"
@@ -15,23 +15,23 @@ using transport::TagKind;
 
 class Asa final : public Task {
  public:
-  Asa(Courier& courier, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
-      : Task(courier, kernels, std::move(group), std::move(task), std::move(done)),
+  Asa(OperationQueue& operations, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
+      : Task(operations, kernels, std::move(group), std::move(task), std::move(done)),
         floats_(chunk_floats(task_.chunks.floats, task_.vector.size(), ranks())),
         halves_(task_.algorithm == Algorithm::asa16) {
     for (std::size_t r = 0; r < ranks(); ++r) slices_.push_back(transport::slice_of(task_.vector.size(), r, ranks()));
   }
 
  private:
-  /// Of the own slice.
+  /// A lane of the own slice.
   struct SumLane {
-    std::vector<core::Span> parts;  // by rank, the own one empty
+    std::vector<core::Span> parts;  // by rank, the own part empty
     std::vector<core::HalfSpan> half_parts;
     core::HalfSpan half_sum;
     core::Span sum;
-    std::size_t missing = 0;  // parts, then confirmations of the sum
+    std::size_t missing = 0;  // parts, then confirmed sends of the sum
   };
-  /// Of the slice of `rank`.
+  /// A lane of the slice of `rank`.
   struct PartLane {
     std::size_t rank = 0;
     core::HalfSpan half;
@@ -46,17 +46,17 @@ class Asa final : public Task {
       for (std::size_t i = 0; i < lanes_of(other); ++i)
         part_lanes_.push_back({other, halves_ ? scratch_.cut<std::uint16_t>(longest(other)) : core::HalfSpan{}});
     for (std::size_t i = 0; i < sum_lanes_.size(); ++i) collect(sum_lanes_[i], i);
-    std::vector<std::size_t> chunks(ranks(), 0);  // begun, by rank
+    std::vector<std::size_t> chunks(ranks(), 0);  // chunks begun, by rank
     for (auto& lane : part_lanes_) give(lane, chunks[lane.rank]++);
   }
 
   [[nodiscard]] std::size_t lanes_of(std::size_t slice) const {
     return std::min(task_.chunks.window, chunks_of(slices_[slice], floats_));
   }
-  /// Of the slice's chunks.
+  /// Floats of the slice's longest chunk.
   [[nodiscard]] std::size_t longest(std::size_t slice) const { return std::min(floats_, slices_[slice].count); }
 
-  /// Of all lanes, in bytes.
+  /// Scratch bytes of all lanes.
   [[nodiscard]] std::size_t room() const {
     const auto own = longest(rank());
     if (!halves_) return sum_lanes_.size() * (ranks() - 1) * Scratch::room<float>(own);
@@ -117,7 +117,7 @@ class Asa final : public Task {
       });
   }
 
-  /// The sum in float32, its own part as it is; then everyone gets the same rounded result, this rank too.
+  /// Sums in float32, with the own part unrounded. Every rank, this one too, gets the same rounded result.
   void sum_halves(SumLane& lane, core::Span own) {
     const core::Span sum = lane.sum.first(own.size());
     for (std::size_t r = 0; r < ranks(); ++r) {
@@ -137,7 +137,7 @@ class Asa final : public Task {
     kernels_.widen(own, rounded, task_.half);
   }
 
-  // ---- slices of others
+  // ---- slices of other ranks
 
   void give(PartLane& lane, std::size_t chunk) {
     const Slice part = chunk_of(slices_[lane.rank], chunk, floats_);
@@ -172,9 +172,9 @@ class Asa final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Collective> make_asa(Courier& courier, const core::Kernels& kernels, Group group, CollectiveTask task,
-                                     Collective::Done done) {
-  return std::make_unique<Asa>(courier, kernels, std::move(group), std::move(task), std::move(done));
+std::unique_ptr<Collective> make_asa(OperationQueue& operations, const core::Kernels& kernels, Group group,
+                                     CollectiveTask task, Collective::Done done) {
+  return std::make_unique<Asa>(operations, kernels, std::move(group), std::move(task), std::move(done));
 }
 
 }  // namespace troupe::exchange

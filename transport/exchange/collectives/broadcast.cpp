@@ -1,4 +1,4 @@
-// Root's vector to everyone: chunks go to all others side by side.
+// The root sends its vector's chunks to all other ranks in parallel.
 #include <vector>
 
 #include "transport/exchange/collectives/task.hpp"
@@ -11,8 +11,8 @@ using transport::TagKind;
 
 class Broadcast final : public Task {
  public:
-  Broadcast(Courier& courier, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
-      : Task(courier, kernels, std::move(group), std::move(task), std::move(done)),
+  Broadcast(OperationQueue& operations, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
+      : Task(operations, kernels, std::move(group), std::move(task), std::move(done)),
         floats_(chunk_floats(task_.chunks.floats, task_.vector.size(), ranks())) {}
 
  private:
@@ -46,9 +46,9 @@ class Broadcast final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Collective> make_broadcast(Courier& courier, const core::Kernels& kernels, Group group,
+std::unique_ptr<Collective> make_broadcast(OperationQueue& operations, const core::Kernels& kernels, Group group,
                                            CollectiveTask task, Collective::Done done) {
-  return std::make_unique<Broadcast>(courier, kernels, std::move(group), std::move(task), std::move(done));
+  return std::make_unique<Broadcast>(operations, kernels, std::move(group), std::move(task), std::move(done));
 }
 
 }  // namespace troupe::exchange

@@ -26,7 +26,7 @@ Algorithm best_of(const Times& times) {
 std::vector<Algorithm> candidates(std::size_t ranks, std::span<const std::uint32_t> hosts, bool mapped) {
   std::vector<Algorithm> list{Algorithm::asa};
   if (mapped && ranks > 1) list.push_back(Algorithm::shm);
-  if (ranks > 2) list.push_back(Algorithm::ring);  // of two it is asa with more waiting
+  if (ranks > 2) list.push_back(Algorithm::ring);  // with two ranks a ring is asa with more waiting
   const std::set<std::uint32_t> different(hosts.begin(), hosts.end());
   if (different.size() > 1 && different.size() < ranks) list.push_back(Algorithm::hierarchical);
   return list;

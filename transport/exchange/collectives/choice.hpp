@@ -1,8 +1,8 @@
-/// Which algorithm reduces vectors of which length where a run leaves that to us (`exchange.algorithm = "auto"`): what its own members
-/// have measured decides, once, before the first step. Pure.
+/// Chooses the algorithm per vector length for `exchange.algorithm = "auto"`, from times that the run's members measure once, before the
+/// first step. Pure.
 ///
-/// In doubt it is asa: it sums in rank order, so that a run over processes has the bits of one process. Another one must take at most
-/// kWorthIt of its time: the best of a few rounds scatters by less, and what is gained by less nobody sees beside a step's computation.
+/// The default is asa (direct reduce-scatter + allgather): it sums in rank order, so a run over processes has the same bits as one process.
+/// Another algorithm must take at most kWorthIt of asa's time: measurements vary by less, and a smaller gain does not matter.
 #pragma once
 
 #include <cstddef>
@@ -18,35 +18,35 @@ namespace troupe::exchange {
 
 inline constexpr double kWorthIt = 0.8;
 
-/// One algorithm, at one length.
+/// One algorithm at one length.
 struct Timing {
   std::size_t floats = 0;
   Algorithm algorithm = Algorithm::asa;
-  double seconds = 0;  // of one reduction, at the rank that it took longest
+  double seconds = 0;  // time of one reduction, at the slowest rank
   bool operator==(const Timing&) const = default;
 };
 
-/// `algorithm` reduces vectors of up to so many floats; none: of all lengths.
+/// `algorithm` reduces vectors of up to `up_to_floats` floats; none: all lengths.
 struct Choice {
   std::optional<std::size_t> up_to_floats{};
   Algorithm algorithm = Algorithm::asa;
   bool operator==(const Choice&) const = default;
 };
 
-/// What can differ in time over a group like this, asa first; nothing else: there is nothing to choose. `hosts`: by rank, any numbers that
-/// tell hosts apart; empty: all on one. `mapped`: members map each other's arenas. Never ar, which sums as a library pleases: nobody
-/// could replay it.
+/// The algorithms whose times can differ over such a group, asa first. `hosts`: by rank, numbers that identify hosts; empty: all on one.
+/// `mapped`: members map each other's arenas. Never ar (the MPI library's all-reduce): the library chooses the order of the sum, so a run
+/// cannot be replayed.
 [[nodiscard]] std::vector<Algorithm> candidates(std::size_t ranks, std::span<const std::uint32_t> hosts, bool mapped);
 
-/// Ascending: where latency rules, where bandwidth does, and between, as far as vectors of up to `most` floats go. A longer one costs
-/// what the longest here does, per float.
+/// Ascending lengths: a latency-bound one, a bandwidth-bound one and lengths between, up to `most` floats. A longer vector costs as much
+/// per float as the longest measured one.
 [[nodiscard]] std::vector<std::size_t> lengths_to_measure(std::size_t most);
 
-/// Ascending, the last one for all lengths. Between two measured lengths the border is their geometric mean. `timings`: of all
+/// Ascending; the last choice is for all greater lengths. The border between two measured lengths is their geometric mean. `timings`: all
 /// candidates at each length; empty: asa.
 [[nodiscard]] std::vector<Choice> choose(std::span<const Timing> timings);
 
-/// For people: "asa up to 16384 floats, then ring (4096 floats: asa 0.11 ms, ring 0.19 ms; …)".
+/// For messages: "asa up to 16384 floats, then ring (4096 floats: asa 0.11 ms, ring 0.19 ms; …)".
 [[nodiscard]] std::string describe(std::span<const Choice> choices, std::span<const Timing> timings);
 
 }  // namespace troupe::exchange

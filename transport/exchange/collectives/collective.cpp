@@ -6,13 +6,13 @@
 
 #include "transport/exchange/arenas.hpp"
 #include "transport/exchange/collectives/task.hpp"
-#include "transport/native_reduction.hpp"
 #include "transport/exchange/reduce.hpp"
+#include "transport/native_reduction.hpp"
 
 namespace troupe::exchange {
 namespace {
 
-void check(const Courier& courier, const Group& group, const CollectiveTask& task) {
+void check(const OperationQueue& operations, const Group& group, const CollectiveTask& task) {
   const auto refuse = [](const char* why) { throw std::invalid_argument(std::string("collective: ") + why); };
   if (group.rank >= group.size()) refuse("the rank is not one of the group's");
   if (!group.hosts.empty() && group.hosts.size() != group.size()) refuse("not every rank has a host");
@@ -20,13 +20,13 @@ void check(const Courier& courier, const Group& group, const CollectiveTask& tas
   if (task.chunks.floats == 0 || task.chunks.floats % core::kAlignmentFloats != 0 || task.chunks.window == 0)
     refuse("chunks are not a multiple of the alignment, or no chunk may be under way");
   if (task.algorithm == Algorithm::automatic) refuse("no algorithm of this kind");
-  if (task.algorithm == Algorithm::ar && !task.root && !has_library(courier, group.size()))
+  if (task.algorithm == Algorithm::ar && !task.root && !has_library(operations, group.size()))
     refuse("ar: the endpoint has no reduction of its own over this group");
   if (task.algorithm != Algorithm::shm) return;
   if (!task.arenas || !task.arenas->contains(task.vector)) refuse("shm: the vector is in no arena");
 }
 
-/// A host for each, or one for all: nothing to gain.
+/// Each member on its own host, or all on one host: hierarchical has no advantage.
 bool flat(const Group& group) {
   auto hosts = group.hosts;
   std::ranges::sort(hosts);
@@ -41,14 +41,14 @@ std::uint64_t asa_floats(std::size_t floats, std::size_t rank, std::size_t ranks
 
 }  // namespace
 
-bool has_library(const Courier& courier, std::size_t members) {
-  const auto* native = courier.native_reduction();
+bool has_library(const OperationQueue& operations, std::size_t members) {
+  const auto* native = operations.native_reduction();
   return native && native->members() == members;
 }
 
-std::unique_ptr<Collective> make_collective(Courier& courier, const core::Kernels& kernels, Group group,
+std::unique_ptr<Collective> make_collective(OperationQueue& operations, const core::Kernels& kernels, Group group,
                                             CollectiveTask task, Collective::Done done) {
-  check(courier, group, task);
+  check(operations, group, task);
   if (task.algorithm == Algorithm::hierarchical && flat(group)) task.algorithm = Algorithm::asa;
   const auto make = task.algorithm == Algorithm::shm            ? make_shared_memory
                     : task.root                                 ? make_broadcast
@@ -56,7 +56,7 @@ std::unique_ptr<Collective> make_collective(Courier& courier, const core::Kernel
                     : task.algorithm == Algorithm::ring         ? make_ring
                     : task.algorithm == Algorithm::hierarchical ? make_hierarchical
                                                                 : make_asa;
-  return make(courier, kernels, std::move(group), std::move(task), std::move(done));
+  return make(operations, kernels, std::move(group), std::move(task), std::move(done));
 }
 
 std::uint64_t collective_bytes(const CollectiveTask& task, const Group& group, std::size_t floats) {
@@ -72,7 +72,7 @@ std::uint64_t collective_bytes(const CollectiveTask& task, const Group& group, s
   const auto host = group.hosts[rank];
   if (std::ranges::find(group.hosts, host) - group.hosts.begin() != static_cast<std::ptrdiff_t>(rank))
     return floats * sizeof(float);
-  std::vector<std::uint32_t> leading;  // hosts in the order of their first members
+  std::vector<std::uint32_t> leading;  // in the order of their first members
   for (const auto other : group.hosts)
     if (std::ranges::find(leading, other) == leading.end()) leading.push_back(other);
   const auto place = static_cast<std::size_t>(std::ranges::find(leading, host) - leading.begin());

@@ -1,4 +1,4 @@
-// Sum inside each host, one exchange between the hosts, broadcast inside each host. The first member of a host leads it.
+// Sums inside each host, one exchange between hosts, broadcast inside each host. A host's first member is its leader.
 #include <algorithm>
 #include <vector>
 
@@ -10,16 +10,16 @@ namespace {
 using transport::Slice;
 using transport::TagKind;
 
-/// Rank 0 of the group gets x_0 + x_1 + …; the others only send.
+/// Rank 0 of the group receives the vectors and sums x_0 + x_1 + …; the others only send.
 class SumAtFirst final : public Task {
  public:
-  SumAtFirst(Courier& courier, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
-      : Task(courier, kernels, std::move(group), std::move(task), std::move(done)),
+  SumAtFirst(OperationQueue& operations, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
+      : Task(operations, kernels, std::move(group), std::move(task), std::move(done)),
         floats_(chunk_floats(task_.chunks.floats, task_.vector.size(), ranks())) {}
 
  private:
   struct Lane {
-    std::vector<core::Span> parts;  // by rank, the own one empty
+    std::vector<core::Span> parts;  // by rank, the own part empty
     std::size_t missing = 0;
   };
 
@@ -75,8 +75,12 @@ Group part_of(const Group& group, const std::vector<std::size_t>& ranks) {
 
 class Hierarchical final : public Collective {
  public:
-  Hierarchical(Courier& courier, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
-      : courier_(courier), kernels_(kernels), group_(std::move(group)), task_(std::move(task)), done_(std::move(done)) {
+  Hierarchical(OperationQueue& operations, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
+      : operations_(operations),
+        kernels_(kernels),
+        group_(std::move(group)),
+        task_(std::move(task)),
+        done_(std::move(done)) {
     std::vector<std::uint32_t> seen;
     for (std::size_t r = 0; r < group_.size(); ++r) {
       if (group_.hosts[r] == group_.hosts[group_.rank]) neighbours_.push_back(r);
@@ -96,15 +100,16 @@ class Hierarchical final : public Collective {
     const bool leads = neighbours_.front() == group_.rank;
     auto task = task_;
     switch (phase_++) {
-      case 0: return run(std::make_unique<SumAtFirst>(courier_, kernels_, part_of(group_, neighbours_), task, ended()));
+      case 0:
+        return run(std::make_unique<SumAtFirst>(operations_, kernels_, part_of(group_, neighbours_), task, ended()));
       case 1:
         if (!leads) return next();
         task.algorithm = Algorithm::asa;
-        return run(make_asa(courier_, kernels_, part_of(group_, leaders_), task, ended()));
+        return run(make_asa(operations_, kernels_, part_of(group_, leaders_), task, ended()));
       case 2:
         task.root = 0;
-        return run(make_broadcast(courier_, kernels_, part_of(group_, neighbours_), task, ended()));
-      default: return done_({});  // may end this object
+        return run(make_broadcast(operations_, kernels_, part_of(group_, neighbours_), task, ended()));
+      default: return done_({});  // may destroy this object
     }
   }
 
@@ -117,7 +122,7 @@ class Hierarchical final : public Collective {
     return [this](core::Result<void> result) { result ? next() : done_(std::move(result)); };
   }
 
-  Courier& courier_;
+  OperationQueue& operations_;
   const core::Kernels& kernels_;
   const Group group_;
   const CollectiveTask task_;
@@ -130,9 +135,9 @@ class Hierarchical final : public Collective {
 
 }  // namespace
 
-std::unique_ptr<Collective> make_hierarchical(Courier& courier, const core::Kernels& kernels, Group group,
+std::unique_ptr<Collective> make_hierarchical(OperationQueue& operations, const core::Kernels& kernels, Group group,
                                               CollectiveTask task, Collective::Done done) {
-  return std::make_unique<Hierarchical>(courier, kernels, std::move(group), std::move(task), std::move(done));
+  return std::make_unique<Hierarchical>(operations, kernels, std::move(group), std::move(task), std::move(done));
 }
 
 }  // namespace troupe::exchange

@@ -1,4 +1,4 @@
-// The library's own reduction, where the endpoint has one (MPI_Iallreduce). The order of the sum is the library's.
+// ar: the MPI library's all-reduce (MPI_Iallreduce), where the endpoint has one. The library chooses the order of the sum.
 #include "transport/exchange/collectives/task.hpp"
 
 namespace troupe::exchange {
@@ -18,9 +18,9 @@ class Library final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Collective> make_library(Courier& courier, const core::Kernels& kernels, Group group,
+std::unique_ptr<Collective> make_library(OperationQueue& operations, const core::Kernels& kernels, Group group,
                                          CollectiveTask task, Collective::Done done) {
-  return std::make_unique<Library>(courier, kernels, std::move(group), std::move(task), std::move(done));
+  return std::make_unique<Library>(operations, kernels, std::move(group), std::move(task), std::move(done));
 }
 
 }  // namespace troupe::exchange

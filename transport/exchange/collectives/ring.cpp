@@ -1,7 +1,7 @@
-// Reduce-scatter and allgather around a ring (Patarasuk & Yuan 2009), chunk by chunk: while one chunk is summed others travel.
+// Reduce-scatter and allgather around a ring (Patarasuk & Yuan 2009), chunk by chunk: one chunk is summed while others travel.
 //
-// Step s of n − 1: send a chunk of slice (rank − s) to the next rank, receive one of slice (rank − s − 1) from the one before, and add.
-// Then rank holds the whole sum of slice rank + 1, and in n − 1 steps more the sums go round.
+// Step s of n − 1: send a chunk of slice (rank − s) to the next rank, receive one of slice (rank − s − 1) from the previous rank, and add.
+// Then the rank has the whole sum of slice rank + 1; in n − 1 further steps the sums travel around the ring.
 #include <vector>
 
 #include "transport/exchange/collectives/task.hpp"
@@ -14,12 +14,12 @@ using transport::TagKind;
 
 class Ring final : public Task {
  public:
-  Ring(Courier& courier, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
-      : Task(courier, kernels, std::move(group), std::move(task), std::move(done)),
+  Ring(OperationQueue& operations, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
+      : Task(operations, kernels, std::move(group), std::move(task), std::move(done)),
         floats_(chunk_floats(task_.chunks.floats, task_.vector.size(), ranks())) {}
 
  private:
-  /// Works through every window-th chunk of all slices.
+  /// Handles every window-th chunk of all slices.
   struct Lane {
     core::Span received;
     std::size_t chunk = 0;
@@ -51,13 +51,13 @@ class Ring final : public Task {
     const std::size_t n = ranks();
     const bool summing = lane.step < n - 1;
     const std::size_t s = summing ? lane.step : lane.step - (n - 1);
-    // n − s is −s around the ring; while gathering everything is one slice further on.
+    // n − s is −s around the ring; the gathering steps use the next slice.
     const core::Span out = chunk(lane, n - s + (summing ? 0 : 1));
     const core::Span in = chunk(lane, n - s + (summing ? n - 1 : 0));
     const auto kind = summing ? TagKind::scatter : TagKind::gather;
     const std::size_t message = s * chunks_ + lane.chunk;
     lane.missing = 2;
-    // A chunk that a shorter slice does not have is not sent: both sides know.
+    // Both sides know that a shorter slice lacks this chunk: it is not sent.
     if (out.empty())
       --lane.missing;
     else
@@ -98,9 +98,9 @@ class Ring final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Collective> make_ring(Courier& courier, const core::Kernels& kernels, Group group, CollectiveTask task,
-                                      Collective::Done done) {
-  return std::make_unique<Ring>(courier, kernels, std::move(group), std::move(task), std::move(done));
+std::unique_ptr<Collective> make_ring(OperationQueue& operations, const core::Kernels& kernels, Group group,
+                                      CollectiveTask task, Collective::Done done) {
+  return std::make_unique<Ring>(operations, kernels, std::move(group), std::move(task), std::move(done));
 }
 
 }  // namespace troupe::exchange

@@ -1,5 +1,5 @@
-// In place over mapped arenas: everyone says where its vector is, which is ready then, sums its slice of all vectors into all of them, and
-// says so.
+// In place over mapped arenas: each member sends the place of its vector, which is then ready, sums its slice of all vectors into all of
+// them, and sends a confirmation.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -40,7 +40,7 @@ class SharedMemory final : public Task {
   void take(std::size_t other) {
     const auto owner = group_.peers[other];
     auto vector = task_.arenas->vector_at(owner, places_[other], task_.vector.size());
-    // Where all call at once one may be turned away.
+    // The owner may refuse one of many simultaneous calls: retry.
     for (int again = 0; again < kAgain && !vector && vector.error().code == core::Errc::peer_lost; ++again) {
       std::this_thread::sleep_for(kPause);
       vector = task_.arenas->vector_at(owner, places_[other], task_.vector.size());
@@ -48,7 +48,7 @@ class SharedMemory final : public Task {
     if (!vector) {
       const auto why = "the vector of rank " + std::to_string(other) + ": " + vector.error().message;
       const bool lost = vector.error().code == core::Errc::peer_lost || vector.error().code == core::Errc::timeout;
-      if (lost) courier_.give_up(owner, why);  // everybody is to hear of it, not this exchange alone
+      if (lost) operations_.give_up(owner, why);  // all exchanges must receive the loss, not only this one
       return fail({lost ? core::Errc::peer_lost : vector.error().code, why});
     }
     vectors_[other] = std::move(*vector);
@@ -70,15 +70,15 @@ class SharedMemory final : public Task {
 
   ArenaPlace own_;
   std::vector<ArenaPlace> places_;           // by rank
-  std::vector<transport::Mapping> vectors_;  // by rank: kept, as whoever they belong to may go
+  std::vector<transport::Mapping> vectors_;  // by rank; held because an owner may be lost
   std::size_t missing_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Collective> make_shared_memory(Courier& courier, const core::Kernels& kernels, Group group,
+std::unique_ptr<Collective> make_shared_memory(OperationQueue& operations, const core::Kernels& kernels, Group group,
                                                CollectiveTask task, Collective::Done done) {
-  return std::make_unique<SharedMemory>(courier, kernels, std::move(group), std::move(task), std::move(done));
+  return std::make_unique<SharedMemory>(operations, kernels, std::move(group), std::move(task), std::move(done));
 }
 
 }  // namespace troupe::exchange

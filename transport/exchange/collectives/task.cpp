@@ -24,8 +24,12 @@ std::size_t chunk_floats(std::size_t wanted, std::size_t floats, std::size_t ran
   return std::max(wanted, core::align_floats(floats / per_slice + 1));
 }
 
-Task::Task(Courier& courier, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
-    : courier_(courier), kernels_(kernels), group_(std::move(group)), task_(std::move(task)), done_(std::move(done)) {}
+Task::Task(OperationQueue& operations, const core::Kernels& kernels, Group group, CollectiveTask task, Done done)
+    : operations_(operations),
+      kernels_(kernels),
+      group_(std::move(group)),
+      task_(std::move(task)),
+      done_(std::move(done)) {}
 
 void Task::start() {
   begin();
@@ -48,7 +52,7 @@ transport::Tag Task::tag(Kind kind, std::size_t chunk) const {
 
 void Task::send(std::size_t rank, Kind kind, std::size_t chunk, transport::ConstMemoryView memory, Then then) {
   if (error_) return;
-  tickets_.insert(courier_.send(group_.peers[rank], tag(kind, chunk), memory, continuation(std::move(then))));
+  tickets_.insert(operations_.send(group_.peers[rank], tag(kind, chunk), memory, continuation(std::move(then))));
 }
 
 void Task::receive(std::size_t rank, Kind kind, std::size_t chunk, transport::MemoryView memory, Then then) {
@@ -58,7 +62,7 @@ void Task::receive(std::size_t rank, Kind kind, std::size_t chunk, transport::Me
     hear(rank);
     then();
   });
-  tickets_.insert(courier_.receive(group_.peers[rank], tag(kind, chunk), memory, std::move(next)));
+  tickets_.insert(operations_.receive(group_.peers[rank], tag(kind, chunk), memory, std::move(next)));
 }
 
 void Task::hear(std::size_t rank) {
@@ -69,11 +73,11 @@ void Task::hear(std::size_t rank) {
 
 void Task::sum(core::Span vector, Then then) {
   if (error_) return;
-  tickets_.insert(courier_.sum(vector, continuation(std::move(then))));
+  tickets_.insert(operations_.sum(vector, continuation(std::move(then))));
 }
 
-Courier::Done Task::continuation(Then then) {
-  return [this, then = std::move(then)](Courier::Ticket ticket, const Completion& completion) {
+OperationQueue::Done Task::continuation(Then then) {
+  return [this, then = std::move(then)](OperationQueue::Ticket ticket, const Completion& completion) {
     tickets_.erase(ticket);
     if (completion.outcome == Outcome::failed) fail(lost_by(completion));
     if (completion.outcome == Outcome::cancelled) fail({core::Errc::interrupted, "the exchange was given up"});
@@ -82,21 +86,21 @@ Courier::Done Task::continuation(Then then) {
   };
 }
 
-/// A message of another length, or a damaged one: with whoever sent it nobody can reduce any more.
+/// After a damaged message, or one of another length, no member can reduce with the sender any more.
 core::Error Task::lost_by(const Completion& completion) {
   if (completion.error.code != core::Errc::corrupt) return completion.error;
-  courier_.give_up(completion.peer, completion.error.message);
+  operations_.give_up(completion.peer, completion.error.message);
   return {core::Errc::peer_lost, completion.error.message};
 }
 
 void Task::fail(core::Error error) {
   if (error_ || !done_) return;
   error_ = std::move(error);
-  for (const auto ticket : tickets_) courier_.cancel(ticket);
+  for (const auto ticket : tickets_) operations_.cancel(ticket);
 }
 
 void Task::take_scratch(std::size_t bytes) {
-  Scratch own;  // a piece may outlive it
+  Scratch own;  // its pieces may outlive it
   scratch_ = (task_.scratch ? task_.scratch : &own)->take(bytes);
 }
 
@@ -104,7 +108,7 @@ void Task::settle() {
   if (beginning_ || !tickets_.empty() || !done_) return;
   scratch_ = {};
   const auto done = std::exchange(done_, nullptr);
-  done(error_ ? core::Result<void>(tl::unexpected(*std::move(error_))) : core::Result<void>());  // may end this object
+  done(error_ ? core::Result<void>(tl::unexpected(*std::move(error_))) : core::Result<void>());  // may delete *this
 }
 
 }  // namespace troupe::exchange

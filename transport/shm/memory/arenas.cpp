@@ -9,7 +9,7 @@
 namespace troupe::transport {
 namespace {
 
-constexpr core::Duration kPatience = std::chrono::seconds{5};  // T_dead
+constexpr core::Duration kPatience = std::chrono::seconds{5};  // a silent peer counts as lost then
 
 tl::unexpected<core::Error> not_on_offer(const std::string& label) {
   return core::fail(core::Errc::peer_lost,
@@ -50,7 +50,7 @@ core::Result<Exposure> ShmArenas::expose(std::shared_ptr<core::Buffer> arena) {
     offers_->arenas.emplace(number, std::move(arena));
   }
   const auto withdraw = [offers = offers_, number](void*) {
-    std::shared_ptr<core::Buffer> withdrawn;  // ends after the mutex is free
+    std::shared_ptr<core::Buffer> withdrawn;  // destroyed after the mutex is unlocked
     const std::lock_guard lock(offers->mutex);
     if (const auto found = offers->arenas.find(number); found != offers->arenas.end()) {
       withdrawn = std::move(found->second);
@@ -75,7 +75,7 @@ core::Result<Mapping> ShmArenas::attach(const ArenaKey& key, std::size_t floats)
   if (!wait_readable(socket->get(), kPatience))
     return core::fail(core::Errc::timeout, fmt::format("the owner of arena {} does not answer", label));
   ShmInbox inbox;
-  (void)inbox.receive(socket->get(), 1);  // what came decides, however the socket is now
+  (void)inbox.receive(socket->get(), 1);  // the received frame decides, not the state of the socket
   if (inbox.frames().empty() || inbox.frames()[0].header.kind != ShmFrameKind::arena || !inbox.frames()[0].descriptor)
     return not_on_offer(label);
   const ShmFrame& frame = inbox.frames()[0];
@@ -98,13 +98,13 @@ void ShmArenas::serve(int socket, std::uint64_t number) noexcept {
   const std::lock_guard lock(mutex_);
   if (arena)
     if (const auto file = files_.find(arena->data()); file != files_.end()) descriptor = file->second.descriptor.get();
-  // To a socket that nothing was written to before: it is sent, or nobody is there.
+  // Nothing was written to this socket before, so the send succeeds or the peer has left.
   (void)send_frame(socket, {.kind = ShmFrameKind::arena, .id = number, .size = arena ? arena->size() : 0}, {},
                    descriptor);
 }
 
 void ShmArenas::close() noexcept {
-  std::map<std::uint64_t, std::shared_ptr<core::Buffer>> withdrawn;  // ends after the mutex is free
+  std::map<std::uint64_t, std::shared_ptr<core::Buffer>> withdrawn;  // destroyed after the mutex is unlocked
   const std::lock_guard lock(offers_->mutex);
   offers_->closed = true;
   withdrawn.swap(offers_->arenas);

@@ -1,4 +1,4 @@
-/// Mapped memory of the shm endpoint: arenas are memory files; a peer asks their owner's socket for the descriptor.
+/// Mapped memory of the shm endpoint. Arenas are memory files; a peer requests the descriptor from the owner's listening socket.
 /// Internal to shm. Thread-safe.
 #pragma once
 
@@ -12,8 +12,8 @@
 #include "core/buffer.hpp"
 #include "core/error.hpp"
 #include "transport/mapped_memory.hpp"
-#include "transport/shm/protocol/address.hpp"
 #include "transport/shm/memory/memory_file.hpp"
+#include "transport/shm/protocol/address.hpp"
 
 namespace troupe::transport {
 
@@ -23,12 +23,12 @@ class ShmArenas final : public MappedMemory, private core::Allocator {
 
   [[nodiscard]] core::Allocator& allocator() noexcept override { return *this; }
   [[nodiscard]] core::Result<Exposure> expose(std::shared_ptr<core::Buffer> arena) override;
-  /// Waits for the owner's thread, at most as long as a peer may be silent before it counts as lost.
+  /// Waits for the owner's thread, at most 5 s (as long as a silent peer counts as alive). Then Errc::timeout.
   [[nodiscard]] core::Result<Mapping> attach(const ArenaKey& key, std::size_t floats) override;
 
-  /// Answers a peer's attach on `socket`.
+  /// Answers a peer's attach request on `socket`.
   void serve(int socket, std::uint64_t number) noexcept;
-  /// Withdraws all offers and takes no more.
+  /// Withdraws all offers and refuses new ones.
   void close() noexcept;
 
  private:
@@ -36,7 +36,7 @@ class ShmArenas final : public MappedMemory, private core::Allocator {
   [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override;
   void deallocate(void* memory, std::size_t bytes) noexcept override;
 
-  /// Lives on in the exposures.
+  /// Shared with the exposures, which may outlive this object.
   struct Offers {
     std::mutex mutex;
     bool closed = false;
@@ -45,7 +45,7 @@ class ShmArenas final : public MappedMemory, private core::Allocator {
 
   const ShmAddress owner_;
   std::mutex mutex_;
-  std::unordered_map<void*, ShmMemoryFile> files_;  // by where they are mapped
+  std::unordered_map<void*, ShmMemoryFile> files_;  // by address of the mapping
   std::uint64_t next_number_ = 0;
   const std::shared_ptr<Offers> offers_ = std::make_shared<Offers>();  // after files_: its arenas end first
 };

@@ -33,7 +33,7 @@ constexpr std::size_t rounded(std::size_t bytes) noexcept {
   return (bytes + page - 1) / page * page;
 }
 
-/// At an address that huge pages can be mapped at.
+/// Maps at an address where huge pages can be mapped.
 ShmMapping map_shared(int fd, std::size_t bytes) noexcept {
   if (!wants_huge_pages(bytes)) {
     void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -55,7 +55,7 @@ ShmMapping map_shared(int fd, std::size_t bytes) noexcept {
   return {memory, bytes};
 }
 
-/// Huge pages without any setting of the system's: MADV_COLLAPSE asks for them here and now.
+/// Gets huge pages without a system setting: MADV_COLLAPSE makes them at once.
 void prefer_huge_pages(const ShmMapping& mapping) noexcept {
   if (!wants_huge_pages(mapping.bytes())) return;
   ::madvise(mapping.data(), mapping.bytes(), MADV_HUGEPAGE);
@@ -87,12 +87,12 @@ core::Result<ShmMemoryFile> make_memory_file(std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - 2 * kHugePage)
     return out_of_memory(bytes);
   const std::size_t size = rounded(bytes);
-  ShmMemoryFile file{Descriptor(::memfd_create("troupe", MFD_CLOEXEC | MFD_ALLOW_SEALING)), {}};
+  ShmMemoryFile file{core::FileDescriptor(::memfd_create("troupe", MFD_CLOEXEC | MFD_ALLOW_SEALING)), {}};
   if (!file.descriptor) return tl::unexpected(core::from_errno(errno, "create", "shared memory"));
   if (::ftruncate(file.descriptor.get(), static_cast<off_t>(size)) < 0) return out_of_memory(bytes);
   file.mapping = map_shared(file.descriptor.get(), size);
   if (file.mapping.data() == nullptr) return out_of_memory(bytes);
-  prefer_huge_pages(file.mapping);  // first: pages that are there already would be copied
+  prefer_huge_pages(file.mapping);  // before the pages exist: existing pages would be copied
   if (::fallocate(file.descriptor.get(), 0, 0, static_cast<off_t>(size)) < 0) return out_of_memory(bytes);
   ::madvise(file.mapping.data(), size, MADV_POPULATE_WRITE);
   if (::fcntl(file.descriptor.get(), F_ADD_SEALS, kSeals) < 0)
@@ -100,7 +100,7 @@ core::Result<ShmMemoryFile> make_memory_file(std::size_t bytes) {
   return file;
 }
 
-core::Result<ShmMapping> map_memory_file(const Descriptor& descriptor, std::size_t bytes) {
+core::Result<ShmMapping> map_memory_file(const core::FileDescriptor& descriptor, std::size_t bytes) {
   struct stat status {};
   const int seals = ::fcntl(descriptor.get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(descriptor.get(), &status) < 0)

@@ -1,5 +1,5 @@
-/// Memory that processes share by a descriptor and that has no name: memfd, sealed so that it never changes its size.
-/// Internal to shm. Thread rule: plain values.
+/// Unnamed memory that processes share by a descriptor: memfd, sealed so that its size never changes. Internal to shm. Thread rule:
+/// plain values.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace troupe::transport {
 
-/// A stretch of address space, unmapped at its end.
+/// An owned range of address space; the destructor unmaps it.
 class ShmMapping {
  public:
   ShmMapping() = default;
@@ -28,15 +28,16 @@ class ShmMapping {
 };
 
 struct ShmMemoryFile {
-  Descriptor descriptor;
+  core::FileDescriptor descriptor;
   ShmMapping mapping;
 };
 
-/// `bytes` (above 0) of zeros, all of them there: nothing faults for lack of memory later. From 4 MiB on in huge pages
-/// where the kernel has some, because exchanges stream through whole arenas. Errc::out_of_memory, Errc::io.
+/// Makes a file of `bytes` (above 0) zeros and maps it. All pages are allocated at once, so no later access faults for lack of
+/// memory. From 4 MiB on it uses huge pages where the kernel has some, because exchanges stream through whole arenas.
+/// Errc::out_of_memory, Errc::io.
 [[nodiscard]] core::Result<ShmMemoryFile> make_memory_file(std::size_t bytes);
 
-/// Maps a peer's, which must hold `bytes` at least and be sealed: otherwise Errc::corrupt. Pages are mapped at once.
-[[nodiscard]] core::Result<ShmMapping> map_memory_file(const Descriptor& descriptor, std::size_t bytes);
+/// Maps a peer's file. Errc::corrupt when it has fewer than `bytes` or is not sealed. Pages are mapped at once.
+[[nodiscard]] core::Result<ShmMapping> map_memory_file(const core::FileDescriptor& descriptor, std::size_t bytes);
 
 }  // namespace troupe::transport

@@ -3,8 +3,8 @@
 ///     shm:<id>.<secret>/<name>            id, secret: 16 random bytes each, in hex
 ///     shm:<id>.<secret>/arena/<number>    a key: the arena's owner, and which arena
 ///
-/// The id names the socket, which every user of the host can list; the secret is what gets a peer in, so it stays out of
-/// messages. Thread rule: plain values.
+/// The id names the socket, and every user of the host can list it. The secret grants access, so error messages do not contain it.
+/// Thread rule: plain values.
 #pragma once
 
 #include <array>
@@ -25,12 +25,12 @@ struct ShmAddress {
   ShmToken secret{};
   std::string name;
 
-  /// Nothing when `text` is no address of an shm endpoint.
+  /// Nothing when `text` is not an address of an shm endpoint.
   [[nodiscard]] static std::optional<ShmAddress> parse(std::string_view text);
   [[nodiscard]] std::string text() const;
-  /// Without the secret, for messages: "shm:<start of the id>/<name>".
+  /// Without the secret, for error messages: "shm:<start of the id>/<name>".
   [[nodiscard]] std::string label() const;
-  /// Of the socket, in the abstract namespace.
+  /// The socket's name in the abstract namespace.
   [[nodiscard]] std::string socket_name() const;
 };
 
@@ -41,9 +41,9 @@ struct ShmArenaKey {
   [[nodiscard]] std::string text() const;
 };
 
-/// From the kernel. Errc::io when it gives none.
+/// Random bits of the kernel. Errc::io when it gives none.
 [[nodiscard]] core::Result<ShmToken> random_shm_token();
-/// In a time that does not depend on the values.
+/// Compares in constant time.
 [[nodiscard]] bool same_secret(const ShmToken& a, const ShmToken& b) noexcept;
 
 }  // namespace troupe::transport

@@ -24,7 +24,7 @@ struct SocketAddress {
   socklen_t length = 0;
 };
 
-/// A leading zero byte makes the name abstract: it is in no file system, and ends with its last descriptor.
+/// A leading zero byte makes the name abstract: it is in no file system and ends with its last descriptor.
 SocketAddress abstract_address(const std::string& socket_name) {
   SocketAddress address;
   address.name.sun_family = AF_UNIX;
@@ -33,32 +33,20 @@ SocketAddress abstract_address(const std::string& socket_name) {
   return address;
 }
 
-Descriptor descriptor_in(msghdr& message) noexcept {
-  Descriptor found;
+core::FileDescriptor descriptor_in(msghdr& message) noexcept {
+  core::FileDescriptor found;
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
     for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= c->cmsg_len; at += sizeof(int)) {
       int fd = -1;
       std::memcpy(&fd, reinterpret_cast<const char*>(c) + at, sizeof fd);
-      found = Descriptor(fd);  // of several the last is kept and the others are closed
+      found = core::FileDescriptor(fd);  // of several descriptors the last is kept, the others are closed
     }
   }
   return found;
 }
 
 }  // namespace
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  if (this != &other) {
-    reset();
-    fd_ = std::exchange(other.fd_, -1);
-  }
-  return *this;
-}
-
-void Descriptor::reset() noexcept {
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-}
 
 struct ShmInbox::Slots {
   struct Slot {
@@ -92,7 +80,7 @@ ShmRead ShmInbox::receive(int socket, std::size_t limit) {
   if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? ShmRead::drained : ShmRead::closed;
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     msghdr& m = messages[i].msg_hdr;
-    Descriptor descriptor = descriptor_in(m);
+    core::FileDescriptor descriptor = descriptor_in(m);
     const std::size_t length = messages[i].msg_len;
     if (length == 0) return ShmRead::closed;
     const auto& slot = slots_->slots[i];
@@ -137,8 +125,8 @@ ShmWrite send_frame(int socket, const ShmHeader& header, std::span<const std::by
   return errno == EAGAIN || errno == EWOULDBLOCK ? ShmWrite::full : ShmWrite::gone;
 }
 
-core::Result<Descriptor> shm_listen(const std::string& socket_name) {
-  Descriptor listener(::socket(AF_UNIX, kSocketFlags, 0));
+core::Result<core::FileDescriptor> shm_listen(const std::string& socket_name) {
+  core::FileDescriptor listener(::socket(AF_UNIX, kSocketFlags, 0));
   const SocketAddress address = abstract_address(socket_name);
   if (!listener || ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) < 0 ||
       ::listen(listener.get(), kBacklog) < 0)
@@ -146,20 +134,20 @@ core::Result<Descriptor> shm_listen(const std::string& socket_name) {
   return listener;
 }
 
-core::Result<Descriptor> shm_dial(const std::string& socket_name) {
-  Descriptor socket(::socket(AF_UNIX, kSocketFlags, 0));
+core::Result<core::FileDescriptor> shm_dial(const std::string& socket_name) {
+  core::FileDescriptor socket(::socket(AF_UNIX, kSocketFlags, 0));
   if (!socket) return tl::unexpected(core::from_errno(errno, "open", "a socket to a peer"));
   const SocketAddress address = abstract_address(socket_name);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) == 0) return socket;
   if (errno == EAGAIN) return core::fail(core::Errc::peer_lost, "it does not accept connections");
-  if (errno == ECONNREFUSED) return core::fail(core::Errc::peer_lost, "it is not on this host (any more)");
+  if (errno == ECONNREFUSED) return core::fail(core::Errc::peer_lost, "it is not on this host");
   return tl::unexpected(core::from_errno(errno, "connect", "to the socket of a peer"));
 }
 
-Descriptor shm_accept(int listener, int& error) noexcept {
+core::FileDescriptor shm_accept(int listener, int& error) noexcept {
   const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   error = fd >= 0 || errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
-  return Descriptor(fd);
+  return core::FileDescriptor(fd);
 }
 
 ShmProcess process_of(int socket) noexcept {
@@ -169,8 +157,9 @@ ShmProcess process_of(int socket) noexcept {
   return {credentials.pid, credentials.uid == ::geteuid()};
 }
 
-Descriptor watch_process(pid_t process) noexcept {
-  return process > 0 ? Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))) : Descriptor();
+core::FileDescriptor watch_process(pid_t process) noexcept {
+  return process > 0 ? core::FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)))
+                     : core::FileDescriptor();
 }
 
 bool hung_up(int socket) noexcept {
@@ -183,10 +172,10 @@ bool has_ended(int process_descriptor) noexcept {
   return process_descriptor >= 0 && ::poll(&watched, 1, 0) != 0;
 }
 
-void hang_up(Descriptor& socket) noexcept {
+void hang_up(core::FileDescriptor& socket) noexcept {
   if (!socket) return;
   ::shutdown(socket.get(), SHUT_RDWR);
-  // Closing a socket with unread packets would reset the connection, and the peer would not get to read our last ones.
+  // Closing a socket with unread packets would reset the connection, and the peer could not read our last ones.
   std::byte ignored{};
   while (::recv(socket.get(), &ignored, 1, MSG_DONTWAIT | MSG_TRUNC) > 0) {
   }

@@ -1,5 +1,5 @@
-/// System calls of the shm endpoint: descriptors, abstract Unix-domain sockets, and packets with descriptors in them.
-/// Internal to shm. Nothing here blocks but ShmInbox::wait. Thread rule: a socket or inbox is one thread's at a time.
+/// System calls of the shm endpoint: descriptors, abstract Unix-domain sockets, and packets with descriptors in them. Internal to
+/// shm. Only wait_readable() blocks. Thread rule: one thread at a time uses a socket or inbox.
 #pragma once
 
 #include <sys/types.h>
@@ -15,49 +15,34 @@
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
+#include "core/file_descriptor.hpp"
 #include "transport/shm/protocol/frame.hpp"
 
 namespace troupe::transport {
 
-/// Owns a file descriptor.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor() { reset(); }
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  explicit operator bool() const noexcept { return fd_ >= 0; }
-  void reset() noexcept;
-
- private:
-  int fd_ = -1;
-};
-
-/// A frame as it came in; its payload lies in the inbox until the next receive().
+/// A received frame; its payload is in the inbox until the next receive().
 struct ShmFrame {
   ShmHeader header{};
   std::span<const std::byte> payload{};
-  Descriptor descriptor{};  // when one came with it
+  core::FileDescriptor descriptor{};  // empty when none came with the frame
 };
 
-/// How looking into a socket ended.
+/// The result of reading a socket.
 enum class ShmRead : std::uint8_t {
-  drained,    ///< nothing more is there now
-  more,       ///< the inbox is full, look again
-  closed,     ///< the peer said its last word
-  malformed,  ///< the last packet was no frame
+  drained,    ///< no packet waits
+  more,       ///< the inbox is full, read again
+  closed,     ///< the peer closed the socket
+  malformed,  ///< the last packet was not a frame
 };
 
-/// Room for the frames of one system call.
+/// Buffers for the frames of one system call.
 class ShmInbox {
  public:
   static constexpr std::size_t kFrames = 16;
   ShmInbox();
   ~ShmInbox();
 
-  /// Replaces frames() with at most `limit` that wait in `socket`, also when the answer is `closed` or `malformed`.
+  /// Replaces frames() with at most `limit` frames that wait in `socket`, also when the result is `closed` or `malformed`.
   [[nodiscard]] ShmRead receive(int socket, std::size_t limit = kFrames);
   [[nodiscard]] std::vector<ShmFrame>& frames() noexcept { return frames_; }
 
@@ -67,38 +52,38 @@ class ShmInbox {
   std::vector<ShmFrame> frames_;
 };
 
-/// Blocks until `socket` has something to say, or returns false after `patience`.
+/// Blocks until `socket` is readable, or returns false after `patience`.
 [[nodiscard]] bool wait_readable(int socket, core::Duration patience) noexcept;
 
 enum class ShmWrite : std::uint8_t {
   sent,
   full,  ///< the peer does not read: try again when the socket is writable
-  gone,  ///< nobody will read it
+  gone,  ///< the peer will not read it
 };
-/// Whole or not at all. `descriptor` goes along when it is not negative.
+/// Sends the whole frame or nothing. A `descriptor` that is not negative is sent with it.
 [[nodiscard]] ShmWrite send_frame(int socket, const ShmHeader& header, std::span<const std::byte> payload = {},
                                   int descriptor = -1) noexcept;
 
-/// Errc::io when the process has no descriptor left.
-[[nodiscard]] core::Result<Descriptor> shm_listen(const std::string& socket_name);
-/// Errc::peer_lost when nobody listens, or somebody who does not accept; Errc::io as above.
-[[nodiscard]] core::Result<Descriptor> shm_dial(const std::string& socket_name);
-/// Empty: nobody waits (`error` 0), or errno in `error`.
-[[nodiscard]] Descriptor shm_accept(int listener, int& error) noexcept;
+/// Errc::io: the process has no descriptor left.
+[[nodiscard]] core::Result<core::FileDescriptor> shm_listen(const std::string& socket_name);
+/// Errc::peer_lost: no process listens, or the listener does not accept. Errc::io as above.
+[[nodiscard]] core::Result<core::FileDescriptor> shm_dial(const std::string& socket_name);
+/// Empty: no connection waits (`error` is 0), or it failed (`error` is errno).
+[[nodiscard]] core::FileDescriptor shm_accept(int listener, int& error) noexcept;
 
-/// Who made the other end of a connected socket.
+/// The process that made the other end of a connected socket.
 struct ShmProcess {
   pid_t id = 0;  // 0: not in our process namespace
   bool same_user = false;
 };
 [[nodiscard]] ShmProcess process_of(int socket) noexcept;
-/// Readable once that process has ended. Empty when the kernel has none to give.
-[[nodiscard]] Descriptor watch_process(pid_t process) noexcept;
-/// Whether the other end was closed or shut down, whatever may still wait to be read; or, for a process descriptor,
-/// whether the process has ended.
+/// A descriptor that is readable once the process has ended. Empty when the kernel gives none.
+[[nodiscard]] core::FileDescriptor watch_process(pid_t process) noexcept;
+/// hung_up(): the other end was closed or shut down, even if data still waits to be read. has_ended(): the process of this
+/// descriptor has ended.
 [[nodiscard]] bool hung_up(int socket) noexcept;
 [[nodiscard]] bool has_ended(int process_descriptor) noexcept;
-/// Ends what can be said both ways, at once; frames already sent stay readable for the peer.
-void hang_up(Descriptor& socket) noexcept;
+/// Shuts both directions down at once and closes the socket. The peer can still read frames sent before.
+void hang_up(core::FileDescriptor& socket) noexcept;
 
 }  // namespace troupe::transport

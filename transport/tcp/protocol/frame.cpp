@@ -26,7 +26,7 @@ Number get(const std::byte* bytes, std::size_t at) noexcept {
   return value;
 }
 
-/// The most payload that a type may have; nothing for a type that there is not.
+/// The largest payload of a type; Errc::corrupt for an unknown type.
 core::Result<std::size_t> most(std::uint8_t type) {
   switch (static_cast<FrameType>(type)) {
     case FrameType::hello:

@@ -1,20 +1,19 @@
-/// What tcp members say to each other: a stream of frames, each a header of 56 bytes and `length` bytes of payload.
-/// Numbers are little-endian.
+/// The frames of the tcp protocol: a stream of frames, each with a header of 56 bytes and `length` bytes of payload. Numbers are
+/// little-endian.
 ///
 ///     0 magic "Trp" · 3 type · 4 length: 4 · 8 message: 8 · 16 tag: 8 · 24 size: 8 · 32 hash of the payload: 8
 ///     40 ack: 8 · 48 hash of the 48 bytes before: 8
 ///
-/// Hashes are wire_hash(). A frame whose header does not check is never acted upon; payload is hashed on plain
-/// connections only, because TLS authenticates every byte.
+/// Hashes are wire_hash(). A frame whose header hash is wrong is never handled. Payload is checked by its hash on plain connections
+/// and in the handshake; otherwise TLS authenticates every byte.
 ///
-/// Greeting (docs in transport/tcp/handshake.hpp): hello, welcome, ready, refuse.
-/// Messages. The sender offers each, in the order of its sends: up to kEagerBytes the payload follows at once when the
-/// receiver's window has room, else the receiver says want when a receive is there and chunks follow, in order, with
-/// chunks of other tags between them. The receiver ends a message by done, mismatch or withdrawn, the answer to withdraw.
-/// Frames from offer to withdrawn are numbered in the order in which they are first sent, from 1 for the life of the
-/// session. The number is not on the wire: a connection keeps the order, and the greeting says where it begins. `ack`
-/// says how many of the peer's its sender holds whole, so that the peer need not keep them any more (unacked.hpp).
-/// Thread rule: plain values.
+/// Handshake (transport/tcp/handshake.hpp): hello, welcome, ready, refuse. Messages. The sender offers each message, in the order
+/// of its sends. Up to kEagerBytes the payload follows at once if the receiver's window has room. Otherwise the receiver sends want
+/// when it has a receive, and chunks follow in order, with chunks of other tags between them. The receiver ends a message by done,
+/// mismatch or withdrawn (the answer to withdraw). Frames from offer to withdrawn are numbered from 1 in the order in which they
+/// are first sent, for the life of the session. The number is not on the wire: a connection keeps the order, and the handshake
+/// states where it begins. `ack` is the number of the peer's frames that the sender of `ack` holds whole, so the peer need not keep
+/// those any more (unacked.hpp). Thread rule: plain values.
 #pragma once
 
 #include <array>
@@ -35,10 +34,10 @@ enum class FrameType : std::uint8_t {
   offer = 5,       ///< message, tag, size of the message; payload: nothing, or all of it
   want = 6,        ///< message
   chunk = 7,       ///< message, size: offset; payload: the bytes from there
-  done = 8,        ///< message: the receive holds all of it
+  done = 8,        ///< message: the receive holds all bytes
   mismatch = 9,    ///< message, size: of the receive
-  withdraw = 10,   ///< message, tag: the sender cancelled it
-  withdrawn = 11,  ///< message: nobody will receive it
+  withdraw = 10,   ///< message, tag: the sender cancels it
+  withdrawn = 11,  ///< message: no receive will take it
   heartbeat = 12,
   bye = 13,  ///< payload: why
 };
@@ -46,7 +45,7 @@ enum class FrameType : std::uint8_t {
 struct Frame {
   FrameType type{};
   std::uint32_t length = 0;   // bytes of payload after the header
-  std::uint64_t message = 0;  // the sender's number of it
+  std::uint64_t message = 0;  // the sender's number of the message
   std::uint64_t tag = 0;
   std::uint64_t size = 0;
   std::uint64_t payload_hash = 0;
@@ -58,14 +57,14 @@ inline constexpr std::size_t kEagerBytes = std::size_t{16} << 10;
 inline constexpr std::size_t kChunkBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kTextBytes = std::size_t{8} << 10;  // of hello, welcome, refuse and bye
 
-/// Whether a frame of this type is sent again when a connection breaks, and acknowledged.
+/// Whether frames of this type are acknowledged, and sent again after a connection breaks.
 [[nodiscard]] bool is_numbered(FrameType type) noexcept;
-/// Whether it is the receiver's last word about a message.
+/// Whether it is the receiver's last frame about a message.
 [[nodiscard]] bool ends_message(FrameType type) noexcept;
 
 using FrameBytes = std::array<std::byte, kFrameBytes>;
 [[nodiscard]] FrameBytes encode(const Frame& frame) noexcept;
-/// Errc::corrupt for a wrong magic, hash or type, or a length that this type cannot have. kFrameBytes at `bytes`.
+/// Errc::corrupt: wrong magic, hash or type, or a length above the type's limit. Reads kFrameBytes at `bytes`.
 [[nodiscard]] core::Result<Frame> decode(const std::byte* bytes);
 
 }  // namespace troupe::transport

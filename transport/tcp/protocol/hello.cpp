@@ -19,7 +19,7 @@ void put(std::vector<std::byte>& out, const std::string& text) {
   put(out, text.data(), text.size());
 }
 
-/// Reads from the front of a span; after a failure everything is empty and `good` false.
+/// Reads from the front of a span. After a failure all results are empty and `good` is false.
 struct Reader {
   std::span<const std::byte> rest;
   bool good = true;
@@ -88,8 +88,8 @@ core::Result<Hello> decode_hello(std::span<const std::byte> bytes) {
   hello.to = reader.text();
   if (!reader.good || hello.window.messages == 0 || hello.token.empty() || !printable(hello.from) ||
       !printable(hello.to))
-    return core::fail(core::Errc::corrupt, "a greeting that makes no sense");
-  return hello;  // bytes that are left belong to a later version
+    return core::fail(core::Errc::corrupt, "invalid hello");
+  return hello;  // further bytes belong to a later version
 }
 
 }  // namespace troupe::transport

@@ -1,4 +1,4 @@
-/// What two tcp members tell each other when they meet: the payload of hello and of welcome. Thread rule: plain values.
+/// The payload of hello and welcome: how two tcp members introduce themselves. Thread rule: plain values.
 #pragma once
 
 #include <cstddef>
@@ -13,37 +13,37 @@
 
 namespace troupe::transport {
 
-/// How much a member takes from one peer that nobody has received yet.
+/// Limit of what a member holds from one peer before it is received.
 struct Window {
   std::uint64_t messages = 0;     // announced and not ended; at least 1
-  std::uint64_t eager_bytes = 0;  // payload of those that came with it
+  std::uint64_t eager_bytes = 0;  // payload of the messages that were sent with their offer
 };
 
-/// What follows from a credit: that many messages, and of their bytes at most 1 MiB unasked.
+/// The window for a credit: as many messages, and at most 1 MiB of their bytes sent with offers.
 [[nodiscard]] Window window_of(const Credit& credit) noexcept;
 
 struct Hello {
   std::uint32_t version = 0;
-  std::uint64_t attempt = 0;     // counts the calls of the one that dials: a newer one replaces an older
+  std::uint64_t attempt = 0;     // counts the caller's calls: a newer one replaces an older
   std::uint64_t connection = 0;  // of this session: 1 for the first
-  SessionToken token;            // of who speaks, never empty
-  SessionToken peer_token;       // what the other once gave as its own; empty: they have not met
-  std::uint64_t received = 0;    // numbered frames of the other that the speaker holds whole
+  SessionToken token;            // the sender's, never empty
+  SessionToken peer_token;       // the receiver's, from an earlier handshake; empty: none
+  std::uint64_t received = 0;    // numbered frames of the receiver that the sender holds whole
   Window window;
-  std::string from;  // address text of who speaks
-  std::string to;    // and of whom it believes it speaks to
+  std::string from;  // the sender's address text
+  std::string to;    // the address text of the member that it expects to reach
 };
 inline constexpr std::uint32_t kTcpVersion = 2;
 
-/// Why a member refuses a hello.
+/// The reason why a member refuses a hello.
 enum class RefuseCode : std::uint64_t {
-  later = 1,     ///< has not connected to the caller yet, and will not keep the call: call again
-  stranger = 2,  ///< is another member, or of another version: never call again
-  over = 3,      ///< has given up the session that the caller wants to go on with, or never had it
+  later = 1,               ///< not connected to the caller yet, and does not keep the call: call again
+  pending_connection = 2,  ///< the hello is wrong (member, version, certificate): do not call again
+  over = 3,                ///< the session that the caller wants to continue has ended or never existed
 };
 
 [[nodiscard]] std::vector<std::byte> encode(const Hello& hello);
-/// Errc::corrupt when it is none.
+/// Errc::corrupt when the bytes are not a hello.
 [[nodiscard]] core::Result<Hello> decode_hello(std::span<const std::byte> bytes);
 
 }  // namespace troupe::transport

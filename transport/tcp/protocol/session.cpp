@@ -7,7 +7,7 @@
 namespace troupe::transport {
 namespace {
 
-/// A message above the window goes alone.
+/// A message above the credit's bytes is accepted only when no other payload is outstanding.
 bool has_credit(const Credit& credit, std::size_t messages, std::size_t bytes, std::size_t more) noexcept {
   if (messages >= credit.messages) return false;
   return bytes == 0 || (bytes <= credit.bytes && more <= credit.bytes - bytes);
@@ -49,7 +49,7 @@ core::Result<OperationId> TcpSession::receive(Tag tag, MemoryView memory) {
 TcpSession::Cancelled TcpSession::cancel(OperationId operation) {
   const auto found = places_.find(operation);
   if (found == places_.end()) return Cancelled::unknown;
-  if (lost_) return Cancelled::asked;  // its end is on the way
+  if (lost_) return Cancelled::asked;  // its end is posted
   const Place place = found->second;
   const Completion cancelled{.operation = operation, .peer = setup_.peer, .outcome = Outcome::cancelled};
   switch (place.kind) {
@@ -67,7 +67,7 @@ TcpSession::Cancelled TcpSession::cancel(OperationId operation) {
   }
   const auto sending = sends_.find(place.message);
   Sending& s = sending->second;
-  if (!s.taken) {  // the peer has not heard of it
+  if (!s.taken) {  // the peer has not received its offer
     std::erase(held_, place.message);
     std::erase_if(small_, [&](const Outgoing& o) {
       return o.frame.type == FrameType::offer && o.frame.message == place.message;

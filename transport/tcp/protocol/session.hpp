@@ -1,15 +1,15 @@
-/// What one member and one peer have to do with each other: operations, matching, windows, and the frames that follow
-/// from them. No socket, no thread and no clock in it: a pump (transport/tcp/connection.hpp) carries the frames, and when its connection
-/// breaks, another over another. A break leaves everything as it is: operations wait, and may be posted and cancelled.
+/// The state of one member towards one peer: operations, matching, windows, and the frames that follow from them. It has no socket,
+/// no thread and no clock. A TcpConnection (transport/tcp/connection.hpp) transfers the frames; after a break the next
+/// TcpConnection continues. A break does not change the state: operations wait, and callers may post and cancel.
 ///
-/// Bounds. This side announces no more than the peer's window has room for; what waits beyond that stays where the
-/// caller has it, bounded by Credit. A peer that exceeds the window it was given (what it was told the end of
-/// counts until it acknowledges that), or ends a message that was not all sent or not acknowledged, or speaks of one there
-/// is not, breaks the protocol: Errc::corrupt, and it is given up.
+/// Bounds. This side announces only as many messages as the peer's window has room for. Further messages stay in the caller's
+/// memory, bounded by Credit. These break the protocol, so the peer is given up with Errc::corrupt: exceeding its window (an ended
+/// message counts until the peer acknowledges the end), ending a message that was not all sent or not acknowledged, naming an
+/// unknown message.
 ///
-/// Thread rule: guarded by its member's mutex; begin(), finish(), take(), wrote(), broke(), resume() and end() are for the I/O thread. Lent
-/// memory is touched by whoever carries frames and by receive(), which copies a message of at most kEagerBytes that
-/// came before it.
+/// Thread rule: guarded by its endpoint's mutex. Only the I/O thread calls connected(), begin(), finish(), take(), wrote(), broke()
+/// and end(); after that thread has ended, close() calls end(). Lent memory is accessed by the TcpConnection, and by receive(),
+/// which copies a message of at most kEagerBytes that came before it.
 #pragma once
 
 #include <atomic>
@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "transport/common/matcher.hpp"
 #include "transport/completion_queue.hpp"
 #include "transport/endpoint.hpp"
-#include "transport/common/matcher.hpp"
 #include "transport/memory_view.hpp"
 #include "transport/tag.hpp"
 #include "transport/tcp/protocol/frame.hpp"
@@ -52,42 +52,44 @@ class TcpSession {
   [[nodiscard]] const std::string& remote() const noexcept { return setup_.remote; }
   [[nodiscard]] Peer peer() const noexcept { return setup_.peer; }
   [[nodiscard]] const Traffic& traffic() const noexcept { return traffic_; }
-  /// Bytes of messages that have come in or gone out, and frames that the peer holds: with a slow peer what has gone out is a buffer's.
+  /// Payload bytes moved in or out, plus frames that the peer acknowledged: with a slow peer, written bytes may only be in a
+  /// buffer.
   [[nodiscard]] std::uint64_t progress() const noexcept { return progress_; }
   [[nodiscard]] const std::optional<core::Error>& lost() const noexcept { return lost_; }
 
-  // Operations, as endpoint.hpp has them.
+  // Operations, as in endpoint.hpp.
   [[nodiscard]] OperationId establish();
   [[nodiscard]] core::Result<std::optional<OperationId>> send(Tag tag, ConstMemoryView memory);
   [[nodiscard]] core::Result<OperationId> receive(Tag tag, MemoryView memory);
   enum class Cancelled : std::uint8_t { unknown, asked, connecting };
-  /// connecting: `established` has completed as cancelled, and the rest is the caller's.
+  /// connecting: `established` has completed as cancelled; the caller must drop the peer.
   Cancelled cancel(OperationId operation);
 
   // The connection.
-  /// There is one: the first or, after broke(), another. `of_peer`: its greeting. Errc::corrupt: it claims what cannot be.
+  /// A connection exists: the first or, after broke(), another. `of_peer`: the peer's hello. Errc::corrupt: it claims an impossible
+  /// count.
   [[nodiscard]] core::Result<void> connected(const Hello& of_peer);
-  /// It broke, and nobody carries frames until the next. A receive whose message was coming in waits for it again.
+  /// The connection broke; no frames move until the next one. A receive whose eager message was being read waits for it again.
   void broke();
-  /// Numbered frames of the peer that are finished.
+  /// Number of the peer's numbered frames that are finished.
   [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
-  /// Where the payload of a frame belongs: frame.length bytes, null when that is 0.
+  /// The memory for a frame's payload: frame.length bytes, null when that is 0.
   [[nodiscard]] core::Result<std::byte*> begin(const Frame& frame);
-  /// The payload is there; `intact`: its hash is right. Errc::peer_lost: the peer took its leave.
+  /// The payload is complete; `intact`: its hash is right. Errc::peer_lost: the peer sent bye.
   [[nodiscard]] core::Result<void> finish(const Frame& frame, bool intact);
   [[nodiscard]] bool has_output() const noexcept { return unacked_.has_more() || !small_.empty() || !turns_.empty(); }
-  /// Appends what is to be written next: what a broken connection has not brought over; else all small frames, and a
-  /// chunk of one message, tags taking turns.
+  /// Appends the frames to write next: first those that a broken connection did not transfer; then small frames, and a chunk of one
+  /// message. Tags take turns.
   void take(std::vector<Outgoing>& batch);
-  /// These, the oldest that take() gave, have left.
+  /// `frames`, the oldest that take() gave and that were not reported yet, have been written.
   void wrote(std::span<const Outgoing> frames);
   void beat();
-  /// So many bytes of frames have moved that say more than that somebody is there. Needs no mutex.
+  /// Counts `bytes` of progress, without heartbeats. Needs no mutex.
   void moved(std::uint64_t bytes) noexcept { progress_ += bytes; }
 
-  /// "peer X is lost: why". From now on operations are refused; the first reason stays.
+  /// "peer X is lost: why". Later operations are refused; the first reason is kept.
   void lose(core::Errc code, std::string_view why);
-  /// Completes everything that is outstanding; nobody carries frames any more. lose() comes first.
+  /// Completes everything outstanding. Call lose() first, and after no TcpConnection uses the session any more.
   void end(Outcome outcome);
 
  private:
@@ -95,21 +97,21 @@ class TcpSession {
     OperationId operation;
     Tag tag;
     ConstMemoryView memory;
-    bool announced = false;  // its offer is among the small frames, or was
-    bool taken = false;      // its offer is with the pump, or was
+    bool announced = false;  // its offer was queued among the small frames
+    bool taken = false;      // take() has handed out its offer
     bool eager = false;
     bool wanted = false;
     bool withdrawing = false;
-    std::size_t given = 0;         // payload that take() has handed out
-    std::size_t written = 0;       // … and that is not read any more
-    std::uint64_t last_frame = 0;  // number of the newest with an offer or payload of it
+    std::size_t given = 0;         // payload bytes that take() has handed out
+    std::size_t written = 0;       // … and that the connection has written
+    std::uint64_t last_frame = 0;  // number of the newest frame with its offer or payload
   };
   struct Posted {
     OperationId operation;
     MemoryView memory;
   };
   struct Arrived {
-    OperationId operation;  // the peer's number of the message, so that a Matcher finds it
+    OperationId operation;  // holds the peer's number of the message, for Matcher
     std::size_t size;
     bool eager;
     std::vector<std::byte> body;  // when eager
@@ -119,11 +121,11 @@ class TcpSession {
     Tag tag;
     std::size_t received = 0;
   };
-  /// The eager message whose payload is on its way in.
+  /// The eager message whose payload is being read; `body` also takes the text of a bye.
   struct Landing {
     Tag tag{};
-    std::optional<Posted> posted;  // empty: nobody has received it, it goes to `body`
-    std::vector<std::byte> body;   // also what nobody can take
+    std::optional<Posted> posted;  // empty: no receive is posted, the payload goes to `body`
+    std::vector<std::byte> body;   // also for a message that its receive cannot take
   };
   struct Place {
     enum class Kind : std::uint8_t { establish, send, receive } kind;
@@ -150,26 +152,26 @@ class TcpSession {
 
   const Setup setup_;
   std::optional<core::Error> lost_;
-  std::unordered_map<OperationId, Place> places_;  // what cancel() may ask for
+  std::unordered_map<OperationId, Place> places_;  // operations that cancel() can find
   Traffic traffic_;
   std::atomic<std::uint64_t> progress_ = 0;
 
-  // Out.
+  // Output.
   bool open_ = false;
   Window peer_window_;
   std::uint64_t next_message_ = 1;
   std::map<std::uint64_t, Sending> sends_;
-  std::size_t bytes_out_ = 0;        // of sends_: what Credit counts
-  std::deque<std::uint64_t> held_;   // not announced yet
-  std::uint64_t announced_out_ = 0;  // what the peer's window counts
+  std::size_t bytes_out_ = 0;        // of sends_: counted by Credit
+  std::deque<std::uint64_t> held_;   // messages not announced yet
+  std::uint64_t announced_out_ = 0;  // counted by the peer's window
   std::uint64_t eager_out_ = 0;
   std::deque<Outgoing> small_;
-  std::map<Tag, std::deque<std::uint64_t>> bulk_;  // wanted and not all given, by tag
+  std::map<Tag, std::deque<std::uint64_t>> bulk_;  // messages wanted and not fully handed out, by tag
   std::deque<Tag> turns_;                          // the keys of bulk_
   UnackedFrames unacked_;
-  std::uint64_t ends_said_ = 0;  // of the peer's messages
+  std::uint64_t ends_said_ = 0;  // ends of the peer's messages that were queued
 
-  // In.
+  // Input.
   Matcher<Posted, Arrived> matcher_;
   std::uint64_t received_ = 0;
   std::uint64_t last_message_ = 0;

@@ -1,11 +1,11 @@
-// The half of a session that acts upon the peer's frames. Nothing in them is believed.
+// The part of a session that handles the peer's frames. Every field is checked.
 #include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "transport/tcp/protocol/session.hpp"
 #include "transport/net/refusal.hpp"
+#include "transport/tcp/protocol/session.hpp"
 
 namespace troupe::transport {
 namespace {
@@ -64,7 +64,7 @@ core::Result<std::byte*> TcpSession::begin(const Frame& frame) {
     case FrameType::offer: return begin_offer(frame);
     case FrameType::chunk: {
       const auto found = incoming_.find(frame.message);
-      if (found == incoming_.end()) return broken("a piece of a message that nobody wanted");
+      if (found == incoming_.end()) return broken("chunk for a message that was not requested");
       const Incoming& in = found->second;
       if (frame.length == 0 || frame.size != in.received || frame.length > in.posted.memory.size - in.received)
         return broken("a piece that does not follow the one before");
@@ -90,7 +90,7 @@ core::Result<std::byte*> TcpSession::begin_offer(const Frame& frame) {
   if (!eager) return nullptr;
   landing_.tag = Tag{frame.tag};
   landing_.posted = matcher_.take_receive(landing_.tag);
-  if (landing_.posted) places_.erase(landing_.posted->operation);  // matched: too late to cancel
+  if (landing_.posted) places_.erase(landing_.posted->operation);  // matched: cancel() no longer finds it
   if (landing_.posted && landing_.posted->memory.size == frame.size)
     return nowhere(frame.length, landing_.posted->memory.data);
   landing_.body.resize(frame.length);
@@ -112,7 +112,7 @@ core::Result<void> TcpSession::finish(const Frame& frame, bool intact) {
     case FrameType::chunk: return finish_chunk(frame);
     case FrameType::bye: return core::fail(core::Errc::peer_lost, printable_text(landing_.body));
     case FrameType::withdraw:
-      // One that is matched goes on: its end tells the sender.
+      // A matched message continues; its end informs the sender.
       if (const auto message = matcher_.remove_message(Tag{frame.tag}, OperationId{frame.message})) {
         end_incoming(message->size, message->eager);
         reply(FrameType::withdrawn, frame.message);
@@ -126,7 +126,7 @@ core::Result<void> TcpSession::finish(const Frame& frame, bool intact) {
 void TcpSession::finish_offer(const Frame& frame) {
   const Tag tag{frame.tag};
   const bool eager = frame.length == frame.size;
-  // Not before: an offer that a broken connection cut in two was none.
+  // Counted only now: an offer that a broken connection cut in two parts does not count.
   last_message_ = frame.message;
   announced_in_ += 1;
   if (eager) eager_in_ += frame.size;
@@ -135,7 +135,7 @@ void TcpSession::finish_offer(const Frame& frame) {
     if (const auto posted = matcher_.take_receive(tag))
       match(*posted, tag, std::move(message));
     else
-      (void)matcher_.arrive(tag, std::move(message));  // waits: there is no receive
+      (void)matcher_.arrive(tag, std::move(message));  // waits for a receive
     return;
   }
   Landing landed = std::exchange(landing_, {});
@@ -166,8 +166,8 @@ core::Result<void> TcpSession::finish_chunk(const Frame& frame) {
   return {};
 }
 
-/// An answer to a message of ours. Its memory goes back to the caller with it, so all of it that was going to be read
-/// must have been.
+/// An answer to a message of this side. It returns the memory to the caller, so the connection must have read all of the memory
+/// that it was going to read.
 core::Result<void> TcpSession::finish_answer(const Frame& frame) {
   const auto found = sends_.find(frame.message);
   if (found == sends_.end() || !found->second.taken) return broken("an answer to a message that was not sent");
@@ -197,7 +197,7 @@ core::Result<void> TcpSession::finish_answer(const Frame& frame) {
       completion.error = wrong_length(s.tag, true, size, frame.size);
       break;
     case FrameType::withdrawn:
-      if (!s.withdrawing || !untouched) return broken("it gives back a message that nobody withdrew");
+      if (!s.withdrawing || !untouched) return broken("it returns a message that was not withdrawn");
       completion.outcome = Outcome::cancelled;
       break;
     default: return broken("an answer of no kind");

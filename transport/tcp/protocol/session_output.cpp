@@ -1,4 +1,4 @@
-// The half of a session that says what is to be written, and says it again after a break.
+// The part of a session that produces frames, and repeats them after a break.
 #include <algorithm>
 #include <utility>
 
@@ -7,7 +7,7 @@
 namespace troupe::transport {
 namespace {
 
-constexpr std::size_t kBatchBytes = kChunkBytes;  // of small frames, before a chunk gets its turn
+constexpr std::size_t kBatchBytes = kChunkBytes;  // limit of small frames before a chunk is sent
 constexpr std::size_t kBatchFrames = 64;
 
 bool has_room(const std::vector<Outgoing>& batch, std::size_t bytes) {
@@ -78,7 +78,7 @@ void TcpSession::take(std::vector<Outgoing>& batch) {
   for (Outgoing& o : batch) o.frame.ack = received_;
 }
 
-/// A frame that is said for the first time.
+/// Hands out a frame for the first time.
 void TcpSession::give(std::vector<Outgoing>& batch, const Outgoing& frame) {
   batch.push_back(frame);
   if (!is_numbered(frame.frame.type)) return;

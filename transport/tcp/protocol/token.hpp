@@ -1,5 +1,5 @@
-/// What a member proves with that it is the one a session began with: 128 random bits that each side makes for the
-/// session and gives to the other in the first greeting, and that nobody else is told. Thread rule: plain values.
+/// Proves that a member is the one that began a session: 128 random bits. Each side makes a token for the session and gives it to
+/// the other in the first handshake; no other peer receives it. Thread rule: plain values.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace troupe::transport {
 struct SessionToken {
   std::array<std::byte, 16> bytes{};
   [[nodiscard]] bool empty() const noexcept;
-  /// In a time that does not depend on where they differ.
+  /// Compares in constant time.
   bool operator==(const SessionToken& other) const noexcept;
 };
 

@@ -23,8 +23,7 @@ core::Result<void> UnackedFrames::acknowledge(std::uint64_t count) {
 }
 
 tl::unexpected<core::Error> UnackedFrames::impossible(std::uint64_t count) {
-  return core::fail(core::Errc::corrupt,
-                    fmt::format("it broke the protocol: it claims to hold {} frames, which cannot be", count));
+  return core::fail(core::Errc::corrupt, fmt::format("it broke the protocol: invalid count of {} frames", count));
 }
 
 void UnackedFrames::clear() noexcept { frames_.clear(); }

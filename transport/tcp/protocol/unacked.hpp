@@ -1,10 +1,10 @@
-/// What one side of a session has said and the other has not acknowledged: the numbered frames, kept until they are, so
-/// that a new connection goes on where the old one broke. Payload is not copied: it stays in the sender's memory, which
-/// is on loan until the message has ended, and no message ends before all its frames are acknowledged.
+/// The numbered frames that one side of a session has handed out and the peer has not acknowledged. They are kept so that a new
+/// connection continues where the old one broke. Payload is not copied: it stays in the sender's memory, which is lent until the
+/// message ends, and no message ends before all its frames are acknowledged.
 ///
-/// A frame is said (handed to the connection), then left (read for the last time by it), then acknowledged. Bounded by
-/// both windows: an end makes room for a message, and that message acknowledges the end.
-/// Thread rule: that of its session. Cost: O(1) per frame, O(n) for what is said again.
+/// A frame is first said (handed to the connection), then left (the connection has read it for the last time), then acknowledged.
+/// Bounded by both windows: an end makes room for a message, and that message acknowledges the end. Thread rule: that of its
+/// session. Cost: O(1) per frame, O(n) to resume with n frames.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace troupe::transport {
 
-/// A frame to be written. `payload` (frame.length bytes) is lent memory, or nothing; its hash is the pump's to fill in.
+/// A frame to write. `payload` (frame.length bytes) is lent memory or null; TcpConnection fills in its hash.
 struct Outgoing {
   Frame frame;
   const std::byte* payload = nullptr;
@@ -24,18 +24,19 @@ struct Outgoing {
 
 class UnackedFrames {
  public:
-  /// The newest, not said yet. Returns its number.
+  /// Adds the newest frame, not said yet. Returns its number.
   std::uint64_t add(const Outgoing& frame);
   [[nodiscard]] bool has_more() const noexcept { return said_ < acknowledged_ + frames_.size(); }
-  /// The next one to say.
+  /// Returns the next frame to send and counts it as said.
   [[nodiscard]] const Outgoing& say();
-  /// The oldest that was said has left.
+  /// The oldest frame that was said and has not left has now left.
   void left();
 
-  /// The peer holds the first `count`. Errc::corrupt: that is less than it had, or more than has left.
+  /// The peer holds the first `count` frames. Errc::corrupt: fewer than before, or more than have left.
   [[nodiscard]] core::Result<void> acknowledge(std::uint64_t count);
-  /// The connection is another, and the peer holds `count`: all after it is to be said again. `change(frame, left)` hears
-  /// of those that have left after all, and of those that will have to once more. Errc::corrupt: as acknowledge().
+  /// A new connection: the peer holds `count` frames, and all later ones will be sent again. `change(frame, left)` is called for
+  /// frames that turn out to have left (true) and for frames that must leave once more (false). Errc::corrupt: fewer than before,
+  /// or more than were said.
   template <class Change>
   [[nodiscard]] core::Result<void> resume(std::uint64_t count, Change change) {
     if (count < acknowledged_ || count > said_) return impossible(count);
@@ -46,7 +47,7 @@ class UnackedFrames {
   }
 
   [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_; }
-  /// Of those, how many were the end of a message.
+  /// How many of the acknowledged frames ended a message.
   [[nodiscard]] std::uint64_t ends_acknowledged() const noexcept { return ends_acknowledged_; }
   void clear() noexcept;
 

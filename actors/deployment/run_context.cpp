@@ -1,0 +1,42 @@
+#include "actors/deployment/run_context.hpp"
+
+#include "data/fingerprint.hpp"
+
+namespace troupe::actors {
+
+core::Result<std::shared_ptr<RunContext>> RunContextCache::of(const std::string& secret, const std::string& config) {
+  std::shared_ptr<Place> place;
+  {
+    const std::scoped_lock lock(mutex_);
+    // Drops the entries of ended runs: no site holds the context, and no caller makes one.
+    std::erase_if(places_, [&](const auto& entry) {
+      if (entry.first == secret || entry.second.use_count() > 1) return false;
+      const std::scoped_lock made(entry.second->making);  // free; orders this read after the last caller's write
+      return entry.second->context.expired();
+    });
+    auto& known = places_[secret];
+    if (!known) known = std::make_shared<Place>();
+    place = known;
+  }
+  const std::scoped_lock lock(place->making);
+  if (auto context = place->context.lock()) return context;
+  auto made = make(config);
+  if (made) place->context = *made;
+  return made;
+}
+
+core::Result<std::shared_ptr<RunContext>> RunContextCache::make(const std::string& text) const {
+  auto config = core::Config::parse(experiment::schema(), text, "configuration of the run", {});
+  if (!config) return tl::unexpected(config.error());
+  auto settings = experiment::resolve(std::move(*config), experiment::Use::processes);
+  if (!settings) return tl::unexpected(settings.error());
+  auto plan = experiment::build_run_spec(*settings, true);
+  if (!plan) return tl::unexpected(plan.error());
+  auto data = data::fingerprint(plan->source);
+  if (!data) return tl::unexpected(data.error());
+  auto backend = make_backend_(settings->cluster.device);
+  if (!backend) return tl::unexpected(backend.error());
+  return std::make_shared<RunContext>(RunContext{std::move(*plan), *data, std::move(*backend), {}, {}});
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,50 @@
+/// The objects that all sites of one run in a node's process share. The first site makes them: several workers of a node open the data
+/// set once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "actors/deployment/site.hpp"
+#include "core/buffer.hpp"
+#include "core/clock.hpp"
+
+namespace troupe::actors {
+
+struct RunContext {
+  RunSpec plan;
+  std::uint64_t data = 0;  // fingerprint of the data set
+  std::unique_ptr<nn::Backend> backend;
+  core::HostAllocator memory;
+  core::SteadyClock clock;
+
+  [[nodiscard]] SiteContext of(caf::actor_system& system) { return {&system, &plan, backend.get(), &memory, &clock}; }
+};
+
+/// Thread-safe. A caller waits while its context is being made, and for no other context.
+class RunContextCache {
+ public:
+  using MakeBackend = std::function<core::Result<std::unique_ptr<nn::Backend>>(const std::string& device)>;
+  explicit RunContextCache(MakeBackend make_backend) : make_backend_(std::move(make_backend)) {}
+
+  /// The context of the run with this `secret`. The callers own it together. Errors: those of core::Config::parse, experiment::resolve
+  /// and build_run_spec, data::fingerprint, and the backend.
+  [[nodiscard]] core::Result<std::shared_ptr<RunContext>> of(const std::string& secret, const std::string& config);
+
+ private:
+  struct Place {
+    std::mutex making;
+    std::weak_ptr<RunContext> context;
+  };
+  [[nodiscard]] core::Result<std::shared_ptr<RunContext>> make(const std::string& config) const;
+
+  const MakeBackend make_backend_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Place>> places_;  // by secret
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,92 @@
+// A worker's peer messages, and its answers to the coordinator while training is paused.
+#include "actors/protocol/vocabulary.hpp"
+#include "actors/worker/worker_body.hpp"
+
+namespace troupe::actors {
+
+bool WorkerBody::send(const strategies::SendPeer& message) {
+  auto copy =
+      mailbox_->copy_for(message.to, memory_->view(message.slot), setup_.backend->kernels(), *setup_.compile.arenas);
+  if (!copy.owner) return false;
+  progress_.bytes += wire_bytes_->peer_message(message.to, copy.data.size());
+  flush_before_exchange();
+  self_->send(actors_.workers[message.to], PeerMessage{setup_.self, message.weight}, std::move(copy));
+  return true;
+}
+
+void WorkerBody::peer_message(const PeerMessage& peer_message, const BorrowedView& vector) {
+  if (failed_) return;
+  const auto slot = mailbox_->receive(peer_message);
+  if (!slot) return;  // dropped: see PeerMailbox::receive
+  memory_->mount(*slot, vector);
+  host_->peer_mail({.from = peer_message.from, .weight = peer_message.weight, .slot = *slot});
+  settle();
+}
+
+void WorkerBody::release(strategies::Slot slot) {
+  memory_->dismount(slot);
+  self_->send(actors_.workers[mailbox_->released(slot)], PeerCredit{setup_.self});
+}
+
+void WorkerBody::credit(const PeerCredit& credit) { mailbox_->credit_returned(credit.from); }
+
+// ---- while training is paused
+
+/// A worker that waits for a batch has begun no step: the host may now handle what has arrived. Before begin() the answer waits for
+/// begin().
+caf::result<Settled> WorkerBody::settle_down() {
+  if (failed_ || (host_ && !wants_batch_)) return caf::sec::runtime_error;
+  settling_ = self_->make_response_promise<Settled>();
+  const auto answer = *settling_;
+  settle();
+  return answer;
+}
+
+/// Membership news may arrive after settle_down(): the host handles it before the state is taken.
+caf::result<MemberState> WorkerBody::tell_state() {
+  if (failed_ || (host_ && !wants_batch_)) return caf::sec::runtime_error;
+  asked_state_ = self_->make_response_promise<MemberState>();
+  const auto answer = *asked_state_;
+  settle();
+  return answer;
+}
+
+MemberState WorkerBody::state() const {
+  MemberState state{.state = host_->state(), .version = 0, .peer_messages = {}, .peer_message_slots = {}};
+  for (const auto& [slot, peer_message] : mailbox_->unread()) {
+    state.peer_messages.push_back(peer_message);
+    state.peer_message_slots.push_back(slot);
+  }
+  return state;
+}
+
+/// REQUIRES that no step begins meanwhile; the coordinator ensures it. May be called before begin().
+caf::result<PeerMessageCounts> WorkerBody::tell_peer_messages(const PeerMessageCountsOrder& order) {
+  if (failed_) return caf::sec::runtime_error;
+  expected_ = order.expected;
+  asked_peer_messages_ = self_->make_response_promise<PeerMessageCounts>();
+  const auto answer = *asked_peer_messages_;
+  answer_peer_messages(false);
+  return answer;
+}
+
+/// `now`: do not wait for messages in transit.
+void WorkerBody::answer_peer_messages(bool now) {
+  if (!asked_peer_messages_ || !host_ || !(now || mailbox_->has(expected_))) return;
+  // The journal holds the received messages before the coordinator acts on the answer: that may end the run.
+  if (!journal_.empty()) self_->send(actors_.recorder, journal_.take());
+  asked_peer_messages_->deliver(peer_messages());
+  asked_peer_messages_.reset();
+}
+
+PeerMessageCounts WorkerBody::peer_messages() const {
+  PeerMessageCounts peer_messages{
+      .weight = host_->weight(), .sent = mailbox_->sent(), .received = mailbox_->received(), .unread = {}, .slots = {}};
+  for (const auto& [slot, peer_message] : mailbox_->unread()) {
+    peer_messages.unread.push_back(peer_message);
+    peer_messages.slots.push_back(slot);
+  }
+  return peer_messages;
+}
+
+}  // namespace troupe::actors

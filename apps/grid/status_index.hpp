@@ -1,0 +1,54 @@
+/// The status of planned runs in a grid's directory: done, failed, interrupted or missing. Reads only. Thread rule: pure functions, except
+/// for the files they read.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/grid/plan.hpp"
+
+namespace troupe::grid {
+
+enum class Status : std::uint8_t {
+  waiting,      ///< not begun
+  done,         ///< reached its end
+  diverged,     ///< exit 70: a valid result
+  failed,       ///< any other end; a new start may succeed
+  interrupted,  ///< can be resumed
+  running,      ///< another process has the run's directory: of a killed grid, still saving, or of the user
+};
+[[nodiscard]] std::string_view name(Status status) noexcept;
+
+/// The result of one run.
+struct Outcome {
+  Status status = Status::waiting;
+  int exit_code = -1;     // -1: none yet
+  std::string error;      // one line
+  std::string directory;  // the run's; empty when it has none
+  std::string summary;    // summary.json, one line; empty when there is none
+};
+
+/// The outcome according to a run directory: its summary, and the end of its metrics.jsonl. `interrupted` when there is a checkpoint to
+/// resume from and no end, or a temporary failure (interrupted, lost peers, a full disk); `running` while a process has its lock: `error`
+/// then names it.
+[[nodiscard]] Outcome outcome_of(const std::string& run_directory);
+
+/// The error kind of a process's exit code; Errc::internal where several share one code.
+[[nodiscard]] core::Errc errc_of(int exit_code) noexcept;
+
+/// The status of a run that ended with `exit_code`.
+[[nodiscard]] Status status_of(int exit_code) noexcept;
+
+struct StatusIndex {
+  std::vector<Outcome> outcomes;     // [runs of the plan]
+  std::vector<std::string> foreign;  // run directories that match no run of the plan
+};
+
+/// Matches the run directories in plan.directory (which may not exist) with the plan's runs, by settings. If several match one run, the
+/// best counts: done, diverged, running, interrupted. Errc::io.
+[[nodiscard]] core::Result<StatusIndex> read_ledger(const GridPlan& plan);
+
+}  // namespace troupe::grid

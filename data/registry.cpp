@@ -1,0 +1,86 @@
+#include "data/registry.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "data/cifar10.hpp"
+#include "data/glyphs.hpp"
+#include "data/idx.hpp"
+
+namespace troupe::data {
+namespace {
+
+using core::Errc;
+using core::fail;
+using DatasetResult = core::Result<std::shared_ptr<const Dataset>>;
+
+DatasetResult open_idx(const DataConfig& config, Split split, std::int64_t limit, std::int64_t classes,
+                       const std::string& default_path) {
+  const std::string& path = config.path.empty() ? default_path : config.path;
+  auto opened = IdxDataset::open({path, config.name, static_cast<std::int32_t>(classes), limit}, split);
+  if (!opened) return tl::unexpected(opened.error());
+  return *std::move(opened);
+}
+
+DatasetResult open_any_idx(const DataConfig& config, Split split, std::int64_t limit) {
+  if (config.path.empty())
+    return fail(Errc::config, "data.name = \"idx\" needs data.path: the directory that has the four files");
+  return open_idx(config, split, limit, config.classes, "");
+}
+
+/// The form of MNIST and of the data sets that replace it.
+constexpr std::int64_t kSide = 28;  // pixels
+constexpr std::int32_t kClasses = 10;
+constexpr PublishedForm kMnistForm{{1, kSide, kSide}, kClasses, 60'000, 10'000};
+
+/// The files must have the published form, because image_facts() reports it before they are opened.
+DatasetResult open_mnist(const DataConfig& config, Split split, std::int64_t limit) {
+  auto opened = open_idx(config, split, limit, kClasses, "data/" + config.name);
+  if (!opened) return opened;
+  const ImageShape shape = (*opened)->shape();
+  if (shape != ImageShape{1, kSide, kSide})
+    return fail(Errc::data, fmt::format("data set '{0}': images are {1} x {2}, and {0}'s are {3} x {3}: set data.name "
+                                        "= \"idx\" to use other images",
+                                        config.name, shape.height, shape.width, kSide));
+  return opened;
+}
+
+DatasetResult open_cifar10(const DataConfig& config, Split split, std::int64_t limit) {
+  auto opened = Cifar10Dataset::open({config.path.empty() ? "data/cifar10" : config.path, limit}, split);
+  if (!opened) return tl::unexpected(opened.error());
+  return *std::move(opened);
+}
+
+DatasetResult open_glyphs(const DataConfig& config, Split split, std::int64_t limit) {
+  return std::make_shared<const GlyphDataset>(static_cast<std::uint64_t>(config.seed), split, limit,
+                                              static_cast<unsigned>(config.decode_threads));
+}
+
+constexpr std::array kRows = {
+    DatasetRow{"mnist", "handwritten digits, 60,000 + 10,000 of 28 x 28: IDX files in data.path (default data/mnist)",
+               kMnistForm, open_mnist},
+    DatasetRow{"fashion-mnist",
+               "clothes, 60,000 + 10,000 of 28 x 28: IDX files in data.path (default data/fashion-mnist)", kMnistForm,
+               open_mnist},
+    DatasetRow{"idx", "any grey images and labels in IDX files named like MNIST's, in data.path; data.classes classes",
+               std::nullopt, open_any_idx},
+    DatasetRow{"cifar10",
+               "colour photographs, 50,000 + 10,000 of 3 x 32 x 32: the binary version's files in data.path (default "
+               "data/cifar10)",
+               PublishedForm{kCifar10Shape, kCifar10Classes, 50'000, 10'000}, open_cifar10},
+    DatasetRow{"glyphs", "digits drawn by the program, 60,000 + 10,000 of 28 x 28: needs no file", kMnistForm,
+               open_glyphs},
+};
+
+}  // namespace
+
+std::span<const DatasetRow> dataset_registry() { return kRows; }
+
+const DatasetRow* find_dataset(std::string_view name) {
+  const auto* const row = std::ranges::find(kRows, name, &DatasetRow::name);
+  return row == kRows.end() ? nullptr : row;
+}
+
+}  // namespace troupe::data

@@ -1,0 +1,127 @@
+#include "experiment/run_spec.hpp"
+
+#include <fmt/format.h>
+
+#include "nn/models.hpp"
+#include "nn/optimizer.hpp"
+#include "strategies/registry/registry.hpp"
+
+namespace troupe::experiment {
+
+namespace {
+
+nn::Shape to_nn(const data::ImageShape& shape) { return {shape.channels, shape.height, shape.width}; }
+
+core::Result<std::shared_ptr<data::LeaseScheduler>> cut_leases(const RunSpec& plan, std::int64_t samples) {
+  auto batches = data::batches_per_worker(plan.settings->data, plan.workers);
+  if (!batches) return tl::unexpected(batches.error());
+  auto book =
+      data::LeaseScheduler::create({.epoch_size = samples,
+                                    .epochs = static_cast<std::uint32_t>(plan.settings->run.epochs),
+                                    .batches = std::move(*batches),
+                                    .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand,
+                                    .drop_tail = plan.settings->data.drop_tail});
+  if (!book) return tl::unexpected(book.error());
+  return std::make_shared<data::LeaseScheduler>(std::move(*book));
+}
+
+/// Settings without effect.
+std::vector<Note> unused(const Settings& settings, const strategies::Needs& needs) {
+  std::vector<Note> notes;
+  for (const auto& key : settings.config.unused())
+    notes.push_back({Note::Level::info, key + " is not used by strategy " + settings.strategy});
+  if (settings.exchange.wire != "fp32" && !needs.rounds)
+    notes.push_back({Note::Level::info,
+                     fmt::format("exchange.wire = \"{}\" rounds nothing of strategy {}: parameters travel in float32",
+                                 settings.exchange.wire, settings.strategy)});
+  return notes;
+}
+
+}  // namespace
+
+std::vector<Note> notes_on(const Settings& settings, const strategies::Needs& needs, std::uint64_t steps_per_worker) {
+  auto notes = unused(settings, needs);
+  for (auto& line : strategies::warnings(settings.config, needs, steps_per_worker))
+    notes.push_back({Note::Level::warning, std::move(line)});
+  return notes;
+}
+
+Summary summary_of(const Settings& settings, const nn::Graph& graph, std::uint32_t workers, std::uint32_t servers,
+                   const std::string& directory) {
+  Summary summary;
+  summary.run = directory;
+  summary.strategy = settings.strategy;
+  summary.model = graph.name();
+  summary.dataset = settings.data.name;
+  summary.device = settings.cluster.device;
+  summary.precision = settings.cluster.precision;
+  summary.workers = workers;
+  summary.servers = servers;
+  return summary;
+}
+
+std::vector<Note> notes_on(const RunSpec& plan) {
+  const auto& settings = *plan.settings;
+  auto book = plan.book;
+  if (!book) {
+    const auto samples = data::published_samples(settings.data, data::Split::train);
+    if (!samples) return unused(settings, plan.needs);
+    const auto cut = cut_leases(plan, *samples);
+    if (!cut) return unused(settings, plan.needs);  // check_leases() reports its error
+    book = *cut;
+  }
+  const auto leases = book->leases_per_epoch(plan.workers) * static_cast<std::uint64_t>(settings.run.epochs);
+  return notes_on(settings, plan.needs, leases / plan.workers);
+}
+
+core::Result<void> check_leases(const RunSpec& plan) {
+  const auto samples = data::published_samples(plan.settings->data, data::Split::train);
+  if (plan.book || !samples) return {};
+  return cut_leases(plan, *samples).map([](const auto&) {});
+}
+
+core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Settings& settings) {
+  const auto workers = static_cast<std::uint32_t>(settings.cluster.workers);
+  auto step = nn::optimizer_step(settings.train, 0, static_cast<double>(std::max<std::int64_t>(settings.run.epochs, 1)),
+                                 static_cast<int>(workers));
+  step.momentum = static_cast<float>(settings.train.momentum);  // for a server's optimizer, independent of the workers'
+  auto strategy = strategies::make(settings.config, {.workers = workers,
+                                                     .servers = static_cast<std::uint32_t>(settings.cluster.servers),
+                                                     .seed = static_cast<std::uint64_t>(settings.run.seed),
+                                                     .optimizer = step});
+  if (!strategy) return tl::unexpected(std::move(strategy.error()));
+  return std::shared_ptr<const strategies::Strategy>(std::move(*strategy));
+}
+
+core::Result<RunSpec> build_run_spec(const Settings& settings, bool open_data) {
+  RunSpec plan;
+  plan.settings = std::make_shared<const Settings>(settings);
+  plan.workers = static_cast<std::uint32_t>(settings.cluster.workers);
+  auto strategy = make_strategy(settings);
+  if (!strategy) return tl::unexpected(std::move(strategy.error()));
+  plan.strategy = std::move(*strategy);
+  plan.needs = plan.strategy->needs();
+  plan.servers = plan.needs.servers ? static_cast<std::uint32_t>(settings.cluster.servers) : 0;
+
+  auto published = data::image_facts(settings.data);
+  if (!published) return tl::unexpected(published.error());
+  auto facts = *published;
+  if (open_data || !facts) {
+    auto source = data::open_source(settings.data, static_cast<std::uint64_t>(settings.run.seed));
+    if (!source) return tl::unexpected(source.error());
+    plan.source = std::move(*source);
+    facts = data::ImageFacts{plan.source.train->image_shape(), plan.source.train->classes()};
+  }
+  auto graph = nn::build_model(settings.model, to_nn(facts->shape), facts->classes);
+  if (!graph) return tl::unexpected(graph.error());
+  plan.graph = std::make_shared<const nn::Graph>(std::move(*graph));
+
+  if (plan.source.train) {
+    auto book = cut_leases(plan, plan.source.train->size());
+    if (!book) return tl::unexpected(book.error());
+    plan.book = std::move(*book);
+  }
+  return plan;
+}
+
+}  // namespace troupe::experiment

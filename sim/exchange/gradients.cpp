@@ -1,0 +1,202 @@
+#include "sim/exchange/gradients.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "experiment/state/weighted_mean.hpp"
+#include "nn/hash.hpp"
+#include "transport/exchange/reduce.hpp"
+
+namespace troupe::sim {
+
+using core::Errc;
+using strategies::ModelHome;
+using strategies::WorkerId;
+
+namespace {
+
+/// As in real runs: large enough to be efficient, small enough for a modest workspace.
+constexpr std::int64_t kEvaluationBatch = 100;
+
+core::Result<nn::Precision> precision_of(const experiment::Settings& settings, const nn::Backend& backend) {
+  const auto wanted = settings.cluster.precision == "bf16" ? nn::Precision::bf16 : nn::Precision::fp32;
+  const auto served = backend.capabilities().precisions;
+  if (std::find(served.begin(), served.end(), wanted) != served.end()) return wanted;
+  return core::fail(
+      Errc::config,
+      fmt::format("{}: cluster.precision = \"{}\": {} does not compute in it; --gradients needs \"fp32\"",
+                  settings.config.where("cluster.precision"), settings.cluster.precision, backend.name()));
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::RunSpec& spec, nn::Backend& backend,
+                                                           int buckets) {
+  const auto& settings = *spec.settings;
+  const auto precision = precision_of(settings, backend);
+  if (!precision) return tl::unexpected(precision.error());
+  std::unique_ptr<Gradients> gradients(new Gradients);
+  auto& g = *gradients;
+  g.spec_ = spec;
+  g.kernels_ = &backend.kernels();
+  g.start_ = experiment::start_state(spec, nullptr);
+  std::int64_t largest = 1;
+  const nn::Layout* layout = nullptr;
+  for (WorkerId worker = 0; worker < spec.workers; ++worker) {
+    const auto batch = settings.batch(worker);
+    largest = std::max(largest, batch);
+    auto& replica = g.replicas_[batch];
+    if (replica) continue;
+    auto compiled = backend.compile(*spec.graph, {.batch = batch,
+                                                  .precision = *precision,
+                                                  .threads = settings.threads(worker),
+                                                  .seed = static_cast<std::uint64_t>(settings.run.seed),
+                                                  .arenas = &g.allocator_});
+    if (!compiled) return tl::unexpected(std::move(compiled.error()));
+    replica = std::move(*compiled);
+    if (!layout) layout = replica->layout().get();
+    if (replica->layout_fingerprint() != layout->fingerprint())
+      return core::fail(Errc::config,
+                        fmt::format("{}: workers lay their parameters out otherwise with batch {} than with others and "
+                                    "cannot exchange them in place: use one batch size for all workers",
+                                    settings.config.where("data.batch"), batch));
+  }
+  auto evaluator = backend.compile(*spec.graph, {.batch = std::min(kEvaluationBatch, spec.source.test->size()),
+                                                 .precision = *precision,
+                                                 .threads = settings.threads(0),
+                                                 .arenas = &g.allocator_,
+                                                 .training = false});
+  if (!evaluator) return tl::unexpected(std::move(evaluator.error()));
+  g.evaluator_ = std::move(*evaluator);
+  auto shards = experiment::cut_shards(g.start_, *layout, spec.servers, spec.needs.server_states, backend.kernels(),
+                                       g.allocator_);
+  if (!shards) return tl::unexpected(std::move(shards.error()));
+  PhantomMemory::Options options{.floats = layout->arena_floats(),
+                                 .statistics = nn::statistics_layout(*spec.graph).arena_floats(),
+                                 .workers = spec.workers,
+                                 .slots = spec.needs.worker_slots,
+                                 .buckets = buckets,
+                                 .kernels = &backend.kernels(),
+                                 .allocator = &g.allocator_};
+  for (int k = 0; k < core::state_slots(nn::optimizer_kind(settings.train)); ++k)
+    options.slots.push_back(experiment::optimizer_state(k));
+  g.memory_.emplace(options, std::move(*shards));
+  const auto& train = *spec.source.train;
+  const auto statistics = g.replicas_.begin()->second->statistics();
+  g.first_statistics_.assign(statistics.begin(), statistics.end());
+  g.images_.resize(static_cast<std::size_t>(largest * train.image_shape().size()));
+  g.labels_.resize(static_cast<std::size_t>(largest));
+  g.model_.resize(layout->canonical_floats());
+  return gradients;
+}
+
+core::Result<void> Gradients::begin(WorkerId worker) {
+  if (auto begun = memory_->begin(worker); !begun) return begun;
+  std::copy(first_statistics_.begin(), first_statistics_.end(), memory_->view(worker, strategies::kStatistics).begin());
+  replicas_.begin()->second->layout()->from_canonical(*start_.parameters, memory_->view(worker, strategies::kParams));
+  return {};
+}
+
+void Gradients::fetch_center(WorkerId worker) {
+  const auto params = memory_->view(worker, strategies::kParams);
+  for (strategies::ShardId shard = 0; shard < memory_->shards(); ++shard) {
+    const auto center = memory_->shard(shard).view(strategies::kCenter);
+    const auto slice = transport::slice_of(params.size(), shard, memory_->shards());
+    std::copy(center.begin(), center.end(), params.begin() + static_cast<std::ptrdiff_t>(slice.offset));
+  }
+}
+
+core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const data::Lease& lease) {
+  auto& replica = *replicas_.at(lease.count);
+  if (auto built = spec_.source.train->build(lease, images_, labels_); !built) return built;
+  const auto params = memory_->view(worker, strategies::kParams), grads = memory_->view(worker, strategies::kGrads);
+  const auto statistics = memory_->view(worker, strategies::kStatistics);
+  std::copy(params.begin(), params.end(), replica.parameters().begin());
+  std::copy(statistics.begin(), statistics.end(), replica.statistics().begin());
+  replica.parameters_written();
+  const auto pixels = static_cast<std::size_t>(lease.count * spec_.source.train->image_shape().size());
+  const auto guarded =
+      experiment::guarded_step(replica, *kernels_, core::kLargestUsable,
+                               {.images = std::span(images_).first(pixels),
+                                .labels = std::span(labels_).first(static_cast<std::size_t>(lease.count)),
+                                .lease = lease.index,
+                                .count = lease.count},
+                               {});
+  if (!guarded) return tl::unexpected(guarded.error());
+  const auto* const result = &guarded->result;
+  if (!std::isfinite(result->loss))
+    return core::fail(Errc::diverged,
+                      fmt::format("worker {}, step {}: the loss is {}: training diverged; lower train.lr or use "
+                                  "train.warmup_epochs",
+                                  worker, step, result->loss));
+  auto& bad = bad_gradients_.try_emplace(worker, spec_.settings->train.max_bad_updates).first->second;
+  guarded->refused ? bad.bad() : bad.good();
+  if (bad.too_many()) return core::fail(Errc::diverged, experiment::bad_gradient(worker, step, bad));
+  std::copy(replica.gradients().begin(), replica.gradients().end(), grads.begin());
+  std::copy(replica.statistics().begin(), replica.statistics().end(), statistics.begin());
+  loss_ += result->loss * static_cast<double>(result->samples);
+  correct_ += result->top1;
+  samples_ += result->samples;
+  return {};
+}
+
+core::Result<void> Gradients::take_model(std::span<const WorkerId> workers, std::span<const double> weights,
+                                         std::span<const UnreadMessage> peer_messages) {
+  const auto& layout = *replicas_.begin()->second->layout();
+  const auto& needs = spec_.needs;
+  std::vector<float> arena(layout.arena_floats());
+  if (needs.model == ModelHome::center) {
+    for (strategies::ShardId shard = 0; shard < memory_->shards(); ++shard) {
+      const auto part = memory_->shard(shard).view(needs.model_slot);
+      const auto slice = transport::slice_of(arena.size(), shard, memory_->shards());
+      std::copy(part.begin(), part.end(), arena.begin() + static_cast<std::ptrdiff_t>(slice.offset));
+    }
+  } else if (needs.model == ModelHome::any_worker) {
+    const auto params = memory_->view(workers[0], strategies::kParams);
+    std::copy(params.begin(), params.end(), arena.begin());
+  } else {
+    experiment::WeightedMean mean;
+    auto unread = peer_messages.begin();
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      mean.add(memory_->view(workers[i], strategies::kParams), weights[i]);
+      for (; unread != peer_messages.end() && unread->reader == workers[i]; ++unread)
+        mean.add(memory_->view(unread->reader, unread->slot), unread->weight);
+    }
+    mean.take(arena);
+  }
+  layout.to_canonical(arena, model_);
+  std::vector<core::Span> statistics;
+  for (const auto worker : workers) statistics.push_back(memory_->view(worker, strategies::kStatistics));
+  if (workers.empty()) statistics.push_back(first_statistics_);
+  statistics_ = experiment::mean_statistics(nn::statistics_layout(*spec_.graph), statistics);
+  if (core::host_kernels().all_finite(model_)) return {};
+  return core::fail(Errc::diverged,
+                    "the model's parameters are not finite any more: training diverged; lower train.lr");
+}
+
+core::Result<void> Gradients::evaluate(std::span<const WorkerId> workers, std::span<const double> weights,
+                                       std::span<const UnreadMessage> peer_messages, bool closes_epoch, EpochPoint at) {
+  if (auto taken = take_model(workers, weights, peer_messages); !taken) return taken;
+  auto score = experiment::evaluate(*evaluator_, *spec_.source.test, model_, statistics_);
+  if (!score) return tl::unexpected(std::move(score.error()));
+  score_ = *score;
+  if (!closes_epoch) return {};
+  at.train_loss = train_loss();
+  at.train_accuracy = samples_ > 0 ? static_cast<double>(correct_) / static_cast<double>(samples_) : 0;
+  at.test = score_;
+  epochs_.push_back(at);
+  loss_ = 0;
+  correct_ = samples_ = 0;
+  return {};
+}
+
+double Gradients::train_loss() const noexcept {
+  if (samples_ > 0) return loss_ / static_cast<double>(samples_);
+  return epochs_.empty() ? std::nan("") : epochs_.back().train_loss;
+}
+
+std::string Gradients::model_hash() const { return nn::center_hash(model_); }
+
+}  // namespace troupe::sim

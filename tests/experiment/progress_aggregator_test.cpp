@@ -1,0 +1,137 @@
+#include "experiment/progress_aggregator.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::experiment {
+namespace {
+
+/// A report of `samples` since the last report, each with the same loss; the sums are `so_far`.
+WorkerProgress report(std::uint32_t worker, std::uint64_t samples, double loss, std::uint64_t so_far) {
+  WorkerProgress progress{.worker = worker, .steps = so_far / 10, .samples = so_far};
+  progress.loss_sum = loss * static_cast<double>(samples);
+  progress.top1 = samples / 2;
+  progress.recent_samples = samples;
+  progress.compute_s = 0.01 * static_cast<double>(so_far);
+  progress.exchanges = so_far / 20;
+  return progress;
+}
+
+// ---- newcomers
+
+TEST(ProgressAggregator, SumsOfAPredecessorAddUpWithItsTimes) {
+  WorkerProgress earlier{.worker = 1, .steps = 90, .samples = 900, .compute_s = 9, .exchange_s = 0.5};
+  earlier.wait_s = 2;
+  earlier.load_s = 0.25;
+  earlier.passed = 3;
+  earlier.staleness = {1, 2};
+  earlier.waits = {1.5, 0, 0.5};
+  WorkerProgress whole{.worker = 1, .steps = 10, .samples = 100, .compute_s = 1, .exchange_s = 0.5};
+  whole.wait_s = 1;
+  whole.load_s = 0.25;
+  whole.recent_samples = 100;
+  whole.staleness = {4, 0};
+  whole.waits = {0, 0, 1};
+  add(whole, earlier);
+  EXPECT_EQ(whole.steps, 100U);
+  EXPECT_EQ(whole.samples, 1000U);
+  EXPECT_EQ(whole.passed, 3U);
+  EXPECT_EQ(whole.compute_s, 10);
+  EXPECT_EQ(whole.exchange_s, 1);
+  EXPECT_EQ(whole.wait_s, 3);
+  EXPECT_EQ(whole.load_s, 0.5);
+  EXPECT_EQ(whole.waits, (std::vector<double>{1.5, 0, 1.5}));
+  EXPECT_EQ(whole.staleness, (std::vector<std::uint64_t>{5, 2}));
+  EXPECT_EQ(whole.recent_samples, 100U) << "what is recent is the newcomer's";
+  EXPECT_EQ(whole.compute_s / static_cast<double>(whole.steps), 0.1) << "a step takes as long as it took";
+}
+
+// ---- epochs
+
+TEST(ProgressAggregator, AnEpochHasItsOwnRate) {
+  ProgressAggregator book(2, {});
+  book.add(report(0, 600, 2, 600));
+  book.add(report(1, 600, 1, 600));
+  const auto first = book.close_epoch(12);
+  EXPECT_EQ(first.loss, 1.5);
+  EXPECT_EQ(first.accuracy, 0.5);
+  EXPECT_EQ(first.samples, 1200U);
+  EXPECT_EQ(first.images_per_s, 100);
+  book.add(report(0, 600, 0.5, 1200));
+  book.add(report(1, 600, 0.5, 1200));
+  const auto second = book.close_epoch(15);
+  EXPECT_EQ(second.loss, 0.5);
+  EXPECT_EQ(second.images_per_s, 400) << "not the session's mean";
+}
+
+TEST(ProgressAggregator, AnEpochThatASessionEndedInGoesOn) {
+  ProgressAggregator before(1, {});
+  before.add(report(0, 1200, 3, 1200));
+  (void)before.close_epoch(6);
+  before.add(report(0, 400, 2, 1600));
+  ProgressAggregator after(1, before.totals(10, 11));
+  EXPECT_FALSE(after.epoch_closed());
+  after.add(report(0, 800, 1, 800));
+  EXPECT_EQ(after.steps(), 240U);
+  const auto means = after.close_epoch(18);
+  EXPECT_EQ(means.samples, 1200U);
+  EXPECT_DOUBLE_EQ(means.loss, (400 * 2 + 800 * 1) / 1200.0);
+  EXPECT_EQ(means.images_per_s, 1200 / 12.0);
+}
+
+TEST(ProgressAggregator, AnEpochIsClosedUntilAnotherHasTrained) {
+  ProgressAggregator book(1, {});
+  EXPECT_FALSE(book.epoch_closed());
+  book.add(report(0, 1200, 3, 1200));
+  EXPECT_FALSE(book.epoch_closed());
+  (void)book.close_epoch(6);
+  EXPECT_TRUE(book.epoch_closed());
+  EXPECT_TRUE(ProgressAggregator(1, book.totals(6, 7)).epoch_closed());
+  book.add(report(0, 0, 0, 1200));  // an empty report
+  EXPECT_TRUE(book.epoch_closed());
+  book.add(report(0, 20, 1, 1220));
+  EXPECT_FALSE(book.epoch_closed());
+}
+
+// ---- sessions
+
+TEST(ProgressAggregator, ASessionThatTrainsNothingLeavesTheSummaryAsItWas) {
+  ProgressAggregator trained(2, {});
+  trained.add(report(0, 600, 2, 600));
+  trained.add(report(1, 600, 1, 600));
+  (void)trained.close_epoch(12);
+  Summary summary;
+  trained.fill(summary, 12);
+  EXPECT_EQ(summary.images_per_s, 100);
+  EXPECT_EQ(summary.train_loss, 1.5);
+  EXPECT_EQ(summary.exchange_count, 60U);
+
+  // A session in between that knows no details: they are not lost with it.
+  const ProgressAggregator idle(2, trained.totals(12, 14));
+  const ProgressAggregator resumed(2, idle.totals(12, 15));
+  Summary again;
+  resumed.fill(again, 12);
+  EXPECT_EQ(again.steps, summary.steps);
+  EXPECT_EQ(again.samples, summary.samples);
+  EXPECT_EQ(again.images_per_s, summary.images_per_s);
+  EXPECT_EQ(again.train_loss, summary.train_loss);
+  EXPECT_EQ(again.exchange_count, summary.exchange_count);
+  ASSERT_EQ(again.per_worker.size(), 2U);
+  EXPECT_EQ(again.per_worker[1].compute_s, summary.per_worker[1].compute_s);
+}
+
+TEST(ProgressAggregator, ASessionThatTrainsSumsUpItself) {
+  ProgressAggregator trained(1, {});
+  trained.add(report(0, 600, 2, 600));
+  (void)trained.close_epoch(12);
+  ProgressAggregator resumed(1, trained.totals(12, 14));
+  resumed.add(report(0, 300, 1, 300));
+  Summary summary;
+  resumed.fill(summary, 13);
+  EXPECT_EQ(summary.samples, 900U) << "of the run";
+  EXPECT_EQ(summary.images_per_s, 300);
+  EXPECT_EQ(summary.per_worker[0].samples, 300U);
+  EXPECT_EQ(summary.train_loss, 1);
+}
+
+}  // namespace
+}  // namespace troupe::experiment

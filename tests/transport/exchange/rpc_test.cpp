@@ -1,0 +1,259 @@
+#include "transport/exchange/rpc.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "tests/transport/exchange/connected_group.hpp"
+#include "transport/exchange/envelope.hpp"
+
+namespace troupe::exchange::testing {
+namespace {
+
+using transport::Peer;
+using transport::testing::Bytes;
+
+constexpr std::size_t kMost = 10'000;
+
+/// Two members with an Rpc each; `serve` answers the calls that the second one receives.
+class CallsOf : public ::testing::TestWithParam<transport::testing::EndpointKind> {
+ protected:
+  void SetUp() override {
+    group_.emplace(GetParam(), 2);
+    for (std::size_t r = 0; r < 2; ++r) {
+      calls_[r] = std::make_unique<Rpc>(
+          group_->endpoint(r), group_->operations(r), core::host_kernels(), allocator_, kMost, 1,
+          [this](Rpc::Incoming incoming) { serve(std::move(incoming)); },
+          [this, r](Peer, const core::Error& error) { lost_[r].push_back(error); });
+      calls_[r]->listen(group_->group(r).peers[1 - r]);
+    }
+  }
+  void TearDown() override { group_.reset(); }
+
+  void call(std::size_t from, Call call, std::function<void(core::Result<std::string>)> answered) {
+    ++open_;
+    calls_[from]->call(group_->group(from).peers[1 - from], std::move(call), [this, answered](auto result) {
+      --open_;
+      answered(std::move(result));
+    });
+  }
+  void finish() {
+    group_->drive([this] { return open_ == 0; });
+  }
+
+  core::HostAllocator allocator_;
+  std::optional<ConnectedGroup> group_;
+  std::unique_ptr<Rpc> calls_[2];
+  std::vector<core::Error> lost_[2];
+  std::size_t open_ = 0;
+  std::function<void(Rpc::Incoming)> serve = [](auto) { ADD_FAILURE() << "nobody called"; };
+};
+
+INSTANTIATE_TEST_SUITE_P(Endpoints, CallsOf, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
+                         transport::testing::kind_name);
+
+core::Buffer vector(std::size_t floats, float first) {
+  static core::HostAllocator allocator;
+  auto buffer = core::Buffer::allocate(allocator, floats).value();
+  for (std::size_t i = 0; i < floats; ++i) buffer.data()[i] = first + static_cast<float>(i) / 1000;
+  return buffer;
+}
+
+TEST_P(CallsOf, TheCalleeWorksOnTheVectorAndItComesBack) {
+  serve = [](Rpc::Incoming incoming) {
+    EXPECT_EQ(incoming.header, "add one");
+    for (float& x : incoming.vector) x += 1;
+    incoming.reply("done");
+  };
+  auto mine = vector(4099, 2);
+  call(0, {.header = "add one", .vector = mine.view(), .lend = Lend::both},
+       [](core::Result<std::string> answer) { EXPECT_EQ(answer, "done"); });
+  finish();
+  const auto wanted = vector(4099, 2);
+  for (std::size_t i = 0; i < mine.size(); ++i) ASSERT_EQ(mine.data()[i], wanted.data()[i] + 1);
+}
+
+TEST_P(CallsOf, LendsInOneDirectionOnly) {
+  auto mine = vector(100, 5);
+  serve = [](Rpc::Incoming incoming) {
+    EXPECT_EQ(incoming.vector.size(), 100U);
+    EXPECT_EQ(incoming.vector[0], incoming.header == "read" ? 5 : 0);
+    for (float& x : incoming.vector) x = 7;
+    incoming.reply("");
+  };
+  call(0, {.header = "read", .vector = mine.view(), .lend = Lend::read}, [&](auto answer) {
+    EXPECT_TRUE(answer);
+    EXPECT_EQ(mine.data()[0], 5);
+  });
+  finish();
+  call(0, {.header = "write", .vector = mine.view(), .lend = Lend::write}, [&](auto answer) {
+    EXPECT_TRUE(answer);
+    EXPECT_EQ(mine.data()[99], 7);
+  });
+  finish();
+}
+
+TEST_P(CallsOf, AHeaderAloneIsACallToo) {
+  serve = [](Rpc::Incoming incoming) {
+    EXPECT_TRUE(incoming.vector.empty());
+    incoming.reply(incoming.header + "!");
+  };
+  call(1, {.header = std::string(kMostHeader - 1, 'x')},
+       [](auto answer) { EXPECT_EQ(answer, std::string(kMostHeader - 1, 'x') + "!"); });
+  finish();
+}
+
+TEST_P(CallsOf, RoundsOncePerDirection) {
+  serve = [](Rpc::Incoming incoming) { incoming.reply(""); };
+  for (const auto half : {core::HalfKind::fp16, core::HalfKind::bf16}) {
+    auto mine = vector(777, 1.2345f);
+    const auto before = vector(777, 1.2345f);
+    const auto sent = group_->bytes_sent(0);
+    call(0, {.header = "", .vector = mine.view(), .lend = Lend::both, .half = half},
+         [&](auto answer) { EXPECT_TRUE(answer); });
+    finish();
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      ASSERT_EQ(mine.data()[i], core::from_half(core::to_half(before.data()[i], half), half));
+    EXPECT_EQ(group_->bytes_sent(0) - sent, 777 * 2 + 256U);
+  }
+}
+
+/// With Rounding::change the vector is sent exact and the answer is its rounded change: a relative change of 2⁻¹² is still visible.
+TEST_P(CallsOf, OfAMasterOnlyTheChangeIsRounded) {
+  serve = [](Rpc::Incoming incoming) {
+    EXPECT_EQ(incoming.vector[1], 1.2345F + 1.F / 1000) << "as it was sent";
+    for (float& x : incoming.vector) x -= 0x1.23456p-12F;
+    incoming.reply("");
+  };
+  for (const auto half : {core::HalfKind::fp16, core::HalfKind::bf16}) {
+    auto mine = vector(777, 1.2345F);
+    const auto before = vector(777, 1.2345F);
+    const std::uint64_t sent[] = {group_->bytes_sent(0), group_->bytes_sent(1)};
+    call(0, {.header = "", .vector = mine.view(), .lend = Lend::both, .half = half, .rounding = core::Rounding::change},
+         [&](auto answer) { EXPECT_TRUE(answer); });
+    finish();
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const float x = before.data()[i];
+      const float change = (x - 0x1.23456p-12F) - x;
+      ASSERT_EQ(mine.data()[i], x + core::from_half(core::to_half(change, half), half)) << i;
+    }
+    EXPECT_EQ(group_->bytes_sent(0) - sent[0], 777 * 4 + 256U);
+    group_->drive([&] { return group_->bytes_sent(1) - sent[1] >= 777 * 2 + 256U; });  // its send ends later
+    EXPECT_EQ(group_->bytes_sent(1) - sent[1], 777 * 2 + 256U);
+  }
+}
+
+TEST_P(CallsOf, AnAnswerAloneCanBeRoundedAndNothingCanBe) {
+  serve = [](Rpc::Incoming incoming) {
+    EXPECT_EQ(incoming.vector[0], 1.2345F);
+    for (float& x : incoming.vector) x *= 3;
+    incoming.reply("");
+  };
+  for (const auto rounding : {core::Rounding::answer, core::Rounding::none}) {
+    auto mine = vector(50, 1.2345F);
+    call(0,
+         {.header = "", .vector = mine.view(), .lend = Lend::both, .half = core::HalfKind::bf16, .rounding = rounding},
+         [&](auto answer) { EXPECT_TRUE(answer); });
+    finish();
+    const float whole = 1.2345F * 3;
+    const bool rounded = rounding == core::Rounding::answer;
+    EXPECT_EQ(mine.data()[0],
+              rounded ? core::from_half(core::to_half(whole, core::HalfKind::bf16), core::HalfKind::bf16) : whole);
+  }
+}
+
+/// A change that is not finite cannot be sent: the answer then holds the callee's value itself.
+TEST_P(CallsOf, WhatCannotBeChangedIsReplaced) {
+  serve = [](Rpc::Incoming incoming) {
+    for (float& x : incoming.vector) x = 1.5F;
+    incoming.reply("");
+  };
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), 1e38F, -std::numeric_limits<float>::infinity()}) {
+    for (const auto half : {core::HalfKind::fp16, core::HalfKind::bf16}) {
+      auto mine = vector(50, 1);
+      mine.data()[49] = bad;
+      call(0,
+           {.header = "", .vector = mine.view(), .lend = Lend::both, .half = half, .rounding = core::Rounding::change},
+           [&](auto answer) { EXPECT_TRUE(answer); });
+      finish();
+      const bool has_change = std::isfinite(bad) && half == core::HalfKind::bf16;  // fp16 does not reach 1e38
+      for (std::size_t i = 0; i < 49; ++i) ASSERT_NEAR(mine.data()[i], 1.5F, has_change ? 0.01 : 0) << i;
+      EXPECT_TRUE(has_change || mine.data()[49] == 1.5F);
+    }
+  }
+}
+
+/// Many calls at once, both ways, answered in another order, some later.
+TEST_P(CallsOf, ManyAtOnceFindTheirAnswers) {
+  constexpr std::size_t kCalls = 60;
+  std::vector<std::pair<std::string, Rpc::Reply>> held;
+  serve = [&](Rpc::Incoming incoming) {
+    for (float& x : incoming.vector) x *= 2;
+    if (incoming.header.back() % 2 == 0) return incoming.reply(incoming.header);
+    held.emplace_back(incoming.header, incoming.reply);
+  };
+  std::vector<core::Buffer> data;
+  for (std::size_t k = 0; k < kCalls; ++k) data.push_back(vector(10 + 13 * k, static_cast<float>(k)));
+  for (std::size_t k = 0; k < kCalls; ++k)
+    call(k % 2, {.header = std::to_string(k), .vector = data[k].view(), .lend = Lend::both},
+         [k](auto answer) { EXPECT_EQ(answer, std::to_string(k)); });
+  group_->drive([&] { return held.size() == kCalls / 2; });
+  for (auto& [header, reply] : held) reply(header);
+  finish();
+  for (std::size_t k = 0; k < kCalls; ++k) EXPECT_EQ(data[k].data()[0], 2 * static_cast<float>(k));
+}
+
+TEST_P(CallsOf, WhatWentWrongIsAnAnswer) {
+  serve = [](Rpc::Incoming incoming) { incoming.reply(core::fail(core::Errc::diverged, "shard 3 is not finite")); };
+  auto mine = vector(10, 1);
+  call(0, {.header = "", .vector = mine.view(), .lend = Lend::both}, [](core::Result<std::string> answer) {
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, core::Errc::diverged);
+    EXPECT_EQ(answer.error().message, "shard 3 is not finite");
+  });
+  finish();
+}
+
+TEST_P(CallsOf, AllCallsToAPeerThatGoesEnd) {
+  serve = [](auto) {};  // never answers
+  auto mine = vector(1000, 1), more = vector(1000, 1);
+  std::size_t failed = 0;
+  for (auto* data : {&mine, &more})
+    call(0, {.header = "", .vector = data->view(), .lend = Lend::both}, [&](auto answer) {
+      ASSERT_FALSE(answer);
+      EXPECT_EQ(answer.error().code, core::Errc::peer_lost);
+      EXPECT_NE(answer.error().message.find("rank 1"), std::string::npos) << answer.error().message;
+      ++failed;
+    });
+  group_->poll();
+  group_->endpoint(1).close();
+  finish();
+  EXPECT_EQ(failed, 2U);
+  group_->drive([this] { return lost_[0].size() == 1; });
+  call(0, {.header = "too late"}, [&](auto answer) { EXPECT_FALSE(answer); });
+  finish();
+  EXPECT_EQ(lost_[0].size(), 1U);
+}
+
+/// A peer that sends an invalid envelope, or asks for more than the limit, is dropped; no other peer is.
+TEST_P(CallsOf, NonsenseEndsTheConnection) {
+  const auto envelope = transport::make_tag(
+      {.run = 1, .exchange = 0, .kind = transport::TagKind::signal, .shard = transport::kMaxShard, .chunk = 0});
+  Bytes nonsense = transport::testing::pattern(256, 1);
+  group_->operations(1).send(group_->group(1).peers[0], envelope, transport::testing::view(nonsense),
+                             [](auto, const auto&) {});
+  group_->drive([this] { return !lost_[0].empty(); });
+  EXPECT_EQ(lost_[0][0].code, core::Errc::corrupt);
+}
+
+TEST_P(CallsOf, AVectorLongerThanAllowedEndsTheConnection) {
+  auto mine = vector(kMost + 1, 0);
+  call(0, {.header = "", .vector = mine.view(), .lend = Lend::read}, [](auto answer) { EXPECT_FALSE(answer); });
+  finish();
+  group_->drive([this] { return !lost_[1].empty(); });
+  EXPECT_EQ(lost_[1][0].code, core::Errc::corrupt);
+}
+
+}  // namespace
+}  // namespace troupe::exchange::testing

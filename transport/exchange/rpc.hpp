@@ -1,0 +1,126 @@
+/// Calls to members of other processes. A call lends a vector for its duration, as a message with a BorrowedView does within one process.
+/// The floats travel to the callee, which works on a copy, or back, or both ways; a short header travels each way. A call takes one round
+/// trip, for any length of the vector.
+///
+///     caller                                    callee
+///     envelope, vector ────────────────────▶    handler(header, vector)
+///     answered(header)  ◀──────────────────     reply(header): vector, envelope
+///
+/// The calls of one peer reach the handler in the peer's order: a call without a vector waits for the vector of the call before. Answers
+/// may come in any order.
+///
+/// Memory that a peer can occupy at the callee: vectors of unanswered calls, together at most kMostVectors of the greatest length (further
+/// calls wait, in order), and kMostCalls envelopes. A vector whose change is sent back counts twice.
+///
+/// Vectors may be rounded to 16 bits for transfer, where core::Rounding permits it. Payload on the wire: 4 or 2 bytes per float and
+/// direction, and 256 bytes per envelope. Where the 16-bit format cannot represent the change (NaN, infinity, above 65,504 in fp16), the
+/// callee sends the rounded vector itself, which replaces the caller's.
+///
+/// Not thread-safe: the thread of the operation queue makes the calls; handlers and answers run within its callbacks. A call ends exactly
+/// once: with the answer, with the callee's error, or with Errc::peer_lost. Calls have no deadline: at a deadline disconnect the peer
+/// (Endpoint::disconnect). A malformed envelope, a vector of another length than announced, an answer without a call, or more than
+/// kMostCalls calls end the connection (Errc::corrupt).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/kernels.hpp"
+#include "transport/exchange/operation_queue.hpp"
+
+namespace troupe::exchange {
+
+/// What the callee may do with the caller's vector.
+enum class Lend : std::uint8_t {
+  nothing,  ///< no vector, only a header
+  read,     ///< the callee receives its floats
+  write,    ///< only space; its floats return with the answer
+  both,
+};
+
+/// Greatest length of a header, in bytes.
+inline constexpr std::size_t kMostHeader = 216;
+/// Limits of one peer's unanswered calls.
+inline constexpr std::size_t kMostVectors = 8;
+inline constexpr std::size_t kMostCalls = 4096;
+
+struct Envelope;
+
+struct Call {
+  std::string header;
+  core::Span vector{};  // lent by the caller until the answer
+  Lend lend = Lend::nothing;
+  std::optional<core::HalfKind> half{};  // 16-bit format on the wire, where `rounding` permits it
+  core::Rounding rounding = core::Rounding::both;
+};
+
+class Rpc {
+ public:
+  using Answered = std::function<void(core::Result<std::string>)>;
+  /// Answers a call. Call it once, at any later time, on the thread of the operation queue. The result is the header, or an error.
+  using Reply = std::function<void(core::Result<std::string>)>;
+  struct Incoming {
+    transport::Peer from{};
+    std::string header;
+    Lend lend = Lend::nothing;
+    core::Span vector{};  // owned by the callee until it replies: a copy, or zeros for Lend::write
+    Reply reply;
+  };
+  using Handler = std::function<void(Incoming)>;
+  using Lost = std::function<void(transport::Peer, const core::Error&)>;
+
+  /// `lost` is called once for every lost peer; calls to it end with the same error when none of their memory is lent. All arguments
+  /// outlive the object. Destroy it after the endpoint was closed and its completions were delivered. Incoming calls may have vectors of up
+  /// to `most_floats`: the connection to a peer that announces more is closed.
+  Rpc(transport::Endpoint& endpoint, OperationQueue& operations, const core::Kernels& kernels, core::Allocator& memory,
+      std::size_t most_floats, std::uint8_t run, Handler handler, Lost lost);
+  ~Rpc();
+  Rpc(const Rpc&) = delete;
+  Rpc& operator=(const Rpc&) = delete;
+
+  /// Accepts calls from a connected peer. Once per peer.
+  void listen(transport::Peer peer);
+  void call(transport::Peer peer, Call call, Answered answered);
+
+ private:
+  struct Channel;
+  struct Outgoing;
+  struct Serving;
+
+  void hear(Channel& channel);
+  void handle(Channel& channel, const Envelope& envelope);
+  void serve(Channel& channel, const Envelope& envelope);
+  void make_room(Channel& channel);
+  void hand_over(Channel& channel);
+  void free_room(Channel& channel, const Serving& serving);
+  void answer(Channel& channel, const std::shared_ptr<Serving>& serving, core::Result<std::string> result);
+  void answered(Channel& channel, const Envelope& envelope);
+  void give(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
+  void take(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
+  void moved(Channel& channel, Outgoing& outgoing, std::size_t moves);
+  void settle(Channel& channel, std::uint32_t id);
+  void send_envelope(Channel& channel, const Envelope& envelope, std::function<void()> next);
+  void drop(Channel& channel, const core::Error& error);
+  [[nodiscard]] transport::Tag tag(transport::TagKind kind, std::uint32_t id) const;
+  /// Calls `next` at the operation's end; after a failure it drops the channel first.
+  [[nodiscard]] OperationQueue::Done then(Channel& channel, std::function<void()> next);
+
+  transport::Endpoint& endpoint_;
+  OperationQueue& operations_;
+  const core::Kernels& kernels_;
+  core::Allocator& memory_;
+  const std::size_t most_floats_;
+  const std::uint8_t run_;
+  const Handler handler_;
+  const Lost lost_;
+  std::map<transport::Peer, std::unique_ptr<Channel>> channels_;
+};
+
+}  // namespace troupe::exchange
