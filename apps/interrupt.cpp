@@ -40,12 +40,14 @@ Interrupt::~Interrupt() {
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-bool Interrupt::next_signal_within(std::chrono::nanoseconds time) const {
+bool Interrupt::next_signal_within(std::chrono::nanoseconds time, int first) const {
   const auto until = std::chrono::steady_clock::now() + time;
   for (;;) {
     const auto left = std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds(0));
     const timespec patience{.tv_sec = 0, .tv_nsec = left.count()};
-    if (::sigtimedwait(&signals_, nullptr, &patience) > 0) return true;
+    const int next = ::sigtimedwait(&signals_, nullptr, &patience);
+    if (next == SIGTERM && first == SIGTERM) continue;  // the kernel sends one for every thread of a parent that ends
+    if (next > 0) return true;
     if (errno != EINTR) return false;  // a stopped and continued process gets EINTR
   }
 }
@@ -54,7 +56,7 @@ void Interrupt::wait() {
   int signal = 0;
   if (::sigwait(&signals_, &signal) != 0 || over_) return;
   source_.request_stop();
-  const bool late = !next_signal_within(kWindDown);
+  const bool late = !next_signal_within(kWindDown, signal);
   if (late && nothing_to_save_) {
     write("troupe: interrupted before it began\n");
     leave_at_once();

@@ -12,7 +12,8 @@ namespace troupe::apps {
 /// For its lifetime SIGINT and SIGTERM are blocked in the thread that created it and in all threads started from there; its own thread
 /// waits for them. One at a time; create it before other threads. The first signal runs stop callbacks on its thread; the console informs
 /// the user (report::ConsoleOptions::stop). The second signal shows the terminal's cursor and ends the process with exit code 130 at any
-/// point. So does the first signal after kWindDown if there is nothing to save: a computation does not check the stop token.
+/// point; several SIGTERM within kWindDown count as one, because a child of a grid gets one for every thread of a grid that is killed. The
+/// first signal also exits after kWindDown if there is nothing to save: a computation does not check the stop token.
 class Interrupt {
  public:
   Interrupt();
@@ -28,7 +29,7 @@ class Interrupt {
 
  private:
   void wait();
-  [[nodiscard]] bool next_signal_within(std::chrono::nanoseconds time) const;  // less than a second
+  [[nodiscard]] bool next_signal_within(std::chrono::nanoseconds time, int first) const;  // less than a second
 
   std::stop_source source_;
   std::atomic<bool> over_ = false;

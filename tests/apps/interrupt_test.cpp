@@ -1,5 +1,6 @@
 #include "apps/interrupt.hpp"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <semaphore>
@@ -40,6 +41,26 @@ TEST(InterruptDeathTest, TheSecondSignalLeavesAtOnce) {
         for (;;) ::pause();
       },
       testing::ExitedWithCode(130), "");
+}
+
+/// When a parent with several threads is killed, Linux sends its children a SIGTERM (PR_SET_PDEATHSIG) for every thread.
+TEST(InterruptDeathTest, SigtermsThatComeTogetherAreOneRequest) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  constexpr int kStillThere = 7;
+  EXPECT_EXIT(
+      {
+        const Interrupt interrupt;
+        std::binary_semaphore told(0);
+        const std::stop_callback on_stop(interrupt.token(), [&] { told.release(); });
+        ::kill(::getpid(), SIGTERM);
+        told.acquire();
+        for (int k = 0; k < 3; ++k) {
+          ::kill(::getpid(), SIGTERM);
+          ::poll(nullptr, 0, 50);
+        }
+        ::_exit(kStillThere);
+      },
+      testing::ExitedWithCode(kStillThere), "");
 }
 
 TEST(InterruptDeathTest, WithNothingToSaveTheFirstSignalIsEnough) {
