@@ -196,7 +196,7 @@ class RecorderBody {
     if (auto events = report::TensorBoard::create(setup_.directory->path(), std::time(nullptr)))
       events_.emplace(std::move(*events));
     else
-      note({Note::Level::warning, "no report::TensorBoard events: " + events.error().message});
+      note({Note::Level::warning, "no TensorBoard events: " + events.error().message});
   }
 
   void check_events(const core::Result<void>& written) {

@@ -317,7 +317,9 @@ TEST(Checkpoints, ARunTrainsAndShowsAnEpochWhileOneIsWritten) {
     SlowDisk disk;
     const Progress progress([&](std::string_view text) {
       if (text.find("epoch 1/3") != std::string_view::npos) disk.hold();
-      if (text.find("epoch 2/3") != std::string_view::npos) disk.release();
+      if (text.find("epoch 2/3") == std::string_view::npos) return;
+      disk.await_sync();
+      disk.release();
     });
     tests::SmallRun run({std::string("strategy.name=") + strategy, "run.epochs=3"});
     const auto end = run.train_over(disk, progress.stream());

@@ -90,8 +90,7 @@ TEST_F(EarlyNews, ExchangerThatBeginsLeavesTheSiteThatIsLost) {
                 BorrowedView{space->view(), space})
       .receive([](const SnapshotTaken&) { ADD_FAILURE() << "the other site has not begun"; },
                [this](const caf::error& error) {
-                 EXPECT_NE(system_.render(error).find("site 1 is gone"), std::string::npos)
-                     << system_.render(error);
+                 EXPECT_NE(system_.render(error).find("site 1 is gone"), std::string::npos) << system_.render(error);
                });
   for (const auto& exchanger : exchangers) self_->send(exchanger, Halt{});
   for (const auto& exchanger : exchangers) self_->wait_for(exchanger);

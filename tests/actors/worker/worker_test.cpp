@@ -43,10 +43,9 @@ TEST(Worker, ThatCannotBeginSaysWhyAndNothingElse) {
   LoneWorker worker({"strategy.name=easgd"});
   worker.begin("no plan");
   bool said = false;
-  worker.self->receive(
-      [](const WorkerProgress&) { ADD_FAILURE() << "it has done nothing"; },
-      [&](const RunError& run_error) { said = run_error.text.find("the run") != std::string::npos; },
-      caf::after(LoneWorker::kPatience) >> [] {});
+  worker.self->receive([](const WorkerProgress&) { ADD_FAILURE() << "it has done nothing"; },
+                       [&](const RunError& run_error) { said = run_error.text.find("the run") != std::string::npos; },
+                       caf::after(LoneWorker::kPatience) >> [] {});
   EXPECT_TRUE(said);
 }
 
