@@ -11,6 +11,7 @@
 #include "data/config.hpp"
 #include "nn/models.hpp"
 #include "nn/optimizer.hpp"
+#include "strategies/coordination/checkpoint_schedule.hpp"
 #include "strategies/registry/registry.hpp"
 
 namespace troupe::experiment {
@@ -51,13 +52,8 @@ struct ExchangeConfig {
 [[nodiscard]] const core::Table<ClusterConfig>& cluster_table();
 [[nodiscard]] const core::Table<ExchangeConfig>& exchange_table();
 
-/// When the coordinator takes periodic checkpoints; zero fields do not apply.
-struct CheckpointPeriod {
-  std::int64_t epochs = 0;
-  std::int64_t steps = 0;  // over all workers
-  double seconds = 0;
-  bool operator==(const CheckpointPeriod&) const = default;
-};
+/// When the coordinator takes periodic checkpoints.
+using coordination::CheckpointPeriod;
 /// "N epochs" | "N steps" | "N s" | "N min" | "never"; N > 0, whole for epochs and steps. Null for anything else.
 [[nodiscard]] std::optional<CheckpointPeriod> parse_checkpoint_period(std::string_view text);
 

@@ -4,23 +4,63 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "actors/protocol/proxy.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "nn/hash.hpp"
-#include "nn/optimizer.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::actors {
+
+using coordination::Answer;
+using coordination::Order;
+using coordination::Outcome;
+using coordination::Task;
+using strategies::WorkerId;
 
 namespace {
 
 constexpr core::Duration kMemberSilence = std::chrono::seconds(60);
 
-std::vector<strategies::Step> first_steps(const CoordinatorSetup& setup) {
-  auto steps = setup.first_steps;
-  steps.resize(setup.started.workers, 0);
-  return steps;
+std::string how_to_go_on(const CoordinatorSetup& setup) {
+  const auto& launcher = setup.launcher;
+  return fmt::format("go on with `{}troupe train --resume {}`", launcher.empty() ? "" : launcher + " … ",
+                     setup.started.directory);
+}
+
+coordination::CoordinatorOptions options_of(const CoordinatorSetup& setup) {
+  const auto& settings = *setup.settings;
+  return {.strategy = settings.strategy,
+          .needs = setup.needs,
+          .workers = setup.started.workers,
+          .epochs = setup.started.epochs,
+          .checkpoints = settings.checkpoint,
+          .max_s = settings.run.max_seconds,
+          .target_accuracy = settings.run.target_accuracy,
+          .keeps_journal = settings.journal.keep,
+          .resumed = setup.resumed,
+          .ends_with_member = !setup.launcher.empty(),
+          .steps_before = setup.before.steps,
+          .trained_before_s = setup.before.train_s,
+          .first_steps = setup.first_steps,
+          .names = setup.names,
+          .how_to_go_on = how_to_go_on(setup)};
+}
+
+/// The reason in an endpoint's "peer tcp:… is lost: why", without the endpoint's name of the peer.
+std::string without_peer(const std::string& why) {
+  constexpr std::string_view kSign = " is lost: ";
+  const auto sign = why.find(kSign);
+  return sign == std::string::npos ? why : why.substr(sign + kSign.size());
+}
+
+/// ", but for 40 samples of steps under way, which are passed over"; empty when all of it is granted again.
+std::string passed_over(const coordination::Loss& lost) {
+  std::int64_t samples = 0;
+  for (const auto& lease : lost.leases) samples += lease.samples;
+  if (lost.again || samples == 0) return {};
+  return fmt::format(", but for {} sample{} of steps under way, which are passed over", samples,
+                     samples == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -28,12 +68,9 @@ std::vector<strategies::Step> first_steps(const CoordinatorSetup& setup) {
 CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
     : self_(self),
       setup_(std::move(setup)),
+      machine_(*this, options_of(setup_), setup_.book),
       rules_(setup_.rules),
-      wants_(setup_.started.workers, 0),
-      alive_(setup_.started.workers, true),
-      progress_(setup_.started.workers, setup_.before),
-      steps_(first_steps(setup_)),
-      train_s_(setup_.before.train_s) {
+      progress_(setup_.started.workers, setup_.before) {
   const auto& started = setup_.started;
   result_.summary =
       experiment::summary_of(*setup_.settings, *setup_.graph, started.workers, started.servers, started.directory);
@@ -50,8 +87,13 @@ void CoordinatorBody::begin(const ActorDirectory& actors) {
       core::Buffer::allocate(*setup_.memory, setup_.layout->arena_floats(), "the coordinator's copy of the model");
   if (!arena) return fail(arena.error().code, arena.error().message);
   arena_ = std::make_shared<core::Buffer>(std::move(*arena));
-  for (const auto& worker : actors_.workers)
-    if (worker) self_->monitor(worker);
+  coordination::Coordinator::Founders founders{actors.worker_sites, actors.server_sites, {}};
+  for (std::uint32_t w = 0; w < actors_.workers.size(); ++w) {
+    if (actors_.workers[w])
+      self_->monitor(actors_.workers[w]);
+    else
+      founders.absent.push_back(w);
+  }
   for (const auto& server : actors_.servers) self_->monitor(server);
   for (const auto& loader : actors_.loaders)
     if (loader) self_->monitor(loader);
@@ -61,111 +103,32 @@ void CoordinatorBody::begin(const ActorDirectory& actors) {
   self_->send(actors_.recorder, setup_.started);
   if (keeps_journal()) journal_.add(encode(PlanRecord{setup_.plan_hash}));
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
-  saved_at_epoch_ = setup_.book->epoch() + (setup_.book->epoch_done() ? 1 : 0);
-  saved_at_s_ = train_s_;
-  saved_at_step_ = granted_ = progress_.steps();
-  miss_absent();
-  for (const auto& loss : std::exchange(early_losses_, {})) site_lost(loss);
-  if (ended_ || in_emergency()) return;
-  if (setup_.resumed) {
-    if (setup_.book->epoch_done()) return when_quiet();  // interrupted in an epoch's last step, or to train longer
-    return train();
-  }
-  // A checkpoint of the start: a failure in the first epoch can go back to it.
-  first_save_ = busy_ = true;
-  setup_.book->pause();
-  take_model([this] { save([this] { go_on(); }); });
+  machine_.begin(std::move(founders));
 }
 
-// ---- leases
-
-void CoordinatorBody::train() {
-  if (gives_way()) return;
-  first_save_ = busy_ = fresh_epoch_ = false;
-  training_ = true;
-  training_since_ = setup_.clock->now();
-  if (owed_ && !writing_) return when_quiet();  // the previous one reached the disk after the chain's check
-  setup_.book->resume();
-  for (std::uint32_t worker = 0; worker < wants_.size(); ++worker) serve(worker, true);
-}
-
-void CoordinatorBody::asked(const LeaseRequest& request) {
-  if (ended_) return;
-  if (!is_member(request.worker)) return;
-  wants_.at(request.worker) += request.count;
-  if (training_) serve(request.worker, false);
-  if (training_ && setup_.book->quiet()) when_quiet();  // a checkpoint is due, and all granted leases are done
-}
-
-void CoordinatorBody::serve(std::uint32_t worker, bool after_pause) {
-  LeaseGrant grant{.leases = {}, .after_pause = after_pause};
-  const auto period = static_cast<std::uint64_t>(setup_.settings->checkpoint.steps);
-  while (wants_[worker] > 0) {
-    if (period > 0 && !writing_ && granted_ >= saved_at_step_ + period)
-      setup_.book->pause();  // workers report too rarely to count steps by their reports
-    const auto lease = setup_.book->grant(worker);
-    if (!lease) break;
-    --wants_[worker];
-    ++granted_;
-    rules_.granted(worker, 1);
-    grant.leases.push_back(*lease);
-    if (keeps_journal()) journal_.add(encode(LeaseGranted{worker, *lease}));
-  }
-  if (grant.leases.empty()) return;
-  flush_journal();  // the journal has a step's lease before the step
-  self_->send(actors_.loaders[worker], std::move(grant));
-}
+// ---- events
 
 void CoordinatorBody::progressed(const WorkerProgress& progress) {
-  if (ended_ || !is_member(progress.worker) || in_emergency()) return;  // the emergency checkpoint has its own account
-  steps_.ended(progress.worker, progress.steps + progress.passed);
+  if (!machine_.counts(progress.worker)) return;
   auto whole = progress;
   if (const auto before = predecessors_.find(progress.worker); before != predecessors_.end())
     experiment::add(whole, before->second);
   self_->send(actors_.recorder, whole);
   progress_.add(whole);
-  for (const auto lease : progress.done) setup_.book->done(progress.worker, lease);
-  check_limits();
-  if (training_ && setup_.book->quiet()) when_quiet();
+  machine_.progressed(progress.worker, progress.steps + progress.passed, progress.done);
 }
 
-/// Every reason to pause training pauses the book; it becomes quiet when the leases in progress are done.
-void CoordinatorBody::check_limits() {
-  if (!training_) return;
-  const double max_s = setup_.settings->run.max_seconds;
-  const double now_s = train_s_ + core::seconds(setup_.clock->now() - training_since_);
-  if (max_s > 0 && now_s >= max_s) stop_ = true;
-  const auto& period = setup_.settings->checkpoint;
-  const bool time_due = !writing_ && period.seconds > 0 && now_s >= saved_at_s_ + period.seconds;
-  if (stop_ || time_due) setup_.book->pause();
-}
-
-void CoordinatorBody::interrupt() {
-  if (ended_) return;
-  result_.failed = true;
-  result_.error = {core::Errc::interrupted, "interrupted"};
-  stop_ = true;
-  setup_.book->pause();
-  if (const auto abandon = std::exchange(abandon_, nullptr)) abandon();
-  if (training_ && setup_.book->quiet()) when_quiet();
-}
-
-void CoordinatorBody::journal_full() {
-  if (ended_) return;
-  rotate_ = true;
-  setup_.book->pause();
-  if (training_ && setup_.book->quiet()) when_quiet();
+void CoordinatorBody::site_lost(const SiteLost& news) {
+  machine_.site_lost(news.site, news.lost, without_peer(news.why));
 }
 
 void CoordinatorBody::tick() {
-  if (ended_) return;
+  if (machine_.ended()) return;
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   flush_journal();
   tell_moves();
   silences_.check(setup_.clock->now());
-  if (ended_) return;
-  check_limits();
-  if (training_ && setup_.book->quiet()) when_quiet();
+  machine_.ticked();
 }
 
 void CoordinatorBody::moved(const TransferNews& news) {
@@ -183,10 +146,147 @@ void CoordinatorBody::tell_moves() {
   if (setup_.rejoin_manager) self_->send(setup_.rejoin_manager, news);
 }
 
+void CoordinatorBody::down(const caf::down_msg& message) {
+  const auto why = reason_of(self_->system(), message.reason);
+  for (std::uint32_t w = 0; w < actors_.workers.size(); ++w) {
+    const auto is = [&](const auto& member) { return member && member.address() == message.source; };
+    if (is(actors_.workers[w]) || is(actors_.loaders[w])) return machine_.lost(w, why);
+  }
+  for (std::uint32_t s = 0; s < actors_.servers.size(); ++s)
+    if (actors_.servers[s].address() == message.source)
+      return fail(core::Errc::peer_lost, fmt::format("server {}, and its part of the centre, is gone: {}", s, why));
+  if (actors_.recorder.address() == message.source) return fail(core::Errc::internal, "the recorder is gone: " + why);
+  if (actors_.evaluator.address() == message.source) return fail(core::Errc::internal, "the evaluator is gone: " + why);
+  if (setup_.rejoin_manager && setup_.rejoin_manager.address() == message.source && !machine_.ended())
+    note(Note::Level::warning, "lost workers are no longer replaced: " + why);
+  // Else it was a member lost earlier, which has a successor by now.
+}
+
+void CoordinatorBody::missed(std::uint32_t worker, const caf::error& error, const Next& next) {
+  const bool silent = error == caf::sec::request_timeout;
+  machine_.lost(worker, silent ? std::string("it does not answer, and nothing moves to it or from it")
+                               : "no answer: " + reason_of(self_->system(), error));
+  if (!machine_.ended()) next();
+}
+
+bool CoordinatorBody::hears(const LeaseRequest& request) {
+  return heard(rules_.check(speaker_of(self_), request, machine_.wants(request.worker)));
+}
+
+bool CoordinatorBody::hears_from_here() {
+  return heard(speaker_of(self_).here ? Refusal{} : "a message that is not for it to send");
+}
+
+bool CoordinatorBody::heard(const Refusal& refusal) {
+  if (!refusal) return true;
+  std::vector<std::string> names;
+  const auto workers = rules_.workers_of(speaker_of(self_));
+  for (const auto w : workers) names.push_back(machine_.name_of(w));
+  const auto who = names.empty() ? "a process that has no part in the run" : fmt::format("{}", fmt::join(names, ", "));
+  auto line = refusals_.add(who, *refusal);
+  if (line && actors_.recorder) note(Note::Level::warning, std::move(*line));
+  if (!refusals_.enough(who) || actors_.workers.empty()) return false;
+  for (const auto w : workers) machine_.lost(w, "it says what no member says");
+  return false;
+}
+
+// ---- what the rules ask for
+
+void CoordinatorBody::grant(WorkerId worker, std::span<const data::Lease> leases, bool after_pause) {
+  rules_.granted(worker, leases.size());
+  if (keeps_journal())
+    for (const auto& lease : leases) journal_.add(encode(LeaseGranted{worker, lease}));
+  flush_journal();  // the journal has a step's lease before the step
+  self_->send(actors_.loaders[worker], LeaseGrant{{leases.begin(), leases.end()}, after_pause});
+}
+
+void CoordinatorBody::perform(const Order& order) {
+  flush_journal();
+  const auto answer = [this, number = order.number](Outcome outcome) {
+    return [this, number, outcome] {
+      machine_.answered({.number = number, .outcome = outcome, .newest = {}, .steps = updates_});
+    };
+  };
+  const Steps steps{answer(Outcome::done), answer(Outcome::interrupted)};
+  switch (order.task) {
+    case Task::dismiss_workers: return dismiss_workers(steps.done);
+    case Task::settle_workers: return ask_members<Settled>(SettleOrder{}, steps.done, steps.interrupted);
+    case Task::await_peer_messages: return await_peer_messages(steps);
+    case Task::take_model: model_worker_ = order.worker; return take_model(steps);
+    case Task::evaluate: return evaluate(order.number);
+    case Task::take_state:
+      checkpoint_ = std::make_shared<Checkpoint>();
+      return take_state(state_prefixes(), checkpoint_, steps.done);
+    case Task::prepare_newcomer: return prepare_newcomer(order);
+    case Task::begin_newcomer: return begin_newcomer(order.worker, steps);
+    case Task::take_members:
+      segment_ = begin_checkpoint();
+      put(*segment_, machine_.members().membership());
+      return take_member(0, steps);
+    case Task::collect_records: return collect_records(steps.done);
+    case Task::begin_segment: return begin_segment(steps.done);
+    case Task::find_newest: return find_newest(order.number);
+  }
+}
+
+void CoordinatorBody::membership_changed(const strategies::Membership& membership) {
+  const MembershipNews news{membership.epoch, membership.workers};
+  if (actors_.exchanger) self_->send(actors_.exchanger, news);
+  for (const auto& server : actors_.servers) self_->send(server, news);
+  for (const auto w : news.workers) self_->send(actors_.workers[w], news);
+}
+
+void CoordinatorBody::removed(WorkerId worker) {
+  peer_messages_.lost(worker);
+  if (!actors_.workers[worker]) return;
+  self_->send(actors_.workers[worker], Halt{});
+  self_->send(actors_.loaders[worker], Halt{});
+}
+
+void CoordinatorBody::lost(const coordination::Loss& loss) {
+  const auto& members = machine_.members();
+  note(Note::Level::warning,
+       fmt::format("{} is lost: {}; its batches return{}, {} of {} workers go on", machine_.name_of(loss.worker),
+                   loss.why, passed_over(loss), members.count(), setup_.started.workers));
+  // Before any record of the worker that takes its place.
+  if (keeps_journal()) journal_.add(encode(experiment::LostRecord{loss.worker, loss.again, loss.leases}));
+  flush_journal();
+}
+
+void CoordinatorBody::absent(WorkerId worker) {
+  if (keeps_journal()) journal_.add(encode(experiment::AbsentRecord{worker}));
+  note(Note::Level::info, fmt::format("{} is not there yet", machine_.name_of(worker)));
+}
+
+void CoordinatorBody::warn(const std::string& text) { note(Note::Level::warning, text); }
+
+void CoordinatorBody::note(Note::Level level, std::string text) {
+  self_->send(actors_.recorder, Note{level, std::move(text)});
+}
+
+void CoordinatorBody::ended(const std::optional<core::Error>& error) {
+  result_.failed = error.has_value();
+  if (error) result_.error = *error;
+  auto& summary = result_.summary;
+  summary.epochs = setup_.book->epoch() + (setup_.book->epoch_done() ? 1 : 0);
+  progress_.fill(summary, machine_.trained_s());
+  summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);
+  if (model_) summary.center_hash = nn::center_hash(*model_);
+  if (listener_) caf::anon_send(listener_, result_);
+}
+
+void CoordinatorBody::await_end() {
+  listener_ = caf::actor_cast<caf::actor>(self_->current_sender());
+  if (machine_.ended()) caf::anon_send(listener_, result_);
+}
+
+// ---- requests to members
+
 core::Duration CoordinatorBody::member_silence() const {
   const std::chrono::duration<double> patience(setup_.settings->exchange.deadline_s);
   const auto longest = std::chrono::duration_cast<core::Duration>(patience);
-  return in_emergency() ? longest : std::min(kMemberSilence, longest);  // in an emergency a step may be in progress
+  // In an emergency a step may be in progress.
+  return machine_.in_emergency() ? longest : std::min(kMemberSilence, longest);
 }
 
 CoordinatorBody::Source CoordinatorBody::site_of(std::uint32_t worker) const {
@@ -201,149 +301,74 @@ void CoordinatorBody::flush_journal() {
   if (!journal_.empty()) self_->send(actors_.recorder, journal_.take());
 }
 
-// ---- while training is paused
-
-void CoordinatorBody::when_quiet() {
-  if (busy_ || ended_) return;
-  if (training_) train_s_ += core::seconds(setup_.clock->now() - training_since_);
-  training_ = false;
-  busy_ = true;
-  flush_journal();
-  const Next look = [this] {
-    take_model([this] {
-      const Next decide = [this] {
-        const auto target = setup_.settings->run.target_accuracy;
-        if (setup_.book->epoch_done() && target > 0 && result_.summary.test_accuracy >= target) stop_ = true;
-        if (stop_ && !dismissed_) return go_on();
-        owed_ = owed_ || period_over();
-        if (checkpoint_due()) return save([this] { go_on(); });
-        go_on();
-      };
-      // An epoch that an earlier session reported is not reported again.
-      if (setup_.book->epoch_done()) return evaluate(!progress_.epoch_closed(), decide);
-      decide();
-    });
-  };
-  if (last()) return dismiss(look);
-  if (rotate_ && !setup_.book->epoch_done() && !checkpoint_due()) return go_on();
-  look();
+template <class Answered, class WorkerOrder>
+void CoordinatorBody::ask_members(const WorkerOrder& order, const Next& next, const Next& absent) {
+  const auto left = std::make_shared<std::size_t>(machine_.members().count());  // 0: further answers are ignored
+  for (const auto worker : member_list()) {
+    ask<Answered>(
+        site_of(worker), member_silence(), actors_.workers[worker],
+        [this, left, next](const Answered&) {
+          if (*left > 0 && --*left == 0 && !machine_.ended()) next();
+        },
+        [this, left, worker, absent](const caf::error& error) {
+          if (std::exchange(*left, 0) > 0) missed(worker, error, absent);
+        },
+        order);
+  }
 }
 
-/// No step follows: a stop was requested, or the last epoch is done.
-bool CoordinatorBody::last() const {
-  return stop_ || (setup_.book->epoch_done() && setup_.book->epoch() + 1 >= setup_.started.epochs);
-}
-
-/// Workers push what they still hold before the last look at the model.
-void CoordinatorBody::dismiss(const Next& next) {
-  dismissed_ = true;
-  shares_left_ = members();
-  const Next finished = [this, next] {
-    if (--shares_left_ == 0 && !ended_) next();
+void CoordinatorBody::dismiss_workers(const Next& next) {
+  const auto left = std::make_shared<std::size_t>(machine_.members().count());
+  const Next finished = [this, left, next] {
+    if (--*left == 0 && !machine_.ended()) next();
   };
-  for (std::uint32_t worker = 0; worker < actors_.workers.size(); ++worker) {
-    if (!is_member(worker)) continue;
+  for (const auto worker : member_list()) {
     ask<Dismissed>(
         site_of(worker), member_silence(), actors_.workers[worker], [finished](const Dismissed&) { finished(); },
         [this, worker, finished](const caf::error& error) { missed(worker, error, finished); }, Dismissal{});
   }
 }
 
-/// One at a time: a checkpoint that becomes due while another is written is taken afterwards.
-bool CoordinatorBody::checkpoint_due() const { return last() || (!writing_ && (owed_ || period_over())); }
-
-bool CoordinatorBody::period_over() const {
-  const auto& period = setup_.settings->checkpoint;
-  if (setup_.book->epoch_done() && period.epochs > 0) {
-    const std::int64_t done = setup_.book->epoch() + std::int64_t{1};
-    if (done >= saved_at_epoch_ + period.epochs) return true;
-  }
-  if (period.steps > 0 && granted_ >= saved_at_step_ + static_cast<std::uint64_t>(period.steps)) return true;
-  return period.seconds > 0 && train_s_ >= saved_at_s_ + period.seconds;
-}
-
-void CoordinatorBody::go_on() {
-  if (ended_) return;
-  const bool complete =
-      setup_.book->epoch_done() && !first_save_ && setup_.book->epoch() + 1 >= setup_.started.epochs && !save_failed_;
-  if (!complete && gives_way()) return;  // a complete run has its last checkpoint on disk
-  const Next last_word = [this, complete] {
-    if (complete || !gives_way()) end();
+/// A remote member's snapshot and its journal record use different connections; the snapshot may arrive first. The member's answer here
+/// arrives after the record: a segment closed then has the record.
+void CoordinatorBody::collect_records(const Next& next) {
+  const auto left = std::make_shared<std::size_t>(1);
+  const auto answered = [this, left, next] {
+    if (--*left == 0 && !machine_.ended()) next();
   };
-  if (setup_.book->epoch_done() && !first_save_) {
-    if (setup_.book->epoch() + 1 >= setup_.started.epochs) {
-      // Interrupted after the last step: the run is complete.
-      if (result_.error.code == core::Errc::interrupted) result_.failed = false;
-      return collect_records(last_word);
-    }
-    if (!stop_) {
-      setup_.book->next_epoch();
-      fresh_epoch_ = true;
-    }
+  const auto collect = [&](Source site, const auto& member) {
+    if (!keeps_journal() || site == 0) return;
+    ++*left;
+    // Any result counts: a lost member is noticed elsewhere, and a dismissed member has no state to report.
+    ask<MemberState>(
+        site, member_silence(), member, [answered](const MemberState&) { answered(); },
+        [answered](const caf::error&) { answered(); }, StateOrder{});
+  };
+  for (const auto worker : member_list()) collect(site_of(worker), actors_.workers[worker]);
+  for (std::uint32_t server = 0; server < actors_.servers.size(); ++server)
+    collect(site_of_server(server), actors_.servers[server]);
+  answered();
+}
+
+void CoordinatorBody::find_newest(std::uint64_t number) {
+  const auto answer = std::make_shared<Answer>(Answer{.number = number, .newest = {}});
+  const auto left = std::make_shared<std::uint32_t>(machine_.members().count());
+  const Next next = [this, left, answer] {
+    if (--*left == 0) machine_.answered(*answer);
+  };
+  for (const auto worker : member_list()) {
+    ask<Updates>(
+        site_of(worker), member_silence(), actors_.workers[worker],
+        [this, worker, answer, next](const Updates& updates) {
+          const bool more = !answer->newest || updates.steps > answer->steps;
+          if (is_member(worker) && rules_.may_have(worker, updates.steps) && more) {
+            answer->newest = worker;
+            answer->steps = updates.steps;
+          }
+          next();
+        },
+        [this, worker, next](const caf::error& error) { missed(worker, error, next); }, UpdatesOrder{});
   }
-  if (!stop_ && may_admit()) return admit([this] { go_on(); });
-  if (!stop_ && rotate_) return rotate();
-  if (!stop_) return train();
-  if (dismissed_ || first_save_) return collect_records(last_word);
-  // The reason to stop came while the model was taken: workers push what they hold, and the model is taken again.
-  dismiss([this] {
-    take_model([this] {
-      const Next keep = [this] { save([this] { go_on(); }); };
-      if (setup_.book->epoch_done()) return evaluate(false, keep);
-      keep();
-    });
-  });
-}
-
-// ---- the end
-
-void CoordinatorBody::run_error(const RunError& run_error) {
-  // A lost site reports that it misses the others. In an emergency the others report that they miss it. Both are ignored.
-  if (!is_alive(run_error.site) || in_emergency()) return;
-  fail(run_error.code, run_error.text);
-}
-
-void CoordinatorBody::down(const caf::down_msg& message) {
-  const auto why = reason_of(self_->system(), message.reason);
-  for (std::uint32_t w = 0; w < actors_.workers.size(); ++w) {
-    const auto is = [&](const auto& member) { return member && member.address() == message.source; };
-    if (is(actors_.workers[w]) || is(actors_.loaders[w])) return lose(w, why);
-  }
-  for (std::uint32_t s = 0; s < actors_.servers.size(); ++s)
-    if (actors_.servers[s].address() == message.source)
-      return fail(core::Errc::peer_lost, fmt::format("server {}, and its part of the centre, is gone: {}", s, why));
-  if (actors_.recorder.address() == message.source) return fail(core::Errc::internal, "the recorder is gone: " + why);
-  if (actors_.evaluator.address() == message.source) return fail(core::Errc::internal, "the evaluator is gone: " + why);
-  if (setup_.rejoin_manager && setup_.rejoin_manager.address() == message.source && !ended_)
-    self_->send(actors_.recorder, Note{Note::Level::warning, "lost workers are no longer replaced: " + why});
-  // Else it was a member lost earlier, which has a successor by now.
-}
-
-void CoordinatorBody::fail(core::Errc code, const std::string& text) {
-  if (ended_) return;
-  result_.failed = true;
-  result_.error = {code, text};
-  if (in_emergency() && !text.starts_with(emergency_))
-    result_.error = {core::Errc::peer_lost, fmt::format("{}; {}; {}", emergency_, text, how_to_go_on())};
-  end();
-}
-
-void CoordinatorBody::end() {
-  if (ended_) return;
-  ended_ = true;
-  if (training_) train_s_ += core::seconds(setup_.clock->now() - training_since_);
-  training_ = false;
-  auto& summary = result_.summary;
-  summary.epochs = setup_.book->epoch() + (setup_.book->epoch_done() ? 1 : 0);
-  progress_.fill(summary, train_s_);
-  summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);
-  if (model_) summary.center_hash = nn::center_hash(*model_);
-  if (listener_) caf::anon_send(listener_, result_);
-}
-
-void CoordinatorBody::await_end() {
-  listener_ = caf::actor_cast<caf::actor>(self_->current_sender());
-  if (ended_) caf::anon_send(listener_, result_);
 }
 
 }  // namespace troupe::actors

@@ -1,5 +1,5 @@
-/// The coordinator's state machine: training → quiet → snapshot → evaluation → checkpoint → training or the end. A checkpoint's contents
-/// are taken while training is paused; it is written while training goes on (coordinator_model.cpp). Lives on the actor's thread.
+/// The coordinator's port among actors: passes messages to the rules (strategies/coordination/coordinator.hpp) as events, and performs what
+/// they ask for by messages to the members, the recorder, the evaluator and the rejoin manager. Lives on the actor's thread.
 #pragma once
 
 #include <functional>
@@ -14,23 +14,25 @@
 #include "actors/requests/asking.hpp"
 #include "core/buffer.hpp"
 #include "experiment/state/weighted_mean.hpp"
-#include "strategies/host/member_steps.hpp"
+#include "strategies/coordination/coordinator.hpp"
 
 namespace troupe::actors {
 
-class CoordinatorBody {
+class CoordinatorBody final : public coordination::CoordinatorPort {
  public:
   using Self = CoordinatorActor::stateful_pointer<CoordinatorState>;
   CoordinatorBody(Self self, CoordinatorSetup setup);
 
   void begin(const ActorDirectory& actors);
-  void asked(const LeaseRequest& request);
+  void asked(const LeaseRequest& request) { machine_.requested(request.worker, request.count); }
   void progressed(const WorkerProgress& progress);
-  void run_error(const RunError& run_error);
+  void run_error(const RunError& run_error) {
+    machine_.member_failed(run_error.site, {run_error.code, run_error.text});
+  }
   void site_lost(const SiteLost& news);
-  void interrupt();
-  void journal_full();
-  void arrived(std::uint32_t worker);
+  void interrupt() { machine_.interrupted(); }
+  void journal_full() { machine_.journal_full(); }
+  void arrived(std::uint32_t worker) { machine_.arrived(worker); }
   void moved(const TransferNews& news);
   void still_evaluating() { silences_.moved(kEvaluator); }
   void still_writing() { silences_.moved(kDisk); }
@@ -47,6 +49,21 @@ class CoordinatorBody {
   /// Accepts only messages of this process.
   [[nodiscard]] bool hears_from_here();
 
+  // CoordinatorPort.
+  [[nodiscard]] core::Duration now() const override { return setup_.clock->now(); }
+  void grant(strategies::WorkerId worker, std::span<const data::Lease> leases, bool after_pause) override;
+  void perform(const coordination::Order& order) override;
+  void write_checkpoint() override;
+  void rewound(strategies::Step steps) override;
+  void membership_changed(const strategies::Membership& membership) override;
+  void removed(strategies::WorkerId worker) override;
+  void lost(const coordination::Loss& loss) override;
+  void absent(strategies::WorkerId worker) override;
+  void parted(strategies::WorkerId one, strategies::WorkerId other) override { peer_messages_.parted(one, other); }
+  void find_replacement(strategies::WorkerId worker) override;
+  void warn(const std::string& text) override;
+  void ended(const std::optional<core::Error>& error) override;
+
  private:
   using Next = std::function<void()>;
   using Refused = std::function<void(const caf::error&)>;
@@ -54,6 +71,11 @@ class CoordinatorBody {
   // Sources besides the sites.
   static constexpr Source kEvaluator = 0xffff'fffe;
   static constexpr Source kDisk = 0xffff'ffff;
+  /// What continues a task: `done`, or `interrupted` when what a lost member had is missing. Both answer the order that they were made for.
+  struct Steps {
+    Next done;
+    Next interrupted;
+  };
 
   /// See actors/requests/asking.hpp.
   template <class... Answers, class Member, class Answered, class... Messages>
@@ -66,152 +88,98 @@ class CoordinatorBody {
   [[nodiscard]] core::Duration member_silence() const;
   [[nodiscard]] Source site_of(std::uint32_t worker) const;
   [[nodiscard]] Source site_of_server(std::uint32_t server) const;
-
-  void train();
-  void serve(std::uint32_t worker, bool after_pause);
-  void check_limits();
-  void tell_moves();
+  [[nodiscard]] bool is_member(std::uint32_t worker) const { return machine_.members().has(worker); }
+  [[nodiscard]] std::vector<std::uint32_t> member_list() const { return machine_.members().list(); }
   [[nodiscard]] bool keeps_journal() const { return setup_.settings->journal.keep; }
+  [[nodiscard]] bool heard(const Refusal& refusal);
+  void fail(core::Errc code, const std::string& text) { machine_.fail({code, text}); }
+  void note(Note::Level level, std::string text);
+  void tell_moves();
   void flush_journal();
-  void when_quiet();
-  [[nodiscard]] bool last() const;
-  void dismiss(const Next& next);
-
-  // Members that leave (coordinator_members.cpp).
-  [[nodiscard]] bool is_member(std::uint32_t worker) const { return alive_[worker]; }
-  [[nodiscard]] std::uint32_t members() const;
-  /// False if all workers of the site are lost. A site without workers lives as long as the run.
-  [[nodiscard]] bool is_alive(std::uint32_t site) const;
-  void lose(std::uint32_t worker, const std::string& why);
-  void lose_site(std::uint32_t site, const std::string& why);
-  void tell_membership();
-  [[nodiscard]] std::string name_of(std::uint32_t worker) const;
-  [[nodiscard]] std::vector<std::uint32_t> member_list() const;
-  // Members that join.
-  void miss_absent();
-  void seek(std::uint32_t worker);
-  [[nodiscard]] bool may_admit() const;
-  void admit(const Next& next);
-  void prepare_newcomer(std::uint32_t worker, const Next& next);
-  void take_in(std::uint32_t worker, strategies::Step first_step, const SiteMembers& members, const SiteActor& site,
-               const Next& next);
-  // Emergency checkpoint: the remaining members of a strategy that shares every step (coordinator_emergency.cpp).
-  void begin_emergency_checkpoint(const std::string& why);
-  void look_for_newest();
-  void save_newest(std::uint64_t steps);
-  [[nodiscard]] bool in_emergency() const { return !emergency_.empty(); }
-  /// True: an emergency checkpoint begins, and the calling chain must end: it may hold data of a lost member.
-  [[nodiscard]] bool gives_way();
-  void end_emergency(const std::string& what);
-  /// "go on with `troupe train --resume …`".
-  [[nodiscard]] std::string how_to_go_on() const;
   /// A worker did not answer: it is lost. `next` continues without it, if the run goes on.
   void missed(std::uint32_t worker, const caf::error& error, const Next& next);
+  /// Sends `order` to every member. `absent` if one is lost before it answers.
+  template <class Answered, class WorkerOrder>
+  void ask_members(const WorkerOrder& order, const Next& next, const Next& absent);
+  void dismiss_workers(const Next& next);
+  void collect_records(const Next& next);
 
-  // The chain that runs while training is paused: each step calls the next.
-  void take_model(const Next& next);
+  // The model (coordinator_model.cpp).
+  void take_model(const Steps& steps);
   void take_weighted(std::uint32_t worker, const std::shared_ptr<experiment::WeightedMean>& mean, const Next& next);
   void take_unread(std::uint32_t worker, std::size_t peer_message,
                    const std::shared_ptr<experiment::WeightedMean>& mean, const Next& next);
   void take_statistics(const Next& next);
-  void evaluate(bool report, const Next& next);
-  void evaluated(const Evaluated& evaluated, bool report);
-  /// The worker that is asked for the model, of those whose parameters are the model.
-  [[nodiscard]] std::uint32_t model_worker() const { return newest_.value_or(member_list().front()); }
-  void save(const Next& next);
-  void save_durably(bool needed, const Next& next);
-  void take_checkpoint(bool needed, const Next& next);
-  void write(const std::shared_ptr<Checkpoint>& checkpoint, bool needed);
-  void when_written(const Next& next);
-  void rotate();
-  void begin_segment(const std::shared_ptr<Checkpoint>& start);
-  void collect_records(const Next& next);
-  void settle_workers(const Next& next, const Next& absent);
+  void evaluate(std::uint64_t number);
+  void evaluated(const Evaluated& evaluated);
+  void snapshot_shards(strategies::Slot slot, const Next& next);
+  void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const BorrowedView& space, const Next& next,
+                       const Next& absent, bool journalled = true);
+  [[nodiscard]] BorrowedView whole_arena() const { return {arena_->view(), arena_}; }
+  [[nodiscard]] std::vector<float> canonical() const;
+
+  // Checkpoints (coordinator_checkpoint.cpp).
+  void take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into, const Next& next);
+  [[nodiscard]] std::vector<std::string> state_prefixes() const;
+  [[nodiscard]] std::shared_ptr<Checkpoint> begin_checkpoint() const;
+  void complete(Checkpoint& checkpoint) const;
+
+  // Journal segments (coordinator_segment.cpp).
+  void take_member(std::uint32_t member, const Steps& steps);
+  void take_servers(const Next& next);
+  void take_peer_messages(std::uint32_t worker, const MemberState& state,
+                          const std::shared_ptr<experiment::WorkerStart>& into, const Steps& steps);
+  void take_slots(std::uint32_t worker, std::vector<strategies::Slot> slots,
+                  const std::shared_ptr<experiment::WorkerStart>& into, const Steps& steps);
+  void take_own_statistics(std::uint32_t worker, const std::shared_ptr<experiment::WorkerStart>& into,
+                           const Steps& steps);
+  void begin_segment(const Next& next);
+
   // Peer messages between workers (coordinator_peer_messages.cpp).
   struct Arrivals {
     std::uint64_t peer_messages = 0;
     core::Duration at{0};
   };
-  void await_peer_messages(const Next& next, const Next& absent);
-  void ask_peer_messages(const Next& next, const Next& absent, const Arrivals& last);
-  void judge_peer_messages(const Next& next, const Next& absent, const Arrivals& last);
-  void take_member(std::uint32_t member, const std::shared_ptr<Checkpoint>& into, const Next& next);
-  void take_peer_messages(std::uint32_t worker, const MemberState& state,
-                          const std::shared_ptr<experiment::WorkerStart>& into, const Next& next);
-  void take_slots(std::uint32_t worker, std::vector<strategies::Slot> slots,
-                  const std::shared_ptr<experiment::WorkerStart>& into, const Next& next);
-  void take_own_statistics(std::uint32_t worker, const std::shared_ptr<experiment::WorkerStart>& into,
-                           const Next& next);
-  void go_on();
+  void await_peer_messages(const Steps& steps);
+  void ask_peer_messages(const Steps& steps, const Arrivals& last);
+  void judge_peer_messages(const Steps& steps, const Arrivals& last);
 
-  void snapshot_shards(strategies::Slot slot, const Next& next);
-  void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const BorrowedView& space, const Next& next,
-                       const Next& absent, bool journalled = true);
-  [[nodiscard]] BorrowedView whole_arena() const { return {arena_->view(), arena_}; }
-  void take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into, const Next& next);
-  [[nodiscard]] std::vector<std::string> state_prefixes() const;
-  [[nodiscard]] std::shared_ptr<Checkpoint> book_keeping() const;
-  [[nodiscard]] std::vector<float> canonical() const;
-  [[nodiscard]] bool period_over() const;
-  [[nodiscard]] bool checkpoint_due() const;
-  void saved(const CheckpointWritten& written, bool needed);
-  void fail(core::Errc code, const std::string& text);
-  void end();
+  // Newcomers (coordinator_newcomer.cpp).
+  void prepare_newcomer(const coordination::Order& order);
+  void take_in(std::uint32_t worker, const SiteMembers& members, const SiteActor& site);
+  void begin_newcomer(std::uint32_t worker, const Steps& steps);
 
-  [[nodiscard]] bool heard(const Refusal& refusal);
+  // Emergency.
+  void find_newest(std::uint64_t number);
 
   Self self_;
   CoordinatorSetup setup_;
+  coordination::Coordinator machine_;
   MemberRules rules_;
   RefusalCount refusals_;
   ActorDirectory actors_;
-  std::vector<std::uint32_t> wants_;                      // by worker: leases requested and not granted yet
-  std::vector<bool> alive_;                               // by worker: whether it is a member
-  std::uint64_t epoch_ = 0;                               // of the membership
-  std::vector<std::uint32_t> arrivals_;                   // workers for which a site is open
   std::map<std::uint32_t, WorkerProgress> predecessors_;  // that newcomers replace
+  std::map<std::uint32_t, SiteActor> newcomers_;          // sites that have not begun
   std::string newest_checkpoint_;                         // path of the newest durable checkpoint
-  std::vector<SiteLost> early_losses_;                    // received before the ActorDirectory
   PeerMessageLedger peer_messages_;
   ProgressAggregator progress_;
-  strategies::MemberSteps steps_;
   JournalBatch journal_;                       // of leases
   std::shared_ptr<core::Buffer> arena_;        // snapshots, in the workers' layout
   std::shared_ptr<std::vector<float>> model_;  // the latest snapshot, canonical
   std::shared_ptr<std::vector<float>> statistics_ = std::make_shared<std::vector<float>>();  // canonical
+  std::shared_ptr<Checkpoint> checkpoint_;  // what take_state has copied
+  std::shared_ptr<Checkpoint> segment_;     // what take_members has copied
   core::Duration began_{0};
-  core::Duration training_since_{0};
-  double train_s_ = 0;     // of this run, earlier sessions included
-  double saved_at_s_ = 0;  // of the newest checkpoint, which may not be on disk yet
-  std::uint64_t saved_at_step_ = 0;
-  std::uint64_t granted_ = 0;  // leases, earlier sessions included: steps done, passed over or under way
-  std::uint32_t saved_at_epoch_ = 0;
   strategies::Version center_version_ = 0;           // newest in any snapshot
   std::vector<strategies::Version> shard_versions_;  // in the latest snapshot
   std::uint64_t snapshots_ = 0;
-  double weight_ = 1;                         // of the worker of the latest snapshot
-  std::uint64_t optimizer_steps_ = 0;         // of that worker
-  std::uint64_t updates_ = 0;                 // newest_'s Updates::steps, of its latest snapshot
-  std::string emergency_;                     // which member is lost, and why that ends the run; empty: none
-  bool writes_emergency_checkpoint_ = false;  // no member is needed any more
-  std::optional<std::uint32_t> newest_;       // in an emergency: the worker with the most steps
-  std::uint64_t shares_left_ = 0;             // missing answers of the pending snapshot or dismissal
-  SilenceDeadlines silences_;                 // of all pending requests
-  std::set<std::uint32_t> moved_sites_;       // since the last tick
-  core::Duration moved_at_{0};                // when something last moved
-  bool training_ = false;
-  bool busy_ = false;                   // the chain is running
-  bool first_save_ = false;             // the checkpoint at step 0
-  bool stop_ = false;                   // target, time or interruption: end at the next pause
-  bool dismissed_ = false;              // workers have pushed what they held: no step follows
-  bool save_failed_ = false;            // the latest checkpoint could not be written
-  bool writing_ = false;                // a checkpoint is being written while training goes on
-  std::vector<Next> waiting_for_disk_;  // called when it is written
-  bool owed_ = false;                   // another checkpoint became due meanwhile
-  bool rotate_ = false;                 // the journal needs a new segment at the next pause
-  bool fresh_epoch_ = false;            // no step of the epoch has begun
-  Next abandon_;                        // ends the pending admission
-  bool ended_ = false;
+  double weight_ = 1;                      // of the worker of the latest snapshot
+  std::uint64_t optimizer_steps_ = 0;      // of that worker
+  strategies::WorkerId model_worker_ = 0;  // the worker that is asked for what is the same on all of them
+  std::uint64_t updates_ = 0;              // its Updates::steps, of its latest snapshot
+  SilenceDeadlines silences_;              // of all pending requests
+  std::set<std::uint32_t> moved_sites_;    // since the last tick
+  core::Duration moved_at_{0};             // when something last moved
   RunEnd result_;
   caf::actor listener_;  // receives the RunEnd
 };

@@ -181,6 +181,7 @@ std::vector<Worlds::Numbers> Worlds::compute(const std::vector<World>& worlds, c
   std::deque<UnderWay> under_way;
   std::deque<std::pair<std::size_t, std::string>> to_replay;  // index of the world, and its run
   const auto finish_first = [&] {
+    for (const auto& node : nodes_) (void)node->process().err();  // a node whose log nobody reads stops at a full pipe
     auto [process, which, replays] = std::move(under_way.front());
     under_way.pop_front();
     std::string why;

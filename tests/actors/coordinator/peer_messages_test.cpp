@@ -104,7 +104,6 @@ TEST_F(CoordinatorPeerMessages, ASegmentOfTheJournalBeginsWhenAllHaveArrived) {
   EXPECT_EQ(coordinator_.take_snapshots(), 0);
   EXPECT_FALSE(LoneCoordinator::heard(*coordinator_.workers[0], state));
   say_arrived();
-  say_arrived();  // once more for the model, which the workers hold
   EXPECT_EQ(coordinator_.take_snapshots(), 3);
   EXPECT_TRUE(coordinator_.answered(*coordinator_.workers[0], state));
 }

@@ -1,0 +1,113 @@
+// Checkpoints: their contents, and the order to write them.
+#include <fmt/format.h>
+
+#include "actors/coordinator/coordinator_body.hpp"
+#include "actors/requests/deadlines.hpp"
+#include "nn/layout.hpp"
+#include "nn/optimizer.hpp"
+
+namespace troupe::actors {
+
+using strategies::ModelHome;
+using strategies::Slot;
+using strategies::WorkerState;
+
+namespace {
+
+constexpr core::Duration kRecorderSilence = kDiskSilence + core::Duration(kMargin);  // the recorder times out first
+
+}  // namespace
+
+/// Adds the bookkeeping: how far the run is.
+void CoordinatorBody::complete(Checkpoint& checkpoint) const {
+  checkpoint.step = progress_.steps();
+  checkpoint.graph = setup_.graph;
+  checkpoint.strategy = setup_.settings->strategy;
+  checkpoint.optimizer = setup_.settings->train.optimizer;
+  checkpoint.server_optimizer = setup_.needs.server_state_of;
+  checkpoint.statistics = *statistics_;
+  checkpoint.leases = setup_.book->state();
+  checkpoint.totals =
+      progress_.totals(machine_.trained_s(), setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
+  checkpoint.totals.test = {result_.summary.test_loss, result_.summary.test_accuracy, result_.summary.test_top5};
+  checkpoint.totals.center_version = center_version_;
+  checkpoint.totals.worker_steps = machine_.steps().all();
+}
+
+std::shared_ptr<Checkpoint> CoordinatorBody::begin_checkpoint() const {
+  auto checkpoint = std::make_shared<Checkpoint>();
+  complete(*checkpoint);
+  return checkpoint;
+}
+
+/// A checkpoint that cannot be written is a warning: the old one stays good and training goes on.
+void CoordinatorBody::write_checkpoint() {
+  complete(*checkpoint_);
+  checkpoint_->vectors.emplace("", *model_);
+  const auto step = checkpoint_->step;
+  ask<CheckpointWritten>(
+      kDisk, kRecorderSilence, actors_.recorder,
+      [this](const CheckpointWritten& written) {
+        if (machine_.ended()) return;
+        if (written.error.empty()) {
+          newest_checkpoint_ = written.path;
+          return machine_.written({});
+        }
+        warn("no checkpoint: " + written.error);
+        machine_.written(core::fail(written.code, written.error));
+      },
+      [this](const caf::error& error) { fail(core::Errc::timeout, "checkpoint: " + self_->system().render(error)); },
+      CheckpointOrder{step}, CheckpointPayload{std::exchange(checkpoint_, nullptr)});
+}
+
+void CoordinatorBody::rewound(strategies::Step steps) {
+  progress_.level(steps, static_cast<std::uint64_t>(setup_.settings->batch(0)));
+}
+
+/// Prefixes of the tensors that a checkpoint keeps besides the model.
+std::vector<std::string> CoordinatorBody::state_prefixes() const {
+  std::vector<std::string> prefixes;
+  for (int k = 0; k < core::state_slots(nn::optimizer_kind(setup_.settings->train)); ++k) {
+    if (setup_.needs.worker_state == WorkerState::replicated) prefixes.push_back(optimizer_prefix(-1, k));
+    if (setup_.needs.worker_state == WorkerState::per_worker) {
+      for (int worker = 0; worker < static_cast<int>(setup_.started.workers); ++worker)
+        prefixes.push_back(optimizer_prefix(worker, k));
+    }
+  }
+  for (int k = 0; k < setup_.needs.server_states && !setup_.needs.server_state_of.empty(); ++k)
+    prefixes.push_back(server_state_prefix(k));
+  if (setup_.needs.model == ModelHome::center && setup_.needs.model_slot != strategies::kCenter)
+    prefixes.emplace_back(experiment::kCenterPrefix);
+  return prefixes;
+}
+
+void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into,
+                                 const Next& next) {
+  if (prefixes.empty()) return next();
+  const auto prefix = prefixes.back();
+  prefixes.pop_back();
+  const Next kept = [this, prefix, prefixes, into, next] {
+    into->vectors.emplace(prefix, canonical());
+    take_state(prefixes, into, next);
+  };
+  const Next own = [this, prefix, into, kept] {
+    into->optimizer_steps[prefix] = optimizer_steps_;
+    kept();
+  };
+  // A lost worker's state is lost: it begins anew when the run is resumed.
+  const Next without = [this, prefixes, into, next] { take_state(prefixes, into, next); };
+  for (std::uint8_t k = 0; k < 2; ++k) {
+    const Slot state{strategies::SlotKind::velocity, k};
+    for (std::uint32_t worker = 0; worker < setup_.started.workers; ++worker) {
+      if (prefix == optimizer_prefix(static_cast<int>(worker), k))
+        return snapshot_worker(worker, state, whole_arena(), own, without);
+    }
+    if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(model_worker_, state, whole_arena(), own, without);
+  }
+  if (prefix == experiment::kCenterPrefix) return snapshot_shards(strategies::kCenter, kept);
+  for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
+    if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);
+  }
+}
+
+}  // namespace troupe::actors

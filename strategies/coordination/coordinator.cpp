@@ -1,0 +1,187 @@
+#include "strategies/coordination/coordinator.hpp"
+
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe::coordination {
+
+namespace {
+
+std::vector<Step> first_steps(const CoordinatorOptions& options) {
+  auto steps = options.first_steps;
+  steps.resize(options.workers, 0);
+  return steps;
+}
+
+}  // namespace
+
+const char* name(Task task) noexcept {
+  static constexpr std::array<const char*, kTasks> kNames{
+      "dismiss_workers",  "settle_workers", "await_peer_messages", "take_model",      "evaluate",      "take_state",
+      "prepare_newcomer", "begin_newcomer", "take_members",        "collect_records", "begin_segment", "find_newest"};
+  return kNames[static_cast<std::size_t>(task)];
+}
+
+Coordinator::Coordinator(CoordinatorPort& port, CoordinatorOptions options,
+                         std::shared_ptr<data::LeaseScheduler> leases)
+    : port_(port),
+      options_(std::move(options)),
+      leases_(std::move(leases)),
+      members_(options_.workers),
+      steps_(first_steps(options_)),
+      schedule_(options_.checkpoints),
+      wants_(options_.workers, 0),
+      has_checkpoint_(options_.resumed),
+      began_(options_.resumed),
+      granted_(options_.steps_before),
+      trained_s_(options_.trained_before_s) {
+  schedule_.saved(position());
+}
+
+void Coordinator::begin(Founders founders) {
+  members_.place(std::move(founders.worker_sites), std::move(founders.server_sites));
+  // As if they had been lost before the first step.
+  for (const auto worker : founders.absent) {
+    members_.remove(worker);
+    leases_->lost(worker);
+    port_.removed(worker);
+    port_.absent(worker);
+    port_.find_replacement(worker);
+  }
+  if (!founders.absent.empty()) announce();
+  placed_ = true;
+  for (const auto& report : std::exchange(early_losses_, {})) site_lost(report.site, report.lost, report.why);
+  if (state_ != State::starting) return;
+  if (!options_.resumed) {
+    leases_->pause();
+    pause_ = Pause::first_checkpoint;
+    return look_at_model();
+  }
+  if (leases_->epoch_done()) return look();  // interrupted in an epoch's last step, or to train longer
+  train();
+}
+
+// ---- training
+
+void Coordinator::train() {
+  if (gives_way()) return;
+  stop_clock();
+  state_ = State::training;
+  began_ = true;
+  fresh_epoch_ = false;
+  training_since_ = port_.now();
+  if (checkpoint_owed_ && disk_ != Disk::writing) return look();  // the one before reached the disk during the pause
+  leases_->resume();
+  serve_all(true);
+}
+
+void Coordinator::requested(WorkerId worker, std::uint32_t leases) {
+  if (ended() || !members_.has(worker)) return;
+  wants_[worker] += leases;
+  if (state_ != State::training) return;
+  serve(worker, false);
+  pause_when_quiet();  // a checkpoint is due, and all granted leases have ended
+}
+
+void Coordinator::serve_all(bool after_pause) {
+  for (WorkerId worker = 0; worker < wants_.size(); ++worker) serve(worker, after_pause);
+}
+
+/// A port may ask for more from inside grant().
+void Coordinator::serve(WorkerId worker, bool after_pause) {
+  std::array<data::Lease, 8> leases;
+  while (state_ == State::training && wants_[worker] > 0) {
+    std::size_t count = 0;
+    while (count < leases.size() && wants_[worker] > 0) {
+      // Workers report too rarely to count steps by their reports.
+      if (disk_ != Disk::writing && schedule_.steps_due(granted_)) leases_->pause();
+      const auto lease = leases_->grant(worker);
+      if (!lease) break;
+      --wants_[worker];
+      ++granted_;
+      leases[count++] = *lease;
+    }
+    if (count == 0) return;
+    port_.grant(worker, std::span(leases).first(count), after_pause);
+  }
+}
+
+void Coordinator::progressed(WorkerId worker, Step ended, std::span<const std::uint64_t> done) {
+  if (!counts(worker)) return;
+  steps_.ended(worker, ended);
+  for (const auto lease : done) leases_->done(worker, lease);
+  check_limits();
+  pause_when_quiet();
+}
+
+void Coordinator::check_limits() {
+  if (state_ != State::training) return;
+  const double now_s = trained_s();
+  if (options_.max_s > 0 && now_s >= options_.max_s) stop_ = true;
+  if (stop_ || (disk_ != Disk::writing && schedule_.time_due(now_s))) leases_->pause();
+}
+
+void Coordinator::ticked() {
+  check_limits();
+  pause_when_quiet();
+}
+
+void Coordinator::journal_full() {
+  if (ended()) return;
+  segment_due_ = true;
+  request_pause();
+}
+
+void Coordinator::interrupted() {
+  if (ended()) return;
+  if (!error_) error_ = core::Error{core::Errc::interrupted, "interrupted"};
+  stop_ = true;
+  // A run that ends does not wait for a newcomer.
+  const bool preparing = state_ == State::performing && order_.task == Task::prepare_newcomer;
+  request_pause();
+  if (preparing) newcomer_done();
+}
+
+void Coordinator::request_pause() {
+  leases_->pause();
+  pause_when_quiet();
+}
+
+void Coordinator::pause_when_quiet() {
+  if (state_ == State::training && leases_->quiet()) look();
+}
+
+double Coordinator::trained_s() const {
+  return state_ == State::training ? trained_s_ + core::seconds(port_.now() - training_since_) : trained_s_;
+}
+
+// ---- the end
+
+void Coordinator::member_failed(SiteId site, const core::Error& error) {
+  // A lost site reports that it misses the others. In an emergency the others report that they miss it. Both are ignored.
+  if (members_.lives(site) && !in_emergency()) fail(error);
+}
+
+void Coordinator::fail(core::Error error) {
+  if (ended()) return;
+  if (in_emergency() && !error.message.starts_with(emergency_->why)) {
+    error = {core::Errc::peer_lost, fmt::format("{}; {}; {}", emergency_->why, error.message, options_.how_to_go_on)};
+  }
+  error_ = std::move(error);
+  end();
+}
+
+void Coordinator::end() {
+  if (ended()) return;
+  stop_clock();
+  state_ = State::ended;
+  port_.ended(error_);
+}
+
+std::string Coordinator::name_of(WorkerId worker) const {
+  return worker < options_.names.size() ? options_.names[worker] : fmt::format("worker {}", worker);
+}
+
+}  // namespace troupe::coordination

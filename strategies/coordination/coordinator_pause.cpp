@@ -1,0 +1,164 @@
+// While training is paused: one task after the other, and what follows from each.
+#include "strategies/coordination/coordinator.hpp"
+
+namespace troupe::coordination {
+
+/// The last thing that a transition does: the answer may come from inside.
+void Coordinator::perform(Task task, WorkerId worker, Step first_step) {
+  stop_clock();
+  state_ = State::performing;
+  order_ = {order_.number + 1, task, worker, first_step};
+  port_.perform(order_);
+}
+
+void Coordinator::answered(const Answer& answer) {
+  if (!awaits(answer.number)) return;
+  ++order_.number;  // a second answer is none
+  if (pause_ == Pause::end) return records_collected();
+  if (gives_way()) return;
+  answer.outcome == Outcome::interrupted ? begin_again() : done(answer);
+}
+
+void Coordinator::done(const Answer& answer) {
+  const bool segment = pause_ == Pause::segment;
+  switch (order_.task) {
+    case Task::dismiss_workers: return look_at_model();
+    case Task::settle_workers:
+      if (!segment) return look_at_model();
+      return options_.needs.peers ? perform(Task::await_peer_messages) : take_segment();
+    case Task::await_peer_messages: return segment ? take_segment() : take_model();
+    case Task::take_model: return model_taken(answer);
+    case Task::evaluate: accuracy_ = answer.accuracy; return decide();
+    case Task::take_state: return state_taken(answer);
+    case Task::prepare_newcomer:
+      if (answer.outcome == Outcome::done) return join(order_.worker, order_.first_step);
+      port_.find_replacement(order_.worker);
+      return newcomer_done();
+    case Task::begin_newcomer:
+      if (options_.keeps_journal) segment_due_ = true;  // a replay cannot know what the newcomer begins with
+      return newcomer_done();
+    case Task::take_members: return perform(Task::collect_records);
+    case Task::collect_records:
+      return segment_members_ == members_.epoch() ? perform(Task::begin_segment) : new_segment();
+    case Task::begin_segment:
+      segment_due_ = false;  // only the segment before can have filled up meanwhile
+      return go_on();        // a reason to stop may have come meanwhile
+    case Task::find_newest: return newest_found(answer);
+  }
+}
+
+/// A member was lost during the task, and what it had is missing.
+void Coordinator::begin_again() {
+  switch (pause_) {
+    case Pause::emergency: return find_newest();
+    case Pause::segment: return new_segment();
+    case Pause::admission: return order_.task == Task::begin_newcomer ? newcomer_done() : admit();
+    default: return look_at_model();
+  }
+}
+
+/// Training is paused, at an epoch's end, for a checkpoint, a segment or newcomers, or because the run ends.
+void Coordinator::look() {
+  pause_ = Pause::look;
+  if (last()) return dismiss();
+  if (segment_due_ && !leases_->epoch_done() && !checkpoint_due()) return go_on();
+  look_at_model();
+}
+
+/// Workers push what they still hold before the last look at the model.
+void Coordinator::dismiss() {
+  pause_ = Pause::look;
+  dismissed_ = true;
+  perform(Task::dismiss_workers);
+}
+
+void Coordinator::look_at_model() {
+  // Then peer messages in transit are a part of the model.
+  const bool weighted = options_.needs.peers && options_.needs.model == strategies::ModelHome::weighted;
+  weighted ? perform(Task::await_peer_messages) : take_model();
+}
+
+void Coordinator::model_taken(const Answer& answer) {
+  switch (pause_) {
+    case Pause::segment: return take_members();
+    case Pause::emergency: return is_still_newest(answer) ? perform(Task::take_state, model_worker()) : find_newest();
+    case Pause::look: return leases_->epoch_done() ? perform(Task::evaluate) : decide();
+    default: return save();
+  }
+}
+
+/// The model has been looked at: whether the run stops, and whether a checkpoint is due.
+void Coordinator::decide() {
+  const double target = options_.target_accuracy;
+  if (leases_->epoch_done() && target > 0 && accuracy_ >= target) stop_ = true;
+  if (stop_ && !dismissed_) return go_on();
+  checkpoint_owed_ = checkpoint_owed_ || schedule_.due(position(), leases_->epoch_done());
+  checkpoint_due() ? save() : go_on();
+}
+
+/// A member that is lost meanwhile is no member of the new segment: the others report their states again.
+void Coordinator::new_segment() {
+  pause_ = Pause::segment;
+  segment_due_ = false;
+  leases_->pause();  // an epoch that has just begun is not paused yet
+  perform(Task::settle_workers);
+}
+
+/// Without servers the model is what the workers have at this moment.
+void Coordinator::take_segment() { options_.needs.servers ? take_members() : take_model(); }
+
+void Coordinator::take_members() {
+  segment_members_ = members_.epoch();
+  perform(Task::take_members);
+}
+
+/// What the pause was for is done.
+void Coordinator::go_on() {
+  if (ended()) return;
+  if (!complete() && gives_way()) return;
+  if (leases_->epoch_done() && began_) {
+    if (leases_->epoch() + 1 >= options_.epochs) {
+      if (error_ && error_->code == core::Errc::interrupted)
+        error_.reset();  // after the last step: the run is complete
+      return finish();
+    }
+    if (!stop_) {
+      leases_->next_epoch();
+      fresh_epoch_ = true;
+    }
+  }
+  if (!stop_ && may_admit()) return admit();
+  if (!stop_ && segment_due_) return new_segment();
+  if (!stop_) return train();
+  if (dismissed_ || !began_) return finish();
+  dismiss();  // the reason to stop came while the model was taken: it is taken again
+}
+
+void Coordinator::finish() {
+  pause_ = Pause::end;
+  perform(Task::collect_records);
+}
+
+void Coordinator::records_collected() {
+  if (!complete() && gives_way()) return;
+  // Interrupted after the last step: the run is complete.
+  if (complete() && error_ && error_->code == core::Errc::interrupted) error_.reset();
+  end();
+}
+
+/// No step follows: a stop was requested, or the last epoch is done.
+bool Coordinator::last() const { return stop_ || (leases_->epoch_done() && leases_->epoch() + 1 >= options_.epochs); }
+
+/// The last epoch is done, and its checkpoint is on disk: no loss of a member matters any more.
+bool Coordinator::complete() const {
+  return leases_->epoch_done() && began_ && leases_->epoch() + 1 >= options_.epochs && disk_ != Disk::failed;
+}
+
+/// The worker that is asked for the model, of those whose parameters are the model.
+WorkerId Coordinator::model_worker() const {
+  if (emergency_ && emergency_->newest) return *emergency_->newest;
+  const auto members = members_.list();
+  return members.empty() ? 0 : members.front();
+}
+
+}  // namespace troupe::coordination

@@ -1,0 +1,207 @@
+// A coordinator and its port: leases, limits, checkpoints, journal segments, the end. Members that come and go are in members_test.cpp.
+#include "tests/strategies/coordination/recording_port.hpp"
+
+namespace troupe::coordination {
+namespace {
+
+using State = Coordinator::State;
+using Calls = std::string;
+
+std::chrono::nanoseconds operator""_s(unsigned long long seconds) { return std::chrono::seconds(seconds); }
+
+TEST(Coordinator, ARunBeginsWithACheckpointThatIsOnDisk) {
+  TestedRun run(Kind::on_demand);
+  run.coordinator->requested(0, 2);
+  run.coordinator->begin(run.founders);
+  EXPECT_EQ(run.port.take_calls(), "take_model");
+  run.answer();
+  EXPECT_EQ(run.port.take_calls(), "take_state");
+  run.answer();
+  EXPECT_EQ(run.port.take_calls(), "write");
+  EXPECT_EQ(run.coordinator->state(), State::awaiting_disk);
+  run.write();
+  EXPECT_EQ(run.port.take_calls(), "grant 0 2");
+}
+
+TEST(Coordinator, AResumedRunTrainsAtOnce) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.resumed = true; });
+  run.coordinator->requested(1, 1);
+  run.coordinator->begin(run.founders);
+  EXPECT_EQ(run.port.take_calls(), "grant 1 1");
+}
+
+TEST(Coordinator, AWholeRunLooksAtTheModelAtEveryEpochsEnd) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.train();
+  EXPECT_EQ(run.done, 4U);
+  while (run.coordinator->state() != State::training) run.proceed();
+  const auto calls = run.port.take_calls();
+  EXPECT_TRUE(calls.ends_with("grant 1 1; take_model; evaluate")) << calls;
+  run.train();
+  run.port.take_calls();
+  while (!run.coordinator->ended()) run.proceed();
+  EXPECT_EQ(run.port.take_calls(), "take_model; evaluate; take_state; write; collect_records; ended");
+  EXPECT_EQ(run.done, 8U);
+  EXPECT_FALSE(run.port.error);
+}
+
+TEST(Coordinator, ALeaseRunsToItsEndBeforeTrainingPauses) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->requested(0, 1);
+  run.coordinator->requested(1, 1);
+  run.coordinator->interrupted();
+  run.coordinator->requested(0, 1);
+  EXPECT_EQ(run.port.take_calls(), "grant 0 1; grant 1 1");
+  EXPECT_EQ(run.coordinator->state(), State::training);
+  run.finish_leases();
+  EXPECT_EQ(run.port.take_calls(), "dismiss_workers");
+  while (!run.coordinator->ended()) run.proceed();
+  EXPECT_EQ(run.port.take_calls(), "take_model; take_state; write; collect_records; ended");
+  ASSERT_TRUE(run.port.error);
+  EXPECT_EQ(run.port.error->code, core::Errc::interrupted);
+}
+
+TEST(Coordinator, AnInterruptionAfterTheLastStepIsNone) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.epochs = 1; });
+  run.to_training();
+  run.train();
+  run.coordinator->interrupted();
+  while (!run.coordinator->ended()) run.proceed();
+  EXPECT_FALSE(run.port.error);
+}
+
+TEST(Coordinator, AnInterruptionWhileRecordsAreCollectedIsNone) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.epochs = 1; });
+  run.to_training();
+  run.train();
+  run.until(Task::collect_records);
+  run.coordinator->interrupted();
+  run.answer();
+  EXPECT_TRUE(run.coordinator->ended());
+  EXPECT_FALSE(run.port.error);
+}
+
+/// The reason to stop comes while the model is looked at: workers hand in what they hold, and the model is taken once more.
+TEST(Coordinator, AStopDuringALookDismissesTheWorkersAndLooksAgain) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.train();
+  run.until(Task::evaluate);
+  run.coordinator->interrupted();
+  run.port.take_calls();
+  while (!run.coordinator->ended()) run.proceed();
+  EXPECT_EQ(run.port.take_calls(), "dismiss_workers; take_model; evaluate; take_state; write; collect_records; ended");
+}
+
+TEST(Coordinator, TheTargetEndsTheRunAtAnEpochsEnd) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.target_accuracy = 0.5; });
+  run.to_training();
+  run.train();
+  run.until(Task::evaluate);
+  run.answer({.number = run.port.last.number, .accuracy = 0.5, .newest = {}});
+  EXPECT_EQ(run.coordinator->task(), Task::dismiss_workers);
+  while (!run.coordinator->ended()) run.proceed();
+  EXPECT_FALSE(run.port.error);
+  EXPECT_EQ(run.done, 4U);
+}
+
+TEST(Coordinator, TheTimeLimitCountsTrainingOnly) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.max_s = 10; });
+  run.coordinator->begin(run.founders);
+  run.port.time += 100_s;
+  while (run.coordinator->state() != State::training) run.proceed();
+  run.port.time += 6_s;
+  run.train();
+  EXPECT_EQ(run.coordinator->trained_s(), 6);
+  run.port.time += 100_s;
+  while (run.coordinator->state() != State::training) run.proceed();
+  EXPECT_EQ(run.coordinator->trained_s(), 6);
+  run.port.time += 4_s;
+  run.coordinator->ticked();
+  EXPECT_EQ(run.coordinator->task(), Task::dismiss_workers);
+}
+
+TEST(Coordinator, ACheckpointIsWrittenWhileTrainingGoesOn) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) {
+    made.options.checkpoints.steps = 1;
+    made.options.epochs = 9;
+  });
+  run.to_training();
+  run.coordinator->requested(0, 3);
+  EXPECT_EQ(run.port.take_calls(), "grant 0 1") << "the second is a step after the checkpoint that is due";
+  run.finish_leases();
+  run.until(Task::take_state);
+  run.answer();
+  EXPECT_EQ(run.port.take_calls(), "take_model; take_state; write; grant 0 2") << "one checkpoint at a time";
+  run.write();
+  run.finish_leases();
+  EXPECT_EQ(run.port.take_calls(), "take_model") << "it became due while the one before was written";
+}
+
+TEST(Coordinator, ACheckpointThatCannotBeWrittenIsTakenAgain) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) {
+    made.options.checkpoints.steps = 1;
+    made.options.epochs = 9;
+  });
+  run.to_training();
+  run.coordinator->requested(0, 1);
+  run.finish_leases();
+  run.until(Task::take_state);
+  run.answer();
+  run.coordinator->written(core::fail(core::Errc::no_space, "full"));
+  EXPECT_FALSE(run.coordinator->ended());
+  run.coordinator->requested(0, 1);
+  run.finish_leases();
+  run.until(Task::take_state);
+  EXPECT_EQ(run.coordinator->task(), Task::take_state);
+}
+
+TEST(Coordinator, ALastCheckpointThatCannotBeWrittenIsAnError) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->interrupted();
+  run.until(Task::take_state);
+  run.answer();
+  run.coordinator->written(core::fail(core::Errc::no_space, "full"));
+  run.until(Task::take_model);
+  ASSERT_TRUE(run.coordinator->ended());
+  ASSERT_TRUE(run.port.error);
+  EXPECT_EQ(run.port.error->code, core::Errc::no_space);
+}
+
+TEST(Coordinator, ASegmentOfTheJournalBeginsBetweenTwoSteps) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->requested(0, 1);
+  run.port.take_calls();
+  run.coordinator->journal_full();
+  EXPECT_EQ(run.port.take_calls(), "");
+  run.finish_leases();
+  while (run.coordinator->state() != State::training) run.proceed();
+  EXPECT_EQ(run.port.take_calls(), "settle_workers; take_members; collect_records; begin_segment");
+}
+
+TEST(Coordinator, ASegmentBeginsAnewWithTheMembersThatRemain) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->journal_full();
+  run.until(Task::collect_records);
+  run.coordinator->lost(1, "gone");
+  run.port.take_calls();
+  run.answer();
+  EXPECT_EQ(run.port.take_calls(), "settle_workers");
+}
+
+TEST(Coordinator, AnAnswerCountsOnce) {
+  TestedRun run(Kind::on_demand);
+  run.coordinator->begin(run.founders);
+  const auto first = run.port.last.number;
+  run.answer();
+  run.answer({.number = first, .newest = {}});
+  EXPECT_EQ(run.coordinator->task(), Task::take_state);
+}
+
+}  // namespace
+}  // namespace troupe::coordination

@@ -1,0 +1,237 @@
+// Members that are lost, newcomers, and the emergency when nobody can take another step.
+#include "tests/strategies/coordination/recording_port.hpp"
+
+namespace troupe::coordination {
+namespace {
+
+using State = Coordinator::State;
+
+void expect_peer_lost(const TestedRun& run, std::string_view part) {
+  ASSERT_TRUE(run.port.error);
+  EXPECT_EQ(run.port.error->code, core::Errc::peer_lost);
+  EXPECT_NE(run.port.error->message.find(part), std::string::npos) << run.port.error->message;
+}
+
+TEST(LostMembers, TheirLeasesReturnToTheOthers) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->requested(1, 1);
+  run.coordinator->requested(0, 4);  // all that remain: one waits
+  run.port.take_calls();
+  const auto lease = run.port.granted.front().second;
+  run.coordinator->lost(1, "gone");
+  EXPECT_EQ(run.port.take_calls(), "removed 1; lost 1; members 0; replace 1; grant 0 1");
+  ASSERT_EQ(run.port.losses.size(), 1U);
+  EXPECT_TRUE(run.port.losses[0].again);
+  ASSERT_EQ(run.port.losses[0].leases.size(), 1U);
+  EXPECT_EQ(run.port.losses[0].leases[0].index, lease);
+}
+
+TEST(LostMembers, TheirReportsDoNotCount) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->lost(1, "gone");
+  run.port.take_calls();
+  run.coordinator->requested(1, 1);
+  const std::uint64_t lease = 0;
+  run.coordinator->progressed(1, 1, {&lease, 1});
+  EXPECT_EQ(run.port.take_calls(), "");
+  EXPECT_EQ(run.coordinator->steps().of(1), 0U);
+}
+
+TEST(LostMembers, TheLastOneEndsTheRun) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->lost(0, "gone");
+  EXPECT_FALSE(run.coordinator->ended());
+  run.coordinator->lost(1, "gone too");
+  expect_peer_lost(run, "worker 1 is lost: gone too; no worker is left: go on");
+  EXPECT_EQ(run.port.ends, 1);
+}
+
+TEST(LostMembers, APartOfTheCentreEndsTheRun) {
+  TestedRun run(Kind::on_demand);
+  run.founders.server_sites = {2};
+  run.to_training();
+  run.coordinator->site_lost(1, 2, "silent");
+  expect_peer_lost(run, "with it its part of the centre");
+}
+
+TEST(LostMembers, TwoThatLoseEachOtherRemainWhereNothingIsShared) {
+  TestedRun run(Kind::peers);
+  run.to_training();
+  run.coordinator->site_lost(1, 2, "silent");
+  EXPECT_EQ(run.port.take_calls(), "parted 0 1");
+  EXPECT_TRUE(run.coordinator->members().all());
+}
+
+TEST(LostMembers, ALossBeforeTheBeginningIsKept) {
+  TestedRun run(Kind::on_demand);
+  run.coordinator->site_lost(0, 2, "silent");
+  EXPECT_TRUE(run.coordinator->members().all());
+  run.coordinator->begin(run.founders);
+  EXPECT_FALSE(run.coordinator->members().has(1));
+}
+
+TEST(AbsentMembers, AreSoughtAsLostOnesAre) {
+  TestedRun run(Kind::on_demand);
+  run.founders.absent = {1};
+  run.coordinator->begin(run.founders);
+  EXPECT_EQ(run.port.take_calls(), "removed 1; absent 1; replace 1; members 0; take_model");
+}
+
+// ---- newcomers
+
+TEST(Newcomers, JoinWithAModelThatIsOnDisk) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->requested(0, 1);
+  run.coordinator->lost(1, "gone");
+  run.coordinator->arrived(1);
+  run.port.take_calls();
+  run.finish_leases();
+  run.until(Task::prepare_newcomer);
+  EXPECT_EQ(run.port.take_calls(), "take_model; take_model; take_state; write; prepare_newcomer");
+  EXPECT_EQ(run.port.last.worker, 1U);
+  EXPECT_FALSE(run.coordinator->members().has(1));
+  run.answer();
+  EXPECT_EQ(run.port.take_calls(), "members 0,1; begin_newcomer") << "the others know it before it may say anything";
+  run.answer();
+  EXPECT_EQ(run.port.take_calls(), "settle_workers") << "a new segment of the journal";
+}
+
+TEST(Newcomers, InStepJoinAtAnEpochsEndAndAtTheSameStep) {
+  TestedRun run(Kind::in_step);
+  run.to_training();
+  run.step();
+  run.coordinator->lost(1, "gone");
+  run.coordinator->arrived(1);
+  EXPECT_EQ(run.coordinator->state(), State::training);
+  run.train();
+  run.until(Task::prepare_newcomer);
+  EXPECT_EQ(run.coordinator->leases().epoch(), 1U);
+  EXPECT_EQ(run.port.last.first_step, run.steps[0]);
+}
+
+TEST(Newcomers, WhoeverIsRefusedIsSoughtAgain) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->lost(1, "gone");
+  run.coordinator->arrived(1);
+  run.until(Task::prepare_newcomer);
+  run.port.take_calls();
+  run.answer(Outcome::refused);
+  EXPECT_EQ(run.port.take_calls(), "replace 1");
+  EXPECT_EQ(run.coordinator->state(), State::training);
+}
+
+TEST(Newcomers, AnInterruptedRunDoesNotWaitForOne) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->lost(1, "gone");
+  run.coordinator->arrived(1);
+  run.until(Task::prepare_newcomer);
+  const auto order = run.port.last.number;
+  run.coordinator->interrupted();
+  EXPECT_EQ(run.coordinator->task(), Task::dismiss_workers);
+  EXPECT_FALSE(run.coordinator->awaits(order));
+  run.answer({.number = order, .newest = {}});
+  EXPECT_FALSE(run.coordinator->members().has(1));
+}
+
+TEST(Newcomers, NoneJoinsWithoutACheckpoint) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->lost(1, "gone");
+  run.coordinator->arrived(1);
+  run.until(Task::take_state);
+  run.answer();
+  run.coordinator->written(core::fail(core::Errc::no_space, "full"));
+  EXPECT_EQ(run.coordinator->state(), State::training);
+}
+
+// ---- emergency
+
+class Emergency : public testing::Test {
+ protected:
+  Emergency() {
+    run_.to_training();
+    run_.step();
+    run_.coordinator->requested(0, 1);
+    run_.coordinator->requested(1, 1);
+    run_.coordinator->lost(1, "gone");
+  }
+  void found(Step steps) { run_.answer({.number = run_.port.last.number, .newest = 0, .steps = steps}); }
+  void taken(Step steps) { run_.answer({.number = run_.port.last.number, .newest = {}, .steps = steps}); }
+  TestedRun run_{Kind::shared};
+};
+
+TEST_F(Emergency, SavesTheLastStepThatAllHaveEnded) {
+  EXPECT_EQ(run_.coordinator->task(), Task::find_newest);
+  run_.port.take_calls();
+  found(1);
+  taken(1);
+  taken(1);
+  EXPECT_EQ(run_.port.take_calls(), "take_model; take_state; rewound 1; write");
+  run_.write();
+  expect_peer_lost(run_, "step 2, the last that all had ended, is saved; go on");
+}
+
+TEST_F(Emergency, BeginsAgainWhenTheNewestHasTakenAnotherStep) {
+  found(1);
+  taken(2);
+  EXPECT_EQ(run_.coordinator->task(), Task::find_newest);
+  found(2);
+  taken(2);
+  taken(3);
+  EXPECT_EQ(run_.coordinator->task(), Task::find_newest);
+  EXPECT_EQ(run_.port.checkpoints, 1) << "the first one of the run";
+}
+
+TEST_F(Emergency, KeepsTheCheckpointThatHasEverything) {
+  found(0);
+  expect_peer_lost(run_, "the newest checkpoint has all that they did");
+}
+
+TEST_F(Emergency, EndsWhenNobodyIsLeft) {
+  run_.coordinator->lost(0, "gone too");
+  expect_peer_lost(run_, "no worker is left");
+}
+
+TEST_F(Emergency, EndsWithTheReasonWhenNothingCanBeSaved) {
+  found(1);
+  taken(1);
+  taken(1);
+  run_.coordinator->written(core::fail(core::Errc::no_space, "full"));
+  expect_peer_lost(run_, "what they held could not be saved");
+}
+
+TEST_F(Emergency, AnErrorOnItsWayNamesTheLossFirst) {
+  run_.coordinator->fail({core::Errc::timeout, "no snapshot"});
+  expect_peer_lost(run_, "worker 1 is lost: gone; the others of a strategy cannot take a step without it; no snapshot");
+}
+
+TEST(EmergencyDuringAPause, BeginsWhenTheTaskIsAnswered) {
+  TestedRun run(Kind::shared);
+  run.to_training();
+  run.train();
+  run.until(Task::take_model);
+  run.coordinator->lost(1, "gone");
+  EXPECT_EQ(run.coordinator->task(), Task::take_model);
+  run.answer();
+  EXPECT_EQ(run.coordinator->task(), Task::find_newest);
+}
+
+TEST(EmergencyDuringAPause, ACompleteRunIsComplete) {
+  TestedRun run(Kind::shared, [](TestedRun& made) { made.options.epochs = 1; });
+  run.to_training();
+  run.train();
+  run.until(Task::collect_records);
+  run.coordinator->lost(1, "gone");
+  run.answer();
+  EXPECT_TRUE(run.coordinator->ended());
+  EXPECT_FALSE(run.port.error);
+}
+
+}  // namespace
+}  // namespace troupe::coordination
