@@ -1,5 +1,6 @@
 #include "sim/coordinator.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -12,105 +13,145 @@
 
 namespace troupe::sim {
 
+using coordination::Outcome;
+using coordination::Task;
 using strategies::WorkerId;
 
 namespace {
 
 /// N shares of 1/N sum to 1 with an error of at most N · 2⁻⁵².
 constexpr double kRoundedShares = 1e-10;
+/// Seconds of training are sums of rounded numbers; an event's time is exact.
+constexpr double kRoundedTime_s = 1e-9;
+
+coordination::CoordinatorOptions options_of(const Plan& plan) {
+  coordination::CoordinatorOptions options;
+  options.needs = plan.needs;
+  // A real run of members that share collectives ends with the first loss, and is resumed; here they restart at once (failures.hpp).
+  options.needs.group = false;
+  options.workers = plan.workers;
+  options.epochs = plan.leases.epochs;
+  options.target_accuracy = plan.target_accuracy;
+  options.resumed = true;  // no checkpoint at the start: it is not a part of the forecast
+  options.how_to_go_on = "raise failures.mean_time_between_s";
+  return options;
+}
 
 }  // namespace
 
-Coordinator::Coordinator(World& world, data::LeaseScheduler book, Duration pause)
-    : world_(world), book_(std::move(book)), pause_(pause), wants_(world.plan.workers, 0) {}
+Coordinator::Coordinator(World& world, data::LeaseScheduler leases, Duration pause)
+    : world_(world),
+      pause_(pause),
+      machine_(*this, options_of(world.plan), std::make_shared<data::LeaseScheduler>(std::move(leases))) {}
 
-void Coordinator::train() {
-  training_ = true;
-  since_ = world_.queue.now();
-  if (const double limit = world_.plan.max_seconds; limit > 0) {
-    const auto end = since_ + std::max(seconds(limit) - trained_, Duration{0});
+void Coordinator::begin() { machine_.begin({}); }
+
+Duration Coordinator::now() const { return std::max(world_.queue.now(), latest_done_); }
+
+Duration Coordinator::trained() const { return seconds(machine_.trained_s()); }
+
+void Coordinator::grant(WorkerId worker, std::span<const data::Lease> leases, bool after_pause) {
+  const double limit = world_.plan.max_seconds;
+  if (after_pause && limit > 0 && !std::exchange(limit_planned_, true)) {
+    const auto end = now() + std::max(seconds(limit - machine_.trained_s()), Duration{0});
     if (end <= kEndOfTime) world_.queue.plan(end, EventKind::time_is_up, 0);
   }
-  serve_all();
+  for (const auto& lease : leases) world_.workers[worker]->granted(lease);
 }
 
-void Coordinator::serve_all() {
-  if (!training_) return;
-  for (WorkerId worker = 0; worker < wants_.size(); ++worker) serve(worker);
-  plan_quiet(world_.queue.now());
+void Coordinator::done(WorkerId worker, std::uint64_t lease, strategies::Step steps, Duration now) {
+  latest_done_ = std::max(latest_done_, now);
+  machine_.progressed(worker, steps, {&lease, 1});
 }
 
-void Coordinator::lost(WorkerId worker) {
-  wants_[worker] = 0;
-  book_.lost(worker);
+void Coordinator::time_is_up() {
+  if (machine_.state() == coordination::Coordinator::State::training &&
+      machine_.trained_s() + kRoundedTime_s >= world_.plan.max_seconds)
+    machine_.stop();
 }
 
-void Coordinator::joined(WorkerId worker) { book_.joined(worker); }
-
-void Coordinator::asked(WorkerId worker, std::int64_t leases) {
-  wants_[worker] += leases;
-  if (training_) serve(worker);
-}
-
-void Coordinator::serve(WorkerId worker) {
-  while (wants_[worker] > 0) {
-    const auto lease = book_.grant(worker);
-    if (!lease) return;
-    --wants_[worker];
-    world_.workers[worker]->granted(*lease);
-  }
-}
-
-void Coordinator::done(WorkerId worker, std::uint64_t lease, Duration now) {
-  book_.done(worker, lease);
-  if (training_) plan_quiet(now);
-}
+// ---- tasks
 
 /// An event, not a direct call: the worker that reports is inside its host's call.
-void Coordinator::plan_quiet(Duration now) {
-  if (quiet_planned_ || !book_.quiet()) return;
-  quiet_planned_ = true;
-  world_.queue.plan(now, EventKind::all_quiet, 0);
+void Coordinator::perform(const coordination::Order& order) {
+  order_ = order;
+  waits_.reset();
+  limit_planned_ = false;
+  world_.queue.plan(now(), EventKind::task_begins, 0, order.number);
 }
 
-void Coordinator::quiet() {
-  quiet_planned_ = false;
-  if (!training_ || !book_.quiet()) return;
-  training_ = false;
-  trained_ += world_.queue.now() - since_;
-  awaits_peer_messages_ = world_.peer_messages > 0;
-  if (!awaits_peer_messages_) end_quiet();
-}
-
-void Coordinator::peer_messages_arrived() {
-  if (std::exchange(awaits_peer_messages_, false)) end_quiet();
-}
-
-void Coordinator::end_quiet() {
-  if (!stop_ && !book_.finished() && world_.gradients) {
-    if (!look_at_model()) return;
-    const double target = world_.plan.target_accuracy;
-    stop_ = target > 0 && world_.gradients->score().accuracy() >= target;
+void Coordinator::task_begins(std::uint64_t order) {
+  if (!machine_.awaits(order)) return;
+  switch (order_.task) {
+    case Task::dismiss_workers:
+      waits_ = order_.task;
+      for (const auto& worker : world_.workers) worker->dismiss();
+      return;
+    case Task::settle_workers: waits_ = order_.task; return world_.network.in_flight() == 0 ? silent() : void();
+    case Task::await_peer_messages:
+      waits_ = order_.task;
+      return world_.peer_messages == 0 ? peer_messages_arrived() : void();
+    case Task::evaluate: return evaluate();
+    case Task::prepare_newcomer: return prepare_newcomer();
+    case Task::begin_newcomer: world_.failures->rejoined(order_.worker, machine_.steps().of(order_.worker)); break;
+    default: break;  // copies of the model and records take no time
   }
-  if (stop_ || book_.finished()) {
-    dismissed_ = true;  // evaluated once more when all workers have handed in their leases
-    for (const auto& worker : world_.workers) worker->dismiss();
-    return;
-  }
-  book_.next_epoch();
-  begin_epoch();
+  answer();
 }
 
-void Coordinator::begin_epoch() {
-  awaits_silence_ = !world_.failures->admit();
-  if (!awaits_silence_) world_.queue.plan(world_.queue.now() + pause_, EventKind::training_begins, 0);
+void Coordinator::answer(Outcome outcome) {
+  waits_.reset();
+  machine_.answered({.number = order_.number, .outcome = outcome, .newest = {}});
+}
+
+void Coordinator::task_done(std::uint64_t order) {
+  if (!machine_.awaits(order)) return;
+  if (order_.task == Task::prepare_newcomer && !world_.failures->is_back(order_.worker))
+    return answer(Outcome::refused);
+  const double accuracy = world_.gradients ? world_.gradients->score().accuracy() : 0;
+  machine_.answered({.number = order, .accuracy = accuracy, .newest = {}});
 }
 
 void Coordinator::silent() {
-  if (awaits_silence_)
-    begin_epoch();
-  else if (world_.membership.size() == 0)
-    (void)world_.failures->admit();
+  if (waits_ == Task::settle_workers) answer();
+}
+
+void Coordinator::peer_messages_arrived() {
+  if (waits_ == Task::await_peer_messages) answer();
+}
+
+void Coordinator::workers_at_rest() {
+  if (dismissing()) answer();
+}
+
+/// The last one is made by Simulation, when everything has ended.
+void Coordinator::evaluate() {
+  const bool goes_on = leases().epoch() + 1 < world_.plan.leases.epochs && !machine_.stops();
+  if (goes_on && world_.gradients && !look_at_model()) return;
+  world_.queue.plan(world_.queue.now() + (goes_on ? pause_ : Duration{0}), EventKind::task_done, 0, order_.number);
+}
+
+/// The centre's parameters come over the network.
+void Coordinator::prepare_newcomer() {
+  const auto& cluster = world_.cluster;
+  const auto bytes = world_.plan.floats * sizeof(float);  // a newcomer's start is never rounded
+  const Duration carried{cluster.hosts[cluster.workers[order_.worker].host].card.of(bytes)};
+  world_.queue.plan(world_.queue.now() + cluster.network.latency + carried, EventKind::task_done, 0, order_.number);
+}
+
+// ---- members
+
+void Coordinator::membership_changed(const strategies::Membership& membership) {
+  world_.membership = membership;
+  world_.failures->membership_changed(std::exchange(lost_, std::nullopt));
+}
+
+void Coordinator::ended(const std::optional<core::Error>& error) {
+  if (!error || world_.error) return;
+  world_.error =
+      core::Error{error->code, fmt::format("all workers are lost after {:.3f} virtual seconds, which ends a run: raise "
+                                           "failures.mean_time_between_s",
+                                           core::seconds(world_.queue.now()))};
 }
 
 bool Coordinator::look_at_model() {
@@ -146,18 +187,11 @@ bool Coordinator::look_at_model() {
     }
   }
   const auto& epochs = world_.gradients->epochs();
-  const auto done = book_.epoch() + (book_.epoch_done() ? 1 : 0);
-  const bool closes = book_.epoch_done() && (epochs.empty() || epochs.back().epoch < done);
+  const auto done = leases().epoch() + (leases().epoch_done() ? 1 : 0);
+  const bool closes = leases().epoch_done() && (epochs.empty() || epochs.back().epoch < done);
   return world_.good(world_.gradients->evaluate(
       living, weights, peer_messages, closes,
-      {.epoch = done, .train_s = core::seconds(trained_), .train_loss = 0, .train_accuracy = 0}));
-}
-
-void Coordinator::time_is_up() {
-  if (!training_ || trained_ + world_.queue.now() - since_ < seconds(world_.plan.max_seconds)) return;
-  stop_ = true;
-  book_.pause();
-  plan_quiet(world_.queue.now());
+      {.epoch = done, .train_s = machine_.trained_s(), .train_loss = 0, .train_accuracy = 0}));
 }
 
 }  // namespace troupe::sim

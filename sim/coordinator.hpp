@@ -1,54 +1,76 @@
-/// Leases, epochs and the end of the run, as a real coordinator handles them. A worker holds `prefetch` leases beside the one that it
-/// computes. An epoch ends when all its leases are done; then the model is evaluated and the next epoch begins. After the last epoch the
-/// workers hand in what they still hold. One thread.
+/// The coordinator's port in virtual time: the rules are those of real runs (strategies/coordination/coordinator.hpp). Tasks take no time,
+/// except the look at the model between two epochs, waits for what is in transit, and the way of a newcomer's start over the network. One
+/// thread.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "data/lease.hpp"
 #include "sim/world.hpp"
+#include "strategies/coordination/coordinator.hpp"
 
 namespace troupe::sim {
 
-class Coordinator {
+class Coordinator final : public coordination::CoordinatorPort {
  public:
-  Coordinator(World& world, data::LeaseScheduler book, Duration pause);
+  /// `pause`: of an evaluation and its checkpoint, when training goes on afterwards.
+  Coordinator(World& world, data::LeaseScheduler leases, Duration pause);
 
-  void train();  ///< training begins or continues
-  void asked(strategies::WorkerId worker, std::int64_t leases);
-  void done(strategies::WorkerId worker, std::uint64_t lease, Duration now);
-  void lost(strategies::WorkerId worker);
-  void joined(strategies::WorkerId worker);
-  void serve_all();              ///< leases have returned
-  void quiet();                  ///< event: every lease is done
+  void begin();  ///< training begins
+  void requested(strategies::WorkerId worker, std::int64_t leases) {
+    machine_.requested(worker, static_cast<std::uint32_t>(leases));
+  }
+  /// At `now`, which may be ahead of the world's clock, the worker has ended the lease, and `steps` steps of its life.
+  void done(strategies::WorkerId worker, std::uint64_t lease, strategies::Step steps, Duration now);
+  void lost(strategies::WorkerId worker) { machine_.lost(worker, "its host has died"); }
+  void arrived(strategies::WorkerId worker) { machine_.arrived(worker); }
+
+  // Events.
+  void task_begins(std::uint64_t order);
+  void task_done(std::uint64_t order);
+  void time_is_up();
   void silent();                 ///< no packet is in flight
   void peer_messages_arrived();  ///< no peer message is in flight
-  void time_is_up();
+  void workers_at_rest();        ///< all workers have stopped, and no packet is in flight
+
   /// Evaluates the current model, where gradients are computed. False when it is not finite.
   bool look_at_model();
 
-  [[nodiscard]] bool dismissed() const noexcept { return dismissed_; }
-  [[nodiscard]] const data::LeaseScheduler& book() const noexcept { return book_; }
-  [[nodiscard]] Duration trained() const noexcept { return trained_; }  ///< without pauses
+  [[nodiscard]] bool ended() const noexcept { return machine_.ended(); }
+  [[nodiscard]] bool dismissing() const noexcept { return waits_ == coordination::Task::dismiss_workers; }
+  [[nodiscard]] const data::LeaseScheduler& leases() const noexcept { return machine_.leases(); }
+  [[nodiscard]] Duration trained() const;  ///< without pauses
+
+  // CoordinatorPort.
+  [[nodiscard]] Duration now() const override;
+  void grant(strategies::WorkerId worker, std::span<const data::Lease> leases, bool after_pause) override;
+  void perform(const coordination::Order& order) override;
+  void write_checkpoint() override { machine_.written({}); }
+  void rewound(strategies::Step) override {}
+  void membership_changed(const strategies::Membership& membership) override;
+  void removed(strategies::WorkerId worker) override { lost_ = worker; }
+  void lost(const coordination::Loss&) override {}
+  void absent(strategies::WorkerId) override {}
+  void parted(strategies::WorkerId, strategies::WorkerId) override {}
+  void find_replacement(strategies::WorkerId) override {}  // a lost host returns by itself, or does not
+  void warn(const std::string&) override {}
+  void ended(const std::optional<core::Error>& error) override;
 
  private:
-  void serve(strategies::WorkerId worker);
-  void plan_quiet(Duration now);
-  void end_quiet();
-  void begin_epoch();
+  void answer(coordination::Outcome outcome = coordination::Outcome::done);
+  void evaluate();
+  void prepare_newcomer();
 
   World& world_;
-  data::LeaseScheduler book_;
   Duration pause_;
-  std::vector<std::int64_t> wants_;  // by worker: leases requested, not yet granted
-  Duration since_{0};
-  Duration trained_{0};
-  bool training_ = false;
-  bool quiet_planned_ = false;
-  bool awaits_silence_ = false;        // the next epoch waits so that newcomers can join
-  bool awaits_peer_messages_ = false;  // the evaluation waits: peer messages are part of the model
-  bool stop_ = false;
-  bool dismissed_ = false;
+  coordination::Coordinator machine_;
+  coordination::Order order_;                 // the latest
+  std::optional<coordination::Task> waits_;   // for workers, or for what is in transit
+  std::optional<strategies::WorkerId> lost_;  // the next membership is without it
+  Duration latest_done_{0};                   // of the latest lease that ended
+  bool limit_planned_ = false;                // the time limit of this stretch of training
 };
 
 }  // namespace troupe::sim

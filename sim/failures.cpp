@@ -4,15 +4,12 @@
 #include <cmath>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "core/random.hpp"
 #include "sim/coordinator.hpp"
 #include "sim/engine/virtual_time.hpp"
 #include "sim/exchange/gradients.hpp"
 #include "sim/server.hpp"
 #include "sim/worker.hpp"
-#include "strategies/host/member_steps.hpp"
 
 namespace troupe::sim {
 
@@ -25,8 +22,6 @@ namespace {
 constexpr std::uint64_t kDeaths = std::uint64_t{1} << 63;
 /// Marks a death that the cluster file asks for. A random death carries the number of earlier deaths, and is void if that has changed.
 constexpr std::uint64_t kAsked = ~std::uint64_t{0};
-/// Limit of deaths per host without a finished lease between: more is not bad luck.
-constexpr std::uint64_t kMostFruitless = 1000;
 
 }  // namespace
 
@@ -66,11 +61,9 @@ void Failures::host_dies(HostId host, std::uint64_t what) {
   if (state.dead || (what != kAsked && what != state.deaths)) return;
   state.dead = true;
   ++state.deaths;
-  require_progress();
   for (const auto worker : state.workers) {
     lost_ += world_.workers[worker]->alive() ? 1 : 0;
     world_.workers[worker]->die();
-    std::erase(waiting_, worker);  // returned, but not a member yet
   }
   const auto now = world_.queue.now();
   const auto& failures = world_.cluster.failures;
@@ -79,45 +72,25 @@ void Failures::host_dies(HostId host, std::uint64_t what) {
     world_.queue.plan(now + std::max(failures.rejoin, failures.detection), EventKind::host_returns, host);
 }
 
-/// Ends the run when hosts die and return so fast that no step ends.
-void Failures::require_progress() {
-  if (const auto done = world_.coordinator->book().done_count(); std::exchange(leases_done_, done) != done)
-    fruitless_ = 0;
-  if (++fruitless_ <= kMostFruitless * hosts_.size() || world_.error) return;
-  world_.error = core::Error{core::Errc::peer_lost,
-                             fmt::format("the run makes no progress: {} hosts died without a step finished between, "
-                                         "until {:.3f} virtual seconds: raise failures.mean_time_between_s above the "
-                                         "time of a step",
-                                         fruitless_, core::seconds(world_.queue.now()))};
-}
-
 void Failures::loss_noticed(HostId host) {
-  const auto& lost = hosts_[host].workers;
-  auto& members = world_.membership;
-  std::erase_if(members.workers, [&](WorkerId w) { return std::find(lost.begin(), lost.end(), w) != lost.end(); });
-  ++members.epoch;
-  for (const auto worker : lost) world_.coordinator->lost(worker);
-  tell_membership();
-  if (world_.plan.needs.group) begin_anew(lost);
-  world_.coordinator->serve_all();
-  if (members.size() == 0) (void)admit();  // no member is left to end the epoch that they wait for
+  for (const auto worker : hosts_[host].workers) world_.coordinator->lost(worker);
 }
 
-void Failures::tell_membership() {
+void Failures::membership_changed(std::optional<WorkerId> lost) {
   for (const auto& server : world_.servers) server->membership_changed();
   for (const auto& worker : world_.workers)
     if (worker->alive()) worker->membership_changed();
+  if (lost && world_.plan.needs.group) begin_anew(*lost);
 }
 
 /// Restarts the members that share, or may share, a collective with a lost one: with servers (separate groups) those of its group, else
 /// all.
-void Failures::begin_anew(const std::vector<WorkerId>& lost) {
+void Failures::begin_anew(WorkerId lost) {
   std::vector<WorkerId> anew;
   for (const auto worker : world_.membership.workers) {
     if (!world_.workers[worker]->alive()) continue;  // lost too, not detected yet
     const auto& group = world_.workers[worker]->group();
-    const bool touched = std::any_of(lost.begin(), lost.end(),
-                                     [&](WorkerId w) { return std::binary_search(group.begin(), group.end(), w); });
+    const bool touched = std::binary_search(group.begin(), group.end(), lost);
     if (!world_.plan.needs.servers || group.empty() || touched) anew.push_back(worker);
   }
   // Each separate group continues from its own newest step. A worker that has not met a group yet is at its first step.
@@ -143,11 +116,11 @@ void Failures::begin_anew(const std::vector<WorkerId>& lost) {
   }
 }
 
-/// The lost workers' collectives end with those of the restarting members, which will use the same numbers again. Where groups change
+/// The lost worker's collectives end with those of the restarting members, which will use the same numbers again. Where groups change
 /// from round to round, so do the collectives of workers that are dead and not detected yet.
-void Failures::abandon(std::span<const WorkerId> anew, const std::vector<WorkerId>& lost) {
+void Failures::abandon(std::span<const WorkerId> anew, WorkerId lost) {
   std::vector<WorkerId> concerned(anew.begin(), anew.end());
-  concerned.insert(concerned.end(), lost.begin(), lost.end());
+  concerned.push_back(lost);
   for (WorkerId worker = 0; worker < world_.workers.size() && !world_.plan.needs.servers; ++worker)
     if (!world_.workers[worker]->alive()) concerned.push_back(worker);
   std::sort(concerned.begin(), concerned.end());
@@ -157,47 +130,15 @@ void Failures::abandon(std::span<const WorkerId> anew, const std::vector<WorkerI
 void Failures::host_returns(HostId host) {
   auto& state = hosts_[host];
   state.dead = false;
-  if (world_.plan.needs.in_step)
-    waiting_.insert(waiting_.end(), state.workers.begin(), state.workers.end());
-  else
-    rejoin(state.workers);
-  if (world_.membership.size() == 0) (void)admit();
   plan_next(host);
+  for (const auto worker : state.workers) world_.coordinator->arrived(worker);
 }
 
-bool Failures::admit() {
-  if (waiting_.empty()) return true;
-  if (world_.network.in_flight() > 0) return false;
-  rejoin(std::exchange(waiting_, {}));
-  return true;
-}
+bool Failures::is_back(WorkerId worker) const { return !hosts_[world_.cluster.workers[worker].host].dead; }
 
-void Failures::rejoin(std::vector<WorkerId> workers) {
-  if (world_.coordinator->dismissed()) return;
-  auto& members = world_.membership;
-  std::erase_if(workers, [&](WorkerId worker) { return world_.workers[worker]->alive(); });
-  // In step, lost workers count too: if no other is left, their steps are where the run stood.
-  const bool in_step = world_.plan.needs.in_step;
-  std::vector<strategies::Step> stand;
-  for (WorkerId other = 0; other < world_.workers.size(); ++other)
-    if (in_step || std::ranges::binary_search(members.workers, other))
-      stand.push_back(world_.workers[other]->completed());
-  const auto first = strategies::newcomer_step(in_step, stand);
-  for (const auto worker : workers) {
-    members.workers.insert(std::lower_bound(members.workers.begin(), members.workers.end(), worker), worker);
-    ++members.epoch;
-    ++returned_;
-    world_.coordinator->joined(worker);
-  }
-  tell_membership();
-  // All are members before the first asks for leases: in step each round has a share for every member. First the centre's parameters come
-  // over the network.
-  const auto& cluster = world_.cluster;
-  for (const auto worker : workers) {
-    const auto bytes = world_.plan.floats * sizeof(float);  // a newcomer's start is never rounded
-    const Duration carried{cluster.hosts[cluster.workers[worker].host].card.of(bytes)};
-    world_.workers[worker]->join(first, cluster.network.latency + carried);
-  }
+void Failures::rejoined(WorkerId worker, strategies::Step first) {
+  ++returned_;
+  world_.workers[worker]->join(first, Duration{0});
 }
 
 }  // namespace troupe::sim

@@ -1,11 +1,11 @@
 /// Hosts that die and come back. A host's death takes its workers; shards survive. (A real run that loses a shard restarts from its last
 /// checkpoint; that is not simulated.) After the detection time the members know: leases return, servers and workers receive the new
 /// membership. Members that share collectives with a lost worker restart (GroupPort's contract) at the newest step that one of them
-/// completed, with its state; they give up batches of older steps. Where a strategy takes newcomers (Needs::takes_newcomers), lost
-/// workers return as newcomers with the centre's parameters: at once where leases are granted on demand; in step, when an epoch begins
-/// and no packet is in flight. One thread.
+/// completed, with its state; they give up batches of older steps. (A real run ends here, and is resumed.) Where a strategy takes
+/// newcomers (Needs::takes_newcomers), lost workers come back, and the coordinator admits them as it does in a real run. One thread.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,9 +21,12 @@ class Failures {
   void host_dies(HostId host, std::uint64_t what);  ///< event
   void loss_noticed(HostId host);                   ///< event
   void host_returns(HostId host);                   ///< event
-  /// Call when an epoch is over or no member is left: workers that waited for this rejoin. False: packets are still in flight and no
-  /// worker has rejoined; call again when none is.
-  [[nodiscard]] bool admit();
+  /// World::membership has changed. `lost`: the worker that is no member any more.
+  void membership_changed(std::optional<strategies::WorkerId> lost);
+  /// The worker is a new member, whose host begins at step `first`.
+  void rejoined(strategies::WorkerId worker, strategies::Step first);
+  /// The worker's host lives.
+  [[nodiscard]] bool is_back(strategies::WorkerId worker) const;
 
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }  ///< workers
   [[nodiscard]] std::uint64_t returned() const noexcept { return returned_; }
@@ -37,21 +40,15 @@ class Failures {
     bool dead = false;
   };
   void plan_next(HostId host);
-  void tell_membership();
-  void begin_anew(const std::vector<strategies::WorkerId>& lost);
-  void require_progress();
-  void abandon(std::span<const strategies::WorkerId> anew, const std::vector<strategies::WorkerId>& lost);
-  void rejoin(std::vector<strategies::WorkerId> workers);
+  void begin_anew(strategies::WorkerId lost);
+  void abandon(std::span<const strategies::WorkerId> anew, strategies::WorkerId lost);
   [[nodiscard]] bool can_return() const noexcept;
 
   World& world_;
   std::vector<HostState> hosts_;
-  std::vector<strategies::WorkerId> waiting_;  // for the next epoch
   std::size_t planned_ = 0;
   std::uint64_t lost_ = 0;
   std::uint64_t returned_ = 0;
-  std::uint64_t fruitless_ = 0;  // deaths since the last finished lease
-  std::uint64_t leases_done_ = 0;
 };
 
 }  // namespace troupe::sim

@@ -38,10 +38,12 @@ Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseSche
 
 core::Result<Outcome> Simulation::run() try {
   for (const auto& worker : world_.workers) worker->begin();
-  world_.coordinator->train();
+  world_.coordinator->begin();
   world_.failures->begin();
   Event event;
-  while (!world_.error && !over()) {
+  while (!world_.error) {
+    if (world_.coordinator->dismissing() && at_rest()) world_.coordinator->workers_at_rest();
+    if (world_.coordinator->ended()) break;
     if (world_.queue.planned() == world_.failures->planned()) return tl::unexpected(stuck());
     if (!world_.queue.next(event)) break;
     happen(event);
@@ -76,8 +78,8 @@ void Simulation::happen(const Event& event) {
       if (world_.network.head(event.who)) deliver(event.who);
       return;
     case EventKind::packet_here: return deliver(event.who);
-    case EventKind::all_quiet: return world_.coordinator->quiet();
-    case EventKind::training_begins: return world_.coordinator->train();
+    case EventKind::task_begins: return world_.coordinator->task_begins(event.what);
+    case EventKind::task_done: return world_.coordinator->task_done(event.what);
     case EventKind::time_is_up: return world_.coordinator->time_is_up();
     case EventKind::bucket_ready: return world_.workers[event.who]->bucket_ready(event.what);
     case EventKind::collective_done: return end_collective(event.who, event.what);
@@ -107,10 +109,9 @@ void Simulation::end_collective(std::uint32_t index, std::uint64_t era) {
 }
 
 /// All workers have stopped, and no packet is in flight.
-bool Simulation::over() const {
-  return world_.coordinator->dismissed() && world_.network.in_flight() == 0 &&
-         std::all_of(world_.workers.begin(), world_.workers.end(),
-                     [](const auto& worker) { return worker->at_rest(); });
+bool Simulation::at_rest() const {
+  return world_.network.in_flight() == 0 && std::all_of(world_.workers.begin(), world_.workers.end(),
+                                                        [](const auto& worker) { return worker->at_rest(); });
 }
 
 core::Error Simulation::stuck() const {
@@ -136,7 +137,7 @@ Outcome Simulation::outcome() const {
   for (const auto& worker : world_.workers) outcome.workers.push_back(worker->account());
   for (const auto& worker : world_.workers)
     if (worker->alive()) outcome.weight += worker->weight();
-  outcome.epochs = world_.coordinator->book().epoch() + (world_.coordinator->book().epoch_done() ? 1 : 0);
+  outcome.epochs = world_.coordinator->leases().epoch() + (world_.coordinator->leases().epoch_done() ? 1 : 0);
   outcome.trained = world_.coordinator->trained();
   outcome.wall = world_.queue.now();
   outcome.events = world_.queue.happened();

@@ -22,8 +22,7 @@ class Simulation {
   /// outlive the simulation.
   Simulation(const Plan& plan, const Cluster& cluster, data::LeaseScheduler book, SimulationOptions options = {});
 
-  /// Runs until the last worker has handed in its leases. Call once. Errc::peer_lost: no worker is left, or workers die faster than any
-  /// step ends. config: virtual time exceeds its range. internal: deadlock; names the worker that waits. With gradients also their
+  /// Runs until the last worker has handed in its leases. Call once. Errc::peer_lost: no worker is left. config: virtual time exceeds its range. internal: deadlock; names the worker that waits. With gradients also their
   /// errors.
   [[nodiscard]] core::Result<Outcome> run();
 
@@ -31,7 +30,7 @@ class Simulation {
   void happen(const Event& event);
   void deliver(std::uint32_t packet);
   void end_collective(std::uint32_t meeting, std::uint64_t era);
-  [[nodiscard]] bool over() const;
+  [[nodiscard]] bool at_rest() const;
   [[nodiscard]] bool all_lost() const;
   [[nodiscard]] core::Error stuck() const;
   [[nodiscard]] Outcome outcome() const;

@@ -31,7 +31,7 @@ void Worker::join(strategies::Step first, Duration after) {
 void Worker::begin_at(strategies::Step first, Duration after) {
   if (world_.gradients && !world_.good(world_.gradients->begin(self_))) return;
   ++life_;
-  wants_step_ = next_step_ = first;
+  first_step_ = wants_step_ = next_step_ = first;
   idle_buffers_ = world_.plan.prefetch + 1;
   make_host(0);
   ask_for_leases();
@@ -113,7 +113,7 @@ void Worker::started(std::uint64_t life) {
 /// A loader asks for several leases at once.
 void Worker::ask_for_leases() {
   if (idle_buffers_ * 2 < world_.plan.prefetch + 1) return;
-  world_.coordinator->asked(self_, std::exchange(idle_buffers_, 0));
+  world_.coordinator->requested(self_, std::exchange(idle_buffers_, 0));
 }
 
 void Worker::granted(const data::Lease& lease) {
@@ -124,17 +124,21 @@ void Worker::granted(const data::Lease& lease) {
 
 /// When the rule asks for Compute, the update of the last lease is finished.
 void Worker::compute(strategies::Step step) {
-  if (std::exchange(lease_open_, false)) world_.coordinator->done(self_, lease_.index, now());
   wants_step_ = step;
+  if (std::exchange(lease_open_, false)) report_done(lease_);
   wants_lease_ = true;
   if (dismissed_) return world_.queue.plan(now(), EventKind::worker_stops, self_, life_);
   take_lease();
 }
 
+void Worker::report_done(const data::Lease& lease) {
+  world_.coordinator->done(self_, lease.index, wants_step_ - first_step_, now());
+}
+
 /// Begins the wanted step if its lease is here; gives up leases of skipped steps.
 void Worker::take_lease() {
   for (; next_step_ < wants_step_ && !hand_.empty(); ++next_step_) {
-    world_.coordinator->done(self_, hand_.front().index, now());
+    report_done(hand_.front());
     hand_.pop_front();
     ++idle_buffers_;
   }

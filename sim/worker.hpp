@@ -89,6 +89,7 @@ class Worker final : public strategies::WorkerPort,
   void compute_gradients();
   void end_life();
   void take_lease();
+  void report_done(const data::Lease& lease);
   void begin_step();
   void ask_for_leases();
   void collective(strategies::Step step, strategies::ExchangeId id, std::span<const strategies::WorkerId> group,
@@ -113,6 +114,7 @@ class Worker final : public strategies::WorkerPort,
   bool early_news_ = false;          // a membership change came before that
   bool joins_ = false;               // not started yet; starts with the centre's parameters
   std::int64_t idle_buffers_ = 0;    // of its loader: leases that it may request
+  strategies::Step first_step_ = 0;  // of this life as a member
   strategies::Step wants_step_ = 0;  // requested by Compute
   strategies::Step next_step_ = 0;   // step of the next lease
   Pool<Deadline> deadlines_;

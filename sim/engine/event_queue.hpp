@@ -30,8 +30,8 @@ enum class EventKind : std::uint32_t {
   packet_head,      ///< packet: its first byte has reached the receiving network card
   packet_here,      ///< packet
   collective_done,  ///< meeting → its era
-  all_quiet,        ///< every lease is done
-  training_begins,  ///< after a pause
+  task_begins,      ///< order of the coordinator
+  task_done,        ///< order of the coordinator
   time_is_up,       ///< run.max_seconds of training
   host_dies,        ///< host → deaths before, or a mark that the cluster file asks for it
   loss_noticed,     ///< host

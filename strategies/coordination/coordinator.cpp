@@ -134,6 +134,12 @@ void Coordinator::journal_full() {
   request_pause();
 }
 
+void Coordinator::stop() {
+  if (ended()) return;
+  stop_ = true;
+  request_pause();
+}
+
 void Coordinator::interrupted() {
   if (ended()) return;
   if (!error_) error_ = core::Error{core::Errc::interrupted, "interrupted"};

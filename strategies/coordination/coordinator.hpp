@@ -88,6 +88,7 @@ class Coordinator {
   void member_failed(SiteId site, const core::Error& error);
   /// A newcomer could take the place of `worker`.
   void arrived(WorkerId worker);
+  void stop();          ///< enough: the run ends at the next pause
   void interrupted();   ///< the user asks to stop
   void journal_full();  ///< a new segment is due
   void ticked();        ///< about once a second: time limits
@@ -105,6 +106,7 @@ class Coordinator {
   [[nodiscard]] bool awaits(std::uint64_t number) const noexcept {
     return state_ == State::performing && number == order_.number;
   }
+  [[nodiscard]] bool stops() const noexcept { return stop_; }  ///< at the next pause
   [[nodiscard]] bool in_emergency() const noexcept { return emergency_.has_value(); }
   /// Whether a report of the worker counts: in an emergency the coordinator keeps its own account of steps.
   [[nodiscard]] bool counts(WorkerId worker) const { return !ended() && members_.has(worker) && !in_emergency(); }

@@ -20,12 +20,11 @@ TEST(Failures, EveryStrategyComesToItsEnd) {
       const auto outcome =
           simulate(plan, with("[failures]\nmean_time_between_s = 0.6\ndetection_s = 0.1\nrejoin_s = 0.15\n"));
       const bool may_return = plan.needs.takes_newcomers();
-      if (!outcome && !may_return) {
+      if (!outcome) {  // a moment without any worker ends a run
         EXPECT_EQ(outcome.error().code, core::Errc::peer_lost) << outcome.error().message;
         ++without_anyone;
         continue;
       }
-      ASSERT_TRUE(outcome) << outcome.error().message;
       EXPECT_EQ(outcome->epochs, 2U);
       lost += outcome->lost;
       returned += outcome->returned;
@@ -38,8 +37,8 @@ TEST(Failures, EveryStrategyComesToItsEnd) {
     }
   }
   EXPECT_GT(lost, 100U);
-  EXPECT_GT(returned, 50U);
-  EXPECT_LT(without_anyone, 20U);  // of some 150 runs in which no worker returns
+  EXPECT_GT(returned, 30U);
+  EXPECT_LT(without_anyone, 20U);  // of some 400 runs
 }
 
 // Two workers, 10 ms a step, all else takes no time; EASGD grants leases on demand. Worker 1 dies at 25 ms in its third lease.
@@ -57,16 +56,17 @@ TEST(Failures, ALostWorkersLeaseGoesToAnother) {
   EXPECT_EQ(outcome.trained, milliseconds(80));
 }
 
-// The same, but the host is back after 20 ms: worker 1 computes from 45 ms on.
+// The same, but the host is back after 20 ms, at 45. Then training pauses: worker 0 computes the two leases that it has, until 60 ms. Worker 1
+// joins, and each computes one of the two that are left.
 TEST(Failures, AWorkerComesBackAsANewMember) {
   const auto outcome = outcome_of({.settings = {"strategy.name=easgd", "strategy.tau=1"},
                                    .cluster = "[hosts.a]\ncount = 2\nstep_ms = 10\n[failures]\ndetection_s = 0.005\n"
                                               "rejoin_s = 0.02\n[loss.one]\nworker = 1\nat_s = 0.025\n",
                                    .batches = 10});
   EXPECT_EQ(outcome.returned, 1U);
-  EXPECT_EQ(outcome.workers[0].steps, 6U);
-  EXPECT_EQ(outcome.workers[1].steps, 4U);  // two before the loss, and the steps that end at 55 and 65 ms
-  EXPECT_EQ(outcome.trained, milliseconds(65));
+  EXPECT_EQ(outcome.workers[0].steps, 7U);
+  EXPECT_EQ(outcome.workers[1].steps, 3U);
+  EXPECT_EQ(outcome.trained, milliseconds(70));
 }
 
 // BSP on three workers. Worker 2 dies at 25 ms, in its third step. The others end theirs at 30 ms, take their leases of the fourth round,
@@ -158,26 +158,25 @@ TEST(Failures, ANewcomerInStepComesWhenNothingIsOnItsWay) {
 }
 
 // A member that asked for leases before the others rejoined had rounds of its own, and waited at the end for steps that no other one takes.
-TEST(Failures, AWholeCompanyInStepComesBackTogether) {
+TEST(Failures, WorkersInStepThatComeBackTogetherTakeTheSameSteps) {
   for (const char* const strategy : {"strategy.name=sync_easgd", "strategy.name=local_sgd", "strategy.name=ssp"}) {
     const auto plan = plan_of({.settings = {strategy}, .workers = 3, .batches = 36, .epochs = 2, .prefetch = 4});
     const auto outcome = simulate(plan,
-                                  "[hosts.a]\ndevices = 3\nstep_ms = 5\n[failures]\ndetection_s = 0.01\n"
-                                  "rejoin_s = 0.1\n[loss.x]\nworker = 1\nat_s = 0.018\n");
+                                  "[hosts.a]\ndevices = 2\nstep_ms = 5\n[hosts.b]\nstep_ms = 5\n[failures]\n"
+                                  "detection_s = 0.01\nrejoin_s = 0.02\n[loss.x]\nworker = 1\nat_s = 0.018\n");
     ASSERT_TRUE(outcome) << strategy << ": " << outcome.error().message;
-    EXPECT_EQ(outcome->returned, 3U);
-    EXPECT_EQ(outcome->workers[0].steps, outcome->workers[2].steps) << strategy;
+    EXPECT_EQ(outcome->returned, 2U);
+    EXPECT_EQ(outcome->workers[0].steps, outcome->workers[1].steps) << strategy;
   }
 }
 
-TEST(Failures, HostsThatDieFasterThanAnyStepEndsAreAnError) {
-  const auto outcome = simulate(plan_of({.settings = {"strategy.name=easgd"}, .batches = 10}),
-                                "[hosts.a]\ncount = 2\nstep_ms = 5\n[failures]\nmean_time_between_s = 0.0001\n"
-                                "detection_s = 0\nrejoin_s = 0.0001\n");
+TEST(Failures, AMomentWithoutAnyWorkerEndsTheRun) {
+  const auto outcome = simulate(plan_of({.settings = {"strategy.name=easgd"}, .batches = 100}),
+                                "[hosts.a]\ndevices = 2\nstep_ms = 5\n[failures]\ndetection_s = 0.01\n"
+                                "rejoin_s = 0.02\n[loss.x]\nworker = 1\nat_s = 0.018\n");
   ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, core::Errc::peer_lost);
-  EXPECT_TRUE(outcome.error().message.starts_with("the run makes no progress: 2001 hosts died"))
-      << outcome.error().message;
+  EXPECT_EQ(outcome.error().message,
+            "all workers are lost after 0.028 virtual seconds, which ends a run: raise failures.mean_time_between_s");
 }
 
 TEST(Failures, AfterTheEndOfTimeThereIsAnError) {
