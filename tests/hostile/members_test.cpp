@@ -102,7 +102,7 @@ struct FakeMember {
   }
 };
 
-TEST_F(HostileMembers, AMemberThatLiesIsLostAndTheOthersGoOn) {
+TEST_F(HostileMembers, ALyingMemberIsLostAndTheOthersGoOn) {
   Dice dice("HostileMembers");
   start_nodes(1, good_certificate());
   const NetworkOptions options{.tls = good_certificate()};

@@ -80,7 +80,7 @@ TEST_F(Faults, ANodeThatIsKilledWhileTheRunBegins) {
   }
 }
 
-TEST_F(Faults, NobodyIsLeft) {
+TEST_F(Faults, ARunWithoutAnyNodeLeftEnds) {
   start_nodes(1);
   Process run(train(with(kEndless)));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
@@ -136,7 +136,7 @@ TEST_F(Faults, ThreeSecondsOfSilenceEvictNobody) {
   }
 }
 
-TEST_F(Faults, OneThatIsSilentForLongIsEvictedAndFreeWhenItWakes) {
+TEST_F(Faults, ALongSilentNodeIsEvictedAndFreeWhenItWakes) {
   start_nodes(2);
   Process run(train(with(kEndless)));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();

@@ -93,7 +93,7 @@ constexpr const char* kOneFast =
     "[hosts.slow]\ncount = 2\nstep_ms = 10\n[hosts.fast]\nstep_ms = 5\n[failures]\ndetection_s = 0.001\n"
     "[loss.x]\nworker = 2\nat_s = 0.006\n";
 
-TEST(Failures, WhatALostWorkerHadAskedForIsGivenUp) {
+TEST(Failures, RequestsOfALostWorkerAreDropped) {
   const auto outcome =
       outcome_of({.settings = {"strategy.name=bsp"}, .cluster = kOneFast, .workers = 3, .batches = 15});
   EXPECT_EQ(outcome.lost, 1U);
@@ -115,7 +115,7 @@ TEST(Failures, WhatALostWorkerHadAskedForIsGivenUp) {
 }
 
 // Two members of one exchange are lost one after the other, the second before the first loss is detected.
-TEST(Failures, WhatSomeoneHadAskedForWhoIsNotMissedYetIsGivenUp) {
+TEST(Failures, RequestsOfAWorkerNotYetReportedLostAreDropped) {
   const std::string more = "[loss.y]\nworker = 3\nat_s = 0.0065\n";
   for (const std::vector<std::string>& settings :
        std::vector<std::vector<std::string>>{{"strategy.name=bsp"},
@@ -158,7 +158,7 @@ TEST(Failures, ANewcomerInStepComesWhenNothingIsOnItsWay) {
 }
 
 // A member that asked for leases before the others rejoined had rounds of its own, and waited at the end for steps that no other one takes.
-TEST(Failures, AWholeCompanyInStepComesBackTogether) {
+TEST(Failures, AllWorkersInStepReturnTogether) {
   for (const char* const strategy : {"strategy.name=sync_easgd", "strategy.name=local_sgd", "strategy.name=ssp"}) {
     const auto plan = plan_of({.settings = {strategy}, .workers = 3, .batches = 36, .epochs = 2, .prefetch = 4});
     const auto outcome = simulate(plan,
@@ -180,7 +180,7 @@ TEST(Failures, HostsThatDieFasterThanAnyStepEndsAreAnError) {
       << outcome.error().message;
 }
 
-TEST(Failures, AfterTheEndOfTimeThereIsAnError) {
+TEST(Failures, TimeThatOverflowsIsAnError) {
   const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10'000});
   const auto outcome = simulate(plan, "[hosts.a]\ncount = 2\nstep_ms = 1e9\n");
   ASSERT_FALSE(outcome);
@@ -200,7 +200,7 @@ TEST(Failures, ALongTimeLimitIsNoLimit) {
   EXPECT_EQ(outcome->epochs, 1U);
 }
 
-TEST(Failures, WithoutAnyoneLeftThereIsAnError) {
+TEST(Failures, ARunWithoutWorkersLeftIsAnError) {
   const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10});
   const auto outcome = simulate(plan,
                                 "[hosts.a]\ncount = 1\ndevices = 2\nstep_ms = 10\n"

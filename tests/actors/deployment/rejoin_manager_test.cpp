@@ -78,7 +78,7 @@ class RejoinManagerTest : public ::testing::Test {
   RejoinManagerActor rejoin_manager_;
 };
 
-TEST_F(RejoinManagerTest, NobodyStandsStillWhileANewcomerCompiles) {
+TEST_F(RejoinManagerTest, WorkersGoOnWhileANewcomerCompiles) {
   self_->send(rejoin_manager_, Vacancy{0});
   expect(*site_, [&](const CompileOrder&) {
     EXPECT_TRUE(self_->mailbox().empty());  // the coordinator, which would pause the others, does not know yet
@@ -105,7 +105,7 @@ TEST_F(RejoinManagerTest, NobodyStandsStillWhileANewcomerCompiles) {
       [](const Admission& admitted, const SiteMembers&, const OpenedSite&) { EXPECT_EQ(admitted.error, ""); }, failed);
 }
 
-TEST_F(RejoinManagerTest, TheEndWaitsForNobodyWhoCompiles) {
+TEST_F(RejoinManagerTest, TheEndDoesNotWaitForACompilingNewcomer) {
   const auto before = running();
   self_->send(rejoin_manager_, Vacancy{0});
   caf::typed_response_promise<SiteReady> never;
@@ -117,7 +117,7 @@ TEST_F(RejoinManagerTest, TheEndWaitsForNobodyWhoCompiles) {
   expect(*site_, [](const Halt&) {});  // the site ends when it has compiled
 }
 
-TEST_F(RejoinManagerTest, ANodeThatKeepsRefusingDoesNotHoldTheEndUp) {
+TEST_F(RejoinManagerTest, ANodeThatKeepsRefusingDoesNotDelayTheEnd) {
   orders_.refused = true;
   const auto before = running();
   self_->send(rejoin_manager_, Vacancy{0});
@@ -127,7 +127,7 @@ TEST_F(RejoinManagerTest, ANodeThatKeepsRefusingDoesNotHoldTheEndUp) {
   expect_end_of_rejoin_manager(before);
 }
 
-TEST_F(RejoinManagerTest, WhatCannotBeCompiledIsNamedAndAskedForAgain) {
+TEST_F(RejoinManagerTest, AFailedCompilationIsReportedAndRetried) {
   self_->send(rejoin_manager_, Vacancy{0});
   expect(*site_, [](const CompileOrder&) { return SiteReady{.error = "no memory"}; });
   expect(recorder_, [](const Note& note) {
@@ -143,7 +143,7 @@ TEST_F(RejoinManagerTest, WhatCannotBeCompiledIsNamedAndAskedForAgain) {
   expect(self_, [](const Arrived& news) { EXPECT_EQ(news.worker, 0U); });
 }
 
-TEST_F(RejoinManagerTest, AProcessThatDiedAfterItArrivedHasRefusedNothing) {
+TEST_F(RejoinManagerTest, AProcessThatDiedAfterItArrivedIsNotBlamed) {
   self_->send(rejoin_manager_, Vacancy{0});
   expect(*site_, [](const CompileOrder&) { return SiteReady{}; });
   expect(self_, [](const Arrived& news) { EXPECT_EQ(news.worker, 0U); });
