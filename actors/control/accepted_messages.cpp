@@ -41,14 +41,15 @@ Table table_of() {
 }
 
 const Table& table(MessageUse use) {
-  static const Table told = table_of<Message<Halt>, Message<MembershipNews>, Message<LeaseGrant>, Message<LeaseRequest>,
-                                     Message<WorkerProgress>, Message<RunError>, Message<SiteLost>,
-                                     Message<JournalRecords>, Message<TransferNews>, Message<Note>>();
-  static const Table asked =
+  static const Table notifications =
+      table_of<Message<Halt>, Message<MembershipNews>, Message<LeaseGrant>, Message<LeaseRequest>,
+               Message<WorkerProgress>, Message<RunError>, Message<SiteLost>, Message<JournalRecords>,
+               Message<TransferNews>, Message<Note>>();
+  static const Table requests =
       table_of<Message<NodeQuery>, Message<SiteOrder>, Message<CompileOrder>, Message<SiteAddresses>,
                Message<SiteDirectory>, Message<MeasureOrder>, Message<Prepare>, Message<Dismissal>,
                Message<UpdatesOrder>, Message<SettleOrder>, Message<StateOrder>, Message<PeerMessageCountsOrder>>();
-  static const Table answered = [] {
+  static const Table responses = [] {
     auto table = table_of<Message<NodeFacts>, Message<SiteOpened>, Message<SiteOpened, OpenedSite>, Message<SiteReady>,
                           Message<SiteReady, SiteMembers>, Message<SiteBegun>, Message<Measured>, Message<SiteAddress>,
                           Message<Dismissed>, Message<Updates>, Message<Settled>, Message<MemberState>,
@@ -56,7 +57,7 @@ const Table& table(MessageUse use) {
     table.emplace("@<>+@error", is_error);
     return table;
   }();
-  return use == MessageUse::told ? told : use == MessageUse::asked ? asked : answered;
+  return use == MessageUse::notification ? notifications : use == MessageUse::request ? requests : responses;
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 namespace troupe::actors {
 
 enum class MessageUse : std::uint8_t {
-  told,      ///< a message without an answer
-  asked,     ///< a request
-  answered,  ///< the response to a request
+  notification,  ///< a message without an answer
+  request,
+  response,
 };
 
 /// Reads the content of a message, its types first. False: the message is not in the list for `use`, or is not well formed. Adds the actors

@@ -27,14 +27,14 @@ class WirePolicy {
     const transport::ConnectionMove move = connection_.read(buffer, size);
     result = move.bytes;
     if (move.state == transport::ConnectionState::ended) return end(connection_.error());
-    if (const auto wrong = conversation_.heard({static_cast<const char*>(buffer), move.bytes}))
+    if (const auto wrong = conversation_.received({static_cast<const char*>(buffer), move.bytes}))
       return refuse({core::Errc::config, std::string(*wrong)});
     return rw_state::success;
   }
   rw_state write_some(std::size_t& result, network::native_socket, const void* buffer, std::size_t size) {
     const transport::ConnectionMove move = connection_.write(buffer, size);
     result = move.bytes;
-    conversation_.said({static_cast<const char*>(buffer), move.bytes});
+    conversation_.sent({static_cast<const char*>(buffer), move.bytes});
     return move.state == transport::ConnectionState::ended ? end(connection_.error()) : rw_state::success;
   }
   // No socket event announces bytes that TLS has already decrypted.
@@ -100,9 +100,9 @@ class CafConnection final : public caf::io::scribe {
 
 }  // namespace
 
-caf::io::scribe_ptr make_scribe(network::default_multiplexer& multiplexer, transport::TlsConnection connection,
-                                std::shared_ptr<ControlPeers> peers,
-                                std::function<void(const core::Error& why)> on_refused) {
+caf::io::scribe_ptr make_caf_connection(network::default_multiplexer& multiplexer, transport::TlsConnection connection,
+                                        std::shared_ptr<ControlPeers> peers,
+                                        std::function<void(const core::Error& why)> on_refused) {
   return caf::make_counted<CafConnection>(multiplexer, std::move(connection), std::move(peers), std::move(on_refused));
 }
 

@@ -18,8 +18,9 @@ namespace troupe::actors {
 
 /// `peers`: of this process. `on_refused` gets the reason, on the I/O thread, when the connection ends before the peer's handshake is
 /// complete, or at any time because the peer breaks the protocol. It must not block or throw.
-[[nodiscard]] caf::io::scribe_ptr make_scribe(caf::io::network::default_multiplexer& multiplexer,
-                                              transport::TlsConnection wire, std::shared_ptr<ControlPeers> peers,
-                                              std::function<void(const core::Error& why)> on_refused);
+[[nodiscard]] caf::io::scribe_ptr make_caf_connection(caf::io::network::default_multiplexer& multiplexer,
+                                                      transport::TlsConnection wire,
+                                                      std::shared_ptr<ControlPeers> peers,
+                                                      std::function<void(const core::Error& why)> on_refused);
 
 }  // namespace troupe::actors

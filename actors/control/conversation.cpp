@@ -23,7 +23,7 @@ bool is_nobody(caf::actor_id name) {
 }
 
 MessageUse use_of(const caf::message_id& id) {
-  return id.is_response() ? MessageUse::answered : id.is_request() ? MessageUse::asked : MessageUse::told;
+  return id.is_response() ? MessageUse::response : id.is_request() ? MessageUse::request : MessageUse::notification;
 }
 
 }  // namespace
@@ -37,8 +37,8 @@ std::uint64_t Conversation::Frame::number(std::size_t at, std::size_t size) cons
 Conversation::Conversation(security::TlsSide side, std::shared_ptr<ControlPeers> peers, std::string certificate)
     : guard_(side), peers_(std::move(peers)), certificate_(std::move(certificate)) {}
 
-Conversation::Refusal Conversation::collect(Frame& frame, std::span<const char> bytes,
-                                            const std::function<Refusal()>& whole) {
+Conversation::Violation Conversation::collect(Frame& frame, std::span<const char> bytes,
+                                              const std::function<Violation()>& whole) {
   while (!bytes.empty()) {
     auto& part = frame.header.size() < FrameGuard::kHeaderBytes ? frame.header : frame.payload;
     const auto missing = &part == &frame.header ? FrameGuard::kHeaderBytes - part.size() : frame.length() - part.size();
@@ -54,19 +54,19 @@ Conversation::Refusal Conversation::collect(Frame& frame, std::span<const char> 
   return {};
 }
 
-std::optional<std::string_view> Conversation::heard(std::span<const char> bytes) {
+std::optional<std::string_view> Conversation::received(std::span<const char> bytes) {
   if (const auto wrong = guard_.watch(bytes)) return wrong;
   return collect(in_, bytes, [this] { return judge(); });
 }
 
-void Conversation::said(std::span<const char> bytes) {
+void Conversation::sent(std::span<const char> bytes) {
   (void)collect(out_, bytes, [this] {
     note();
-    return Refusal{};
+    return Violation{};
   });
 }
 
-Conversation::Refusal Conversation::judge() {
+Conversation::Violation Conversation::judge() {
   switch (static_cast<message_type>(in_.type())) {
     case message_type::server_handshake:
     case message_type::client_handshake: return greeting();
@@ -82,11 +82,11 @@ Conversation::Refusal Conversation::judge() {
   }
 }
 
-Conversation::Refusal Conversation::greeting() {
+Conversation::Violation Conversation::greeting() {
   ValueReader reader(in_.payload);
   std::string node;
   if (!reader.node(node)) return "invalid handshake";
-  if (peer_) return node == node_ ? Refusal{} : Refusal(kNobodyElses);
+  if (peer_) return node == node_ ? Violation{} : Violation(kNobodyElses);
   peer_ = peers_->claim(node, certificate_);
   // CAF itself detects a connection to its own process, and ends it.
   if (!peer_ && node != peers_->own()) return kNobodyElses;
@@ -94,10 +94,11 @@ Conversation::Refusal Conversation::greeting() {
   return {};
 }
 
-Conversation::Refusal Conversation::message() {
+Conversation::Violation Conversation::message() {
   using caf::io::basp::header;
   const caf::message_id id(in_.id());
-  if (in_.flags() == header::named_receiver_flag) return is_nobody(in_.destination()) ? Refusal{} : Refusal(kNoMessage);
+  if (in_.flags() == header::named_receiver_flag)
+    return is_nobody(in_.destination()) ? Violation{} : Violation(kNoMessage);
   // A response without source: CAF itself answers a request to an actor that has ended.
   if (in_.source() == 0 && !id.is_response()) return "it sends a message that is not part of the protocol";
   if (in_.source() != 0) peer_->actors.insert(in_.source());
@@ -116,13 +117,13 @@ Conversation::Refusal Conversation::message() {
     if (actor.id != 0) peer_->actors.insert(actor.id);
   if (id.is_response())
     return peer_->expected.erase({in_.destination(), id.integer_value() & caf::message_id::request_id_mask}) == 0
-               ? Refusal("it answers a request that was not made")
-               : Refusal{};
-  return knows(in_.destination()) ? Refusal{} : Refusal("it speaks to who was not introduced to it");
+               ? Violation("it answers a request that was not made")
+               : Violation{};
+  return knows(in_.destination()) ? Violation{} : Violation("it speaks to who was not introduced to it");
 }
 
 /// `down`: an actor of the peer has ended. Otherwise the peer monitors an actor of this process.
-Conversation::Refusal Conversation::monitor(bool down) {
+Conversation::Violation Conversation::monitor(bool down) {
   ValueReader reader(in_.payload);
   std::string from, to;
   if (!reader.node(from) || !reader.node(to) || (down && !reader.plain_error()) || !reader.at_end())
@@ -136,7 +137,7 @@ Conversation::Refusal Conversation::monitor(bool down) {
   const auto times = watched != peer_->watched.end() ? ++watched->second
                      : knows(in_.destination())      ? ++peer_->watched[in_.destination()]
                                                      : ControlPeer::kMostWatches + 1;
-  return times <= ControlPeer::kMostWatches ? Refusal{} : Refusal("it watches who is none of its business");
+  return times <= ControlPeer::kMostWatches ? Violation{} : Violation("it watches who is none of its business");
 }
 
 bool Conversation::knows(caf::actor_id actor) const {

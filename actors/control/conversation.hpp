@@ -29,14 +29,14 @@ class Conversation {
   Conversation(security::TlsSide side, std::shared_ptr<ControlPeers> peers, std::string certificate);
 
   /// Takes the next received bytes. Returns the violation, or nothing. Do not call it after a violation.
-  [[nodiscard]] std::optional<std::string_view> heard(std::span<const char> bytes);
+  [[nodiscard]] std::optional<std::string_view> received(std::span<const char> bytes);
   /// Takes the next sent bytes.
-  void said(std::span<const char> bytes);
+  void sent(std::span<const char> bytes);
   /// The peer's handshake is complete.
   [[nodiscard]] bool greeted() const noexcept { return guard_.greeted(); }
 
  private:
-  using Refusal = std::optional<std::string_view>;
+  using Violation = std::optional<std::string_view>;
   /// One message of the protocol.
   struct Frame {
     std::string header;
@@ -52,13 +52,13 @@ class Conversation {
     }
     [[nodiscard]] std::uint64_t number(std::size_t at, std::size_t size) const;
   };
-  /// Adds `bytes` to `frame` and calls `whole` for each complete frame. A refusal by `whole` ends the call and is returned.
-  static Refusal collect(Frame& frame, std::span<const char> bytes, const std::function<Refusal()>& whole);
+  /// Adds `bytes` to `frame` and calls `whole` for each complete frame. A violation that `whole` returns ends the call and is returned.
+  static Violation collect(Frame& frame, std::span<const char> bytes, const std::function<Violation()>& whole);
 
-  Refusal judge();
-  Refusal greeting();
-  Refusal message();
-  Refusal monitor(bool down);
+  Violation judge();
+  Violation greeting();
+  Violation message();
+  Violation monitor(bool down);
   [[nodiscard]] bool knows(caf::actor_id actor) const;
   void note();
 

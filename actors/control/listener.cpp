@@ -140,10 +140,11 @@ void Listener::admit(PendingConnection& pending_connection) {
     refusals->report(from, why.message);
   };
   // CAF takes over a foreign connection only together with the actor that is published at its port.
-  caf::anon_send(
-      setup_.broker, caf::publish_atom_v,
-      make_scribe(*setup_.multiplexer, std::move(pending_connection.connection), setup_.peers, std::move(on_refused)),
-      pending_connection.port->number, pending_connection.port->host.actor, pending_connection.port->host.interface);
+  caf::anon_send(setup_.broker, caf::publish_atom_v,
+                 make_caf_connection(*setup_.multiplexer, std::move(pending_connection.connection), setup_.peers,
+                                     std::move(on_refused)),
+                 pending_connection.port->number, pending_connection.port->host.actor,
+                 pending_connection.port->host.interface);
 }
 
 /// False when the connection can be dropped from the list.

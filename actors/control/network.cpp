@@ -119,11 +119,11 @@ core::Result<caf::strong_actor_ptr> Network::connect(const Interface& wanted, co
     auto connection = transport::dial(where, parts_->tls.get(), until, stop);
     if (!connection) return tl::unexpected(connection.error());
     const auto verdict = std::make_shared<Verdict>();
-    auto scribe =
-        make_scribe(*parts_->multiplexer, std::move(*connection), parts_->peers, [verdict](const core::Error& why) {
-          const std::lock_guard lock(verdict->mutex);
-          verdict->why = why;
-        });
+    auto scribe = make_caf_connection(*parts_->multiplexer, std::move(*connection), parts_->peers,
+                                      [verdict](const core::Error& why) {
+                                        const std::lock_guard lock(verdict->mutex);
+                                        verdict->why = why;
+                                      });
     const auto left =
         std::max(1ms, std::chrono::ceil<std::chrono::milliseconds>(until - transport::ConnectClock::now()));
     std::optional<Answer> answer;

@@ -33,7 +33,7 @@ struct NetworkOptions {
   core::Duration lost_after =
       std::chrono::seconds{5};  // a peer is lost after so long a silence, give or take one heartbeat
   /// For a log: at most 11 calls a second, from any thread, one at a time. Must not block.
-  std::function<void(const transport::Refusal&)> on_refused{};
+  std::function<void(const transport::RefusedConnection&)> on_refused{};
 };
 
 /// The settings of an actor system that is part of a network: middleman, heartbeats, a random node id.

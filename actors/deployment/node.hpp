@@ -19,7 +19,7 @@ struct NodeSetup {
   std::string version;                          // of the program: runs of another version are refused
   std::string data_host;                        // where endpoints listen
   security::TlsFiles tls{};                     // of endpoints
-  std::shared_ptr<RunContextCache> grounds;     // contexts of the runs here
+  std::shared_ptr<RunContextCache> contexts;    // contexts of the runs here
   std::function<void(const std::string&)> log;  // one line, from any thread
   /// The actor that ordered sites here has ended, or (`lost`) its connection has. Called on the node's thread.
   std::function<void(bool lost)> gone{};

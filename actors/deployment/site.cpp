@@ -82,7 +82,7 @@ void Site::meet(const SiteAddresses& addresses) {
 
 core::Result<StartPayload> Site::fetch_start() {
   core::Result<StartPayload> fetched = core::fail(core::Errc::internal, "no start state");
-  auto asked = self_->request(exchanger_, kNoDeadline, StartOrder{});
+  auto asked = self_->request(exchanger_, kNoDeadline, StartOrder{});  // ends when nothing moves for kFetchSilence
   receive(
       asked, Movement{*moves_, kFetchSilence}, {}, [&](const StartPayload& payload) { fetched = payload; },
       [&](const caf::error& error) {
@@ -108,7 +108,7 @@ core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start)
 
 Measured Site::measure(const MeasureOrder& order) {
   Measured measured;
-  auto asked = self_->request(exchanger_, kNoDeadline, order);
+  auto asked = self_->request(exchanger_, kNoDeadline, order);  // ends when nothing moves for kMeasureSilence
   receive(
       asked, Movement{*moves_, kMeasureSilence}, {}, [&](const Measured& told) { measured = told; },
       [&](const caf::error& error) {

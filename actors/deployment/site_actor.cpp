@@ -132,7 +132,7 @@ class SiteBody {
   }
 
   core::Result<void> try_open() {
-    auto context = setup_->grounds->of(order_.secret, order_.config);
+    auto context = setup_->contexts->of(order_.secret, order_.config);
     if (!context) return tl::unexpected(context.error());
     context_ = std::move(*context);
     const auto& data = context_->plan.settings->data;
@@ -156,7 +156,8 @@ class SiteBody {
     if (order_.between_hosts) site.options.ucx_transports = "tcp,self";
     site.options.tcp.listen = transport::bracketed(setup_->data_host) + ":0";
     site.options.tcp.tls = setup_->tls;
-    site.options.tcp.on_refused = [log = setup_->log, who = describe(order_)](const transport::Refusal& refusal) {
+    site.options.tcp.on_refused = [log = setup_->log,
+                                   who = describe(order_)](const transport::RefusedConnection& refusal) {
       log(fmt::format("{}: turned {} away: {}", who, refusal.from, refusal.why));
     };
     if (!order_.plan.empty()) site.plan = nn::Plan{order_.plan};

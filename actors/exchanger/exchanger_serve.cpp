@@ -124,7 +124,7 @@ void ExchangerBody::serve(std::uint32_t from, const MemberSnapshot& snapshot, ex
     reply(core::fail(core::Errc::timeout, "snapshot: " + self_->system().render(error)));
     settle();
   };
-  // No deadline here: the coordinator has one.
+  // The member answers at once, or it ends, which ends the request. The coordinator, who asked, waits until nothing moves.
   if (snapshot.server)
     self_->request(actors_.servers[snapshot.member], kNoDeadline, snapshot.order, *vector).then(answered, failed);
   else

@@ -1,7 +1,10 @@
 #include "actors/exchanger/measuring.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
+
+#include "actors/requests/deadlines.hpp"
 
 namespace troupe::actors {
 
@@ -11,6 +14,17 @@ namespace {
 constexpr std::uint32_t kFirstExchange = 1U << 23;
 
 }  // namespace
+
+core::Duration measure_deadline(const MeasureOrder& order) {
+  constexpr double kSlowestLink = 64 << 10;  // bytes/s
+  constexpr double kMost = 30.0 * 24 * 3600;
+  double bytes = 0;  // a reduction sends and receives the vector, at worst once per member of the site
+  for (const auto floats : order.floats)
+    bytes += 2.0 * sizeof(float) * static_cast<double>(floats) * static_cast<double>(order.worker_sites.size());
+  bytes *= static_cast<double>(order.algorithms.size()) * (static_cast<double>(order.rounds) + 1);
+  const std::chrono::duration<double> transfer(std::min(bytes / kSlowestLink, kMost));
+  return std::chrono::duration_cast<core::Duration>(transfer) + kMeasureSilence + kMargin;
+}
 
 Measuring::Measuring(const Means& means, exchange::Group group, MeasureOrder order, core::Buffer vector, Done done)
     : means_(means),

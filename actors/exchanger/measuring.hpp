@@ -13,6 +13,10 @@
 
 namespace troupe::actors {
 
+/// When the coordinator gives up a site that has neither answered nor reported its own silence: after all of the order's bytes over the
+/// slowest link that a run can use, 64 KiB/s, and kMeasureSilence. At most 30 days.
+[[nodiscard]] core::Duration measure_deadline(const MeasureOrder& order);
+
 class Measuring {
  public:
   using Done = std::function<void(core::Result<Measured>)>;

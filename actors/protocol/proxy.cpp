@@ -20,6 +20,7 @@ class Forwarded {
     auto promise = self->template make_response_promise<Answers...>();
     const auto which = forwarded->next_++;
     forwarded->open_[which] = [promise](const caf::error& error) mutable { promise.deliver(error); };
+    // The answer ends it, or the loss of the member (lost() below). The requester has a deadline of its own.
     self->request(member, kNoDeadline, message)
         .then(
             [forwarded, which, promise](const Answers&... answers) mutable {

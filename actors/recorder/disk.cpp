@@ -33,7 +33,7 @@ void Disk::write(Job job, Done done) {
     --(in_time ? waits_ : overdue_);
     if (in_time) done(result);
   };
-  // The request ends with the writer, which is linked to this actor.
+  // The wait above ends after kDiskSilence; the request ends with the job, or with the writer, which is linked to this actor.
   self_->request(writer_, kNoDeadline, DiskJob{std::move(job)})
       .then([ended](const DiskJobDone& told) { ended(told.result); },
             [this, ended](const caf::error& error) {

@@ -12,7 +12,7 @@
 
 namespace troupe::actors {
 
-/// For a request that something else ends: every use states what.
+/// For a request that something else ends: every use states what. A local actor that ends answers its open requests with an error.
 inline constexpr auto kNoDeadline = caf::infinite;
 
 /// Calls `answered` with the answer, or `refused` with the error: caf::sec::request_timeout when no source of `sources` has moved for
@@ -22,6 +22,7 @@ void ask_until_silent(Self self, SilenceDeadlines& silences, std::vector<Silence
                       core::Duration silence, const Member& member, Answered answered,
                       const std::function<void(const caf::error&)>& refused, Messages&&... messages) {
   const auto wait = silences.begin(std::move(sources), silence, [refused] { refused(caf::sec::request_timeout); });
+  // The answer ends it, or the member's end; the wait above ends after `silence`.
   self->request(member, kNoDeadline, std::forward<Messages>(messages)...)
       .then(
           [&silences, wait, answered = std::move(answered)](const Answers&... answers) {

@@ -164,7 +164,7 @@ bool Assembly::is_whole(const Place& place) const {
 
 core::Result<void> Assembly::prepare_sites() {
   using Preparing = decltype(self_->request(SiteActor{}, kNoDeadline, SiteAddresses{}));
-  std::vector<std::pair<Place*, Preparing>> asked;
+  std::vector<std::pair<Place*, Preparing>> asked;  // each ends when nothing moves for kPrepareSilence
   for (auto& place : places_)
     if (place.there) asked.emplace_back(&place, self_->request(place.there, kNoDeadline, addresses_));
   core::Result<void> result;
@@ -349,7 +349,7 @@ void Assembly::begin_sites() {
 
 core::Result<void> Assembly::finish(const RunEnd& end) {
   core::Result<void> result;
-  auto asked = self_->request(recorder_, kNoDeadline, Finish{}, end);
+  auto asked = self_->request(recorder_, kNoDeadline, Finish{}, end);  // ends after kFinishSilence without a disk call
   receive(
       asked, Movement{disk_->calls(), kFinishSilence}, {},
       [&](const Finished& finished) {

@@ -1,6 +1,7 @@
 // Chooses the reduction algorithms of a run by measuring, if exchange.algorithm is "auto".
 #include <algorithm>
 
+#include "actors/exchanger/measuring.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
 #include "actors/requests/interruptible.hpp"
@@ -52,11 +53,12 @@ core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<
   using AskingHere = decltype(self_->request(ExchangerActor{}, kNoDeadline, order));
   std::vector<std::pair<Place*, Asking>> there;
   std::vector<std::pair<Place*, AskingHere>> here;
-  // A site detects silence itself (Site::measure), and a lost site's proxy answers with the reason.
+  // A site detects silence itself (Site::measure), and a lost site's proxy answers with the reason. The deadline is for a site that does
+  // neither. Here, silence ends the request (receive() below).
   for (auto& place : places_) {
     if (place.members.workers.empty()) continue;
     if (place.there)
-      there.emplace_back(&place, self_->request(place.there, kNoDeadline, order));
+      there.emplace_back(&place, self_->request(place.there, measure_deadline(order), order));
     else
       here.emplace_back(&place, self_->request(place.here->exchanger(), kNoDeadline, order));
   }

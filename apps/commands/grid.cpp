@@ -189,7 +189,7 @@ core::Result<void> run_grid_command(const Arguments& arguments) {
                                                      nn::nearest_word(arguments.sort, metrics)));
   const auto plan = make_plan(arguments);
   if (!plan) return tl::unexpected(plan.error());
-  const auto status_index = grid::read_ledger(*plan);
+  const auto status_index = grid::read_status_index(*plan);
   if (!status_index) return tl::unexpected(status_index.error());
   const Interrupt interrupt;  // before the probe starts threads
 

@@ -45,7 +45,7 @@ core::Result<void> run_node(const Arguments& arguments) {
                                   arguments.listen));
   actors::NetworkOptions options;
   options.tls = arguments.tls;
-  options.on_refused = [](const transport::Refusal& refusal) {
+  options.on_refused = [](const transport::RefusedConnection& refusal) {
     log(fmt::format("turned {} away: {}", refusal.from, refusal.why));
   };
   const Interrupt interrupt;  // before any thread starts
@@ -59,7 +59,7 @@ core::Result<void> run_node(const Arguments& arguments) {
       system.spawn(actors::node, actors::NodeSetup{.version = actors::spoken_version(TROUPE_VERSION),
                                                    .data_host = at->host,
                                                    .tls = arguments.tls,
-                                                   .grounds = std::make_shared<actors::RunContextCache>(
+                                                   .contexts = std::make_shared<actors::RunContextCache>(
                                                        [](const std::string& device) { return make_backend(device); }),
                                                    .log = log});
   const auto port = (*network)->publish(node, *at);

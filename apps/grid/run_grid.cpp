@@ -302,7 +302,7 @@ Result<GridEnd> run_grid(const GridPlan& plan, const GridOptions& options, Progr
     return tl::unexpected(std::move(cleaned.error()));
   const Scratch scratch;
   if (auto good = scratch.good(); !good) return tl::unexpected(std::move(good.error()));
-  auto status_index = read_ledger(plan);
+  auto status_index = read_status_index(plan);
   if (!status_index) return tl::unexpected(std::move(status_index.error()));
   return Session(plan, options, progress, scratch.path(), std::move(*status_index)).run(stop);
 }

@@ -109,7 +109,7 @@ Outcome outcome_of(const std::string& run_directory) {
   return outcome;
 }
 
-core::Result<StatusIndex> read_ledger(const GridPlan& plan) {
+core::Result<StatusIndex> read_status_index(const GridPlan& plan) {
   StatusIndex status_index{std::vector<Outcome>(plan.runs.size()), {}};
   std::map<std::string, std::size_t> by_identity;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) by_identity[plan.runs[i].identity] = i;

@@ -49,6 +49,6 @@ struct StatusIndex {
 
 /// Matches the run directories in plan.directory (which may not exist) with the plan's runs, by settings. If several match one run, the
 /// best counts: done, diverged, running, interrupted. Errc::io.
-[[nodiscard]] core::Result<StatusIndex> read_ledger(const GridPlan& plan);
+[[nodiscard]] core::Result<StatusIndex> read_status_index(const GridPlan& plan);
 
 }  // namespace troupe::grid

@@ -155,7 +155,7 @@ core::Result<void> Job::be_node(const Order& order) {
       actors::node, actors::NodeSetup{.version = actors::spoken_version(TROUPE_VERSION),
                                       .data_host = host,
                                       .tls = options.tls,
-                                      .grounds = std::make_shared<actors::RunContextCache>(
+                                      .contexts = std::make_shared<actors::RunContextCache>(
                                           [](const std::string& device) { return make_backend(device); }),
                                       .log = [](const std::string&) {},  // only rank 0 writes output
                                       .gone =

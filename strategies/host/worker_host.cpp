@@ -153,7 +153,7 @@ void WorkerHost::handle(const ShardReply& reply, Duration at) {
   }
   const bool last = --pending_exchange.parts_left == 0;
   tell(Replied{reply.exchange, reply.shard, reply.version, reply.min_clock});
-  if (last) land(reply.exchange, at);
+  if (last) complete_exchange(reply.exchange, at);
 }
 
 void WorkerHost::handle(const Reduced& reduced, Duration at) {
@@ -162,7 +162,7 @@ void WorkerHost::handle(const Reduced& reduced, Duration at) {
     throw std::logic_error("worker host: a collective ended that is not in flight");
   }
   found->second.wait = {.held = reduced.waited, .holder = {Cause::Kind::worker, reduced.last}};
-  land(reduced.exchange, at);
+  complete_exchange(reduced.exchange, at);
 }
 
 void WorkerHost::handle(const PeerMail& mail, Duration) {
@@ -187,7 +187,7 @@ void WorkerHost::release_mail() {
 }
 
 /// The exchange is over, and its slot belongs to the worker again. Its last answer came `at`, perhaps during a step that has ended.
-void WorkerHost::land(ExchangeId id, Duration at) {
+void WorkerHost::complete_exchange(ExchangeId id, Duration at) {
   const auto node = pending_exchanges_.extract(id);
   const auto& pending_exchange = node.mapped();
   for (std::size_t part = 0; part < pending_exchange.seen.size(); ++part) {

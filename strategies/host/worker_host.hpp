@@ -146,7 +146,7 @@ class WorkerHost {
   void execute(const SetDeadline& action);
   void execute(const Skip&);
   PendingExchange& begin_exchange(ExchangeId id, Slot slot, bool collective);
-  void land(ExchangeId id, Duration at);
+  void complete_exchange(ExchangeId id, Duration at);
   void require_free(Slot slot, const char* doing, int bucket = -1, Shards shards = {}) const;
   void require_exist(Shards shards, const char* doing) const;
   void require_still(Slot slot, const char* doing) const;

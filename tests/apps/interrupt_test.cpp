@@ -63,7 +63,7 @@ TEST(InterruptDeathTest, SigtermsThatComeTogetherAreOneRequest) {
       testing::ExitedWithCode(kStillThere), "");
 }
 
-TEST(InterruptDeathTest, WithNothingToSaveTheFirstSignalIsEnough) {
+TEST(InterruptDeathTest, WithNothingToSaveTheFirstSignalExits) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {

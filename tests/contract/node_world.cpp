@@ -78,7 +78,7 @@ class OneNode {
     actors::NodeSetup setup;
     setup.version = version();
     setup.data_host = "127.0.0.1";
-    setup.grounds = std::make_shared<actors::RunContextCache>(
+    setup.contexts = std::make_shared<actors::RunContextCache>(
         [](const std::string&) -> core::Result<std::unique_ptr<nn::Backend>> { return cpu::make_backend(); });
     setup.log = [](const std::string&) {};
     node_ = system_.spawn(actors::node, std::move(setup));

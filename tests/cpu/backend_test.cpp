@@ -1,5 +1,4 @@
-#include <limits>
-
+// What only the CPU backend does; what every backend must do is tested in tests/nn/backend_contract.
 #include <gtest/gtest.h>
 
 #include "tests/cpu/model.hpp"
@@ -9,12 +8,7 @@ namespace {
 
 using namespace nn;
 
-core::Error error_of(const CompileOptions& options) {
-  auto compiled = make_backend()->compile(small_net(), options);
-  return compiled.has_value() ? core::Error{core::Errc::internal, "it compiled"} : compiled.error();
-}
-
-TEST(Backend, SaysWhatItCanDo) {
+TEST(CpuBackend, SaysWhatItCanDo) {
   const auto backend = make_backend();
   EXPECT_EQ(backend->name(), "cpu");
   EXPECT_EQ(backend->capabilities().precisions, std::vector{Precision::fp32});
@@ -22,50 +16,34 @@ TEST(Backend, SaysWhatItCanDo) {
   EXPECT_EQ(&backend->kernels(), &core::host_kernels());
 }
 
-TEST(Backend, RefusesWhatItCannotCompute) {
-  core::HostAllocator allocator;
-  for (const CompileOptions& options :
-       {CompileOptions{.precision = Precision::bf16, .arenas = &allocator},
-        CompileOptions{.device = 1, .arenas = &allocator}, CompileOptions{.batch = 0, .arenas = &allocator},
-        CompileOptions{.threads = 0, .arenas = &allocator}, CompileOptions{}})
-    EXPECT_EQ(error_of(options).code, core::Errc::config) << error_of(options).message;
-  EXPECT_NE(error_of({.precision = Precision::bf16, .arenas = &allocator}).message.find("bf16"), std::string::npos);
-}
-
-/// Grants `left` allocations, then none.
-class Scarce final : public core::Allocator {
- public:
-  explicit Scarce(int left) : left_(left) {}
-  [[nodiscard]] core::MemorySpace space() const noexcept override { return core::MemorySpace::host_shared; }
-  [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override {
-    if (left_-- <= 0) return core::fail(core::Errc::out_of_memory, "no more");
-    return host_.allocate(bytes);
-  }
-  void deallocate(void* memory, std::size_t bytes) noexcept override { host_.deallocate(memory, bytes); }
-
- private:
-  core::HostAllocator host_;
-  int left_;
-};
-
-TEST(Backend, ABatchThatNoMachineHoldsIsRefusedBeforeAnySizeOverflows) {
-  core::HostAllocator allocator;
-  const auto wide = graph_of({784, 1, 1}, {LinearLayer{1 << 24, {}}, LinearLayer{10, {}}});
-  for (const std::int64_t batch : {std::int64_t{1'000'000'000}, std::numeric_limits<std::int64_t>::max()}) {
-    const auto compiled = make_backend()->compile(wide, {.batch = batch, .arenas = &allocator});
-    ASSERT_FALSE(compiled);
-    EXPECT_EQ(compiled.error().code, core::Errc::out_of_memory);
-    EXPECT_NE(compiled.error().message.find("layer fc1"), std::string::npos) << compiled.error().message;
+TEST(CpuBackend, ComputesTheSameInEitherActivationLayout) {
+  const Plan blocked{R"({"backend":"cpu","version":1,"activations":"blocked","implementations":{}})"};
+  const Plan channels_last{R"({"backend":"cpu","version":1,"activations":"channels_last","implementations":{}})"};
+  for (const Graph& graph : {lenet(), small_net()}) {
+    expect_like_reference(graph, 5, &blocked);
+    expect_like_reference(graph, 5, &channels_last);
   }
 }
 
-TEST(Backend, TakesArenasFromTheAllocatorGiven) {
-  for (const int left : {0, 1}) {
-    Scarce scarce(left);
-    EXPECT_EQ(error_of({.arenas = &scarce}).code, core::Errc::out_of_memory);
-  }
-  Scarce enough(2);  // parameters and gradients
-  EXPECT_EQ(error_of({.arenas = &enough}).message, "it compiled");
+TEST(CpuBackend, RebuildsWorkingCopiesOnlyAfterParametersWritten) {
+  Model model(lenet(), {.batch = 4});
+  const double before = model.step().loss;
+  // conv2's weight is read only through working copies (its arena has the layout of its gradient).
+  const auto& tensor = model.replica->layout()->tensors()[2];
+  ASSERT_EQ(tensor.name, "conv2.weight");
+  auto weight = model.replica->parameters().subspan(static_cast<std::size_t>(tensor.offset),
+                                                    static_cast<std::size_t>(tensor.extent));
+  for (float& x : weight) x *= 0.5f;
+  EXPECT_EQ(model.step().loss, before);
+  model.replica->parameters_written();
+  EXPECT_NE(model.step().loss, before);
+}
+
+TEST(CpuBackend, MergesSmallTensorsIntoBuckets) {
+  Model model(graph_of({64, 1, 1}, {LinearLayer{300, {}}, ActivationLayer{}, LinearLayer{400, {}}, ActivationLayer{},
+                                    LinearLayer{300, {}}, LinearLayer{10, {}}}),
+              {.batch = 2});
+  EXPECT_EQ(model.replica->buckets().size(), 3u);  // fc4 + fc3: 123k floats; fc2: 120k; fc1: the rest
 }
 
 }  // namespace

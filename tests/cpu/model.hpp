@@ -1,53 +1,30 @@
-/// A compiled model and its double-precision reference, with random parameters and one random batch. For tests.
+/// The models of tests/nn/backend_contract, compiled by the CPU backend: for tests of what only this backend does.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "cpu/backend.hpp"
-#include "nn/graph.hpp"
-#include "tests/nn/reference_model.hpp"
+#include "tests/nn/backend_contract/model.hpp"
 
 namespace troupe::cpu::testing {
 
-/// Throws with the error's message when the layers do not fit together.
-[[nodiscard]] nn::Graph graph_of(nn::Shape input, std::vector<nn::Layer> layers,
-                                 nn::Loss loss = nn::Loss::softmax_cross_entropy);
-/// 20-50-500-10 on 1x28x28; and a smaller net with padding, stride, average pooling, all activations.
-[[nodiscard]] nn::Graph lenet();
-[[nodiscard]] nn::Graph small_net();
+using nn::testing::graph_of;
+using nn::testing::lenet;
+using nn::testing::random_floats;
+using nn::testing::random_labels;
+using nn::testing::relative_error;
+using nn::testing::small_net;
 
-[[nodiscard]] std::vector<float> random_floats(std::size_t count, double deviation, std::uint64_t index);
-[[nodiscard]] std::vector<std::int32_t> random_labels(std::int64_t count, std::int64_t classes, std::uint64_t index);
+[[nodiscard]] inline nn::Backend& backend() {
+  static const auto made = make_backend();
+  return *made;
+}
 
-/// max |a − b| / max(max |b|, 1e-3): the error relative to the tensor's scale.
-[[nodiscard]] double relative_error(std::span<const float> a, std::span<const double> b);
-
-struct Model {
-  Model(nn::Graph graph, nn::CompileOptions options);
-
-  [[nodiscard]] nn::Batch batch(std::uint64_t lease = 0) const;
-  [[nodiscard]] nn::StepResult step(std::uint64_t lease = 0);
-  void momentum_step(std::uint64_t lease = 0);
-  [[nodiscard]] std::vector<float> canonical_parameters();
-  [[nodiscard]] std::vector<float> canonical_gradients();
-  [[nodiscard]] std::vector<float> canonical_statistics();
-
-  core::HostAllocator allocator;
-  nn::Graph graph;
-  std::unique_ptr<nn::Backend> backend;
-  std::unique_ptr<nn::Replica> replica;
-  nn::ReferenceModel reference;
-  std::vector<float> images;
-  std::vector<std::int32_t> labels;
-  core::Buffer velocity;
+struct Model : nn::testing::Model {
+  Model(nn::Graph graph, nn::CompileOptions options) : nn::testing::Model(backend(), std::move(graph), options) {}
 };
 
-/// For float32 sums of up to a few thousand terms, and oneDNN's exp and tanh.
-constexpr double kTolerance = 2e-5;
-
-/// Compares one step with the reference: loss, hits, outputs, all gradients, running statistics. Reports through GoogleTest.
-void expect_like_reference(const nn::Graph& graph, std::int64_t batch, const nn::Plan* plan = nullptr, int threads = 1,
-                           double tolerance = kTolerance);
+inline void expect_like_reference(const nn::Graph& graph, std::int64_t batch, const nn::Plan* plan = nullptr,
+                                  int threads = 1) {
+  nn::testing::expect_like_reference(backend(), graph, batch, plan, threads);
+}
 
 }  // namespace troupe::cpu::testing

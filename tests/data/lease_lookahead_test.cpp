@@ -63,7 +63,7 @@ TEST(LeaseLookahead, AWorkerDoesNotStandStillForALink) {
 
 TEST(LeaseLookahead, IsBounded) { EXPECT_LE(outcome_of(milliseconds(5000), milliseconds(1), 3000).most, 5U + 64U); }
 
-TEST(LeaseLookahead, WhatStoodStillForAllIsNobodysWait) {
+TEST(LeaseLookahead, APauseOfAllWorkersIsAttributedToNone) {
   LeaseLookahead lookahead;
   lookahead.used(milliseconds(0), false);
   lookahead.used(milliseconds(10), false);

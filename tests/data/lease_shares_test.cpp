@@ -152,7 +152,7 @@ TEST(LeaseSharesTest, GoesBackToTheEndOfAnyRoundOfTheEpoch) {
   }
 }
 
-TEST(LeaseSharesTest, DoesNotGoToRoundsOfOtherEpochsOrOfNobody) {
+TEST(LeaseSharesTest, RewindRefusesRoundsOfOtherEpochs) {
   auto book = book_of(shares_of(8, {2, 2}, 2));
   take_rounds(book, 2, 3);
   const auto state = state_at_rest(book);

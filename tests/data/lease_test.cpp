@@ -32,7 +32,7 @@ TEST(LeaseBookTest, RefusesOptionsThatCannotWork) {
   EXPECT_TRUE(LeaseScheduler::create(on_demand_of(3, {4})).has_value());  // wraps around within one batch
 }
 
-TEST(LeaseBookTest, OnDemandHandsOutTheNextBatchToWhoeverAsks) {
+TEST(LeaseBookTest, OnDemandGrantsTheNextBatchToTheRequester) {
   auto book = book_of(on_demand_of(10, {4, 2}));
   EXPECT_EQ(book.grant(0), (Lease{0, 0, 0, 4, 0.0}));
   EXPECT_EQ(book.grant(1), (Lease{1, 0, 4, 2, 0.4}));
@@ -82,7 +82,7 @@ TEST(LeaseBookTest, TheTailWrapsAroundOrIsDropped) {
   EXPECT_DOUBLE_EQ(dropped.epoch_position(), 1.0);
 }
 
-TEST(LeaseBookTest, WithUnequalBatchesTheFirstWhoCannotFillTheTailDropsIt) {
+TEST(LeaseBookTest, WithUnequalBatchesTheFirstWorkerThatCannotFillTheTailDropsIt) {
   auto book = book_of(on_demand_of(10, {6, 2}, 1, true));
   (void)book.grant(0);
   EXPECT_EQ(book.grant(1)->first, 6);  // 8 and 9 are left: enough for worker 1 only
@@ -129,7 +129,7 @@ TEST(LeaseBookTest, OnlyTheHolderFinishesALease) {
   EXPECT_EQ(book.done_count(), 1u);
 }
 
-TEST(LeaseBookTest, ReturnedLeasesAreCutToTheBatchOfWhoTakesThem) {
+TEST(LeaseBookTest, ReturnedLeasesAreCutToTheTakersBatch) {
   auto book = book_of(on_demand_of(16, {8, 4}));
   (void)book.grant(0);
   book.lost(0);

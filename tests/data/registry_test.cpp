@@ -30,7 +30,7 @@ TEST(DatasetRegistry, PublishedFormIsWhatTheReaderFinds) {
   EXPECT_EQ((*opened)->size(), row->published->test_samples);
 }
 
-TEST(DatasetRegistry, NothingIsPromisedOfADataSetThatMustBeOpened) {
+TEST(DatasetRegistry, DataSetsThatMustBeOpenedHaveNoPublishedForm) {
   DataConfig config;
   config.name = "idx";
   EXPECT_FALSE(image_facts(config).value());

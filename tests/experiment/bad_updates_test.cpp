@@ -47,7 +47,7 @@ class Fake final : public nn::Replica {
   nn::Plan plan_;
 };
 
-TEST(GuardedStep, ABucketThatCannotBeUsedIsZerosBeforeAnybodySeesIt) {
+TEST(GuardedStep, ABadBucketBecomesZerosBeforeItIsUsed) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e38F, -1e16F}) {
     for (const std::size_t at : {0U, 15U, 16U, 31U}) {

@@ -107,7 +107,7 @@ TEST(ExchangePlan, AGradientMustHaveANumberOnItsWay) {
   EXPECT_EQ(ExchangePlan{}.largest_usable(), core::kLargestUsable);
 }
 
-TEST(ExchangePlan, WhatNoRunWritesIsCorruptAndNamed) {
+TEST(ExchangePlan, InvalidPlansAreCorruptAndNamed) {
   const auto expect_refused = [](const char* field, const nlohmann::json& value) {
     auto whole = nlohmann::json::parse(to_json(apart()));
     whole["exchange"][field] = value;

@@ -1,7 +1,6 @@
 #include "tests/histories/player.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <thread>
@@ -10,19 +9,17 @@
 
 #include "tests/small_config.hpp"
 #include "tests/transport/tcp/certificates.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::histories {
 
 namespace fs = std::filesystem;
 using nodes::count;
-using nodes::kSoon;
 using nodes::Process;
 using nodes::program;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::milliseconds kMoment{3};  // polling interval
 constexpr std::size_t kSessions = 20;
 // Of a run that is interrupted after all events: enough epochs for the comparison.
 constexpr std::uint32_t kLeastEpochs = 10;
@@ -105,13 +102,13 @@ void Player::await_free() {
   auto command = program({"nodes", fmt::format("{}", fmt::join(list, ",")), "--json"});
   append(command, nodes::tls_arguments(certificates(history_)));
   std::string said;
-  for (const auto until = Clock::now() + kSoon; Clock::now() < until; std::this_thread::sleep_for(kMoment)) {
+  const bool free = tests::eventually([&] {
     Process ask(command);
     const bool answered = ask.wait() == 0;
     said = ask.out() + ask.err();
-    if (answered && count(said, "\"members\":[]") == list.size()) return;
-  }
-  wrong("nodes are not free when the run is over: " + said);
+    return answered && count(said, "\"members\":[]") == list.size();
+  });
+  if (!free) wrong("nodes are not free when the run is over: " + said);
 }
 
 /// Sends each node SIGTERM; it must end with exit code 0.
@@ -243,8 +240,8 @@ bool Player::over() {
 }
 
 bool Player::await_begin() {
-  const auto until = Clock::now() + kSoon;
-  while (Clock::now() < until) {
+  bool begun = false;
+  const bool decided = tests::eventually([&] {
     const bool ended = over();
     if (outcome_.run.empty() && fs::exists(folder_.file("runs"))) {
       for (const auto& entry : fs::directory_iterator(folder_.file("runs"))) outcome_.run = entry.path();
@@ -252,11 +249,12 @@ bool Player::await_begin() {
     if (!progress_ && !outcome_.run.empty() && fs::exists(outcome_.run + "/metrics.jsonl"))
       progress_ = std::make_unique<Progress>(outcome_.run);
     if (progress_) progress_->look();
-    if (progress_ && progress_->sessions() > sessions_begun_) return true;
-    if (ended) return false;
+    begun = progress_ && progress_->sessions() > sessions_begun_;
+    if (begun || ended) return true;
     static_cast<void>(train_->err());
-    std::this_thread::sleep_for(kMoment);
-  }
+    return false;
+  });
+  if (decided) return begun;
   wrong("it does not begin");
   gave_up_ = true;
   return false;
@@ -272,17 +270,20 @@ void Player::cut() {
 
 /// As documented in the header. Every step extends the deadline: slow progress is no hang.
 bool Player::await(const std::function<bool()>& there) {
-  auto until = Clock::now() + kSoon;
+  bool ended = false;
+  bool arrived = false;
   std::uint64_t before = 0;
-  while (Clock::now() < until) {
-    const bool ended = over();
+  const auto something_happened = [&] {
+    ended = over();
     progress_->look();
-    if (ended) return false;
-    if (there()) return true;
-    if (progress_->steps() > before) until = Clock::now() + kSoon;
-    before = progress_->steps();
+    arrived = !ended && there();
+    if (ended || arrived || progress_->steps() > before) return true;
     static_cast<void>(train_->err());
-    std::this_thread::sleep_for(kMoment);
+    return false;
+  };
+  while (tests::eventually(something_happened)) {
+    if (ended || arrived) return arrived;
+    before = progress_->steps();
   }
   wrong(fmt::format("it hangs at step {} of the session", progress_->steps()));
   gave_up_ = true;
@@ -295,12 +296,12 @@ bool Player::await_moment(const Event& event) {
 }
 
 bool Player::await_said(const std::string& sign, std::size_t times) {
-  const auto until = Clock::now() + kSoon;
-  while (Clock::now() < until) {
-    if (count(train_->err(), sign) >= times) return true;
-    if (over()) return count(train_->err(), sign) >= times;
-    std::this_thread::sleep_for(kMoment);
-  }
+  bool said = false;
+  const bool decided = tests::eventually([&] {
+    said = count(train_->err(), sign) >= times;
+    return said || over();
+  });
+  if (decided) return said || count(train_->err(), sign) >= times;
   wrong(fmt::format("it never says \"{}\"", sign));
   gave_up_ = true;
   return false;

@@ -1,11 +1,11 @@
 // Events of a history: to the nodes, to the training process, and beside it.
 #include <chrono>
 #include <csignal>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "tests/histories/player.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::histories {
 
@@ -47,7 +47,7 @@ void Player::act(const Event& event) {
       if (!runs(event.node)) return say("it does not run");
       const auto& process = nodes_[event.node].process->process();
       process.signal(SIGSTOP);
-      std::this_thread::sleep_for(kFreeze);
+      tests::let_pass(kFreeze);
       return process.signal(SIGCONT);
     }
     case Doing::silence: return silence(event.node);

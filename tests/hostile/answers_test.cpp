@@ -48,7 +48,7 @@ void answer(Centre& centre, const std::function<void(const Rpc::Incoming&)>& wit
   centre.await([&] { return !centre.told().losses.empty() || (asked && done()); });
 }
 
-TEST(HostileAnswers, AnAnswerThatCannotBeCostsItsSite) {
+TEST(HostileAnswers, AnInvalidAnswerLosesItsSite) {
   using Reply = strategies::ShardReply;
   constexpr auto kMost = ~std::uint64_t{0};
   const std::vector<std::pair<const char*, std::function<void(Reply&)>>> lies{
@@ -78,7 +78,7 @@ TEST(HostileAnswers, AnAnswerThatCannotBeCostsItsSite) {
   }
 }
 
-TEST(HostileAnswers, AnAnswerThatMakesNoSenseCostsItsSite) {
+TEST(HostileAnswers, AnUnexpectedAnswerLosesItsSite) {
   for (const std::string& header : {std::string(), std::string("x"), std::string(200, '\xff')}) {
     SCOPED_TRACE(header.size());
     Centre centre(two_shards());
@@ -88,7 +88,7 @@ TEST(HostileAnswers, AnAnswerThatMakesNoSenseCostsItsSite) {
   }
 }
 
-TEST(HostileAnswers, AnHonestAnswerCostsNothing) {
+TEST(HostileAnswers, AValidAnswerIsAccepted) {
   Centre centre(two_shards());
   for (int k = 0; k < 2; ++k) {
     answer(
@@ -104,7 +104,7 @@ TEST(HostileAnswers, AnHonestAnswerCostsNothing) {
   EXPECT_TRUE(centre.told().notes.empty());
 }
 
-TEST(HostileAnswers, ASnapshotThatCannotBeIsNone) {
+TEST(HostileAnswers, AnInvalidSnapshotIsRefused) {
   const std::vector<std::pair<const char*, SnapshotTaken>> lies{
       {"another one's", {8, 1, 2, 1}},
       {"more than all of the model", {7, 1, 2, 1e300}},
@@ -127,7 +127,7 @@ TEST(HostileAnswers, ASnapshotThatCannotBeIsNone) {
 }
 
 /// Answers with changed fields and damaged bytes: no process crashes, and the shard at site 0 stays unchanged.
-TEST(HostileAnswers, WhateverIsAnsweredHarmsNobodyElse) {
+TEST(HostileAnswers, ArbitraryAnswersHarmNoOtherSite) {
   Dice dice("HostileAnswers");
   const auto count = messages(2);
   for (std::uint64_t said = 0; said < count;) {

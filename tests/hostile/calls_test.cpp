@@ -29,7 +29,7 @@ std::string refusal(Centre& centre, std::uint32_t from, const actors::ShardMessa
   return answer ? "" : answer.error().message;
 }
 
-TEST(HostileCalls, WhatIsNotAMembersIsRefusedAndChangesNothing) {
+TEST(HostileCalls, ForeignFieldsAreRefusedAndChangeNothing) {
   Centre centre({.settings = kDownpour});
   centre.push(0, 0.25F, 1);
   const auto before = centre.pull(0);
@@ -69,7 +69,7 @@ TEST(HostileCalls, WhatIsNotAMembersIsRefusedAndChangesNothing) {
   EXPECT_NE(centre.pull(0), before);
 }
 
-TEST(HostileCalls, AnExchangeThatIsUnderWayIsNotBegunAgain) {
+TEST(HostileCalls, ARunningExchangeIsNotBegunAgain) {
   // The server holds a worker's part until all have arrived.
   Centre centre({.settings = {"strategy.name=sync_easgd"}});
   const auto message = Centre::request(1, Transfer::push_pull, 3);
@@ -78,7 +78,7 @@ TEST(HostileCalls, AnExchangeThatIsUnderWayIsNotBegunAgain) {
   EXPECT_TRUE(centre.told().troubles.empty());
 }
 
-TEST(HostileCalls, WhoIsNoMemberIsNotHeard) {
+TEST(HostileCalls, PushesOfNonMembersAreRefused) {
   Centre centre({.settings = kDownpour, .members = {0}});
   const auto before = centre.pull(0);
   EXPECT_NE(refusal(centre, 2, Centre::request(1, Transfer::push, 1)), "");
@@ -110,7 +110,7 @@ TEST(HostileCalls, PeerMessagesAreForRunsThatHaveThem) {
       centre.call(2, centre.header(What::peer_message, actors::OutgoingPeerMessage{0, {7, 0.5}}), vector, Lend::read));
 }
 
-TEST(HostileCalls, WhoIsRefusedTooOftenIsLostAndNobodyElse) {
+TEST(HostileCalls, APeerThatIsRefusedTooOftenIsLostAlone) {
   Centre centre({.settings = kDownpour});
   auto message = Centre::request(1, Transfer::push, 1);
   message.request.worker = 0;
@@ -190,7 +190,7 @@ Wire some_wire(Dice& dice, Lend lend) {
 
 /// Well-formed envelopes with arbitrary headers, from a site whose worker is no member: no effect is allowed. Once the site is given up, a
 /// new one takes its place.
-TEST(HostileCalls, NothingThatIsSaidInCallsIsHeardOfWhoIsNoMember) {
+TEST(HostileCalls, ArbitraryHeadersOfNonMembersChangeNothing) {
   Dice dice("HostileCalls, headers");
   const auto count = messages(20);
   std::uint64_t said = 0, refused = 0;
@@ -243,7 +243,7 @@ std::vector<float> answer_of(Centre& centre, const std::string& strategy, strate
 }
 
 /// A member that lies may spoil its own numbers, but no process crashes, hangs or grows, and no other worker is lost.
-TEST(HostileCalls, AMemberThatLiesHarmsNobodysProcess) {
+TEST(HostileCalls, ALyingMemberEndsNoOtherProcess) {
   Dice dice("HostileCalls, a member");
   const auto count = messages(15);
   static const std::vector<std::string> kStrategies{"downpour", "easgd", "sync_easgd", "local_sgd",
@@ -314,7 +314,7 @@ std::vector<std::vector<float>> rounds(const std::string& strategy, strategies::
   return answers;
 }
 
-TEST(HostileCalls, AStepThatNobodyHasComeToMovesTheCentreNoOtherWay) {
+TEST(HostileCalls, AFutureStepDoesNotMoveTheCentre) {
   constexpr strategies::Step kFar = (strategies::Step{1} << 40) - 8;
   for (const char* strategy : {"local_sgd", "diloco", "bsp"}) {
     SCOPED_TRACE(strategy);
@@ -326,7 +326,7 @@ TEST(HostileCalls, AStepThatNobodyHasComeToMovesTheCentreNoOtherWay) {
 }
 
 /// Invalid envelopes, frames of other tags, vectors of other lengths, all out of order.
-TEST(HostileCalls, EnvelopesThatMakeNoSenseCostTheConnectionAndNoMore) {
+TEST(HostileCalls, InvalidEnvelopesEndTheConnectionOnly) {
   Dice dice("HostileCalls, envelopes");
   const auto count = messages(15);
   std::uint64_t said = 0, before = 0;

@@ -173,8 +173,8 @@ std::string some_frame(Dice& dice, caf::actor_system& system, const caf::node_id
   return bytes;
 }
 
-TEST_F(HostileNodes, AUnknownPeerWithACertificateDisturbsNoRun) {
-  Dice dice("HostileNodes, a pending connection");
+TEST_F(HostileNodes, AnUnknownPeerWithACertificateDisturbsNoRun) {
+  Dice dice("HostileNodes, an unknown peer");
   start_nodes(2, good_certificate());
   const std::vector<std::string> settings{"strategy.name=bsp", "exchange.algorithm=asa", "exchange.endpoint=tcp"};
   Process alone(train(with(settings)));

@@ -52,7 +52,7 @@ Hello some_hello(Dice& dice, const std::string& to) {
   return hello;
 }
 
-TEST(HostileTcp, GreetingsThatMakeNoSense) {
+TEST(HostileTcp, InvalidHellosAreRefused) {
   Dice dice("HostileTcp, greetings");
   HonestPair honest;
   const auto count = messages(2);

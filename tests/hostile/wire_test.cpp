@@ -91,7 +91,7 @@ void read_as_caf_does(caf::actor_system& system, const std::string& payload) {
   (void)source(stages, message);  // an error is allowed: it does not end the process
 }
 
-TEST(HostileWire, WhatIsLetThroughIsHarmlessToRead) {
+TEST(HostileWire, AcceptedMessagesAreHarmlessToRead) {
   Dice dice("HostileWire");
   SystemConfig config;
   caf::actor_system system(config);
@@ -105,15 +105,15 @@ TEST(HostileWire, WhatIsLetThroughIsHarmlessToRead) {
     const auto side = dice.one_in(2) ? security::TlsSide::accepted : security::TlsSide::dialled;
     Conversation talk(side, peers, "them");
     const bool accepted = side == security::TlsSide::accepted;
-    if (accepted) talk.said(server_handshake(system, us, kPublished));
+    if (accepted) talk.sent(server_handshake(system, us, kPublished));
     auto greeting = accepted ? client_handshake(system, them) : server_handshake(system, them, 3);
     if (dice.one_in(20)) dice.damage(greeting);
     ++said;
-    if (talk.heard(greeting)) continue;
+    if (talk.received(greeting)) continue;
     std::set<std::pair<caf::actor_id, std::uint64_t>> asked;
     for (std::uint64_t k = 0; k < 4; ++k) {
       asked.emplace(60 + k, 5 + k);
-      talk.said(frame({.id = caf::message_id::default_async_value | (5 + k), .from = 60 + k, .to = 3},
+      talk.sent(frame({.id = caf::message_id::default_async_value | (5 + k), .from = 60 + k, .to = 3},
                       content(system, UpdatesOrder{})));
     }
     for (bool well = true; well && said < count; ++said) {
@@ -143,7 +143,7 @@ TEST(HostileWire, WhatIsLetThroughIsHarmlessToRead) {
       if (dice.one_in(16)) dice.damage(bytes);
       // In one piece or in two.
       const auto cut = dice.below(bytes.size() + 1);
-      well = !talk.heard(std::span(bytes).first(cut)) && !talk.heard(std::span(bytes).subspan(cut));
+      well = !talk.received(std::span(bytes).first(cut)) && !talk.received(std::span(bytes).subspan(cut));
       if (!well || bytes.size() != FrameGuard::kHeaderBytes + payload.size()) continue;
       if (fields.type == message_type::direct_message && fields.flags == 0) {
         ++passed;

@@ -2,13 +2,13 @@
 // of an undisturbed one.
 #include <filesystem>
 #include <map>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "core/journal.hpp"
 #include "strategies/host/journal_codec.hpp"
 #include "tests/nodes/nodes_fixture.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::nodes {
 namespace {
@@ -48,7 +48,7 @@ TEST_P(Rescue, LosesAStepAtMost) {
   ASSERT_EQ(whole.wait(), 0) << whole.err();
   Process run(train(settings));
   ASSERT_TRUE(run.says("epoch 2/")) << run.err();
-  std::this_thread::sleep_for(std::chrono::milliseconds(GetParam().ms));
+  tests::let_pass(std::chrono::milliseconds(GetParam().ms));
   node(GetParam().node).process().kill();
   ASSERT_EQ(run.wait(), 75) << run.err();
   EXPECT_NE(run.err().find("; go on with `troupe train --resume " + this->run()), std::string::npos) << run.err();

@@ -1,9 +1,9 @@
 // Processes that are killed, stopped or disconnected while they train.
 #include <csignal>
-#include <thread>
 
 #include "tests/nodes/nodes_fixture.hpp"
 #include "tests/nodes/resets.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::nodes {
 namespace {
@@ -14,9 +14,6 @@ using Faults = NodesFixture;
 constexpr std::uint64_t kEpochs = 6;
 const std::vector<std::string> kLong{"run.epochs=6", "cluster.synthetic_step_ms=20"};
 const std::vector<std::string> kEndless{"run.epochs=100000", "cluster.synthetic_step_ms=20"};
-
-/// Lets a fault last. It is no wait for an event.
-void last(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
 
 class GoesOn : public NodesFixture, public testing::WithParamInterface<const char*> {};
 
@@ -74,7 +71,7 @@ TEST_F(Faults, ANodeThatIsKilledWhileTheRunBegins) {
     for (const int moment : {50, 100, 150, 200, 250, 300}) {
       start_node();
       Process run(train(with(kLong, with({"strategy.name=bsp", "exchange.endpoint=" + endpoint}))));
-      last(std::chrono::milliseconds(moment));
+      tests::let_pass(std::chrono::milliseconds(moment));
       nodes_.back().process().kill();
       EXPECT_EQ(run.wait(), 75) << endpoint << ", " << moment << ": " << run.err();
       EXPECT_NE(run.err().find("troupe: "), std::string::npos) << run.err();
@@ -83,7 +80,7 @@ TEST_F(Faults, ANodeThatIsKilledWhileTheRunBegins) {
   }
 }
 
-TEST_F(Faults, NobodyIsLeft) {
+TEST_F(Faults, ARunWithoutAnyNodeLeftEnds) {
   start_nodes(1);
   Process run(train(with(kEndless)));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
@@ -129,7 +126,7 @@ TEST_F(Faults, ThreeSecondsOfSilenceEvictNobody) {
     Process run(train(with(kEndless, with({std::string("strategy.name=") + strategy}))));
     ASSERT_TRUE(run.says("epoch 1/")) << run.err();
     node(1).process().signal(SIGSTOP);
-    last(std::chrono::seconds(3));
+    tests::let_pass(std::chrono::seconds(3));
     node(1).process().signal(SIGCONT);
     const auto epochs = count(run.err(), "epoch ");
     EXPECT_TRUE(run.says("epoch ", epochs + 3)) << run.err();
@@ -139,7 +136,7 @@ TEST_F(Faults, ThreeSecondsOfSilenceEvictNobody) {
   }
 }
 
-TEST_F(Faults, OneThatIsSilentForLongIsEvictedAndFreeWhenItWakes) {
+TEST_F(Faults, ALongSilentNodeIsEvictedAndFreeWhenItWakes) {
   start_nodes(2);
   Process run(train(with(kEndless)));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
@@ -179,7 +176,7 @@ TEST_F(Faults, ASenderHoldsNoMoreThanItsCreditWhenNobodyReads) {
   node(1).process().signal(SIGSTOP);
   std::uint64_t most = before;
   for (int moment = 0; moment < 30; ++moment) {
-    last(std::chrono::milliseconds(100));
+    tests::let_pass(std::chrono::milliseconds(100));
     most = std::max(most, node(0).resident());
   }
   node(1).process().signal(SIGCONT);

@@ -93,7 +93,7 @@ class Hosts : public NodesFixture {
   bool possible_ = true;
 };
 
-TEST_F(Hosts, NobodySumsInTheMemoryOfAnotherHost) {
+TEST_F(Hosts, SharedMemorySumsAcrossHostsAreRefused) {
   Process run(at(0, train(with({"strategy.name=bsp", "exchange.algorithm=shm"}))));
   EXPECT_EQ(run.wait(), 78) << run.err();
   EXPECT_EQ(count(run.err(), "\n"), 1) << run.err();

@@ -12,6 +12,7 @@
 
 #include "tests/data/idx_files.hpp"
 #include "tests/nodes/nodes_fixture.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::nodes {
 namespace {
@@ -82,12 +83,10 @@ class EndlessData {
 
   /// Blocks until a process opens the pipe. False: none does.
   [[nodiscard]] bool await_reader() {
-    const auto until = std::chrono::steady_clock::now() + kSoon;
-    while (writer_ < 0 && std::chrono::steady_clock::now() < until) {
+    return tests::eventually([this] {
       writer_ = ::open(pipe_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-      std::this_thread::yield();
-    }
-    return writer_ >= 0;
+      return writer_ >= 0;
+    });
   }
   void end() {
     if (writer_ >= 0) ::close(std::exchange(writer_, -1));
@@ -155,7 +154,7 @@ TEST_P(Moments, WithANodeThatDoesNotAnswerAnyMore) {
   Process run(train(
       with({"strategy.name=bsp", "exchange.endpoint=tcp", "model.widths=[2000, 2000]", "data.train_samples=6000"})));
   ASSERT_TRUE(hears_signals(run.pid()));
-  std::this_thread::sleep_for(std::chrono::milliseconds(GetParam()));
+  tests::let_pass(std::chrono::milliseconds(GetParam()));
   node(2).process().signal(SIGSTOP);
   run.signal(SIGINT);
   const int code = run.wait();

@@ -71,7 +71,7 @@ TEST_F(Membership, ANewcomerOutlivesOthers) {
 }
 
 // Where workers take the same steps, newcomers wait for the end of the epoch. If one is lost before that, the run continues undisturbed.
-TEST_F(Membership, OneThatIsLostAgainBeforeItIsAMember) {
+TEST_F(Membership, ANewcomerLostBeforeItsAdmissionIsDropped) {
   start_nodes(2);
   Process run(train(with({"strategy.name=diloco", "run.epochs=100000", "cluster.synthetic_step_ms=200"})));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();

@@ -51,7 +51,7 @@ TEST_F(Refusals, NodesThatCannotBeReached) {
   EXPECT_EQ(count(node(0).log(), "begins"), 0) << node(0).log();
 }
 
-TEST_F(Refusals, FewerNodesThanThereAreToBe) {
+TEST_F(Refusals, FewerNodesThanRequiredAreRefused) {
   start_nodes(1);
   const auto both = node(0).name() + ",127.0.0.1:1";
   expect_refused(train_on(both, {"--min-nodes", "2"}), 75, {"127.0.0.1:1", "no process listens"});
@@ -77,7 +77,7 @@ TEST_F(Refusals, NothingOffLoopbackWithoutCertificates) {
   expect_refused(program({"nodes", "192.0.2.1:4242"}), 78, {"TLS"});
 }
 
-TEST_F(Refusals, CertificatesByHalves) {
+TEST_F(Refusals, IncompleteCertificateOptionsAreRefused) {
   start_nodes(1);
   const auto& good = good_certificate();
   const std::vector<std::string> half{"--ca", good.ca, "--cert", good.certificate};
@@ -188,7 +188,7 @@ class Visitor {
   int socket_;
 };
 
-TEST_F(Refusals, UnknownPeersAreTurnedAwayWhileItTrains) {
+TEST_F(Refusals, UnknownPeersAreRefusedDuringTraining) {
   start_nodes(2, good_certificate());
   const std::string garbage(100'000, '\x5a');
   Process run(train(with({"run.epochs=100000", "cluster.synthetic_step_ms=20", "exchange.endpoint=tcp"})));

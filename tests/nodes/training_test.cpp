@@ -151,7 +151,7 @@ TEST_F(Training, SumsInMappedMemoryAreTheSameBits) {
   }
 }
 
-TEST_F(Training, HalfTheBytesOnTheWire) {
+TEST_F(Training, A16BitWireMovesHalfTheBytes) {
   start_nodes(2);
   for (const char* strategy : {"bsp", "easgd"}) {
     Process run(train(with({std::string("strategy.name=") + strategy, "exchange.wire=bf16"})));
@@ -160,7 +160,7 @@ TEST_F(Training, HalfTheBytesOnTheWire) {
   }
 }
 
-TEST_F(Training, WhatTheWireRoundedReplays) {
+TEST_F(Training, RunsWithARoundedWireReplay) {
   start_nodes(2);
   for (const char* strategy : {"mixed", "downpour", "gossip"}) {
     for (const char* placement : {"dedicated", "colocated"}) {
@@ -222,7 +222,7 @@ TEST_F(Training, TwoRunsShareTheNodes) {
   EXPECT_EQ(two.wait(), 0) << two.err();
 }
 
-TEST_F(Training, NodesSayHowTheyAre) {
+TEST_F(Training, NodesReportTheirState) {
   start_nodes(2);
   Process text(program({"nodes", names()}));
   ASSERT_EQ(text.wait(), 0) << text.err();

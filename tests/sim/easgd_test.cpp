@@ -31,7 +31,7 @@ memory_gb_per_s = 16
 // Second leases:
 //   fast  step 21-31, request: head 32, card 32-36, server 36-37, answer: leaves 37-41, head 38, arrives 42
 //   slow  step 25-37, request: head 38, card 38-42, server 42-43, answer: leaves 43, head 44, arrives 48
-TEST(EasgdInVirtualTime, TakesTheTimeThatAHandFinds) {
+TEST(EasgdInVirtualTime, TakesTheTimeComputedByHand) {
   const auto outcome = outcome_of({.settings = {"strategy.name=easgd", "strategy.tau=1"}, .cluster = kCluster});
   EXPECT_EQ(outcome.trained, milliseconds(48));
   EXPECT_EQ(outcome.wall, milliseconds(48));

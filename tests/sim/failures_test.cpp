@@ -93,7 +93,7 @@ constexpr const char* kOneFast =
     "[hosts.slow]\ncount = 2\nstep_ms = 10\n[hosts.fast]\nstep_ms = 5\n[failures]\ndetection_s = 0.001\n"
     "[loss.x]\nworker = 2\nat_s = 0.006\n";
 
-TEST(Failures, WhatALostWorkerHadAskedForIsGivenUp) {
+TEST(Failures, RequestsOfALostWorkerAreDropped) {
   const auto outcome =
       outcome_of({.settings = {"strategy.name=bsp"}, .cluster = kOneFast, .workers = 3, .batches = 15});
   EXPECT_EQ(outcome.lost, 1U);
@@ -115,7 +115,7 @@ TEST(Failures, WhatALostWorkerHadAskedForIsGivenUp) {
 }
 
 // Two members of one exchange are lost one after the other, the second before the first loss is detected.
-TEST(Failures, WhatSomeoneHadAskedForWhoIsNotMissedYetIsGivenUp) {
+TEST(Failures, RequestsOfAWorkerNotYetReportedLostAreDropped) {
   const std::string more = "[loss.y]\nworker = 3\nat_s = 0.0065\n";
   for (const std::vector<std::string>& settings :
        std::vector<std::vector<std::string>>{{"strategy.name=bsp"},
@@ -179,7 +179,7 @@ TEST(Failures, AMomentWithoutAnyWorkerEndsTheRun) {
             "all workers are lost after 0.028 virtual seconds, which ends a run: raise failures.mean_time_between_s");
 }
 
-TEST(Failures, AfterTheEndOfTimeThereIsAnError) {
+TEST(Failures, TimeThatOverflowsIsAnError) {
   const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10'000});
   const auto outcome = simulate(plan, "[hosts.a]\ncount = 2\nstep_ms = 1e9\n");
   ASSERT_FALSE(outcome);
@@ -199,7 +199,7 @@ TEST(Failures, ALongTimeLimitIsNoLimit) {
   EXPECT_EQ(outcome->epochs, 1U);
 }
 
-TEST(Failures, WithoutAnyoneLeftThereIsAnError) {
+TEST(Failures, ARunWithoutWorkersLeftIsAnError) {
   const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10});
   const auto outcome = simulate(plan,
                                 "[hosts.a]\ncount = 1\ndevices = 2\nstep_ms = 10\n"

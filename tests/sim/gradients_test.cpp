@@ -161,7 +161,7 @@ TEST(GradientsInVirtualTime, NumbersOutliveLosses) {
 }
 
 // The only worker dies while its optimizer computes the epoch's last step: no model is left to evaluate.
-TEST(GradientsInVirtualTime, WithoutAnyoneLeftThereIsNoModel) {
+TEST(GradientsInVirtualTime, ARunWithoutWorkersLeftHasNoModel) {
   const auto text = std::string(kCluster) + "[loss.x]\nworker = 0\nat_s = 0.1\n";
   const auto forecasted =
       forecast({.settings = settings_with({"strategy.name=gossip", "cluster.workers=1", "data.train_samples=10"}),

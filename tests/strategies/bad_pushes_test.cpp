@@ -116,7 +116,7 @@ Floats good(WorkerId worker) {
 
 const Membership kThree{1, {0, 1, 2}};
 
-TEST(BadPushes, ChangeNothingAndKeepNobodyWaiting) {
+TEST(BadPushes, ChangeNothingAndDelayNoWorker) {
   for (const auto& c : cases()) {
     const auto strategy = strategy_of(c);
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity, 1e38F, -1e16F}) {
@@ -167,7 +167,7 @@ TEST(BadPushes, AddNothing) {
   }
 }
 
-TEST(BadPushes, PullsAreNotLookedAt) {
+TEST(BadPushes, PullsAreNotChecked) {
   const auto strategy = made("[strategy]\nname = \"downpour\"");
   Shard shard(*strategy, kThree);
   shard.push(0, Transfer::pull, 1, Floats(kFloats, std::numeric_limits<float>::quiet_NaN()));  // memory for the answer

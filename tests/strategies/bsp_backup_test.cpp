@@ -121,7 +121,7 @@ TEST(BspBackup, EachStepIsTheMeanOfEnoughGradientsOfThatStepAndOfNoOther) {
 }
 
 /// While no worker has left, a step closes with exactly N − b gradients.
-TEST(BspBackup, AStepWaitsForAllButB) {
+TEST(BspBackup, AStepWaitsForAllButItsBackupWorkers) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     auto options = random_options(seed);
     options.workers = 5;
@@ -165,7 +165,7 @@ TEST(BspBackup, EveryStepIsComputedWithTheParametersOfThatStepInAllShards) {
   EXPECT_GT(looks, 10'000U);
 }
 
-TEST(BspBackup, NobodyWaitsForTheSlowestButB) {
+TEST(BspBackup, AStepDoesNotWaitForItsBackupWorkers) {
   const auto run = [](std::uint32_t backup) {
     const ClusterOptions options{.workers = 3, .servers = 2, .steps = 40, .slowdown = {1, 1, 10}};
     auto cluster = std::make_unique<Cluster>(*with_backup(backup, options), options);
@@ -269,7 +269,7 @@ TEST(BspBackup, AServerThatKnowsNoStepTakesUpTheWorkersWhenAllOfThemAsk) {
 }
 
 /// A pull may name any number of steps: they are not closed one by one.
-TEST(BspBackup, StepsThatNobodyWaitsForAreClosedAtOnce) {
+TEST(BspBackup, StepsWithoutWaitingWorkersCloseAtOnce) {
   constexpr Step kFar = Step{1} << 35;
   BackupServer server(1, {.lr = 0.1F});
   ServerActions then;
@@ -282,7 +282,7 @@ TEST(BspBackup, StepsThatNobodyWaitsForAreClosedAtOnce) {
   EXPECT_EQ(replies, (std::vector<Reply>{{.request = 1, .min_clock = kFar}}));
 }
 
-TEST(BspBackup, WhatMakesNoSenseIsRefused) {
+TEST(BspBackup, InvalidOptionsAreRefused) {
   const auto refusal = [](const std::string& options, std::uint32_t workers) {
     const auto result = try_make("[strategy]\nname = \"bsp\"\n" + options, {.workers = workers});
     EXPECT_FALSE(result) << options;

@@ -227,7 +227,7 @@ TEST(Downpour, APushSaysWhichCentreItsGradientWasComputedOn) {
   EXPECT_EQ(ports.requests[4].request.version, 1U);
 }
 
-TEST(Downpour, WithOverlapNobodyWaitsForAnAnswer) {
+TEST(Downpour, WithOverlapNoWorkerWaitsForAnAnswer) {
   NotingPorts ports;
   WorkerHost host(std::make_unique<DownpourWorker>(DownpourRule{.overlap = true}), {ports, &ports},
                   {.membership = {0, {0}}});

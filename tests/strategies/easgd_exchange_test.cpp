@@ -227,7 +227,7 @@ TEST(EasgdExchange, TheScheduleMovesBothRatesEpochByEpoch) {
   EXPECT_GT(used[0.125F], used[0.5F]) << "three epochs of five";
 }
 
-TEST(EasgdExchange, TheCentreFindsTheQuadraticProblemsBottom) {
+TEST(EasgdExchange, TheCentreReachesTheMinimumOfAQuadratic) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
     Company3 shape("tau = 2\nalpha = 0.4\noverlap = \"" + overlap + "\"\n",
                    {.steps = 150, .seed = 9, .delays = Delays::extreme, .slowdown = {1, 3}});

@@ -74,7 +74,7 @@ TEST(EasgdWorker, AnExchangeThatFallsDueMeanwhileIsSkippedAndCounted) {
   EXPECT_EQ(s.ports.requests.at(1).request.exchange, 4U);
 }
 
-TEST(EasgdWorker, OrWaitedFor) {
+TEST(EasgdWorker, AnExchangeThatFallsDueMeanwhileIsWaitedFor) {
   Stage s(1, Overlap::wait);
   s.step();
   s.step();
@@ -157,7 +157,7 @@ TEST(EasgdOptions, OverlapAnswersWithTheDifferenceAndNeedsASlotForIt) {
 }
 
 /// Every message has the place, the key and the allowed values.
-TEST(EasgdOptions, WhatCannotBeIsRefused) {
+TEST(EasgdOptions, InvalidOptionsAreRefused) {
   const auto refused = [](const std::string& options, std::uint32_t workers = 2) {
     const auto strategy = try_make(section(options), {.workers = workers});
     if (strategy) return std::string("accepted");

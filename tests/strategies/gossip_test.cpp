@@ -132,7 +132,7 @@ class Serial {
   std::map<std::pair<WorkerId, WorkerId>, std::deque<Mail>> on_their_way_;
 };
 
-TEST(Gossip, EveryoneMovesAsThePaperSays) {
+TEST(Gossip, EveryWorkerMovesAsInThePaper) {
   std::uint64_t mails = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
@@ -179,7 +179,7 @@ TEST(Gossip, PIsHowOftenAWorkerSendsAndPeersAreDrawnUniformly) {
 }
 
 /// Half of the smallest positive weight would be zero: the worker does not send it, and the sum stays.
-TEST(Gossip, WhoOnlySendsNeverGivesEverythingAway) {
+TEST(Gossip, AWorkerThatOnlySendsKeepsSomeWeight) {
   const auto half = with_p(1, 2)->worker();
   const Membership members{0, {0, 1}};
   double sent = 0;
@@ -193,7 +193,7 @@ TEST(Gossip, WhoOnlySendsNeverGivesEverythingAway) {
   }
 }
 
-TEST(Gossip, TheWeightedModelFindsTheQuadraticProblemsBottom) {
+TEST(Gossip, TheWeightedModelReachesTheMinimumOfAQuadratic) {
   ClusterOptions options{.workers = 4, .steps = 150, .seed = 3, .delays = Delays::extreme, .slowdown = {1, 3}};
   Cluster cluster(*with_p(0.5, 4), options);
   cluster.run();

@@ -13,7 +13,7 @@ std::string text(const std::string& options, const std::string& name = "local_sg
   return "[strategy]\nname = \"" + name + "\"\n" + options;
 }
 
-TEST(LocalSgdOptions, WhatDoesNotFitTheRunIsRefusedByKey) {
+TEST(LocalSgdOptions, OptionsThatDoNotFitTheRunAreRefusedByKey) {
   const auto refusal = [](const std::string& options) {
     const auto result = try_make(text(options), {.workers = 3, .servers = 2});
     EXPECT_FALSE(result) << options;

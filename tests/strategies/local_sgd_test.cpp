@@ -237,7 +237,7 @@ TEST(LocalSgd, WithAQuorumEveryContributionCountsOnceInItsRoundOrTheNext) {
 }
 
 /// Two of three close the rounds: the third one's speed does not matter, and it never waits.
-TEST(LocalSgd, AQuorumDoesNotWaitForWhoIsSlow) {
+TEST(LocalSgd, AQuorumDoesNotWaitForSlowWorkers) {
   const auto finish = [](std::size_t quorum, std::vector<Duration>& waits) {
     const ClusterOptions options{.workers = 3, .servers = 2, .steps = 40, .slowdown = {1, 1, 10}};
     Cluster cluster(*with("tau = 2\nquorum = " + std::to_string(quorum), options), options);
@@ -256,7 +256,7 @@ TEST(LocalSgd, AQuorumDoesNotWaitForWhoIsSlow) {
 }
 
 /// A member that names an impossible step takes part in the open round; the next round is not affected.
-TEST(LocalSgd, AClockThatCannotBeMakesNobodyLate) {
+TEST(LocalSgd, AnInvalidClockMakesNoWorkerLate) {
   constexpr Step kFar = Step{1} << 40;
   LocalSgdServer server(LocalSgdRule{.tau = 1});
   const ServerContext both{0, {0, {0, 1}}, 0};

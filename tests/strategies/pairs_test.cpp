@@ -75,7 +75,7 @@ TEST(Pairs, MatchingsChangeFromRoundToRoundAndWithTheRunsSeed) {
   EXPECT_EQ(matchings.size(), 15U) << "6 members can be matched in 5 · 3 ways: 80 draws find them all";
 }
 
-TEST(Pairs, EveryoneMovesAsASerialComputationSays) {
+TEST(Pairs, EveryWorkerMovesAsInASerialComputation) {
   for (const std::uint32_t n : {1U, 2U, 3U, 4U, 5U}) {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       SCOPED_TRACE(std::to_string(n) + " workers, seed " + std::to_string(seed));
@@ -122,7 +122,7 @@ TEST(Pairs, TheScheduleChangesNothing) {
   }
 }
 
-TEST(Pairs, NeedsAGroupAndTheModelIsEveryonesMean) {
+TEST(Pairs, NeedsAGroupAndTheModelIsTheMeanOfAllWorkers) {
   const auto needs = every(2, 3)->needs();
   EXPECT_TRUE(needs.group);
   EXPECT_TRUE(needs.in_step);

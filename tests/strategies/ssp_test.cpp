@@ -40,7 +40,7 @@ ClusterOptions random_shape(std::uint64_t seed) {
 }
 
 /// Follows one run and tracks the versions that each worker has read. A pulled copy of shard k after n pushes there holds those n.
-TEST(Ssp, NobodyIsMoreThanSClocksAheadAndReadsHoldWhatTheyMust) {
+TEST(Ssp, NoWorkerIsMoreThanSClocksAheadAndReadsHoldTheRequiredUpdates) {
   std::uint64_t waited = 0;
   for (const auto& c : kCases) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {

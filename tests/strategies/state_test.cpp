@@ -30,7 +30,7 @@ std::size_t expect_resumable(const std::vector<Told>& told, const Make& fresh) {
   return moments;
 }
 
-TEST(State, AHalfRestoredAtAnyMomentGoesOnAsBefore) {
+TEST(State, ARuleRestoredAtAnyMomentGoesOnAsBefore) {
   for (const auto& variant : variants()) {
     std::size_t worker_moments = 0;
     std::size_t server_moments = 0;
@@ -51,7 +51,7 @@ TEST(State, AHalfRestoredAtAnyMomentGoesOnAsBefore) {
   }
 }
 
-TEST(State, WhatNoHalfOfTheKindSaidIsCorrupt) {
+TEST(State, StateOfAnotherRuleIsCorrupt) {
   for (const auto& variant : variants()) {
     const auto strategy = made_for(variant, fitted(variant, {}));
     for (const std::string text : {"courage=1;", "stopped", ";"}) {

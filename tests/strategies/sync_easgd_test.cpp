@@ -16,7 +16,7 @@ std::unique_ptr<Strategy> with(const std::string& options, const RunShape& shape
   return made("[strategy]\nname = \"sync_easgd\"\n" + options, shape);
 }
 
-TEST(SyncEasgd, EveryoneMovesAsThePaperSays) {
+TEST(SyncEasgd, EveryWorkerMovesAsInThePaper) {
   for (const std::uint32_t workers : {1U, 2U, 5U}) {
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       SCOPED_TRACE(std::to_string(workers) + " workers, seed " + std::to_string(seed));
@@ -55,7 +55,7 @@ TEST(SyncEasgd, EveryoneMovesAsThePaperSays) {
 }
 
 /// Found by `troupe simulate --explore`: a lost member's request arrived after its round and was summed in the next one.
-TEST(SyncEasgd, WhatALostMemberSentIsNotTakenForTheNextRounds) {
+TEST(SyncEasgd, ALostMembersVectorIsNotUsedInTheNextRound) {
   const auto half = with("tau = 1", {.workers = 2})->server();
   const Membership both{0, {0, 1}};
   const Membership one{1, {0}};

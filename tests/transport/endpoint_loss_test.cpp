@@ -144,7 +144,7 @@ TEST_P(EndpointLoss, ACancelledConnectGivesThePeerUp) {
   exchange(a, pair.b_at_a, b, pair.a_at_b, tag(1));
 }
 
-TEST_P(EndpointLoss, AddressesThatMakeNoSenseAreRefused) {
+TEST_P(EndpointLoss, InvalidAddressesAreRefused) {
   Party& a = party("a");
   Party& b = party("b");
   join(a, b);
@@ -157,7 +157,7 @@ TEST_P(EndpointLoss, AddressesThatMakeNoSenseAreRefused) {
   }
 }
 
-TEST_P(EndpointLoss, AWaitIsEndedByALoss) {
+TEST_P(EndpointLoss, ALossEndsAWait) {
   Party& a = party("a");
   Party& b = party("b");
   const Pair pair = join(a, b);

@@ -174,7 +174,7 @@ void StagedEndpoint::advance(Completion ended) {
     default: break;
   }
   if (ended.outcome == Outcome::done && operation->second.kind == Operation::Kind::receive && operation->second.block)
-    return land(operation);
+    return complete_copy(operation);
   const bool frees_credit = operation->second.kind == Operation::Kind::send;
   finish(operation, std::move(ended));
   if (frees_credit) post_all(peer);
@@ -194,7 +194,7 @@ void StagedEndpoint::copied(Operations::iterator operation, Completion ended) {
   post(peer, tag);
 }
 
-void StagedEndpoint::land(Operations::iterator operation) {
+void StagedEndpoint::complete_copy(Operations::iterator operation) {
   Operation& receiving = operation->second;
   receiving.phase = Operation::Phase::landing;
   copier_->to_device(receiving.device, receiving.block.get(), receiving.bytes, when_copied(operation->first));

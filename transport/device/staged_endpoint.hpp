@@ -85,7 +85,7 @@ class StagedEndpoint final : public Endpoint {
   /// Continues an operation after the inner endpoint, or a copy, has ended its part.
   void advance(Completion ended);
   void copied(Operations::iterator operation, Completion ended);
-  void land(Operations::iterator operation);
+  void complete_copy(Operations::iterator operation);
   /// Posts queued sends, in order: of one tag, or of all tags of this peer.
   void post(Peer peer, Tag tag);
   void post_all(Peer peer);

@@ -8,7 +8,7 @@
 namespace troupe::transport {
 
 /// The connection was refused before it reached any operation.
-struct Refusal {
+struct RefusedConnection {
   std::string from;  // the remote address, "192.0.2.7:51234"
   std::string why;   // the reason, "it sent no certificate"; printable, short
 };

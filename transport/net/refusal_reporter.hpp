@@ -22,7 +22,7 @@ namespace troupe::transport {
 class RefusalReporter {
  public:
   static constexpr std::size_t kPerSecond = 10;
-  using Hook = std::function<void(const Refusal&)>;
+  using Hook = std::function<void(const RefusedConnection&)>;
 
   /// `hook` may be empty. One thread at a time calls it, never after the destructor. `clock` outlives this object.
   RefusalReporter(Hook hook, const core::Clock& clock) : hook_(std::move(hook)), clock_(clock) {}

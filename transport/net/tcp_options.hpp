@@ -21,8 +21,9 @@ struct TcpOptions {
                                                         // during the repair of a broken connection; a handshake
                                                         // without progress for so long is given up
   std::size_t max_pending = 64;                         // pending connections; beyond this number the oldest is closed
-  std::function<void(const Refusal&)> on_refused{};     // log hook, called at most RefusalReporter::kPerSecond + 1
-                                                        // times a second, by any thread, one at a time: must not block
+  std::function<void(const RefusedConnection&)>
+      on_refused{};  // log hook, called at most RefusalReporter::kPerSecond + 1
+                     // times a second, by any thread, one at a time: must not block
 };
 
 }  // namespace troupe::transport

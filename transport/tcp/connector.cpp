@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "transport/net/refusal.hpp"
-#include "transport/tcp/handshake_parts.hpp"
+#include "transport/tcp/handshake_state.hpp"
 #include "transport/tcp/socket_options.hpp"
 
 namespace troupe::transport {

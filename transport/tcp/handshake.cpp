@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "transport/tcp/handshake_parts.hpp"
+#include "transport/tcp/handshake_state.hpp"
 
 namespace troupe::transport {
 

@@ -43,13 +43,13 @@ class WireLists : public ::testing::Test {
  private:
   template <class... Parts>
   void look_at(caf::typed_mpi<caf::detail::type_list<Parts...>, caf::output_tuple<void>>) {
-    expect_listed<Parts...>(MessageUse::told, "told");
+    expect_listed<Parts...>(MessageUse::notification, "told");
   }
   /// The answer to a message that does not travel does not travel either.
   template <class... Parts, class... Answers>
   void look_at(caf::typed_mpi<caf::detail::type_list<Parts...>, caf::output_tuple<Answers...>>) {
-    if (expect_listed<Parts...>(MessageUse::asked, "asked"))
-      expect_listed<Answers...>(MessageUse::answered, "answered");
+    if (expect_listed<Parts...>(MessageUse::request, "asked"))
+      expect_listed<Answers...>(MessageUse::response, "answered");
   }
 
   /// Returns whether the message travels.
@@ -79,7 +79,7 @@ class WireLists : public ::testing::Test {
   std::set<std::string> met_;
 };
 
-TEST_F(WireLists, EveryMessageStandsInOne) {
+TEST_F(WireLists, EveryMessageIsAcceptedOrLocal) {
   look_at(static_cast<WorkerActor*>(nullptr));
   look_at(static_cast<ServerActor*>(nullptr));
   look_at(static_cast<LoaderActor*>(nullptr));

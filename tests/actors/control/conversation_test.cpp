@@ -29,12 +29,12 @@ const caf::node_id kUs = test_node(1), kThem = test_node(2), kOthers = test_node
 class AcceptedConversation : public ::testing::Test {
  protected:
   AcceptedConversation() : peers_(std::make_shared<ControlPeers>(in_wire_form(system_, kUs))), talk_(accepted("them")) {
-    talk_.said(server_handshake(system_, kUs, kPublished));
+    talk_.sent(server_handshake(system_, kUs, kPublished));
   }
   Conversation accepted(const std::string& certificate) {
     return Conversation(security::TlsSide::accepted, peers_, certificate);
   }
-  std::string hears(const std::string& bytes) { return std::string(talk_.heard(bytes).value_or("")); }
+  std::string hears(const std::string& bytes) { return std::string(talk_.received(bytes).value_or("")); }
   void greet() { ASSERT_EQ(hears(client_handshake(system_, kThem)), ""); }
   template <class... Ts>
   std::string told(caf::actor_id to, const Ts&... parts) {
@@ -79,7 +79,7 @@ SiteOrder site_order(std::string config) {
   return order;
 }
 
-TEST_F(AcceptedConversation, LetsThroughWhatMembersSay) {
+TEST_F(AcceptedConversation, AcceptsMembersMessages) {
   greet();
   EXPECT_TRUE(talk_.greeted());
   EXPECT_EQ(hears(asked(kPublished, NodeQuery{})), "");
@@ -101,46 +101,46 @@ TEST_F(AcceptedConversation, LetsThroughWhatMembersSay) {
             "");
 }
 
-TEST_F(AcceptedConversation, InPartsAsInOne) {
+TEST_F(AcceptedConversation, MessagesInPartsAreReadAsInOne) {
   const auto all = client_handshake(system_, kThem) + asked(kPublished, NodeQuery{}) +
                    told(kPublished, LeaseRequest{1, 2}) + asked(99, NodeQuery{});
   for (std::size_t k = 0; k + 1 < all.size(); ++k) ASSERT_EQ(hears(all.substr(k, 1)), "") << k;
   EXPECT_EQ(hears(all.substr(all.size() - 1)), kUnknown);
 }
 
-TEST_F(AcceptedConversation, NobodyIsAnotherNode) {
+TEST_F(AcceptedConversation, ClaimingAnotherNodesIdIsRefused) {
   greet();
   auto second = accepted("them");
-  EXPECT_FALSE(second.heard(client_handshake(system_, kThem)));  // CAF may make a second connection
+  EXPECT_FALSE(second.received(client_handshake(system_, kThem)));  // CAF may make a second connection
   auto liar = accepted("somebody else");
-  EXPECT_EQ(liar.heard(client_handshake(system_, kThem)), kNobodyElses);
+  EXPECT_EQ(liar.received(client_handshake(system_, kThem)), kNobodyElses);
   auto other = accepted("somebody else");
-  EXPECT_FALSE(other.heard(client_handshake(system_, kOthers)));
+  EXPECT_FALSE(other.received(client_handshake(system_, kOthers)));
   EXPECT_EQ(hears(client_handshake(system_, kOthers)), "its second handshake names another node than its first");
 }
 
-TEST_F(AcceptedConversation, ANodeIsFreeWhenNobodyIsItAnyMore) {
+TEST_F(AcceptedConversation, ANodeIdIsFreeAfterItsLastConnectionEnds) {
   {
     auto first = accepted("first");
-    EXPECT_FALSE(first.heard(client_handshake(system_, kOthers)));
+    EXPECT_FALSE(first.received(client_handshake(system_, kOthers)));
   }
   auto second = accepted("second");
-  EXPECT_FALSE(second.heard(client_handshake(system_, kOthers)));
+  EXPECT_FALSE(second.received(client_handshake(system_, kOthers)));
 }
 
-TEST_F(AcceptedConversation, WhoSaysThatItIsThisProcessIsNotHeard) {
+TEST_F(AcceptedConversation, ClaimingThisProcessesNodeIdIsRefused) {
   EXPECT_EQ(hears(client_handshake(system_, kUs)), "");  // CAF ends such a connection itself
   EXPECT_EQ(hears(asked(kPublished, NodeQuery{})), kNobodyElses);
 }
 
-TEST_F(AcceptedConversation, NothingIsRouted) {
+TEST_F(AcceptedConversation, RoutedMessagesAreRefused) {
   greet();
   EXPECT_EQ(hears(frame({.type = message_type::routed_message, .from = kTheirs, .to = kPublished},
                         in_wire_form(system_, kOthers, kUs) + content(system_, NodeQuery{}))),
             kNotItself);
 }
 
-TEST_F(AcceptedConversation, NobodyElsesActorsEnd) {
+TEST_F(AcceptedConversation, ReportingTheEndOfAnotherNodesActorsIsRefused) {
   greet();
   const auto down = [this](const caf::node_id& from, const caf::node_id& to) {
     return frame({.type = message_type::down_message, .id = 0, .from = kTheirs},
@@ -150,52 +150,52 @@ TEST_F(AcceptedConversation, NobodyElsesActorsEnd) {
   EXPECT_EQ(hears(down(kOthers, kUs)), kNotItself);
 }
 
-TEST_F(AcceptedConversation, NobodyElsesActorsAreWatched) {
+TEST_F(AcceptedConversation, MonitoringAnotherNodesActorsIsRefused) {
   greet();
   EXPECT_EQ(hears(frame({.type = message_type::monitor_message, .id = 0, .to = kPublished},
                         in_wire_form(system_, kOthers, kUs))),
             kNotItself);
 }
 
-TEST_F(AcceptedConversation, OnlyWhoWasIntroducedIsSpokenTo) {
+TEST_F(AcceptedConversation, OnlyIntroducedActorsReceiveMessages) {
   greet();
   const auto site = handle<SiteActor>(kUs, 51);
-  talk_.said(frame({.id = kAnswer, .from = kPublished, .to = kTheirs},
+  talk_.sent(frame({.id = kAnswer, .from = kPublished, .to = kTheirs},
                    content(system_, SiteOpened{"tcp:x"}, OpenedSite{site})));
   EXPECT_EQ(hears(asked(51, CompileOrder{})), "");
   const SiteMembers members{{handle<WorkerActor>(kUs, 52)}, {handle<LoaderActor>(kUs, 53)}, {}};
-  talk_.said(frame({.id = kAnswer, .from = 51, .to = kTheirs}, content(system_, SiteReady{}, members)));
+  talk_.sent(frame({.id = kAnswer, .from = 51, .to = kTheirs}, content(system_, SiteReady{}, members)));
   EXPECT_EQ(hears(asked(52, UpdatesOrder{}) + told(53, LeaseGrant{})), "");
   EXPECT_EQ(hears(told(54, Halt{})), kUnknown);
 }
 
-TEST_F(AcceptedConversation, WhoHasSpokenIsNotIntroducedByThat) {
+TEST_F(AcceptedConversation, SendingAMessageDoesNotIntroduceTheSender) {
   greet();
-  talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
+  talk_.sent(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
   EXPECT_EQ(hears(told(60, Halt{})), kUnknown);
 }
 
-TEST_F(AcceptedConversation, AnAnswerAnswersWhatWasAskedOnce) {
+TEST_F(AcceptedConversation, EachRequestIsAnsweredAtMostOnce) {
   greet();
-  talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
+  talk_.sent(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
   const auto answer = frame({.id = kAnswer, .from = kTheirs, .to = 60}, content(system_, Updates{3}));
   EXPECT_EQ(hears(answer), "");
   EXPECT_EQ(hears(answer), kUnasked);
 }
 
-TEST_F(AcceptedConversation, AnErrorIsAnAnswer) {
+TEST_F(AcceptedConversation, AnErrorAnswersARequest) {
   greet();
-  talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
-  talk_.said(frame({.id = kRequest, .from = 61, .to = kTheirs}, content(system_, UpdatesOrder{})));
+  talk_.sent(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
+  talk_.sent(frame({.id = kRequest, .from = 61, .to = kTheirs}, content(system_, UpdatesOrder{})));
   const caf::error plain = caf::sec::runtime_error, worded = caf::make_error(caf::sec::runtime_error, "why");
   EXPECT_EQ(hears(frame({.id = kAnswer, .from = kTheirs, .to = 60}, content(system_, plain))), "");
   EXPECT_EQ(hears(frame({.id = kAnswer, .from = kTheirs, .to = 61}, content(system_, worded))), "");
 }
 
 /// CAF sends such an answer for an actor that has ended.
-TEST_F(AcceptedConversation, NobodyMayAnswerWhatWasAsked) {
+TEST_F(AcceptedConversation, AnAnswerFromAnotherNodeIsRefused) {
   greet();
-  talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
+  talk_.sent(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
   const caf::error gone = caf::sec::request_receiver_down;
   EXPECT_EQ(hears(frame({.id = kAnswer, .from = 0, .to = 60}, content(system_, gone))), "");
   EXPECT_EQ(hears(frame({.id = kAnswer, .from = 0, .to = 60}, content(system_, gone))), kUnasked);
@@ -203,58 +203,58 @@ TEST_F(AcceptedConversation, NobodyMayAnswerWhatWasAsked) {
 
 TEST_F(AcceptedConversation, AnErrorMayNotHoldFurtherMessages) {
   greet();
-  talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
+  talk_.sent(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
   caf::error nested = caf::sec::runtime_error;
   for (int k = 0; k < 3; ++k) nested = caf::make_error(caf::sec::runtime_error, nested);
   EXPECT_EQ(hears(frame({.id = kAnswer, .from = kTheirs, .to = 60}, content(system_, nested))), kNoMessage);
 }
 
-TEST_F(AcceptedConversation, AnAnswerToAnotherProcessIsNone) {
+TEST_F(AcceptedConversation, AnAnswerToAnotherProcessesRequestIsRefused) {
   greet();
   auto other = accepted("others");
-  ASSERT_FALSE(other.heard(client_handshake(system_, kOthers)));
-  talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
-  EXPECT_EQ(other.heard(frame({.id = kAnswer, .from = kTheirs, .to = 60}, content(system_, Updates{3}))), kUnasked);
+  ASSERT_FALSE(other.received(client_handshake(system_, kOthers)));
+  talk_.sent(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
+  EXPECT_EQ(other.received(frame({.id = kAnswer, .from = kTheirs, .to = 60}, content(system_, Updates{3}))), kUnasked);
 }
 
 TEST_F(AcceptedConversation, TheTwoConnectionsOfANodeAreOneConversation) {
   greet();
   auto second = accepted("them");
-  ASSERT_FALSE(second.heard(client_handshake(system_, kThem)));
-  talk_.said(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
-  EXPECT_FALSE(second.heard(frame({.id = kAnswer, .from = kTheirs, .to = 60}, content(system_, Updates{3}))));
+  ASSERT_FALSE(second.received(client_handshake(system_, kThem)));
+  talk_.sent(frame({.id = kRequest, .from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
+  EXPECT_FALSE(second.received(frame({.id = kAnswer, .from = kTheirs, .to = 60}, content(system_, Updates{3}))));
 }
 
-TEST_F(AcceptedConversation, AnonymousMessagesAreNobodys) {
+TEST_F(AcceptedConversation, MessagesWithoutASenderAreRefused) {
   greet();
   EXPECT_EQ(hears(frame({.from = 0, .to = kPublished}, content(system_, Halt{}))),
             "it sends a message that is not part of the protocol");
 }
 
-TEST_F(AcceptedConversation, OnlyWhoIsKnownIsWatchedAndNotForEver) {
+TEST_F(AcceptedConversation, OnlyKnownActorsAreMonitoredAndOnlyUntilTheyEnd) {
   greet();
   const auto watch = [this](caf::actor_id whom) {
     return frame({.type = message_type::monitor_message, .id = 0, .to = whom}, in_wire_form(system_, kThem, kUs));
   };
-  talk_.said(frame({.from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
+  talk_.sent(frame({.from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
   EXPECT_EQ(hears(watch(60)), "");  // CAF monitors every actor that has sent it a message
   for (std::uint32_t k = 0; k < ControlPeer::kMostWatches; ++k) ASSERT_EQ(hears(watch(kPublished)), "") << k;
   EXPECT_EQ(hears(watch(kPublished)), "it watches who is none of its business");
   auto other = accepted("others");
-  ASSERT_FALSE(other.heard(client_handshake(system_, kOthers)));
-  EXPECT_EQ(other.heard(
+  ASSERT_FALSE(other.received(client_handshake(system_, kOthers)));
+  EXPECT_EQ(other.received(
                 frame({.type = message_type::monitor_message, .id = 0, .to = 60}, in_wire_form(system_, kOthers, kUs))),
             "it watches who is none of its business");
 }
 
-TEST_F(AcceptedConversation, WhoAsksAndDoesNotListenIsLeft) {
+TEST_F(AcceptedConversation, APeerThatDoesNotReadItsAnswersIsDisconnected) {
   greet();
   const auto ask = [this](std::uint64_t number) {
     return frame({.id = kAsync | number, .from = kTheirs, .to = kPublished}, content(system_, NodeQuery{}));
   };
   for (std::uint64_t k = 1; k <= 3 * ControlPeer::kMostRequests; ++k) {
     ASSERT_EQ(hears(ask(k)), "") << k;
-    talk_.said(frame({.id = caf::message_id::response_flag_mask | kAsync | k, .from = kPublished, .to = kTheirs},
+    talk_.sent(frame({.id = caf::message_id::response_flag_mask | kAsync | k, .from = kPublished, .to = kTheirs},
                      content(system_, NodeFacts{})));
   }
   for (std::uint64_t k = 1; k <= ControlPeer::kMostRequests; ++k) ASSERT_EQ(hears(ask(k)), "") << k;
@@ -272,7 +272,7 @@ TEST_F(AcceptedConversation, ActorsInAMessageAreTheSendersOwn) {
 }
 
 /// Types that CAF can read, or that actors send each other within a process.
-TEST_F(AcceptedConversation, WhatNoMemberSendsIsNotRead) {
+TEST_F(AcceptedConversation, MessagesThatNoMemberSendsAreRefused) {
   const caf::actor_addr nobody;
   const std::vector<std::string> payloads{
       content(system_, caf::exit_msg{nobody, caf::exit_reason::kill}),
@@ -294,37 +294,37 @@ TEST_F(AcceptedConversation, WhatNoMemberSendsIsNotRead) {
   };
   for (std::size_t k = 0; k < payloads.size(); ++k) {
     auto talk = accepted("them");
-    ASSERT_FALSE(talk.heard(client_handshake(system_, kThem)));
-    EXPECT_EQ(talk.heard(frame({.from = kTheirs, .to = kPublished}, payloads[k])), kNoMessage) << k;
+    ASSERT_FALSE(talk.received(client_handshake(system_, kThem)));
+    EXPECT_EQ(talk.received(frame({.from = kTheirs, .to = kPublished}, payloads[k])), kNoMessage) << k;
   }
 }
 
 /// CAF allocates a vector of bytes at the length that the message states: here that would be four exbibytes.
-TEST_F(AcceptedConversation, LengthsThatCannotBeAreNotRead) {
+TEST_F(AcceptedConversation, InvalidLengthsAreRefusedUnread) {
   auto bytes = content(system_, JournalRecords{{1}, {2}, {'a', 'b'}});
   ASSERT_EQ(bytes.substr(bytes.size() - 3), std::string("\x02"
                                                         "ab"));
   for (const std::string& length : {std::string("\x03"), std::string("\xff\xff\xff\xff\x0f"),
                                     std::string("\xff\xff\xff\xff\xff\xff\xff\xff\x3f"), std::string(100, '\xff')}) {
     auto talk = accepted("them");
-    ASSERT_FALSE(talk.heard(client_handshake(system_, kThem)));
+    ASSERT_FALSE(talk.received(client_handshake(system_, kThem)));
     const auto lie = bytes.substr(0, bytes.size() - 3) + length + "ab";
-    EXPECT_EQ(talk.heard(frame({.from = kTheirs, .to = kPublished}, lie)), kNoMessage) << length.size();
+    EXPECT_EQ(talk.received(frame({.from = kTheirs, .to = kPublished}, lie)), kNoMessage) << length.size();
   }
 }
 
-TEST_F(AcceptedConversation, WhatIsTruncatedOrTooLongIsNotRead) {
+TEST_F(AcceptedConversation, TruncatedAndOverlongMessagesAreRefused) {
   const auto whole = content(system_, site_order("c"));
   for (std::size_t size = 1; size <= whole.size() + 1; ++size) {
     auto talk = accepted("them");
-    ASSERT_FALSE(talk.heard(client_handshake(system_, kThem)));
+    ASSERT_FALSE(talk.received(client_handshake(system_, kThem)));
     const auto cut = size <= whole.size() ? whole.substr(0, size) : whole + "x";
-    const auto verdict = talk.heard(frame({.id = kRequest, .from = kTheirs, .to = kPublished}, cut));
+    const auto verdict = talk.received(frame({.id = kRequest, .from = kTheirs, .to = kPublished}, cut));
     EXPECT_EQ(verdict.has_value(), size != whole.size()) << size;
   }
 }
 
-TEST_F(AcceptedConversation, NobodyHasMoreActorsThanCanBe) {
+TEST_F(AcceptedConversation, TheNumberOfActorsOfAPeerIsLimited) {
   greet();
   for (caf::actor_id id = 1; id <= 2 * ControlPeer::kMostActors; ++id) {
     const auto said = hears(frame({.from = id, .to = kPublished}, content(system_, Halt{})));
@@ -337,7 +337,7 @@ TEST_F(AcceptedConversation, NobodyHasMoreActorsThanCanBe) {
   }
 }
 
-TEST_F(AcceptedConversation, ActorsThatHaveEndedCountNoMore) {
+TEST_F(AcceptedConversation, EndedActorsDoNotCountAgainstTheLimit) {
   greet();
   for (caf::actor_id id = 1; id <= 3 * ControlPeer::kMostActors; ++id) {
     ASSERT_EQ(hears(frame({.from = id, .to = kPublished}, content(system_, Halt{}))), "") << id;
@@ -347,18 +347,18 @@ TEST_F(AcceptedConversation, ActorsThatHaveEndedCountNoMore) {
   }
 }
 
-TEST_F(AcceptedConversation, OneThatThisProcessHasMadeIsThatOfANode) {
+TEST_F(AcceptedConversation, ADialledConnectionBelongsToItsNode) {
   Conversation dialled(security::TlsSide::dialled, peers_, "them");
-  EXPECT_FALSE(dialled.heard(server_handshake(system_, kThem, 3)));
-  dialled.said(client_handshake(system_, kUs));
-  dialled.said(frame({.id = kRequest, .from = 60, .to = 3}, content(system_, NodeQuery{})));
-  EXPECT_FALSE(dialled.heard(frame({.id = kAnswer, .from = 3, .to = 60}, content(system_, NodeFacts{}))));
+  EXPECT_FALSE(dialled.received(server_handshake(system_, kThem, 3)));
+  dialled.sent(client_handshake(system_, kUs));
+  dialled.sent(frame({.id = kRequest, .from = 60, .to = 3}, content(system_, NodeQuery{})));
+  EXPECT_FALSE(dialled.received(frame({.id = kAnswer, .from = 3, .to = 60}, content(system_, NodeFacts{}))));
   SiteDirectory actors;
   actors.coordinator = handle<CoordinatorActor>(kUs, 80);
   actors.recorder = handle<RecorderActor>(kUs, 81);
-  dialled.said(frame({.id = kRequest, .from = 60, .to = 3}, content(system_, actors)));
-  EXPECT_FALSE(dialled.heard(frame({.from = 9, .to = 80}, content(system_, LeaseRequest{1, 2}))));
-  EXPECT_EQ(dialled.heard(frame({.from = 9, .to = 60}, content(system_, LeaseRequest{1, 2}))), kUnknown);
+  dialled.sent(frame({.id = kRequest, .from = 60, .to = 3}, content(system_, actors)));
+  EXPECT_FALSE(dialled.received(frame({.from = 9, .to = 80}, content(system_, LeaseRequest{1, 2}))));
+  EXPECT_EQ(dialled.received(frame({.from = 9, .to = 60}, content(system_, LeaseRequest{1, 2}))), kUnknown);
 }
 
 }  // namespace

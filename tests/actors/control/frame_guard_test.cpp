@@ -31,7 +31,7 @@ std::string verdict(security::TlsSide side, const std::string& bytes) {
 }
 std::string verdict(const std::string& bytes) { return verdict(security::TlsSide::accepted, bytes); }
 
-TEST(FrameGuard, LetsThroughWhatMembersSay) {
+TEST(FrameGuard, AcceptsMembersMessages) {
   const std::string talk = kGreeting + message(message_type::direct_message, 300) +
                            message(message_type::heartbeat, 0) + kGreeting +
                            message(message_type::monitor_message, 40) + message(message_type::down_message, 41) +
@@ -44,7 +44,7 @@ TEST(FrameGuard, LetsThroughWhatMembersSay) {
             "");
 }
 
-TEST(FrameGuard, KnowsWhenItHasBeenGreeted) {
+TEST(FrameGuard, KnowsWhenTheHandshakeIsComplete) {
   FrameGuard guard(security::TlsSide::accepted);
   EXPECT_FALSE(guard.watch(std::span(kGreeting).first(kGreeting.size() - 1)));
   EXPECT_FALSE(guard.greeted());
@@ -52,7 +52,7 @@ TEST(FrameGuard, KnowsWhenItHasBeenGreeted) {
   EXPECT_TRUE(guard.greeted());
 }
 
-TEST(FrameGuard, TheFirstWordIsTheOthersHandshake) {
+TEST(FrameGuard, TheFirstMessageMustBeTheHandshake) {
   EXPECT_EQ(verdict(message(message_type::direct_message, 8)), "it does not speak CAF's protocol");
   EXPECT_EQ(verdict(message(message_type::heartbeat, 0)), "it does not speak CAF's protocol");
   EXPECT_EQ(verdict(message(message_type::server_handshake, 70)), "it does not speak CAF's protocol");
@@ -61,7 +61,7 @@ TEST(FrameGuard, TheFirstWordIsTheOthersHandshake) {
   EXPECT_EQ(verdict("\x15\x03\x01"), "it speaks TLS");  // an alert, shorter than a header
 }
 
-TEST(FrameGuard, LengthsThatCannotBe) {
+TEST(FrameGuard, InvalidLengthsAreRefused) {
   EXPECT_EQ(verdict(header(message_type::client_handshake, 0)), "invalid handshake length");
   EXPECT_EQ(verdict(header(message_type::client_handshake, FrameGuard::kHandshakeBytes + 1)),
             "invalid handshake length");
@@ -89,7 +89,7 @@ TEST(FrameGuard, AnotherHandshakeNamesTheSameNode) {
   EXPECT_TRUE(in_parts.watch({&twice.back(), 1}));
 }
 
-TEST(FrameGuard, WhatIsOutOfTurn) {
+TEST(FrameGuard, MessagesOutOfTurnAreRefused) {
   EXPECT_EQ(verdict(kGreeting + message(message_type::server_handshake, 70)), "invalid handshake");
   const std::string server = message(message_type::server_handshake, 70);
   EXPECT_EQ(verdict(security::TlsSide::dialled, server + server), "invalid handshake");

@@ -60,7 +60,7 @@ Node::Node(const security::TlsFiles& tls, core::Duration heartbeat, core::Durati
                .heartbeat = heartbeat,
                .lost_after = lost_after,
                .on_refused =
-                   [this](const transport::Refusal& refusal) {
+                   [this](const transport::RefusedConnection& refusal) {
                      const std::lock_guard lock(mutex_);
                      refusals_.push_back(refusal.why);
                      changed_.notify_all();

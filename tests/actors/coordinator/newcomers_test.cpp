@@ -109,7 +109,7 @@ TEST(Newcomers, StepsThatWerePassedOverCount) {
 }
 
 /// A node may compile for minutes: an interrupted run does not wait for it.
-TEST(Newcomers, WhoeverIsToStopDoesNotWaitForOne) {
+TEST(Newcomers, AStoppingRunDoesNotWaitForANewcomer) {
   NewcomerToTheSecondPlace place({"strategy.name=easgd"}, {});
   ASSERT_TRUE(place.admission_begins());
   auto& coordinator = place.coordinator();

@@ -3,12 +3,12 @@
 
 #include <atomic>
 #include <optional>
-#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "tests/actors/control/network_peers.hpp"
 #include "tests/folder.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -65,8 +65,7 @@ class RejoinManagerTest : public ::testing::Test {
     self_->send(rejoin_manager_, Halt{});
     self_->wait_for(rejoin_manager_);
     const auto& registry = here_.system().registry();
-    for (int k = 0; k < 1000 && registry.running() >= running_before; ++k) std::this_thread::sleep_for(10ms);
-    EXPECT_LT(registry.running(), running_before);
+    EXPECT_TRUE(tests::eventually([&] { return registry.running() < running_before; }));
   }
   [[nodiscard]] std::size_t running() { return here_.system().registry().running(); }
   static void failed(const caf::error& error) { ADD_FAILURE() << caf::to_string(error); }
@@ -79,7 +78,7 @@ class RejoinManagerTest : public ::testing::Test {
   RejoinManagerActor rejoin_manager_;
 };
 
-TEST_F(RejoinManagerTest, NobodyStandsStillWhileANewcomerCompiles) {
+TEST_F(RejoinManagerTest, WorkersGoOnWhileANewcomerCompiles) {
   self_->send(rejoin_manager_, Vacancy{0});
   expect(*site_, [&](const CompileOrder&) {
     EXPECT_TRUE(self_->mailbox().empty());  // the coordinator, which would pause the others, does not know yet
@@ -106,7 +105,7 @@ TEST_F(RejoinManagerTest, NobodyStandsStillWhileANewcomerCompiles) {
       [](const Admission& admitted, const SiteMembers&, const OpenedSite&) { EXPECT_EQ(admitted.error, ""); }, failed);
 }
 
-TEST_F(RejoinManagerTest, TheEndWaitsForNobodyWhoCompiles) {
+TEST_F(RejoinManagerTest, TheEndDoesNotWaitForACompilingNewcomer) {
   const auto before = running();
   self_->send(rejoin_manager_, Vacancy{0});
   caf::typed_response_promise<SiteReady> never;
@@ -118,18 +117,17 @@ TEST_F(RejoinManagerTest, TheEndWaitsForNobodyWhoCompiles) {
   expect(*site_, [](const Halt&) {});  // the site ends when it has compiled
 }
 
-TEST_F(RejoinManagerTest, ANodeThatKeepsRefusingDoesNotHoldTheEndUp) {
+TEST_F(RejoinManagerTest, ANodeThatKeepsRefusingDoesNotDelayTheEnd) {
   orders_.refused = true;
   const auto before = running();
   self_->send(rejoin_manager_, Vacancy{0});
   expect(recorder_, [](const Note& note) { EXPECT_NE(note.text.find("no data"), std::string::npos) << note.text; });
-  for (int k = 0; k < 6000 && orders_.heard < 3; ++k) std::this_thread::sleep_for(10ms);
-  EXPECT_GE(orders_.heard, 3);
+  EXPECT_TRUE(tests::eventually([&] { return orders_.heard >= 3; }));
   EXPECT_LE(running(), before + 1);
   expect_end_of_rejoin_manager(before);
 }
 
-TEST_F(RejoinManagerTest, WhatCannotBeCompiledIsNamedAndAskedForAgain) {
+TEST_F(RejoinManagerTest, AFailedCompilationIsReportedAndRetried) {
   self_->send(rejoin_manager_, Vacancy{0});
   expect(*site_, [](const CompileOrder&) { return SiteReady{.error = "no memory"}; });
   expect(recorder_, [](const Note& note) {
@@ -145,14 +143,14 @@ TEST_F(RejoinManagerTest, WhatCannotBeCompiledIsNamedAndAskedForAgain) {
   expect(self_, [](const Arrived& news) { EXPECT_EQ(news.worker, 0U); });
 }
 
-TEST_F(RejoinManagerTest, AProcessThatDiedAfterItArrivedHasRefusedNothing) {
+TEST_F(RejoinManagerTest, AProcessThatDiedAfterItArrivedIsNotBlamed) {
   self_->send(rejoin_manager_, Vacancy{0});
   expect(*site_, [](const CompileOrder&) { return SiteReady{}; });
   expect(self_, [](const Arrived& news) { EXPECT_EQ(news.worker, 0U); });
   const auto with_site = running();
   site_.reset();
-  for (int k = 0; k < 6000 && running() >= with_site; ++k) std::this_thread::sleep_for(10ms);
-  ASSERT_LT(running(), with_site) << "the rejoin manager's side has not heard of it";
+  ASSERT_TRUE(tests::eventually([&] { return running() < with_site; }))
+      << "the rejoin manager's side has not heard of it";
 
   const tests::Folder folder;
   auto admission =
@@ -165,8 +163,7 @@ TEST_F(RejoinManagerTest, AProcessThatDiedAfterItArrivedHasRefusedNothing) {
   EXPECT_TRUE(recorder_->mailbox().empty()) << "it is not there: nothing that it could be blamed for";
   const auto asked = orders_.heard.load();
   self_->send(rejoin_manager_, Vacancy{0});
-  for (int k = 0; k < 6000 && orders_.heard == asked; ++k) std::this_thread::sleep_for(10ms);
-  EXPECT_GT(orders_.heard, asked);
+  EXPECT_TRUE(tests::eventually([&] { return orders_.heard > asked; }));
 }
 
 }  // namespace

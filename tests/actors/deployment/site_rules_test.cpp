@@ -75,7 +75,7 @@ TEST_F(SiteOrders, AddressesAreThoseOfItsSites) {
   EXPECT_NE(rules().check(SiteAddresses{addresses.texts, -1, {1, 2, 3}}), std::nullopt);
 }
 
-TEST_F(SiteOrders, ACompanyIsWhereTheOrderSaid) {
+TEST_F(SiteOrders, MembersAreAtTheSitesOfTheOrder) {
   SystemConfig config;
   caf::actor_system system(config);
   const caf::scoped_actor self(system);
@@ -116,7 +116,7 @@ TEST_F(SiteOrders, ACompanyIsWhereTheOrderSaid) {
   }
 }
 
-TEST_F(SiteOrders, WhatIsMeasuredCanBe) {
+TEST_F(SiteOrders, MeasureOrdersMustBePossible) {
   const MeasureOrder measure{{1, 2, 3}, {0, 0, 1, 1}, {100, 1000}, {"asa", "ring"}, 5};
   EXPECT_EQ(rules().check(measure), std::nullopt);
   const std::vector<std::pair<const char*, std::function<void(MeasureOrder&)>>> lies{

@@ -72,7 +72,7 @@ TEST(Sites, EveryStrategyLearns) {
   }
 }
 
-TEST(Sites, WhoWaitsForWhomIsKnown) {
+TEST(Sites, WaitsAreAttributedToTheWorkersThatCausedThem) {
   const auto end = trained(options_of("bsp", {"exchange.endpoint=inproc", "data.batch=10",
                                               "cluster.synthetic_step_ms=1", "cluster.slowdown=[1, 1, 4]"}));
   ASSERT_FALSE(end.failed) << end.error.message;
@@ -81,7 +81,7 @@ TEST(Sites, WhoWaitsForWhomIsKnown) {
 }
 
 /// A server ends a round when the last worker's push arrives: the others waited for that worker, not for the server.
-TEST(Sites, WhomAServerHeldThemForIsKnown) {
+TEST(Sites, HeldRequestsAreAttributedToTheWorkersTheyWaitedFor) {
   auto options = options_of("sync_easgd", {"exchange.endpoint=inproc", "data.batch=10", "strategy.tau=1",
                                            "cluster.synthetic_step_ms=1", "cluster.slowdown=[1, 1, 8]"});
   const auto end = trained(options);
@@ -90,7 +90,7 @@ TEST(Sites, WhomAServerHeldThemForIsKnown) {
   for (const int w : {0, 1}) EXPECT_GT(workers[w].waits[2], 0) << w;
 }
 
-TEST(Sites, WaitingInAServersQueueIsKnown) {
+TEST(Sites, WaitingInAServersQueueIsAttributed) {
   const auto end = trained(options_of("easgd", {"exchange.endpoint=inproc", "strategy.tau=1"}));
   ASSERT_FALSE(end.failed) << end.error.message;
   for (const auto& worker : end.summary.per_worker) EXPECT_GT(worker.waits[3] + worker.waits[4], 0) << worker.worker;
@@ -117,7 +117,7 @@ TEST(Sites, BytesAreThoseOnTheWire) {
   EXPECT_EQ(bytes({"strategy.name=bsp", "exchange.algorithm=asa16"}), bytes({"strategy.name=bsp"}) / 2);
 }
 
-TEST(Sites, RingsAndHalvesLearnToo) {
+TEST(Sites, RingsAnd16BitWiresLearnToo) {
   for (const Options& more : std::vector<Options>{{"exchange.algorithm=ring"},
                                                   {"exchange.algorithm=asa16"},
                                                   {"exchange.wire=bf16"},

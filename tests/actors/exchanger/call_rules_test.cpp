@@ -34,7 +34,7 @@ ShardMessage push() {
   return {1, {.worker = 1, .exchange = 4, .kind = Transfer::push, .clock = 7, .version = 9, .epoch = 1.5, .lr = 0.1F}};
 }
 
-TEST(CallRules, AWorkersRequestsAreHeard) {
+TEST(CallRules, ValidRequestsOfAWorkerAreAccepted) {
   auto all = rules();
   for (const auto& [kind, lend] :
        {std::pair{Transfer::push, Lend::read}, {Transfer::pull, Lend::write}, {Transfer::push_pull, Lend::both}}) {
@@ -102,7 +102,7 @@ TEST(CallRules, RequestsToDifferentShardsHaveNoOrder) {
   EXPECT_EQ(all.check(2, earlier, call(Lend::read, shard_floats(1))), std::nullopt);
 }
 
-TEST(CallRules, LengthsAreThoseThatTravel) {
+TEST(CallRules, LengthsMustBeThoseOfTheVectors) {
   std::vector<float> marks(kArena, 1);
   for (std::size_t i = kArena / 2; i < kArena / 2 + 10; ++i) marks[i] = 0;  // padding
   const auto packed = rules(true, std::make_shared<const exchange::Packing>(marks));
@@ -134,7 +134,7 @@ TEST(CallRules, APeerMessageThatDiffersInOneFieldIsRefused) {
             std::nullopt);  // a run without peer messages
 }
 
-TEST(CallRules, OnlyTheCoordinatorTakesSnapshotsAndOfWhatIsHere) {
+TEST(CallRules, OnlyTheCoordinatorTakesSnapshotsAndOnlyOfLocalMembers) {
   const MemberSnapshot worker{false, 0, {1, strategies::kParams}}, server{true, 1, {2, strategies::kCenter}},
       statistics{false, 0, {3, strategies::kStatistics}};
   EXPECT_EQ(rules().check(0, worker, call(Lend::write, kArena)), std::nullopt);
@@ -151,7 +151,7 @@ TEST(CallRules, OnlyTheCoordinatorTakesSnapshotsAndOfWhatIsHere) {
   EXPECT_NE(rules().check(0, MemberSnapshot{true, 99, {1, strategies::kCenter}}, call(Lend::write, 0)), std::nullopt);
 }
 
-TEST(CallRules, AnAnswerIsTheRequestsOwn) {
+TEST(CallRules, AnAnswerMustMatchItsRequest) {
   const auto message = push();
   const ShardAnswer answer{{.request = 1, .worker = 1, .shard = 1, .exchange = 4, .version = 10, .staleness = 2}, {}};
   EXPECT_EQ(rules().check(message, answer), std::nullopt);

@@ -16,7 +16,7 @@ TEST(MembershipInbox, NewsHoldInTheOrderOfTheirEpochsOnly) {
   EXPECT_TRUE(inbox.take({8, {0}}));
 }
 
-TEST(MembershipInbox, WhatCameBeforeTheMemberBeganIsToldThen) {
+TEST(MembershipInbox, NewsBeforeTheBeginningAreDeliveredAtTheBeginning) {
   MembershipInbox inbox;
   EXPECT_FALSE(inbox.take({2, {0}}));
   EXPECT_FALSE(inbox.take({5, {0, 2}}));
@@ -30,7 +30,7 @@ TEST(MembershipInbox, WhatCameBeforeTheMemberBeganIsToldThen) {
 }
 
 /// The actor directory that a newcomer receives has a membership epoch: news up to that epoch are old.
-TEST(MembershipInbox, NewsThatTheRunKnowsAreNone) {
+TEST(MembershipInbox, KnownNewsAreDropped) {
   MembershipInbox inbox;
   EXPECT_FALSE(inbox.take({5, {0, 2}}));
   EXPECT_FALSE(inbox.begin(5));

@@ -113,7 +113,7 @@ TEST_F(Messages, AReplyTellsWhatItWaitedFor) {
   EXPECT_EQ(arrived(ShardAnswer{reply}).reply.last, std::nullopt);
 }
 
-TEST_F(Messages, FieldsAreCountedByTheLanguage) {
+TEST_F(Messages, FieldCountsAreThoseOfTheStructs) {
   struct Four {
     int number;
     std::optional<strategies::WorkerId> may_be;
@@ -127,7 +127,7 @@ TEST_F(Messages, FieldsAreCountedByTheLanguage) {
   EXPECT_EQ(&std::get<3>(tests::fields_of(four)), &four.nested);
 }
 
-TEST_F(Messages, TheVersionNamesWhatIsSpoken) {
+TEST_F(Messages, TheVersionChangesWithTheMessages) {
   EXPECT_EQ(spoken_version("1.2.3"), spoken_version("1.2.3"));
   EXPECT_TRUE(spoken_version("1.2.3").starts_with("1.2.3, protocol "));
   static_assert(fields::type_hash<RunError>() != fields::type_hash<Vacancy>());

@@ -9,7 +9,7 @@
 namespace troupe::actors {
 namespace {
 
-TEST(Supervision, MemoryThatRanOutIsNoBug) {
+TEST(Supervision, OutOfMemoryIsNoBug) {
   const auto told =
       failure_of("worker 1", std::make_exception_ptr(MemoryRanOut("a peer message: cannot allocate 8 bytes")));
   EXPECT_EQ(told.code, core::Errc::out_of_memory);
@@ -19,7 +19,7 @@ TEST(Supervision, MemoryThatRanOutIsNoBug) {
   EXPECT_EQ(untold.message, "worker 1: memory ran out: use a smaller data.batch or fewer workers");
 }
 
-TEST(Supervision, AnythingElseIs) {
+TEST(Supervision, OtherErrorsAreBugs) {
   const auto bug = failure_of("worker 1", std::make_exception_ptr(std::logic_error("no such slot")));
   EXPECT_EQ(bug.code, core::Errc::internal);
   EXPECT_EQ(bug.message, "worker 1: no such slot");
@@ -27,7 +27,7 @@ TEST(Supervision, AnythingElseIs) {
 }
 
 /// The handler of an actor throws; the test plays the coordinator and receives the error.
-TEST(Supervision, TheCoordinatorHearsTheKind) {
+TEST(Supervision, TheCoordinatorReceivesTheKindOfError) {
   SystemConfig config;
   caf::actor_system system(config);
   caf::scoped_actor self(system);

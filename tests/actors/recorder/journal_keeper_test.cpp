@@ -66,7 +66,7 @@ class JournalKeeperTest : public testing::Test {
   static constexpr auto kEnd = static_cast<std::uint16_t>(experiment::RunRecordKind::end);
 };
 
-TEST_F(JournalKeeperTest, OfAJournalWithoutALimitEverySegmentStays) {
+TEST_F(JournalKeeperTest, AnUnlimitedJournalKeepsEverySegment) {
   auto journal = keeper(experiment::parse_journal("all").value());
   ASSERT_TRUE(open(journal, ""));
   for (int rejoin = 0; rejoin < 4; ++rejoin) ASSERT_TRUE(rotate(journal));
@@ -74,7 +74,7 @@ TEST_F(JournalKeeperTest, OfAJournalWithoutALimitEverySegmentStays) {
   EXPECT_FALSE(journal.full());
 }
 
-TEST_F(JournalKeeperTest, OfOneWithALimitTheOldestGoAndTheTwoNewestStay) {
+TEST_F(JournalKeeperTest, ALimitedJournalKeepsItsTwoNewestSegments) {
   auto journal = keeper(experiment::parse_journal("1 KB").value());  // less than one start state
   ASSERT_TRUE(open(journal, ""));
   for (int more = 0; more < 4; ++more) ASSERT_TRUE(rotate(journal));
@@ -102,7 +102,7 @@ TEST_F(JournalKeeperTest, ASessionTakesThePlaceOfOneThatDiedBeforeItsJournalBega
   EXPECT_EQ(temporaries(), std::vector<std::string>{});
 }
 
-TEST_F(JournalKeeperTest, ASessionThatCannotBeginItsJournalLeavesNothingInTheNextOnesWay) {
+TEST_F(JournalKeeperTest, AFailedJournalLeavesNoFilesForTheNextSession) {
   {
     auto first = keeper();
     ASSERT_TRUE(open(first, ""));
@@ -117,7 +117,7 @@ TEST_F(JournalKeeperTest, ASessionThatCannotBeginItsJournalLeavesNothingInTheNex
 }
 
 /// Members come back one after the other while the first one's start state waits for the disk.
-TEST_F(JournalKeeperTest, SegmentsWaitForWhatTheyBeginWithInTheirOrder) {
+TEST_F(JournalKeeperTest, SegmentsBeginInOrderAfterTheirStartStatesAreWritten) {
   auto journal = keeper();
   ASSERT_TRUE(open(journal, ""));
   ASSERT_TRUE(journal.append(record(1)));
@@ -136,7 +136,7 @@ TEST_F(JournalKeeperTest, SegmentsWaitForWhatTheyBeginWithInTheirOrder) {
       << "what was kept is out of the process when begin() returns";
 }
 
-TEST_F(JournalKeeperTest, WhenWhatASegmentBeginsWithCannotBeWrittenTheOneBeforeGoesOnAndAsksAgainLater) {
+TEST_F(JournalKeeperTest, AFailedStartStateKeepsTheOldSegmentAndRetriesLater) {
   auto journal = keeper(experiment::parse_journal("1 KB").value());
   ASSERT_TRUE(open(journal, ""));
   const JournalRecords large{.kinds = {1}, .sizes = {400}, .bytes = std::vector<char>(400)};

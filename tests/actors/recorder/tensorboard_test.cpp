@@ -129,7 +129,7 @@ std::vector<std::filesystem::path> event_files(const std::filesystem::path& dire
   return files;
 }
 
-TEST(Crc32cTest, IsCastagnolis) {
+TEST(Crc32cTest, MatchesCastagnolisPolynomial) {
   EXPECT_EQ(crc32c("123456789"), 0xE3069283u);  // the check value of the CRC catalogues
   EXPECT_EQ(crc32c(""), 0u);
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAu);  // RFC 3720, B.4

@@ -97,7 +97,7 @@ TEST_F(Helping, LeavesAllReceiversButTheLastToThePool) {
   });
 }
 
-TEST_F(Helping, ThePoolDoesWhatIsLeftInTheMailbox) {
+TEST_F(Helping, ThePoolExecutesTheRestOfTheMailbox) {
   on_an_actor([&](caf::event_based_actor* self) {
     HelpingUnit helping(system_);
     const auto receiver = idle();
@@ -127,7 +127,7 @@ TEST_F(Helping, ExecutesAllThatWasSentThroughIt) {
   });
 }
 
-TEST_F(Helping, NothingIsLostWhenNobodyHelps) {
+TEST_F(Helping, MessagesAreDeliveredWithoutAHelper) {
   on_an_actor([&](caf::event_based_actor* self) {
     const auto receiver = idle();
     const auto trace = std::make_shared<Trace>();

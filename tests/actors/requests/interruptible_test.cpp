@@ -29,7 +29,7 @@ class Interruptible : public testing::Test {
   std::atomic<std::uint64_t> moves_ = 0;
 };
 
-TEST_F(Interruptible, AWaitForWhatDoesNotMoveEnds) {
+TEST_F(Interruptible, AWaitEndsWhenNothingMoves) {
   auto never = self_->request(asked_, kNoDeadline, AwaitEnd{});
   caf::error why;
   receive(
@@ -38,7 +38,7 @@ TEST_F(Interruptible, AWaitForWhatDoesNotMoveEnds) {
   EXPECT_EQ(why, caf::sec::request_timeout);
 }
 
-TEST_F(Interruptible, AnAnswerEndsItAndSoDoesAnInterrupt) {
+TEST_F(Interruptible, AnAnswerAndAnInterruptEndAWait) {
   auto never = self_->request(asked_, kNoDeadline, AwaitEnd{});
   auto at_once = self_->request(asked_, kNoDeadline, AwaitEnd{});
   bool answered = false;

@@ -44,7 +44,7 @@ TEST_F(Silence, IsWhatADeadlineIsForHoweverLongATransferTakes) {
   EXPECT_EQ(expired_, "a");
 }
 
-TEST_F(Silence, OfOneIsNotBrokenByAnother) {
+TEST_F(Silence, MovementOfAnotherSourceDoesNotProlongAWait) {
   wait('a', {1});
   wait('b', {2});
   for (int k = 0; k < 3; ++k) {
@@ -56,7 +56,7 @@ TEST_F(Silence, OfOneIsNotBrokenByAnother) {
   EXPECT_EQ(expired_, "ab");
 }
 
-TEST_F(Silence, IsNotCountedWhileNobodyListens) {
+TEST_F(Silence, IsNotCountedWhileNoCheckRuns) {
   wait('a', {1});
   pass(5);
   deadlines_.check(now_ += 3600s);  // as if the process had been stopped

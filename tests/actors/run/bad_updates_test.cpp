@@ -102,7 +102,7 @@ class BadUpdates : public testing::Test {
   std::optional<SmallRun> run_;
 };
 
-TEST_F(BadUpdates, OfAGradientAreNotApplied) {
+TEST_F(BadUpdates, InAGradientAreNotApplied) {
   for (const auto& row : strategies::registry()) {
     for (const float value :
          {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity(), 1e38F}) {
@@ -133,7 +133,7 @@ TEST_F(BadUpdates, TooManyInARowEndTheRunAndNameTheWorker) {
 
 /// The parameters of one worker become bad: its pushes are refused, and an elastic worker continues from the centre. (With momentum the
 /// velocity would keep the bad numbers and spoil every later step.)
-TEST_F(BadUpdates, OfAPushAreRefused) {
+TEST_F(BadUpdates, InAPushAreRefused) {
   for (const Options& more :
        std::vector<Options>{{}, {"exchange.endpoint=inproc"}, {"exchange.endpoint=inproc", "exchange.wire=bf16"}}) {
     for (const std::string strategy : {"easgd", "sync_easgd"}) {

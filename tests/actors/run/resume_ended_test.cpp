@@ -11,7 +11,7 @@
 namespace troupe::tests {
 namespace {
 
-TEST(Resume, NothingLeftToDoIsSaid) {
+TEST(Resume, ACompleteRunIsReported) {
   SmallRun run;
   ASSERT_FALSE(run.train().failed);
   const auto end = run.resume();
@@ -90,7 +90,7 @@ TEST(Resume, TheMissingSummaryNeedsNoMetrics) {
   EXPECT_EQ(end.summary.train_loss, whole.summary.train_loss);
 }
 
-TEST(Resume, ARunThatHasComeFurtherThanItIsToldToIsNotComplete) {
+TEST(Resume, ARunBeyondItsNewLimitIsNotComplete) {
   SmallRun run({"run.epochs=2"});
   ASSERT_FALSE(run.train().failed);
   forget_the_end(run, {});

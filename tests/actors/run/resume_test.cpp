@@ -190,7 +190,7 @@ TEST(Resume, AnEpochThatWasInterruptedIsReportedAsAWhole) {
   EXPECT_EQ(in_parts["accuracy"], at_once["accuracy"]);
 }
 
-TEST(Resume, WhatHasReachedItsTargetKeepsItsSummary) {
+TEST(Resume, ARunThatReachedItsTargetKeepsItsSummary) {
   for (const char* strategy : {"bsp", "easgd"}) {
     SmallRun run({std::string("strategy.name=") + strategy, "run.epochs=9", "run.target_accuracy=0.01"});
     const auto end = run.train();

@@ -73,7 +73,7 @@ double distance(const Tensors& one, const Tensors& other) {
 
 class Rounding : public testing::TestWithParam<Way> {};
 
-TEST_P(Rounding, AMasterLosesNothingToAWireOf16Bits) {
+TEST_P(Rounding, AMasterVectorIsNotRoundedByA16BitWire) {
   const auto began = trained(GetParam(), {"train.lr=0", "exchange.wire=fp32"});
   const auto whole = trained(GetParam(), {"exchange.wire=fp32"});
   const auto rounded = trained(GetParam(), {"exchange.wire=bf16"});

@@ -100,7 +100,7 @@ TEST(Strategies, AMovingAverageBeginsAsTheModelAndNotAsZeros) {
   EXPECT_GT(std::abs(end.summary.test_loss - std::log(10.0)), 1e-4);
 }
 
-TEST(Strategies, AnotherRulesStateIsLeftBehind) {
+TEST(Strategies, StateOfAnotherOptimizerIsDropped) {
   const std::vector<std::pair<Options, Options>> changes{
       {{"strategy.name=downpour", "strategy.server_optimizer=momentum"}, {"strategy.server_optimizer=adagrad"}},
       {{"strategy.name=downpour", "strategy.server_optimizer=adam", "train.lr=0.003"},
@@ -252,7 +252,7 @@ TEST(Strategies, UnequalBatchesShareAnEpoch) {
   EXPECT_GE(workers[0].samples + workers[1].samples, 2400U);
 }
 
-TEST(Strategies, PretendingToBeSlowChangesNoNumber) {
+TEST(Strategies, ASyntheticStepTimeChangesNoNumber) {
   SmallRun plain({"cluster.workers=2"});
   SmallRun slow({"cluster.workers=2", "cluster.slowdown=[1, 2]", "cluster.synthetic_step_ms=0.5"});
   EXPECT_EQ(plain.train().summary.center_hash, slow.train().summary.center_hash);

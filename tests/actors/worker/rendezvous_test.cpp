@@ -93,7 +93,7 @@ TEST(Rendezvous, EveryMemberGetsTheSameMeanInEveryOrder) {
   }
 }
 
-TEST(Rendezvous, BroadcastGivesEveryoneTheRoots) {
+TEST(Rendezvous, BroadcastGivesEveryMemberTheRootsVector) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const auto held = play(4, 70, 2, ReduceOp::sum, seed);
     for (const auto& vector : held) {
@@ -102,7 +102,7 @@ TEST(Rendezvous, BroadcastGivesEveryoneTheRoots) {
   }
 }
 
-TEST(Rendezvous, SaysWhoIsMissing) {
+TEST(Rendezvous, NamesTheMissingMember) {
   core::HostAllocator memory;
   const auto arena = std::make_shared<core::Buffer>(std::move(*core::Buffer::allocate(memory, 16)));
   Rendezvous rendezvous(0);

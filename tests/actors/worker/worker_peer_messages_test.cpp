@@ -55,7 +55,7 @@ TEST_F(WorkerPeerMessages, AreNeverMoreThanSlots) {
   EXPECT_EQ(writers(said).size(), strategies::kPeerSlots);
 }
 
-TEST_F(WorkerPeerMessages, AreNotWrittenToOneWhoHasNoSlotForThem) {
+TEST_F(WorkerPeerMessages, AreNotSentToAWorkerWithoutASlotForThem) {
   const strategies::PeerGraph graph(kWorkers);
   PeerMailbox mailbox(3, kWorkers);
   core::HostAllocator memory;
@@ -92,7 +92,7 @@ TEST_F(WorkerPeerMessages, AreWaitedFor) {
 }
 
 /// ... or after a limited time without them, so that the coordinator sees that the worker lives.
-TEST_F(WorkerPeerMessages, AreNotWaitedForAtAnyLength) {
+TEST_F(WorkerPeerMessages, AreWaitedForALimitedTime) {
   const auto said = ask({{{writer(0), 1}}});
   EXPECT_TRUE(said.received.empty());
 }
@@ -106,7 +106,7 @@ TEST(WorkerThatHasNotBegun, SaysItsPeerMessagesWhenItHas) {
                  LoneWorker::failed());
 }
 
-TEST_F(WorkerPeerMessages, OfOneWhoIsLostAreNeitherReadNorWaitedFor) {
+TEST_F(WorkerPeerMessages, OfALostWorkerAreNeitherReadNorWaitedFor) {
   const auto lost = writer(0);
   std::vector<WorkerId> members;
   for (WorkerId w = 0; w < kWorkers; ++w)

@@ -9,7 +9,7 @@ namespace {
 class WorkerOf : public testing::TestWithParam<const char*> {};
 
 // The coordinator waits until all members have settled. It may then learn of a loss before it asks for their states.
-TEST_P(WorkerOf, SaysItsStateAfterNewsThatCameWhenItHadSettledDown) {
+TEST_P(WorkerOf, ReportsItsStateAfterNewsThatArrivedOnceSettled) {
   LoneWorker worker({std::string("strategy.name=") + GetParam()});
   worker.begin();
   worker.self->request(worker.actor, LoneWorker::kPatience, SettleOrder{})

@@ -10,7 +10,7 @@ namespace {
 
 constexpr core::Duration kPatience = std::chrono::minutes{1};
 
-TEST(RankProcesses, EveryoneHearsEveryone) {
+TEST(RankProcesses, EveryRankReceivesFromEveryRank) {
   RankProcesses processes;
   ASSERT_TRUE(processes.start(3, [](std::size_t rank, RankLine& line) -> core::Result<void> {
     (void)line.say("I am " + std::to_string(rank));
@@ -24,7 +24,7 @@ TEST(RankProcesses, EveryoneHearsEveryone) {
   EXPECT_EQ(processes.gather(kPatience).value(), std::vector<std::string>(3, "I am 0;I am 1;I am 2;"));
 }
 
-TEST(RankProcesses, AnErrorComesHomeWithItsRank) {
+TEST(RankProcesses, AnErrorIsReportedWithItsRank) {
   RankProcesses processes;
   ASSERT_TRUE(processes.start(2, [](std::size_t rank, RankLine& line) -> core::Result<void> {
     if (rank == 1) return core::fail(core::Errc::no_space, "too much");
@@ -33,7 +33,7 @@ TEST(RankProcesses, AnErrorComesHomeWithItsRank) {
   EXPECT_EQ(processes.gather(kPatience).error().message, "rank 1: too much");
 }
 
-TEST(RankProcesses, OneThatDiesIsLost) {
+TEST(RankProcesses, ARankThatDiesIsReportedLost) {
   RankProcesses processes;
   ASSERT_TRUE(processes.start(2, [](std::size_t rank, RankLine& line) -> core::Result<void> {
     if (rank == 0) std::raise(SIGKILL);

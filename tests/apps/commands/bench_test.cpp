@@ -29,7 +29,7 @@ TEST(BenchTest, ExchangePrintsItsThreeFigures) {
   EXPECT_EQ(troupe({"bench", "exchange", "--threads", "--processes"}).code, 2);
 }
 
-TEST(BenchTest, WhatThisBuildCannotDoIsExit78) {
+TEST(BenchTest, MissingFeaturesOfThisBuildAreExit78) {
   EXPECT_EQ(troupe({"bench", "step", "--precision", "bf16"}).code, 78);
   EXPECT_EQ(troupe({"bench", "step", "--device", "cuda"}).code, 78);
 }

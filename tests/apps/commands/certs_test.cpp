@@ -55,7 +55,7 @@ TEST(CertsTest, NothingIsReplacedWithoutForce) {
   EXPECT_NE(contents(directory + "/n.key"), node);
 }
 
-TEST(CertsTest, WhatCannotBeDoneIsSaidInOneLine) {
+TEST(CertsTest, FailuresAreOneLine) {
   const TemporaryDirectory folder;
   const std::string directory = folder.file("certs");
   const auto none = troupe({"certs", "node", "n", "--directory", directory});

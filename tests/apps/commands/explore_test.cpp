@@ -25,7 +25,7 @@ TEST(ExploreTest, OneStrategyAlone) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out)["strategies"]["gossip"], 5);
 }
 
-TEST(ExploreTest, WhatItCannotDoIsAUsageError) {
+TEST(ExploreTest, InvalidArgumentsAreUsageErrors) {
   EXPECT_EQ(troupe({"simulate", "--explore", "5", "--strategy", "gosip"}).code, 2);
   EXPECT_EQ(troupe({"simulate", "--explore", "0"}).code, 2);
   EXPECT_EQ(troupe({"simulate", "--strategy", "gossip"}).code, 2);

@@ -70,7 +70,7 @@ TEST(PlotTest, WithoutADirectoryForTemporaryFilesItIsExit74) {
   EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
 }
 
-TEST(PlotTest, SaysWhatIsWrong) {
+TEST(PlotTest, ErrorsNameTheProblem) {
   const TemporaryDirectory folder;
   const auto nothing = troupe({"plot", folder.file("")});
   EXPECT_EQ(nothing.code, 78);

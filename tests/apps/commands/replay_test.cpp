@@ -51,7 +51,7 @@ TEST_F(ReplayTest, AWholeJournalIsVerified) {
   EXPECT_NE(text.out.find("verified from beginning to end"), std::string::npos) << text.out;
 }
 
-TEST_F(ReplayTest, NothingComparedIsNoSuccess) {
+TEST_F(ReplayTest, AReplayThatComparesNothingFails) {
   cut(12);
   for (const bool as_json : {false, true}) {
     const auto replay = replayed(as_json ? std::vector<std::string>{"--json"} : std::vector<std::string>{});
@@ -71,7 +71,7 @@ TEST_F(ReplayTest, NothingComparedIsNoSuccess) {
 }
 
 /// The hash of the end is missing, the earlier ones are there: as after a killed process.
-TEST_F(ReplayTest, WhatIsLeftOfAJournalIsVerifiedAndSaidToBeAPart) {
+TEST_F(ReplayTest, APartOfAJournalIsVerifiedAndReportedAsAPart) {
   cut(std::filesystem::file_size(run_ + "/journal-0001.bin") - 1);
   const auto replay = replayed({"--json"});
   ASSERT_EQ(replay.code, 0) << replay.err;

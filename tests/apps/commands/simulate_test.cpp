@@ -60,7 +60,7 @@ TEST_F(Simulate, PrintsARunsSummaryInVirtualSeconds) {
   EXPECT_EQ(j["per_worker"].size(), 4U);
 }
 
-TEST_F(Simulate, IsTheSameByteForByte) {
+TEST_F(Simulate, TwoRunsPrintTheSameBytes) {
   const std::vector<std::string> noisy{"--json", "--cluster-set", "hosts.node.step_sigma=0.3"};
   const auto once = run(noisy), again = run(noisy);
   ASSERT_EQ(once.code, 0) << once.err;
@@ -94,7 +94,7 @@ TEST_F(Simulate, ForPeopleItSaysHowFastAndWhatHolds) {
   EXPECT_NE(outcome.out.find(" times worker 0 alone"), std::string::npos);
 }
 
-TEST_F(Simulate, WhatIsWrongIsOneLineAndItsExitCode) {
+TEST_F(Simulate, ErrorsAreOneLineAndAnExitCode) {
   for (const auto& more : std::vector<std::vector<std::string>>{{"--workers", "9"},
                                                                 {"--model", "small"},
                                                                 {"--cluster-set", "hosts.node.stepms=3"},
@@ -110,7 +110,7 @@ TEST_F(Simulate, WhatIsWrongIsOneLineAndItsExitCode) {
   EXPECT_EQ(run({"--gradients", "--steps", "3"}).code, 2);
 }
 
-TEST_F(Simulate, SaysWhatTheSettingsHardlyMean) {
+TEST_F(Simulate, WarnsOfUnlikelySettings) {
   const auto outcome =
       run({"--set", "strategy.tau=11", "--set", "strategy.n_push=3", "--json"});  // 10 steps per worker
   ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -31,7 +31,7 @@ TEST(ForecastTest, WithoutEstimatesTheFirstRunDecides) {
   EXPECT_EQ(forecast.left({}, std::vector<std::size_t>{1, 2}), 14.0);
 }
 
-TEST(ForecastTest, WhatIsNotKnownCountsAsTheMeanOfWhatIs) {
+TEST(ForecastTest, RunsWithoutAnEstimateCountAsTheMean) {
   EXPECT_EQ(Forecast({10, 0, 30}, 1).left({}, std::vector<std::size_t>{1}), 20.0);
 }
 

@@ -104,7 +104,7 @@ TEST_F(RunGridTest, AnInterruptEndsTheWait) {
   EXPECT_EQ(end->outcomes[0].status, Status::running);
 }
 
-TEST_F(RunGridTest, ARunThatSomebodyElseInterruptsIsLeftToGoOnWith) {
+TEST_F(RunGridTest, ARunInterruptedByAnotherProcessStaysResumable) {
   std::filesystem::remove_all(directory_);
   for (const bool begun : {true, false}) {
     executable_ =

@@ -47,7 +47,7 @@ TEST_F(LedgerTest, DivergenceIsAResult) {
   EXPECT_EQ(outcome(kStarted + ended_by("internal"), true).status, Status::interrupted);  // exit 70 as well, but a bug
 }
 
-TEST_F(LedgerTest, WhatCanGoOnIsInterrupted) {
+TEST_F(LedgerTest, AResumableRunIsInterrupted) {
   for (const auto& metrics :
        {kStarted, kStarted + ended_by("interrupted"), kStarted + ended_by("no_space"), kStarted + kEnded + kStarted})
     EXPECT_EQ(outcome(metrics, true).status, Status::interrupted) << metrics;
@@ -77,7 +77,7 @@ TEST_F(LedgerTest, MatchesDirectoriesBySettings) {
   ASSERT_TRUE(file.has_value());
   const auto plan = grid::plan(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr);
   ASSERT_TRUE(plan.has_value()) << plan.error().message;
-  EXPECT_EQ(read_ledger(*plan)->outcomes.size(), 3u);  // no status yet
+  EXPECT_EQ(read_status_index(*plan)->outcomes.size(), 3u);  // no status yet
 
   const auto directory = [&](const std::string& name, std::size_t run, const std::string& metrics) {
     folder_.write("runs/g/" + name + "/config.toml", plan->runs[run].settings.config.to_toml());
@@ -89,7 +89,7 @@ TEST_F(LedgerTest, MatchesDirectoriesBySettings) {
   directory("2-whatever", 2, kStarted);  // a later directory with less progress
   directory("3-whatever", 0, kStarted + ended_by("interrupted"));
   folder_.write("runs/g/4-other/config.toml", std::string(kSmallBase));
-  const auto status_index = read_ledger(*plan);
+  const auto status_index = read_status_index(*plan);
   ASSERT_TRUE(status_index.has_value());
   std::vector<Status> statuses;
   for (const auto& outcome : status_index->outcomes) statuses.push_back(outcome.status);
@@ -105,7 +105,7 @@ TEST_F(LedgerTest, ADirectoryThatCannotBeLookedAtIsAnIoError) {
   ASSERT_TRUE(plan.has_value()) << plan.error().message;
   std::filesystem::create_directories(folder_.file("runs"));
   std::filesystem::create_symlink("g", plan->directory);  // to itself
-  const auto status_index = read_ledger(*plan);
+  const auto status_index = read_status_index(*plan);
   ASSERT_FALSE(status_index);
   EXPECT_EQ(status_index.error().code, core::Errc::io);
   EXPECT_THAT(status_index.error().message, testing::HasSubstr(plan->directory));

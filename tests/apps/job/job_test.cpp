@@ -135,7 +135,7 @@ TEST_F(JobTest, AsynchronousRunsLearnAndAreReplayed) {
   }
 }
 
-TEST_F(JobTest, RankZeroAloneSpeaks) {
+TEST_F(JobTest, OnlyRankZeroPrints) {
   const auto plain = run_program(mpirun(3, train({"--set", "cluster.workers=2"})));
   ASSERT_EQ(plain.code, 0) << plain.err;
   EXPECT_EQ(plain.out, "");

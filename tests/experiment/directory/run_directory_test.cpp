@@ -100,7 +100,7 @@ TEST_F(RunDirectoryTest, OpensWhatARunLeft) {
   EXPECT_EQ(RunDirectory::open(run.path() + "//").value().path(), run.path());
 }
 
-TEST_F(RunDirectoryTest, RefusesWhatIsNoRunDirectory) {
+TEST_F(RunDirectoryTest, RefusesDirectoriesOfNoRun) {
   const auto missing = RunDirectory::open(root_ + "/none");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, core::Errc::io);
@@ -125,7 +125,7 @@ TEST_F(RunDirectoryTest, IsFoundFromACheckpoint) {
   EXPECT_EQ(RunDirectory::containing(root_ + "/stray.safetensors").error().code, core::Errc::config);
 }
 
-TEST_F(RunDirectoryTest, WhatCannotBeLookedAtIsAnIoErrorWithThePath) {
+TEST_F(RunDirectoryTest, UnreadablePlacesAreIoErrorsWithThePath) {
   const auto run = make();
   fs::create_symlink("plan.json", run.path() + "/plan.json");  // to itself: too many levels, for every user
   const auto plan = run.read_plan();

@@ -65,7 +65,7 @@ TEST_F(RunRecordTest, ReadsWaitsAndStaleness) {
   EXPECT_THAT(run->staleness->workers, ElementsAre(ElementsAre(5, 0, 1, 0), ElementsAre(0, 0, 0, 0)));
 }
 
-TEST_F(RunRecordTest, WhatSaysNothingIsLeftOut) {
+TEST_F(RunRecordTest, EmptyRecordsAreLeftOut) {
   const auto run = read(kStarted, R"({"waits": {"workers": 1, "servers": 0, "seconds": [[0]]},
     "staleness": {"edges": [0, 1], "workers": [[0, 0]]}})");
   EXPECT_FALSE(run->waits.has_value() || run->staleness.has_value());
@@ -73,7 +73,7 @@ TEST_F(RunRecordTest, WhatSaysNothingIsLeftOut) {
   EXPECT_FALSE(odd->waits.has_value() || odd->staleness.has_value());
 }
 
-TEST_F(RunRecordTest, AnythingElseIsNoRun) {
+TEST_F(RunRecordTest, OtherDirectoriesAreNoRun) {
   const auto run = read_run(folder_.file(""));
   ASSERT_FALSE(run.has_value());
   EXPECT_EQ(run.error().code, core::Errc::config);

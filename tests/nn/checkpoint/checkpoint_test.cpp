@@ -146,7 +146,7 @@ TEST(CheckpointStore, ACorruptGenerationDoesNotCountAsKept) {
   EXPECT_EQ(listing(files), (std::vector<std::string>{"manifest.json", checkpoint_name(1), checkpoint_name(3)}));
 }
 
-TEST(CheckpointStore, AGivenUpCourseOfTheRunIsRemoved) {
+TEST(CheckpointStore, GenerationsOfAnAbandonedCourseAreRemoved) {
   // Resumed from 10 on purpose although 20 existed: after the next save the newest is 15, not 20.
   MemoryFiles files;
   auto store = open(files);
@@ -157,7 +157,7 @@ TEST(CheckpointStore, AGivenUpCourseOfTheRunIsRemoved) {
   EXPECT_EQ(store.load_newest()->checkpoint.step, 15);
 }
 
-TEST(CheckpointStore, WhatASaveWasAboutToRemoveLoadsOnlyWhenNothingElseDoes) {
+TEST(CheckpointStore, AGenerationDueForRemovalLoadsOnlyAsTheLast) {
   MemoryFiles files;
   auto store = open(files);
   save(store, 10);

@@ -220,7 +220,7 @@ TEST(Safetensors, CopyingFloatsChecksNameTypeAndShape) {
   EXPECT_EQ(file->text("other").error().message, "f: metadata \"other\" is missing");
 }
 
-TEST(Safetensors, WhatCannotBeWrittenIsAnError) {
+TEST(Safetensors, UnwritableTensorsAreErrors) {
   const std::array<float, 2> values{};
   const TensorView good{"a", DType::f32, {2}, std::as_bytes(std::span(values))};
   const auto error = [](std::vector<TensorView> tensors, const Metadata& metadata = {}) {

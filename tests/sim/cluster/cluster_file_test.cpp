@@ -79,7 +79,7 @@ TEST(ClusterFile, WantsHostsAndOneSourceOfStepTimes) {
             "c.toml:3: hosts.a.step_sigma: needs step_ms or image_ms, the mean that steps vary around");
 }
 
-TEST(ClusterFile, WhatIsOutOfAllProportionIsRefusedWhereItStands) {
+TEST(ClusterFile, ExcessiveValuesAreRefusedByLine) {
   for (const std::string section :
        {"[slow.x]\nfrom_s=1e300", "[slow.x]\nto_s=1e300", "[servers]\nper_request_us=1e300",
         "[servers]\nmemory_gb_per_s=1e-300", "[failures]\nmean_time_between_s=1e-30",

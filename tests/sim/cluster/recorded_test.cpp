@@ -93,7 +93,7 @@ TEST_F(Recorded, ANewcomersTimesAreThoseOfItsOwnSteps) {
   EXPECT_NEAR(recorded->steps[0][1].mean_ms, 4, 1e-9);
 }
 
-TEST_F(Recorded, SaysWhatIsWrong) {
+TEST_F(Recorded, ErrorsNameTheProblem) {
   const auto metrics = directory_.string() + "/metrics.jsonl";
   EXPECT_EQ(load_recorded(directory_.string()).error().code, core::Errc::config);  // no run
   EXPECT_EQ(load_recorded(run(kStarted + report(0, 2, 0.006))).error().message,
@@ -153,7 +153,7 @@ TEST_F(Recorded, ProfilesInAListAreOfTheRanksInTurn) {
                 "--profile FILE`");
 }
 
-TEST_F(Recorded, WhatIsNoProfileNamesTheFile) {
+TEST_F(Recorded, FilesThatAreNoProfileAreNamed) {
   for (const std::string text :
        {"", "{}", R"({"model":"mlp","batch":20,"steps_ms":[]})", R"({"model":"mlp","batch":20,"steps_ms":[1,-1]})",
         R"({"model":"mlp","batch":20,"steps_ms":[1,1e300]})", R"({"model":"mlp","batch":20,"steps_ms":[1,)",

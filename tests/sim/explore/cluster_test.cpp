@@ -54,7 +54,7 @@ TEST(VirtualCluster, ARequestThatIsHeldForeverIsAViolation) {
   EXPECT_THROW(run(never), Violation);
 }
 
-TEST(VirtualCluster, ACompanyThatNeverRestsIsAViolation) {
+TEST(VirtualCluster, ARunThatNeverQuiescesIsAViolation) {
   const Scripted restless({.servers = true}, kPushEveryStep,
                           [](const ServerEvent& event, const ServerContext&, ServerActions& then) {
                             if (const auto* request = std::get_if<Request>(&event))
@@ -85,7 +85,7 @@ TEST(VirtualCluster, MembersThatDisagreeAboutACollectiveAreAViolation) {
   EXPECT_THROW(run(apart), Violation);
 }
 
-TEST(VirtualCluster, ASlotThatNeedsDoesNotNameCannotBeLent) {
+TEST(VirtualCluster, SlotsOutsideNeedsCannotBeLent) {
   const Scripted greedy(
       {.servers = true},
       [](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
@@ -120,7 +120,7 @@ TEST(VirtualCluster, AFasterWorkerTakesMoreLeases) {
   EXPECT_GT(cluster.worker(0).host().steps(), 3 * cluster.worker(1).host().steps());
 }
 
-TEST(VirtualMemory, WhatIsLentIsNotUsedAndComesBackOnce) {
+TEST(VirtualMemory, LentMemoryIsNotUsedAndReturnsOnce) {
   Memory memory(64);
   memory.add(kAcc);
   const auto part = memory.lend(kAcc, {16, 16});
@@ -148,7 +148,7 @@ TEST(VirtualMemory, ASliceChangedOnItsWayIsFoundOut) {
   EXPECT_THROW((void)parcel.open(), Violation);
 }
 
-TEST(VirtualMemory, BothCarriagesBringTheServersWorkHome) {
+TEST(VirtualMemory, BothTransfersReturnTheServersResult) {
   for (const auto carriage : {Carriage::in_place, Carriage::carried}) {
     auto home = floats(16);
     home.view()[0] = 2;

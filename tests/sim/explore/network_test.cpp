@@ -59,7 +59,7 @@ TEST(Network, EveryMessageArrivesOnceWhateverIsDroppedOrDoubled) {
   }
 }
 
-TEST(Network, WhoIsGoneRepeatsNothing) {
+TEST(Network, ALostMemberRepeatsNothing) {
   const auto arrivals = send(Order::any, {LostTransmission{Traffic::request, 4}}, Delays::constant, 6, WorkerId{1});
   EXPECT_EQ(arrivals.seen, (std::vector<int>{0, 1, 2, 3, 5}));
   EXPECT_EQ(arrivals.lost, (std::vector<int>{4}));

@@ -142,7 +142,7 @@ TEST_F(DamagedJournal, AMemberThatTheRunDoesNotHaveIsNamedByItsOffset) {
 }
 
 /// The checksums are valid, but no run can have written it.
-TEST_F(DamagedJournal, WhatTheRunDoesNotHaveIsNamedByItsOffset) {
+TEST_F(DamagedJournal, UnknownRecordsAreNamedByTheirOffset) {
   using experiment::LeaseGranted, experiment::SnapshotRecord;
   const auto of_worker = [](strategies::WorkerEvent event) {
     return strategies::encode(strategies::WorkerId{0}, event);

@@ -50,14 +50,14 @@ class LostMember : public testing::Test {
   }
 };
 
-TEST_F(LostMember, ThatLeftNothingIsNotWhoeverTookItsPlace) {
+TEST_F(LostMember, ThatLeftNoRecordsIsNotItsReplacement) {
   const auto recording = read(joined({others_, {lost_}, newcomer_}));
   EXPECT_TRUE(recording.workers[2].empty());
   EXPECT_TRUE(recording.lost_members);
   EXPECT_EQ(recording.left, (std::vector<strategies::WorkerId>{0, 1}));
 }
 
-TEST_F(LostMember, IsLostAlsoBeforeAnybodySaidToHaveHeardOfIt) {
+TEST_F(LostMember, IsLostAlsoBeforeAnyMemberReportsTheLoss) {
   const auto recording = read(joined({{of(0, Started{}), lost_}, newcomer_}));
   EXPECT_TRUE(recording.workers[2].empty());
   EXPECT_TRUE(recording.lost_members);
@@ -70,7 +70,7 @@ TEST_F(LostMember, KeepsWhatItDidAndWhatArrivedOfItLater) {
   EXPECT_EQ(std::get<StepDone>(std::get<strategies::WorkerEvent>(recording.workers[2].back())).step, 1U);
 }
 
-TEST_F(LostMember, TwiceHasOneLifeInASegment) {
+TEST_F(LostMember, LostTwiceCountsOnceInASegment) {
   const Records first{of(2, Started{}), of(2, StepDone{})};
   const auto recording = read(joined({first, others_, {lost_}, newcomer_, {lost_}, newcomer_}));
   EXPECT_EQ(recording.workers[2].size(), 2U);

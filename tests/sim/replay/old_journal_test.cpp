@@ -49,7 +49,7 @@ TEST(OldJournal, RecordedNumbersOfOptimizerStepsHold) {
   }
 }
 
-TEST(OldJournal, WhatIsOfThisVersionIsTakenAtItsWord) {
+TEST(OldJournal, JournalsOfThisVersionAreReadAsRecorded) {
   SmallRun run({"strategy.name=downpour", "strategy.server_optimizer=adam", "train.lr=0.003"});
   ASSERT_FALSE(run.train().failed);
   write_as_old(run, 2);

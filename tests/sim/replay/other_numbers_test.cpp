@@ -82,7 +82,7 @@ TEST(OtherNumbers, ThatNeedVectorsTheMembersDidNotHaveNameTheKey) {
 }
 
 /// The state of a rule is text that only the same rule understands.
-TEST(OtherNumbers, ThatCannotTakeUpWhatAHalfRemembersAreRefused) {
+TEST(OtherNumbers, ThatDoNotFitTheSavedStateAreRefused) {
   SmallRun run(options_of("mixed", {"run.journal=30 KB", "run.epochs=6", "model.widths=[4]",
                                     "cluster.synthetic_step_ms=2", "strategy.inner=easgd"}));
   ASSERT_FALSE(run.train().failed);

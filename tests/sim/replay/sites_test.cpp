@@ -228,7 +228,7 @@ TEST_F(AnotherPlan, TheLibrarysSumsAreRefusedInOneLine) {
   EXPECT_TRUE(other) << "other numbers have no bits to reach: " << other.error().message;
 }
 
-TEST_F(AnotherPlan, OfAnotherCompanyIsCorrupt) {
+TEST_F(AnotherPlan, OfOtherMembersIsCorrupt) {
   write([](auto& exchange) { exchange["worker_sites"] = {1, 2}; });
   const auto report = replayed(run_);
   ASSERT_FALSE(report);

@@ -111,7 +111,7 @@ TEST(JournalCodec, EveryShorterOrLongerPayloadIsCorrupt) {
   for (const auto& event : server_events()) refuses(encode(ShardId{0}, event), decode_server_event);
 }
 
-TEST(JournalCodec, ValuesThatNobodyWritesAreCorrupt) {
+TEST(JournalCodec, InvalidValuesAreCorrupt) {
   const auto with = [](core::JournalRecord record, std::size_t at, int value) {
     record.payload.at(at) = static_cast<std::byte>(value);
     return record;
@@ -129,7 +129,7 @@ TEST(JournalCodec, ValuesThatNobodyWritesAreCorrupt) {
   EXPECT_FALSE(decode_worker_event(with(members, 15, 0xff))) << "more members than the payload can hold";
 }
 
-TEST(JournalCodec, KindsOfTheOtherHalfOrOfNobodyAreCorrupt) {
+TEST(JournalCodec, KindsOfTheOtherSideAndUnknownKindsAreCorrupt) {
   EXPECT_FALSE(decode_server_event(encode(WorkerId{0}, Started{})));
   EXPECT_FALSE(decode_worker_event(encode(ShardId{0}, ServerEvent{DeadlinePassed{}})));
   for (const int kind : {0, 0x0100, 0x010b, 0x0200, 0x0204, 0xffff}) {

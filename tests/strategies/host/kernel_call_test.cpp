@@ -74,7 +74,7 @@ TEST(KernelCall, AStepClipsItsGradientFirst) {
 }
 
 /// writes() and touches() against run(): a slot is changed or read only if they list it.
-TEST(KernelCall, WritesAndTouchesTellTheTruth) {
+TEST(KernelCall, WritesAndTouchesNameTheSlotsThatAreUsed) {
   const core::OptimizerStep momentum{.kind = core::OptimizerKind::momentum, .lr = 0.5F, .momentum = 0.5F};
   const std::vector<KernelCall> calls{fill(kAcc, 9),
                                       copy(kAcc, kParams),

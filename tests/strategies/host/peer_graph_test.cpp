@@ -64,7 +64,7 @@ std::pair<int, std::size_t> spread(const PeerGraph& graph, const std::vector<boo
   return {farthest, missed};
 }
 
-TEST(PeerGraph, WhatOneKnowsReachesAllInAFewPeerMessagesAlsoWhenHalfAreLost) {
+TEST(PeerGraph, KnowledgeReachesAllInAFewPeerMessagesAlsoWhenHalfAreLost) {
   std::mt19937 random(7);
   const std::uint32_t workers = 2000;
   const PeerGraph graph(workers);

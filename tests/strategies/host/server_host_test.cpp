@@ -210,7 +210,7 @@ TEST(ServerHost, DeadlinesGoToThePort) {
   EXPECT_EQ(s.port.calls, (Calls{"deadline 12"}));
 }
 
-TEST(ServerHost, PortsKeepTheirSideToo) {
+TEST(ServerHost, MisuseByAPortIsABug) {
   Stage s(holding);
   EXPECT_THROW(s.host.request({.id = 0}), std::logic_error) << "0 means no payload";
   EXPECT_THROW(s.host.request({.id = 1, .version = 1}), std::logic_error) << "a version that never was";

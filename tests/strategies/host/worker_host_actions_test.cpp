@@ -49,7 +49,7 @@ void expect_allowed(const Answer& actions, const char* what) {
   EXPECT_NO_THROW(s.host.start(0)) << what;
 }
 
-TEST(WorkerHostActions, ALentSlotIsNobodysBusiness) {
+TEST(WorkerHostActions, ALentSlotIsNotTouched) {
   expect_refused([](auto& then) { then.push_pull(1, kParams), then.compute(); }, "compute with lent parameters");
   expect_refused([](auto& then) { then.reduce(1, kGrads, ReduceOp::sum), then.compute(); },
                  "compute with lent gradients");
@@ -108,7 +108,7 @@ TEST(WorkerHostActions, KernelsOverSomeShardsNeedVectorsThatAreCutIntoThem) {
   expect_allowed([](auto& then) { then.apply(clip(kGrads, {.clip_norm = 1})); }, "the whole vector");
 }
 
-TEST(WorkerHostActions, WhatAStepUsesIsNotTouchedMeanwhile) {
+TEST(WorkerHostActions, SlotsOfARunningStepAreNotTouched) {
   expect_refused([](auto& then) { then.compute(), then.apply(fill(kParams, 0)); }, "write parameters");
   expect_refused([](auto& then) { then.compute(), then.apply(copy(staged(0), kParams)); }, "copy parameters");
   expect_refused([](auto& then) { then.compute(), then.push_pull(1, kParams); }, "lend parameters");
@@ -190,7 +190,7 @@ TEST(WorkerHostActions, ComputeBelongsAfterStepDoneAndBeforeStopped) {
   EXPECT_THROW(late.host.stop(), std::logic_error);
 }
 
-TEST(WorkerHostActions, APortAnswersWhatItWasAsked) {
+TEST(WorkerHostActions, AnswersWithoutARequestAreBugs) {
   Stage s({});
   EXPECT_THROW(s.host.step_done(0, {}), std::logic_error) << "no step had begun";
   EXPECT_THROW(s.host.bucket_ready(0), std::logic_error);

@@ -8,7 +8,7 @@
 namespace troupe::strategies {
 namespace {
 
-TEST(WorkerHostState, WhatNoHostSaidIsNotRestored) {
+TEST(WorkerHostState, InvalidStateIsNotRestored) {
   const auto restored = [](const std::string& versions, const std::string& skips) {
     NotingPorts ports(2);
     WorkerHost host(std::make_unique<ScriptedWorker>([](const auto&...) {}), {ports, &ports, &ports, &ports}, {});

@@ -246,7 +246,7 @@ TEST(WorkerHost, StopEndsTheStepThatHasNoBatchAndLetsLateAnswersIn) {
   EXPECT_EQ(t.host.in_flight(), 0U);
 }
 
-TEST(WorkerHost, AStoppedHalfMayHandInWhatIsLeft) {
+TEST(WorkerHost, AStoppedRuleMaySendItsRest) {
   Stage s(always_compute([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<Stopped>(event)) then.push(1, kAcc);
   }));
@@ -256,7 +256,7 @@ TEST(WorkerHost, AStoppedHalfMayHandInWhatIsLeft) {
   EXPECT_EQ(s.ports.calls.back(), "send 0");
 }
 
-TEST(WorkerHost, MailIsTheHalfsUntilTheNextStepDoneHasBeenHandled) {
+TEST(WorkerHost, PeerMessagesBelongToTheRuleUntilTheNextStepDone) {
   Stage s(always_compute());
   s.host.start(0);
   s.host.peer_mail({.from = 1, .weight = 0.5, .slot = staged(9)});
@@ -332,7 +332,7 @@ TEST(WorkerHost, SettledItSavesItselfAndAnotherGoesOn) {
   EXPECT_EQ(t.ports.requests[1].request.version, 4U);
 }
 
-TEST(WorkerHost, MailStaysUnreadWhenItSettlesAndSkippedSendsAreSaved) {
+TEST(WorkerHost, PeerMessagesStayUnreadWhenItSettlesAndSkippedSendsAreSaved) {
   const auto mailing = always_compute([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<StepDone>(event)) then.send(1, kParams, 0.25);
   });

@@ -70,7 +70,7 @@ TEST(WorkerHostTime, WaitIsNeverMoreThanTheTimeStoodStill) {
   EXPECT_EQ(s.host.totals().exchange, 0ms);
 }
 
-TEST(WorkerHostTime, AnAnswerThatCameDuringAStepKeepsItsTimeAndBlocksNobody) {
+TEST(WorkerHostTime, AnAnswerDuringAStepKeepsItsTimeAndBlocksNoWorker) {
   Stage s(true);
   s.host.step_done(0, {});
   s.pass(2ms);
@@ -133,7 +133,7 @@ TEST(WorkerHostTime, ACollectiveThatWaitedForItsLastMemberIsWait) {
   EXPECT_EQ(events.records.at(0).updates, 0U);
 }
 
-TEST(WorkerHostTime, AWaitIsLaidToWhomTheServerWasBusyWithAndToWhomItHeldFor) {
+TEST(WorkerHostTime, AWaitIsAttributedToTheWorkersThatTheServerServedAndHeldFor) {
   NotingPorts ports(2);
   WorkerHost host(
       std::make_unique<ScriptedWorker>([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {

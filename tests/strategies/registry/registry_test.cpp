@@ -43,7 +43,7 @@ TEST(Registry, AnUnknownNameIsRefusedWithTheNamesThereAre) {
       << strategy.error().message;
 }
 
-TEST(Registry, ACompanyWithoutWorkersOrTheServersItNeedsIsRefused) {
+TEST(Registry, ARunWithoutWorkersOrItsServersIsRefused) {
   for (const auto& row : registry()) {
     const auto text = "[strategy]\nname = \"" + row.name + "\"\n";
     const core::OptimizerStep optimizer{.kind = core::OptimizerKind::nesterov};

@@ -47,7 +47,7 @@ TEST_F(Staged, OnlyOneSideNeedsTo) {
 }
 
 // A signal from host memory follows data of the same tag from device memory, whose copy takes time.
-TEST_F(Staged, WhatNeedsNoCopyDoesNotOvertake) {
+TEST_F(Staged, MessagesWithoutACopyDoNotOvertake) {
   core::Random random(1, core::Purpose::test, 0);
   Party a = party("a"), b = party("b");
   const Pair pair = join(a, b);
@@ -71,7 +71,7 @@ TEST_F(Staged, WhatNeedsNoCopyDoesNotOvertake) {
   }
 }
 
-TEST_F(Staged, CancelledDuringItsCopyASendIsNeverDeliveredAndHoldsNobodyUp) {
+TEST_F(Staged, ASendCancelledDuringItsCopyIsNeverDeliveredAndDelaysNoOther) {
   Party a = party("a"), b = party("b");
   const Pair pair = join(a, b);
   const Bytes withdrawn = pattern(100, 1), sent = pattern(100, 2);

@@ -55,7 +55,7 @@ TEST_P(ArenasOf, WhatOneWritesTheOtherReads) {
   EXPECT_EQ(all.view()[167], 42);
 }
 
-TEST_P(ArenasOf, WhatIsInNoneIsNowhere) {
+TEST_P(ArenasOf, MemoryOutsideArenasHasNoPosition) {
   auto arenas = group_->vectors(kFloats);
   auto& own = group_->arenas(0);
   std::vector<float> elsewhere(16);
@@ -91,7 +91,7 @@ TEST_P(ArenasOf, PlacesThatAreNoneAreCorrupt) {
   EXPECT_EQ(refusal(unknown, kFloats), peer_lost);
 }
 
-TEST_P(ArenasOf, WhatIsSeenStaysWhateverBecomesOfItsOwner) {
+TEST_P(ArenasOf, AMappingStaysAfterItsOwnerEnds) {
   auto arenas = group_->vectors(kFloats);
   const float first = arenas[1].view()[0];
   const auto place = group_->arenas(1).place_of(arenas[1].view());

@@ -87,7 +87,7 @@ TEST_P(LossOf, AMemberWhoseVectorCannotBeHadIsLostToEveryExchange) {
   }
 }
 
-TEST_P(LossOf, WhoGivesUpGetsItsMemoryBack) {
+TEST_P(LossOf, AMemberThatGivesUpGetsItsMemoryBack) {
   for (const auto algorithm : kAll) {
     ConnectedGroup connected(GetParam(), 3);
     if (algorithm == Algorithm::shm && !connected.maps_memory()) continue;

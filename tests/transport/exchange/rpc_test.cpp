@@ -164,7 +164,7 @@ TEST_P(CallsOf, AnAnswerAloneCanBeRoundedAndNothingCanBe) {
 }
 
 /// A change that is not finite cannot be sent: the answer then holds the callee's value itself.
-TEST_P(CallsOf, WhatCannotBeChangedIsReplaced) {
+TEST_P(CallsOf, AChangeThatCannotBeRoundedIsReplacedByTheVector) {
   serve = [](Rpc::Incoming incoming) {
     for (float& x : incoming.vector) x = 1.5F;
     incoming.reply("");
@@ -204,7 +204,7 @@ TEST_P(CallsOf, ManyAtOnceFindTheirAnswers) {
   for (std::size_t k = 0; k < kCalls; ++k) EXPECT_EQ(data[k].data()[0], 2 * static_cast<float>(k));
 }
 
-TEST_P(CallsOf, WhatWentWrongIsAnAnswer) {
+TEST_P(CallsOf, ErrorsOfTheCalleeAreAnswers) {
   serve = [](Rpc::Incoming incoming) { incoming.reply(core::fail(core::Errc::diverged, "shard 3 is not finite")); };
   auto mine = vector(10, 1);
   call(0, {.header = "", .vector = mine.view(), .lend = Lend::both}, [](core::Result<std::string> answer) {

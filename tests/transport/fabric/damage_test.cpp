@@ -74,7 +74,7 @@ TEST_F(FabricDamage, AFlippedBitAnywhereInAnyFrameEndsInAnErrorOrInTheRightBytes
 }
 
 // The receiver of a damaged hello fails its connection with an error; the other side keeps waiting, as for a member that has not connected.
-TEST_F(FabricDamage, AFlippedBitAnywhereInAGreetingFailsTheConnectionAndTheNextOneIsGood) {
+TEST_F(FabricDamage, AFlippedBitInAHelloFailsTheConnectionAndTheNextOneIsGood) {
   const Bytes sent = pattern(100, 1);
   for (std::size_t byte = 0; byte < kHead + 15; ++byte) {  // the body: a 4-byte length, "loop:m1/a" and the secret
     SCOPED_TRACE(byte);
@@ -93,7 +93,7 @@ TEST_F(FabricDamage, AFlippedBitAnywhereInAGreetingFailsTheConnectionAndTheNextO
   }
 }
 
-TEST_F(FabricDamage, AFlippedBitAnywhereInAGoodbyeLeavesNobodyWaiting) {
+TEST_F(FabricDamage, AFlippedBitInAGoodbyeLeavesNoMemberWaiting) {
   for (std::size_t byte = 0; byte < kHead + 15; ++byte) {
     SCOPED_TRACE(byte);
     Party a = party("a"), b = party("b");

@@ -33,7 +33,7 @@ TEST(FabricFrame, WhatIsNoneIsRefused) {
 }
 
 // The head ends at byte 72. The rest is the body; its damage leaves the head valid.
-TEST(FabricFrame, EveryFlippedBitIsNoticedAndLaidToHeadOrBody) {
+TEST(FabricFrame, EveryFlippedBitIsNoticedAndAttributedToHeadOrBody) {
   for (std::uint32_t kind = 0; kind < kFrameKinds; ++kind) {
     const bool carries = kind <= static_cast<std::uint32_t>(FrameKind::offer);
     const auto good = encode({.kind = static_cast<FrameKind>(kind), .to = 1, .size = 40}, bytes(carries ? 40 : 0));
@@ -65,7 +65,7 @@ TEST(FabricFrame, AnOfferCarriesAShortMessageWhole) {
   EXPECT_FALSE(parse(encode({.kind = FrameKind::offer, .size = kShortMessage + 1}, bytes(1))));
 }
 
-TEST(FabricFrame, TextsComeBackAndNonsenseDoesNot) {
+TEST(FabricFrame, TextsRoundTripAndInvalidOnesAreRefused) {
   for (const auto& [first, second] : {std::pair("ucx:01/a", "secret"), {"", "why"}, {"a", ""}, {"", ""}}) {
     const auto texts = parse_texts(encode(first, second));
     ASSERT_TRUE(texts);

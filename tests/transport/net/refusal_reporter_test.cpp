@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 
 struct Reported {
   core::ManualClock clock;
-  std::vector<Refusal> all;
-  RefusalReporter reporter{[this](const Refusal& refusal) { all.push_back(refusal); }, clock};
+  std::vector<RefusedConnection> all;
+  RefusalReporter reporter{[this](const RefusedConnection& refusal) { all.push_back(refusal); }, clock};
 };
 
 TEST(RefusalReporter, ManyInOneSecondAreCountedAndToldWithTheNext) {
@@ -37,10 +37,10 @@ TEST(RefusalReporter, ManyInOneSecondAreCountedAndToldWithTheNext) {
 
 TEST(RefusalReporter, TheRestIsToldWhenNoMoreCome) {
   const core::SteadyClock clock;
-  std::vector<Refusal> all;
+  std::vector<RefusedConnection> all;
   std::mutex mutex;
   std::condition_variable told;
-  const auto hook = [&](const Refusal& refusal) {
+  const auto hook = [&](const RefusedConnection& refusal) {
     const std::lock_guard lock(mutex);
     all.push_back(refusal);
     told.notify_one();
@@ -64,16 +64,16 @@ TEST(RefusalReporter, TheRestIsToldWhenNoMoreCome) {
   }
 }
 
-TEST(RefusalReporter, WhatAUnknownPeerSaidIsPrintableAndShort) {
+TEST(RefusalReporter, AnUnknownPeersTextIsPrintableAndShort) {
   Reported log;
   log.reporter.report("192.0.2.7:1", "a\n\x1b[31mb" + std::string(8000, 'x'));
   EXPECT_TRUE(log.all.at(0).why.starts_with("a??[31mb"));
   EXPECT_LE(log.all.at(0).why.size(), 256u);
 }
 
-TEST(RefusalReporter, AHookThatThrowsIsNobodysEnd) {
+TEST(RefusalReporter, AThrowingHookIsReportedAndReportingContinues) {
   const core::ManualClock clock;
-  RefusalReporter reporter([](const Refusal&) { throw std::runtime_error("the disk is full"); }, clock);
+  RefusalReporter reporter([](const RefusedConnection&) { throw std::runtime_error("the disk is full"); }, clock);
   reporter.report("192.0.2.7:1", "why");
   RefusalReporter({}, clock).report("192.0.2.7:1", "why");
 }

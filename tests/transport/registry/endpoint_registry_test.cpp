@@ -29,14 +29,14 @@ TEST(EndpointRegistry, AnUnknownNameIsAConfigErrorThatNamesTheKnown) {
   EXPECT_NE(endpoint.error().message.find("inproc"), std::string::npos);
 }
 
-TEST(EndpointRegistry, EveryNameOfTheDesignIsKnown) {
+TEST(EndpointRegistry, EveryDocumentedNameIsKnown) {
   const EndpointRegistry registry = built_in_endpoints();
   for (const char* name : {"inproc", "shm", "tcp", "ucx", "mpi"})
     EXPECT_NE(std::ranges::find(registry.entries(), name, &EndpointRegistry::Entry::name), registry.entries().end())
         << name;
 }
 
-TEST(EndpointRegistry, AnAbsentOneSaysWhyAndWhatThereIs) {
+TEST(EndpointRegistry, AMissingEndpointSaysWhyAndListsTheOthers) {
   EndpointRegistry registry;
   registry.add("inproc", make_inproc_endpoint);
   registry.add_absent("ucx", "libucp-dev was not found by CMake");
@@ -60,7 +60,7 @@ TEST(EndpointRegistry, MissingOptionsAreBugs) {
     EXPECT_THROW((void)make_endpoint("inproc", o), std::invalid_argument);
 }
 
-TEST(EndpointRegistry, HubsAreWorldsApart) {
+TEST(EndpointRegistry, HubsDoNotReachEachOther) {
   const auto a = make_endpoint("inproc", options()).value();
   EndpointOptions elsewhere = options();
   elsewhere.hub = make_inproc_hub("elsewhere");

@@ -31,7 +31,7 @@ TEST(PrivateFile, AFailureLeavesNothing) {
   EXPECT_EQ(directory.entries(), 1u);
 }
 
-TEST(PrivateFile, WhatIsNoFileIsNotRead) {
+TEST(PrivateFile, OnlyRegularFilesAreRead) {
   const tests::Folder directory;
   EXPECT_FALSE(read_file(directory.path()));
   EXPECT_FALSE(read_file(directory.file("none")));

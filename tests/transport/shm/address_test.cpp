@@ -16,7 +16,7 @@ TEST(ShmAddress, TextAndBack) {
   EXPECT_EQ(parsed->name, one.name);
 }
 
-TEST(ShmAddress, WhatOthersSeeDoesNotHoldTheSecret) {
+TEST(ShmAddress, ThePublicTextDoesNotHoldTheSecret) {
   const ShmAddress one = address();
   const std::string secret = one.text().substr(37, 32);  // shm: 32 digits .
   EXPECT_EQ(one.label().find(secret), std::string::npos);

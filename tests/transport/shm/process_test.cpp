@@ -311,7 +311,7 @@ TEST_P(ShmProcess, AStoppedPeerCostsTheCreditAndGoesOn) {
 }
 
 // Silent callers take all descriptors. The endpoint still works, and members still connect.
-TEST_P(ShmProcess, AFloodOfSilentCallersDoesNotKeepMembersOut) {
+TEST_P(ShmProcess, ManySilentConnectionsDoNotKeepMembersOut) {
   Child child([](Line& line) {
     const rlimit few{64, 64};
     ::setrlimit(RLIMIT_NOFILE, &few);

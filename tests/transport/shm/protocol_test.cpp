@@ -105,7 +105,7 @@ TEST_F(ShmProtocol, UnknownPeersAreRefusedAndMembersStillMeet) {
   other.expect_done(b.established, 0);
 }
 
-TEST_F(ShmProtocol, AnArenaIsNotGivenToAUnknownPeer) {
+TEST_F(ShmProtocol, AnUnknownPeerGetsNoArena) {
   FakePeer fake(*party_);
   ShmIntroduction introduction = fake.introduction();
   introduction.secret_of_receiver[0] ^= std::byte{128};
@@ -113,7 +113,7 @@ TEST_F(ShmProtocol, AnArenaIsNotGivenToAUnknownPeer) {
   fake.expect_refused();
 }
 
-TEST_F(ShmProtocol, OneWithAnothersNameIsNotAnswered) {
+TEST_F(ShmProtocol, AConnectionWithAnotherMembersNameIsNotAnswered) {
   FakePeer fake(*party_), named(*party_);
   ShmIntroduction introduction = fake.introduction();
   introduction.secret_of_sender[0] ^= std::byte{1};  // the id of an introduced peer, without its secret
@@ -130,7 +130,7 @@ TEST_F(ShmProtocol, SpeakingBeforeTheWelcomeIsRefused) {
   fake.expect_refused();
 }
 
-TEST_F(ShmProtocol, FramesThatMakeNoSenseLoseThePeer) {
+TEST_F(ShmProtocol, InvalidFramesLoseThePeer) {
   using enum ShmFrameKind;
   const Bytes payload = pattern(100, 1);
   const std::uint64_t t = 1;

@@ -79,7 +79,7 @@ TEST(TcpAdmission, ACertificateIsGoodForItsHostsOnly) {
   EXPECT_NE(refusals.wait_for(1).back().why.find("192.0.2.1"), std::string::npos);
 }
 
-TEST(TcpAdmission, WhoeverAnswersMustBeTheHostThatWasDialled) {
+TEST(TcpAdmission, TheCertificateMustNameTheDialledHost) {
   // 127.0.0.2 is this host, but its certificate names 127.0.0.1 only.
   Party a = tcp_party("a", {.tls = good_certificate()});
   Party b = tcp_party("b", {.listen = "127.0.0.2:0", .tls = good_certificate()});
@@ -113,7 +113,7 @@ TEST(TcpAdmission, Garbage) {
   }
 }
 
-TEST(TcpAdmission, ManyThatNeverSpeakAreBounded) {
+TEST(TcpAdmission, TheNumberOfSilentConnectionsIsLimited) {
   Refusals refusals;
   TcpOptions options{.max_pending = 4, .on_refused = refusals.hook()};
   Undisturbed members(options);
@@ -127,7 +127,7 @@ TEST(TcpAdmission, ManyThatNeverSpeakAreBounded) {
   exchange(members.a, pair.b_at_a, c, pair.a_at_b);
 }
 
-TEST(TcpAdmission, OneThatNeverSpeaksIsGivenUp) {
+TEST(TcpAdmission, ASilentConnectionIsGivenUp) {
   Refusals refusals;
   TcpOptions options{.on_refused = refusals.hook()};
   options.heartbeat = std::chrono::milliseconds{10};
@@ -141,7 +141,7 @@ TEST(TcpAdmission, OneThatNeverSpeaksIsGivenUp) {
   EXPECT_NE(refusals.wait_for(2).back().why.find("in time"), std::string::npos);
 }
 
-TEST(TcpAdmission, WhoLooksForAnotherMemberIsToldSo) {
+TEST(TcpAdmission, AConnectionForAnotherMemberIsToldSo) {
   Refusals refusals;
   Party a = tcp_party("a", {.on_refused = refusals.hook()});
   RawSocket client = RawSocket::connect("127.0.0.1", port_of(a));
@@ -163,7 +163,7 @@ TEST(TcpAdmission, WhoLooksForAnotherMemberIsToldSo) {
 }
 
 // A peer without an introduction sends hello and then a message: it stays a pending connection.
-TEST(TcpAdmission, NobodyIsAdmittedWithoutAnIntroduction) {
+TEST(TcpAdmission, ConnectionsWithoutAnIntroductionAreRefused) {
   Undisturbed members({});
   const RawSocket listening(listen_on("127.0.0.1", 0));
   const RawSocket client = RawSocket::connect("127.0.0.1", port_of(members.a));
@@ -174,7 +174,7 @@ TEST(TcpAdmission, NobodyIsAdmittedWithoutAnIntroduction) {
   members.expect_works();
 }
 
-TEST(TcpAdmission, ACallerWaitsForItsIntroduction) {
+TEST(TcpAdmission, AConnectionWaitsForItsIntroduction) {
   Party a = tcp_party("a", {.listen = "127.0.0.2:0"});
   const RawSocket listening(listen_on("127.0.0.1", 0));
   RawSocket client = RawSocket::connect("127.0.0.2", port_of(a));

@@ -118,7 +118,7 @@ TEST(TcpFaults, FramesThatBreakTheProtocol) {
   }
 }
 
-TEST(TcpFaults, WhoAnnouncesMoreThanItsWindowIsLost) {
+TEST(TcpFaults, APeerThatExceedsItsWindowIsLost) {
   Party a = tcp_party("a", raw_options(), {.messages = 4, .bytes = 40'000});
   for (const bool bytes : {false, true}) {
     RawPeer peer(a);

@@ -16,7 +16,7 @@ constexpr Frame kOffer{.type = FrameType::offer,
                        .payload_hash = 0x2122232425262728,
                        .ack = 0x3132333435363738};
 
-TEST(TcpFrame, TakesItsPlaceOnTheWire) {
+TEST(TcpFrame, HasTheDocumentedLayout) {
   const FrameBytes bytes = encode(kOffer);
   // 3: type 5; 4: length; 8: message, least significant byte first.
   EXPECT_EQ(bytes[3], std::byte{5});

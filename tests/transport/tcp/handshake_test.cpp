@@ -51,7 +51,7 @@ TEST(TcpLookup, NumbersAndNames) {
   }
 }
 
-TEST(TcpLookup, WhoIsClosedMeanwhileDoesNotWaitForAnAnswer) {
+TEST(TcpLookup, CloseDoesNotWaitForALookup) {
   asio::io_context io;
   const auto call = std::make_shared<TcpCall>(tcp::socket(io));
   bool ended = false;

@@ -144,15 +144,15 @@ void RawSocket::reset() {
   ::close(std::exchange(descriptor_, -1));
 }
 
-std::function<void(const Refusal&)> Refusals::hook() {
-  return [this](const Refusal& refusal) {
+std::function<void(const RefusedConnection&)> Refusals::hook() {
+  return [this](const RefusedConnection& refusal) {
     const std::lock_guard lock(mutex_);
     all_.push_back(refusal);
     added_.notify_all();
   };
 }
 
-std::vector<Refusal> Refusals::wait_for(std::size_t count) {
+std::vector<RefusedConnection> Refusals::wait_for(std::size_t count) {
   std::unique_lock lock(mutex_);
   EXPECT_TRUE(added_.wait_for(lock, std::chrono::milliseconds(kPatienceMs), [&] { return all_.size() >= count; }));
   return all_;

@@ -59,14 +59,14 @@ class RawSocket {
 /// Collects refusals. Thread-safe; must outlive the endpoint.
 class Refusals {
  public:
-  [[nodiscard]] std::function<void(const Refusal&)> hook();
+  [[nodiscard]] std::function<void(const RefusedConnection&)> hook();
   /// Waits until there are `count`, and returns all.
-  [[nodiscard]] std::vector<Refusal> wait_for(std::size_t count);
+  [[nodiscard]] std::vector<RefusedConnection> wait_for(std::size_t count);
 
  private:
   std::mutex mutex_;
   std::condition_variable added_;
-  std::vector<Refusal> all_;
+  std::vector<RefusedConnection> all_;
 };
 
 /// A peer made by hand, connected to `party`, a plain endpoint that listens on 127.0.0.2. The peer dials.

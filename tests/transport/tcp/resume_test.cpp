@@ -172,7 +172,7 @@ void expect_goes_on(Party& a, RawPeer& peer) {
 }
 
 // By hand: the hello of the second connection, and the frames that are sent again.
-TEST(TcpResumeByHand, FramesThatTheOtherHasNotGotAreSaidAgain) {
+TEST(TcpResumeByHand, UnreceivedFramesAreSentAgain) {
   const Bytes sent = pattern(50, 1);  // lent until the endpoint ends
   Party a = tcp_party("a", raw_options());
   RawPeer peer(a);
@@ -228,7 +228,7 @@ TEST(TcpResumeByHand, AReceiveWhoseMessageWasCutIsFreeAgain) {
   EXPECT_TRUE(second == sent);
 }
 
-TEST(TcpResumeByHand, WhoeverDoesNotKnowTheTokenIsRefusedAndChangesNothing) {
+TEST(TcpResumeByHand, AWrongTokenIsRefusedAndChangesNothing) {
   Refusals refusals;
   TcpOptions options = raw_options();
   options.on_refused = refusals.hook();
@@ -259,7 +259,7 @@ TEST(TcpResumeByHand, WhoeverDoesNotKnowTheTokenIsRefusedAndChangesNothing) {
 }
 
 // Both sides have dialled. The caller whose connection was not taken closes it; the other side may read its bytes only after that.
-TEST(TcpResumeByHand, AFirstCallThatWasOvertakenIsNobodyToReport) {
+TEST(TcpResumeByHand, AnOvertakenFirstConnectionIsNotReported) {
   Refusals refusals;
   TcpOptions options = raw_options();
   options.on_refused = refusals.hook();
@@ -297,7 +297,7 @@ TEST(TcpResumeByHand, ALaterConnectionTakesThePlaceOfOneThatIsHalfDead) {
   a.expect_done(sending, 50);
 }
 
-TEST(TcpResumeByHand, CountsThatCannotBeLoseThePeer) {
+TEST(TcpResumeByHand, InvalidCountsLoseThePeer) {
   Party a = tcp_party("a", raw_options());
   RawPeer peer(a);
   const OperationId idle = a.receive(peer.at_party, tag(1), MemoryView{});
@@ -308,7 +308,7 @@ TEST(TcpResumeByHand, CountsThatCannotBeLoseThePeer) {
 }
 
 // The peer listens and never answers, or its process has ended.
-TEST(TcpResumeByHand, AResetWithNobodyToGoOnLosesThePeer) {
+TEST(TcpResumeByHand, AResetWithoutAReconnectLosesThePeer) {
   for (const bool listens : {true, false}) {
     Party a = tcp_party("a", short_options());
     RawPeer peer(a);

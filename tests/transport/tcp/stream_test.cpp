@@ -62,7 +62,7 @@ class Streams : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(, Streams, ::testing::Bool(), [](const auto& info) { return info.param ? "Tls" : "Plain"; });
 
 // The writer must count every byte that the peer may have read; else a correct peer would look faulty.
-TEST_P(Streams, ThePeerHasNothingThatWasNotSaidToHaveMoved) {
+TEST_P(Streams, EveryByteThatThePeerHasIsCountedAsMoved) {
   asio::io_context io;
   tcp::acceptor acceptor(io, {asio::ip::make_address("127.0.0.1"), 0});
   const auto context = security::make_tls_context(good_certificate(), std::time(nullptr)).value();

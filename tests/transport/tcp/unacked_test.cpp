@@ -42,7 +42,7 @@ TEST(UnackedFrames, AnotherConnectionGoesOnAfterWhatThePeerHolds) {
   }
 }
 
-TEST(UnackedFrames, NobodyHoldsWhatHasNotLeftOrLessThanBefore) {
+TEST(UnackedFrames, CountsBeyondWhatWasSentOrBackwardsAreRefused) {
   UnackedFrames frames = five();
   EXPECT_EQ(frames.acknowledge(4).error().code, core::Errc::corrupt);
   EXPECT_TRUE(frames.acknowledge(2));

@@ -1,22 +1,23 @@
-// Arenas: layout round trips, padding, and the properties of oneDNN's layouts that must hold during training.
+// Arenas: layout round trips, padding, and the properties of a backend's layouts that must hold during training.
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
-#include "tests/cpu/model.hpp"
+#include "tests/nn/backend_contract/backends.hpp"
+#include "tests/nn/backend_contract/model.hpp"
 
-namespace troupe::cpu::testing {
+namespace troupe::nn::testing {
 namespace {
 
 /// Marks the arena positions of canonical elements by a round trip of ones; all other positions are padding.
-std::vector<float> occupied(const nn::Layout& layout) {
+std::vector<float> occupied(const Layout& layout) {
   std::vector<float> canonical(layout.canonical_floats(), 1.0f);
   std::vector<float> arena(layout.arena_floats());
   layout.from_canonical(canonical, arena);
   return arena;
 }
 
-double padding_sum(const nn::Layout& layout, std::span<const float> arena) {
+double padding_sum(const Layout& layout, std::span<const float> arena) {
   const auto mask = occupied(layout);
   double sum = 0;
   for (std::size_t i = 0; i < arena.size(); ++i)
@@ -24,13 +25,12 @@ double padding_sum(const nn::Layout& layout, std::span<const float> arena) {
   return sum;
 }
 
-class Layouts : public ::testing::TestWithParam<int> {
+class Layouts : public BackendTestOver<int> {
  protected:
-  [[nodiscard]] static nn::Graph graph() {
-    using namespace nn;
-    if (GetParam() == 0) return lenet();
-    if (GetParam() == 1) return small_net();
-    if (GetParam() == 3)
+  [[nodiscard]] static Graph graph() {
+    if (param() == 0) return lenet();
+    if (param() == 1) return small_net();
+    if (param() == 3)
       return graph_of({3, 14, 14}, {Conv2dLayer{16, 3, 1, 0, {}}, ActivationLayer{Activation::relu},
                                     PoolLayer{PoolKind::max, 2, 2, 0}, Conv2dLayer{32, 3, 1, 0, {}},
                                     PoolLayer{PoolKind::max, 2, 2, 0}, LinearLayer{5, {}}});
@@ -40,7 +40,7 @@ class Layouts : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(Layouts, RoundTrip) {
-  Model model(graph(), {.batch = 4});
+  Model model(backend(), graph(), {.batch = 4});
   const auto& layout = *model.replica->layout();
   const auto canonical = random_floats(layout.canonical_floats(), 1.0, 50);
   model.replica->import_canonical(canonical);
@@ -52,7 +52,7 @@ TEST_P(Layouts, RoundTrip) {
 }
 
 TEST_P(Layouts, PaddingStaysZeroInTraining) {
-  Model model(graph(), {.batch = 4});
+  Model model(backend(), graph(), {.batch = 4});
   for (std::uint64_t lease = 0; lease < 20; ++lease) {
     model.momentum_step(lease);
     ASSERT_EQ(padding_sum(*model.replica->layout(), model.replica->gradients()), 0.0) << "after step " << lease;
@@ -62,7 +62,7 @@ TEST_P(Layouts, PaddingStaysZeroInTraining) {
 }
 
 TEST_P(Layouts, TensorsAreTheGraphsParameters) {
-  Model model(graph(), {.batch = 4});
+  Model model(backend(), graph(), {.batch = 4});
   const auto& tensors = model.replica->layout()->tensors();
   ASSERT_EQ(tensors.size(), model.graph.parameters().size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -75,20 +75,15 @@ TEST_P(Layouts, TensorsAreTheGraphsParameters) {
 }
 
 TEST_P(Layouts, EvaluatorsShareTheLayout) {
-  Model training(graph(), {.batch = 4});
-  Model evaluating(graph(), {.batch = 4, .training = false});
+  Model training(backend(), graph(), {.batch = 4});
+  Model evaluating(backend(), graph(), {.batch = 4, .training = false});
   EXPECT_EQ(training.replica->layout_fingerprint(), evaluating.replica->layout_fingerprint());
   EXPECT_TRUE(evaluating.replica->gradients().empty());
   EXPECT_TRUE(evaluating.replica->buckets().empty());
   EXPECT_LT(evaluating.replica->workspace_bytes(), training.replica->workspace_bytes());
 }
 
-std::string net_name(const ::testing::TestParamInfo<int>& info) {
-  constexpr const char* kNames[] = {"lenet", "small", "grouped", "pooled"};
-  return kNames[info.param];
-}
-
-INSTANTIATE_TEST_SUITE_P(Nets, Layouts, ::testing::Values(0, 1, 2, 3), net_name);
+TROUPE_OVER_BACKENDS_AND(Layouts, ::testing::Values(0, 1, 2, 3));
 
 }  // namespace
-}  // namespace troupe::cpu::testing
+}  // namespace troupe::nn::testing

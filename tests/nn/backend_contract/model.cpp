@@ -1,4 +1,4 @@
-#include "tests/cpu/model.hpp"
+#include "tests/nn/backend_contract/model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,12 +8,10 @@
 
 #include "core/random.hpp"
 
-namespace troupe::cpu::testing {
+namespace troupe::nn::testing {
 
-using namespace nn;
-
-Graph graph_of(Shape input, std::vector<Layer> layers, Loss loss) {
-  auto graph = Graph::sequential("test", input, std::move(layers), loss);
+Graph graph_of(Shape input, const std::vector<Layer>& layers, Loss loss) {
+  auto graph = Graph::sequential("test", input, layers, loss);
   if (!graph) throw std::invalid_argument(graph.error().message);
   return *graph;
 }
@@ -57,10 +55,9 @@ double relative_error(std::span<const float> a, std::span<const double> b) {
   return difference / scale;
 }
 
-Model::Model(Graph graph_, CompileOptions options)
-    : graph(std::move(graph_)), backend(make_backend()), reference(graph) {
+Model::Model(Backend& backend, Graph net, CompileOptions options) : graph(std::move(net)), reference(graph) {
   options.arenas = &allocator;
-  auto compiled = backend->compile(graph, options);
+  auto compiled = backend.compile(graph, options);
   if (!compiled) throw std::runtime_error(compiled.error().message);
   replica = std::move(*compiled);
   // Deviation 1 / sqrt(fan in), so that values neither vanish nor saturate.
@@ -107,8 +104,9 @@ std::vector<float> Model::canonical_statistics() {
   return canonical;
 }
 
-void expect_like_reference(const Graph& graph, std::int64_t batch, const Plan* plan, int threads, double tolerance) {
-  Model model(graph, {.batch = batch, .threads = threads, .seed = 5, .plan = plan});
+void expect_like_reference(Backend& backend, const Graph& graph, std::int64_t batch, const Plan* plan, int threads,
+                           double tolerance) {
+  Model model(backend, graph, {.batch = batch, .threads = threads, .seed = 5, .plan = plan});
   constexpr std::uint64_t kLease = 3;
   const StepResult got = model.step(kLease);
   const auto want = model.reference.run(model.images, model.labels, model.reference.dropout_masks(5, kLease, batch));
@@ -130,4 +128,4 @@ void expect_like_reference(const Graph& graph, std::int64_t batch, const Plan* p
   EXPECT_LT(relative_error(model.canonical_statistics(), want.statistics), tolerance);
 }
 
-}  // namespace troupe::cpu::testing
+}  // namespace troupe::nn::testing

@@ -1,4 +1,4 @@
-// Guarantees of nn/backend.hpp beyond arithmetic: versions, evaluation of short batches, outputs, optimizer steps.
+// Optimizer steps, versions, evaluation of short batches, outputs, and misuse.
 #include <algorithm>
 #include <cmath>
 
@@ -6,15 +6,17 @@
 
 #include "nn/initialise.hpp"
 #include "nn/models.hpp"
-#include "tests/cpu/model.hpp"
+#include "tests/nn/backend_contract/backends.hpp"
+#include "tests/nn/backend_contract/model.hpp"
 
-namespace troupe::cpu::testing {
+namespace troupe::nn::testing {
 namespace {
 
-using namespace nn;
+class ReplicaTraining : public BackendTest {};
+TROUPE_OVER_BACKENDS(ReplicaTraining);
 
-TEST(Replica, ApplyIsTheOptimizersRule) {
-  Model model(small_net(), {.batch = 4});
+TEST_P(ReplicaTraining, ApplyIsTheOptimizersRule) {
+  Model model(backend(), small_net(), {.batch = 4});
   (void)model.step();
   const auto x = model.canonical_parameters();
   const auto g = model.canonical_gradients();
@@ -25,8 +27,8 @@ TEST(Replica, ApplyIsTheOptimizersRule) {
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(after[i], x[i] - 0.5f * (g[i] + 0.1f * x[i]));
 }
 
-TEST(Replica, ApplyClipsTheGradientFirst) {
-  Model model(small_net(), {.batch = 8});
+TEST_P(ReplicaTraining, ApplyClipsTheGradientFirst) {
+  Model model(backend(), small_net(), {.batch = 8});
   (void)model.step();
   const auto before = model.canonical_parameters();
   const auto g = model.canonical_gradients();
@@ -39,19 +41,19 @@ TEST(Replica, ApplyClipsTheGradientFirst) {
   for (std::size_t i = 0; i < g.size(); ++i) ASSERT_NEAR(after[i], before[i] - 0.5 * g[i] / 4, 1e-6);
 }
 
-TEST(Replica, TrainingLowersTheLoss) {
-  Model model(lenet(), {.batch = 16});
+TEST_P(ReplicaTraining, TrainingLowersTheLoss) {
+  Model model(backend(), lenet(), {.batch = 16});
   const double before = model.step().loss;
   for (int i = 0; i < 20; ++i) model.momentum_step();
   EXPECT_LT(model.step().loss, 0.5 * before);
 }
 
 // The model cifar as in training: He's weights, dropout, changing leases. 40 steps over ten batches of 8 noisy images of 4 classes.
-TEST(Replica, CifarLearns) {
+TEST_P(ReplicaTraining, CifarLearns) {
   ModelConfig config;
   config.name = "cifar";
   const auto graph = build_model(config, {3, 28, 28}, 10).value();
-  Model model(graph, {.batch = 8});
+  Model model(backend(), graph, {.batch = 8});
   std::vector<float> start(model.replica->layout()->canonical_floats());
   initialise(graph, 1, start);
   model.replica->import_canonical(start);
@@ -70,10 +72,10 @@ TEST(Replica, CifarLearns) {
   EXPECT_LT(last, 0.2 * first);
 }
 
-// LeNet's convolutions keep working copies: until parameters_written(), the replica may compute with the old ones.
-TEST(Replica, SeesForeignWritesWhenToldSo) {
-  Model model(lenet(), {.batch = 4});
-  Model other(lenet(), {.batch = 4});
+// A backend may keep working copies, as of LeNet's convolutions: until parameters_written(), it may compute with the old ones.
+TEST_P(ReplicaTraining, UsesWrittenParametersAfterParametersWritten) {
+  Model model(backend(), lenet(), {.batch = 4});
+  Model other(backend(), lenet(), {.batch = 4});
   auto changed = model.canonical_parameters();
   for (float& x : changed) x *= 0.5f;
   (void)model.step();
@@ -92,22 +94,8 @@ TEST(Replica, SeesForeignWritesWhenToldSo) {
   EXPECT_LT(relative_error(model.replica->outputs(), want.outputs), 2e-5);
 }
 
-TEST(Replica, WorkingCopiesAreNotRebuiltWithoutAWord) {
-  Model model(lenet(), {.batch = 4});
-  const double before = model.step().loss;
-  // conv2's weight is read only through working copies (its arena has the layout of its gradient).
-  const auto& tensor = model.replica->layout()->tensors()[2];
-  ASSERT_EQ(tensor.name, "conv2.weight");
-  auto weight = model.replica->parameters().subspan(static_cast<std::size_t>(tensor.offset),
-                                                    static_cast<std::size_t>(tensor.extent));
-  for (float& x : weight) x *= 0.5f;
-  EXPECT_EQ(model.step().loss, before);
-  model.replica->parameters_written();
-  EXPECT_NE(model.step().loss, before);
-}
-
-TEST(Replica, EvaluateLeavesPaddingSamplesOut) {
-  Model model(lenet(), {.batch = 8});
+TEST_P(ReplicaTraining, EvaluateLeavesPaddingSamplesOut) {
+  Model model(backend(), lenet(), {.batch = 8});
   const auto want = model.reference.run(std::span<const float>(model.images).first(3 * 784),
                                         std::span<const std::int32_t>(model.labels).first(3));
   Batch batch = model.batch();
@@ -127,9 +115,9 @@ TEST(Replica, EvaluateLeavesPaddingSamplesOut) {
   EXPECT_EQ(model.replica->evaluate(batch).value().loss, got.loss);
 }
 
-TEST(Replica, EvaluateEqualsTheForwardOfAStep) {
-  Model training(lenet(), {.batch = 4});
-  Model evaluating(lenet(), {.batch = 4, .training = false});
+TEST_P(ReplicaTraining, EvaluateEqualsTheForwardOfAStep) {
+  Model training(backend(), lenet(), {.batch = 4});
+  Model evaluating(backend(), lenet(), {.batch = 4, .training = false});
   const StepResult step = training.step();
   const auto gradients = training.canonical_gradients();
   for (Model* model : {&training, &evaluating}) {
@@ -140,8 +128,8 @@ TEST(Replica, EvaluateEqualsTheForwardOfAStep) {
   EXPECT_EQ(training.canonical_gradients(), gradients);  // unchanged
 }
 
-TEST(Replica, BadLabelsAreDataErrors) {
-  Model model(small_net(), {.batch = 4});
+TEST_P(ReplicaTraining, BadLabelsAreDataErrors) {
+  Model model(backend(), small_net(), {.batch = 4});
   model.labels[2] = 5;
   const auto result = model.replica->step(model.batch(), {});
   ASSERT_FALSE(result.has_value());
@@ -149,17 +137,17 @@ TEST(Replica, BadLabelsAreDataErrors) {
   EXPECT_NE(result.error().message.find("sample 2"), std::string::npos);
 }
 
-TEST(Replica, MisuseIsABug) {
-  Model evaluating(small_net(), {.batch = 4, .training = false});
+TEST_P(ReplicaTraining, WrongSizesAndStepsWithoutTrainingAreBugs) {
+  Model evaluating(backend(), small_net(), {.batch = 4, .training = false});
   EXPECT_THROW((void)evaluating.replica->step(evaluating.batch(), {}), std::logic_error);
-  Model model(small_net(), {.batch = 4});
+  Model model(backend(), small_net(), {.batch = 4});
   Batch batch = model.batch();
   batch.images = batch.images.first(batch.images.size() - 1);
-  EXPECT_THROW((void)model.replica->step(batch, {}), std::invalid_argument);
+  EXPECT_THROW((void)model.replica->step(batch, {}), std::logic_error);
   batch = model.batch();
   batch.count = 5;
-  EXPECT_THROW((void)model.replica->evaluate(batch), std::invalid_argument);
+  EXPECT_THROW((void)model.replica->evaluate(batch), std::logic_error);
 }
 
 }  // namespace
-}  // namespace troupe::cpu::testing
+}  // namespace troupe::nn::testing

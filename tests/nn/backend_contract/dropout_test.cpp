@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/cpu/model.hpp"
+#include "tests/nn/backend_contract/backends.hpp"
+#include "tests/nn/backend_contract/model.hpp"
 
-namespace troupe::cpu::testing {
+namespace troupe::nn::testing {
 namespace {
 
-using namespace nn;
+class DropoutByLease : public BackendTest {};
+TROUPE_OVER_BACKENDS(DropoutByLease);
 
 Graph with_dropout() {
   return graph_of({20, 1, 1},
@@ -19,9 +21,9 @@ std::vector<float> outputs_of(Model& model) {
   return {outputs.begin(), outputs.end()};
 }
 
-TEST(DropoutByLease, IsTheSameWhoeverComputesIt) {
-  Model one(with_dropout(), {.batch = 6, .seed = 9});
-  Model two(with_dropout(), {.batch = 6, .seed = 9});
+TEST_P(DropoutByLease, IsTheSameInEveryReplica) {
+  Model one(backend(), with_dropout(), {.batch = 6, .seed = 9});
+  Model two(backend(), with_dropout(), {.batch = 6, .seed = 9});
   (void)two.step(1);
   for (const std::uint64_t lease : {7u, 8u, 7u}) {
     (void)one.step(lease);
@@ -31,9 +33,9 @@ TEST(DropoutByLease, IsTheSameWhoeverComputesIt) {
   }
 }
 
-TEST(DropoutByLease, DiffersByLeaseAndSeed) {
-  Model model(with_dropout(), {.batch = 6, .seed = 9});
-  Model other_seed(with_dropout(), {.batch = 6, .seed = 10});
+TEST_P(DropoutByLease, DiffersByLeaseAndSeed) {
+  Model model(backend(), with_dropout(), {.batch = 6, .seed = 9});
+  Model other_seed(backend(), with_dropout(), {.batch = 6, .seed = 10});
   (void)model.step(7);
   const auto first = outputs_of(model);
   (void)model.step(8);
@@ -42,9 +44,9 @@ TEST(DropoutByLease, DiffersByLeaseAndSeed) {
   EXPECT_NE(outputs_of(other_seed), first);
 }
 
-TEST(DropoutByLease, IsOffInEvaluation) {
-  Model training(with_dropout(), {.batch = 6, .seed = 9});
-  Model evaluating(with_dropout(), {.batch = 6, .training = false});
+TEST_P(DropoutByLease, IsOffInEvaluation) {
+  Model training(backend(), with_dropout(), {.batch = 6, .seed = 9});
+  Model evaluating(backend(), with_dropout(), {.batch = 6, .training = false});
   const auto want = training.reference.run(training.images, training.labels);
   for (Model* model : {&training, &evaluating}) {
     ASSERT_TRUE(model->replica->evaluate(model->batch(7)).has_value());
@@ -53,4 +55,4 @@ TEST(DropoutByLease, IsOffInEvaluation) {
 }
 
 }  // namespace
-}  // namespace troupe::cpu::testing
+}  // namespace troupe::nn::testing

@@ -1,0 +1,48 @@
+/// The backends that the contract suite runs over: every *_test.cpp of this folder tests what nn/backend.hpp promises, and nothing that
+/// only one backend does. A new backend adds its line to backends.cpp and links its library; it passes all of them unchanged.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "nn/backend.hpp"
+
+namespace troupe::nn::testing {
+
+struct BackendKind {
+  std::string name;  // of test cases
+  std::unique_ptr<Backend> (*make)();
+};
+[[nodiscard]] const std::vector<BackendKind>& backends();
+/// Made once, for all tests of the process.
+[[nodiscard]] Backend& backend_of(const BackendKind& kind);
+void PrintTo(const BackendKind& kind, std::ostream* out);
+
+/// A test over every backend.
+class BackendTest : public ::testing::TestWithParam<BackendKind> {
+ protected:
+  [[nodiscard]] static Backend& backend() { return backend_of(GetParam()); }
+};
+
+/// A test over every backend and other parameters.
+template <class Param>
+class BackendTestOver : public ::testing::TestWithParam<std::tuple<BackendKind, Param>> {
+ protected:
+  using Base = ::testing::TestWithParam<std::tuple<BackendKind, Param>>;
+  [[nodiscard]] static Backend& backend() { return backend_of(std::get<0>(Base::GetParam())); }
+  [[nodiscard]] static const Param& param() { return std::get<1>(Base::GetParam()); }
+};
+
+}  // namespace troupe::nn::testing
+
+/// Runs the tests of a BackendTest over every backend; those of a BackendTestOver also over `values`.
+#define TROUPE_OVER_BACKENDS(suite)                                                                 \
+  INSTANTIATE_TEST_SUITE_P(Backends, suite, ::testing::ValuesIn(::troupe::nn::testing::backends()), \
+                           [](const auto& info) { return info.param.name; })
+#define TROUPE_OVER_BACKENDS_AND(suite, ...) \
+  INSTANTIATE_TEST_SUITE_P(Backends, suite,  \
+                           ::testing::Combine(::testing::ValuesIn(::troupe::nn::testing::backends()), __VA_ARGS__))
