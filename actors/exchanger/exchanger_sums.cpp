@@ -23,8 +23,9 @@ void ExchangerBody::add(exchange::Group& group, std::uint32_t site, const std::v
 caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
   const auto failed = [](const core::Error& error) { return Measured{.error = error.message, .code = error.code}; };
   for (const auto& algorithm : order.algorithms) {
-    const bool can = (algorithm != "shm" || arenas_) &&
-                     (algorithm != "ar" || exchange::has_library(*operations_, order.worker_sites.size()));
+    const auto& info = exchange::info(exchange::algorithm_of(algorithm));
+    const bool can = (!info.in_mapped_memory || arenas_) &&
+                     (!info.in_library || exchange::has_library(*operations_, order.worker_sites.size()));
     if (measuring_ || !can) return failed({core::Errc::config, "site: it cannot measure " + algorithm + " now"});
   }
   exchange::Group group;
