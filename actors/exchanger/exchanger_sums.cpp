@@ -48,7 +48,7 @@ caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
 void ExchangerBody::collective(const CollectiveOrder& order, const BorrowedView& slice) {
   auto group = group_of(order);
   const ArenaPosition position = order.offset < 0 ? ArenaPosition{} : static_cast<std::size_t>(order.offset);
-  const auto dense = packed(slice, position, true);
+  const auto dense = packed(slice, position);
   exchange::CollectiveTask task{.algorithm = setup_.exchange.reduction(dense.data.size(), order.rounding),
                                 .half = setup_.exchange.half(),
                                 .scale = order.mean ? 1 / static_cast<float>(group.size()) : 1,
