@@ -21,7 +21,7 @@
 namespace troupe::experiment {
 
 struct ExchangePlan {
-  std::string endpoint{};                        // "tcp"; empty: all members are at one site and exchange in place
+  std::string endpoint{};                        // its name; empty: all members are at one site and exchange in place
   std::optional<core::HalfKind> wire{};          // of calls between sites, and of asa16; none: float32
   bool rounds_masters = false;                   // rounds every vector and ignores core::Rounding: as version 0.1 did
   std::vector<std::uint32_t> worker_sites{};     // by rank

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "experiment/exchange_check.hpp"
+#include "transport/exchange/collectives/algorithm.hpp"
+#include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::experiment {
 namespace {
@@ -42,6 +44,18 @@ core::Rule file_name() {
                    std::none_of(text->begin(), text->end(),
                                 [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7f; });
           }};
+}
+
+std::vector<std::string> names_of_endpoints() {
+  std::vector<std::string> names{"auto"};
+  for (const auto& endpoint : transport::endpoint_infos()) names.emplace_back(endpoint.name);
+  return names;
+}
+
+std::vector<std::string> names_of_algorithms() {
+  std::vector<std::string> names;
+  for (const auto& algorithm : exchange::algorithm_infos()) names.emplace_back(algorithm.name);
+  return names;
 }
 
 core::Result<void> check_list_lengths(const Settings& settings) {
@@ -80,11 +94,11 @@ core::Result<void> check_build(const core::Config& config, Use use) {
 
 }  // namespace
 
-bool maps_memory(std::string_view endpoint) { return endpoint == "inproc" || endpoint == "shm"; }
-
 bool may_sum_in_arenas(const ExchangeConfig& config) {
-  return maps_memory(config.endpoint) && config.wire == "fp32" &&
-         (config.algorithm == "shm" || config.algorithm == "auto");
+  const auto algorithm = exchange::algorithm_of(config.algorithm);
+  const auto* const endpoint = transport::find_endpoint(config.endpoint);
+  return endpoint && endpoint->maps_memory && config.wire == "fp32" &&
+         (algorithm == exchange::Algorithm::automatic || exchange::info(algorithm).in_mapped_memory);
 }
 
 std::optional<CheckpointPeriod> parse_checkpoint_period(std::string_view text) {
@@ -173,9 +187,9 @@ const core::Table<ClusterConfig>& cluster_table() {
 const core::Table<ExchangeConfig>& exchange_table() {
   static const core::Table<ExchangeConfig> table{
       "exchange",
-      {{"endpoint", &ExchangeConfig::endpoint, one_of({"auto", "inproc", "shm", "tcp", "ucx", "mpi"}),
+      {{"endpoint", &ExchangeConfig::endpoint, one_of(names_of_endpoints()),
         "what carries parameters between workers; auto: members of one process lend each other memory"},
-       {"algorithm", &ExchangeConfig::algorithm, one_of({"auto", "shm", "ar", "asa", "asa16", "ring", "hierarchical"}),
+       {"algorithm", &ExchangeConfig::algorithm, one_of(names_of_algorithms()),
         "how sums over workers are formed; auto: in place within a process, else what the members measure to be "
         "fastest"},
        {"deadline_s", &ExchangeConfig::deadline_s, between(1, 1e6),

@@ -91,9 +91,6 @@ struct Settings {
   }
 };
 
-/// Whether members connected by an endpoint of this name can map each other's memory.
-[[nodiscard]] bool maps_memory(std::string_view endpoint);
-
 /// Whether members of several sites may sum in each other's arenas, by `shm` or because "auto" may choose it: arenas must then be allocated
 /// for it. The endpoint is `config`'s.
 [[nodiscard]] bool may_sum_in_arenas(const ExchangeConfig& config);

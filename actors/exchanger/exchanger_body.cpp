@@ -133,39 +133,39 @@ void ExchangerBody::run_error(const core::Error& error) {
 
 // ---- to members of other sites
 
-BorrowedView ExchangerBody::packed(const BorrowedView& vector, ArenaPosition position, bool filled) {
-  if (!arena_.packing || !position) return vector;
-  const auto floats = arena_.packing->packed(*position, vector.data.size());
-  auto buffer = core::Buffer::allocate(*setup_.memory, floats);
-  if (!buffer) throw MemoryRanOut(buffer.error().message);
-  const auto dense = std::make_shared<core::Buffer>(std::move(*buffer));
-  if (filled) arena_.packing->pack(vector.data, *position, dense->view());
+BorrowedView ExchangerBody::packed(const BorrowedView& vector, ArenaPosition position) {
+  const auto* const packing = packing_at(position);
+  if (!packing) return vector;
+  auto room = calls_->vectors().take(packing->packed(*position, vector.data.size()));
+  if (!room) throw MemoryRanOut(room.error().message);
+  const auto dense = std::make_shared<exchange::VectorPool::Loan>(std::move(*room));
+  packing->pack(vector.data, *position, dense->view());
   return {dense->view(), dense};
 }
 
 void ExchangerBody::unpack(const BorrowedView& dense, ArenaPosition position, const BorrowedView& vector) const {
-  if (arena_.packing && position) arena_.packing->unpack(dense.data, *position, vector.data);
+  if (const auto* const packing = packing_at(position)) packing->unpack(dense.data, *position, vector.data);
 }
 
-void ExchangerBody::call(std::uint32_t site, std::string header, const BorrowedView& vector, ArenaPosition position,
-                         Lend lend, core::Rounding rounding, std::function<void(core::Result<std::string>)> answered) {
+template <class... Parts>
+std::string_view ExchangerBody::header(const Parts&... parts) {
+  return write_header(self_->system(), header_, parts...);
+}
+
+void ExchangerBody::call(std::uint32_t site, std::string_view header, const BorrowedView& vector,
+                         ArenaPosition position, Lend lend, core::Rounding rounding, Answered answered) {
   const auto peer = peers_.at(site);
   if (!peer) return answered(core::fail(core::Errc::peer_lost, fmt::format("site {} is gone", site)));
-  const bool read = lend == Lend::read || lend == Lend::both;
-  const bool written = lend == Lend::write || lend == Lend::both;
-  const auto dense = packed(vector, position, read);
-  // The callback holds the borrowed view until the answer.
-  calls_->call(
-      *peer,
-      {.header = std::move(header),
-       .vector = dense.data,
-       .lend = lend,
-       .half = setup_.exchange.wire,
-       .rounding = rounding},
-      [this, vector, dense, position, written, answered = std::move(answered)](core::Result<std::string> result) {
-        if (result && written) unpack(dense, position, vector);
-        answered(std::move(result));
-      });
+  calls_->call(*peer,
+               {.header = header,
+                .vector = vector.data,
+                .lend = lend,
+                .half = setup_.exchange.wire,
+                .rounding = rounding,
+                .packing = packing_at(position),
+                .offset = position.value_or(0),
+                .owner = vector.owner},
+               std::move(answered));
   settle();
 }
 
@@ -173,8 +173,8 @@ void ExchangerBody::request(const ShardMessage& message, const BorrowedView& sli
   auto there = message;
   there.sent_ns = 0;  // clocks of hosts differ: serve() sets it there
   const auto site = actors_.server_sites.at(message.shard);
-  call(site, pack_header(self_->system(), What::shard, there), slice, rules_.position_of_shard(message.shard),
-       lend_of(message.request.kind), message.rounding, [this, site, there](core::Result<std::string> result) {
+  call(site, header(What::shard, there), slice, rules_.position_of_shard(message.shard), lend_of(message.request.kind),
+       message.rounding, [this, site, there](core::Result<std::string_view> result) {
          if (!result && result.error().code == core::Errc::peer_lost) return;  // lost() reports it
          if (!result) return run_error(result.error());
          ShardAnswer answer;
@@ -185,8 +185,8 @@ void ExchangerBody::request(const ShardMessage& message, const BorrowedView& sli
 }
 
 void ExchangerBody::peer_message(const OutgoingPeerMessage& peer_message, const BorrowedView& vector) {
-  call(actors_.worker_sites.at(peer_message.to), pack_header(self_->system(), What::peer_message, peer_message), vector,
-       0, Lend::read, core::Rounding::none, [this, peer_message](const core::Result<std::string>& result) {
+  call(actors_.worker_sites.at(peer_message.to), header(What::peer_message, peer_message), vector, 0, Lend::read,
+       core::Rounding::none, [this, peer_message](const core::Result<std::string_view>& result) {
          if (result)
            return self_->send(actors_.workers.at(peer_message.peer_message.from), PeerCredit{peer_message.to});
          if (result.error().code != core::Errc::peer_lost) run_error(result.error());  // else lost() reports it
@@ -197,9 +197,8 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
   auto promise = self_->make_response_promise<SnapshotTaken>();
   const auto& sites = snapshot.server ? actors_.server_sites : actors_.worker_sites;
   // A snapshot is hashed: it is never rounded.
-  call(sites.at(snapshot.member), pack_header(self_->system(), What::snapshot, snapshot), space,
-       rules_.position_of(snapshot), Lend::write, core::Rounding::none,
-       [this, promise, snapshot](const core::Result<std::string>& result) mutable {
+  call(sites.at(snapshot.member), header(What::snapshot, snapshot), space, rules_.position_of(snapshot), Lend::write,
+       core::Rounding::none, [this, promise, snapshot](const core::Result<std::string_view>& result) mutable {
          SnapshotTaken taken;
          const bool read = result && unpack_header(self_->system(), *result, taken);
          const auto refusal = read ? rules_.check(snapshot, taken) : std::string("an invalid answer");
@@ -228,9 +227,9 @@ caf::result<StartPayload> ExchangerBody::fetch_start() {
 void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
   const std::uint64_t offset = fetching->file->size();
   const BorrowedView room{fetching->piece.view(), fetching};
-  call(0, pack_header(self_->system(), What::start, offset), room, {}, Lend::write,
+  call(0, header(What::start, offset), room, {}, Lend::write,
        core::Rounding::none,  // bytes, not numbers
-       [this, fetching, offset](const core::Result<std::string>& result) {
+       [this, fetching, offset](const core::Result<std::string_view>& result) {
          std::uint64_t whole = 0;
          if (!result || !unpack_header(self_->system(), *result, whole)) {
            const auto why = result ? std::string("an invalid answer") : result.error().message;

@@ -62,6 +62,7 @@ class ExchangerBody {
  private:
   static constexpr std::uint8_t kRun = 1;  // an endpoint lives for one run
   using Reply = exchange::Rpc::Reply;
+  using Answered = exchange::Rpc::Answered;
   /// A reduction under way.
   struct Running {
     std::unique_ptr<exchange::Collective> collective;
@@ -79,19 +80,25 @@ class ExchangerBody {
     core::Buffer piece;
   };
   void fetch_piece(const std::shared_ptr<Fetching>& fetching);
-  void give_piece(std::uint32_t from, const exchange::Rpc::Incoming& incoming);
+  void give_piece(std::uint32_t from, std::uint64_t offset, const exchange::Rpc::Incoming& incoming);
   [[nodiscard]] core::Result<void> speak_to(std::uint32_t site, const std::string& address);
-  /// A copy of `vector` without padding, or `vector` itself where nothing is packed. `filled`: copies the content, too.
-  [[nodiscard]] BorrowedView packed(const BorrowedView& vector, ArenaPosition position, bool filled);
+  /// A copy of `vector` without padding, or `vector` itself where nothing is packed.
+  [[nodiscard]] BorrowedView packed(const BorrowedView& vector, ArenaPosition position);
   /// Copies `dense`, made by packed(), back into `vector`.
   void unpack(const BorrowedView& dense, ArenaPosition position, const BorrowedView& vector) const;
-  void call(std::uint32_t site, std::string header, const BorrowedView& vector, ArenaPosition position,
-            exchange::Lend lend, core::Rounding rounding, std::function<void(core::Result<std::string>)> answered);
+  /// Which floats of a vector at `position` travel; null: all.
+  [[nodiscard]] const exchange::Packing* packing_at(ArenaPosition position) const noexcept {
+    return position ? arena_.packing.get() : nullptr;
+  }
+  template <class... Parts>
+  [[nodiscard]] std::string_view header(const Parts&... parts);
+  void call(std::uint32_t site, std::string_view header, const BorrowedView& vector, ArenaPosition position,
+            exchange::Lend lend, core::Rounding rounding, Answered answered);
 
   // Calls from other sites (exchanger_serve.cpp).
   /// The received vector with padding, for the member here; the reply packs it again. Errc::out_of_memory.
-  [[nodiscard]] core::Result<BorrowedView> opened(exchange::Rpc::Incoming& incoming, ArenaPosition position,
-                                                  std::size_t floats);
+  [[nodiscard]] core::Result<BorrowedView> opened(const exchange::Rpc::Incoming& incoming, ArenaPosition position,
+                                                  std::size_t floats) const;
   void serve(exchange::Rpc::Incoming incoming);
   void serve(std::uint32_t from, const ShardMessage& message, exchange::Rpc::Incoming& incoming);
   void serve(std::uint32_t from, const OutgoingPeerMessage& peer_message, exchange::Rpc::Incoming& incoming);
@@ -123,6 +130,7 @@ class ExchangerBody {
   exchange::Scratch scratch_;
   std::optional<exchange::OperationQueue> operations_;
   std::optional<exchange::Rpc> calls_;
+  std::vector<char> header_;                           // of the newest call or answer
   std::vector<std::optional<transport::Peer>> peers_;  // by site; none: not connected
   std::map<std::uint32_t, std::uint64_t> progress_;    // by site, at the last tick()
   std::vector<transport::OperationId> establishing_;

@@ -1,5 +1,6 @@
 // Calls of other sites to members here. CallRules check each call first.
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,13 @@
 #include "actors/requests/asking.hpp"
 
 namespace troupe::actors {
+
+namespace {
+
+/// Beyond every start state.
+constexpr auto kNoOffset = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
 
 std::optional<std::uint32_t> ExchangerBody::site_of(transport::Peer peer) const {
   const auto found = std::ranges::find(peers_, std::optional(peer));
@@ -42,42 +50,35 @@ void ExchangerBody::blame(std::uint32_t site, const std::string& why) {
   if (peers_.at(site)) operations_->give_up(*peers_[site], why);
 }
 
-core::Result<BorrowedView> ExchangerBody::opened(exchange::Rpc::Incoming& incoming, ArenaPosition position,
-                                                 std::size_t floats) {
-  // The reply owns the vector until the call is answered: the view's owner holds it.
-  const BorrowedView dense{incoming.vector, std::make_shared<const Reply>(incoming.reply)};
-  if (!arena_.packing || !position) return dense;
-  auto buffer = core::Buffer::allocate(*setup_.memory, floats);
-  if (!buffer) return tl::unexpected(buffer.error());
-  const auto whole = std::make_shared<core::Buffer>(std::move(*buffer));
-  std::ranges::fill(whole->view(), 0.F);
-  arena_.packing->unpack(dense.data, *position, whole->view());
-  incoming.reply = [packing = arena_.packing, dense, whole, at = *position,
-                    reply = std::move(incoming.reply)](core::Result<std::string> result) {
-    packing->pack(whole->view(), at, dense.data);
-    reply(std::move(result));
-  };
-  return BorrowedView{whole->view(), whole};
+core::Result<BorrowedView> ExchangerBody::opened(const exchange::Rpc::Incoming& incoming, ArenaPosition position,
+                                                 std::size_t floats) const {
+  const auto* const packing = packing_at(position);
+  if (!packing) return BorrowedView{incoming.vector, incoming.owner()};
+  auto whole = incoming.padded(*packing, *position, floats);
+  if (!whole) return tl::unexpected(std::move(whole.error()));
+  return BorrowedView{*whole, incoming.owner()};
 }
 
 void ExchangerBody::serve(exchange::Rpc::Incoming incoming) {
   const auto from = site_of(incoming.from);
   if (!from) return incoming.reply(core::fail(core::Errc::peer_lost, "it has been left"));
-  auto& system = self_->system();
+  HeaderReader header(self_->system(), incoming.header);
   What what{};
-  const bool starts = !incoming.header.empty() && incoming.header.front() == static_cast<char>(What::start);
-  if (starts) return give_piece(*from, incoming);
+  const bool begun = header.next(what);
+  if (begun && what == What::start) {
+    std::uint64_t offset = 0;
+    return give_piece(*from, header.last(offset) ? offset : kNoOffset, incoming);
+  }
   if (!serving_) return held_.push_back(std::move(incoming));
-  ShardMessage message;
-  OutgoingPeerMessage peer_message;
-  MemberSnapshot snapshot;
-  if (unpack_header(system, incoming.header, what, message) && what == What::shard)
-    return serve(*from, message, incoming);
-  if (unpack_header(system, incoming.header, what, peer_message) && what == What::peer_message)
-    return serve(*from, peer_message, incoming);
-  if (unpack_header(system, incoming.header, what, snapshot) && what == What::snapshot)
-    return serve(*from, snapshot, incoming);
-  refuse(*from, incoming.reply, "invalid message");
+  const auto serves = [&](auto message) {
+    if (!header.last(message)) return false;
+    serve(*from, message, incoming);
+    return true;
+  };
+  const bool served = begun && ((what == What::shard && serves(ShardMessage{})) ||
+                                (what == What::peer_message && serves(OutgoingPeerMessage{})) ||
+                                (what == What::snapshot && serves(MemberSnapshot{})));
+  if (!served) refuse(*from, incoming.reply, "invalid message");
 }
 
 void ExchangerBody::serve(std::uint32_t from, const ShardMessage& message, exchange::Rpc::Incoming& incoming) {
@@ -117,7 +118,7 @@ void ExchangerBody::serve(std::uint32_t from, const MemberSnapshot& snapshot, ex
   const auto vector = opened(incoming, rules_.position_of(snapshot), rules_.floats_of(snapshot));
   if (!vector) return incoming.reply(tl::unexpected(vector.error()));
   const auto answered = [this, reply = incoming.reply](const SnapshotTaken& taken) {
-    reply(pack_header(self_->system(), taken));
+    reply(write_header(self_->system(), header_, taken));
     settle();
   };
   const auto failed = [this, reply = incoming.reply](const caf::error& error) {
@@ -138,28 +139,25 @@ void ExchangerBody::answer(const ShardAnswer& answer) {
   if (!answer.refused.empty())
     refuse(actors_.worker_sites.at(reply.worker), node.mapped(), answer.refused);
   else
-    node.mapped()(pack_header(self_->system(), answer));
+    node.mapped()(write_header(self_->system(), header_, answer));
   settle();
 }
 
 void ExchangerBody::credit(const OutgoingCredit& credit) {
   auto node = unread_.extract({credit.to, credit.credit.from});
   if (node.empty()) return;
-  node.mapped()(std::string());
+  node.mapped()("");
   settle();
 }
 
-void ExchangerBody::give_piece(std::uint32_t from, const exchange::Rpc::Incoming& incoming) {
-  What what{};
-  std::uint64_t offset = 0;
-  if (!setup_.start.file || incoming.lend != exchange::Lend::write ||
-      !unpack_header(self_->system(), incoming.header, what, offset) || offset >= setup_.start.file->size())
+void ExchangerBody::give_piece(std::uint32_t from, std::uint64_t offset, const exchange::Rpc::Incoming& incoming) {
+  if (!setup_.start.file || incoming.lend != exchange::Lend::write || offset >= setup_.start.file->size())
     return refuse(from, incoming.reply, "there is no such start state");
   const auto& file = *setup_.start.file;
   const auto room = std::as_writable_bytes(incoming.vector);
   const auto count = std::min<std::uint64_t>(room.size(), file.size() - offset);
   std::copy_n(file.begin() + static_cast<std::ptrdiff_t>(offset), count, room.begin());
-  incoming.reply(pack_header(self_->system(), static_cast<std::uint64_t>(file.size())));
+  incoming.reply(write_header(self_->system(), header_, static_cast<std::uint64_t>(file.size())));
 }
 
 }  // namespace troupe::actors

@@ -23,8 +23,9 @@ void ExchangerBody::add(exchange::Group& group, std::uint32_t site, const std::v
 caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
   const auto failed = [](const core::Error& error) { return Measured{.error = error.message, .code = error.code}; };
   for (const auto& algorithm : order.algorithms) {
-    const bool can = (algorithm != "shm" || arenas_) &&
-                     (algorithm != "ar" || exchange::has_library(*operations_, order.worker_sites.size()));
+    const auto& info = exchange::info(exchange::algorithm_of(algorithm));
+    const bool can = (!info.in_mapped_memory || arenas_) &&
+                     (!info.in_library || exchange::has_library(*operations_, order.worker_sites.size()));
     if (measuring_ || !can) return failed({core::Errc::config, "site: it cannot measure " + algorithm + " now"});
   }
   exchange::Group group;
@@ -47,7 +48,7 @@ caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
 void ExchangerBody::collective(const CollectiveOrder& order, const BorrowedView& slice) {
   auto group = group_of(order);
   const ArenaPosition position = order.offset < 0 ? ArenaPosition{} : static_cast<std::size_t>(order.offset);
-  const auto dense = packed(slice, position, true);
+  const auto dense = packed(slice, position);
   exchange::CollectiveTask task{.algorithm = setup_.exchange.reduction(dense.data.size(), order.rounding),
                                 .half = setup_.exchange.half(),
                                 .scale = order.mean ? 1 / static_cast<float>(group.size()) : 1,

@@ -2,9 +2,9 @@
 /// Thread rule: free functions without shared state.
 #pragma once
 
-#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/protocol/handles.hpp"
@@ -14,20 +14,42 @@ namespace troupe::actors {
 /// The kind of call: the first part of its header.
 enum class What : std::uint8_t { shard, peer_message, snapshot, start };
 
+/// Writes a header into `bytes`, which can be used again: it keeps its memory.
+template <class... Ts>
+std::string_view write_header(caf::actor_system& system, std::vector<char>& bytes, const Ts&... parts) {
+  bytes.clear();
+  caf::binary_serializer sink(system, bytes);
+  if (auto error = sink(parts...)) throw std::logic_error("exchanger: a message cannot be serialised");
+  return {bytes.data(), bytes.size()};
+}
 template <class... Ts>
 [[nodiscard]] std::string pack_header(caf::actor_system& system, const Ts&... parts) {
   std::vector<char> bytes;
-  caf::binary_serializer sink(system, bytes);
-  if (auto error = sink(parts...)) throw std::logic_error("exchanger: a message cannot be serialised");
-  return {bytes.begin(), bytes.end()};
+  return std::string(write_header(system, bytes, parts...));
 }
 
-/// False if the header does not consist of exactly these parts.
-template <class... Ts>
-[[nodiscard]] bool unpack_header(caf::actor_system& system, const std::string& header, Ts&... parts) {
-  const std::vector<char> bytes(header.begin(), header.end());
-  caf::binary_deserializer source(system, bytes);
-  return !source(parts...) && source.remaining() == 0;
+/// Reads the parts of a header in their order, each once. Borrows the header.
+class HeaderReader {
+ public:
+  HeaderReader(caf::actor_system& system, std::string_view header) : source_(system, header.data(), header.size()) {}
+  template <class Part>
+  [[nodiscard]] bool next(Part& part) {
+    return !source_(part);
+  }
+  /// False if something is left behind the part.
+  template <class Part>
+  [[nodiscard]] bool last(Part& part) {
+    return next(part) && source_.remaining() == 0;
+  }
+
+ private:
+  caf::binary_deserializer source_;
+};
+
+/// False if the header does not consist of exactly this part.
+template <class Part>
+[[nodiscard]] bool unpack_header(caf::actor_system& system, std::string_view header, Part& part) {
+  return HeaderReader(system, header).last(part);
 }
 
 }  // namespace troupe::actors

@@ -11,6 +11,8 @@ namespace troupe::actors {
 
 namespace {
 
+constexpr std::string_view kAutomatic = "auto";
+
 std::optional<core::HalfKind> wire_of(const std::string& wire) {
   if (wire == "fp16") return core::HalfKind::fp16;
   if (wire == "bf16") return core::HalfKind::bf16;
@@ -26,7 +28,7 @@ exchange::Algorithm algorithm_of(const experiment::ExchangeConfig& config) {
 }
 
 /// Packing saves bytes and costs a copy: within a host bytes are cheaper.
-bool packs(const std::string& endpoint) { return !experiment::maps_memory(endpoint); }
+bool packs(const std::string& endpoint) { return !transport::endpoint_info(endpoint).maps_memory; }
 
 std::string new_secret() {
   std::random_device device;
@@ -57,26 +59,34 @@ bool in_one_place(const std::vector<Node>& nodes, const std::string& version) {
 }
 
 core::Result<void> check_endpoint(const Settings& settings, const std::vector<Node>& nodes, bool one_place) {
-  const auto& endpoint = settings.exchange.endpoint;
-  if (endpoint == "inproc" || (endpoint == "shm" && !one_place)) {
-    return core::fail(core::Errc::config, fmt::format("{}: exchange.endpoint = \"{}\": {}: use \"auto\" or \"tcp\"",
-                                                      settings.config.where("exchange.endpoint"), endpoint,
-                                                      endpoint == "shm" ? "nodes on several hosts share no memory"
-                                                                        : "it carries nothing between processes"));
-  }
-  if (settings.exchange.algorithm == "shm" && !experiment::maps_memory(endpoint)) {
+  const auto& endpoint = transport::endpoint_info(settings.exchange.endpoint);
+  using transport::Reach;
+  if (endpoint.reach == Reach::process || (endpoint.reach == Reach::host && !one_place)) {
     return core::fail(core::Errc::config,
-                      fmt::format("{}: exchange.algorithm = \"shm\": workers on several hosts share no memory: use "
+                      fmt::format("{}: exchange.endpoint = \"{}\": {}: use \"auto\" or \"{}\"",
+                                  settings.config.where("exchange.endpoint"), endpoint.name,
+                                  endpoint.reach == Reach::host ? "nodes on several hosts share no memory"
+                                                                : "it carries nothing between processes",
+                                  transport::automatic_endpoint(/*one_host=*/false, /*in_job=*/false).name));
+  }
+  if (exchange::info(exchange::algorithm_of(settings.exchange.algorithm)).in_mapped_memory && !endpoint.maps_memory) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: exchange.algorithm = \"{}\": workers on several hosts share no memory: use "
                                   "\"auto\"",
-                                  settings.config.where("exchange.algorithm")));
+                                  settings.config.where("exchange.algorithm"), settings.exchange.algorithm));
   }
   for (const auto& node : nodes) {
-    if (node.actor && std::ranges::find(node.facts.endpoints, endpoint) == node.facts.endpoints.end())
+    if (node.actor && std::ranges::find(node.facts.endpoints, endpoint.name) == node.facts.endpoints.end())
       return core::fail(core::Errc::config,
-                        fmt::format("exchange.endpoint = \"{}\": node {} ({}) has none in its build", endpoint,
+                        fmt::format("exchange.endpoint = \"{}\": node {} ({}) has none in its build", endpoint.name,
                                     node.name, node.facts.host));
   }
   return {};
+}
+
+void choose_endpoint(Settings& settings, bool one_place, bool in_job) {
+  auto& endpoint = settings.exchange.endpoint;
+  if (endpoint == kAutomatic) endpoint = transport::automatic_endpoint(one_place, in_job).name;
 }
 
 /// The part of a Launch that does not depend on the placement. REQUIRES: `settings` name an endpoint.
@@ -101,7 +111,7 @@ core::Result<Launch> launch_over(std::vector<Node> nodes, const Settings& settin
   launch.secret = new_secret();
   launch.options.secret = launch.secret;
   if (!one_place) launch.options.ucx_transports = "tcp,self";
-  if (endpoint == "tcp") {
+  if (transport::endpoint_info(endpoint).listens) {
     std::string host = "127.0.0.1";
     for (const auto& node : nodes) {
       if (is_loopback(node.at)) continue;
@@ -137,7 +147,7 @@ ExchangePlan exchange_plan(const Placement& placement, const experiment::Exchang
 
 Launch launch_here(const RunSpec& plan) {
   Launch launch;
-  if (plan.settings->exchange.endpoint == "auto") return launch;
+  if (plan.settings->exchange.endpoint == kAutomatic) return launch;
   launch.placement = apart(std::vector<std::uint32_t>(plan.workers, Placement::kHere), plan.servers,
                            server_placement(plan.settings->cluster.server_placement, ServerPlacement::colocated));
   launch.options.hub = transport::make_inproc_hub();
@@ -154,8 +164,7 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
                     "away, or use cluster.workers = {}",
                     settings.config.where("cluster.workers"), settings.cluster.workers, nodes.size(), nodes.size()));
   const bool one_place = in_one_place(nodes, version);
-  auto& endpoint = settings.exchange.endpoint;
-  if (endpoint == "auto") endpoint = one_place ? "shm" : "tcp";
+  choose_endpoint(settings, one_place, /*in_job=*/false);
   const auto workers = static_cast<std::uint32_t>(settings.cluster.workers);
   auto placement = apart(spread(workers, static_cast<std::uint32_t>(nodes.size())), servers,
                          server_placement(settings.cluster.server_placement, ServerPlacement::dedicated));
@@ -166,12 +175,13 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
 
 // The library sums over the whole job, and matches sums by their order only.
 core::Result<void> check_library_sum(const Settings& settings, std::uint32_t workers_per_rank) {
-  if (settings.exchange.algorithm != "ar") return {};
+  const auto& algorithm = exchange::info(exchange::algorithm_of(settings.exchange.algorithm));
+  if (!algorithm.in_library) return {};
   const auto refuse = [&](const std::string& key, const std::string& why) {
     return core::fail(core::Errc::config,
-                      fmt::format("{}: exchange.algorithm = \"ar\" sums over all ranks, one worker of each, and {}: "
+                      fmt::format("{}: exchange.algorithm = \"{}\" sums over all ranks, one worker of each, and {}: "
                                   "use \"auto\"",
-                                  settings.config.where(key), why));
+                                  settings.config.where(key), algorithm.name, why));
   };
   if (workers_per_rank != 1)
     return refuse("cluster.workers_per_rank", fmt::format("here are {} workers per rank", workers_per_rank));
@@ -183,8 +193,7 @@ core::Result<void> check_library_sum(const Settings& settings, std::uint32_t wor
 core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t workers_per_rank, Settings& settings,
                                    std::uint32_t servers, const security::TlsFiles& tls, const std::string& version) {
   const bool one_place = in_one_place(nodes, version);
-  auto& endpoint = settings.exchange.endpoint;
-  if (endpoint == "auto") endpoint = one_place ? "shm" : "mpi";
+  choose_endpoint(settings, one_place, /*in_job=*/true);
   if (auto sums = check_library_sum(settings, workers_per_rank); !sums) return tl::unexpected(sums.error());
   const auto ranks = static_cast<std::uint32_t>(nodes.size()) + 1;
   auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);

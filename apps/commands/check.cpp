@@ -30,27 +30,25 @@ void say(const experiment::Note& note) {
 /// Prints the command for a run that one process cannot execute.
 void say_launch(const Arguments& arguments, const experiment::Settings& settings) {
   const auto& cluster = settings.cluster;
-  const bool mpi = settings.exchange.endpoint == "mpi";
+  const auto* const endpoint = transport::find_endpoint(settings.exchange.endpoint);
+  const bool in_job = endpoint && endpoint->needs_job;
   const auto ranks = std::max<std::int64_t>(cluster.workers / cluster.workers_per_rank, 1);
   const auto job = fmt::format("`mpirun -n {} troupe train {}`{}", ranks, arguments.config,
                                ranks * cluster.workers_per_rank == cluster.workers
                                    ? ""
                                    : fmt::format(" makes {} workers of it", ranks * cluster.workers_per_rank));
-  if (mpi)
+  if (in_job)
     say({experiment::Note::Level::info,
-         fmt::format("exchange.endpoint = \"mpi\": the ranks are the workers: {}", job)});
+         fmt::format("exchange.endpoint = \"{}\": the ranks are the workers: {}", endpoint->name, job)});
   else
     say({experiment::Note::Level::info,
          fmt::format("exchange.algorithm and exchange.wire are those of several processes: `troupe train {} --nodes "
                      "HOST:PORT,…` or {}",
                      arguments.config, job)});
-  if (!mpi) return;
-  const auto endpoints = transport::built_in_endpoints();
-  const bool here =
-      std::ranges::any_of(endpoints.entries(), [](const auto& entry) { return entry.name == "mpi" && entry.make; });
-  if (!here)
+  if (in_job && !transport::built_in_endpoints().absence(endpoint->name).empty())
     say({experiment::Note::Level::warning,
-         "this build, or this host, has no MPI (`troupe doctor`): the run needs one that has"});
+         fmt::format("this build, or this host, has no {} (`troupe doctor`): the run needs one that has",
+                     endpoint->library.title)});
 }
 
 core::Result<void> run_check(const Arguments& arguments) {

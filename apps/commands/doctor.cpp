@@ -1,9 +1,11 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <caf/config.hpp>
 #include <fmt/format.h>
@@ -51,12 +53,17 @@ std::string cpu_model() {
   return "unknown";
 }
 
-/// An endpoint whose library is loaded at its first use.
-Json module(std::string_view kind) {
-  const auto registry = transport::built_in_endpoints();
-  for (const auto& entry : registry.entries())
-    if (entry.name == kind && !entry.make) return {{"built", false}, {"absent", entry.absent}};
-  return {{"built", true}};
+/// The endpoints whose libraries are loaded at their first use, by name.
+std::vector<transport::EndpointInfo> modules() {
+  std::vector<transport::EndpointInfo> found;
+  for (const auto& endpoint : transport::endpoint_infos())
+    if (!endpoint.library.title.empty()) found.push_back(endpoint);
+  std::ranges::sort(found, {}, &transport::EndpointInfo::name);
+  return found;
+}
+
+Json module(std::string_view absent) {
+  return absent.empty() ? Json{{"built", true}} : Json{{"built", false}, {"absent", absent}};
 }
 
 Json findings() {
@@ -64,15 +71,18 @@ Json findings() {
   const auto caf = fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100);
   const auto memory =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
-  return {{"version", TROUPE_VERSION},
-          {"cpu", cpu_model()},
-          {"threads", std::thread::hardware_concurrency()},
-          {"memory_bytes", memory},
-          {"cuda", {{"built", false}, {"devices", 0}, {"staging", transport::find_module("cuda").has_value()}}},
-          {"mpi", module("mpi")},
-          {"ucx", module("ucx")},
-          {"onednn", {{"built", true}, {"version", onednn_version()}, {"isa", onednn_isa()}}},
-          {"caf", {{"version", caf}}}};
+  Json found{
+      {"version", TROUPE_VERSION},
+      {"cpu", cpu_model()},
+      {"threads", std::thread::hardware_concurrency()},
+      {"memory_bytes", memory},
+      {"cuda", {{"built", false}, {"devices", 0}, {"staging", transport::find_module("cuda").has_value()}}},
+  };
+  const auto registry = transport::built_in_endpoints();
+  for (const auto& endpoint : modules()) found[std::string(endpoint.name)] = module(registry.absence(endpoint.name));
+  found["onednn"] = {{"built", true}, {"version", onednn_version()}, {"isa", onednn_isa()}};
+  found["caf"] = {{"version", caf}};
+  return found;
 }
 
 std::string report(const Json& found) {
@@ -87,11 +97,12 @@ std::string report(const Json& found) {
   if (!found["cuda"]["built"].get<bool>()) lines += fmt::format("{:<8} not in this build\n", "CUDA");
   if (found["cuda"]["staging"].get<bool>())
     lines += fmt::format("{:<8} endpoints can stage device memory through page-locked host memory\n", "");
-  for (const auto& [key, name] : {std::pair{"mpi", "MPI"}, {"ucx", "UCX"}}) {
-    const auto& module = found[key];
-    lines += module["built"].get<bool>()
-                 ? fmt::format("{:<8} endpoint {} is loaded when it is used\n", name, key)
-                 : fmt::format("{:<8} not in this build: {}\n", name, module["absent"].get<std::string>());
+  for (const auto& endpoint : modules()) {
+    const auto& module = found[std::string(endpoint.name)];
+    lines +=
+        module["built"].get<bool>()
+            ? fmt::format("{:<8} endpoint {} is loaded when it is used\n", endpoint.library.title, endpoint.name)
+            : fmt::format("{:<8} not in this build: {}\n", endpoint.library.title, module["absent"].get<std::string>());
   }
   return lines;
 }

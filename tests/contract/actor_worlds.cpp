@@ -46,11 +46,7 @@ World world(const std::string& name, const std::string& endpoint, bool tls, cons
     auto seen = train(files, tls);
     return then && seen.error.empty() ? then(files) : seen;
   };
-  std::string absent;
-  const auto registry = transport::built_in_endpoints();
-  for (const auto& entry : registry.entries())
-    if (entry.name == endpoint && !entry.make) absent = entry.absent;
-  return {name, run, false, absent};
+  return {name, run, false, endpoint.empty() ? "" : transport::built_in_endpoints().absence(endpoint)};
 }
 
 /// Replays all rules from the journal.
@@ -70,8 +66,8 @@ Seen replay(tests::SmallRun& files) {
 World made(const std::string& kind, bool dedicated, const std::function<Seen(tests::SmallRun&)>& then) {
   const std::string prefix = then ? "replay_of_" : "";
   if (kind.empty()) return world(prefix + "actors", "", false, {}, then);
-  const bool tls = kind == "tcp_tls";
-  const std::string endpoint = tls ? "tcp" : kind;
+  const bool tls = kind.ends_with("_tls");
+  const std::string endpoint = kind.substr(0, kind.size() - (tls ? 4 : 0));
   if (!dedicated)
     return world(prefix + "actors_over_" + kind, endpoint, tls, {"cluster.server_placement=colocated"}, then);
   return world(prefix + "actors_over_" + kind + "_dedicated", endpoint, tls, {"cluster.server_placement=dedicated"},

@@ -5,6 +5,7 @@
 
 #include "tests/contract/evidence.hpp"
 #include "tests/contract/promises.hpp"
+#include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::contract {
 
@@ -12,7 +13,11 @@ void PrintTo(const World& world, std::ostream* stream) { *stream << world.name; 
 
 std::vector<World> worlds() {
   std::vector<World> all{explore_world(false), explore_world(true), sim_world(), actors_world()};
-  for (const char* endpoint : {"inproc", "shm", "tcp", "tcp_tls", "ucx"}) all.push_back(actors_world_over(endpoint));
+  for (const auto& endpoint : transport::endpoint_infos()) {
+    const std::string name(endpoint.name);
+    if (!endpoint.needs_job) all.push_back(actors_world_over(name));
+    if (endpoint.listens) all.push_back(actors_world_over(name + "_tls"));
+  }
   for (const char* endpoint : {"inproc", "tcp"}) all.push_back(actors_world_over(endpoint, true));
   all.push_back(nodes_world());
   for (const char* endpoint : {"", "inproc", "shm", "tcp", "tcp_tls"}) all.push_back(replay_world(endpoint));

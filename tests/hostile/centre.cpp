@@ -107,7 +107,9 @@ core::Result<std::string> Centre::call(std::uint32_t from, const std::string& he
   std::optional<core::Result<std::string>> answer;
   auto& raw = site(from);
   raw.calls->call(raw.centre, {.header = header, .vector = vector, .lend = lend},
-                  [&](core::Result<std::string> result) { answer = std::move(result); });
+                  [&](const core::Result<std::string_view>& result) {
+                    answer = result.map([](std::string_view text) { return std::string(text); });
+                  });
   drive([&] { return answer.has_value(); });
   return answer.value_or(core::fail(core::Errc::timeout, "no answer"));
 }
@@ -118,7 +120,7 @@ void Centre::call_on(std::uint32_t from, const std::string& header, std::vector<
   ++open_;
   raw.calls->call(raw.centre,
                   {.header = header, .vector = *kept, .lend = lend, .half = wire.half, .rounding = wire.rounding},
-                  [this, kept](const core::Result<std::string>&) { --open_; });
+                  [this, kept](const core::Result<std::string_view>&) { --open_; });
 }
 
 std::vector<float> Centre::pull(strategies::WorkerId worker, strategies::ShardId shard) {

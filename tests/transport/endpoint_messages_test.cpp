@@ -3,12 +3,25 @@
 #include <stdexcept>
 
 #include "endpoint_contract.hpp"
+#include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::transport::testing {
 namespace {
 
 class EndpointMessages : public EndpointContract {};
 INSTANTIATE_TEST_SUITE_P(Endpoints, EndpointMessages, ::testing::ValuesIn(endpoint_kinds()), kind_name);
+
+TEST_P(EndpointMessages, TheRowOfTheRegistrySaysWhatTheEndpointCan) {
+  const auto& info = endpoint_info(GetParam().name);
+  Endpoint& made = *party("a");
+  const auto& can = made.capabilities();
+  EXPECT_EQ(can.name, info.name);
+  EXPECT_TRUE(made.address().text.starts_with(std::string(info.name) + ":")) << made.address().text;
+  EXPECT_EQ(can.maps_peer_memory, info.maps_memory);
+  EXPECT_EQ(made.native_reduction() != nullptr, info.sums_itself);
+  // tcp without certificates stays within a host.
+  EXPECT_TRUE(!can.between_hosts || info.reach == Reach::hosts);
+}
 
 TEST_P(EndpointMessages, EveryLengthArrivesWhole) {
   Party& a = party("a");

@@ -32,13 +32,12 @@ std::optional<std::filesystem::path> find_module(std::string_view kind) {
   return std::nullopt;
 }
 
-core::Result<void*> open_module(const std::string& kind) {
+core::Result<void*> open_module(const std::string& kind, Symbols symbols) {
   const auto path = find_module(kind);
   if (!path)
     return core::fail(core::Errc::config, fmt::format("'{}': its module troupe_{}.so is not there", kind, kind));
   prepare_environment();
-  // Global for MPI: its own plug-ins look up its symbols.
-  void* module = ::dlopen(path->c_str(), RTLD_NOW | (kind == "mpi" ? RTLD_GLOBAL : RTLD_LOCAL));
+  void* module = ::dlopen(path->c_str(), RTLD_NOW | (symbols == Symbols::global ? RTLD_GLOBAL : RTLD_LOCAL));
   if (!module)
     return core::fail(core::Errc::config,
                       fmt::format("'{}' cannot be loaded, install its library: {}", kind, ::dlerror()));

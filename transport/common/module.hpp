@@ -3,6 +3,7 @@
 /// Thread rule: find_module() is thread-safe; only one thread at a time calls the others.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,9 +16,12 @@ namespace troupe::transport {
 /// The path of this kind's module; nothing when it was not built.
 [[nodiscard]] std::optional<std::filesystem::path> find_module(std::string_view kind);
 
+/// Who sees the symbols of a module's libraries: the module only, or all that is loaded later, as a library's own plug-ins.
+enum class Symbols : std::uint8_t { local, global };
+
 /// Loads the module and returns its handle. Errc::config with the loader's reason when it cannot be loaded. Sets environment
 /// variables of the library: call it before threads that read the environment start.
-[[nodiscard]] core::Result<void*> open_module(const std::string& kind);
+[[nodiscard]] core::Result<void*> open_module(const std::string& kind, Symbols symbols = Symbols::local);
 
 /// The module's exported symbol of this name; null when there is none.
 [[nodiscard]] void* symbol_of(void* module, const char* name);

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "core/error.hpp"
 #include "core/kernels.hpp"
+#include "transport/exchange/on_wire.hpp"
 #include "transport/exchange/rpc.hpp"
 
 namespace troupe::exchange {
@@ -37,23 +37,17 @@ struct Envelope {
   std::uint8_t reserved[15] = {};
   char header[kMostHeader] = {};
 
-  [[nodiscard]] std::string text() const { return {header, header_size}; }
+  [[nodiscard]] std::string_view text() const { return {header, header_size}; }
   void set(std::string_view text) {
     header_size = static_cast<std::uint32_t>(std::min(text.size(), kMostHeader));
     std::memcpy(header, text.data(), header_size);
   }
-  [[nodiscard]] std::optional<core::HalfKind> wire() const {
-    return half == kNoHalf ? std::nullopt : std::optional(static_cast<core::HalfKind>(half));
+  [[nodiscard]] WireFormat format() const {
+    return {half == kNoHalf ? std::nullopt : std::optional(static_cast<core::HalfKind>(half)), rounding};
   }
   [[nodiscard]] bool reads() const { return lend == Lend::read || lend == Lend::both; }
   [[nodiscard]] bool writes() const { return lend == Lend::write || lend == Lend::both; }
-  /// The callee keeps the received vector and sends back its change.
-  [[nodiscard]] bool returns_change() const { return wire() && rounding == core::Rounding::change; }
-  [[nodiscard]] std::size_t floats_counted() const { return returns_change() ? 2 * floats : floats; }
-  /// Floats of the callee's memory, with the second vector aligned.
-  [[nodiscard]] std::size_t floats_held() const {
-    return returns_change() ? core::align_floats(floats) + floats : floats;
-  }
+  [[nodiscard]] std::size_t floats_counted() const { return format().returns_change() ? 2 * floats : floats; }
   [[nodiscard]] bool plausible(std::size_t most_floats) const {
     return magic == kMagic && type <= Type::run_error && lend <= Lend::both && header_size <= kMostHeader &&
            (half == kNoHalf || half <= static_cast<std::uint8_t>(core::HalfKind::bf16)) && floats <= most_floats &&

@@ -2,47 +2,84 @@
 
 namespace troupe::exchange {
 
-using core::Rounding;
+namespace {
 
-OnWire::OnWire(core::Span vector, std::optional<core::HalfKind> half, Rounding rounding, core::Span before)
-    : vector_(vector), half_(half), rounding_(rounding), before_(before) {}
+constexpr std::size_t kHalvesPerFloat = sizeof(float) / sizeof(std::uint16_t);
 
-transport::MemoryView OnWire::halves() {
-  rounded_.resize(vector_.size());
-  return {reinterpret_cast<std::byte*>(rounded_.data()), rounded_.size() * sizeof(std::uint16_t),
-          core::MemorySpace::host};
+std::size_t floats_of_halves(std::size_t halves, const WireFormat& format) {
+  return format.rounds_back() ? (halves + kHalvesPerFloat - 1) / kHalvesPerFloat : 0;  // what rounds there rounds back
 }
 
-transport::ConstMemoryView OnWire::going(const core::Kernels& kernels) {
-  if (!rounds_there()) return transport::view_of(core::ConstSpan(vector_));
-  const auto view = halves();
-  kernels.narrow(rounded_, vector_, *half_);
-  return view;
+/// The halves are at the end.
+core::HalfSpan halves_at(core::Span memory, std::size_t floats, const WireFormat& format) {
+  if (!format.rounds_back()) return {};
+  return {reinterpret_cast<std::uint16_t*>(memory.last(floats_of_halves(floats, format)).data()), floats};
 }
 
-transport::MemoryView OnWire::room_for_answer() { return rounds_back() ? halves() : transport::view_of(vector_); }
-
-void OnWire::take_answer(const core::Kernels& kernels, bool as_change) {
-  if (!rounds_back()) return;
-  if (as_change)
-    kernels.add_wide(vector_, rounded_, *half_);
-  else
-    kernels.widen(vector_, rounded_, *half_);
+transport::MemoryView view_of(core::HalfSpan halves) {
+  return {reinterpret_cast<std::byte*>(halves.data()), halves.size_bytes(), core::MemorySpace::host};
 }
 
-transport::MemoryView OnWire::room() { return rounds_there() ? halves() : transport::view_of(vector_); }
+}  // namespace
 
-void OnWire::take(const core::Kernels& kernels) {
-  if (rounds_there()) kernels.widen(vector_, rounded_, *half_);
-  if (half_ && rounding_ == Rounding::change) kernels.copy(before_, vector_);
+std::size_t floats_beside(const PaddedSlice& slice, const WireFormat& format) {
+  const auto floats = slice.floats();
+  return (slice.packing ? core::align_floats(floats) : 0) + floats_of_halves(floats, format);
 }
 
-OnWire::Answer OnWire::answer(const core::Kernels& kernels) {
-  if (!rounds_back()) return {transport::view_of(core::ConstSpan(vector_)), false};
-  const auto view = halves();
-  if (rounding_ == Rounding::change) return {view, round_change(kernels, rounded_, vector_, before_, *half_)};
-  kernels.narrow(rounded_, vector_, *half_);
-  return {view, false};
+WireMemory memory_beside(core::Span memory, const PaddedSlice& slice, const WireFormat& format) {
+  const auto floats = slice.floats();
+  return {.dense = slice.packing ? memory.first(floats) : slice.vector, .halves = halves_at(memory, floats, format)};
+}
+
+std::size_t floats_received(std::size_t floats, const WireFormat& format) {
+  const bool ends_aligned = format.rounds_back();  // something follows
+  const auto dense = ends_aligned ? core::align_floats(floats) : floats;
+  return (format.returns_change() ? 2 : 1) * dense + floats_of_halves(floats, format);
+}
+
+WireMemory memory_received(core::Span memory, std::size_t floats, const WireFormat& format) {
+  return {.dense = memory.first(floats),
+          .before = format.returns_change() ? memory.subspan(core::align_floats(floats), floats) : core::Span{},
+          .halves = halves_at(memory, floats, format)};
+}
+
+transport::ConstMemoryView going(const core::Kernels& kernels, const WireFormat& format, const PaddedSlice& slice,
+                                 const WireMemory& memory) {
+  if (slice.packing) slice.packing->pack(slice.vector, slice.offset, memory.dense);
+  if (!format.rounds_there()) return transport::view_of(core::ConstSpan(memory.dense));
+  kernels.narrow(memory.halves, memory.dense, *format.half);
+  return view_of(memory.halves);
+}
+
+transport::MemoryView room_for_answer(const WireFormat& format, const WireMemory& memory) {
+  return format.rounds_back() ? view_of(memory.halves) : transport::view_of(memory.dense);
+}
+
+void take_answer(const core::Kernels& kernels, const WireFormat& format, const PaddedSlice& slice,
+                 const WireMemory& memory, bool as_change) {
+  if (format.rounds_back() && as_change)
+    kernels.add_wide(memory.dense, memory.halves, *format.half);
+  else if (format.rounds_back())
+    kernels.widen(memory.dense, memory.halves, *format.half);
+  if (slice.packing) slice.packing->unpack(memory.dense, slice.offset, slice.vector);
+}
+
+transport::MemoryView room(const WireFormat& format, const WireMemory& memory) {
+  return format.rounds_there() ? view_of(memory.halves) : transport::view_of(memory.dense);
+}
+
+void take(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory) {
+  if (format.rounds_there()) kernels.widen(memory.dense, memory.halves, *format.half);
+  if (format.returns_change()) kernels.copy(memory.before, memory.dense);
+}
+
+WireAnswer answer(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory) {
+  if (!format.rounds_back()) return {transport::view_of(core::ConstSpan(memory.dense)), false};
+  if (format.returns_change())
+    return {view_of(memory.halves), round_change(kernels, memory.halves, memory.dense, memory.before, *format.half)};
+  kernels.narrow(memory.halves, memory.dense, *format.half);
+  return {view_of(memory.halves), false};
 }
 
 bool round_change(const core::Kernels& kernels, core::HalfSpan halves, core::ConstSpan now, core::Span before,

@@ -45,4 +45,13 @@ void Packing::unpack(core::ConstSpan dense, std::size_t offset, core::Span slice
   });
 }
 
+void Packing::clear_padding(std::size_t offset, core::Span slice) const {
+  std::size_t cleared = 0;
+  visit(offset, slice.size(), [&](std::size_t at, std::size_t floats) {
+    std::fill(slice.data() + cleared, slice.data() + at, 0.F);
+    cleared = at + floats;
+  });
+  std::ranges::fill(slice.subspan(cleared), 0.F);
+}
+
 }  // namespace troupe::exchange

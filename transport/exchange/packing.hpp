@@ -21,6 +21,8 @@ class Packing {
   /// REQUIRES dense.size() == packed(offset, slice.size()).
   void pack(core::ConstSpan slice, std::size_t offset, core::Span dense) const;
   void unpack(core::ConstSpan dense, std::size_t offset, core::Span slice) const;
+  /// Sets the padding of the slice to zero, and nothing else.
+  void clear_padding(std::size_t offset, core::Span slice) const;
 
  private:
   struct Range {

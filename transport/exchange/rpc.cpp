@@ -1,6 +1,7 @@
 #include "transport/exchange/rpc.hpp"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <stdexcept>
 #include <utility>
@@ -25,22 +26,29 @@ using Type = Envelope::Type;
 
 struct Rpc::Outgoing {
   Envelope envelope;
-  OnWire wire;
+  PaddedSlice slice;
+  std::shared_ptr<const void> owner;  // of the slice
+  VectorPool::Loan room;
+  WireMemory memory;  // in the room
   Answered answered;
-  std::size_t moves_left = 0;                         // of the vector, to the callee and back
-  std::size_t posted = 0;                             // operations that have not ended: they borrow the caller's memory
-  std::optional<core::Result<std::string>> answer{};  // or the error that ended the channel
-  bool as_change = false;                             // the returned vector is a change
+  std::size_t moves_left = 0;          // of the vector, to the callee and back
+  std::size_t posted = 0;              // operations that have not ended: they borrow the caller's memory
+  std::optional<Envelope> answer{};    // of the callee
+  std::optional<core::Error> error{};  // that ended the channel
 };
 
 struct Rpc::Serving {
-  Envelope envelope;
-  core::Buffer buffer;  // the vector; behind it its received values, if its change is sent back
-  OnWire wire;
+  Channel& channel;
+  Envelope envelope;  // of the call; from the reply on, that of the answer
+  WireFormat format;
+  std::size_t floats_counted = 0;
+  VectorPool::Loan room;
+  WireMemory memory;  // in the room
+  VectorPool::Loan whole;
+  PaddedSlice slice;  // in `whole`, where the handler asked for it
   bool here = false;  // the whole vector has arrived
   bool replied = false;
   int sends_left = 0;  // of the answer
-  [[nodiscard]] core::Span vector() { return buffer.view().first(envelope.floats); }
 };
 
 /// The calls from and to one peer.
@@ -48,7 +56,8 @@ struct Rpc::Channel {
   Peer peer{};
   std::optional<core::Error> lost{};
   std::uint32_t next_id = 0;
-  Envelope heard{};
+  std::array<Envelope, 2> heard{};  // one is handled while the next one arrives
+  std::size_t newest = 0;
   std::map<std::uint32_t, std::shared_ptr<Outgoing>> calls{};
   // Received calls, in the peer's order; the first `placed` have their memory.
   std::deque<std::shared_ptr<Serving>> waiting{};
@@ -63,7 +72,7 @@ Rpc::Rpc(transport::Endpoint& endpoint, OperationQueue& operations, const core::
     : endpoint_(endpoint),
       operations_(operations),
       kernels_(kernels),
-      memory_(memory),
+      vectors_(memory),
       most_floats_(most_floats),
       run_(run),
       handler_(std::move(handler)),
@@ -91,21 +100,20 @@ void Rpc::listen(Peer peer) {
 }
 
 void Rpc::hear(Channel& channel) {
-  const transport::MemoryView view{reinterpret_cast<std::byte*>(&channel.heard), sizeof(Envelope),
+  const transport::MemoryView view{reinterpret_cast<std::byte*>(&channel.heard[channel.newest]), sizeof(Envelope),
                                    core::MemorySpace::host};
   operations_.receive(channel.peer, tag(TagKind::signal, 0), view, then(channel, [this, &channel] {
                         if (channel.lost) return;
-                        const Envelope envelope = channel.heard;
+                        const auto& envelope = channel.heard[channel.newest];
+                        channel.newest = 1 - channel.newest;
                         hear(channel);
                         handle(channel, envelope);
                       }));
 }
 
 void Rpc::send_envelope(Channel& channel, const Envelope& envelope, std::function<void()> next) {
-  const auto copy = std::make_shared<const Envelope>(envelope);
   operations_.send(channel.peer, tag(TagKind::signal, 0),
-                   {reinterpret_cast<const std::byte*>(copy.get()), sizeof(Envelope)},
-                   then(channel, [copy, next = std::move(next)] { next(); }));
+                   {reinterpret_cast<const std::byte*>(&envelope), sizeof(Envelope)}, then(channel, std::move(next)));
 }
 
 void Rpc::handle(Channel& channel, const Envelope& envelope) {
@@ -124,14 +132,22 @@ void Rpc::call(Peer peer, Call call, Answered answered) {
   outgoing->envelope.lend = call.lend;
   outgoing->envelope.half = call.half ? static_cast<std::uint8_t>(*call.half) : Envelope::kNoHalf;
   outgoing->envelope.rounding = call.rounding;
-  outgoing->envelope.floats = call.lend == Lend::nothing ? 0 : call.vector.size();
   outgoing->envelope.set(call.header);
-  outgoing->wire = OnWire(call.vector, call.half, call.rounding);
+  if (call.lend != Lend::nothing) {
+    outgoing->slice = {call.vector, call.packing, call.offset};
+    outgoing->envelope.floats = outgoing->slice.floats();
+    const auto format = outgoing->envelope.format();
+    auto room = vectors_.take(floats_beside(outgoing->slice, format));
+    if (!room) return answered(tl::unexpected(std::move(room.error())));
+    outgoing->room = std::move(*room);
+    outgoing->memory = memory_beside(outgoing->room.view(), outgoing->slice, format);
+  }
+  outgoing->owner = std::move(call.owner);
   outgoing->answered = std::move(answered);
   while (channel.calls.contains(channel.next_id)) channel.next_id = (channel.next_id + 1) % kIds;
   outgoing->envelope.id = std::exchange(channel.next_id, (channel.next_id + 1) % kIds);
   outgoing->moves_left = (outgoing->envelope.reads() ? 1U : 0U) + (outgoing->envelope.writes() ? 1U : 0U);
-  if (channel.lost) outgoing->answer = tl::unexpected(*channel.lost);
+  outgoing->error = channel.lost;
   channel.calls[outgoing->envelope.id] = outgoing;
   ++outgoing->posted;
   send_envelope(channel, outgoing->envelope, [this, &channel, outgoing] { moved(channel, *outgoing, 0); });
@@ -143,7 +159,8 @@ void Rpc::call(Peer peer, Call call, Answered answered) {
 
 void Rpc::give(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
   ++outgoing->posted;
-  operations_.send(channel.peer, tag(TagKind::push, outgoing->envelope.id), outgoing->wire.going(kernels_),
+  const auto view = going(kernels_, outgoing->envelope.format(), outgoing->slice, outgoing->memory);
+  operations_.send(channel.peer, tag(TagKind::push, outgoing->envelope.id), view,
                    then(channel, [this, &channel, outgoing] {
                      // The vector's memory sends and receives: the receive is posted after the send has ended.
                      if (!channel.lost && outgoing->envelope.writes()) take(channel, outgoing);
@@ -153,7 +170,8 @@ void Rpc::give(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
 
 void Rpc::take(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
   ++outgoing->posted;
-  operations_.receive(channel.peer, tag(TagKind::pull, outgoing->envelope.id), outgoing->wire.room_for_answer(),
+  operations_.receive(channel.peer, tag(TagKind::pull, outgoing->envelope.id),
+                      room_for_answer(outgoing->envelope.format(), outgoing->memory),
                       then(channel, [this, &channel, outgoing] { moved(channel, *outgoing, 1); }));
 }
 
@@ -167,24 +185,24 @@ void Rpc::answered(Channel& channel, const Envelope& envelope) {
   const auto found = channel.calls.find(envelope.id);
   if (found == channel.calls.end() || found->second->answer)
     return drop(channel, {Errc::corrupt, "it answered a call that was not made"});
-  auto& outgoing = *found->second;
-  outgoing.as_change = envelope.rounding == core::Rounding::change;
-  if (envelope.type == Type::run_error) {
-    outgoing.answer = core::fail(static_cast<Errc>(envelope.code), envelope.text());
-  } else {
-    outgoing.answer = envelope.text();
-  }
+  found->second->answer = envelope;
   settle(channel, envelope.id);
 }
 
 /// Ends the call when everything has arrived or the channel is lost, but not while an operation borrows the caller's memory.
 void Rpc::settle(Channel& channel, std::uint32_t id) {
   const auto found = channel.calls.find(id);
-  if (found == channel.calls.end() || !found->second->answer || found->second->posted > 0) return;
-  if (!channel.lost && found->second->moves_left > 0) return;
+  if (found == channel.calls.end() || found->second->posted > 0) return;
+  if (!channel.lost && (!found->second->answer || found->second->moves_left > 0)) return;
   const auto outgoing = std::move(channel.calls.extract(found).mapped());
-  if (!channel.lost && outgoing->envelope.writes()) outgoing->wire.take_answer(kernels_, outgoing->as_change);
-  outgoing->answered(*std::move(outgoing->answer));
+  const auto& answer = outgoing->answer;
+  if (outgoing->error) return outgoing->answered(tl::unexpected(std::move(*outgoing->error)));
+  if (outgoing->envelope.writes())
+    take_answer(kernels_, outgoing->envelope.format(), outgoing->slice, outgoing->memory,
+                answer->rounding == core::Rounding::change);
+  if (answer->type == Type::run_error)
+    return outgoing->answered(core::fail(static_cast<Errc>(answer->code), std::string(answer->text())));
+  outgoing->answered(answer->text());
 }
 
 // ---- the callee's side
@@ -192,7 +210,14 @@ void Rpc::settle(Channel& channel, std::uint32_t id) {
 void Rpc::serve(Channel& channel, const Envelope& envelope) {
   if (channel.waiting.size() + channel.open - channel.placed >= kMostCalls)
     return drop(channel, {Errc::corrupt, fmt::format("it has more than {} calls under way", kMostCalls)});
-  channel.waiting.push_back(std::make_shared<Serving>(Serving{.envelope = envelope, .buffer = {}, .wire = {}}));
+  channel.waiting.push_back(std::make_shared<Serving>(Serving{.channel = channel,
+                                                              .envelope = envelope,
+                                                              .format = envelope.format(),
+                                                              .floats_counted = envelope.floats_counted(),
+                                                              .room = {},
+                                                              .memory = {},
+                                                              .whole = {},
+                                                              .slice = {}}));
   hand_over(channel);
 }
 
@@ -202,22 +227,22 @@ void Rpc::make_room(Channel& channel) {
     const auto serving = channel.waiting[channel.placed];
     const auto& envelope = serving->envelope;
     const std::size_t most = kMostVectors * most_floats_;
-    if (envelope.floats_counted() > most - std::min(channel.open_floats, most)) return;
-    auto buffer = core::Buffer::allocate(memory_, envelope.floats_held());
-    if (!buffer) return drop(channel, buffer.error());
-    serving->buffer = std::move(*buffer);
-    serving->wire = OnWire(serving->vector(), envelope.wire(), envelope.rounding,
-                           serving->buffer.view().last(envelope.returns_change() ? envelope.floats : 0));
+    if (serving->floats_counted > most - std::min(channel.open_floats, most)) return;
+    auto room = vectors_.take(floats_received(envelope.floats, serving->format));
+    if (!room) return drop(channel, room.error());
+    serving->room = std::move(*room);
+    serving->memory = memory_received(serving->room.view(), envelope.floats, serving->format);
     ++channel.open;
-    channel.open_floats += envelope.floats_counted();
+    channel.open_floats += serving->floats_counted;
     if (!envelope.reads()) {
+      std::ranges::fill(serving->memory.dense, 0.F);  // a rule may compute with it
       serving->here = true;
       continue;
     }
-    operations_.receive(channel.peer, tag(TagKind::push, envelope.id), serving->wire.room(),
+    operations_.receive(channel.peer, tag(TagKind::push, envelope.id), exchange::room(serving->format, serving->memory),
                         then(channel, [this, &channel, serving] {
                           if (channel.lost) return;
-                          serving->wire.take(kernels_);
+                          exchange::take(kernels_, serving->format, serving->memory);
                           serving->here = true;
                           hand_over(channel);
                         }));
@@ -232,37 +257,63 @@ void Rpc::hand_over(Channel& channel) {
     const auto serving = std::move(channel.waiting.front());
     channel.waiting.pop_front();
     --channel.placed;
-    handler_(
-        {channel.peer, serving->envelope.text(), serving->envelope.lend, serving->vector(),
-         [this, &channel, serving](core::Result<std::string> result) { answer(channel, serving, std::move(result)); }});
+    handler_({.from = channel.peer,
+              .header = serving->envelope.text(),
+              .lend = serving->envelope.lend,
+              .vector = serving->memory.dense,
+              .reply = Reply(*this, serving)});
   }
   channel.handing_over = false;
 }
 
-void Rpc::free_room(Channel& channel, const Serving& serving) {
+void Rpc::free_room(Channel& channel, Serving& serving) {
+  serving.room = {};
+  serving.whole = {};
   --channel.open;
-  channel.open_floats -= serving.envelope.floats_counted();
+  channel.open_floats -= serving.floats_counted;
   if (!channel.lost) hand_over(channel);
 }
 
-void Rpc::answer(Channel& channel, const std::shared_ptr<Serving>& serving, core::Result<std::string> result) {
+void Rpc::Reply::operator()(core::Result<std::string_view> result) const { rpc_->answer(serving_, std::move(result)); }
+
+core::Result<core::Span> Rpc::Incoming::padded(const Packing& packing, std::size_t offset, std::size_t floats) const {
+  auto& serving = *reply.serving_;
+  auto whole = reply.rpc_->vectors_.take(floats);
+  if (!whole) return tl::unexpected(std::move(whole.error()));
+  serving.whole = std::move(*whole);
+  serving.slice = {serving.whole.view(), &packing, offset};
+  if (!serving.envelope.reads()) {
+    std::ranges::fill(serving.slice.vector, 0.F);
+    return serving.slice.vector;
+  }
+  packing.clear_padding(offset, serving.slice.vector);
+  packing.unpack(serving.memory.dense, offset, serving.slice.vector);
+  return serving.slice.vector;
+}
+
+void Rpc::answer(const std::shared_ptr<Serving>& serving, core::Result<std::string_view> result) {
+  auto& channel = serving->channel;
   if (std::exchange(serving->replied, true)) throw std::invalid_argument("calls: answered twice");
   if (channel.lost) return;
+  const bool writes = serving->envelope.writes();
   // Unsent answers count as calls: a peer that takes no answers must not make more of them wait than kMostCalls.
-  serving->sends_left = serving->envelope.writes() ? 2 : 1;
+  serving->sends_left = writes ? 2 : 1;
   const auto sent = [this, &channel, serving] {
     if (--serving->sends_left == 0) free_room(channel, *serving);
   };
   Envelope envelope{.type = result ? Type::answer : Type::run_error, .id = serving->envelope.id};
-  // The caller waits for its vector after an error too.
-  if (serving->envelope.writes()) {
-    const auto [view, as_change] = serving->wire.answer(kernels_);
-    if (as_change) envelope.rounding = core::Rounding::change;
-    operations_.send(channel.peer, tag(TagKind::pull, serving->envelope.id), view, then(channel, sent));
-  }
   if (!result) envelope.code = static_cast<std::uint8_t>(result.error().code);
-  envelope.set(result ? *result : result.error().message);
-  send_envelope(channel, envelope, sent);
+  envelope.set(result ? *result : std::string_view(result.error().message));
+  // The caller waits for its vector after an error too.
+  if (writes) {
+    if (result && serving->slice.packing)
+      serving->slice.packing->pack(serving->slice.vector, serving->slice.offset, serving->memory.dense);
+    const auto [view, as_change] = exchange::answer(kernels_, serving->format, serving->memory);
+    if (as_change) envelope.rounding = core::Rounding::change;
+    operations_.send(channel.peer, tag(TagKind::pull, envelope.id), view, then(channel, sent));
+  }
+  serving->envelope = envelope;  // the view of the call's header ends here
+  send_envelope(channel, serving->envelope, sent);
 }
 
 void Rpc::drop(Channel& channel, const core::Error& error) {
@@ -273,7 +324,7 @@ void Rpc::drop(Channel& channel, const core::Error& error) {
   endpoint_.disconnect(channel.peer, error.message);  // ends the peer's other operations
   std::vector<std::uint32_t> open;
   for (auto& [id, outgoing] : channel.calls) {
-    outgoing->answer = tl::unexpected(error);
+    outgoing->error = error;
     open.push_back(id);
   }
   for (const auto id : open) settle(channel, id);

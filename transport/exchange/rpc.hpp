@@ -10,7 +10,7 @@
 /// may come in any order.
 ///
 /// Memory that a peer can occupy at the callee: vectors of unanswered calls, together at most kMostVectors of the greatest length (further
-/// calls wait, in order), and kMostCalls envelopes. A vector whose change is sent back counts twice.
+/// calls wait, in order), and kMostCalls envelopes. A vector whose change is sent back counts twice. The memory is reused for later calls.
 ///
 /// Vectors may be rounded to 16 bits for transfer, where core::Rounding permits it. Payload on the wire: 4 or 2 bytes per float and
 /// direction, and 256 bytes per envelope. Where the 16-bit format cannot represent the change (NaN, infinity, above 65,504 in fp16), the
@@ -27,13 +27,14 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/kernels.hpp"
 #include "transport/exchange/operation_queue.hpp"
+#include "transport/exchange/packing.hpp"
+#include "transport/exchange/vector_pool.hpp"
 
 namespace troupe::exchange {
 
@@ -54,25 +55,22 @@ inline constexpr std::size_t kMostCalls = 4096;
 struct Envelope;
 
 struct Call {
-  std::string header;
-  core::Span vector{};  // lent by the caller until the answer
+  std::string_view header{};  // copied
+  core::Span vector{};        // lent by the caller until the answer
   Lend lend = Lend::nothing;
   std::optional<core::HalfKind> half{};  // 16-bit format on the wire, where `rounding` permits it
   core::Rounding rounding = core::Rounding::both;
+  const Packing* packing = nullptr;     // the vector travels without its padding; outlives the call
+  std::size_t offset = 0;               // of the vector in the packing's arena
+  std::shared_ptr<const void> owner{};  // of the vector, held until the answer
 };
 
 class Rpc {
  public:
-  using Answered = std::function<void(core::Result<std::string>)>;
-  /// Answers a call. Call it once, at any later time, on the thread of the operation queue. The result is the header, or an error.
-  using Reply = std::function<void(core::Result<std::string>)>;
-  struct Incoming {
-    transport::Peer from{};
-    std::string header;
-    Lend lend = Lend::nothing;
-    core::Span vector{};  // owned by the callee until it replies: a copy, or zeros for Lend::write
-    Reply reply;
-  };
+  /// The header is valid during the call of the function.
+  using Answered = std::function<void(core::Result<std::string_view>)>;
+  class Reply;
+  struct Incoming;
   using Handler = std::function<void(Incoming)>;
   using Lost = std::function<void(transport::Peer, const core::Error&)>;
 
@@ -84,6 +82,9 @@ class Rpc {
   ~Rpc();
   Rpc(const Rpc&) = delete;
   Rpc& operator=(const Rpc&) = delete;
+
+  /// Memory that is reused from call to call.
+  [[nodiscard]] VectorPool& vectors() noexcept { return vectors_; }
 
   /// Accepts calls from a connected peer. Once per peer.
   void listen(transport::Peer peer);
@@ -99,13 +100,14 @@ class Rpc {
   void serve(Channel& channel, const Envelope& envelope);
   void make_room(Channel& channel);
   void hand_over(Channel& channel);
-  void free_room(Channel& channel, const Serving& serving);
-  void answer(Channel& channel, const std::shared_ptr<Serving>& serving, core::Result<std::string> result);
+  void free_room(Channel& channel, Serving& serving);
+  void answer(const std::shared_ptr<Serving>& serving, core::Result<std::string_view> result);
   void answered(Channel& channel, const Envelope& envelope);
   void give(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
   void take(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
   void moved(Channel& channel, Outgoing& outgoing, std::size_t moves);
   void settle(Channel& channel, std::uint32_t id);
+  /// `next` holds the envelope.
   void send_envelope(Channel& channel, const Envelope& envelope, std::function<void()> next);
   void drop(Channel& channel, const core::Error& error);
   [[nodiscard]] transport::Tag tag(transport::TagKind kind, std::uint32_t id) const;
@@ -115,12 +117,42 @@ class Rpc {
   transport::Endpoint& endpoint_;
   OperationQueue& operations_;
   const core::Kernels& kernels_;
-  core::Allocator& memory_;
+  VectorPool vectors_;
   const std::size_t most_floats_;
   const std::uint8_t run_;
   const Handler handler_;
   const Lost lost_;
   std::map<transport::Peer, std::unique_ptr<Channel>> channels_;
+};
+
+/// Answers a call. Call it once, at any later time, on the thread of the operation queue. The result is the header, which is copied, or an
+/// error. A value; copies answer the same call.
+class Rpc::Reply {
+ public:
+  Reply() = default;
+  void operator()(core::Result<std::string_view> result) const;
+
+ private:
+  friend class Rpc;
+  friend struct Rpc::Incoming;
+  Reply(Rpc& rpc, std::shared_ptr<Serving> serving) : rpc_(&rpc), serving_(std::move(serving)) {}
+  Rpc* rpc_ = nullptr;
+  std::shared_ptr<Serving> serving_;
+};
+
+struct Rpc::Incoming {
+  transport::Peer from{};
+  std::string_view header{};  // valid until the reply
+  Lend lend = Lend::nothing;
+  /// Owned by the callee until it replies: a copy, or zeros for Lend::write.
+  core::Span vector{};
+  Reply reply{};
+
+  /// The vector with the padding of a slice of `floats` floats at `offset` of an arena: padding is zero. `vector` is not used any more. The
+  /// packing outlives the reply. Errors: the allocator's.
+  [[nodiscard]] core::Result<core::Span> padded(const Packing& packing, std::size_t offset, std::size_t floats) const;
+  /// Keeps the vector of a call that is not answered; the memory of an answered one is used again.
+  [[nodiscard]] std::shared_ptr<const void> owner() const { return reply.serving_; }
 };
 
 }  // namespace troupe::exchange

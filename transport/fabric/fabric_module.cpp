@@ -2,13 +2,12 @@
 
 #include <utility>
 
-#include "transport/common/module.hpp"
 #include "transport/fabric/endpoint.hpp"
 
 namespace troupe::transport {
 
-core::Result<FabricModule> load_fabric(const std::string& kind) {
-  const auto opened = open_module(kind);
+core::Result<FabricModule> load_fabric(const std::string& kind, Symbols symbols) {
+  const auto opened = open_module(kind, symbols);
   if (!opened) return core::fail(opened.error().code, "endpoint " + opened.error().message);
   auto* version = function_of<FabricVersion>(*opened, "troupe_fabric_version");
   auto* make = function_of<MakeFabric>(*opened, "troupe_make_fabric");
@@ -16,8 +15,9 @@ core::Result<FabricModule> load_fabric(const std::string& kind) {
   return FabricModule{*opened, make};
 }
 
-core::Result<std::unique_ptr<Endpoint>> make_module_endpoint(const std::string& kind, const EndpointOptions& options) {
-  const auto module = load_fabric(kind);
+core::Result<std::unique_ptr<Endpoint>> make_module_endpoint(const std::string& kind, Symbols symbols,
+                                                             const EndpointOptions& options) {
+  const auto module = load_fabric(kind, symbols);
   if (!module) return tl::unexpected(module.error());
   core::Result<std::unique_ptr<Fabric>> fabric = core::fail(core::Errc::internal, "the module made nothing");
   module->make({.transports = options.ucx_transports, .piece = options.mpi_piece}, fabric);

@@ -6,7 +6,7 @@
 namespace troupe::transport {
 
 core::Result<std::unique_ptr<Job>> join_job() {
-  const auto module = load_fabric("mpi");
+  const auto module = load_fabric("mpi", Symbols::global);
   if (!module) return tl::unexpected(module.error());
   auto* join = function_of<JoinJob>(module->handle, "troupe_join_job");
   if (!join) return core::fail(core::Errc::internal, "troupe_mpi.so knows of no jobs");

@@ -1,6 +1,7 @@
 #include "transport/registry/endpoint_registry.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -15,6 +16,46 @@
 #include "transport/tcp/endpoint.hpp"
 
 namespace troupe::transport {
+
+namespace {
+
+constexpr std::array kRows = {
+    EndpointInfo{.name = "inproc", .reach = Reach::process, .maps_memory = true, .make = make_inproc_endpoint},
+    EndpointInfo{.name = "shm",
+                 .reach = Reach::host,
+                 .maps_memory = true,
+                 .automatic_for = AutomaticFor::one_host,
+                 .make = make_shm_endpoint},
+    EndpointInfo{
+        .name = "tcp", .listens = true, .automatic_for = AutomaticFor::nodes_on_hosts, .make = make_tcp_endpoint},
+    EndpointInfo{.name = "ucx", .library = {.title = "UCX", .packages = "libucx-dev"}},
+    EndpointInfo{.name = "mpi",
+                 .needs_job = true,
+                 .sums_itself = true,
+                 .automatic_for = AutomaticFor::job_on_hosts,
+                 .library = {.title = "MPI", .packages = "libopenmpi-dev", .global_symbols = true}},
+};
+
+}  // namespace
+
+std::span<const EndpointInfo> endpoint_infos() { return kRows; }
+
+const EndpointInfo* find_endpoint(std::string_view name) {
+  const auto* const row = std::ranges::find(kRows, name, &EndpointInfo::name);
+  return row == kRows.end() ? nullptr : row;
+}
+
+const EndpointInfo& endpoint_info(std::string_view name) {
+  if (const auto* const row = find_endpoint(name)) return *row;
+  throw std::out_of_range(fmt::format("no endpoint is called '{}'", name));
+}
+
+const EndpointInfo& automatic_endpoint(bool one_host, bool in_job) {
+  const auto run = one_host ? AutomaticFor::one_host
+                   : in_job ? AutomaticFor::job_on_hosts
+                            : AutomaticFor::nodes_on_hosts;
+  return *std::ranges::find(kRows, run, &EndpointInfo::automatic_for);
+}
 
 void EndpointRegistry::put(Entry entry) {
   const auto same = std::ranges::find(entries_, entry.name, &Entry::name);
@@ -35,6 +76,12 @@ std::string EndpointRegistry::available() const {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+const std::string& EndpointRegistry::absence(std::string_view name) const {
+  const auto entry = std::ranges::find(entries_, name, &Entry::name);
+  if (entry == entries_.end()) throw std::out_of_range(fmt::format("no endpoint is called '{}'", name));
+  return entry->absent;
+}
+
 core::Result<std::unique_ptr<Endpoint>> EndpointRegistry::make(std::string_view name,
                                                                const EndpointOptions& options) const {
   if (!options.completions) throw std::invalid_argument("endpoint options: completions is not set");
@@ -49,20 +96,23 @@ core::Result<std::unique_ptr<Endpoint>> EndpointRegistry::make(std::string_view 
   return options.device ? make_staged_endpoint(entry->make, options) : entry->make(options);
 }
 
-void add_module(EndpointRegistry& registry, const std::string& kind, std::string_view packages) {
-  if (find_module(kind))
-    registry.add(kind, [kind](const EndpointOptions& options) { return make_module_endpoint(kind, options); });
-  else
-    registry.add_absent(kind, fmt::format("troupe_{}.so is missing: install {} and build again", kind, packages));
+void add_module(EndpointRegistry& registry, const EndpointInfo& info) {
+  const std::string kind(info.name);
+  if (!find_module(kind))
+    return registry.add_absent(
+        kind, fmt::format("troupe_{}.so is missing: install {} and build again", kind, info.library.packages));
+  const auto symbols = info.library.global_symbols ? Symbols::global : Symbols::local;
+  registry.add(kind, [=](const EndpointOptions& options) { return make_module_endpoint(kind, symbols, options); });
 }
 
 EndpointRegistry built_in_endpoints() {
   EndpointRegistry registry;
-  registry.add("inproc", make_inproc_endpoint);
-  registry.add("shm", make_shm_endpoint);
-  registry.add("tcp", make_tcp_endpoint);
-  add_module(registry, "ucx", "libucx-dev");
-  add_module(registry, "mpi", "libopenmpi-dev");
+  for (const auto& info : kRows) {
+    if (info.make)
+      registry.add(std::string(info.name), info.make);
+    else
+      add_module(registry, info);
+  }
   return registry;
 }
 

@@ -1,8 +1,12 @@
-/// Endpoints by name: the values of `exchange.endpoint`, and the list in `troupe doctor`. Thread rule: built once, then read only.
+/// Endpoints by name: what each can do, and how it is made. The only place that knows the names of endpoints: the values of
+/// `exchange.endpoint`, the checks of a configuration, `auto`, `troupe doctor` and the loading of modules follow from these rows.
+/// Thread rule: the rows are constant; a registry is built once, then read only.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +17,43 @@
 
 namespace troupe::transport {
 
+/// How far apart the members that an endpoint connects may be.
+enum class Reach : std::uint8_t { process, host, hosts };
+
+/// The runs for which exchange.endpoint = "auto" takes an endpoint. A job: processes that one launcher (mpirun, srun) started together.
+enum class AutomaticFor : std::uint8_t { no_run, one_host, nodes_on_hosts, job_on_hosts };
+
+/// The library of an endpoint that is loaded at run time, from the module troupe_NAME.so.
+struct EndpointLibrary {
+  std::string_view title{};     // "MPI", for people; empty: the endpoint needs no module
+  std::string_view packages{};  // Debian's, with which the module can be built
+  bool global_symbols = false;  // the library's own plug-ins look up its symbols
+};
+
+/// One row of the registry. A made endpoint's capabilities() say the same of it (tests/transport/endpoint_messages_test.cpp).
+struct EndpointInfo {
+  std::string_view name;  // the value of exchange.endpoint; addresses begin with it
+  Reach reach = Reach::hosts;
+  bool maps_memory = false;  // members can map each other's memory: Capabilities::maps_peer_memory
+  bool listens = false;      // takes the address to listen at and the run's certificates, EndpointOptions::tcp
+  bool needs_job = false;    // its members are the processes of a job
+  bool sums_itself = false;  // has a NativeReduction: exchange.algorithm = "ar"
+  AutomaticFor automatic_for = AutomaticFor::no_run;
+  EndpointLibrary library{};
+  /// Null where the endpoint is in a module.
+  core::Result<std::unique_ptr<Endpoint>> (*make)(const EndpointOptions& options) = nullptr;
+};
+
+/// The rows, in the order in which help lists them.
+[[nodiscard]] std::span<const EndpointInfo> endpoint_infos();
+/// Null if no endpoint has this name.
+[[nodiscard]] const EndpointInfo* find_endpoint(std::string_view name);
+/// As above; an unknown name is a bug: std::out_of_range.
+[[nodiscard]] const EndpointInfo& endpoint_info(std::string_view name);
+/// The endpoint that exchange.endpoint = "auto" becomes. `in_job`: the processes are those of a job.
+[[nodiscard]] const EndpointInfo& automatic_endpoint(bool one_host, bool in_job);
+
+/// The endpoints that this build can make.
 class EndpointRegistry {
  public:
   using Make = MakeEndpoint;
@@ -26,6 +67,8 @@ class EndpointRegistry {
   void add(std::string name, Make make);
   void add_absent(std::string name, std::string why);
   [[nodiscard]] const std::vector<Entry>& entries() const noexcept { return entries_; }
+  /// Why the endpoint `name` cannot be made; empty if it can. An unknown name is a bug: std::out_of_range.
+  [[nodiscard]] const std::string& absence(std::string_view name) const;
 
   /// Errc::config when `name` is unknown or not in this build: the message lists the available names. Otherwise the errors of the
   /// endpoint's factory. Missing or zero options are bugs: std::invalid_argument.
@@ -38,10 +81,10 @@ class EndpointRegistry {
   std::vector<Entry> entries_;
 };
 
-/// Adds an endpoint that a module implements. Without the module it is absent, and the reason names the `packages` to install.
-void add_module(EndpointRegistry& registry, const std::string& kind, std::string_view packages);
+/// Adds an endpoint that a module implements. Without the module it is absent, and the reason names the packages to install.
+void add_module(EndpointRegistry& registry, const EndpointInfo& info);
 
-/// inproc, shm, tcp, ucx and mpi, as this build has them.
+/// All rows, as this build has them.
 [[nodiscard]] EndpointRegistry built_in_endpoints();
 /// built_in_endpoints().make(name, options).
 [[nodiscard]] core::Result<std::unique_ptr<Endpoint>> make_endpoint(std::string_view name,

@@ -53,6 +53,19 @@ TEST(Packing, PaddingIsLeftAsItIs) {
   EXPECT_EQ(slice, (std::vector<float>{1, 8, 2, 3, 7}));
 }
 
+TEST(Packing, OnlyPaddingIsCleared) {
+  std::mt19937 random(8);
+  const auto arena = random_arena(random, 200);
+  const Packing packing(arena.marks);
+  for (int trial = 0; trial < 50; ++trial) {
+    const auto offset = random() % 200;
+    const auto count = random() % (200 - offset + 1);
+    std::vector<float> slice(count, 3.F);
+    packing.clear_padding(offset, slice);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(slice[i], arena.marks[offset + i] == 0 ? 0.F : 3.F) << i;
+  }
+}
+
 TEST(Packing, NothingIsPaddingInAPlainArena) {
   const Packing packing(std::vector<float>(10, 1.F));
   EXPECT_EQ(packing.packed(0, 10), 10U);

@@ -40,7 +40,7 @@ class CallsOfARawPeer : public ::testing::TestWithParam<transport::testing::Endp
     calls_ = std::make_unique<Rpc>(
         group_->endpoint(0), group_->operations(0), core::host_kernels(), memory_, kMost, 1,
         [this](Rpc::Incoming incoming) {
-          headers_.push_back(incoming.header);
+          headers_.emplace_back(incoming.header);
           serve(std::move(incoming));
         },
         [this](Peer, const core::Error& error) { lost_.push_back(error); });

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "tests/transport/exchange/connected_group.hpp"
 #include "transport/exchange/envelope.hpp"
@@ -31,7 +33,7 @@ class CallsOf : public ::testing::TestWithParam<transport::testing::EndpointKind
   }
   void TearDown() override { group_.reset(); }
 
-  void call(std::size_t from, Call call, std::function<void(core::Result<std::string>)> answered) {
+  void call(std::size_t from, Call call, Rpc::Answered answered) {
     ++open_;
     calls_[from]->call(group_->group(from).peers[1 - from], std::move(call), [this, answered](auto result) {
       --open_;
@@ -68,7 +70,7 @@ TEST_P(CallsOf, TheCalleeWorksOnTheVectorAndItComesBack) {
   };
   auto mine = vector(4099, 2);
   call(0, {.header = "add one", .vector = mine.view(), .lend = Lend::both},
-       [](core::Result<std::string> answer) { EXPECT_EQ(answer, "done"); });
+       [](core::Result<std::string_view> answer) { EXPECT_EQ(answer, "done"); });
   finish();
   const auto wanted = vector(4099, 2);
   for (std::size_t i = 0; i < mine.size(); ++i) ASSERT_EQ(mine.data()[i], wanted.data()[i] + 1);
@@ -97,7 +99,7 @@ TEST_P(CallsOf, LendsInOneDirectionOnly) {
 TEST_P(CallsOf, AHeaderAloneIsACallToo) {
   serve = [](Rpc::Incoming incoming) {
     EXPECT_TRUE(incoming.vector.empty());
-    incoming.reply(incoming.header + "!");
+    incoming.reply(std::string(incoming.header) + "!");
   };
   call(1, {.header = std::string(kMostHeader - 1, 'x')},
        [](auto answer) { EXPECT_EQ(answer, std::string(kMostHeader - 1, 'x') + "!"); });
@@ -191,7 +193,7 @@ TEST_P(CallsOf, ManyAtOnceFindTheirAnswers) {
   serve = [&](Rpc::Incoming incoming) {
     for (float& x : incoming.vector) x *= 2;
     if (incoming.header.back() % 2 == 0) return incoming.reply(incoming.header);
-    held.emplace_back(incoming.header, incoming.reply);
+    held.emplace_back(std::string(incoming.header), incoming.reply);
   };
   std::vector<core::Buffer> data;
   for (std::size_t k = 0; k < kCalls; ++k) data.push_back(vector(10 + 13 * k, static_cast<float>(k)));
@@ -207,12 +209,82 @@ TEST_P(CallsOf, ManyAtOnceFindTheirAnswers) {
 TEST_P(CallsOf, ErrorsOfTheCalleeAreAnswers) {
   serve = [](Rpc::Incoming incoming) { incoming.reply(core::fail(core::Errc::diverged, "shard 3 is not finite")); };
   auto mine = vector(10, 1);
-  call(0, {.header = "", .vector = mine.view(), .lend = Lend::both}, [](core::Result<std::string> answer) {
+  call(0, {.header = "", .vector = mine.view(), .lend = Lend::both}, [](core::Result<std::string_view> answer) {
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code, core::Errc::diverged);
     EXPECT_EQ(answer.error().message, "shard 3 is not finite");
   });
   finish();
+}
+
+/// Vectors of answered calls are used again, and nothing of them reaches another call.
+TEST_P(CallsOf, APullFindsZerosAndNotWhatWasThereBefore) {
+  auto mine = vector(1000, 7);
+  serve = [](Rpc::Incoming incoming) { incoming.reply(""); };
+  call(0, {.vector = mine.view(), .lend = Lend::read}, [](auto answer) { EXPECT_TRUE(answer); });
+  finish();
+  serve = [](Rpc::Incoming incoming) {
+    EXPECT_TRUE(std::ranges::all_of(incoming.vector, [](float x) { return x == 0; }));
+    incoming.reply(core::fail(core::Errc::corrupt, "no"));
+  };
+  call(0, {.vector = mine.view(), .lend = Lend::write}, [](auto answer) { EXPECT_FALSE(answer); });
+  finish();
+  EXPECT_TRUE(std::ranges::all_of(mine.view(), [](float x) { return x == 0; }));
+}
+
+/// Padding stays at home: the wire carries the rest, and the callee finds zeros in its place.
+TEST_P(CallsOf, PaddingDoesNotTravel) {
+  auto marks = vector(100, 1), mine = vector(100, 5);
+  for (std::size_t i = 0; i < 100; ++i)
+    if (i % 10 >= 7) marks.data()[i] = mine.data()[i] = 0;
+  const Packing packing(std::as_const(marks).view());
+  std::vector<float> received;
+  bool answers = true;
+  serve = [&](Rpc::Incoming incoming) {
+    EXPECT_EQ(incoming.vector.size(), 70U);
+    const auto whole = incoming.padded(packing, 0, 100);
+    ASSERT_TRUE(whole);
+    received.assign(whole->begin(), whole->end());
+    if (incoming.lend == Lend::write)
+      std::ranges::copy(mine.view(), whole->begin());
+    else
+      for (float& x : *whole) x += 1;  // also to the padding
+    answers ? incoming.reply("") : incoming.reply(core::fail(core::Errc::corrupt, "no"));
+  };
+  for (const auto lend : {Lend::both, Lend::both, Lend::write}) {
+    const std::vector<float> before(mine.view().begin(), mine.view().end());
+    const auto sent = group_->bytes_sent(0);
+    call(0, {.vector = mine.view(), .lend = lend, .packing = &packing}, [](auto answer) { EXPECT_TRUE(answer); });
+    finish();
+    EXPECT_TRUE(lend == Lend::write || received == before);
+    for (std::size_t i = 0; i < 100; ++i) {
+      EXPECT_TRUE(lend == Lend::both || i % 10 < 7 || received[i] == 0) << i;
+      EXPECT_EQ(mine.data()[i], i % 10 < 7 ? before[i] + (lend == Lend::both ? 1 : 0) : 0) << i;
+    }
+    EXPECT_EQ(group_->bytes_sent(0) - sent, (lend == Lend::both ? 70 * 4 : 0) + 256U);
+  }
+  answers = false;  // an error leaves the caller's numbers as they were
+  const std::vector<float> before(mine.view().begin(), mine.view().end());
+  call(0, {.vector = mine.view(), .lend = Lend::both, .packing = &packing}, [](auto answer) { EXPECT_FALSE(answer); });
+  finish();
+  EXPECT_TRUE(std::ranges::equal(mine.view(), before));
+}
+
+TEST_P(CallsOf, ALaterCallUsesTheVectorsOfAnEarlierOne) {
+  serve = [](Rpc::Incoming incoming) { incoming.reply(""); };
+  auto mine = vector(5000, 1);
+  std::size_t made[2]{};
+  for (int k = 0; k < 20; ++k) {
+    for (const auto half : {std::optional<core::HalfKind>{}, std::optional(core::HalfKind::bf16)}) {
+      call(0, {.vector = mine.view(), .lend = Lend::both, .half = half}, [](auto answer) { EXPECT_TRUE(answer); });
+      finish();
+    }
+    group_->drive([this] { return group_->operations(1).outstanding() == 1; });  // its next envelope
+    for (std::size_t r = 0; r < 2; ++r) {
+      if (k == 1) made[r] = calls_[r]->vectors().made();
+      EXPECT_TRUE(k <= 1 || calls_[r]->vectors().made() == made[r]) << k;
+    }
+  }
 }
 
 TEST_P(CallsOf, AllCallsToAPeerThatGoesEnd) {

@@ -130,14 +130,14 @@ TEST(UcxModule, TransportsThatAreNoneAreAConfigurationError) {
 TEST(Module, OneThatIsNotThereIsAConfigurationErrorThatSaysWhatToInstall) {
   EXPECT_FALSE(find_module("telepathy"));
   EndpointRegistry registry;
-  add_module(registry, "telepathy", "libtelepathy-dev");
+  add_module(registry, {.name = "telepathy", .library = {.title = "Telepathy", .packages = "libtelepathy-dev"}});
   const core::SteadyClock clock;
   const EndpointOptions options{.completions = CompletionQueue::create(clock).value()};
   const auto endpoint = registry.make("telepathy", options);
   ASSERT_FALSE(endpoint);
   EXPECT_EQ(endpoint.error().code, core::Errc::config);
   EXPECT_NE(endpoint.error().message.find("libtelepathy-dev"), std::string::npos) << endpoint.error().message;
-  EXPECT_EQ(make_module_endpoint("telepathy", options).error().code, core::Errc::config);
+  EXPECT_EQ(make_module_endpoint("telepathy", Symbols::local, options).error().code, core::Errc::config);
 }
 
 }  // namespace

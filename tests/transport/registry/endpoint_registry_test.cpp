@@ -31,9 +31,35 @@ TEST(EndpointRegistry, AnUnknownNameIsAConfigErrorThatNamesTheKnown) {
 
 TEST(EndpointRegistry, EveryDocumentedNameIsKnown) {
   const EndpointRegistry registry = built_in_endpoints();
-  for (const char* name : {"inproc", "shm", "tcp", "ucx", "mpi"})
+  for (const char* name : {"inproc", "shm", "tcp", "ucx", "mpi"}) {
     EXPECT_NE(std::ranges::find(registry.entries(), name, &EndpointRegistry::Entry::name), registry.entries().end())
         << name;
+    EXPECT_EQ(endpoint_info(name).name, name);
+  }
+  EXPECT_EQ(find_endpoint("auto"), nullptr);
+  EXPECT_THROW((void)endpoint_info("infiniband"), std::out_of_range);
+  EXPECT_THROW((void)registry.absence("infiniband"), std::out_of_range);
+}
+
+TEST(EndpointRegistry, AutoHasOneEndpointForEachKindOfRun) {
+  for (const auto run : {AutomaticFor::one_host, AutomaticFor::nodes_on_hosts, AutomaticFor::job_on_hosts})
+    EXPECT_EQ(std::ranges::count(endpoint_infos(), run, &EndpointInfo::automatic_for), 1);
+  // What carries vectors between hosts must reach them, and only a job has what a job's endpoint needs.
+  for (const bool in_job : {false, true}) {
+    EXPECT_EQ(automatic_endpoint(true, in_job).automatic_for, AutomaticFor::one_host);
+    EXPECT_EQ(automatic_endpoint(false, in_job).reach, Reach::hosts);
+    EXPECT_EQ(automatic_endpoint(false, in_job).needs_job, in_job);
+  }
+  EXPECT_NE(automatic_endpoint(true, false).reach, Reach::process);
+}
+
+TEST(EndpointRegistry, WhatIsInNoModuleCanAlwaysBeMadeAndEveryModuleSaysWhatToInstall) {
+  const EndpointRegistry registry = built_in_endpoints();
+  for (const auto& info : endpoint_infos()) {
+    EXPECT_EQ(info.make == nullptr, !info.library.title.empty()) << info.name;
+    EXPECT_EQ(info.make == nullptr, !info.library.packages.empty()) << info.name;
+    EXPECT_TRUE(!info.make || registry.absence(info.name).empty()) << info.name;
+  }
 }
 
 TEST(EndpointRegistry, AMissingEndpointSaysWhyAndListsTheOthers) {

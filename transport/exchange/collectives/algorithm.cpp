@@ -1,5 +1,6 @@
 #include "transport/exchange/collectives/algorithm.hpp"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -7,16 +8,30 @@
 namespace troupe::exchange {
 namespace {
 
-constexpr std::array<std::string_view, kAlgorithms> kNames{"auto", "ar", "asa", "asa16", "ring", "hierarchical", "shm"};
+constexpr std::array<AlgorithmInfo, kAlgorithms> kRows{{
+    {"auto", Algorithm::automatic},
+    {"shm", Algorithm::shm, /*in_mapped_memory=*/true},
+    {"ar", Algorithm::ar, false, /*in_library=*/true},
+    {"asa", Algorithm::asa},
+    {"asa16", Algorithm::asa16},
+    {"ring", Algorithm::ring},
+    {"hierarchical", Algorithm::hierarchical},
+}};
 
 }  // namespace
 
-std::string_view name(Algorithm algorithm) noexcept { return kNames[static_cast<std::size_t>(algorithm)]; }
+std::span<const AlgorithmInfo> algorithm_infos() noexcept { return kRows; }
+
+const AlgorithmInfo& info(Algorithm algorithm) noexcept {
+  return *std::ranges::find(kRows, algorithm, &AlgorithmInfo::algorithm);
+}
+
+std::string_view name(Algorithm algorithm) noexcept { return info(algorithm).name; }
 
 Algorithm algorithm_of(std::string_view name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i)
-    if (kNames[i] == name) return static_cast<Algorithm>(i);
-  throw std::out_of_range("no exchange algorithm is called " + std::string(name));
+  const auto* const row = std::ranges::find(kRows, name, &AlgorithmInfo::name);
+  if (row == kRows.end()) throw std::out_of_range("no exchange algorithm is called " + std::string(name));
+  return row->algorithm;
 }
 
 }  // namespace troupe::exchange

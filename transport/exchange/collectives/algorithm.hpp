@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace troupe::exchange {
@@ -12,6 +13,17 @@ namespace troupe::exchange {
 enum class Algorithm : std::uint8_t { automatic, ar, asa, asa16, ring, hierarchical, shm };
 inline constexpr std::size_t kAlgorithms = 7;
 
+/// One row: what an algorithm needs of the endpoint.
+struct AlgorithmInfo {
+  std::string_view name;  // the value of exchange.algorithm
+  Algorithm algorithm;
+  bool in_mapped_memory =
+      false;                // sums where the numbers are: members must map each other's memory, and nothing is rounded
+  bool in_library = false;  // the endpoint's NativeReduction sums
+};
+/// The rows, in the order in which help lists them; "auto" first.
+[[nodiscard]] std::span<const AlgorithmInfo> algorithm_infos() noexcept;
+[[nodiscard]] const AlgorithmInfo& info(Algorithm algorithm) noexcept;
 [[nodiscard]] std::string_view name(Algorithm algorithm) noexcept;  ///< "auto", "ar", …
 [[nodiscard]] Algorithm algorithm_of(std::string_view name);        ///< std::out_of_range for an unknown name
 
