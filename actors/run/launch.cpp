@@ -165,7 +165,8 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
 }
 
 // The library sums over the whole job, and matches sums by their order only.
-core::Result<void> check_library_sum(const Settings& settings, std::uint32_t workers_per_rank) {
+core::Result<void> check_library_sum(const Settings& settings, const strategies::Needs& needs,
+                                     std::uint32_t workers_per_rank) {
   if (settings.exchange.algorithm != "ar") return {};
   const auto refuse = [&](const std::string& key, const std::string& why) {
     return core::fail(core::Errc::config,
@@ -175,8 +176,7 @@ core::Result<void> check_library_sum(const Settings& settings, std::uint32_t wor
   };
   if (workers_per_rank != 1)
     return refuse("cluster.workers_per_rank", fmt::format("here are {} workers per rank", workers_per_rank));
-  if (settings.strategy == "pairs" || settings.strategy == "mixed")
-    return refuse("strategy.name", fmt::format("the groups of {} are smaller", settings.strategy));
+  if (needs.subgroups) return refuse("strategy.name", fmt::format("the groups of {} are smaller", settings.strategy));
   return {};
 }
 
@@ -185,7 +185,6 @@ core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t worker
   const bool one_place = in_one_place(nodes, version);
   auto& endpoint = settings.exchange.endpoint;
   if (endpoint == "auto") endpoint = one_place ? "shm" : "mpi";
-  if (auto sums = check_library_sum(settings, workers_per_rank); !sums) return tl::unexpected(sums.error());
   const auto ranks = static_cast<std::uint32_t>(nodes.size()) + 1;
   auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
   if (!launch) return launch;
