@@ -9,6 +9,7 @@
 
 #include "core/buffer.hpp"
 #include "core/half.hpp"
+#include "core/optimizers/optimizers.hpp"
 
 namespace troupe::core {
 
@@ -19,11 +20,7 @@ using ConstSpan = std::span<const float>;
 /// numbers are summed over any number of workers.
 inline constexpr float kLargestUsable = 0x1p50F;
 
-/// Element-wise optimizer rules. State vectors: none for sgd, two for adam, one for the others.
-enum class OptimizerKind : std::uint8_t { sgd, momentum, nesterov, rmsprop, adagrad, adam };
-inline constexpr std::size_t kOptimizerKinds = 6;
-
-/// The numbers of one step. g' = g + weight_decay · x, then
+/// The numbers of one step of an optimizer (core/optimizers/optimizers.hpp). g' = g + weight_decay · x, then
 ///   sgd:       x ← x − lr g'
 ///   momentum:  v ← μ v − lr g';  x ← x + v
 ///   nesterov:  v ← μ v − lr g';  x ← x + μ v − lr g'     (x is the look-ahead point y = x̂ + μ v; Sutskever et al. 2013)
@@ -45,10 +42,6 @@ struct OptimizerStep {
   std::uint64_t t = 1;  // number of the step, from 1
   bool operator==(const OptimizerStep&) const = default;
 };
-
-[[nodiscard]] constexpr int state_slots(OptimizerKind kind) noexcept {
-  return kind == OptimizerKind::sgd ? 0 : kind == OptimizerKind::adam ? 2 : 1;
-}
 
 /// An optimizer's state vectors; a vector that its kind does not have may be empty. first: v, r, or adam's m; second: adam's r.
 struct OptimizerState {

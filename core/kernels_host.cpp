@@ -118,14 +118,14 @@ void check_optimizer(ConstSpan x, ConstSpan g, const OptimizerState& state, cons
 StepNumbers step_numbers(const OptimizerStep& step) noexcept {
   const auto t = static_cast<double>(step.t);
   const auto correction = [t](float rate) { return static_cast<float>(1.0 / (1.0 - std::pow(double{rate}, t))); };
-  const bool adam = step.kind == OptimizerKind::adam;
+  const bool corrects = optimizer_info(step.kind).bias_correction;
   return {step.lr,
           step.momentum,
           step.weight_decay,
           step.decay,
           step.epsilon,
-          adam ? correction(step.momentum) : 1,
-          adam ? correction(step.decay) : 1};
+          corrects ? correction(step.momentum) : 1,
+          corrects ? correction(step.decay) : 1};
 }
 
 void clip(const Kernels& kernels, Span g, float value, float norm) {

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/kernels_check.hpp"
 
@@ -216,6 +217,7 @@ struct Loops {
       return T::all(-step.lr) *
              (T::all(step.first_scale) * m / (sqrt(T::all(step.second_scale) * r) + T::all(step.epsilon)));
     } else {
+      static_assert(kKind == rmsprop || kKind == adagrad, "an optimizer without its arithmetic");
       const T square = decayed * decayed;
       const T r = kKind == rmsprop ? T::all(step.decay) * T::load(first) + T::all(1 - step.decay) * square
                                    : T::load(first) + square;
@@ -342,28 +344,28 @@ struct Loops {
 
   static constexpr std::size_t kChunk = 1024;  // 4 KiB: a page of each vector
 
-  static constexpr HostLoops table() {
-    using enum OptimizerKind;
-    return {
-        fill,
-        scale,
-        axpy,
-        scale_add,
-        difference,
-        elastic_pair,
-        elastic_delta,
-        reduce_all,
-        broadcast_all,
-        clamp,
-        {narrow<HalfKind::fp16>, narrow<HalfKind::bf16>},
-        {widen<HalfKind::fp16>, widen<HalfKind::bf16>},
-        {add_wide<HalfKind::fp16>, add_wide<HalfKind::bf16>},
-        {optimize<sgd>, optimize<momentum>, optimize<nesterov>, optimize<rmsprop>, optimize<adagrad>, optimize<adam>},
-        {optimize_delta<sgd>, optimize_delta<momentum>, optimize_delta<nesterov>, optimize_delta<rmsprop>,
-         optimize_delta<adagrad>, optimize_delta<adam>},
-        squared_norm,
-        all_finite,
-        all_within};
+  static constexpr HostLoops table() { return table(std::make_index_sequence<kOptimizerKinds>{}); }
+
+  template <std::size_t... kRow>
+  static constexpr HostLoops table(std::index_sequence<kRow...>) {
+    return {fill,
+            scale,
+            axpy,
+            scale_add,
+            difference,
+            elastic_pair,
+            elastic_delta,
+            reduce_all,
+            broadcast_all,
+            clamp,
+            {narrow<HalfKind::fp16>, narrow<HalfKind::bf16>},
+            {widen<HalfKind::fp16>, widen<HalfKind::bf16>},
+            {add_wide<HalfKind::fp16>, add_wide<HalfKind::bf16>},
+            {optimize<kOptimizers[kRow].kind>...},
+            {optimize_delta<kOptimizers[kRow].kind>...},
+            squared_norm,
+            all_finite,
+            all_within};
   }
 };
 

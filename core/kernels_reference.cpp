@@ -14,21 +14,30 @@ float step_change(std::size_t i, ConstSpan x, ConstSpan g, const OptimizerState&
                   const StepNumbers& step) {
   using enum OptimizerKind;
   const float decayed = g[i] + step.weight_decay * x[i];
-  if (kind == sgd) return -(step.lr * decayed);
-  float& first = state.first[i];
-  if (kind == momentum || kind == nesterov) {
-    first = step.momentum * first - step.lr * decayed;
-    return kind == momentum ? first : step.momentum * first - step.lr * decayed;
-  }
   const float square = decayed * decayed;
-  if (kind == adam) {
-    float& second = state.second[i];
-    first = step.momentum * first + (1 - step.momentum) * decayed;
-    second = step.decay * second + (1 - step.decay) * square;
-    return -(step.lr * (step.first_scale * first / (std::sqrt(step.second_scale * second) + step.epsilon)));
+  switch (kind) {
+    case sgd: break;
+    case momentum:
+    case nesterov: {
+      float& v = state.first[i];
+      v = step.momentum * v - step.lr * decayed;
+      return kind == momentum ? v : step.momentum * v - step.lr * decayed;
+    }
+    case rmsprop:
+    case adagrad: {
+      float& r = state.first[i];
+      r = kind == rmsprop ? step.decay * r + (1 - step.decay) * square : r + square;
+      return -(step.lr * (decayed / (std::sqrt(r) + step.epsilon)));
+    }
+    case adam: {
+      float& m = state.first[i];
+      float& r = state.second[i];
+      m = step.momentum * m + (1 - step.momentum) * decayed;
+      r = step.decay * r + (1 - step.decay) * square;
+      return -(step.lr * (step.first_scale * m / (std::sqrt(step.second_scale * r) + step.epsilon)));
+    }
   }
-  first = kind == rmsprop ? step.decay * first + (1 - step.decay) * square : first + square;
-  return -(step.lr * (decayed / (std::sqrt(first) + step.epsilon)));
+  return -(step.lr * decayed);
 }
 
 class ReferenceKernels final : public Kernels {

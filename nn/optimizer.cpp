@@ -3,7 +3,29 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace troupe::nn {
+
+namespace {
+
+using core::OptimizerInfo;
+
+/// " (rmsprop, adam)": the optimizers that an option is for.
+std::string those_with(bool OptimizerInfo::*property) {
+  return fmt::format(" ({})", fmt::join(core::optimizer_names(property), ", "));
+}
+
+/// Where the first state vector is a mean of gradients, momentum has another name.
+std::string momentum_of_means() {
+  std::string text;
+  for (const auto& row : core::kOptimizers)
+    if (row.momentum && !row.velocity) text += fmt::format("; {}'s beta1", row.name);
+  return text;
+}
+
+}  // namespace
 
 const core::Table<TrainConfig>& train_table() {
   using core::between;
@@ -11,17 +33,16 @@ const core::Table<TrainConfig>& train_table() {
   using core::kMostFloat;
   static const core::Table<TrainConfig> table{
       "train",
-      {{"optimizer", &TrainConfig::optimizer,
-        core::one_of({"sgd", "momentum", "nesterov", "rmsprop", "adagrad", "adam"}), "rule of the local step"},
+      {{"optimizer", &TrainConfig::optimizer, core::one_of(core::optimizer_names()), "rule of the local step"},
        {"lr", &TrainConfig::lr, between(0, kMostFloat), "learning rate"},
        {"momentum", &TrainConfig::momentum, between(0, 0.999999),
-        "share of the velocity kept per step (momentum, nesterov); adam's beta1"},
+        "share of the velocity kept per step" + those_with(&OptimizerInfo::velocity) + momentum_of_means()},
        {"weight_decay", &TrainConfig::weight_decay, between(0, kMostFloat),
         "added to the gradient, times the parameters"},
        {"beta2", &TrainConfig::beta2, between(0, 0.999999),
-        "share of the mean of squared gradients kept per step (rmsprop, adam)"},
+        "share of the mean of squared gradients kept per step" + those_with(&OptimizerInfo::decay)},
        {"epsilon", &TrainConfig::epsilon, between(kLeastFloat, kMostFloat),
-        "added to the root of squared gradients (rmsprop, adagrad, adam)"},
+        "added to the root of squared gradients" + those_with(&OptimizerInfo::epsilon)},
        {"clip_value", &TrainConfig::clip_value, between(0, kMostFloat),
         "limit of each element of a gradient before it is used; 0: none"},
        {"clip_norm", &TrainConfig::clip_norm, between(0, kMostFloat),
@@ -57,23 +78,13 @@ double learning_rate(const TrainConfig& config, double epoch_position, double to
   return rate;
 }
 
-core::OptimizerKind optimizer_kind(const TrainConfig& config) noexcept {
-  using enum core::OptimizerKind;
-  for (const auto& [name, kind] :
-       {std::pair{"sgd", sgd}, {"nesterov", nesterov}, {"rmsprop", rmsprop}, {"adagrad", adagrad}, {"adam", adam}}) {
-    if (config.optimizer == name) return kind;
-  }
-  return momentum;
-}
+core::OptimizerKind optimizer_kind(const TrainConfig& config) { return core::optimizer_info(config.optimizer).kind; }
 
-core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs,
-                                   int workers) noexcept {
-  const auto kind = optimizer_kind(config);
-  using enum core::OptimizerKind;
-  const bool has_momentum = kind == momentum || kind == nesterov || kind == adam;
-  return {.kind = kind,
+core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs, int workers) {
+  const auto& optimizer = core::optimizer_info(config.optimizer);
+  return {.kind = optimizer.kind,
           .lr = static_cast<float>(learning_rate(config, epoch_position, total_epochs, workers)),
-          .momentum = has_momentum ? static_cast<float>(config.momentum) : 0.0f,
+          .momentum = optimizer.momentum ? static_cast<float>(config.momentum) : 0.0f,
           .weight_decay = static_cast<float>(config.weight_decay),
           .decay = static_cast<float>(config.beta2),
           .epsilon = static_cast<float>(config.epsilon),

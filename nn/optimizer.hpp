@@ -40,10 +40,11 @@ struct TrainConfig {
 [[nodiscard]] double learning_rate(const TrainConfig& config, double epoch_position, double total_epochs,
                                    int workers) noexcept;
 
-[[nodiscard]] core::OptimizerKind optimizer_kind(const TrainConfig& config) noexcept;
+/// Throws std::invalid_argument for a name that the table of optimizers does not have: the options' rule refuses it before.
+[[nodiscard]] core::OptimizerKind optimizer_kind(const TrainConfig& config);
 
 /// The numbers of the optimizer step at that position. momentum is 0 for kinds without it. The caller sets the step's number t.
 [[nodiscard]] core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs,
-                                                 int workers) noexcept;
+                                                 int workers);
 
 }  // namespace troupe::nn

@@ -1,5 +1,10 @@
 #include "strategies/bsp.hpp"
 
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "strategies/bsp_backup.hpp"
 
 namespace troupe::strategies {
@@ -62,6 +67,8 @@ class Bsp final : public Strategy {
   Bsp(BspWorker::Combine combine, bool average_velocity, bool has_velocity)
       : combine_(combine), average_velocity_(average_velocity), has_velocity_(has_velocity) {}
   Needs needs() const override {
+    std::optional<ChangedArithmetic> changed;
+    if (combine_ == BspWorker::Combine::weights) changed = {.since = 2, .key = "strategy.combine"};
     // Parameters are equal on all workers after each step. So is a velocity that is fed with combined gradients or is combined
     // itself.
     const bool equal = !has_velocity_ || combine_ == BspWorker::Combine::gradients || average_velocity_;
@@ -69,7 +76,8 @@ class Bsp final : public Strategy {
             .in_step = true,
             .model = ModelHome::any_worker,
             .worker_state = equal ? WorkerState::replicated : WorkerState::per_worker,
-            .whole_steps = equal && !average_velocity_};
+            .whole_steps = equal && !average_velocity_,
+            .changed_arithmetic = changed};
   }
   std::unique_ptr<WorkerRule> worker() const override {
     return std::make_unique<BspWorker>(combine_, average_velocity_);
@@ -103,22 +111,43 @@ core::Result<std::unique_ptr<Strategy>> make_bsp(const core::Config& config, con
   const auto combine = options.combine == "gradients" ? BspWorker::Combine::gradients
                        : options.combine == "updates" ? BspWorker::Combine::updates
                                                       : BspWorker::Combine::weights;
-  const auto kind = shape.optimizer.kind;
-  if (options.average_momentum && core::state_slots(kind) > 0 && kind != core::OptimizerKind::momentum &&
-      kind != core::OptimizerKind::nesterov) {
-    return core::fail(core::Errc::config, config.where("strategy.average_momentum") +
-                                              ": strategy.average_momentum = true needs an optimizer with momentum: "
-                                              "train.optimizer = \"momentum\" or \"nesterov\"");
+  const auto& optimizer = core::optimizer_info(shape.optimizer.kind);
+  const bool has_state = optimizer.state_slots > 0;
+  if (options.average_momentum && has_state && !optimizer.velocity) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: strategy.average_momentum = true needs an optimizer with momentum: "
+                                  "train.optimizer = \"{}\"",
+                                  config.where("strategy.average_momentum"),
+                                  fmt::join(core::optimizer_names(&core::OptimizerInfo::velocity), "\" or \"")));
   }
-  const bool has_state = core::state_slots(kind) > 0;
   return std::make_unique<Bsp>(combine, options.average_momentum && has_state, has_state);
+}
+
+OptionSpace bsp_space(const RunShape& shape) {
+  OptionSpace combined{
+      .choices = {{{.set = {{"combine", "gradients"}}},
+                   {.set = {{"combine", "updates"}}},
+                   {.set = {{"combine", "weights"}}, .choices = {values("average_momentum", {"true", "false"})}}}}};
+  if (shape.workers == 1) return combined;
+  return {.choices = {{{.choices = {range("backup", 1, shape.workers - 1)}}, std::move(combined)}}};
+}
+
+Properties bsp_properties(const core::Config& config, const RunShape&) {
+  const auto options = config.get(bsp_table());
+  Properties all{EqualReplicas{}};
+  if (options.backup > 0) all.emplace_back(BackupSteps{.backup = static_cast<std::size_t>(options.backup)});
+  return all;
 }
 
 }  // namespace
 
 StrategyInfo bsp() {
-  return {"bsp", "bulk-synchronous: gradients, updates or weights are combined over all workers at every step",
-          [](core::Schema& schema) { schema.add(bsp_table(), "bsp"); }, make_bsp};
+  return {.name = "bsp",
+          .summary = "bulk-synchronous: gradients, updates or weights are combined over all workers at every step",
+          .add_options = [](core::Schema& schema) { schema.add(bsp_table(), "bsp"); },
+          .make = make_bsp,
+          .option_space = bsp_space,
+          .properties = bsp_properties};
 }
 
 }  // namespace troupe::strategies

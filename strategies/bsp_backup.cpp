@@ -1,7 +1,6 @@
 #include "strategies/bsp_backup.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace troupe::strategies {
@@ -141,15 +140,13 @@ class BspWithBackup final : public Strategy {
     optimizer_.clip_value = optimizer_.clip_norm = 0;  // the workers clip
   }
   Needs needs() const override {
-    static constexpr std::array<const char*, core::kOptimizerKinds> kNames{"sgd",     "momentum", "nesterov",
-                                                                           "rmsprop", "adagrad",  "adam"};
-    const int states = core::state_slots(optimizer_.kind);
+    const auto& optimizer = core::optimizer_info(optimizer_.kind);
     return {.servers = true,
             .in_step = true,
             .model = ModelHome::center,
             .worker_state = WorkerState::discarded,
-            .server_states = static_cast<std::uint8_t>(states + 1),  // and the sum
-            .server_state_of = states > 0 ? kNames.at(static_cast<std::size_t>(optimizer_.kind)) : ""};
+            .server_states = static_cast<std::uint8_t>(optimizer.state_slots + 1),  // and the sum
+            .server_state_of = optimizer.state_slots > 0 ? std::string(optimizer.name) : ""};
   }
   std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<BackupWorker>(); }
   std::unique_ptr<ServerRule> server() const override { return std::make_unique<BackupServer>(backup_, optimizer_); }

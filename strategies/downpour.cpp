@@ -101,6 +101,14 @@ void DownpourServer::refused(const Request& request, const ServerContext&, Serve
 
 namespace {
 
+/// The value of server_optimizer with which workers step.
+constexpr const char* kNone = "none";
+
+std::vector<std::string> or_none(std::vector<std::string> optimizers) {
+  optimizers.insert(optimizers.begin(), kNone);
+  return optimizers;
+}
+
 const core::Table<DownpourConfig>& downpour_table() {
   using core::between;
   using core::kMostCount;
@@ -109,7 +117,7 @@ const core::Table<DownpourConfig>& downpour_table() {
       {{"n_push", &DownpourConfig::n_push, between(1, kMostCount), "local steps between two pushes of their sum"},
        {"n_fetch", &DownpourConfig::n_fetch, between(1, kMostCount), "local steps between two fetches of the centre"},
        {"server_optimizer", &DownpourConfig::server_optimizer,
-        core::one_of({"none", "sgd", "momentum", "rmsprop", "adagrad", "adam"}),
+        core::one_of(or_none(core::optimizer_names(&core::OptimizerInfo::on_servers))),
         "none: workers step and the server adds; else the server steps, with train's numbers"},
        {"staleness_aware", &DownpourConfig::staleness_aware, core::anything(),
         "the server divides a step by its staleness"},
@@ -152,16 +160,11 @@ class Downpour final : public Strategy {
 };
 
 std::optional<core::OptimizerStep> server_optimizer(const std::string& name, const RunShape& shape) {
-  using enum core::OptimizerKind;
-  for (const auto& [known, kind] :
-       {std::pair{"sgd", sgd}, {"momentum", momentum}, {"rmsprop", rmsprop}, {"adagrad", adagrad}, {"adam", adam}}) {
-    if (name != known) continue;
-    auto step = shape.optimizer;
-    step.kind = kind;
-    step.clip_value = step.clip_norm = 0;  // the workers clip: a shard sees a slice only
-    return step;
-  }
-  return std::nullopt;
+  if (name == kNone) return std::nullopt;
+  auto step = shape.optimizer;
+  step.kind = core::optimizer_info(name).kind;
+  step.clip_value = step.clip_norm = 0;  // the workers clip: a shard sees a slice only
+  return step;
 }
 
 core::Result<std::unique_ptr<Strategy>> make_downpour(const core::Config& config, const RunShape& shape) {
@@ -174,11 +177,28 @@ core::Result<std::unique_ptr<Strategy>> make_downpour(const core::Config& config
   return std::make_unique<Downpour>(rule, optimizer, options.server_optimizer, options.staleness_aware);
 }
 
+OptionSpace downpour_space(const RunShape&) {
+  // Workers that step are drawn more often: the search then knows where the centre must be.
+  auto optimizers = or_none(or_none(core::optimizer_names(&core::OptimizerInfo::searched)));
+  return {.choices = {range("n_push", 1, 3), range("n_fetch", 1, 3), values("server_optimizer", optimizers),
+                      values("staleness_aware", {"true", "false"}), values("overlap", {"off", "skip"})}};
+}
+
+Properties downpour_properties(const core::Config& config, const RunShape&) {
+  const auto options = config.get(downpour_table());
+  return {
+      PushesCount{.server_optimizer = options.server_optimizer != kNone, .staleness_aware = options.staleness_aware}};
+}
+
 }  // namespace
 
 StrategyInfo downpour() {
-  return {"downpour", "workers push sums of their steps to the centre and fetch it, each on its own period",
-          [](core::Schema& schema) { schema.add(downpour_table(), "downpour"); }, make_downpour};
+  return {.name = "downpour",
+          .summary = "workers push sums of their steps to the centre and fetch it, each on its own period",
+          .add_options = [](core::Schema& schema) { schema.add(downpour_table(), "downpour"); },
+          .make = make_downpour,
+          .option_space = downpour_space,
+          .properties = downpour_properties};
 }
 
 }  // namespace troupe::strategies

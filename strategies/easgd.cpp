@@ -145,13 +145,35 @@ core::Result<std::unique_ptr<Strategy>> make_easgd(const core::Config& config, c
   return std::make_unique<Easgd>(std::move(rates), static_cast<Step>(options.tau), overlap, gradient);
 }
 
+OptionSpace easgd_timing() { return {.choices = {range("tau", 1, 3), values("overlap", {"off", "skip", "wait"})}}; }
+
+OptionSpace easgd_space(const RunShape&) {
+  auto space = easgd_timing();
+  space.choices.push_back({{.choices = {values("alpha", {"0.25", "0.5", "1.0"})}},
+                           {.set = {{"alpha_worker", "0.9"}, {"alpha_server", "0.1"}}},
+                           {.set = {{"beta", "0.9"}}},
+                           {.set = {{"alpha_schedule", "[0.5, 0.125]"}}}});
+  return space;
+}
+
+Properties easgd_properties(const EasgdConfig& options, const RunShape& shape) {
+  const double alpha = options.beta > 0 ? options.beta / shape.workers : options.alpha;
+  const auto or_alpha = [alpha](double rate) { return rate < 0 ? alpha : rate; };
+  return {ElasticExchanges{.alpha_worker = or_alpha(options.alpha_worker),
+                           .alpha_server = or_alpha(options.alpha_server),
+                           .schedule = options.alpha_schedule}};
+}
+
 StrategyInfo easgd() {
   static const auto table = easgd_table({});
-  return {"easgd", "elastic averaging: every tau steps a worker and the centre pull at each other by alpha",
-          [](core::Schema& schema) { schema.add(table, "easgd"); },
-          [](const core::Config& config, const RunShape& shape) {
-            return make_easgd(config, config.get(table), shape, Gradient::at_x);
-          }};
+  return {.name = "easgd",
+          .summary = "elastic averaging: every tau steps a worker and the centre pull at each other by alpha",
+          .add_options = [](core::Schema& schema) { schema.add(table, "easgd"); },
+          .make = [](const core::Config& config,
+                     const RunShape& shape) { return make_easgd(config, config.get(table), shape, Gradient::at_x); },
+          .option_space = easgd_space,
+          .properties = [](const core::Config& config,
+                           const RunShape& shape) { return easgd_properties(config.get(table), shape); }};
 }
 
 }  // namespace troupe::strategies

@@ -77,6 +77,10 @@ class EasgdServer final : public ServerRule {
 [[nodiscard]] core::Table<EasgdConfig> easgd_table(const EasgdConfig& defaults);
 [[nodiscard]] core::Result<std::unique_ptr<Strategy>> make_easgd(const core::Config& config, const EasgdConfig& options,
                                                                  const RunShape& shape, Gradient gradient);
+/// The options that say when workers exchange; with `easgd_space` also how far they move.
+[[nodiscard]] OptionSpace easgd_timing();
+[[nodiscard]] OptionSpace easgd_space(const RunShape& shape);
+[[nodiscard]] Properties easgd_properties(const EasgdConfig& options, const RunShape& shape);
 
 [[nodiscard]] StrategyInfo easgd();
 

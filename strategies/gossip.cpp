@@ -95,11 +95,16 @@ class Gossip final : public Strategy {
 }  // namespace
 
 StrategyInfo gossip() {
-  return {"gossip", "workers train alone and mail their parameters to random peers, which mix them in",
-          [](core::Schema& schema) { schema.add(gossip_table(), "gossip"); },
-          [](const core::Config& config, const RunShape& shape) -> core::Result<std::unique_ptr<Strategy>> {
+  return {.name = "gossip",
+          .summary = "workers train alone and mail their parameters to random peers, which mix them in",
+          .add_options = [](core::Schema& schema) { schema.add(gossip_table(), "gossip"); },
+          .make = [](const core::Config& config, const RunShape& shape) -> core::Result<std::unique_ptr<Strategy>> {
             return std::make_unique<Gossip>(shape.workers, config.get(gossip_table()).p);
-          }};
+          },
+          .option_space = [](const RunShape&) -> OptionSpace {
+            return {.choices = {values("p", {"0.25", "0.5", "1.0"})}};
+          },
+          .properties = [](const core::Config&, const RunShape&) -> Properties { return {GossipWeights{}}; }};
 }
 
 }  // namespace troupe::strategies

@@ -4,6 +4,9 @@
 #include <ranges>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace troupe::strategies {
 
 namespace {
@@ -146,14 +149,39 @@ core::Result<void> LocalSgdServer::restore(const std::string& text) {
 
 // ---- options
 
+namespace {
+
+/// "1 for sgd, 0.7 for nesterov".
+std::string default_rates() {
+  std::vector<std::string> rates;
+  for (const auto& row : core::kOptimizers)
+    if (row.outer) rates.push_back(fmt::format("{} for {}", row.outer_lr, row.name));
+  return fmt::format("{}", fmt::join(rates, ", "));
+}
+
+std::string with_momentum() {
+  std::vector<std::string_view> names;
+  for (const auto& row : core::kOptimizers)
+    if (row.outer && row.momentum) names.push_back(row.name);
+  return fmt::format("{}", fmt::join(names, " | "));
+}
+
+double outer_rate(const LocalSgdConfig& options) {
+  return options.outer_lr > 0 ? options.outer_lr : core::optimizer_info(options.outer).outer_lr;
+}
+
+}  // namespace
+
 core::Table<LocalSgdConfig> local_sgd_table(const LocalSgdConfig& defaults) {
   return {"strategy",
           {{"tau", &LocalSgdConfig::tau, core::between(1, core::kMostCount),
             "local steps between two rounds (the papers' H)"},
-           {"outer", &LocalSgdConfig::outer, core::one_of({"sgd", "nesterov"}), "the centre's optimizer"},
+           {"outer", &LocalSgdConfig::outer, core::one_of(core::optimizer_names(&core::OptimizerInfo::outer)),
+            "the centre's optimizer"},
            {"outer_lr", &LocalSgdConfig::outer_lr, core::between(0, core::kMostFloat),
-            "its learning rate; 0: 1 for sgd, 0.7 for nesterov"},
-           {"outer_momentum", &LocalSgdConfig::outer_momentum, core::between(0, 1), "outer = nesterov: its momentum"},
+            "its learning rate; 0: " + default_rates()},
+           {"outer_momentum", &LocalSgdConfig::outer_momentum, core::between(0, 1),
+            "outer = " + with_momentum() + ": its momentum"},
            {"fragments", &LocalSgdConfig::fragments, core::between(1, core::kMostCount),
             "exchange one of so many parts at a time, every tau / fragments steps"},
            {"delay", &LocalSgdConfig::delay, core::between(0, core::kMostCount),
@@ -169,14 +197,14 @@ class LocalSgd final : public Strategy {
  public:
   explicit LocalSgd(const LocalSgdRule& rule) : rule_(rule) {}
   Needs needs() const override {
-    const int outer_states = core::state_slots(rule_.outer.kind);
+    const auto& outer = core::optimizer_info(rule_.outer.kind);
     return {.servers = true,
             .in_step = true,
             .model = ModelHome::center,
             .worker_state = WorkerState::discarded,
             .worker_slots = {kAnchor, staged(0)},
-            .server_states = static_cast<std::uint8_t>(1 + outer_states),
-            .server_state_of = outer_states > 0 ? "outer nesterov" : "",
+            .server_states = static_cast<std::uint8_t>(1 + outer.state_slots),
+            .server_state_of = outer.state_slots > 0 ? fmt::format("outer {}", outer.name) : "",
             .periods = {{"strategy.tau", rule_.tau}}};
   }
   std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<LocalSgdWorker>(rule_); }
@@ -205,26 +233,49 @@ core::Result<std::unique_ptr<Strategy>> make_local_sgd(const core::Config& confi
                                         ": an answer is taken before the next fragment is sent");
   if (options.quorum > shape.workers)
     return refuse("strategy.quorum", "is more than there are: cluster.workers is " + std::to_string(shape.workers));
-  const bool nesterov = options.outer == "nesterov";
-  const double lr = options.outer_lr > 0 ? options.outer_lr : nesterov ? 0.7 : 1;
-  return std::make_unique<LocalSgd>(
-      LocalSgdRule{.tau = static_cast<Step>(options.tau),
-                   .fragments = static_cast<std::uint32_t>(options.fragments),
-                   .delay = static_cast<Step>(options.delay),
-                   .servers = shape.servers,
-                   .quorum = static_cast<std::size_t>(options.quorum),
-                   .outer = {.kind = nesterov ? core::OptimizerKind::nesterov : core::OptimizerKind::sgd,
-                             .lr = static_cast<float>(lr),
-                             .momentum = static_cast<float>(options.outer_momentum)}});
+  return std::make_unique<LocalSgd>(LocalSgdRule{.tau = static_cast<Step>(options.tau),
+                                                 .fragments = static_cast<std::uint32_t>(options.fragments),
+                                                 .delay = static_cast<Step>(options.delay),
+                                                 .servers = shape.servers,
+                                                 .quorum = static_cast<std::size_t>(options.quorum),
+                                                 .outer = {.kind = core::optimizer_info(options.outer).kind,
+                                                           .lr = static_cast<float>(outer_rate(options)),
+                                                           .momentum = static_cast<float>(options.outer_momentum)}});
+}
+
+OptionSpace local_sgd_rounds(const RunShape& shape) {
+  OptionSpace::Choice fragments;
+  for (std::uint64_t count = 1; count <= std::min(shape.servers, 3U); ++count) {
+    OptionSpace::Choice periods;
+    for (std::uint64_t period = 1; period <= 3; ++period)
+      periods.push_back({.set = {{"tau", std::to_string(count * period)}}, .choices = {range("delay", 0, period - 1)}});
+    fragments.push_back({.set = {{"fragments", std::to_string(count)}}, .choices = {std::move(periods)}});
+  }
+  return {.choices = {std::move(fragments), {{.choices = {range("quorum", 0, shape.workers)}}, {}}}};
+}
+
+Properties local_sgd_properties(const LocalSgdConfig& options) {
+  return {OuterRounds{.optimizer = core::optimizer_info(options.outer).kind,
+                      .lr = outer_rate(options),
+                      .momentum = options.outer_momentum,
+                      .quorum = static_cast<std::size_t>(options.quorum)}};
 }
 
 StrategyInfo local_sgd() {
   static const auto table = local_sgd_table({});
-  return {"local_sgd", "every tau steps the centre moves to the mean of all workers, and they go on from it",
-          [](core::Schema& schema) { schema.add(table, "local_sgd"); },
-          [](const core::Config& config, const RunShape& shape) {
-            return make_local_sgd(config, config.get(table), shape);
-          }};
+  return {.name = "local_sgd",
+          .summary = "every tau steps the centre moves to the mean of all workers, and they go on from it",
+          .add_options = [](core::Schema& schema) { schema.add(table, "local_sgd"); },
+          .make = [](const core::Config& config,
+                     const RunShape& shape) { return make_local_sgd(config, config.get(table), shape); },
+          .option_space =
+              [](const RunShape& shape) {
+                auto space = local_sgd_rounds(shape);
+                space.choices.push_back(values("outer", core::optimizer_names(&core::OptimizerInfo::outer)));
+                return space;
+              },
+          .properties = [](const core::Config& config,
+                           const RunShape&) { return local_sgd_properties(config.get(table)); }};
 }
 
 }  // namespace troupe::strategies

@@ -95,6 +95,9 @@ class LocalSgdServer final : public ServerRule {
 [[nodiscard]] core::Result<std::unique_ptr<Strategy>> make_local_sgd(const core::Config& config,
                                                                      const LocalSgdConfig& options,
                                                                      const RunShape& shape);
+/// Fragments, periods, delays and quorums: every option but the outer optimizer's.
+[[nodiscard]] OptionSpace local_sgd_rounds(const RunShape& shape);
+[[nodiscard]] Properties local_sgd_properties(const LocalSgdConfig& options);
 
 [[nodiscard]] StrategyInfo local_sgd();
 

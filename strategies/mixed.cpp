@@ -1,8 +1,9 @@
 #include "strategies/mixed.hpp"
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <map>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -175,14 +176,39 @@ void MixedServer::pass_on(const ServerActions& said, ServerActions& then) const 
 
 namespace {
 
-std::array<StrategyInfo, 3> inner_strategies() { return {downpour(), easgd(), ssp()}; }
+/// A strategy that groups may follow, and what the schedule search draws of its options.
+struct Inner {
+  StrategyInfo info;
+  std::function<OptionSpace(const RunShape&)> option_space;
+};
+
+std::vector<Inner> inner_strategies() {
+  const auto with_its_space = [](const StrategyInfo& info) { return Inner{info, info.option_space}; };
+  return {with_its_space(downpour()), {easgd(), [](const RunShape&) { return easgd_timing(); }}, with_its_space(ssp())};
+}
+
+std::vector<std::string> inner_names() {
+  std::vector<std::string> names;
+  for (const auto& inner : inner_strategies()) names.push_back(inner.info.name);
+  return names;
+}
+
+/// The inner strategy's workers are groups.
+std::uint32_t group_size(const MixedConfig& options, const RunShape& shape) {
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(options.group_size, shape.workers));
+}
+
+RunShape groups_of(std::uint32_t size, RunShape shape) {
+  shape.workers = (shape.workers + size - 1) / size;
+  return shape;
+}
 
 const core::Table<MixedConfig>& mixed_table() {
   static const core::Table<MixedConfig> table{
       "strategy",
       {{"group_size", &MixedConfig::group_size, core::between(1, core::kMostCount),
         "workers that average their gradients at every step"},
-       {"inner", &MixedConfig::inner, core::one_of({"downpour", "easgd", "ssp"}),
+       {"inner", &MixedConfig::inner, core::one_of(inner_names()),
         "what a group is one worker of; its options stand beside this one"},
        {"ema", &MixedConfig::ema, core::between(0, 1),
         "above 0: the model is a moving average of the centre, of which each update leaves so much (0.9999)"},
@@ -199,7 +225,7 @@ void add_mixed_options(core::Schema& schema) {
   schema.add(mixed_table(), "mixed");
   for (const auto& inner : inner_strategies()) {
     core::Schema own;
-    inner.add_options(own);
+    inner.info.add_options(own);
     for (auto option : own.options()) {
       option.scope = "mixed";
       if (!schema.find(option.key, "mixed")) schema.add_option(std::move(option));
@@ -215,7 +241,7 @@ class Mixed final : public Strategy {
   }
   Needs needs() const override {
     auto needs = inner_->needs();
-    needs.group = true;
+    needs.group = needs.subgroups = true;
     needs.in_step = true;
     if (!average_) return needs;
     needs.model_slot = average_->slot;
@@ -236,14 +262,19 @@ class Mixed final : public Strategy {
   std::optional<MixedServer::Average> average_;
 };
 
+/// `name` is one of inner_names(): the option's rule checked it.
+StrategyInfo inner_strategy(const std::string& name) {
+  for (auto& inner : inner_strategies())
+    if (inner.info.name == name) return inner.info;
+  throw std::invalid_argument("no inner strategy is called \"" + name + "\"");
+}
+
 core::Result<std::unique_ptr<Strategy>> make_mixed(const core::Config& config, const RunShape& shape) {
   const auto options = config.get(mixed_table());
   if (options.ema == 1)
     return core::fail(core::Errc::config,
                       config.where("strategy.ema") + ": strategy.ema = 1 never leaves the first parameters; below 1");
-  const auto all = inner_strategies();
-  const auto& inner =
-      *std::find_if(all.begin(), all.end(), [&](const auto& info) { return info.name == options.inner; });
+  const auto inner = inner_strategy(options.inner);
   core::Schema own;
   inner.add_options(own);
   for (const auto& option : own.options()) {
@@ -253,19 +284,45 @@ core::Result<std::unique_ptr<Strategy>> make_mixed(const core::Config& config, c
                                                 core::to_toml(value) + ": must be " + option.rule.text +
                                                 " with strategy.inner = \"" + inner.name + "\"");
   }
-  const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(options.group_size, shape.workers));
-  auto groups = shape;
-  groups.workers = (shape.workers + size - 1) / size;
-  return inner.make(config, groups).map([&](std::unique_ptr<Strategy> strategy) -> std::unique_ptr<Strategy> {
-    return std::make_unique<Mixed>(Grouping{size}, std::move(strategy), options.ema);
-  });
+  const auto size = group_size(options, shape);
+  return inner.make(config, groups_of(size, shape))
+      .map([&](std::unique_ptr<Strategy> strategy) -> std::unique_ptr<Strategy> {
+        return std::make_unique<Mixed>(Grouping{size}, std::move(strategy), options.ema);
+      });
+}
+
+OptionSpace mixed_space(const RunShape& shape) {
+  OptionSpace::Choice inner;
+  for (const auto& [info, option_space] : inner_strategies()) {
+    auto options = option_space(shape);
+    options.set.insert(options.set.begin(), {"inner", info.name});
+    inner.push_back(std::move(options));
+  }
+  return {.choices = {range("group_size", 1, 3), std::move(inner), values("ema", {"0", "0.9"})}};
+}
+
+/// The inner strategy's, with groups as its workers; and what mixed adds.
+Properties mixed_properties(const core::Config& config, const RunShape& shape) {
+  const auto options = config.get(mixed_table());
+  const auto size = group_size(options, shape);
+  Properties all{EqualReplicas{.group_size = size}};
+  for (auto& property : inner_strategy(options.inner).properties(config, groups_of(size, shape))) {
+    if (auto* clocks = std::get_if<BoundedClocks>(&property)) clocks->group_size = size;
+    all.push_back(std::move(property));
+  }
+  if (options.ema > 0) all.emplace_back(MovingAverage{.decay = options.ema});
+  return all;
 }
 
 }  // namespace
 
 StrategyInfo mixed() {
-  return {"mixed", "groups average gradients at every step and act as one worker of an asynchronous strategy",
-          add_mixed_options, make_mixed};
+  return {.name = "mixed",
+          .summary = "groups average gradients at every step and act as one worker of an asynchronous strategy",
+          .add_options = add_mixed_options,
+          .make = make_mixed,
+          .option_space = mixed_space,
+          .properties = mixed_properties};
 }
 
 }  // namespace troupe::strategies

@@ -52,6 +52,7 @@ class Pairs final : public Strategy {
   explicit Pairs(Step tau) : tau_(tau) {}
   Needs needs() const override {
     return {.group = true,
+            .subgroups = true,
             .in_step = true,
             .model = ModelHome::weighted,
             .worker_state = WorkerState::discarded,
@@ -68,11 +69,14 @@ class Pairs final : public Strategy {
 }  // namespace
 
 StrategyInfo pairs() {
-  return {"pairs", "every tau steps random pairs of workers go on from their mean",
-          [](core::Schema& schema) { schema.add(pairs_table(), "pairs"); },
-          [](const core::Config& config, const RunShape&) -> core::Result<std::unique_ptr<Strategy>> {
+  return {.name = "pairs",
+          .summary = "every tau steps random pairs of workers go on from their mean",
+          .add_options = [](core::Schema& schema) { schema.add(pairs_table(), "pairs"); },
+          .make = [](const core::Config& config, const RunShape&) -> core::Result<std::unique_ptr<Strategy>> {
             return std::make_unique<Pairs>(static_cast<Step>(config.get(pairs_table()).tau));
-          }};
+          },
+          .option_space = [](const RunShape&) -> OptionSpace { return {.choices = {range("tau", 1, 3)}}; },
+          .properties = [](const core::Config&, const RunShape&) -> Properties { return {MeansOfPairs{}}; }};
 }
 
 }  // namespace troupe::strategies

@@ -181,11 +181,25 @@ core::Result<std::unique_ptr<Strategy>> make_ssp(const core::Config& config, con
                                        .overlap = options.overlap == "wait"});
 }
 
+OptionSpace ssp_space(const RunShape&) {
+  return {.choices = {range("s", 0, 3), range("steps_per_clock", 1, 3), values("overlap", {"off", "wait"})}};
+}
+
+Properties ssp_properties(const core::Config& config, const RunShape&) {
+  const auto options = config.get(ssp_table());
+  return {PushesCount{}, BoundedClocks{.s = static_cast<Step>(options.s),
+                                       .steps_per_clock = static_cast<Step>(options.steps_per_clock)}};
+}
+
 }  // namespace
 
 StrategyInfo ssp() {
-  return {"ssp", "stale-synchronous: workers push every clock and are at most s clocks ahead of the slowest",
-          [](core::Schema& schema) { schema.add(ssp_table(), "ssp"); }, make_ssp};
+  return {.name = "ssp",
+          .summary = "stale-synchronous: workers push every clock and are at most s clocks ahead of the slowest",
+          .add_options = [](core::Schema& schema) { schema.add(ssp_table(), "ssp"); },
+          .make = make_ssp,
+          .option_space = ssp_space,
+          .properties = ssp_properties};
 }
 
 }  // namespace troupe::strategies

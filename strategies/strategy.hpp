@@ -4,12 +4,15 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/config.hpp"
 #include "strategies/host/rule.hpp"
+#include "strategies/search/option_space.hpp"
+#include "strategies/search/properties.hpp"
 
 namespace troupe::strategies {
 
@@ -42,10 +45,18 @@ struct Period {
   Step steps = 1;
 };
 
+/// A rule that gave other bits before: recordings with an arithmetic (experiment::RunPlan) below `since` cannot be replayed. `key`: the
+/// option that chose the rule.
+struct ChangedArithmetic {
+  int since = 1;
+  std::string key;
+};
+
 /// The ports and slots that the rules use. Read once, when the run is assembled.
 struct Needs {
   bool servers = false;
   bool group = false;
+  bool subgroups = false;  ///< some collectives are of fewer workers than all
   bool peers = false;
   bool in_step = false;  ///< every worker takes the same number of steps, so leases are equal shares
   ModelHome model = ModelHome::center;
@@ -62,6 +73,7 @@ struct Needs {
       server_state_of{};  ///< the optimizer ("adam") of the states: only the same one restores them; empty: scratch only
   bool rounds = true;     ///< a 16-bit wire has vectors to round; false: only masters travel, in float32
   std::vector<Period> periods{};  ///< of exchanges; a period longer than the run never comes: see warnings()
+  std::optional<ChangedArithmetic> changed_arithmetic{};
 
   /// Whether a worker may join during a run, with x = c and a fresh rule: the model must be the centre, and no collective may be
   /// shared. With leases on demand it may join at any moment. In step it joins between two steps that all members have ended, with
@@ -79,12 +91,19 @@ class Strategy {
   [[nodiscard]] virtual std::unique_ptr<ServerRule> server() const = 0;
 };
 
-/// One row of the registry. `make` checks the options against the run's shape: Errc::config names the key and what to do.
+/// One row of the registry: all that the program knows of a strategy. `make` checks the options against the run's shape: Errc::config
+/// names the key and what to do. The schedule search refuses a strategy without an option space or properties.
 struct StrategyInfo {
   std::string name;
   std::string summary;  ///< one line for `troupe strategies`
   std::function<void(core::Schema&)> add_options;
   std::function<core::Result<std::unique_ptr<Strategy>>(const core::Config&, const RunShape&)> make;
+  /// The options that the schedule search draws for a run of this shape. `make` accepts each combination.
+  std::function<OptionSpace(const RunShape&)> option_space{};
+  /// What must hold with these options. It reads the options itself: numbers that `make` got wrong are then found.
+  std::function<Properties(const core::Config&, const RunShape&)> properties{};
+  /// The only optimizer of local steps with which `make` accepts a run; none: any.
+  std::optional<core::OptimizerKind> local_optimizer{};
 };
 
 }  // namespace troupe::strategies

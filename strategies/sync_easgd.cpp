@@ -99,11 +99,24 @@ core::Result<std::unique_ptr<Strategy>> make_sync_easgd(const core::Config& conf
   return std::make_unique<SyncEasgd>(static_cast<float>(alpha), static_cast<Step>(options.tau));
 }
 
+OptionSpace sync_easgd_space(const RunShape&) {
+  return {.choices = {range("tau", 1, 3), values("beta", {"0.5", "0.9", "1.0"})}};
+}
+
+Properties sync_easgd_properties(const core::Config& config, const RunShape& shape) {
+  const auto options = config.get(sync_easgd_table());
+  return {SyncElasticRounds{.alpha = options.alpha > 0 ? options.alpha : options.beta / shape.workers}};
+}
+
 }  // namespace
 
 StrategyInfo sync_easgd() {
-  return {"sync_easgd", "elastic averaging of all workers at the same step",
-          [](core::Schema& schema) { schema.add(sync_easgd_table(), "sync_easgd"); }, make_sync_easgd};
+  return {.name = "sync_easgd",
+          .summary = "elastic averaging of all workers at the same step",
+          .add_options = [](core::Schema& schema) { schema.add(sync_easgd_table(), "sync_easgd"); },
+          .make = make_sync_easgd,
+          .option_space = sync_easgd_space,
+          .properties = sync_easgd_properties};
 }
 
 }  // namespace troupe::strategies

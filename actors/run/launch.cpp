@@ -174,7 +174,8 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
 }
 
 // The library sums over the whole job, and matches sums by their order only.
-core::Result<void> check_library_sum(const Settings& settings, std::uint32_t workers_per_rank) {
+core::Result<void> check_library_sum(const Settings& settings, const strategies::Needs& needs,
+                                     std::uint32_t workers_per_rank) {
   const auto& algorithm = exchange::info(exchange::algorithm_of(settings.exchange.algorithm));
   if (!algorithm.in_library) return {};
   const auto refuse = [&](const std::string& key, const std::string& why) {
@@ -185,8 +186,7 @@ core::Result<void> check_library_sum(const Settings& settings, std::uint32_t wor
   };
   if (workers_per_rank != 1)
     return refuse("cluster.workers_per_rank", fmt::format("here are {} workers per rank", workers_per_rank));
-  if (settings.strategy == "pairs" || settings.strategy == "mixed")
-    return refuse("strategy.name", fmt::format("the groups of {} are smaller", settings.strategy));
+  if (needs.subgroups) return refuse("strategy.name", fmt::format("the groups of {} are smaller", settings.strategy));
   return {};
 }
 
@@ -194,7 +194,6 @@ core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t worker
                                    std::uint32_t servers, const security::TlsFiles& tls, const std::string& version) {
   const bool one_place = in_one_place(nodes, version);
   choose_endpoint(settings, one_place, /*in_job=*/true);
-  if (auto sums = check_library_sum(settings, workers_per_rank); !sums) return tl::unexpected(sums.error());
   const auto ranks = static_cast<std::uint32_t>(nodes.size()) + 1;
   auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
   if (!launch) return launch;

@@ -38,11 +38,12 @@ struct Launch {
                                              const security::TlsFiles& tls, const std::string& version);
 
 /// Checks exchange.algorithm = "ar" (the MPI library's all-reduce), if set: MPI sums one vector of each rank, over all ranks of the job.
-/// Errc::config: the settings need other sums.
-[[nodiscard]] core::Result<void> check_library_sum(const Settings& settings, std::uint32_t workers_per_rank);
+/// `needs`: the strategy's. Errc::config: the settings need other sums.
+[[nodiscard]] core::Result<void> check_library_sum(const Settings& settings, const strategies::Needs& needs,
+                                                   std::uint32_t workers_per_rank);
 
 /// The ranks of an MPI job: the first `workers_per_rank` workers are here, with the coordinator and the centre, the others at `nodes`,
-/// which are ranks 1, 2, …. Otherwise as launch_on, but the default endpoint between hosts is mpi. Errors: also check_library_sum's.
+/// which are ranks 1, 2, …. Otherwise as launch_on, but the default endpoint between hosts is mpi. REQUIRES: check_library_sum().
 [[nodiscard]] core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t workers_per_rank,
                                                  Settings& settings, std::uint32_t servers,
                                                  const security::TlsFiles& tls, const std::string& version);

@@ -167,6 +167,9 @@ core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest
   auto nodes = connect_nodes(system, **network, request.nodes, least, request.version, stop);
   if (!nodes) return tl::unexpected(nodes.error());
   auto settings = *plan.settings;
+  if (request.workers_per_rank > 0)
+    if (auto sums = check_library_sum(settings, plan.needs, request.workers_per_rank); !sums)
+      return tl::unexpected(sums.error());
   const auto& tls = request.network.tls;
   auto launch =
       request.workers_per_rank > 0
@@ -232,7 +235,9 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
   auto plan = experiment::build_run_spec(settings, open_data);
   if (!plan) return tl::unexpected(plan.error());
   if (auto divided = experiment::check_leases(*plan); !divided) return tl::unexpected(divided.error());
-  if (auto sums = check_library_sum(settings, static_cast<std::uint32_t>(settings.cluster.workers_per_rank)); !sums)
+  if (auto sums =
+          check_library_sum(settings, plan->needs, static_cast<std::uint32_t>(settings.cluster.workers_per_rank));
+      !sums)
     return tl::unexpected(sums.error());
   core::HostAllocator memory;
   for (std::uint32_t worker = 0; worker < plan->workers; ++worker) {

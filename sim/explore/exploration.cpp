@@ -1,5 +1,6 @@
 #include "sim/explore/exploration.hpp"
 
+#include "sim/explore/schedule/space.hpp"
 #include "strategies/registry/registry.hpp"
 
 namespace troupe::explore {
@@ -8,25 +9,26 @@ namespace {
 /// Shortest schedules have a few dozen lines; of a longer log only the end is shown.
 constexpr std::size_t kMostLines = 80;
 
-std::vector<std::string> names(const std::string& only) {
+std::vector<std::string> all_names() {
   std::vector<std::string> names;
-  for (const auto& row : registry())
-    if (only.empty() || row.name == only) names.push_back(row.name);
+  for (const auto& row : registry()) names.push_back(row.name);
   return names;
 }
 
 }  // namespace
 
 core::Result<Exploration> explore(const ExplorationOptions& options) {
-  const auto strategies = names(options.strategy);
-  if (strategies.empty())
-    return core::fail(core::Errc::usage, "no strategy is called \"" + options.strategy + "\": see `troupe strategies`");
+  const auto strategies = options.strategy.empty() ? all_names() : std::vector{options.strategy};
+  for (const auto& name : strategies)
+    if (const auto row = find_searched(name); !row) return tl::unexpected(row.error());
   const Maker make = options.make ? options.make : Maker{strategies::make};
   Exploration all;
   while (all.runs < options.runs && all.violations.size() < options.most_violations) {
     const auto seed = options.seed + all.runs;
     const auto& name = strategies[seed % strategies.size()];
-    const auto schedule = draw_schedule(name, seed);
+    const auto drawn = draw_schedule(name, seed);
+    if (!drawn) return tl::unexpected(drawn.error());
+    const auto& schedule = *drawn;
     const auto outcome = run_schedule(schedule, make);
     if (!outcome)
       return core::fail(core::Errc::internal,

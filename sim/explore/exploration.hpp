@@ -35,8 +35,8 @@ struct Exploration {
   std::vector<Found> violations;
 };
 
-/// Errc::usage for an unknown strategy. Errc::internal when options drawn for a strategy are rejected: its space
-/// (sim/explore/schedule/space.hpp) is wrong.
+/// Errc::usage for an unknown strategy. Errc::internal for a strategy that declares no option space or no properties, and when options
+/// drawn for a strategy are rejected: its space (StrategyInfo::option_space) is wrong.
 [[nodiscard]] core::Result<Exploration> explore(const ExplorationOptions& options);
 
 /// The violation, the shortest schedule found with its events, and the command that repeats it.

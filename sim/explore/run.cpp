@@ -11,10 +11,11 @@ core::Result<Outcome> run_schedule(const Schedule& schedule, const Maker& make, 
   const auto strategy = make(*config, schedule.shape());
   if (!strategy) return tl::unexpected(strategy.error());
   const auto invariants = invariants_for(schedule, *config, (*strategy)->needs());
+  if (!invariants) return tl::unexpected(invariants.error());
   EventLog lines;
   auto options = schedule.cluster();
   if (event_log) options.invariants.push_back(&lines);
-  for (const auto& invariant : invariants) options.invariants.push_back(invariant.get());
+  for (const auto& invariant : *invariants) options.invariants.push_back(invariant.get());
   Outcome outcome;
   Cluster cluster(**strategy, options);
   try {

@@ -64,15 +64,14 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
 }
 
 /// A recording by a version with other arithmetic can be replayed if its rounding is known and no rule has changed.
-core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const core::Config& config,
+core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const experiment::RunSpec& recorded,
                                     const std::string& file) {
-  const bool weights = std::get<std::string>(config.value("strategy.name")) == "bsp" &&
-                       std::get<std::string>(config.value("strategy.combine")) == "weights";
-  if (plan.arithmetic >= 2 || !weights) return {};
+  const auto& changed = recorded.needs.changed_arithmetic;
+  if (!changed || plan.arithmetic >= changed->since) return {};
   return core::fail(core::Errc::config,
-                    fmt::format("{}: recorded by version 0.1, whose strategy.combine = \"weights\" comes to other bits "
-                                "than this program's: replay it with that version",
-                                file));
+                    fmt::format("{}: recorded by version 0.1, whose {} = {} comes to other bits than this program's: "
+                                "replay it with that version",
+                                file, changed->key, core::to_toml(recorded.settings->config.value(changed->key))));
 }
 
 /// A library does not reveal its order of summation, and no journal has it.
@@ -143,7 +142,7 @@ class Replayer {
     if (!plan) return tl::unexpected(plan.error());
     if (auto known = check_exchange(plan->exchange, session_->recorded, name, same_numbers()); !known)
       return tl::unexpected(known.error());
-    if (auto same = check_arithmetic(*plan, session_->recorded.settings->config, name); !same && same_numbers())
+    if (auto same = check_arithmetic(*plan, session_->recorded, name); !same && same_numbers())
       return tl::unexpected(same.error());
     return plan;
   }

@@ -106,7 +106,7 @@ void fields(A& a, E& e) { a(e.step), a(e.bucket), a(e.buckets); }
 template <class A, class E>
 requires std::same_as<std::remove_const_t<E>, StepDone>
 void fields(A& a, E& e) {
-  a(e.step), a(e.epoch), a(e.optimizer.kind, core::OptimizerKind::adam);
+  a(e.step), a(e.epoch), a(e.optimizer.kind, core::kOptimizers.back().kind);
   a(e.optimizer.lr), a(e.optimizer.momentum), a(e.optimizer.weight_decay), a(e.optimizer.decay);
   a(e.optimizer.epsilon), a(e.optimizer.clip_value), a(e.optimizer.clip_norm), a(e.optimizer.t);
 }

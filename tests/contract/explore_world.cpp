@@ -57,7 +57,7 @@ World explore_world(bool carried) {
           [carried](const Scenario& scenario) {
             Seen seen{.error = {}, .runs = 0};
             for (; seen.runs < kSchedules; ++seen.runs) {
-              auto schedule = explore::draw_schedule(scenario.probe, scenario.seed + seen.runs);
+              auto schedule = explore::draw_schedule(scenario.probe, scenario.seed + seen.runs).value();
               schedule.carriage = carried ? explore::Carriage::carried : explore::Carriage::in_place;
               schedule.options = scenario.options;
               schedule.steps += 8;

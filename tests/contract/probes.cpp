@@ -49,6 +49,7 @@ class Sums final : public Strategy {
   Needs needs() const override {
     return {.servers = true,
             .group = true,
+            .subgroups = true,
             .in_step = true,
             .model = ModelHome::center,
             .worker_slots = with_evidence({staged(0), staged(1), staged(2), staged(3), staged(4), staged(5)}),
@@ -74,10 +75,15 @@ class Mail final : public Strategy {
 
 template <class Probe>
 StrategyInfo probe(const std::string& name, const std::string& summary) {
-  return {name, summary, [name](core::Schema& schema) { schema.add(probe_table(), name); },
-          [](const core::Config& config, const RunShape& shape) -> core::Result<std::unique_ptr<Strategy>> {
+  return {.name = name,
+          .summary = summary,
+          .add_options = [name](core::Schema& schema) { schema.add(probe_table(), name); },
+          .make = [](const core::Config& config, const RunShape& shape) -> core::Result<std::unique_ptr<Strategy>> {
             return std::make_unique<Probe>(config.get(probe_table()), shape);
-          }};
+          },
+          // The scenario sets the options, and the probe itself checks what holds.
+          .option_space = [](const RunShape&) { return OptionSpace{}; },
+          .properties = [](const core::Config&, const RunShape&) { return Properties{}; }};
 }
 
 }  // namespace

@@ -44,10 +44,6 @@ struct Call {
   std::function<void(const Kernels&, const std::vector<Span>&)> run;
 };
 
-constexpr OptimizerKind kAllKinds[] = {OptimizerKind::sgd,     OptimizerKind::momentum, OptimizerKind::nesterov,
-                                       OptimizerKind::rmsprop, OptimizerKind::adagrad,  OptimizerKind::adam};
-static_assert(std::size(kAllKinds) == kOptimizerKinds);
-
 OptimizerStep step_of(OptimizerKind kind) {
   return {.kind = kind, .lr = 0.01f, .momentum = 0.9f, .weight_decay = 0.0005f, .decay = 0.99f, .t = 3};
 }
@@ -56,9 +52,8 @@ OptimizerState state_of(OptimizerKind kind, const std::vector<Span>& v) {
 }
 /// A state whose root the optimizer takes is not negative.
 void squares(const Kernels& k, OptimizerKind kind, const std::vector<Span>& v) {
-  const Span sum = kind == OptimizerKind::adam ? v[3] : v[2];
-  if (kind != OptimizerKind::adam && kind != OptimizerKind::rmsprop && kind != OptimizerKind::adagrad) return;
-  k.fill(sum, 0.25f);
+  const auto& row = optimizer_info(kind);
+  if (row.epsilon) k.fill(v[row.state_slots == 2 ? 3 : 2], 0.25f);
 }
 
 std::vector<Call> element_wise_calls() {
@@ -79,7 +74,8 @@ std::vector<Call> element_wise_calls() {
                        k.reduce_all(std::span(v).first(n), 1.0f / static_cast<float>(n));
                      }});
   calls.push_back({"clamp", [](const Kernels& k, const auto& v) { k.clamp(v[0], 0.7f); }});
-  for (const OptimizerKind kind : kAllKinds) {
+  for (const auto& row : kOptimizers) {
+    const OptimizerKind kind = row.kind;
     const auto suffix = std::to_string(static_cast<int>(kind));
     calls.push_back({"optimize " + suffix, [=](const Kernels& k, const auto& v) {
                        squares(k, kind, v);
@@ -182,7 +178,8 @@ TEST_P(KernelsOf, NormEqualsTheReferenceBitForBit) {
 
 TEST_P(KernelsOf, DeltaThenAddEqualsTheStep) {
   constexpr std::size_t kSize = 1000;
-  for (const OptimizerKind kind : kAllKinds) {
+  for (const auto& row : kOptimizers) {
+    const OptimizerKind kind = row.kind;
     const Operands at_once(kSize);
     const Operands in_two(kSize);
     const auto& a = at_once.vectors;

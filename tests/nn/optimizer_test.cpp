@@ -1,5 +1,7 @@
 #include "nn/optimizer.hpp"
 
+#include <stdexcept>
+
 #include <gtest/gtest.h>
 
 namespace troupe::nn {
@@ -68,6 +70,33 @@ TEST(Optimizer, StepNumbers) {
   EXPECT_EQ(step("optimizer = \"nesterov\"").momentum, 0.75f);
   EXPECT_EQ(step("optimizer = \"sgd\"").kind, core::OptimizerKind::sgd);
   EXPECT_EQ(step("optimizer = \"sgd\"").momentum, 0.0f);
+}
+
+TEST(Optimizer, EveryOptimizerOfTheTableCanBeChosen) {
+  for (const auto& row : core::kOptimizers) {
+    const auto config = config_of("momentum = 0.75\noptimizer = \"" + std::string(row.name) + "\"");
+    EXPECT_EQ(optimizer_kind(config), row.kind);
+    EXPECT_EQ(optimizer_step(config, 0, 1, 1).kind, row.kind);
+    EXPECT_EQ(optimizer_step(config, 0, 1, 1).momentum, row.momentum ? 0.75f : 0.0f) << row.name;
+  }
+}
+
+/// Such a name was once taken for momentum.
+TEST(Optimizer, AnUnknownNameIsNoOptimizer) {
+  TrainConfig config;
+  config.optimizer = "lion";
+  EXPECT_THROW((void)optimizer_kind(config), std::invalid_argument);
+  EXPECT_THROW((void)optimizer_step(config, 0, 1, 1), std::invalid_argument);
+}
+
+/// The help names the optimizers that read an option, from the table.
+TEST(Optimizer, HelpSaysWhichOptimizersReadAnOption) {
+  core::Schema schema;
+  schema.add(train_table());
+  const auto help = [&](const char* key) { return schema.find(key, "")->help; };
+  EXPECT_EQ(help("train.momentum"), "share of the velocity kept per step (momentum, nesterov); adam's beta1");
+  EXPECT_EQ(help("train.beta2"), "share of the mean of squared gradients kept per step (rmsprop, adam)");
+  EXPECT_EQ(help("train.epsilon"), "added to the root of squared gradients (rmsprop, adagrad, adam)");
 }
 
 TEST(Optimizer, StepsOfAScheduleByHand) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
+#include "sim/explore/world/invariant.hpp"
 #include "tests/strategies/variants.hpp"
 
 namespace troupe::strategies {
@@ -75,6 +76,30 @@ TEST(Schedules, EveryVariantIsSoundUnderEverySchedule) {
       expect_sound(*made_for(variant, shape), shape);
       if (HasFailure()) return;  // the first failing schedule is enough
     }
+  }
+}
+
+/// The size of the smallest group that reduces or broadcasts; 0: none does.
+class SmallestGroup final : public explore::Invariant {
+ public:
+  void performed(const Cluster&, Step, const explore::Collectives::Task& task, const std::vector<std::vector<float>>&,
+                 const std::vector<core::Span>&) override {
+    size = size == 0 ? task.group.size() : std::min(size, task.group.size());
+  }
+  std::size_t size = 0;
+};
+
+TEST(Schedules, NeedsSayWhetherGroupsAreSmallerThanAll) {
+  for (const auto& variant : variants()) {
+    SmallestGroup smallest;
+    const auto shape = fitted(variant, {.workers = 5, .servers = 3, .steps = 12, .invariants = {&smallest}});
+    const auto strategy = made_for(variant, shape);
+    Cluster(*strategy, shape).run();
+    const auto needs = strategy->needs();
+    const bool all = needs.group && !needs.subgroups;
+    EXPECT_EQ(smallest.size == 5U, all) << variant.text();
+    EXPECT_TRUE(needs.group || smallest.size == 0) << variant.text();
+    EXPECT_TRUE(needs.group || !needs.subgroups) << variant.text();
   }
 }
 

@@ -40,7 +40,7 @@ const std::multimap<std::string, std::string>& plain() {
 }
 
 core::OptimizerStep optimizer_for(const std::string& strategy) {
-  if (strategy == "eamsgd") return {.kind = core::OptimizerKind::nesterov, .lr = 0.05F, .momentum = 0};
+  if (const auto kind = find(strategy)->local_optimizer) return {.kind = *kind, .lr = 0.05F, .momentum = 0};
   return {.lr = 0.05F, .weight_decay = 0.01F};
 }
 

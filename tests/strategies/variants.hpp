@@ -64,8 +64,8 @@ inline const std::vector<Variant>& variants() {
 
 /// `shape` as the variant requires it: its optimizer, and enough members.
 inline explore::ClusterOptions fitted(const Variant& variant, explore::ClusterOptions shape) {
-  if (variant.name == "eamsgd")
-    shape.optimizer = {.kind = core::OptimizerKind::nesterov, .lr = 0.02F, .momentum = 0.8F};
+  const auto* row = find(variant.name);
+  if (row && row->local_optimizer) shape.optimizer = {.kind = *row->local_optimizer, .lr = 0.02F, .momentum = 0.8F};
   shape.workers = std::max(shape.workers, variant.least_workers);
   shape.servers = std::max(shape.servers, variant.least_servers);
   return shape;

@@ -9,9 +9,9 @@
 namespace troupe::explore {
 namespace {
 
-class BackupSteps final : public Invariant {
+class BackupChecker final : public Invariant {
  public:
-  explicit BackupSteps(std::size_t backup) : backup_(backup) {}
+  explicit BackupChecker(std::size_t backup) : backup_(backup) {}
 
   void told(const Cluster&, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
@@ -76,6 +76,8 @@ class BackupSteps final : public Invariant {
 
 }  // namespace
 
-std::unique_ptr<Invariant> backup_steps(std::size_t backup) { return std::make_unique<BackupSteps>(backup); }
+std::unique_ptr<Invariant> checker(const BackupSteps& property) {
+  return std::make_unique<BackupChecker>(property.backup);
+}
 
 }  // namespace troupe::explore

@@ -9,9 +9,9 @@
 namespace troupe::explore {
 namespace {
 
-class ElasticExchanges final : public Invariant {
+class ElasticChecker final : public Invariant {
  public:
-  explicit ElasticExchanges(ElasticRule rule) : rule_(std::move(rule)) {}
+  explicit ElasticChecker(ElasticExchanges rule) : rule_(std::move(rule)) {}
 
   void told(const Cluster&, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
@@ -44,14 +44,14 @@ class ElasticExchanges final : public Invariant {
     const double rate = rule_.schedule[std::min(static_cast<std::size_t>(epoch), last)];
     return {rate, rate};
   }
-  ElasticRule rule_;
+  ElasticExchanges rule_;
   std::set<std::pair<ShardId, RequestId>> refused_;
   std::map<std::pair<ShardId, RequestId>, double> epochs_;  // of exchanges that have not moved the centre yet
 };
 
-class SyncElasticRounds final : public Invariant {
+class SyncElasticChecker final : public Invariant {
  public:
-  explicit SyncElasticRounds(double alpha) : alpha_(alpha) {}
+  explicit SyncElasticChecker(double alpha) : alpha_(alpha) {}
 
   void told(const Cluster&, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
@@ -105,9 +105,11 @@ class SyncElasticRounds final : public Invariant {
 
 }  // namespace
 
-std::unique_ptr<Invariant> elastic_exchanges(const ElasticRule& rule) {
-  return std::make_unique<ElasticExchanges>(rule);
+std::unique_ptr<Invariant> checker(const ElasticExchanges& property) {
+  return std::make_unique<ElasticChecker>(property);
 }
-std::unique_ptr<Invariant> sync_elastic_rounds(double alpha) { return std::make_unique<SyncElasticRounds>(alpha); }
+std::unique_ptr<Invariant> checker(const SyncElasticRounds& property) {
+  return std::make_unique<SyncElasticChecker>(property.alpha);
+}
 
 }  // namespace troupe::explore

@@ -7,7 +7,7 @@
 namespace troupe::explore {
 namespace {
 
-class GossipWeights final : public Invariant {
+class GossipChecker final : public Invariant {
  public:
   void happened(const Cluster& cluster) override {
     const double sum = cluster.weight();
@@ -30,6 +30,6 @@ class GossipWeights final : public Invariant {
 
 }  // namespace
 
-std::unique_ptr<Invariant> gossip_weights() { return std::make_unique<GossipWeights>(); }
+std::unique_ptr<Invariant> checker(const GossipWeights&) { return std::make_unique<GossipChecker>(); }
 
 }  // namespace troupe::explore

@@ -7,9 +7,9 @@
 namespace troupe::explore {
 namespace {
 
-class MovingAverage final : public Invariant {
+class AverageChecker final : public Invariant {
  public:
-  MovingAverage(double ema, Slot slot) : ema_(ema), slot_(slot) {}
+  AverageChecker(double ema, Slot slot) : ema_(ema), slot_(slot) {}
 
   void ran(const Cluster& cluster, const ServerKernel& kernel) override {
     auto& owed = owed_[kernel.shard];
@@ -52,6 +52,8 @@ class MovingAverage final : public Invariant {
 
 }  // namespace
 
-std::unique_ptr<Invariant> moving_average(double ema, Slot slot) { return std::make_unique<MovingAverage>(ema, slot); }
+std::unique_ptr<Invariant> checker(const MovingAverage& property, Slot slot) {
+  return std::make_unique<AverageChecker>(property.decay, slot);
+}
 
 }  // namespace troupe::explore

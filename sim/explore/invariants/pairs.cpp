@@ -7,7 +7,7 @@
 namespace troupe::explore {
 namespace {
 
-class MeansOfPairs final : public Invariant {
+class PairsChecker final : public Invariant {
  public:
   void performed(const Cluster&, Step step, const Collectives::Task& task,
                  const std::vector<std::vector<float>>& before, const std::vector<core::Span>& after) override {
@@ -27,6 +27,6 @@ class MeansOfPairs final : public Invariant {
 
 }  // namespace
 
-std::unique_ptr<Invariant> means_of_pairs() { return std::make_unique<MeansOfPairs>(); }
+std::unique_ptr<Invariant> checker(const MeansOfPairs&) { return std::make_unique<PairsChecker>(); }
 
 }  // namespace troupe::explore

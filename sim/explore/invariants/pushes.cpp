@@ -10,13 +10,13 @@ namespace troupe::explore {
 namespace {
 
 /// c ← c + share · payload for each push, once; a refused push changes nothing.
-class Pushes final : public Invariant {
+class PushesChecker final : public Invariant {
  public:
-  Pushes(bool optimizer, bool aware) : optimizer_(optimizer), aware_(aware) {}
+  PushesChecker(bool optimizer, bool aware) : optimizer_(optimizer), aware_(aware) {}
 
   void told(const Cluster& cluster, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
-    if (!request || request->kind != Transfer::push) return;
+    if (!request || request->kind == Transfer::pull) return;
     ++pushes_[shard];
     const auto staleness = cluster.server(shard).host().version() - request->version;
     open_[{shard, request->id}] = aware_ ? 1.0 / static_cast<double>(std::max<Version>(staleness, 1)) : 1.0;
@@ -77,8 +77,8 @@ class Pushes final : public Invariant {
 
 }  // namespace
 
-std::unique_ptr<Invariant> pushes_count(bool server_optimizer, bool aware) {
-  return std::make_unique<Pushes>(server_optimizer, aware);
+std::unique_ptr<Invariant> checker(const PushesCount& property) {
+  return std::make_unique<PushesChecker>(property.server_optimizer, property.staleness_aware);
 }
 
 }  // namespace troupe::explore

@@ -7,9 +7,9 @@
 namespace troupe::explore {
 namespace {
 
-class EqualReplicas final : public Invariant {
+class ReplicasChecker final : public Invariant {
  public:
-  explicit EqualReplicas(std::uint32_t group_size) : group_size_(group_size) {}
+  explicit ReplicasChecker(std::uint32_t group_size) : group_size_(group_size) {}
 
   void step_begins(const Cluster&, const StepBegins& begins) override {
     const auto now = checksum(begins.params);
@@ -26,8 +26,8 @@ class EqualReplicas final : public Invariant {
 
 }  // namespace
 
-std::unique_ptr<Invariant> equal_replicas(std::uint32_t group_size) {
-  return std::make_unique<EqualReplicas>(group_size);
+std::unique_ptr<Invariant> checker(const EqualReplicas& property) {
+  return std::make_unique<ReplicasChecker>(property.group_size);
 }
 
 }  // namespace troupe::explore

@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <map>
+#include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "sim/explore/invariants/invariants.hpp"
 #include "sim/explore/invariants/oracle.hpp"
@@ -9,9 +12,9 @@ namespace troupe::explore {
 namespace {
 
 /// algorithms.md, per shard: every contribution counts once, in its round or, if late, in the next.
-class OuterRounds final : public Invariant {
+class RoundsChecker final : public Invariant {
  public:
-  OuterRounds(const OuterRule& rule, std::size_t quorum) : rule_(rule), quorum_(quorum) {}
+  explicit RoundsChecker(const OuterRounds& rule) : rule_(rule), quorum_(rule.quorum) {}
 
   void told(const Cluster&, ShardId shard, const ServerEvent& event) override {
     auto& round = rounds_[shard];
@@ -32,8 +35,7 @@ class OuterRounds final : public Invariant {
       const double mean = round.sum[i] / n;
       auto& v = round.velocity[i];
       auto& c = round.center[i];
-      v = rule_.nesterov ? rule_.momentum * v - rule_.lr * mean : 0;
-      c += rule_.nesterov ? rule_.momentum * v - rule_.lr * mean : -rule_.lr * mean;
+      c += change(v, mean);
       expect_close(kernel.center[i], c, 4 * (round.size[i] / n + std::abs(kernel.center_before[i])),
                    "the centre is not where the round's mean moves it");
       c = kernel.center[i];  // rounding must not accumulate over rounds
@@ -52,6 +54,13 @@ class OuterRounds final : public Invariant {
     std::size_t late = 0;
     Step closed = 0;
   };
+
+  /// The optimizer's step, in double precision and apart from the kernels; updates the velocity.
+  [[nodiscard]] double change(double& v, double mean) const {
+    if (rule_.optimizer == core::OptimizerKind::sgd) return -rule_.lr * mean;
+    v = rule_.momentum * v - rule_.lr * mean;
+    return rule_.momentum * v - rule_.lr * mean;
+  }
 
   static void begin(const ServerKernel& kernel, Round& round) {
     round.center.assign(kernel.center_before.begin(), kernel.center_before.end());
@@ -85,7 +94,7 @@ class OuterRounds final : public Invariant {
       throw Violation("a contribution was late for a round of all");
   }
 
-  OuterRule rule_;
+  OuterRounds rule_;
   std::size_t quorum_;
   std::map<std::pair<ShardId, RequestId>, Request> requests_;
   std::map<ShardId, Round> rounds_;
@@ -93,8 +102,14 @@ class OuterRounds final : public Invariant {
 
 }  // namespace
 
-std::unique_ptr<Invariant> outer_rounds(const OuterRule& rule, std::size_t quorum) {
-  return std::make_unique<OuterRounds>(rule, quorum);
+std::unique_ptr<Invariant> checker(const OuterRounds& property) {
+  using enum core::OptimizerKind;
+  if (property.optimizer != sgd && property.optimizer != nesterov)
+    throw std::logic_error(
+        fmt::format("the schedule search has no formula of {} as an outer optimizer: write it in "
+                    "sim/explore/invariants/rounds.cpp",
+                    core::optimizer_info(property.optimizer).name));
+  return std::make_unique<RoundsChecker>(property);
 }
 
 }  // namespace troupe::explore

@@ -10,9 +10,9 @@ namespace troupe::explore {
 namespace {
 
 /// A group of one is a worker. A group's clock is its leader's.
-class SspClocks final : public Invariant {
+class ClocksChecker final : public Invariant {
  public:
-  SspClocks(Step s, Step steps_per_clock, std::uint32_t group_size)
+  ClocksChecker(Step s, Step steps_per_clock, std::uint32_t group_size)
       : s_(s), steps_per_clock_(steps_per_clock), group_size_(group_size) {}
 
   /// A newcomer owes no updates before its first clock, and has read the centre's versions.
@@ -89,8 +89,8 @@ class SspClocks final : public Invariant {
 
 }  // namespace
 
-std::unique_ptr<Invariant> ssp_clocks(Step s, Step steps_per_clock, std::uint32_t group_size) {
-  return std::make_unique<SspClocks>(s, steps_per_clock, group_size);
+std::unique_ptr<Invariant> checker(const BoundedClocks& property) {
+  return std::make_unique<ClocksChecker>(property.s, property.steps_per_clock, property.group_size);
 }
 
 }  // namespace troupe::explore

@@ -123,7 +123,9 @@ core::Result<core::Config> Schedule::config() const {
   return core::Config::parse(schema, "", "explore", overrides);
 }
 
-Schedule draw_schedule(const std::string& strategy, std::uint64_t seed) {
+core::Result<Schedule> draw_schedule(const std::string& strategy, std::uint64_t seed) {
+  const auto row = find_searched(strategy);
+  if (!row) return tl::unexpected(row.error());
   core::Random random{seed, core::Purpose::schedule, kDrawing};
   Schedule schedule{.strategy = strategy, .options = {}, .seed = seed, .faults = {}};
   schedule.workers = static_cast<std::uint32_t>(1 + random.below(8));
@@ -132,8 +134,8 @@ Schedule draw_schedule(const std::string& strategy, std::uint64_t seed) {
   schedule.buckets = static_cast<int>(random.below(4));
   schedule.carriage = random.below(2) == 0 ? Carriage::in_place : Carriage::carried;
   schedule.delays = std::array{Delays::even, Delays::extreme, Delays::extreme, Delays::heavy}[random.below(4)];
-  schedule.optimizer = draw_optimizer(strategy, random);
-  schedule.options = draw_options(strategy, schedule.shape(), random);
+  schedule.optimizer = draw_optimizer(**row, random);
+  schedule.options = draw_options(**row, schedule.shape(), random);
   const auto needs = needs_of(schedule);
   draw_conditions(schedule, needs, random);
   draw_losses(schedule, needs, random);

@@ -30,8 +30,9 @@ struct Schedule {
   [[nodiscard]] core::Result<core::Config> config() const;
 };
 
-/// 1 to 8 workers, 1 to 5 shards, 1 to 12 steps, and up to a dozen faults that a run of the strategy survives.
-[[nodiscard]] Schedule draw_schedule(const std::string& strategy, std::uint64_t seed);
+/// 1 to 8 workers, 1 to 5 shards, 1 to 12 steps, and up to a dozen faults that a run of the strategy survives. Errors: find_searched's
+/// (space.hpp).
+[[nodiscard]] core::Result<Schedule> draw_schedule(const std::string& strategy, std::uint64_t seed);
 
 /// Lines of text: members, options and faults.
 [[nodiscard]] std::string to_text(const Schedule& schedule);

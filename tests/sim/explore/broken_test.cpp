@@ -84,7 +84,7 @@ Shrunk expect_found(const std::string& strategy, const std::string& what, const 
   }
   const auto& found = all->violations.front();
   EXPECT_NE(found.shrunk.violation.find(what), std::string::npos) << to_text(found);
-  EXPECT_EQ(run_schedule(draw_schedule(strategy, found.drawn.seed), make)->violation.has_value(), true)
+  EXPECT_EQ(run_schedule(draw_schedule(strategy, found.drawn.seed).value(), make)->violation.has_value(), true)
       << "the seed does not repeat it";
   EXPECT_EQ(run_schedule(found.shrunk.schedule, make)->violation, found.shrunk.violation);
   EXPECT_NE(to_text(found).find("troupe simulate --explore 1 --seed " + std::to_string(found.drawn.seed)),

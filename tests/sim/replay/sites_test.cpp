@@ -174,26 +174,49 @@ TEST(ReplayOverSites, OtherNumbersGoTheSameWay) {
   EXPECT_NE(report->summary.center_hash, end.summary.center_hash);
 }
 
-/// The plan as another choice of the session would make it, with its own hash.
+/// Changes the plan of a recorded run, and its hash in the journal.
+void change_plan(const SmallRun& run, const std::function<void(nlohmann::json&)>& change) {
+  const auto path = run.run_directory() / "journal-0001.plan.json";
+  auto plan = nlohmann::json::parse(std::ifstream(path));
+  change(plan);
+  const auto text = plan.dump();
+  std::ofstream(path) << text << '\n';
+  const auto hash = nn::hash64(std::as_bytes(std::span(text)));
+  auto records = run.journal();
+  for (auto& record : records)
+    if (experiment::decode_plan(record)) record = experiment::encode(experiment::PlanRecord{hash});
+  std::filesystem::remove(run.run_directory() / "journal-0001.bin");
+  auto writer = core::JournalWriter::create((run.run_directory() / "journal-0001.bin").string());
+  for (const auto& record : records) ASSERT_TRUE(writer->append(record.kind, record.payload));
+  ASSERT_TRUE(writer->flush());
+}
+
+/// A strategy declares which of its rules gave other bits in an older arithmetic (Needs::changed_arithmetic).
+TEST(ReplayOverSites, AnOldArithmeticIsRefusedWhereTheRuleHasChanged) {
+  for (const std::string combine : {"gradients", "updates", "weights"}) {
+    SmallRun run(options_of("bsp", 3, {"strategy.combine=" + combine}));
+    ASSERT_FALSE(run.train().failed);
+    change_plan(run, [](auto& plan) { plan["arithmetic"] = 1; });
+    const auto report = replayed(run);
+    EXPECT_EQ(report.has_value(), combine != "weights") << combine;
+    if (report) continue;
+    EXPECT_EQ(report.error().code, core::Errc::config);
+    EXPECT_NE(report.error().message.find(": recorded by version 0.1, whose strategy.combine = \"weights\" comes to "
+                                          "other bits than this program's: replay it with that version"),
+              std::string::npos)
+        << report.error().message;
+    EXPECT_TRUE(replayed(run, {"train.lr=0.005"})) << "other numbers have no bits to reach";
+  }
+}
+
+/// The plan as another choice of the session would make it.
 class AnotherPlan : public testing::Test {
  protected:
   AnotherPlan() : run_(options_of("bsp", 3, {})) {
     if (const auto end = run_.train(); end.failed) throw std::runtime_error(end.error.message);
   }
   void write(const std::function<void(nlohmann::json&)>& change) const {
-    const auto path = run_.run_directory() / "journal-0001.plan.json";
-    auto plan = nlohmann::json::parse(std::ifstream(path));
-    change(plan.at("exchange"));
-    const auto text = plan.dump();
-    std::ofstream(path) << text << '\n';
-    const auto hash = nn::hash64(std::as_bytes(std::span(text)));
-    auto records = run_.journal();
-    for (auto& record : records)
-      if (experiment::decode_plan(record)) record = experiment::encode(experiment::PlanRecord{hash});
-    std::filesystem::remove(run_.run_directory() / "journal-0001.bin");
-    auto writer = core::JournalWriter::create((run_.run_directory() / "journal-0001.bin").string());
-    for (const auto& record : records) ASSERT_TRUE(writer->append(record.kind, record.payload));
-    ASSERT_TRUE(writer->flush());
+    change_plan(run_, [&](nlohmann::json& plan) { change(plan.at("exchange")); });
   }
 
   SmallRun run_;

@@ -1,0 +1,34 @@
+#include "actors/run/launch.hpp"
+
+#include <gtest/gtest.h>
+
+#include "strategies/registry/registry.hpp"
+#include "tests/actors/small_run.hpp"
+
+namespace troupe::actors {
+namespace {
+
+TEST(Launch, ALibrarySumsOverAllWorkersOnly) {
+  const std::string only = ": exchange.algorithm = \"ar\" sums over all ranks, one worker of each, and the groups of ";
+  std::size_t refused = 0;
+  for (const auto& row : strategies::registry()) {
+    std::vector<std::string> options{"strategy.name=" + row.name};
+    if (row.local_optimizer)
+      options.push_back("train.optimizer=" + std::string(core::optimizer_info(*row.local_optimizer).name));
+    auto settings = tests::SmallRun(options).settings().value();
+    settings.exchange.algorithm = "ar";  // only a job of MPI may configure it
+    const auto needs = experiment::make_strategy(settings).value()->needs();
+    EXPECT_FALSE(check_library_sum(settings, needs, 2)) << "MPI sums one vector of each rank";
+    const auto sums = check_library_sum(settings, needs, 1);
+    EXPECT_EQ(sums.has_value(), !needs.subgroups) << row.name;
+    if (sums) continue;
+    ++refused;
+    EXPECT_EQ(sums.error().code, core::Errc::config);
+    EXPECT_NE(sums.error().message.find(only + row.name + " are smaller: use \"auto\""), std::string::npos)
+        << sums.error().message;
+  }
+  EXPECT_EQ(refused, 2U) << "mixed and pairs";
+}
+
+}  // namespace
+}  // namespace troupe::actors
