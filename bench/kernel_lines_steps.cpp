@@ -10,6 +10,7 @@
 #include "cpu/layers/loss.hpp"
 #include "cpu/layers/pointwise.hpp"
 #include "nn/dropout.hpp"
+#include "transport/exchange/on_wire.hpp"
 #include "transport/exchange/packing.hpp"
 #include "transport/exchange/reduce.hpp"
 
@@ -37,6 +38,9 @@ exchange::Packing blocked(std::size_t floats) {
   return exchange::Packing(marks);
 }
 
+/// As many halves as the vector has floats, in its memory; ones are no NaN in any format of 16 bits.
+HalfSpan halves_of(Span vector) { return {reinterpret_cast<std::uint16_t*>(vector.data()), vector.size()}; }
+
 void add_exchanges(std::vector<Line>& all, std::size_t floats) {
   all.push_back({"reduce_slice of 4", 2,
                  [](const Kernels& k, const auto& v) { transport::reduce_slice(k, std::span(v).first(4), 0, 0.25f); }});
@@ -46,6 +50,15 @@ void add_exchanges(std::vector<Line>& all, std::size_t floats) {
   const std::size_t packed = packing->packed(0, floats);
   all.push_back({"pack", 1.25, [=](const Kernels&, const auto& v) { packing->pack(v[0], 0, v[1].first(packed)); }});
   all.push_back({"unpack", 1.25, [=](const Kernels&, const auto& v) { packing->unpack(v[1].first(packed), 0, v[0]); }});
+  // What the server does with a vector that comes in bf16, and the worker with a change that comes back in bf16.
+  const exchange::WireFormat rounded{.half = HalfKind::bf16, .rounding = Rounding::both};
+  all.push_back({"take in bf16", 1.5, [=](const Kernels& k, const auto& v) {
+                   exchange::take(k, rounded, {.dense = v[0], .halves = halves_of(v[1])});
+                 }});
+  const exchange::WireFormat change{.half = HalfKind::bf16, .rounding = Rounding::change};
+  all.push_back({"take_answer, a change in bf16", 2.5, [=](const Kernels& k, const auto& v) {
+                   exchange::take_answer(k, change, {.vector = v[0]}, {.dense = v[0], .halves = halves_of(v[1])}, true);
+                 }});
 }
 
 void add_activations(std::vector<Line>& all) {

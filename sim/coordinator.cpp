@@ -93,7 +93,10 @@ void Coordinator::task_begins(std::uint64_t order) {
       return world_.peer_messages == 0 ? peer_messages_arrived() : void();
     case Task::evaluate: return evaluate();
     case Task::prepare_newcomer: return prepare_newcomer();
-    case Task::begin_newcomer: world_.failures->rejoined(order_.worker, machine_.steps().of(order_.worker)); break;
+    case Task::begin_newcomer:
+      if (world_.failures->deaths(order_.worker) == deaths_before_)  // else its loss will be noticed
+        world_.failures->rejoined(order_.worker, machine_.steps().of(order_.worker));
+      break;
     default: break;  // copies of the model and records take no time
   }
   answer();
@@ -106,8 +109,8 @@ void Coordinator::answer(Outcome outcome) {
 
 void Coordinator::task_done(std::uint64_t order) {
   if (!machine_.awaits(order)) return;
-  if (order_.task == Task::prepare_newcomer && !world_.failures->is_back(order_.worker))
-    return answer(Outcome::refused);
+  const bool newcomer = order_.task == Task::prepare_newcomer;
+  if (newcomer && world_.failures->deaths(order_.worker) != deaths_before_) return answer(Outcome::refused);
   const double accuracy = world_.gradients ? world_.gradients->score().accuracy() : 0;
   machine_.answered({.number = order, .accuracy = accuracy, .newest = {}});
 }
@@ -133,6 +136,8 @@ void Coordinator::evaluate() {
 
 /// The centre's parameters come over the network.
 void Coordinator::prepare_newcomer() {
+  if (!world_.failures->is_back(order_.worker)) return answer(Outcome::refused);
+  deaths_before_ = world_.failures->deaths(order_.worker);
   const auto& cluster = world_.cluster;
   const auto bytes = world_.plan.floats * sizeof(float);  // a newcomer's start is never rounded
   const Duration carried{cluster.hosts[cluster.workers[order_.worker].host].card.of(bytes)};

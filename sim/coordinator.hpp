@@ -70,6 +70,7 @@ class Coordinator final : public coordination::CoordinatorPort {
   std::optional<coordination::Task> waits_;   // for workers, or for what is in transit
   std::optional<strategies::WorkerId> lost_;  // the next membership is without it
   Duration latest_done_{0};                   // of the latest lease that ended
+  std::uint64_t deaths_before_ = 0;           // of the newcomer's host, before it was prepared
   bool limit_planned_ = false;                // the time limit of this stretch of training
 };
 

@@ -136,6 +136,8 @@ void Failures::host_returns(HostId host) {
 
 bool Failures::is_back(WorkerId worker) const { return !hosts_[world_.cluster.workers[worker].host].dead; }
 
+std::uint64_t Failures::deaths(WorkerId worker) const { return hosts_[world_.cluster.workers[worker].host].deaths; }
+
 void Failures::rejoined(WorkerId worker, strategies::Step first) {
   ++returned_;
   world_.workers[worker]->join(first, Duration{0});

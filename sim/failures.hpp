@@ -27,6 +27,8 @@ class Failures {
   void rejoined(strategies::WorkerId worker, strategies::Step first);
   /// The worker's host lives.
   [[nodiscard]] bool is_back(strategies::WorkerId worker) const;
+  /// How often its host has died.
+  [[nodiscard]] std::uint64_t deaths(strategies::WorkerId worker) const;
 
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }  ///< workers
   [[nodiscard]] std::uint64_t returned() const noexcept { return returned_; }

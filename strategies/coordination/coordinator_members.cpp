@@ -91,6 +91,7 @@ void Coordinator::admit_next() {
 
 /// The newcomer is a new member, with the centre's parameters and a fresh rule.
 void Coordinator::join(WorkerId worker, Step first_step) {
+  std::erase(arrivals_, worker);  // it was announced again while it was prepared
   steps_.joined(worker, first_step);
   members_.add(worker);
   leases_->joined(worker);

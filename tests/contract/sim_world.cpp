@@ -53,12 +53,12 @@ sim::Plan plan_of(const experiment::RunSpec& run, std::uint64_t floats) {
   return plan;
 }
 
-/// Losses at various times, some during an exchange. With some, requests are under way when the loss is detected.
-sim::FailureModel losses(std::uint32_t workers) {
+/// Losses of the first host at various times, some during an exchange. With some, requests are under way when the loss is detected. The
+/// other host stays: a run ends when all workers are lost.
+sim::FailureModel losses() {
   using namespace std::chrono_literals;
   sim::FailureModel failures{.detection = 50us, .rejoin = 200us};
-  for (std::uint32_t k = 0; k < 24; ++k)
-    failures.losses.push_back({k % workers, 700us * (k + 1) + 37us * (k * k % 11)});
+  for (std::uint32_t k = 0; k < 24; ++k) failures.losses.push_back({0, 700us * (k + 1) + 37us * (k * k % 11)});
   return failures;
 }
 
@@ -85,7 +85,7 @@ World sim_world() {
             auto cluster = file.and_then(
                 [&](const auto& f) { return sim::place(f, {.workers = run->workers, .servers = run->servers}); });
             if (!cluster) return Seen{cluster.error().message};
-            if (scenario.losses) cluster->failures = losses(run->workers);
+            if (scenario.losses) cluster->failures = losses();
             auto gradients = sim::Gradients::create(*run, tests::backend(), cluster->buckets);
             if (!gradients) return Seen{gradients.error().message};
             const auto began = center_of((*gradients)->memory());

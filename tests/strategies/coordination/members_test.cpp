@@ -113,7 +113,20 @@ TEST(Newcomers, InStepJoinAtAnEpochsEndAndAtTheSameStep) {
   EXPECT_EQ(run.port.last.first_step, run.steps[0]);
 }
 
-TEST(Newcomers, WhoeverIsRefusedIsSoughtAgain) {
+TEST(Newcomers, OneThatIsAnnouncedAgainWhileItIsPreparedJoinsOnce) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->lost(1, "gone");
+  run.coordinator->arrived(1);
+  run.until(Task::prepare_newcomer);
+  run.coordinator->arrived(1);
+  run.port.take_calls();
+  run.answer();
+  run.answer();
+  EXPECT_EQ(run.port.take_calls(), "members 0,1; begin_newcomer; settle_workers") << "and a new segment of the journal";
+}
+
+TEST(Newcomers, OneThatIsRefusedIsSoughtAgain) {
   TestedRun run(Kind::on_demand);
   run.to_training();
   run.coordinator->lost(1, "gone");
