@@ -56,7 +56,7 @@ set(TROUPE_LAYER_experiment core strategies nn data strategies/coordination tran
 set(TROUPE_LAYER_experiment/report core strategies experiment)
 set(TROUPE_LAYER_experiment/plot core)
 set(TROUPE_LAYER_sim ${TROUPE_LAYER_experiment} experiment)
-set(TROUPE_LAYER_sim/explore core strategies)
+set(TROUPE_LAYER_sim/explore core strategies strategies/coordination data)
 set(TROUPE_LAYER_sim/replay ${TROUPE_LAYER_experiment} experiment transport/inproc)
 set(TROUPE_LAYER_actors/requests core)
 set(TROUPE_LAYER_actors/protocol ${TROUPE_LAYER_experiment} experiment actors/requests)

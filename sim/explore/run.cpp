@@ -26,7 +26,7 @@ core::Result<Outcome> run_schedule(const Schedule& schedule, const Maker& make, 
   outcome.hash = cluster.trace().hash();
   outcome.events = cluster.queue().performed();
   outcome.lost = cluster.losses();
-  outcome.newcomers = cluster.workers() - schedule.workers;
+  outcome.newcomers = cluster.newcomers();
   outcome.discarded = cluster.network().discarded();
   outcome.event_log = lines.lines();
   return outcome;

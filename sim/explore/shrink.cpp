@@ -54,6 +54,19 @@ class Shrinking {
       if (with([&](Schedule& s) { s.*size = value; })) return true;
     return false;
   }
+  bool fewer_epochs() {
+    const auto change = [](std::uint32_t epochs) {
+      return [epochs](Schedule& s) { s.epochs = epochs, s.steps -= s.steps % epochs; };
+    };
+    for (std::uint32_t epochs = 1; epochs < best_.schedule.epochs; ++epochs)
+      if (with(change(epochs))) return true;
+    return false;
+  }
+  bool fewer_steps() {
+    for (Step steps = best_.schedule.epochs; steps < best_.schedule.steps; steps += best_.schedule.epochs)
+      if (with([steps](Schedule& s) { s.steps = steps; })) return true;
+    return false;
+  }
 
   /// Removes sequences of faults, longest first; then single ones.
   bool without_some() {
@@ -112,7 +125,8 @@ class Shrinking {
     smaller |= smaller_numbers();
     smaller |= least(&Schedule::workers);
     smaller |= least(&Schedule::servers);
-    smaller |= least(&Schedule::steps);
+    smaller |= fewer_epochs();
+    smaller |= fewer_steps();
     if (now.peer_slots < kPeerSlots) smaller |= with([](Schedule& s) { s.peer_slots = kPeerSlots; });
     if (now.buckets > 0) smaller |= with([](Schedule& s) { s.buckets = 0; });
     if (now.carriage != Carriage::in_place) smaller |= with([](Schedule& s) { s.carriage = Carriage::in_place; });

@@ -210,7 +210,7 @@ TEST(BspBackup, TheRunGoesOnWithoutTheLost) {
       if (seed % 3 == 0) options.losses.push_back({0, std::chrono::milliseconds(14)});
       Cluster cluster(*with_backup(backup, options), options);
       ASSERT_NO_THROW(cluster.run());
-      EXPECT_EQ(cluster.worker(2).host().steps(), options.steps);
+      EXPECT_GE(cluster.worker(2).host().steps(), options.steps);
     }
   }
 }

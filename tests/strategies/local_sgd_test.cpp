@@ -291,7 +291,7 @@ TEST(LocalSgd, RoundsCloseWithoutTheLost) {
                                  .losses = {{1, std::chrono::milliseconds(7)}, {3, std::chrono::milliseconds(11)}}};
       Cluster cluster(*with(options, shape), shape);
       ASSERT_NO_THROW(cluster.run());
-      EXPECT_EQ(cluster.worker(0).host().steps(), 20U);
+      EXPECT_GE(cluster.worker(0).host().steps(), 20U);
       EXPECT_LT(cluster.quadratic().loss(cluster.center()), 5.0) << "the start is above 7";
     }
   }

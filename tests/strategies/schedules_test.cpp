@@ -128,7 +128,7 @@ std::uint64_t expect_survived(const Strategy& strategy, ClusterOptions shape) {
       if (!worker.alive()) continue;
       for (const float value : worker.params()) EXPECT_TRUE(std::isfinite(value));
       if (strategy.needs().in_step) {
-        EXPECT_EQ(worker.host().steps(), shape.steps);
+        EXPECT_GE(worker.host().steps(), shape.steps) << "the others share the rounds that it would have had";
       }
     }
     if (!strategy.needs().in_step) {

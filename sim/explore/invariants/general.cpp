@@ -1,5 +1,6 @@
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -18,6 +19,18 @@ bool finite(core::ConstSpan values) {
 
 class General final : public Invariant {
  public:
+  /// A newcomer counts its exchanges anew.
+  void entered(const Cluster&, WorkerId worker, Step, const std::vector<Version>&) override {
+    const auto of_predecessor = [&](const Part& part) { return std::get<1>(part) == worker; };
+    std::erase_if(asked_, of_predecessor);
+    std::erase_if(answered_, of_predecessor);
+  }
+
+  void step_begins(const Cluster&, const StepBegins& begins) override {
+    if (!leases_.insert(begins.lease).second)
+      throw Violation("lease " + std::to_string(begins.lease) + " was begun twice");
+  }
+
   void told(const Cluster&, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
     if (request && !asked_.emplace(shard, request->worker, request->exchange).second)
@@ -51,21 +64,22 @@ class General final : public Invariant {
 
   void at_rest(const Cluster& cluster) override {
     std::uint64_t passed = 0;
-    bool anyone = false;
+    std::optional<Step> steps;  // of the first living worker
     for (WorkerId w = 0; w < cluster.workers(); ++w) {
-      if (!cluster.has(w)) throw Violation("worker " + std::to_string(w) + " was announced and never came");
       const auto& worker = cluster.worker(w);
       passed += worker.host().totals().passed;
       if (!worker.alive()) continue;
-      anyone = true;
       if (!finite(worker.params())) throw Violation("a worker read values that were never written");
-      if (cluster.in_step() && worker.host().steps() != cluster.options().steps)
-        throw Violation("worker " + std::to_string(w) + " stopped before its last step");
+      if (!steps) steps = worker.host().steps();
+      if (cluster.in_step() && worker.host().steps() != *steps)
+        throw Violation("worker " + std::to_string(w) + " stopped at another step than the others");
     }
     for (ShardId s = 0; s < cluster.shards(); ++s)
       if (!finite(cluster.server(s).center())) throw Violation("a shard read values that were never written");
+    if (steps && !cluster.leases().finished()) throw Violation("the run ended before its last lease");
     const auto leases = cluster.options().steps * cluster.options().workers;
-    const bool all_of_them = cluster.losses() == 0 || (anyone && !cluster.in_step());
+    // In step a lost worker's leases are passed over; later rounds are divided among the others.
+    const bool all_of_them = cluster.losses() == 0 || (steps && !cluster.in_step());
     if (all_of_them && cluster.leases_done() + passed != leases)
       throw Violation(std::to_string(cluster.leases_done() + passed) + " of " + std::to_string(leases) +
                       " leases are done");
@@ -76,6 +90,7 @@ class General final : public Invariant {
   using Part = std::tuple<ShardId, WorkerId, ExchangeId>;
   std::set<Part> asked_;
   std::set<Part> answered_;
+  std::set<std::uint64_t> leases_;           // begun
   std::map<ShardId, std::uint64_t> writes_;  // since the last event
   std::map<ShardId, Version> versions_;
 };

@@ -15,9 +15,12 @@ class ClocksChecker final : public Invariant {
   ClocksChecker(Step s, Step steps_per_clock, std::uint32_t group_size)
       : s_(s), steps_per_clock_(steps_per_clock), group_size_(group_size) {}
 
-  /// A newcomer owes no updates before its first clock, and has read the centre's versions.
+  /// A newcomer owes no updates before its first clock, and has read the centre's versions. Its predecessor's clocks are not its own.
   void entered(const Cluster&, WorkerId worker, Step first, const std::vector<Version>& read) override {
     first_[group_of(worker)] = first / steps_per_clock_;
+    for (auto& [shard, clocks] : clocks_) clocks.erase(group_of(worker));
+    for (auto& [version, clocks] : holds_) clocks.erase(group_of(worker));
+    coming_.erase(worker);
     for (ShardId shard = 0; shard < read.size(); ++shard) read_[worker][shard] = read[shard];
   }
 
@@ -60,7 +63,7 @@ class ClocksChecker final : public Invariant {
 
   /// Only leaders push, and only living ones are waited for.
   [[nodiscard]] bool counts(const Cluster& cluster, WorkerId worker) const {
-    return worker % group_size_ == 0 && cluster.has(worker) && cluster.worker(worker).alive();
+    return worker % group_size_ == 0 && cluster.worker(worker).alive();
   }
 
   void check_read(WorkerId reader, Step clock, WorkerId other, ShardId shard) {

@@ -106,6 +106,7 @@ ClusterOptions Schedule::cluster() const {
   return {.workers = workers,
           .servers = servers,
           .steps = steps,
+          .epochs = epochs,
           .seed = seed,
           .delays = delays,
           .carriage = carriage,
@@ -142,6 +143,8 @@ core::Result<Schedule> draw_schedule(const std::string& strategy, std::uint64_t 
   draw_faults(schedule, needs, random);
   if (needs.peers && random.below(2) == 0) schedule.peer_slots = static_cast<std::uint32_t>(1 + random.below(4));
   draw_bad_pushes(schedule, needs, random);
+  schedule.epochs = static_cast<std::uint32_t>(1 + random.below(std::min<Step>(schedule.steps, 4)));
+  schedule.steps -= schedule.steps % schedule.epochs;
   return schedule;
 }
 
@@ -150,7 +153,8 @@ std::string to_text(const Schedule& schedule) {
   for (const auto& option : schedule.options) text.append(" --set ").append(option);
   text += '\n';
   text += std::to_string(schedule.workers) + " workers, " + std::to_string(schedule.servers) + " shards, " +
-          std::to_string(schedule.steps) + " steps, " + std::to_string(schedule.buckets) + " buckets, " +
+          std::to_string(schedule.steps) + " steps in " + std::to_string(schedule.epochs) + " epochs, " +
+          std::to_string(schedule.buckets) + " buckets, " +
           (schedule.carriage == Carriage::in_place ? "work in place" : "copies travel") + ", " + name(schedule.delays) +
           " delays\n";
   if (schedule.peer_slots < kPeerSlots)

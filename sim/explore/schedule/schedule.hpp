@@ -16,7 +16,8 @@ struct Schedule {
   std::uint64_t seed = 1;
   std::uint32_t workers = 2;
   std::uint32_t servers = 1;
-  Step steps = 8;  // per worker
+  Step steps = 8;  // per worker; a multiple of epochs
+  std::uint32_t epochs = 1;
   int buckets = 0;
   std::uint32_t peer_slots = kPeerSlots;  // per worker, for peer messages
   Carriage carriage = Carriage::in_place;

@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "strategies/host/member_steps.hpp"
-
 namespace troupe::explore {
 namespace {
 
@@ -41,11 +39,13 @@ Cluster::Cluster(const Strategy& strategy, ClusterOptions options)
       network_(queue_, options_.seed, options_.delays, options_.faults),
       collectives_(queue_, network_, core::reference_kernels(), watch(*this)),
       peers_(options_.workers, options_.peer_slots),
-      next_worker_(options_.workers),
+      coordinator_(*this, strategy.needs()),
+      lives_(options_.workers, 0),
+      next_address_(options_.workers),
       losses_to_come_(options_.losses) {
   for (WorkerId w = 0; w < options_.workers; ++w) membership_.workers.push_back(w);
   for (WorkerId w = 0; w < options_.workers; ++w)
-    workers_.emplace(w, std::make_unique<Worker>(*this, w, strategy, membership_));
+    workers_.push_back(std::make_unique<Worker>(*this, Identity{.rank = w, .address = w}, strategy, membership_));
   auto start = floats(options_.floats);
   quadratic_.start(start.view());
   if (strategy.needs().servers) {
@@ -55,7 +55,8 @@ Cluster::Cluster(const Strategy& strategy, ClusterOptions options)
           std::make_unique<Server>(*this, s, strategy, membership_, start.view().subspan(range.offset, range.count)));
     }
   }
-  for (const auto& [id, worker] : workers_) worker->start(start.view());
+  coordinator_.begin();
+  for (const auto& worker : workers_) worker->start(start.view());
   for (const auto& loss : options_.losses)
     if (!loss.in_exchange) queue_.at(loss.at, [this, loss] { lose(loss); });
 }
@@ -64,20 +65,20 @@ void Cluster::run() {
   while (queue_.run_next()) {
     if (queue_.performed() > kTooManyEvents) throw Violation("the run does not come to rest");
     lose_who_exchanges();
-    admit_at_boundary();
+    coordinator_.look();
     if (options_.after_event) options_.after_event(*this);
     for (auto* invariant : options_.invariants) invariant->happened(*this);
   }
   require_rest();
   for (auto* invariant : options_.invariants) invariant->at_rest(*this);
-  for (const auto& [id, worker] : workers_) trace_.result(worker->params());
+  for (const auto& worker : workers_) trace_.result(worker->params());
   for (const auto& server : servers_) trace_.result(server->center());
 }
 
 void Cluster::require_rest() const {
-  for (const auto& [w, worker] : workers_) {
-    const auto& host = worker->host();
-    if (!worker->at_rest()) {
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    const auto& host = workers_[w]->host();
+    if (!workers_[w]->at_rest()) {
       throw Violation("worker " + std::to_string(w) + " hangs after " + std::to_string(host.steps()) + " steps with " +
                       std::to_string(host.in_flight()) + " exchanges in flight");
     }
@@ -88,6 +89,7 @@ void Cluster::require_rest() const {
       throw Violation("shard " + std::to_string(s) + " never answered " + std::to_string(host.open()) + " requests");
   }
   if (collectives_.open() > 0) throw Violation("a collective was never joined by all");
+  if (!coordinator_.ended()) throw Violation("all are at rest, and the run has not ended");
 }
 
 std::vector<float> Cluster::center() const {
@@ -98,43 +100,8 @@ std::vector<float> Cluster::center() const {
 
 double Cluster::weight() const noexcept {
   double sum = mail_weight_ + lost_weight_;
-  for (const auto& [id, worker] : workers_) sum += worker->weight();
+  for (const auto& worker : workers_) sum += worker->weight();
   return sum;
-}
-
-std::optional<std::uint64_t> Cluster::take_lease(WorkerId worker, Step step) {
-  std::optional<std::uint64_t> lease;
-  if (in_step_) {
-    if (step >= options_.steps || (expected_ > 0 && step >= frontier_)) return std::nullopt;
-    frontier_ = std::max(frontier_, step + 1);
-    lease = step * options_.workers + worker;
-  } else if (!returned_leases_.empty()) {
-    lease = returned_leases_.front();
-    returned_leases_.pop_front();
-  } else if (next_lease_ < options_.steps * options_.workers) {
-    lease = next_lease_++;
-  }
-  if (lease) held_leases_[worker] = *lease;
-  return lease;
-}
-
-bool Cluster::leases_may_return() const noexcept {
-  if (in_step_) return expected_ > 0;
-  return !losses_to_come_.empty() && !held_leases_.empty();
-}
-
-void Cluster::leases_changed() {
-  for (const auto& ask_again : std::exchange(waiting_for_lease_, {})) ask_again();
-}
-
-void Cluster::lease_done(WorkerId worker) {
-  held_leases_.erase(worker);
-  ++leases_done_;
-  leases_changed();
-}
-
-double Cluster::epoch(std::uint64_t lease) const noexcept {
-  return options_.epochs * static_cast<double>(lease) / static_cast<double>(options_.steps * options_.workers);
 }
 
 Duration Cluster::step_time(WorkerId worker, Step step) const {
@@ -175,89 +142,63 @@ bool Cluster::is_bad(ShardId shard, std::uint64_t nth) const {
 
 // ---- membership
 
-void Cluster::leave(WorkerId worker) {
-  auto& workers = membership_.workers;
-  const auto place = std::find(workers.begin(), workers.end(), worker);
-  if (place == workers.end()) return;
-  workers.erase(place);
-  announce({});
+void Cluster::announce(const Membership& membership) {
+  membership_ = membership;
+  for (const auto member : membership_.workers) {
+    auto& worker = *workers_[member];
+    network_.send({Traffic::control, 0, worker.address()}, Order::fifo,
+                  [&worker, membership] { worker.membership_changed(membership); });
+  }
+  news_to_shards_ += servers_.size();
+  for (ShardId s = 0; s < servers_.size(); ++s) {
+    network_.send({Traffic::control, 1, s}, Order::fifo, [this, s, membership, lives = lives_] {
+      --news_to_shards_;
+      servers_[s]->membership_changed(membership, lives);
+    });
+  }
 }
 
-/// Sends the membership to all members and shards; calls `at_every_shard` when the last shard has it.
-void Cluster::announce(const EventQueue::Action& at_every_shard) {
-  ++membership_.epoch;
-  for (const auto member : membership_.workers) {
-    network_.send({Traffic::control, 0, member}, Order::fifo, [this, member, now = membership_] {
-      if (has(member)) workers_[member]->membership_changed(now);
-    });
-  }
-  const auto left = std::make_shared<std::size_t>(servers_.size());
-  for (ShardId s = 0; s < servers_.size(); ++s) {
-    network_.send({Traffic::control, 1, s}, Order::fifo, [this, s, left, at_every_shard, now = membership_] {
-      servers_[s]->membership_changed(now);
-      if (--*left == 0 && at_every_shard) at_every_shard();
-    });
-  }
+void Cluster::dismiss() {
+  for (const auto& worker : workers_) worker->dismiss();
+}
+
+bool Cluster::all_at_rest() const {
+  return std::ranges::all_of(workers_, [](const auto& worker) { return worker->at_rest(); });
+}
+
+bool Cluster::all_stand() const {
+  return std::ranges::all_of(workers_, [](const auto& worker) { return !worker->alive() || worker->stands(); });
 }
 
 void Cluster::lose_who_exchanges() {
   const auto losses = losses_to_come_;
   for (const auto& loss : losses) {
-    const auto& worker = *workers_.at(loss.worker);
+    const auto& worker = *workers_[loss.worker];
     if (loss.in_exchange && worker.alive() && worker.host().in_flight() > 0 && queue_.now() >= loss.at) lose(loss);
   }
 }
 
 void Cluster::lose(const Loss& loss) {
-  const auto id = loss.worker;
   std::erase(losses_to_come_, loss);
-  if (workers_.at(id)->at_rest()) return leases_changed();
+  auto& worker = *workers_[loss.worker];
+  if (worker.at_rest()) return;
   ++lost_;
-  workers_.at(id)->die();
-  if (const auto held = held_leases_.extract(id)) returned_leases_.push_back(held.mapped());
-  leave(id);
-  leases_changed();
-  if (loss.replaced_after) queue_.after(*loss.replaced_after, [this] { replace(); });
+  ++lives_[loss.worker];
+  worker.die();
+  coordinator_.lost(loss.worker);
+  if (loss.replaced_after)
+    queue_.after(*loss.replaced_after, [this, rank = loss.worker] { coordinator_.arrived(rank); });
 }
 
-/// In step no newcomer joins after the last step has begun: workers then hand in their leases and wait for the others.
-void Cluster::replace() {
-  if (!in_step_) return admit();
-  if (frontier_ < options_.steps) ++expected_;
-}
-
-/// The shards must know the newcomer before its first message, or they would let others run ahead of it.
-void Cluster::admit() {
-  const WorkerId newcomer = next_worker_++;
-  membership_.workers.push_back(newcomer);
-  announce([this, newcomer] { enter(newcomer); });
-}
-
-/// In step a newcomer joins when all others stand before the same step, as between epochs: no round runs without it.
-void Cluster::admit_at_boundary() {
-  if (expected_ == 0 || admitting_) return;
-  for (const auto& [id, worker] : workers_)
-    if (!worker->at_rest() && !worker->stands()) return;
-  admitting_ = true;
-  admit();
-}
-
-/// A newcomer begins with x = c. In step all others are idle then, so their reported steps are complete.
-void Cluster::enter(WorkerId newcomer) {
+/// A newcomer begins with x = c.
+void Cluster::enter(WorkerId newcomer, Step first) {
   std::vector<Version> versions;
   for (const auto& server : servers_) versions.push_back(server->host().version());
-  auto worker = std::make_unique<Worker>(*this, newcomer, strategy_, membership_, versions);
-  std::vector<Step> stand;
-  for (const auto& [id, member] : workers_)
-    if (std::ranges::binary_search(membership_.workers, id)) stand.push_back(member->reported_step());
-  // A real run without members is over; here the newcomer continues at the step that they had reached.
-  const Step first = stand.empty() && in_step_ ? frontier_ : newcomer_step(in_step_, stand);
+  const Identity identity{.rank = newcomer, .life = lives_[newcomer], .address = next_address_++};
+  auto worker = std::make_unique<Worker>(*this, identity, strategy_, membership_, versions);
   worker->start(center(), first);
-  workers_.emplace(newcomer, std::move(worker));
+  former_.push_back(std::exchange(workers_[newcomer], std::move(worker)));
   for (auto* invariant : options_.invariants) invariant->entered(*this, newcomer, first, versions);
-  if (!std::exchange(admitting_, false)) return;
-  --expected_;
-  leases_changed();
 }
 
 }  // namespace troupe::explore

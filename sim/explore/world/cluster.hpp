@@ -2,18 +2,17 @@
 /// Requests of one worker to one shard keep their order; all other messages may overtake each other. Lent memory is guarded (memory.hpp),
 /// unwritten memory is NaN, and a run that does not come to rest throws.
 ///
-/// The cluster plays the coordinator: it grants leases, removes a stopped member from the membership, and admits newcomers as
-/// Needs::takes_newcomers allows. The run is a pure function of (strategy, options).
+/// The coordinator is that of real runs (coordinator.hpp): it pauses training between epochs and for newcomers. A newcomer takes the
+/// lost member's rank, with a new worker, a new host and a new address. The run is a pure function of (strategy, options).
 #pragma once
 
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "sim/explore/world/collectives.hpp"
+#include "sim/explore/world/coordinator.hpp"
 #include "sim/explore/world/fault.hpp"
 #include "sim/explore/world/invariant.hpp"
 #include "sim/explore/world/network.hpp"
@@ -30,9 +29,9 @@ namespace troupe::explore {
 struct ClusterOptions {
   std::uint32_t workers = 2;
   std::uint32_t servers = 1;
-  std::size_t floats = 80;  // a multiple of 16
-  Step steps = 20;          // per worker; on average where faster workers take more
-  double epochs = 1;        // covered by these steps
+  std::size_t floats = 80;   // a multiple of 16
+  Step steps = 20;           // per worker; on average where faster workers take more; a multiple of epochs
+  std::uint32_t epochs = 1;  // training pauses between two of them
   std::uint64_t seed = 1;
   Delays delays = Delays::even;
   Carriage carriage = Carriage::in_place;
@@ -60,10 +59,11 @@ class Cluster {
   [[nodiscard]] const ClusterOptions& options() const noexcept { return options_; }
   [[nodiscard]] const QuadraticProblem& quadratic() const noexcept { return quadratic_; }
   [[nodiscard]] const PeerGraph& peers() const noexcept { return peers_; }
-  [[nodiscard]] std::uint32_t workers() const noexcept { return next_worker_; }  ///< newcomers included
-  [[nodiscard]] bool has(WorkerId id) const { return workers_.contains(id); }    ///< false for an expected newcomer
+  [[nodiscard]] std::uint32_t workers() const noexcept { return options_.workers; }
   [[nodiscard]] const Membership& membership() const noexcept { return membership_; }
   [[nodiscard]] std::uint64_t losses() const noexcept { return lost_; }  ///< members lost so far
+  [[nodiscard]] std::uint64_t newcomers() const noexcept { return former_.size(); }
+  /// The latest worker of this rank.
   [[nodiscard]] Worker& worker(WorkerId id) { return *workers_.at(id); }
   [[nodiscard]] const Worker& worker(WorkerId id) const { return *workers_.at(id); }
   [[nodiscard]] Server& server(ShardId id) { return *servers_.at(id); }
@@ -72,7 +72,8 @@ class Cluster {
   [[nodiscard]] const Trace& trace() const noexcept { return trace_; }
   [[nodiscard]] ShardId shards() const noexcept { return static_cast<ShardId>(servers_.size()); }
   [[nodiscard]] std::vector<float> center() const;  ///< all shards in order
-  [[nodiscard]] std::uint64_t leases_done() const noexcept { return leases_done_; }
+  [[nodiscard]] const data::LeaseScheduler& leases() const noexcept { return coordinator_.leases(); }
+  [[nodiscard]] std::uint64_t leases_done() const noexcept { return leases_done_; }  ///< without those passed over
   /// Σ a over living workers, peer messages in flight and lost weight.
   [[nodiscard]] double weight() const noexcept;
   [[nodiscard]] double mail_weight() const noexcept { return mail_weight_; }  ///< of peer messages in flight
@@ -88,35 +89,33 @@ class Cluster {
   [[nodiscard]] EventQueue& queue() noexcept { return queue_; }
   [[nodiscard]] Network& network() noexcept { return network_; }
   [[nodiscard]] Collectives& collectives() noexcept { return collectives_; }
-  [[nodiscard]] std::optional<std::uint64_t> take_lease(WorkerId worker, Step step);
-  /// True while a refused lease may still come: its holder may be lost, or, in step, a newcomer is expected.
-  [[nodiscard]] bool leases_may_return() const noexcept;
-  /// Calls `then` when the result of leases_may_return() or take_lease() may have changed.
-  void wait_for_lease(EventQueue::Action then) { waiting_for_lease_.push_back(std::move(then)); }
-  void lease_done(WorkerId worker);
+  [[nodiscard]] Coordinator& coordinator() noexcept { return coordinator_; }
+  void lease_done() noexcept { ++leases_done_; }
   [[nodiscard]] bool in_step() const noexcept { return in_step_; }
-  [[nodiscard]] double epoch(std::uint64_t lease) const noexcept;
   [[nodiscard]] Duration step_time(WorkerId worker, Step step) const;
   /// The end of the member's pause; none when it is not paused.
   [[nodiscard]] std::optional<Duration> stands_still(bool shard, std::uint32_t member) const;
   [[nodiscard]] bool next_peer_message_is_lost();
   /// True if a BadPush names the nth vector that is pushed to the shard.
   [[nodiscard]] bool is_bad(ShardId shard, std::uint64_t nth) const;
-  void leave(WorkerId worker);
-  void mail_sent(double weight) noexcept { mail_weight_ += weight; }
-  void mail_arrived(double weight) noexcept { mail_weight_ -= weight; }
+  void mail_sent(double weight) noexcept { mail_weight_ += weight, ++mail_in_flight_; }
+  void mail_arrived(double weight) noexcept { mail_weight_ -= weight, --mail_in_flight_; }
   void peer_message_lost() noexcept { ++peer_messages_lost_; }
   void lose_weight(double weight) noexcept { lost_weight_ += weight; }
 
+  // For the coordinator.
+  void announce(const Membership& membership);  ///< to all members and shards
+  void dismiss();
+  void enter(WorkerId newcomer, Step first);
+  [[nodiscard]] bool all_at_rest() const;
+  /// All living workers are between two steps, and no request is open.
+  [[nodiscard]] bool all_stand() const;
+  [[nodiscard]] std::uint64_t peer_messages_in_flight() const noexcept { return mail_in_flight_; }
+  [[nodiscard]] bool shards_know_members() const noexcept { return news_to_shards_ == 0; }
+
  private:
-  void announce(const EventQueue::Action& at_every_shard);
   void lose(const Loss& loss);
   void lose_who_exchanges();
-  void replace();
-  void admit();
-  void admit_at_boundary();
-  void enter(WorkerId newcomer);
-  void leases_changed();
   void require_rest() const;
 
   const Strategy& strategy_;
@@ -128,23 +127,21 @@ class Cluster {
   Network network_;
   Collectives collectives_;
   PeerGraph peers_;
+  Coordinator coordinator_;
   Membership membership_;
-  std::map<WorkerId, std::unique_ptr<Worker>> workers_;
-  std::uint32_t next_worker_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // by rank
+  std::vector<std::unique_ptr<Worker>> former_;   // lost, and replaced: memory that they lent stays
+  std::vector<std::uint32_t> lives_;              // by rank: how often it was lost
+  std::uint32_t next_address_;
   std::vector<std::unique_ptr<Server>> servers_;
-  std::uint64_t next_lease_ = 0;
-  Step frontier_ = 0;           // in step: the first step without a granted lease
-  std::uint64_t expected_ = 0;  // in step: newcomers that wait until all workers reach the frontier
-  bool admitting_ = false;      // the first of them has been announced
-  std::deque<std::uint64_t> returned_leases_;
-  std::map<WorkerId, std::uint64_t> held_leases_;
-  std::vector<EventQueue::Action> waiting_for_lease_;
   std::vector<Loss> losses_to_come_;
   std::uint64_t lost_ = 0;
   std::uint64_t peer_messages_ = 0;
   std::uint64_t peer_messages_lost_ = 0;
   std::uint64_t leases_done_ = 0;
-  double mail_weight_ = 0;  // in flight
+  std::uint64_t mail_in_flight_ = 0;
+  std::uint64_t news_to_shards_ = 0;  // memberships in flight
+  double mail_weight_ = 0;            // in flight
   double lost_weight_ = 0;
 };
 

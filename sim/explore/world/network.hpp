@@ -42,8 +42,8 @@ class Network {
 
   /// Calls `deliver` once; or `lost` when an end is lost and no transmission of the message can arrive any more.
   void send(const Channel& channel, Order order, Action deliver, Action lost = {});
-  /// The worker is lost: it repeats and acknowledges nothing, and no sender repeats for it.
-  void close(WorkerId worker) { gone_.insert(worker); }
+  /// The worker of this address is lost: it repeats and acknowledges nothing, and no sender repeats for it.
+  void close(std::uint32_t address) { gone_.insert(address); }
 
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }      ///< lost transmissions
   [[nodiscard]] std::uint64_t discarded() const noexcept { return discarded_; }  ///< duplicates
@@ -83,7 +83,7 @@ class Network {
   bool lossy_ = false;
   std::map<Channel, State> channels_;  // stable nodes: messages in flight point to them
   std::map<Traffic, std::uint64_t> transmissions_;
-  std::set<WorkerId> gone_;
+  std::set<std::uint32_t> gone_;
   std::uint64_t dropped_ = 0;
   std::uint64_t discarded_ = 0;
 };

@@ -14,8 +14,8 @@ Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const M
     : cluster_(cluster),
       self_(self),
       memory_(start.size()),
-      members_(membership.workers),
       host_(strategy.server(), *this, {.self = self, .membership = membership}, this) {
+  for (const auto rank : membership.workers) members_.emplace(rank, 0);
   memory_.add(kCenter);
   for (std::uint8_t k = 0; k < strategy.needs().server_states; ++k) memory_.add(server_state(k));
   std::copy(start.begin(), start.end(), memory_.use(kCenter).begin());
@@ -28,21 +28,29 @@ void Server::heard(const EventQueue::Action& what) {
   what();
 }
 
-void Server::membership_changed(const Membership& membership) {
-  heard([this, membership] {
-    members_ = membership.workers;
+void Server::membership_changed(const Membership& membership, const std::vector<std::uint32_t>& lives) {
+  heard([this, membership, lives] {
+    members_.clear();
+    for (const auto rank : membership.workers) members_.emplace(rank, lives[rank]);
     host_.membership_changed(membership);
   });
 }
 
-void Server::receive(Request request, std::shared_ptr<Parcel> payload) {
-  heard([this, request, payload = std::move(payload)] { arrive(request, payload); });
+void Server::receive(Request request, std::shared_ptr<Parcel> payload, Worker& from) {
+  heard([this, request, &from, payload = std::move(payload)] { arrive(request, payload, from); });
 }
 
-void Server::arrive(Request request, const std::shared_ptr<Parcel>& payload) {
+/// A lost worker's late request must not count as its successor's, which has the same rank.
+bool Server::is_member(const Worker& worker, WorkerId rank) const {
+  const auto known = members_.find(rank);
+  return known != members_.end() && known->second == worker.life();
+}
+
+void Server::arrive(Request request, const std::shared_ptr<Parcel>& payload, Worker& from) {
   (void)payload->open();  // throws if changed in transit
-  if (!std::binary_search(members_.begin(), members_.end(), request.worker)) return;
+  if (!is_member(from, request.worker)) return;
   request.id = ++last_request_;
+  senders_.emplace(request.id, &from);
   payloads_.emplace(request.id, payload);
   if (request.kind != Transfer::pull && cluster_.is_bad(self_, pushes_++)) spoil(request.id);
   host_.request(request);
@@ -99,8 +107,9 @@ void Server::reply(const ShardReply& reply) {
   if (node.empty()) throw Violation("a server answered a request that it does not have");
   mend(reply.request, node.mapped()->open());  // throws if changed while it was held
   node.mapped()->seal();
-  cluster_.network().send({Traffic::reply, self_, reply.worker}, Order::any,
-                          [this, reply] { cluster_.worker(reply.worker).answered(reply); });
+  auto& asked = *senders_.extract(reply.request).mapped();
+  cluster_.network().send({Traffic::reply, self_, asked.address()}, Order::any,
+                          [&asked, reply] { asked.answered(reply); });
 }
 
 void Server::set_deadline(DeadlineId id, Duration after) {

@@ -14,6 +14,7 @@
 namespace troupe::explore {
 
 class Cluster;
+class Worker;
 
 using ServerKernelWatch = std::function<void(const ServerKernel&)>;
 
@@ -21,9 +22,10 @@ class Server final : public ServerPort, public ServerObserver {
  public:
   Server(Cluster& cluster, ShardId self, const Strategy& strategy, const Membership& membership, core::ConstSpan start);
 
-  /// Receives a part of an exchange. Ignores it if the shard knows that the worker is no member any more.
-  void receive(Request request, std::shared_ptr<Parcel> payload);
-  void membership_changed(const Membership& membership);
+  /// Receives a part of an exchange, whose reply goes to `from`. Ignores it if the shard knows that this worker is no member any more.
+  void receive(Request request, std::shared_ptr<Parcel> payload, Worker& from);
+  /// `lives`: of each rank.
+  void membership_changed(const Membership& membership, const std::vector<std::uint32_t>& lives);
 
   [[nodiscard]] const ServerHost& host() const noexcept { return host_; }
   [[nodiscard]] ServerHost& host() noexcept { return host_; }
@@ -46,15 +48,17 @@ class Server final : public ServerPort, public ServerObserver {
  private:
   /// Runs `what` now, or at the end of the shard's pause.
   void heard(const EventQueue::Action& what);
-  void arrive(Request request, const std::shared_ptr<Parcel>& payload);
+  void arrive(Request request, const std::shared_ptr<Parcel>& payload, Worker& from);
+  [[nodiscard]] bool is_member(const Worker& worker, WorkerId rank) const;
   void spoil(RequestId request);
   void mend(RequestId request, core::Span contents);
 
   Cluster& cluster_;
   ShardId self_;
   Memory memory_;
-  std::vector<WorkerId> members_;  // ascending, as the shard knows them
+  std::map<WorkerId, std::uint32_t> members_;  // as the shard knows them, with the life of each
   std::map<RequestId, std::shared_ptr<Parcel>> payloads_;
+  std::map<RequestId, Worker*> senders_;
   std::map<RequestId, float> spoilt_;  // values that a BadPush replaced
   std::uint64_t pushes_ = 0;
   RequestId last_request_ = 0;

@@ -19,15 +19,16 @@ WorkerPorts ports(Worker& worker, const Needs& needs) {
 
 }  // namespace
 
-Worker::Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership,
+Worker::Worker(Cluster& cluster, Identity self, const Strategy& strategy, const Membership& membership,
                std::vector<Version> versions)
     : cluster_(cluster),
-      self_(self),
+      identity_(self),
+      self_(self.rank),
       memory_(cluster.options().floats),
       gradient_(floats(cluster.options().floats)),
-      mail_luck_(cluster.options().seed, core::Purpose::schedule, kMailLuck | self),
+      mail_luck_(cluster.options().seed, core::Purpose::schedule, kMailLuck | self.address),
       host_(strategy.worker(), ports(*this, strategy.needs()),
-            {.self = self,
+            {.self = self.rank,
              .seed = cluster.options().seed,
              .membership = membership,
              .buckets = std::max(cluster.options().buckets, 1),
@@ -47,7 +48,6 @@ void Worker::heard(const EventQueue::Action& what) {
   if (const auto until = cluster_.stands_still(false, self_))
     return cluster_.queue().at(*until, [this, what] { heard(what); });
   what();
-  if (at_rest()) cluster_.leave(self_);
 }
 
 void Worker::later(Duration delay, EventQueue::Action what) {
@@ -57,7 +57,7 @@ void Worker::later(Duration delay, EventQueue::Action what) {
 void Worker::start(core::ConstSpan params, Step first) {
   const auto mine = memory_.use(kParams);
   std::copy(params.begin(), params.end(), mine.begin());
-  first_ = next_step_ = first;
+  first_ = wants_step_ = next_step_ = first;
   later(Duration{0}, [this, first] { host_.start(first); });
 }
 
@@ -69,7 +69,7 @@ void Worker::membership_changed(const Membership& membership) {
 
 void Worker::die() {
   cluster_.lose_weight(weight());
-  cluster_.network().close(self_);
+  cluster_.network().close(address());
   alive_ = false;
 }
 
@@ -77,34 +77,68 @@ Duration Worker::now() const { return cluster_.queue().now(); }
 
 // ---- steps
 
+/// When the rule asks for Compute, the update of the last lease is finished.
 void Worker::compute(Step step) {
   if (step != next_step_ && !cluster_.in_step()) throw Violation("steps are passed over, but leases come on demand");
-  next_step_ = step + 1;
-  take_up(step);
-}
-
-void Worker::take_up(Step step) {
-  waits_for_lease_ = false;
-  if (const auto lease = cluster_.take_lease(self_, step)) return begin(*lease, step);
-  if (cluster_.leases_may_return()) {
-    waits_for_lease_ = true;
-    return cluster_.wait_for_lease([this, step] { later(Duration{0}, [this, step] { take_up(step); }); });
+  wants_step_ = step;
+  if (lease_) {
+    cluster_.lease_done();
+    cluster_.coordinator().done(self_, *std::exchange(lease_, std::nullopt), wants_step_ - first_);
   }
-  later(Duration{0}, [this] { host_.stop(); });
+  stands_ = true;
+  if (dismissed_) return later(Duration{0}, [this] { stop(); });
+  ask_for_lease();
+  take_lease();
 }
 
-void Worker::begin(std::uint64_t lease, Step step) {
+/// The lease may be granted at once.
+void Worker::ask_for_lease() {
+  asks_ = true;
+  cluster_.coordinator().requested(self_);
+  asks_ = false;
+}
+
+void Worker::granted(const data::Lease& lease) {
+  granted_ = lease;
+  if (!asks_) later(Duration{0}, [this] { take_lease(); });
+}
+
+/// Begins the wanted step; gives up the leases of skipped steps.
+void Worker::take_lease() {
+  while (granted_) {
+    const auto lease = *std::exchange(granted_, std::nullopt);
+    if (++next_step_ > wants_step_) return begin(lease);
+    cluster_.coordinator().done(self_, lease, wants_step_ - first_);
+    ask_for_lease();
+  }
+}
+
+void Worker::dismiss() {
+  dismissed_ = true;
+  if (stands_) later(Duration{0}, [this] { stop(); });
+}
+
+void Worker::stop() {
+  if (!std::exchange(stands_, false)) return;
+  host_.stop();
+}
+
+void Worker::begin(const data::Lease& lease) {
+  stands_ = false;
+  lease_ = lease;
+  const Step step = wants_step_;
   const core::ConstSpan params = memory_.use(kParams);
   params_checksum_ = checksum(params);
-  for (auto* invariant : cluster_.options().invariants) invariant->step_begins(cluster_, {self_, step, lease, params});
-  cluster_.quadratic().gradient(lease, params, gradient_.view());
+  for (auto* invariant : cluster_.options().invariants)
+    invariant->step_begins(cluster_, {self_, step, lease.index, params});
+  cluster_.quadratic().gradient(lease.index, params, gradient_.view());
   poison(memory_.use(kGrads));
   const auto takes = cluster_.step_time(self_, step);
   const int buckets = cluster_.options().buckets;
   for (int b = 0; b < buckets; ++b) {
     later(takes * (b + 1) / buckets, [this, b] { bucket_final(b); });
   }
-  later(takes, [this, lease] { step_final(lease); });
+  later(takes, [this] { step_final(); });
 }
 
 /// Backward order: bucket 0 is the end of the arena.
@@ -121,15 +155,13 @@ void Worker::bucket_final(int bucket) {
   host_.bucket_ready(bucket);
 }
 
-void Worker::step_final(std::uint64_t lease) {
+void Worker::step_final() {
   if (checksum(memory_.use(kParams)) != params_checksum_) throw Violation("parameters changed during a step");
   if (cluster_.options().buckets == 0) {
     const auto from = gradient_.view();
     std::copy(from.begin(), from.end(), memory_.use(kGrads).begin());
   }
-  cluster_.lease_done(self_);
-  ++computed_;
-  host_.step_done(cluster_.epoch(lease), cluster_.options().optimizer);
+  host_.step_done(lease_->epoch_position, cluster_.options().optimizer);
 }
 
 void Worker::run(const KernelCall& call, Shards shards) {
@@ -156,8 +188,9 @@ void Worker::send(const ShardRequest& request) {
   const auto parcel =
       std::make_shared<Parcel>(memory_.lend(request.slot, range), cluster_.options().carriage, request.request.kind);
   away_.emplace(std::pair{request.request.exchange, request.shard}, Away{parcel, request.slot, range});
-  cluster_.network().send({Traffic::request, self_, request.shard}, Order::fifo,
-                          [this, request, parcel] { cluster_.server(request.shard).receive(request.request, parcel); });
+  cluster_.network().send({Traffic::request, address(), request.shard}, Order::fifo, [this, request, parcel] {
+    cluster_.server(request.shard).receive(request.request, parcel, *this);
+  });
 }
 
 void Worker::answered(const ShardReply& reply) {
@@ -210,7 +243,7 @@ bool Worker::send(const SendPeer& message) {
     cluster_.lose_weight(message.weight);
   };
   cluster_.network().send(
-      {Traffic::mail, self_, message.to}, Order::any,
+      {Traffic::mail, address(), cluster_.worker(message.to).address()}, Order::any,
       [this, message, copy, lost, goes_missing] {
         if (lost) return goes_missing(), credit_returned(message.to);
         cluster_.mail_arrived(message.weight);
@@ -232,7 +265,7 @@ void Worker::receive_mail(WorkerId from, double weight, std::shared_ptr<const co
 void Worker::release(Slot slot) {
   poison(memory_.use(slot));
   const WorkerId from = slot.index - kFirstInbox;
-  cluster_.network().send({Traffic::credit, self_, from}, Order::any,
+  cluster_.network().send({Traffic::credit, address(), cluster_.worker(from).address()}, Order::any,
                           [this, from] { cluster_.worker(from).credit_returned(self_); });
 }
 

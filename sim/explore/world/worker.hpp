@@ -3,8 +3,10 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "data/lease.hpp"
 #include "sim/explore/world/collectives.hpp"
 #include "sim/explore/world/memory.hpp"
 #include "sim/explore/world/words.hpp"
@@ -14,9 +16,16 @@ namespace troupe::explore {
 
 class Cluster;
 
+/// A rank has one worker at a time. After a loss, a newcomer may take the rank.
+struct Identity {
+  WorkerId rank = 0;
+  std::uint32_t life = 0;     // how often the rank was lost before
+  std::uint32_t address = 0;  // in the network; of this worker alone
+};
+
 class Worker final : public WorkerPort, public ShardPort, public GroupPort, public PeerPort, public WorkerObserver {
  public:
-  Worker(Cluster& cluster, WorkerId self, const Strategy& strategy, const Membership& membership,
+  Worker(Cluster& cluster, Identity self, const Strategy& strategy, const Membership& membership,
          std::vector<Version> versions = {});
 
   void start(core::ConstSpan params, Step first = 0);
@@ -25,6 +34,8 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   void receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector);
   void credit_returned(WorkerId from) { credit_taken_.erase(from); }
   void membership_changed(const Membership& membership);
+  void granted(const data::Lease& lease);
+  void dismiss();  ///< no step follows
   /// The machine is lost: it receives and sends nothing. Memory that it lent stays until it has been answered.
   void die();
 
@@ -33,10 +44,10 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   [[nodiscard]] core::ConstSpan peek(Slot slot) const { return memory_.peek(slot); }
   [[nodiscard]] core::ConstSpan params() const { return peek(kParams); }
   [[nodiscard]] bool alive() const noexcept { return alive_; }
-  /// The worker's step as a coordinator knows it from reports: steps computed and steps skipped.
-  [[nodiscard]] Step reported_step() const noexcept { return first_ + computed_ + host_.totals().passed; }
+  [[nodiscard]] std::uint32_t life() const noexcept { return identity_.life; }
+  [[nodiscard]] std::uint32_t address() const noexcept { return identity_.address; }
   /// Between two steps: it waits for a lease and has no request open.
-  [[nodiscard]] bool stands() const noexcept { return waits_for_lease_ && away_.empty(); }
+  [[nodiscard]] bool stands() const noexcept { return stands_ && !granted_ && away_.empty(); }
   /// Its share of the model, with peer messages that have arrived and are not mixed in yet; 0 when it is lost.
   [[nodiscard]] double weight() const noexcept { return alive_ ? host_.weight() + untold_mail_ : 0; }
   /// Stopped, and nothing in flight.
@@ -69,26 +80,33 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   /// Runs `what` after `delay` if the worker still lives, then checks whether it is at rest.
   void later(Duration delay, EventQueue::Action what);
   void heard(const EventQueue::Action& what);
-  void take_up(Step step);
-  void begin(std::uint64_t lease, Step step);
+  void ask_for_lease();
+  void take_lease();
+  void stop();
+  void begin(const data::Lease& lease);
   void bucket_final(int bucket);
-  void step_final(std::uint64_t lease);
+  void step_final();
   [[nodiscard]] Range bucket_range(int bucket) const;
   [[nodiscard]] Range slices(Shards cut_from) const;
   void collective(Step step, ExchangeId id, Collectives::Task task);
 
   Cluster& cluster_;
-  WorkerId self_;
+  Identity identity_;
+  WorkerId self_;  // its rank
   Memory memory_;
   core::Buffer gradient_;  // computed at the start of the step, final bucket by bucket
   std::map<std::pair<ExchangeId, ShardId>, Away> away_;
   std::map<WorkerId, bool> credit_taken_;
-  std::uint64_t params_checksum_ = 0;  // while computing
-  Step first_ = 0;                     // first step of its host
-  Step computed_ = 0;
-  Step next_step_ = 0;
-  double untold_mail_ = 0;  // weight of peer messages not yet passed to the rule
-  bool waits_for_lease_ = false;
+  std::uint64_t params_checksum_ = 0;   // while computing
+  Step first_ = 0;                      // first step of its host
+  Step wants_step_ = 0;                 // to compute; or it computes it
+  Step next_step_ = 0;                  // of the next lease that it is granted
+  std::optional<data::Lease> granted_;  // and not begun
+  std::optional<data::Lease> lease_;    // begun, and not reported as done
+  double untold_mail_ = 0;              // weight of peer messages not yet passed to the rule
+  bool stands_ = false;                 // between two steps
+  bool asks_ = false;                   // a lease that comes now is taken up by ask_for_lease()
+  bool dismissed_ = false;
   core::Random mail_luck_;
   bool alive_ = true;
   WorkerHost host_;
