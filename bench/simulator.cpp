@@ -60,30 +60,30 @@ int main(int argc, char** argv) {
   if (!config) return fail(config.error().message);
   auto made = strategies::make(*config, {.workers = workers, .servers = shards});
   if (!made) return fail(made.error().message);
-  sim::Plan plan;
-  plan.strategy = std::move(*made);
-  plan.needs = plan.strategy->needs();
-  plan.workers = workers;
-  plan.servers = plan.needs.servers ? shards : 0;
-  plan.leases = {.epoch_size = std::int64_t{workers} * steps,
-                 .epochs = 1,
-                 .batches = std::vector<std::int64_t>(workers, 1),
-                 .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
-  plan.floats = 431'080;
+  sim::SimulatedRun run;
+  run.strategy = std::move(*made);
+  run.needs = run.strategy->needs();
+  run.workers = workers;
+  run.servers = run.needs.servers ? shards : 0;
+  run.leases = {.epoch_size = std::int64_t{workers} * steps,
+                .epochs = 1,
+                .batches = std::vector<std::int64_t>(workers, 1),
+                .sharing = run.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
+  run.floats = 431'080;
   const auto file = sim::parse_cluster(kCluster, "bench");
   if (!file) return fail(file.error().message);
-  const auto cluster = sim::place(*file, {.workers = plan.workers, .servers = plan.servers});
+  const auto cluster = sim::place(*file, {.workers = run.workers, .servers = run.servers});
   if (!cluster) return fail(cluster.error().message);
-  auto book = data::LeaseScheduler::create(plan.leases);
-  if (!book) return fail(book.error().message);
+  auto leases = data::LeaseScheduler::create(run.leases);
+  if (!leases) return fail(leases.error().message);
 
   const double began = cpu_s();
-  sim::Simulation simulation(plan, *cluster, std::move(*book));
+  sim::Simulation simulation(run, *cluster, std::move(*leases));
   const auto outcome = simulation.run();
   if (!outcome) return fail(outcome.error().message);
   const double took = cpu_s() - began;
   std::printf(
       "%-10s %6u workers x %4u steps, %2u shards: %11llu events in %6.2f CPU s, %5.2f M events/s, peak %5.0f MB\n",
-      strategy.c_str(), workers, steps, plan.servers, static_cast<unsigned long long>(outcome->events), took,
+      strategy.c_str(), workers, steps, run.servers, static_cast<unsigned long long>(outcome->events), took,
       static_cast<double>(outcome->events) / took / 1e6, static_cast<double>(usage().ru_maxrss) / 1024);
 }

@@ -30,16 +30,16 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
   return total;
 }
 
-core::Result<Score> evaluate(const RunSpec& plan, nn::Backend& backend, core::ConstSpan parameters,
+core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::ConstSpan parameters,
                              core::ConstSpan statistics) {
   constexpr std::int64_t kBatch = 100;  // large enough to be efficient
   core::HostAllocator memory;
-  auto replica = backend.compile(*plan.graph, {.batch = std::min(kBatch, plan.source.test->size()),
-                                               .threads = plan.settings->threads(0),
+  auto replica = backend.compile(*spec.graph, {.batch = std::min(kBatch, spec.source.test->size()),
+                                               .threads = spec.settings->threads(0),
                                                .arenas = &memory,
                                                .training = false});
   if (!replica) return tl::unexpected(replica.error());
-  return evaluate(**replica, *plan.source.test, parameters, statistics);
+  return evaluate(**replica, *spec.source.test, parameters, statistics);
 }
 
 }  // namespace troupe::experiment

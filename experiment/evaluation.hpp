@@ -31,7 +31,7 @@ struct Score {
                                            const std::function<void()>& after_each_batch = {});
 
 /// Evaluates the test split of `plan`, whose data is open, on a replica compiled for it. Errors: as above, and those of Backend::compile.
-[[nodiscard]] core::Result<Score> evaluate(const RunSpec& plan, nn::Backend& backend, core::ConstSpan parameters,
+[[nodiscard]] core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::ConstSpan parameters,
                                            core::ConstSpan statistics);
 
 }  // namespace troupe::experiment

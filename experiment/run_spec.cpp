@@ -12,17 +12,17 @@ namespace {
 
 nn::Shape to_nn(const data::ImageShape& shape) { return {shape.channels, shape.height, shape.width}; }
 
-core::Result<std::shared_ptr<data::LeaseScheduler>> cut_leases(const RunSpec& plan, std::int64_t samples) {
-  auto batches = data::batches_per_worker(plan.settings->data, plan.workers);
+core::Result<std::shared_ptr<data::LeaseScheduler>> cut_leases(const RunSpec& spec, std::int64_t samples) {
+  auto batches = data::batches_per_worker(spec.settings->data, spec.workers);
   if (!batches) return tl::unexpected(batches.error());
-  auto book =
+  auto leases =
       data::LeaseScheduler::create({.epoch_size = samples,
-                                    .epochs = static_cast<std::uint32_t>(plan.settings->run.epochs),
+                                    .epochs = static_cast<std::uint32_t>(spec.settings->run.epochs),
                                     .batches = std::move(*batches),
-                                    .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand,
-                                    .drop_tail = plan.settings->data.drop_tail});
-  if (!book) return tl::unexpected(book.error());
-  return std::make_shared<data::LeaseScheduler>(std::move(*book));
+                                    .sharing = spec.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand,
+                                    .drop_tail = spec.settings->data.drop_tail});
+  if (!leases) return tl::unexpected(leases.error());
+  return std::make_shared<data::LeaseScheduler>(std::move(*leases));
 }
 
 /// Settings without effect.
@@ -60,24 +60,24 @@ Summary summary_of(const Settings& settings, const nn::Graph& graph, std::uint32
   return summary;
 }
 
-std::vector<Note> notes_on(const RunSpec& plan) {
-  const auto& settings = *plan.settings;
-  auto book = plan.book;
-  if (!book) {
+std::vector<Note> notes_on(const RunSpec& spec) {
+  const auto& settings = *spec.settings;
+  auto leases = spec.leases;
+  if (!leases) {
     const auto samples = data::published_samples(settings.data, data::Split::train);
-    if (!samples) return unused(settings, plan.needs);
-    const auto cut = cut_leases(plan, *samples);
-    if (!cut) return unused(settings, plan.needs);  // check_leases() reports its error
-    book = *cut;
+    if (!samples) return unused(settings, spec.needs);
+    const auto cut = cut_leases(spec, *samples);
+    if (!cut) return unused(settings, spec.needs);  // check_leases() reports its error
+    leases = *cut;
   }
-  const auto leases = book->leases_per_epoch(plan.workers) * static_cast<std::uint64_t>(settings.run.epochs);
-  return notes_on(settings, plan.needs, leases / plan.workers);
+  const auto per_run = leases->leases_per_epoch(spec.workers) * static_cast<std::uint64_t>(settings.run.epochs);
+  return notes_on(settings, spec.needs, per_run / spec.workers);
 }
 
-core::Result<void> check_leases(const RunSpec& plan) {
-  const auto samples = data::published_samples(plan.settings->data, data::Split::train);
-  if (plan.book || !samples) return {};
-  return cut_leases(plan, *samples).map([](const auto&) {});
+core::Result<void> check_leases(const RunSpec& spec) {
+  const auto samples = data::published_samples(spec.settings->data, data::Split::train);
+  if (spec.leases || !samples) return {};
+  return cut_leases(spec, *samples).map([](const auto&) {});
 }
 
 core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Settings& settings) {
@@ -94,14 +94,14 @@ core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Se
 }
 
 core::Result<RunSpec> build_run_spec(const Settings& settings, bool open_data) {
-  RunSpec plan;
-  plan.settings = std::make_shared<const Settings>(settings);
-  plan.workers = static_cast<std::uint32_t>(settings.cluster.workers);
+  RunSpec spec;
+  spec.settings = std::make_shared<const Settings>(settings);
+  spec.workers = static_cast<std::uint32_t>(settings.cluster.workers);
   auto strategy = make_strategy(settings);
   if (!strategy) return tl::unexpected(std::move(strategy.error()));
-  plan.strategy = std::move(*strategy);
-  plan.needs = plan.strategy->needs();
-  plan.servers = plan.needs.servers ? static_cast<std::uint32_t>(settings.cluster.servers) : 0;
+  spec.strategy = std::move(*strategy);
+  spec.needs = spec.strategy->needs();
+  spec.servers = spec.needs.servers ? static_cast<std::uint32_t>(settings.cluster.servers) : 0;
 
   auto published = data::image_facts(settings.data);
   if (!published) return tl::unexpected(published.error());
@@ -109,19 +109,19 @@ core::Result<RunSpec> build_run_spec(const Settings& settings, bool open_data) {
   if (open_data || !facts) {
     auto source = data::open_source(settings.data, static_cast<std::uint64_t>(settings.run.seed));
     if (!source) return tl::unexpected(source.error());
-    plan.source = std::move(*source);
-    facts = data::ImageFacts{plan.source.train->image_shape(), plan.source.train->classes()};
+    spec.source = std::move(*source);
+    facts = data::ImageFacts{spec.source.train->image_shape(), spec.source.train->classes()};
   }
   auto graph = nn::build_model(settings.model, to_nn(facts->shape), facts->classes);
   if (!graph) return tl::unexpected(graph.error());
-  plan.graph = std::make_shared<const nn::Graph>(std::move(*graph));
+  spec.graph = std::make_shared<const nn::Graph>(std::move(*graph));
 
-  if (plan.source.train) {
-    auto book = cut_leases(plan, plan.source.train->size());
-    if (!book) return tl::unexpected(book.error());
-    plan.book = std::move(*book);
+  if (spec.source.train) {
+    auto leases = cut_leases(spec, spec.source.train->size());
+    if (!leases) return tl::unexpected(leases.error());
+    spec.leases = std::move(*leases);
   }
-  return plan;
+  return spec;
 }
 
 }  // namespace troupe::experiment

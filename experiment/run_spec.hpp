@@ -20,8 +20,8 @@ struct RunSpec {
   std::shared_ptr<const strategies::Strategy> strategy;
   strategies::Needs needs;
   std::uint32_t workers = 1;
-  std::uint32_t servers = 0;                   // 0 when the strategy needs none
-  std::shared_ptr<data::LeaseScheduler> book;  // null when the data set was not opened
+  std::uint32_t servers = 0;                     // 0 when the strategy needs none
+  std::shared_ptr<data::LeaseScheduler> leases;  // null when the data set was not opened
 };
 
 /// The parts of a summary that do not depend on the result; the caller adds the others.
@@ -30,14 +30,14 @@ struct RunSpec {
 
 /// Valid settings that are probably mistakes: keys that the strategy does not read, periods longer than the run. If the data set is not
 /// open, its published length is used; without one, periods are not checked.
-[[nodiscard]] std::vector<Note> notes_on(const RunSpec& plan);
+[[nodiscard]] std::vector<Note> notes_on(const RunSpec& spec);
 /// The same for a run with `steps_per_worker` steps per worker.
 [[nodiscard]] std::vector<Note> notes_on(const Settings& settings, const strategies::Needs& needs,
                                          std::uint64_t steps_per_worker);
 
 /// Checks that the training data can be divided among the workers, if the data set is not open and its length is published: the check that
 /// opening makes. Errc::config.
-[[nodiscard]] core::Result<void> check_leases(const RunSpec& plan);
+[[nodiscard]] core::Result<void> check_leases(const RunSpec& spec);
 
 /// The strategy that the settings name, checked against the numbers of workers and servers. Errc::config.
 [[nodiscard]] core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Settings& settings);

@@ -26,8 +26,8 @@ struct Capabilities {
   int devices = 1;
 };
 
-/// Choices that a backend made by measurement ("plan.json"); with them another run computes the same numbers. Only its backend
-/// reads it.
+/// The backend's part of plan.json: the choices that a backend made by measurement. With them another run computes the same numbers.
+/// Only its backend reads it.
 struct Plan {
   std::string json;
 };

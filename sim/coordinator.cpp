@@ -24,14 +24,14 @@ constexpr double kRoundedShares = 1e-10;
 /// Seconds of training are sums of rounded numbers; an event's time is exact.
 constexpr double kRoundedTime_s = 1e-9;
 
-coordination::CoordinatorOptions options_of(const Plan& plan) {
+coordination::CoordinatorOptions options_of(const SimulatedRun& run) {
   coordination::CoordinatorOptions options;
-  options.needs = plan.needs;
+  options.needs = run.needs;
   // A real run of members that share collectives ends with the first loss, and is resumed; here they restart at once (failures.hpp).
   options.needs.group = false;
-  options.workers = plan.workers;
-  options.epochs = plan.leases.epochs;
-  options.target_accuracy = plan.target_accuracy;
+  options.workers = run.workers;
+  options.epochs = run.leases.epochs;
+  options.target_accuracy = run.target_accuracy;
   options.resumed = true;  // no checkpoint at the start: it is not a part of the forecast
   options.how_to_go_on = "raise failures.mean_time_between_s";
   return options;
@@ -42,7 +42,7 @@ coordination::CoordinatorOptions options_of(const Plan& plan) {
 Coordinator::Coordinator(World& world, data::LeaseScheduler leases, Duration pause)
     : world_(world),
       pause_(pause),
-      machine_(*this, options_of(world.plan), std::make_shared<data::LeaseScheduler>(std::move(leases))) {}
+      machine_(*this, options_of(world.run), std::make_shared<data::LeaseScheduler>(std::move(leases))) {}
 
 void Coordinator::begin() { machine_.begin({}); }
 
@@ -51,10 +51,10 @@ Duration Coordinator::now() const { return std::max(world_.queue.now(), latest_d
 Duration Coordinator::trained() const { return seconds(machine_.trained_s()); }
 
 void Coordinator::grant(WorkerId worker, std::span<const data::Lease> leases, bool after_pause) {
-  const double limit = world_.plan.max_seconds;
+  const double limit = world_.run.max_seconds;
   if (after_pause && limit > 0 && !std::exchange(limit_planned_, true)) {
     const auto end = now() + std::max(seconds(limit - machine_.trained_s()), Duration{0});
-    if (end <= kEndOfTime) world_.queue.plan(end, EventKind::time_is_up, 0);
+    if (end <= kEndOfTime) world_.queue.schedule(end, EventKind::time_is_up, 0);
   }
   for (const auto& lease : leases) world_.workers[worker]->granted(lease);
 }
@@ -66,7 +66,7 @@ void Coordinator::done(WorkerId worker, std::uint64_t lease, strategies::Step st
 
 void Coordinator::time_is_up() {
   if (machine_.state() == coordination::Coordinator::State::training &&
-      machine_.trained_s() + kRoundedTime_s >= world_.plan.max_seconds)
+      machine_.trained_s() + kRoundedTime_s >= world_.run.max_seconds)
     machine_.stop();
 }
 
@@ -77,7 +77,7 @@ void Coordinator::perform(const coordination::Order& order) {
   order_ = order;
   waits_.reset();
   limit_planned_ = false;
-  world_.queue.plan(now(), EventKind::task_begins, 0, order.number);
+  world_.queue.schedule(now(), EventKind::task_begins, 0, order.number);
 }
 
 void Coordinator::task_begins(std::uint64_t order) {
@@ -129,9 +129,9 @@ void Coordinator::workers_at_rest() {
 
 /// The last one is made by Simulation, when everything has ended.
 void Coordinator::evaluate() {
-  const bool goes_on = leases().epoch() + 1 < world_.plan.leases.epochs && !machine_.stops();
+  const bool goes_on = leases().epoch() + 1 < world_.run.leases.epochs && !machine_.stops();
   if (goes_on && world_.gradients && !look_at_model()) return;
-  world_.queue.plan(world_.queue.now() + (goes_on ? pause_ : Duration{0}), EventKind::task_done, 0, order_.number);
+  world_.queue.schedule(world_.queue.now() + (goes_on ? pause_ : Duration{0}), EventKind::task_done, 0, order_.number);
 }
 
 /// The centre's parameters come over the network.
@@ -139,9 +139,9 @@ void Coordinator::prepare_newcomer() {
   if (!world_.failures->is_back(order_.worker)) return answer(Outcome::refused);
   deaths_before_ = world_.failures->deaths(order_.worker);
   const auto& cluster = world_.cluster;
-  const auto bytes = world_.plan.floats * sizeof(float);  // a newcomer's start is never rounded
+  const auto bytes = world_.run.floats * sizeof(float);  // a newcomer's start is never rounded
   const Duration carried{cluster.hosts[cluster.workers[order_.worker].host].card.of(bytes)};
-  world_.queue.plan(world_.queue.now() + cluster.network.latency + carried, EventKind::task_done, 0, order_.number);
+  world_.queue.schedule(world_.queue.now() + cluster.network.latency + carried, EventKind::task_done, 0, order_.number);
 }
 
 // ---- members
@@ -167,7 +167,7 @@ bool Coordinator::look_at_model() {
     living.push_back(worker);
     weights.push_back(world_.workers[worker]->weight());
   }
-  if (living.empty() && world_.plan.needs.model != strategies::ModelHome::center) {
+  if (living.empty() && world_.run.needs.model != strategies::ModelHome::center) {
     // They died after the epoch's last step, and no loss is detected yet.
     world_.error =
         core::Error{core::Errc::peer_lost,
@@ -178,7 +178,7 @@ bool Coordinator::look_at_model() {
   }
   std::vector<UnreadMessage> peer_messages;
   for (const auto worker : living) world_.workers[worker]->add_unread(peer_messages);
-  if (world_.plan.needs.peers && world_.plan.needs.model == strategies::ModelHome::weighted) {
+  if (world_.run.needs.peers && world_.run.needs.model == strategies::ModelHome::weighted) {
     double shares = world_.lost_weight;
     for (const double weight : weights) shares += weight;
     for (const auto& peer_message : peer_messages) shares += peer_message.weight;

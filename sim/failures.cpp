@@ -31,13 +31,13 @@ Failures::Failures(World& world) : world_(world), hosts_(world.cluster.hosts.siz
 }
 
 bool Failures::can_return() const noexcept {
-  return world_.cluster.failures.rejoin.count() > 0 && world_.plan.needs.takes_newcomers();
+  return world_.cluster.failures.rejoin.count() > 0 && world_.run.needs.takes_newcomers();
 }
 
 void Failures::begin() {
   for (const auto& loss : world_.cluster.failures.losses) {
-    ++planned_;
-    world_.queue.plan(loss.at, EventKind::host_dies, world_.cluster.workers[loss.worker].host, kAsked);
+    ++scheduled_;
+    world_.queue.schedule(loss.at, EventKind::host_dies, world_.cluster.workers[loss.worker].host, kAsked);
   }
   for (HostId host = 0; host < hosts_.size(); ++host)
     if (!hosts_[host].workers.empty()) plan_next(host);
@@ -46,17 +46,17 @@ void Failures::begin() {
 void Failures::plan_next(HostId host) {
   const auto mean = world_.cluster.failures.mean_time;
   if (mean.count() == 0) return;
-  core::Random random(world_.plan.seed, core::Purpose::schedule,
+  core::Random random(world_.run.seed, core::Purpose::schedule,
                       kDeaths | std::uint64_t{host} << 32 | hosts_[host].deaths);
   const double factor = -std::log(1 - random.uniform());
   const auto when = world_.queue.now() + nanoseconds(factor * static_cast<double>(mean.count()));
   if (when > kEndOfTime) return;  // it outlives every run
-  ++planned_;
-  world_.queue.plan(when, EventKind::host_dies, host, hosts_[host].deaths);
+  ++scheduled_;
+  world_.queue.schedule(when, EventKind::host_dies, host, hosts_[host].deaths);
 }
 
 void Failures::host_dies(HostId host, std::uint64_t what) {
-  --planned_;
+  --scheduled_;
   auto& state = hosts_[host];
   if (state.dead || (what != kAsked && what != state.deaths)) return;
   state.dead = true;
@@ -67,9 +67,9 @@ void Failures::host_dies(HostId host, std::uint64_t what) {
   }
   const auto now = world_.queue.now();
   const auto& failures = world_.cluster.failures;
-  world_.queue.plan(now + failures.detection, EventKind::loss_noticed, host);
+  world_.queue.schedule(now + failures.detection, EventKind::loss_noticed, host);
   if (can_return())
-    world_.queue.plan(now + std::max(failures.rejoin, failures.detection), EventKind::host_returns, host);
+    world_.queue.schedule(now + std::max(failures.rejoin, failures.detection), EventKind::host_returns, host);
 }
 
 void Failures::loss_noticed(HostId host) {
@@ -80,7 +80,7 @@ void Failures::membership_changed(std::optional<WorkerId> lost) {
   for (const auto& server : world_.servers) server->membership_changed();
   for (const auto& worker : world_.workers)
     if (worker->alive()) worker->membership_changed();
-  if (lost && world_.plan.needs.group) begin_anew(*lost);
+  if (lost && world_.run.needs.group) begin_anew(*lost);
 }
 
 /// Restarts the members that share, or may share, a collective with a lost one: with servers (separate groups) those of its group, else
@@ -91,12 +91,12 @@ void Failures::begin_anew(WorkerId lost) {
     if (!world_.workers[worker]->alive()) continue;  // lost too, not detected yet
     const auto& group = world_.workers[worker]->group();
     const bool touched = std::binary_search(group.begin(), group.end(), lost);
-    if (!world_.plan.needs.servers || group.empty() || touched) anew.push_back(worker);
+    if (!world_.run.needs.servers || group.empty() || touched) anew.push_back(worker);
   }
   // Each separate group continues from its own newest step. A worker that has not met a group yet is at its first step.
   while (!anew.empty()) {
     const auto first = anew.front();
-    const auto group = world_.plan.needs.servers ? world_.workers[first]->group() : anew;
+    const auto group = world_.run.needs.servers ? world_.workers[first]->group() : anew;
     const auto end = std::stable_partition(anew.begin(), anew.end(), [&](WorkerId w) {
       return w == first || std::binary_search(group.begin(), group.end(), w);
     });
@@ -108,7 +108,7 @@ void Failures::begin_anew(WorkerId lost) {
     const auto of_newest = world_.workers[donor]->host().optimizer_steps();
     abandon(members, lost);
     for (const auto worker : members) {
-      const bool takes = world_.workers[worker]->completed() < newest && world_.plan.needs.model != ModelHome::weighted;
+      const bool takes = world_.workers[worker]->completed() < newest && world_.run.needs.model != ModelHome::weighted;
       if (takes && world_.gradients) world_.gradients->memory().copy(worker, donor);
       world_.workers[worker]->begin_anew(newest, takes ? of_newest : world_.workers[worker]->host().optimizer_steps());
     }
@@ -121,7 +121,7 @@ void Failures::begin_anew(WorkerId lost) {
 void Failures::abandon(std::span<const WorkerId> anew, WorkerId lost) {
   std::vector<WorkerId> concerned(anew.begin(), anew.end());
   concerned.push_back(lost);
-  for (WorkerId worker = 0; worker < world_.workers.size() && !world_.plan.needs.servers; ++worker)
+  for (WorkerId worker = 0; worker < world_.workers.size() && !world_.run.needs.servers; ++worker)
     if (!world_.workers[worker]->alive()) concerned.push_back(worker);
   std::sort(concerned.begin(), concerned.end());
   world_.collectives.abandon(concerned);

@@ -17,7 +17,7 @@ class Failures {
  public:
   explicit Failures(World& world);
 
-  void begin();                                     ///< plans the deaths
+  void begin();                                     ///< schedules the deaths
   void host_dies(HostId host, std::uint64_t what);  ///< event
   void loss_noticed(HostId host);                   ///< event
   void host_returns(HostId host);                   ///< event
@@ -32,8 +32,8 @@ class Failures {
 
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }  ///< workers
   [[nodiscard]] std::uint64_t returned() const noexcept { return returned_; }
-  /// Planned deaths. If the queue holds nothing else, the run is deadlocked.
-  [[nodiscard]] std::size_t planned() const noexcept { return planned_; }
+  /// Scheduled deaths. If the queue holds nothing else, the run is deadlocked.
+  [[nodiscard]] std::size_t scheduled() const noexcept { return scheduled_; }
 
  private:
   struct HostState {
@@ -48,7 +48,7 @@ class Failures {
 
   World& world_;
   std::vector<HostState> hosts_;
-  std::size_t planned_ = 0;
+  std::size_t scheduled_ = 0;
   std::uint64_t lost_ = 0;
   std::uint64_t returned_ = 0;
 };

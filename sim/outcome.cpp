@@ -19,26 +19,26 @@ double Outcome::images_per_s() const noexcept {
   return trained.count() > 0 ? static_cast<double>(samples()) / core::seconds(trained) : 0;
 }
 
-experiment::Summary summary_of(const Outcome& outcome, const Plan& plan) {
-  experiment::ProgressAggregator book(plan.workers, {});
-  for (std::uint32_t worker = 0; worker < plan.workers; ++worker) {
+experiment::Summary summary_of(const Outcome& outcome, const SimulatedRun& run) {
+  experiment::ProgressAggregator aggregator(run.workers, {});
+  for (std::uint32_t worker = 0; worker < run.workers; ++worker) {
     const auto& account = outcome.workers[worker];
     const auto& totals = account.totals;
     experiment::WorkerProgress progress{.worker = worker, .steps = account.steps, .samples = account.samples};
     progress.compute_s = core::seconds(account.compute + totals.local);
     experiment::take(progress, totals);
     progress.bytes = account.bytes;
-    if (plan.workers + plan.servers <= kMostInMatrix) {
-      progress.waits.assign(plan.workers + plan.servers, 0);
+    if (run.workers + run.servers <= kMostInMatrix) {
+      progress.waits.assign(run.workers + run.servers, 0);
       for (const auto& [cause, time] : totals.waits.by_cause())
-        progress.waits[cause.kind == Cause::Kind::worker ? cause.id : plan.workers + cause.id] = core::seconds(time);
+        progress.waits[cause.kind == Cause::Kind::worker ? cause.id : run.workers + cause.id] = core::seconds(time);
     }
-    book.add(progress);
+    aggregator.add(progress);
   }
   experiment::Summary summary;
-  book.fill(summary);
-  summary.workers = plan.workers;
-  summary.servers = plan.servers;
+  aggregator.fill(summary);
+  summary.workers = run.workers;
+  summary.servers = run.servers;
   summary.epochs = outcome.epochs;
   summary.wall_s = core::seconds(outcome.wall);
   summary.images_per_s = outcome.images_per_s();

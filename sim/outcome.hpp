@@ -45,7 +45,7 @@ struct Outcome {
 /// The figures of a real run's summary. The caller fills in the names. With more than kMostInMatrix members a worker's row of waits stays
 /// empty: it would have one column per member.
 inline constexpr std::size_t kMostInMatrix = 512;
-[[nodiscard]] experiment::Summary summary_of(const Outcome& outcome, const Plan& plan);
+[[nodiscard]] experiment::Summary summary_of(const Outcome& outcome, const SimulatedRun& run);
 
 /// One worker's total wait for one cause.
 struct WaitEntry {

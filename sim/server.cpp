@@ -25,7 +25,7 @@ Server::Server(World& world, strategies::ShardId self)
     : world_(world),
       self_(self),
       floats_(world.shard_floats(self)),
-      host_(world.plan.strategy->server(), *this, {.self = self, .membership = world.membership}) {}
+      host_(world.run.strategy->server(), *this, {.self = self, .membership = world.membership}) {}
 
 Duration Server::now() const { return std::max(world_.queue.now(), free_); }
 
@@ -73,7 +73,7 @@ void Server::reply(const strategies::ShardReply& reply) {
   const auto index = packet_of(reply.request);
   auto& packet = world_.network[index];
   const auto kind = packet.request.kind;
-  packet.bytes = kind == strategies::Transfer::push ? 0 : floats_ * world_.plan.bytes_back(packet.rounding);
+  packet.bytes = kind == strategies::Transfer::push ? 0 : floats_ * world_.run.bytes_back(packet.rounding);
   packet.line = Duration{0};
   packet.kind = PacketKind::reply;
   std::swap(packet.from, packet.to);
@@ -82,7 +82,7 @@ void Server::reply(const strategies::ShardReply& reply) {
 }
 
 void Server::set_deadline(strategies::DeadlineId id, Duration after) {
-  world_.queue.plan(now() + after, EventKind::server_deadline, self_, id);
+  world_.queue.schedule(now() + after, EventKind::server_deadline, self_, id);
 }
 
 }  // namespace troupe::sim

@@ -16,10 +16,11 @@ namespace troupe::sim {
 using strategies::ShardId;
 using strategies::WorkerId;
 
-Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseScheduler book, SimulationOptions options)
-    : world_(plan, cluster) {
+Simulation::Simulation(const SimulatedRun& run, const Cluster& cluster, data::LeaseScheduler leases,
+                       SimulationOptions options)
+    : world_(run, cluster) {
   world_.gradients = options.gradients;
-  world_.coordinator = std::make_unique<Coordinator>(world_, std::move(book), options.pause);
+  world_.coordinator = std::make_unique<Coordinator>(world_, std::move(leases), options.pause);
   world_.queue.foresee_with(
       [](void* network, const Event& event) {
         const bool packet = event.kind == EventKind::packet_leaves || event.kind == EventKind::packet_head ||
@@ -27,11 +28,11 @@ Simulation::Simulation(const Plan& plan, const Cluster& cluster, data::LeaseSche
         if (packet) static_cast<const Network*>(network)->fetch(event.who);
       },
       &world_.network);
-  world_.membership.workers.resize(plan.workers);
+  world_.membership.workers.resize(run.workers);
   std::iota(world_.membership.workers.begin(), world_.membership.workers.end(), 0);
-  for (ShardId shard = 0; shard < plan.servers; ++shard)
+  for (ShardId shard = 0; shard < run.servers; ++shard)
     world_.servers.push_back(std::make_unique<Server>(world_, shard));
-  for (WorkerId worker = 0; worker < plan.workers; ++worker)
+  for (WorkerId worker = 0; worker < run.workers; ++worker)
     world_.workers.push_back(std::make_unique<Worker>(world_, worker));
   world_.failures = std::make_unique<Failures>(world_);
 }
@@ -44,11 +45,11 @@ core::Result<Outcome> Simulation::run() try {
   while (!world_.error) {
     if (world_.coordinator->dismissing() && at_rest()) world_.coordinator->workers_at_rest();
     if (world_.coordinator->ended()) break;
-    if (world_.queue.planned() == world_.failures->planned()) return tl::unexpected(stuck());
+    if (world_.queue.scheduled() == world_.failures->scheduled()) return tl::unexpected(stuck());
     if (!world_.queue.next(event)) break;
     happen(event);
   }
-  const bool model_left = world_.plan.needs.model == strategies::ModelHome::center || !all_lost();
+  const bool model_left = world_.run.needs.model == strategies::ModelHome::center || !all_lost();
   if (!world_.error && !model_left) return tl::unexpected(stuck());
   if (!world_.error && world_.gradients) world_.coordinator->look_at_model();
   if (world_.error) return tl::unexpected(*world_.error);
@@ -145,7 +146,7 @@ Outcome Simulation::outcome() const {
   outcome.lost = world_.failures->lost();
   outcome.returned = world_.failures->returned();
   outcome.lost_weight = world_.lost_weight;
-  const auto& batches = world_.plan.leases.batches;
+  const auto& batches = world_.run.leases.batches;
   for (WorkerId worker = 0; worker < world_.workers.size(); ++worker) {
     const double alone = static_cast<double>(batches[worker]) / world_.steps.expected_s(worker);
     if (worker == 0) outcome.alone_images_per_s = alone;

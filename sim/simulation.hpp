@@ -1,5 +1,5 @@
 /// A whole run in virtual time, in one thread: the hosts and rules of real runs over ports whose messages, steps and kernels take the
-/// time that a cluster description gives. A pure function of (plan, cluster): the same inputs give the same outcome, byte for byte.
+/// time that a cluster description gives. A pure function of (run, cluster): the same inputs give the same outcome, byte for byte.
 #pragma once
 
 #include <memory>
@@ -18,9 +18,10 @@ struct SimulationOptions {
 
 class Simulation {
  public:
-  /// REQUIRES valid leases in the plan (data::LeaseScheduler::create) and a place in the cluster for every member. `plan` and `cluster`
+  /// REQUIRES valid leases in the run (data::LeaseScheduler::create) and a place in the cluster for every member. `run` and `cluster`
   /// outlive the simulation.
-  Simulation(const Plan& plan, const Cluster& cluster, data::LeaseScheduler book, SimulationOptions options = {});
+  Simulation(const SimulatedRun& run, const Cluster& cluster, data::LeaseScheduler leases,
+             SimulationOptions options = {});
 
   /// Runs until the last worker has handed in its leases. Call once. Errc::peer_lost: no worker is left. config: virtual time exceeds its range. internal: deadlock; names the worker that waits. With gradients also their
   /// errors.

@@ -14,12 +14,12 @@ const StepTimes& StepClock::times(strategies::WorkerId worker) const {
 }
 
 double StepClock::images(strategies::WorkerId worker, const StepTimes& times) const {
-  return times.per_image ? static_cast<double>(plan_.leases.batches[worker]) : 1;
+  return times.per_image ? static_cast<double>(run_.leases.batches[worker]) : 1;
 }
 
 double StepClock::slowed(strategies::WorkerId worker, double ns) const {
   const auto& place = cluster_.workers[worker];
-  return std::max(ns, static_cast<double>(plan_.synthetic_step.count())) * plan_.slowdown_of(worker) *
+  return std::max(ns, static_cast<double>(run_.synthetic_step.count())) * run_.slowdown_of(worker) *
          cluster_.kinds[place.kind].slowdown;
 }
 
@@ -39,7 +39,7 @@ Duration StepClock::time(strategies::WorkerId worker, strategies::Step step, Dur
   double ns = times.mean_ns;
   double factor = spell(worker, now);
   if (!times.measured_ns.empty() || times.sigma > 0 || stragglers.probability > 0) {
-    core::Random random(plan_.seed, core::Purpose::schedule, std::uint64_t{worker} << 40 | step);
+    core::Random random(run_.seed, core::Purpose::schedule, std::uint64_t{worker} << 40 | step);
     // exp(s z) has the mean exp(s²/2).
     if (!times.measured_ns.empty())
       ns = times.measured(random.below(times.measured()));

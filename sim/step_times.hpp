@@ -2,15 +2,15 @@
 #pragma once
 
 #include "sim/cluster/cluster.hpp"
-#include "sim/plan.hpp"
+#include "sim/simulated_run.hpp"
 
 namespace troupe::sim {
 
 class StepClock {
  public:
-  StepClock(const Plan& plan, const Cluster& cluster) : plan_(plan), cluster_(cluster) {}
+  StepClock(const SimulatedRun& run, const Cluster& cluster) : run_(run), cluster_(cluster) {}
 
-  /// Time of the worker's step `step`, which begins at `now`: the machine's time, at least plan.synthetic_step, times the slowdowns of
+  /// Time of the worker's step `step`, which begins at `now`: the machine's time, at least run.synthetic_step, times the slowdowns of
   /// machine and worker, of the slow spell in which it begins, and of a straggler if the step is one.
   [[nodiscard]] Duration time(strategies::WorkerId worker, strategies::Step step, Duration now) const;
   /// Mean time, without slow spells and stragglers.
@@ -21,7 +21,7 @@ class StepClock {
   [[nodiscard]] double images(strategies::WorkerId worker, const StepTimes& times) const;
   [[nodiscard]] double spell(strategies::WorkerId worker, Duration now) const;
   [[nodiscard]] double slowed(strategies::WorkerId worker, double ns) const;
-  const Plan& plan_;
+  const SimulatedRun& run_;
   const Cluster& cluster_;
 };
 

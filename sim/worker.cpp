@@ -32,22 +32,22 @@ void Worker::begin_at(strategies::Step first, Duration after) {
   if (world_.gradients && !world_.good(world_.gradients->begin(self_))) return;
   ++life_;
   first_step_ = wants_step_ = next_step_ = first;
-  idle_buffers_ = world_.plan.prefetch + 1;
+  idle_buffers_ = world_.run.prefetch + 1;
   make_host(0);
   ask_for_leases();
-  world_.queue.plan(now() + after, EventKind::worker_begins, self_, life_);
+  world_.queue.schedule(now() + after, EventKind::worker_begins, self_, life_);
 }
 
 void Worker::make_host(std::uint64_t optimizer_steps) {
   free_ = world_.queue.now();
   started_ = early_news_ = false;
-  const auto& needs = world_.plan.needs;
+  const auto& needs = world_.run.needs;
   strategies::WorkerHostOptions options{
-      .self = self_, .seed = world_.plan.seed, .membership = world_.membership, .buckets = world_.cluster.buckets};
+      .self = self_, .seed = world_.run.seed, .membership = world_.membership, .buckets = world_.cluster.buckets};
   options.optimizer_steps = optimizer_steps;
   for (const auto& server : world_.servers) options.versions.push_back(server->host().version());
   host_ = std::make_unique<strategies::WorkerHost>(
-      world_.plan.strategy->worker(),
+      world_.run.strategy->worker(),
       strategies::WorkerPorts{*this, needs.servers ? this : nullptr, needs.group ? this : nullptr,
                               needs.peers ? this : nullptr},
       std::move(options));
@@ -66,14 +66,14 @@ void Worker::begin_anew(strategies::Step first, std::uint64_t optimizer_steps) {
   end_life();
   wants_step_ = first;
   make_host(optimizer_steps);
-  world_.queue.plan(now(), EventKind::worker_begins, self_, life_);
+  world_.queue.schedule(now(), EventKind::worker_begins, self_, life_);
 }
 
 /// Messages for this life are dropped from now on.
 void Worker::end_life() {
   if (host_->computing() && !wants_lease_) account_.compute -= step_ends_ - world_.queue.now();
   account_.totals.add(host_->totals());
-  if (world_.plan.needs.peers) {
+  if (world_.run.needs.peers) {
     world_.lost_weight += weight();
     for (const auto& [slot, peer_message] : mailbox_.unread()) world_.lost_weight += peer_message.weight;
   }
@@ -112,7 +112,7 @@ void Worker::started(std::uint64_t life) {
 
 /// A loader asks for several leases at once.
 void Worker::ask_for_leases() {
-  if (idle_buffers_ * 2 < world_.plan.prefetch + 1) return;
+  if (idle_buffers_ * 2 < world_.run.prefetch + 1) return;
   world_.coordinator->requested(self_, std::exchange(idle_buffers_, 0));
 }
 
@@ -127,7 +127,7 @@ void Worker::compute(strategies::Step step) {
   wants_step_ = step;
   if (std::exchange(lease_open_, false)) report_done(lease_);
   wants_lease_ = true;
-  if (dismissed_) return world_.queue.plan(now(), EventKind::worker_stops, self_, life_);
+  if (dismissed_) return world_.queue.schedule(now(), EventKind::worker_stops, self_, life_);
   take_lease();
 }
 
@@ -159,10 +159,10 @@ void Worker::begin_step() {
   for (int bucket = 0; buckets > 1 && bucket < buckets; ++bucket) {
     const double rest = world_.cluster.backward * (1 - static_cast<double>(bucket + 1) / buckets);
     const Duration ready{static_cast<std::int64_t>(static_cast<double>(takes.count()) * (1 - rest))};
-    world_.queue.plan(now() + std::min(ready, takes), EventKind::bucket_ready, self_,
-                      std::uint64_t{life_} << 32 | static_cast<std::uint32_t>(bucket));
+    world_.queue.schedule(now() + std::min(ready, takes), EventKind::bucket_ready, self_,
+                          std::uint64_t{life_} << 32 | static_cast<std::uint32_t>(bucket));
   }
-  world_.queue.plan(step_ends_, EventKind::step_ends, self_, life_);
+  world_.queue.schedule(step_ends_, EventKind::step_ends, self_, life_);
 }
 
 /// Called when the first bucket is ready, or the step is over.
@@ -185,9 +185,9 @@ void Worker::step_ended(std::uint64_t life) {
   lease_open_ = true;
   ++idle_buffers_;
   ask_for_leases();
-  const auto& plan = world_.plan;
-  host_->step_done(lease_.epoch_position, nn::optimizer_step(plan.train, lease_.epoch_position, plan.leases.epochs,
-                                                             static_cast<int>(plan.workers)));
+  const auto& run = world_.run;
+  host_->step_done(lease_.epoch_position, nn::optimizer_step(run.train, lease_.epoch_position, run.leases.epochs,
+                                                             static_cast<int>(run.workers)));
 }
 
 void Worker::dismiss() {
@@ -209,7 +209,7 @@ void Worker::run(const strategies::KernelCall& call, strategies::Shards shards) 
 void Worker::set_deadline(strategies::DeadlineId id, Duration after) {
   const auto index = deadlines_.take();
   deadlines_[index] = {id, life_};
-  world_.queue.plan(now() + after, EventKind::worker_deadline, self_, index);
+  world_.queue.schedule(now() + after, EventKind::worker_deadline, self_, index);
 }
 
 void Worker::deadline_passed(std::uint32_t index) {

@@ -70,7 +70,7 @@ class Worker final : public strategies::WorkerPort,
   void run(const strategies::KernelCall& call, strategies::Shards shards) override;
   void set_deadline(strategies::DeadlineId id, Duration after) override;
   // strategies::ShardPort
-  [[nodiscard]] strategies::ShardId shards() const override { return world_.plan.servers; }
+  [[nodiscard]] strategies::ShardId shards() const override { return world_.run.servers; }
   void send(const strategies::ShardRequest& request) override;
   // strategies::GroupPort
   void reduce(strategies::Step step, const strategies::Reduce& reduce) override;

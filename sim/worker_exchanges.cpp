@@ -23,8 +23,8 @@ std::uint32_t Worker::packet_to(HostId host, PacketKind kind, std::uint64_t byte
 void Worker::send(const strategies::ShardRequest& request) {
   const auto floats = world_.shard_floats(request.shard);
   const auto kind = request.request.kind;
-  const auto there = kind == strategies::Transfer::pull ? 0 : floats * world_.plan.bytes_there(request.rounding);
-  const auto back = kind == strategies::Transfer::push ? 0 : floats * world_.plan.bytes_back(request.rounding);
+  const auto there = kind == strategies::Transfer::pull ? 0 : floats * world_.run.bytes_there(request.rounding);
+  const auto back = kind == strategies::Transfer::push ? 0 : floats * world_.run.bytes_back(request.rounding);
   const auto index = packet_to(world_.cluster.servers[request.shard], PacketKind::request, there);
   auto& packet = world_.network[index];
   packet.shard = request.shard;
@@ -70,13 +70,13 @@ void Worker::collective(strategies::Step step, strategies::ExchangeId id, std::s
                         const CollectiveTask& task) {
   if (group.empty()) group = host_->membership().workers;
   if (!std::equal(group.begin(), group.end(), group_.begin(), group_.end())) group_.assign(group.begin(), group.end());
-  const auto& plan = world_.plan;
+  const auto& run = world_.run;
   Vector vector{.floats = world_.bucket_floats(task.bucket),
-                .wire_bytes = plan.bytes_there(task.rounding),
+                .wire_bytes = run.bytes_there(task.rounding),
                 .rounds = task.rounding != strategies::Rounding::none};
   if (world_.cluster.tensor_by_tensor) {
     const auto buckets = static_cast<std::uint32_t>(task.bucket < 0 ? 1 : world_.cluster.buckets);
-    vector.parts = (plan.tensors + buckets - 1) / buckets;
+    vector.parts = (run.tensors + buckets - 1) / buckets;
   }
   account_.bytes += vector.floats * vector.wire_bytes * 2 * (group.size() - 1) / group.size();  // as in a ring
   world_.collectives.ask(self_, now(), step, id, group, task, vector);
@@ -93,7 +93,7 @@ bool Worker::send(const strategies::SendPeer& message) {
   if (!world_.peers.may_write(self_, message.to) || !mailbox_.take_credit(message.to)) return false;
   auto* const memory = world_.gradients ? &world_.gradients->memory() : nullptr;
   const auto numbers = memory ? memory->write_peer_message(self_, message.slot) : 0;
-  const auto bytes = world_.plan.floats * sizeof(float);  // a peer message is never rounded
+  const auto bytes = world_.run.floats * sizeof(float);  // a peer message is never rounded
   const auto index = packet_to(peer.place_.host, PacketKind::mail, bytes);
   auto& packet = world_.network[index];
   packet.worker = message.to;

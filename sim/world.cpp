@@ -10,13 +10,13 @@ namespace troupe::sim {
 
 using transport::slice_of;
 
-World::World(const Plan& plan, const Cluster& cluster)
-    : plan(plan),
+World::World(const SimulatedRun& run, const Cluster& cluster)
+    : run(run),
       cluster(cluster),
       network(queue, cluster),
-      collectives(queue, cluster, plan.algorithm),
-      steps(plan, cluster),
-      peers(plan.workers) {}
+      collectives(queue, cluster, run.algorithm),
+      steps(run, cluster),
+      peers(run.workers) {}
 World::~World() = default;
 
 bool World::good(core::Result<void> result) {
@@ -25,19 +25,19 @@ bool World::good(core::Result<void> result) {
 }
 
 std::uint64_t World::floats(strategies::Shards shards) const {
-  if (shards.all()) return plan.floats;
-  const auto last = slice_of(plan.floats, shards.first + shards.count - 1, plan.servers);
-  return last.offset + last.count - slice_of(plan.floats, shards.first, plan.servers).offset;
+  if (shards.all()) return run.floats;
+  const auto last = slice_of(run.floats, shards.first + shards.count - 1, run.servers);
+  return last.offset + last.count - slice_of(run.floats, shards.first, run.servers).offset;
 }
 
 std::uint64_t World::bucket_floats(int bucket) const {
-  if (bucket < 0) return plan.floats;
+  if (bucket < 0) return run.floats;
   const auto buckets = static_cast<std::size_t>(cluster.buckets);
-  return slice_of(plan.floats, buckets - 1 - static_cast<std::size_t>(bucket), buckets).count;
+  return slice_of(run.floats, buckets - 1 - static_cast<std::size_t>(bucket), buckets).count;
 }
 
 std::uint64_t World::shard_floats(strategies::ShardId shard) const {
-  return slice_of(plan.floats, shard, plan.servers).count;
+  return slice_of(run.floats, shard, run.servers).count;
 }
 
 }  // namespace troupe::sim

@@ -6,7 +6,7 @@
 #include "sim/cluster/network.hpp"
 #include "sim/engine/event_queue.hpp"
 #include "sim/exchange/collectives.hpp"
-#include "sim/plan.hpp"
+#include "sim/simulated_run.hpp"
 #include "sim/step_times.hpp"
 #include "strategies/host/peer_graph.hpp"
 
@@ -19,10 +19,10 @@ class Server;
 class Worker;
 
 struct World {
-  World(const Plan& plan, const Cluster& cluster);
+  World(const SimulatedRun& run, const Cluster& cluster);
   ~World();
 
-  const Plan& plan;
+  const SimulatedRun& run;
   const Cluster& cluster;
   EventQueue queue;
   Network network;

@@ -21,11 +21,11 @@ struct CoordinatorSetup {
   std::shared_ptr<const nn::Layout> layout;  // of every worker's arena
   std::uint64_t plan_hash = 0;               // XXH3-64 of plan.json's text
   strategies::Needs needs;
-  std::vector<strategies::Slot> state_slots;    // of a worker: those that outlive a step
-  std::shared_ptr<data::LeaseScheduler> book;   // fresh or restored; owned by the coordinator from now on
-  RunStarted started;                           // what the recorder shows first
-  RunTotals before;                             // of earlier sessions of this run
-  std::vector<strategies::Step> first_steps{};  // by rank: first steps of the founding members' hosts; none: 0
+  std::vector<strategies::Slot> state_slots;     // of a worker: those that outlive a step
+  std::shared_ptr<data::LeaseScheduler> leases;  // fresh or restored; owned by the coordinator from now on
+  RunStarted started;                            // what the recorder shows first
+  RunTotals before;                              // of earlier sessions of this run
+  std::vector<strategies::Step> first_steps{};   // by rank: first steps of the founding members' hosts; none: 0
   bool resumed = false;
   std::string launcher{};               // of an MPI job, "mpirun": the loss of a member ends it; empty: no MPI job
   core::Allocator* memory = nullptr;    // of snapshots; outlives the actor

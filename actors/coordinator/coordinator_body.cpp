@@ -68,7 +68,7 @@ std::string passed_over(const coordination::Loss& lost) {
 CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
     : self_(self),
       setup_(std::move(setup)),
-      machine_(*this, options_of(setup_), setup_.book),
+      machine_(*this, options_of(setup_), setup_.leases),
       rules_(setup_.rules),
       progress_(setup_.started.workers, setup_.before) {
   const auto& started = setup_.started;
@@ -268,7 +268,7 @@ void CoordinatorBody::ended(const std::optional<core::Error>& error) {
   result_.failed = error.has_value();
   if (error) result_.error = *error;
   auto& summary = result_.summary;
-  summary.epochs = setup_.book->epoch() + (setup_.book->epoch_done() ? 1 : 0);
+  summary.epochs = setup_.leases->epoch() + (setup_.leases->epoch_done() ? 1 : 0);
   progress_.fill(summary, machine_.trained_s());
   summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);
   if (model_) summary.center_hash = nn::center_hash(*model_);

@@ -26,7 +26,7 @@ void CoordinatorBody::complete(Checkpoint& checkpoint) const {
   checkpoint.optimizer = setup_.settings->train.optimizer;
   checkpoint.server_optimizer = setup_.needs.server_state_of;
   checkpoint.statistics = *statistics_;
-  checkpoint.leases = setup_.book->state();
+  checkpoint.leases = setup_.leases->state();
   checkpoint.totals =
       progress_.totals(machine_.trained_s(), setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
   checkpoint.totals.test = {result_.summary.test_loss, result_.summary.test_accuracy, result_.summary.test_top5};

@@ -120,7 +120,7 @@ void CoordinatorBody::evaluated(const Evaluated& evaluated) {
   if (progress_.epoch_closed()) return;
   const double train_s = machine_.trained_s();
   const auto means = progress_.close_epoch(train_s);
-  EpochReport epoch{.epoch = setup_.book->epoch() + 1,
+  EpochReport epoch{.epoch = setup_.leases->epoch() + 1,
                     .epochs = setup_.started.epochs,
                     .steps = progress_.steps(),
                     .train_loss = means.loss,
@@ -129,7 +129,7 @@ void CoordinatorBody::evaluated(const Evaluated& evaluated) {
                     .test_accuracy = summary.test_accuracy,
                     .test_top5 = summary.test_top5};
   epoch.images_per_s = means.images_per_s;
-  epoch.lr = nn::learning_rate(setup_.settings->train, setup_.book->epoch_position(), setup_.started.epochs,
+  epoch.lr = nn::learning_rate(setup_.settings->train, setup_.leases->epoch_position(), setup_.started.epochs,
                                static_cast<int>(setup_.started.workers));
   epoch.train_s = train_s;
   self_->send(actors_.recorder, epoch);

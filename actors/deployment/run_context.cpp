@@ -30,13 +30,13 @@ core::Result<std::shared_ptr<RunContext>> RunContextCache::make(const std::strin
   if (!config) return tl::unexpected(config.error());
   auto settings = experiment::resolve(std::move(*config), experiment::Use::processes);
   if (!settings) return tl::unexpected(settings.error());
-  auto plan = experiment::build_run_spec(*settings, true);
-  if (!plan) return tl::unexpected(plan.error());
-  auto data = data::fingerprint(plan->source);
+  auto spec = experiment::build_run_spec(*settings, true);
+  if (!spec) return tl::unexpected(spec.error());
+  auto data = data::fingerprint(spec->source);
   if (!data) return tl::unexpected(data.error());
   auto backend = make_backend_(settings->cluster.device);
   if (!backend) return tl::unexpected(backend.error());
-  return std::make_shared<RunContext>(RunContext{std::move(*plan), *data, std::move(*backend), {}, {}});
+  return std::make_shared<RunContext>(RunContext{std::move(*spec), *data, std::move(*backend), {}, {}});
 }
 
 }  // namespace troupe::actors

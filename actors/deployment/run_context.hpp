@@ -16,13 +16,13 @@
 namespace troupe::actors {
 
 struct RunContext {
-  RunSpec plan;
+  RunSpec spec;
   std::uint64_t data = 0;  // fingerprint of the data set
   std::unique_ptr<nn::Backend> backend;
   core::HostAllocator memory;
   core::SteadyClock clock;
 
-  [[nodiscard]] SiteContext of(caf::actor_system& system) { return {&system, &plan, backend.get(), &memory, &clock}; }
+  [[nodiscard]] SiteContext of(caf::actor_system& system) { return {&system, &spec, backend.get(), &memory, &clock}; }
 };
 
 /// Thread-safe. A caller waits while its context is being made, and for no other context.

@@ -17,7 +17,7 @@ namespace troupe::actors {
 namespace {
 
 nn::CompileOptions compile_options(const SiteContext& context, std::uint32_t worker) {
-  const auto& settings = *context.plan->settings;
+  const auto& settings = *context.spec->settings;
   return {.batch = settings.batch(worker),
           .threads = settings.threads(worker),
           .seed = static_cast<std::uint64_t>(settings.run.seed),
@@ -25,8 +25,8 @@ nn::CompileOptions compile_options(const SiteContext& context, std::uint32_t wor
 }
 
 /// Whether reductions may run in the arenas of several sites: such arenas must be mappable from the start.
-bool sums_in_arenas(const RunSpec& plan, const SiteSetup& site) {
-  return !site.workers.empty() && plan.needs.group && experiment::may_sum_in_arenas(plan.settings->exchange);
+bool sums_in_arenas(const RunSpec& spec, const SiteSetup& site) {
+  return !site.workers.empty() && spec.needs.group && experiment::may_sum_in_arenas(spec.settings->exchange);
 }
 
 }  // namespace
@@ -34,13 +34,13 @@ bool sums_in_arenas(const RunSpec& plan, const SiteSetup& site) {
 core::Result<ReplicaFacts> probe(const SiteContext& context, const std::optional<nn::Plan>& plan) {
   auto options = compile_options(context, 0);
   if (plan) options.plan = &*plan;
-  const auto replica = context.backend->compile(*context.plan->graph, options);
+  const auto replica = context.backend->compile(*context.spec->graph, options);
   if (!replica) return tl::unexpected(replica.error());
   return ReplicaFacts{(*replica)->layout(), (*replica)->plan()};
 }
 
-std::size_t most_floats(const RunSpec& plan, const nn::Layout& layout) {
-  return std::max(layout.arena_floats(), nn::statistics_layout(*plan.graph).arena_floats());
+std::size_t most_floats(const RunSpec& spec, const nn::Layout& layout) {
+  return std::max(layout.arena_floats(), nn::statistics_layout(*spec.graph).arena_floats());
 }
 
 Site::Site(const SiteContext& context, SiteSetup setup)
@@ -55,7 +55,7 @@ core::Result<void> Site::open() {
                                         .options = setup_.options,
                                         .exchange = setup_.exchange,
                                         .most_floats = setup_.most_floats,
-                                        .maps_arenas = sums_in_arenas(*context_.plan, setup_),
+                                        .maps_arenas = sums_in_arenas(*context_.spec, setup_),
                                         .start = setup_.start,
                                         .kernels = &context_.backend->kernels(),
                                         .memory = context_.memory,
@@ -97,10 +97,10 @@ core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start)
     if (auto compiled = compile(); !compiled) return compiled;
   if (auto loaded = load(start); !loaded) return loaded;
   if (auto cut = cut_shards(*start); !cut) return cut;
-  const auto& data = context_.plan->settings->data;
+  const auto& data = context_.spec->settings->data;
   for (const auto w : setup_.workers) {
     members_.loaders.push_back(
-        context_.system->spawn(loader, LoaderSetup{w, context_.plan->source.train, context_.plan->settings->batch(w),
+        context_.system->spawn(loader, LoaderSetup{w, context_.spec->source.train, context_.spec->settings->batch(w),
                                                    data.prefetch, data.decode_threads, context_.clock}));
   }
   return {};
@@ -119,22 +119,22 @@ Measured Site::measure(const MeasureOrder& order) {
 }
 
 WorkerSetup Site::worker_setup(std::uint32_t w) const {
-  const auto& plan = *context_.plan;
-  const auto& settings = *plan.settings;
+  const auto& spec = *context_.spec;
+  const auto& settings = *spec.settings;
   auto compile = compile_options(context_, w);
   if (arenas_) compile.arenas = arenas_.get();
   return {.self = w,
-          .workers = plan.workers,
+          .workers = spec.workers,
           .seed = compile.seed,
-          .graph = plan.graph,
+          .graph = spec.graph,
           .backend = context_.backend,
           .compile = compile,
           .arenas = arenas_,
           .plan = setup_.plan,
-          .strategy = plan.strategy,
+          .strategy = spec.strategy,
           .train = settings.train,
           .total_epochs = static_cast<double>(settings.run.epochs),
-          .servers = plan.servers,
+          .servers = spec.servers,
           .journal = settings.journal.keep,
           .slowdown = settings.slowdown(w),
           .synthetic_step = std::chrono::duration_cast<core::Duration>(
@@ -200,21 +200,21 @@ core::Result<void> Site::cut_shards(const StartState& start) {
     layout_ = facts->layout;
   }
   if (setup_.servers.empty()) return {};
-  const auto& plan = *context_.plan;
+  const auto& spec = *context_.spec;
   auto& kernels = context_.backend->kernels();
   auto shards =
-      experiment::cut_shards(start, *layout_, plan.servers, plan.needs.server_states, kernels, *context_.memory);
+      experiment::cut_shards(start, *layout_, spec.servers, spec.needs.server_states, kernels, *context_.memory);
   if (!shards) return tl::unexpected(shards.error());
   for (const auto s : setup_.servers) {
     members_.servers.push_back(
         context_.system->spawn(server, ServerSetup{.self = s,
-                                                   .workers = plan.workers,
-                                                   .strategy = plan.strategy,
+                                                   .workers = spec.workers,
+                                                   .strategy = spec.strategy,
                                                    .kernels = &kernels,
                                                    .memory = std::make_shared<ShardMemory>(std::move((*shards)[s])),
                                                    .version = start.center_version,
-                                                   .journal = plan.settings->journal.keep,
-                                                   .max_bad_updates = plan.settings->train.max_bad_updates,
+                                                   .journal = spec.settings->journal.keep,
+                                                   .max_bad_updates = spec.settings->train.max_bad_updates,
                                                    .clock = context_.clock}));
   }
   return {};
@@ -250,9 +250,9 @@ ActorDirectory Site::begin(ActorDirectory actors) {
     self_->send(exchanger_,
                 ArenaPacking{.packing = setup_.exchange.packed ? experiment::packing_of(*layout_) : nullptr,
                              .arena_floats = layout_->arena_floats(),
-                             .statistics_floats = nn::statistics_layout(*context_.plan->graph).arena_floats(),
-                             .epochs = static_cast<double>(context_.plan->settings->run.epochs),
-                             .peer_messages = context_.plan->needs.peers});
+                             .statistics_floats = nn::statistics_layout(*context_.spec->graph).arena_floats(),
+                             .epochs = static_cast<double>(context_.spec->settings->run.epochs),
+                             .peer_messages = context_.spec->needs.peers});
   // A member must have the directory before it gets messages: servers first, and calls of other sites last (SiteBegun).
   for (const auto& server : members_.servers) self_->send(server, actors);
   if (exchanger_) self_->send(exchanger_, actors);

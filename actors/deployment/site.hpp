@@ -30,7 +30,7 @@ namespace troupe::actors {
 /// The objects that all sites of a process share; not owned.
 struct SiteContext {
   caf::actor_system* system = nullptr;
-  const RunSpec* plan = nullptr;
+  const RunSpec* spec = nullptr;
   nn::Backend* backend = nullptr;
   core::Allocator* memory = nullptr;
   const core::Clock* clock = nullptr;
@@ -108,6 +108,6 @@ class Site {
 [[nodiscard]] core::Result<ReplicaFacts> probe(const SiteContext& context, const std::optional<nn::Plan>& plan);
 
 /// Length of the longest vector that members of a run lend each other, in floats.
-[[nodiscard]] std::size_t most_floats(const RunSpec& plan, const nn::Layout& layout);
+[[nodiscard]] std::size_t most_floats(const RunSpec& spec, const nn::Layout& layout);
 
 }  // namespace troupe::actors

@@ -14,13 +14,13 @@ namespace troupe::actors {
 
 namespace {
 
-core::Result<StartState> start_of(const RunSpec& plan, const StartPayload& payload) {
-  if (!payload.file) return experiment::start_state(plan, nullptr);
+core::Result<StartState> start_of(const RunSpec& spec, const StartPayload& payload) {
+  if (!payload.file) return experiment::start_state(spec, nullptr);
   auto file = nn::parse_safetensors(*payload.file, "the run's checkpoint", nn::Checksums::required);
   if (!file) return tl::unexpected(file.error());
-  auto checkpoint = experiment::load(*file, plan.graph);
+  auto checkpoint = experiment::load(*file, spec.graph);
   if (!checkpoint) return tl::unexpected(checkpoint.error());
-  return experiment::start_state(plan, &*checkpoint);
+  return experiment::start_state(spec, &*checkpoint);
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ class SiteBody {
     auto context = setup_->contexts->of(order_.secret, order_.config);
     if (!context) return tl::unexpected(context.error());
     context_ = std::move(*context);
-    const auto& data = context_->plan.settings->data;
+    const auto& data = context_->spec.settings->data;
     if (context_->data != order_.data) {
       return core::fail(core::Errc::data, fmt::format("data set {} in {} is not the one that the coordinator has: give "
                                                       "both the same files",
@@ -143,7 +143,7 @@ class SiteBody {
     }
     auto exchange = experiment::parse_exchange(order_.exchange, "the order for a site");
     if (!exchange) return tl::unexpected(exchange.error());
-    rules_ = SiteRules(order_, context_->plan, *exchange);
+    rules_ = SiteRules(order_, context_->spec, *exchange);
     if (const auto refusal = rules_.check()) return core::fail(core::Errc::config, *refusal);
     SiteSetup site{.site = order_.site,
                    .workers = order_.workers,
@@ -184,7 +184,7 @@ class SiteBody {
       if (!fetched) return tl::unexpected(fetched.error());
       payload = *fetched;
     }
-    auto start = start_of(context_->plan, payload);
+    auto start = start_of(context_->spec, payload);
     if (!start) return tl::unexpected(start.error());
     start->versions = addresses.versions;
     if (addresses.first_step >= 0)

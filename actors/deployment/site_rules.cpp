@@ -36,13 +36,13 @@ bool is_algorithm(const std::string& name) {
 
 }  // namespace
 
-SiteRules::SiteRules(const SiteOrder& order, const RunSpec& plan, ExchangePlan exchange)
+SiteRules::SiteRules(const SiteOrder& order, const RunSpec& spec, ExchangePlan exchange)
     : site_(order.site),
       most_floats_(order.most_floats),
       own_workers_(order.workers),
       own_servers_(order.servers),
-      workers_(plan.workers),
-      servers_(plan.servers),
+      workers_(spec.workers),
+      servers_(spec.servers),
       exchange_(std::move(exchange)) {}
 
 std::size_t SiteRules::sites() const {

@@ -14,8 +14,8 @@ namespace troupe::actors {
 class SiteRules {
  public:
   SiteRules() = default;
-  /// `plan`: built from the order's configuration; `exchange`: parsed from the order.
-  SiteRules(const SiteOrder& order, const RunSpec& plan, ExchangePlan exchange);
+  /// `spec`: built from the order's configuration; `exchange`: parsed from the order.
+  SiteRules(const SiteOrder& order, const RunSpec& spec, ExchangePlan exchange);
 
   /// Checks the site's first order.
   [[nodiscard]] Refusal check() const;

@@ -29,10 +29,10 @@ constexpr std::int64_t kEvaluationBatch = 100;
 
 Assembly::Assembly(const SiteContext& context, Launch launch, std::stop_token stop)
     : context_(context),
-      plan_(*context.plan),
+      spec_(*context.spec),
       launch_(std::move(launch)),
       stop_(std::move(stop)),
-      exchange_(exchange_plan(launch_.placement, plan_.settings->exchange)),
+      exchange_(exchange_plan(launch_.placement, spec_.settings->exchange)),
       self_(*context.system) {}
 
 Assembly::~Assembly() { halt(); }
@@ -45,7 +45,7 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
 }
 
 core::Result<void> Assembly::make_sites(const Beginning& beginning) {
-  start_ = std::make_shared<const StartState>(experiment::start_state(plan_, beginning.checkpoint.get()));
+  start_ = std::make_shared<const StartState>(experiment::start_state(spec_, beginning.checkpoint.get()));
   if (launch_.placement.sites() > 1) {
     auto facts = probe(context_, beginning.plan);
     if (!facts) return tl::unexpected(facts.error());
@@ -53,7 +53,7 @@ core::Result<void> Assembly::make_sites(const Beginning& beginning) {
     made_plan_ = facts->plan;
   }
   if (!launch_.nodes.empty()) {
-    auto data = data::fingerprint(plan_.source);
+    auto data = data::fingerprint(spec_.source);
     if (!data) return tl::unexpected(data.error());
     data_ = *data;
   }
@@ -75,16 +75,16 @@ core::Error Assembly::no_answer(const Place& place, const std::string& what, con
 }
 
 SiteOrder Assembly::order_for(const Place& place, bool resumed) const {
-  const bool one_plan = plan_.settings->data.batch.size() == 1;
+  const bool one_plan = spec_.settings->data.batch.size() == 1;
   return {.version = launch_.version,
-          .run = plan_.settings->run.name,
+          .run = spec_.settings->run.name,
           .config = launch_.config,
           .site = place.number,
           .workers = launch_.placement.workers_at(place.number),
           .servers = launch_.placement.servers_at(place.number),
           .plan = one_plan ? made_plan_.json : std::string(),
           .layout = layout_->fingerprint(),
-          .most_floats = most_floats(plan_, *layout_),
+          .most_floats = most_floats(spec_, *layout_),
           .exchange = experiment::to_json(exchange_),
           .data = data_,
           .secret = launch_.secret,
@@ -117,10 +117,10 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
                     .options = launch_.options,
                     .plan = beginning.plan};
     if (placement.sites() == 1) {
-      for (std::uint32_t w = 0; w < plan_.workers; ++w) setup.workers.push_back(w);
-      for (std::uint32_t s = 0; s < plan_.servers; ++s) setup.servers.push_back(s);
+      for (std::uint32_t w = 0; w < spec_.workers; ++w) setup.workers.push_back(w);
+      for (std::uint32_t s = 0; s < spec_.servers; ++s) setup.servers.push_back(s);
     } else {
-      setup.most_floats = most_floats(plan_, *layout_);
+      setup.most_floats = most_floats(spec_, *layout_);
       setup.fingerprint = layout_->fingerprint();
     }
     if (place.number == 0 && resumed && !launch_.nodes.empty()) {
@@ -194,18 +194,18 @@ core::Result<void> Assembly::prepare_sites() {
 }
 
 void Assembly::spawn_supervisors(const Beginning& beginning, const report::ConsoleOptions& console) {
-  const auto& settings = *plan_.settings;
+  const auto& settings = *spec_.settings;
   int threads = 0;
-  for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) threads += settings.threads(worker);
+  for (std::uint32_t worker = 0; worker < spec_.workers; ++worker) threads += settings.threads(worker);
   threads = std::clamp(threads, 1, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
   evaluator_ = context_.system->spawn<caf::detached>(
-      evaluator, EvaluatorSetup{plan_.graph,
+      evaluator, EvaluatorSetup{spec_.graph,
                                 context_.backend,
-                                {.batch = std::min(kEvaluationBatch, plan_.source.test->size()),
+                                {.batch = std::min(kEvaluationBatch, spec_.source.test->size()),
                                  .threads = threads,
                                  .arenas = context_.memory,
                                  .training = false},
-                                plan_.source.test,
+                                spec_.source.test,
                                 context_.clock});
   const auto plan = run_plan();
   const auto rules = member_rules();
@@ -222,14 +222,14 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const report::Conso
 
   // A newcomer connects to site 0 only: none can join if another site has a part of the centre.
   const bool whole_centre = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
-  if (launch_.network && whole_centre && plan_.needs.takes_newcomers()) rejoin_manager_ = spawn_rejoin_manager();
-  CoordinatorSetup setup{.settings = plan_.settings,
-                         .graph = plan_.graph,
+  if (launch_.network && whole_centre && spec_.needs.takes_newcomers()) rejoin_manager_ = spawn_rejoin_manager();
+  CoordinatorSetup setup{.settings = spec_.settings,
+                         .graph = spec_.graph,
                          .layout = layout_,
                          .plan_hash = nn::hash64(std::as_bytes(std::span(plan))),
-                         .needs = plan_.needs,
-                         .state_slots = experiment::state_slots(plan_),
-                         .book = plan_.book,
+                         .needs = spec_.needs,
+                         .state_slots = experiment::state_slots(spec_),
+                         .leases = spec_.leases,
                          .started = {},
                          .before = {},
                          .first_steps = start_->first_steps,
@@ -240,18 +240,18 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const report::Conso
                          .rejoin_manager = rejoin_manager_,
                          .names = {},
                          .rules = rules};
-  for (std::uint32_t w = 0; w < plan_.workers; ++w) setup.names.push_back(name_of(w));
+  for (std::uint32_t w = 0; w < spec_.workers; ++w) setup.names.push_back(name_of(w));
   setup.started = {.name = settings.run.name,
                    .directory = beginning.directory->path(),
                    .strategy = settings.strategy,
-                   .model = plan_.graph->name(),
+                   .model = spec_.graph->name(),
                    .dataset = settings.data.name,
-                   .workers = plan_.workers,
-                   .servers = plan_.servers,
+                   .workers = spec_.workers,
+                   .servers = spec_.servers,
                    .epochs = static_cast<std::uint32_t>(settings.run.epochs),
-                   .parameters = static_cast<std::uint64_t>(plan_.graph->parameter_count()),
-                   .epoch_samples = static_cast<std::uint64_t>(plan_.source.train->size()),
-                   .epoch_position = plan_.book->epoch_position()};
+                   .parameters = static_cast<std::uint64_t>(spec_.graph->parameter_count()),
+                   .epoch_samples = static_cast<std::uint64_t>(spec_.source.train->size()),
+                   .epoch_position = spec_.leases->epoch_position()};
   if (beginning.checkpoint) {
     setup.before = beginning.checkpoint->totals;
     experiment::complete(setup.before, beginning.directory->read_summary());
@@ -267,14 +267,14 @@ MemberRules Assembly::member_rules() const {
     if (!place.members.loaders.empty()) nodes->set(place.number, place.members.loaders.front().node());
     if (!place.members.servers.empty()) nodes->set(place.number, place.members.servers.front().node());
   }
-  const auto prefetch = static_cast<std::uint64_t>(plan_.settings->data.prefetch);
-  return MemberRules({.workers = plan_.workers,
-                      .servers = plan_.servers,
+  const auto prefetch = static_cast<std::uint64_t>(spec_.settings->data.prefetch);
+  return MemberRules({.workers = spec_.workers,
+                      .servers = spec_.servers,
                       .worker_sites = launch_.placement.worker_sites,
                       .server_sites = launch_.placement.server_sites,
                       .nodes = nodes,
                       .most_leases = prefetch + 1 + data::LeaseLookahead::kMost,
-                      .most_samples = static_cast<std::uint64_t>(std::ranges::max(plan_.settings->data.batch))});
+                      .most_samples = static_cast<std::uint64_t>(std::ranges::max(spec_.settings->data.batch))});
 }
 
 /// The text of plan.json.
@@ -310,9 +310,9 @@ void Assembly::begin_sites() {
   ActorDirectory actors{.coordinator = coordinator_,
                         .recorder = recorder_,
                         .evaluator = evaluator_,
-                        .workers = std::vector<WorkerActor>(plan_.workers),
-                        .loaders = std::vector<LoaderActor>(plan_.workers),
-                        .servers = std::vector<ServerActor>(plan_.servers),
+                        .workers = std::vector<WorkerActor>(spec_.workers),
+                        .loaders = std::vector<LoaderActor>(spec_.workers),
+                        .servers = std::vector<ServerActor>(spec_.servers),
                         .membership_epoch = 0,
                         .worker_sites = placement.worker_sites,
                         .server_sites = placement.server_sites,

@@ -77,7 +77,7 @@ class Assembly {
   void halt();
 
   SiteContext context_;
-  const RunSpec& plan_;
+  const RunSpec& spec_;
   Launch launch_;
   const std::stop_token stop_;
   std::shared_ptr<const StartState> start_;

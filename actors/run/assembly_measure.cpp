@@ -18,8 +18,8 @@ constexpr std::uint32_t kMeasureRounds = 5;
 
 /// "auto": the fastest algorithm for each length of vector, as measured by the members.
 core::Result<void> Assembly::choose_reductions(const Beginning& beginning) {
-  const auto& config = plan_.settings->exchange;
-  if (config.algorithm != "auto" || config.wire != "fp32" || !plan_.needs.group || launch_.nodes.empty()) return {};
+  const auto& config = spec_.settings->exchange;
+  if (config.algorithm != "auto" || config.wire != "fp32" || !spec_.needs.group || launch_.nodes.empty()) return {};
   const auto& before = beginning.exchange;
   // The same sites keep their algorithms: a resumed session computes the same sums.
   const auto same = [&](auto field) { return (*before).*field == exchange_.*field; };
@@ -32,7 +32,7 @@ core::Result<void> Assembly::choose_reductions(const Beginning& beginning) {
   std::vector<std::uint32_t> hosts;
   for (const auto site : exchange_.worker_sites)
     if (!exchange_.site_hosts.empty()) hosts.push_back(exchange_.site_hosts[site]);
-  const auto algorithms = exchange::candidates(plan_.workers, hosts, experiment::may_sum_in_arenas(config));
+  const auto algorithms = exchange::candidates(spec_.workers, hosts, experiment::may_sum_in_arenas(config));
   if (algorithms.size() < 2) return {};
   auto timings = measure(algorithms);
   if (!timings) return tl::unexpected(timings.error());
@@ -47,7 +47,7 @@ core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<
                      .floats = {},
                      .algorithms = {},
                      .rounds = kMeasureRounds};
-  for (const auto length : exchange::lengths_to_measure(most_floats(plan_, *layout_))) order.floats.push_back(length);
+  for (const auto length : exchange::lengths_to_measure(most_floats(spec_, *layout_))) order.floats.push_back(length);
   for (const auto algorithm : algorithms) order.algorithms.emplace_back(exchange::name(algorithm));
   using Asking = decltype(self_->request(SiteActor{}, kNoDeadline, order));
   using AskingHere = decltype(self_->request(ExchangerActor{}, kNoDeadline, order));

@@ -145,11 +145,11 @@ ExchangePlan exchange_plan(const Placement& placement, const experiment::Exchang
           .reductions = {{{}, algorithm_of(config)}}};
 }
 
-Launch launch_here(const RunSpec& plan) {
+Launch launch_here(const RunSpec& spec) {
   Launch launch;
-  if (plan.settings->exchange.endpoint == kAutomatic) return launch;
-  launch.placement = apart(std::vector<std::uint32_t>(plan.workers, Placement::kHere), plan.servers,
-                           server_placement(plan.settings->cluster.server_placement, ServerPlacement::colocated));
+  if (spec.settings->exchange.endpoint == kAutomatic) return launch;
+  launch.placement = apart(std::vector<std::uint32_t>(spec.workers, Placement::kHere), spec.servers,
+                           server_placement(spec.settings->cluster.server_placement, ServerPlacement::colocated));
   launch.options.hub = transport::make_inproc_hub();
   launch.options.secret = new_secret();
   return launch;

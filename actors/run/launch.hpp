@@ -30,7 +30,7 @@ struct Launch {
 [[nodiscard]] ExchangePlan exchange_plan(const Placement& placement, const experiment::ExchangeConfig& config);
 
 /// A run in one process: one site or, if exchange.endpoint names an endpoint, site 0 and one site per worker.
-[[nodiscard]] Launch launch_here(const RunSpec& plan);
+[[nodiscard]] Launch launch_here(const RunSpec& spec);
 
 /// Workers over nodes. Sets settings.exchange.endpoint to the endpoint between these nodes. `tls`: of endpoints here.
 /// Errc::config: the configured endpoint cannot connect these nodes, or there are more nodes than workers.

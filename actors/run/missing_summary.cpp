@@ -36,10 +36,10 @@ bool is_there(const RunDirectory& directory, const Summary& summary) {
          json["steps"] == summary.steps;
 }
 
-Summary of(const RunSpec& plan, const RunDirectory& directory, const Checkpoint& checkpoint) {
-  auto summary = experiment::summary_of(*plan.settings, *plan.graph, plan.workers, plan.servers, directory.path());
-  ProgressAggregator(plan.workers, checkpoint.totals).fill(summary, checkpoint.totals.train_s);
-  summary.epochs = plan.book->epoch() + (plan.book->epoch_done() ? 1 : 0);
+Summary of(const RunSpec& spec, const RunDirectory& directory, const Checkpoint& checkpoint) {
+  auto summary = experiment::summary_of(*spec.settings, *spec.graph, spec.workers, spec.servers, directory.path());
+  ProgressAggregator(spec.workers, checkpoint.totals).fill(summary, checkpoint.totals.train_s);
+  summary.epochs = spec.leases->epoch() + (spec.leases->epoch_done() ? 1 : 0);
   summary.wall_s = checkpoint.totals.wall_s;
   summary.center_hash = nn::center_hash(checkpoint.vectors.at(""));
   return summary;
@@ -56,16 +56,16 @@ core::Result<void> write(const RunDirectory& directory, const RunEnd& end, const
 
 }  // namespace
 
-RunEnd write_missing_summary(const RunSpec& plan, const RunDirectory& directory, const Checkpoint& checkpoint,
+RunEnd write_missing_summary(const RunSpec& spec, const RunDirectory& directory, const Checkpoint& checkpoint,
                              nn::Backend& backend, const report::ConsoleOptions& console_options) {
-  RunEnd end{.summary = of(plan, directory, checkpoint), .failed = false, .error = {}};
+  RunEnd end{.summary = of(spec, directory, checkpoint), .failed = false, .error = {}};
   const auto fail = [](core::Error error) { return RunEnd{.summary = {}, .failed = true, .error = std::move(error)}; };
   // A run that trained more than run.epochs did not end at these epochs: a summary of them would be wrong.
-  const bool further = plan.book->epoch() >= static_cast<std::uint64_t>(plan.settings->run.epochs);
+  const bool further = spec.leases->epoch() >= static_cast<std::uint64_t>(spec.settings->run.epochs);
   if (further || (has_ended(directory) && is_there(directory, end.summary)))
     return fail({core::Errc::config, fmt::format("{}: all {} epochs are done; add --set run.epochs=N to train longer",
-                                                 directory.path(), plan.settings->run.epochs)});
-  const auto score = experiment::evaluate(plan, backend, checkpoint.vectors.at(""), checkpoint.statistics);
+                                                 directory.path(), spec.settings->run.epochs)});
+  const auto score = experiment::evaluate(spec, backend, checkpoint.vectors.at(""), checkpoint.statistics);
   if (!score) return fail(score.error());
   end.summary.test_loss = score->loss;
   end.summary.test_accuracy = score->accuracy();
@@ -73,7 +73,7 @@ RunEnd write_missing_summary(const RunSpec& plan, const RunDirectory& directory,
   const Note note{Note::Level::info,
                   fmt::format("all {} epochs are done and the summary is missing: the run was killed after its last "
                               "checkpoint; the summary is written now",
-                              plan.settings->run.epochs)};
+                              spec.settings->run.epochs)};
   const core::SteadyClock clock;
   report::Console console(console_options, clock);
   console.note(note);

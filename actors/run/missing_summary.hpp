@@ -8,10 +8,10 @@
 
 namespace troupe::actors {
 
-/// REQUIRES the directory's lock, and `plan.book` restored from `checkpoint`, the newest, and finished. Evaluates the model, writes
+/// REQUIRES the directory's lock, and `spec.leases` restored from `checkpoint`, the newest, and finished. Evaluates the model, writes
 /// summary.json from the totals in the checkpoint, and ends metrics.jsonl. Errors (RunEnd::error): Errc::config: nothing is missing, or
 /// the run has trained more than run.epochs; those of the backend and of writing.
-[[nodiscard]] RunEnd write_missing_summary(const RunSpec& plan, const RunDirectory& directory,
+[[nodiscard]] RunEnd write_missing_summary(const RunSpec& spec, const RunDirectory& directory,
                                            const Checkpoint& checkpoint, nn::Backend& backend,
                                            const report::ConsoleOptions& console);
 

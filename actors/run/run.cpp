@@ -39,18 +39,18 @@ class RunLock {
 };
 
 /// Loads the newest valid checkpoint; adds a note for each newer invalid one.
-core::Result<void> find_newest(nn::CheckpointStore& store, const RunSpec& plan, Beginning& beginning) {
+core::Result<void> find_newest(nn::CheckpointStore& store, const RunSpec& spec, Beginning& beginning) {
   auto& notes = beginning.notes;
   auto found = store.load_newest();
   if (!found) return tl::unexpected(found.error());
   for (const auto& refused : found->refused)
     notes.push_back({Note::Level::warning, refused + "; going back one generation"});
-  auto checkpoint = experiment::load(found->checkpoint.file, plan.graph);
+  auto checkpoint = experiment::load(found->checkpoint.file, spec.graph);
   if (!checkpoint) return tl::unexpected(checkpoint.error());
-  if (checkpoint->strategy != plan.settings->strategy) {
+  if (checkpoint->strategy != spec.settings->strategy) {
     notes.push_back(
         {Note::Level::warning, fmt::format("the checkpoint was made by strategy {}: {} begins from its model",
-                                           checkpoint->strategy, plan.settings->strategy)});
+                                           checkpoint->strategy, spec.settings->strategy)});
   }
   notes.push_back({Note::Level::info, fmt::format("resuming from {}", found->path)});
   beginning.checkpoint = std::make_shared<const Checkpoint>(std::move(*checkpoint));
@@ -108,21 +108,21 @@ core::Error with_remedy(core::Error error, const RunRequest& request, const Begi
 }
 
 /// The state of a resumed run; for a new run an empty Beginning.
-core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& plan) {
+core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spec) {
   Beginning beginning;
   if (request.resume.empty()) return beginning;
   if (auto opened = open_store(request, RunDirectory::open(request.resume), beginning); !opened)
     return tl::unexpected(opened.error());
   if (auto read = read_plan(request, beginning); !read) return tl::unexpected(read.error());
-  if (auto found = find_newest(*beginning.checkpoints, plan, beginning); !found) return tl::unexpected(found.error());
-  if (auto restored = plan.book->restore(beginning.checkpoint->leases); !restored)
+  if (auto found = find_newest(*beginning.checkpoints, spec, beginning); !found) return tl::unexpected(found.error());
+  if (auto restored = spec.leases->restore(beginning.checkpoint->leases); !restored)
     return tl::unexpected(restored.error());
-  beginning.complete = plan.book->finished();
+  beginning.complete = spec.leases->finished();
   return beginning;
 }
 
 /// Called when all members are ready: a run that fails before that leaves no directory.
-core::Result<void> open_directory(const RunRequest& request, const RunSpec& plan, RunLock& lock, Beginning& beginning) {
+core::Result<void> open_directory(const RunRequest& request, const RunSpec& spec, RunLock& lock, Beginning& beginning) {
   if (request.resume.empty()) {
     // No process opens a run directory without config.toml: its lock is free.
     auto made = RunDirectory::create(request.settings.run.dir, request.settings.run.name, std::time(nullptr))
@@ -134,16 +134,16 @@ core::Result<void> open_directory(const RunRequest& request, const RunSpec& plan
   if (auto written = beginning.directory->write_config(request.settings.config); !written) return written;
   beginning.notes.insert(beginning.notes.begin(), request.notes.begin(), request.notes.end());
   for (auto& note : lock.notes()) beginning.notes.push_back(std::move(note));
-  for (auto& note : experiment::notes_on(plan)) beginning.notes.push_back(std::move(note));
+  for (auto& note : experiment::notes_on(spec)) beginning.notes.push_back(std::move(note));
   return {};
 }
 
-core::Result<void> check_least(std::size_t least, std::size_t nodes, const RunSpec& plan) {
-  const auto& settings = *plan.settings;
+core::Result<void> check_least(std::size_t least, std::size_t nodes, const RunSpec& spec) {
+  const auto& settings = *spec.settings;
   if (least > nodes)
     return core::fail(core::Errc::usage,
                       fmt::format("--min-nodes: {} of {} nodes; give as many or fewer", least, nodes));
-  if (least < nodes && !plan.needs.takes_newcomers())
+  if (least < nodes && !spec.needs.takes_newcomers())
     return core::fail(
         core::Errc::config,
         fmt::format("{}: strategy.name = \"{}\" takes no worker in later: leave --min-nodes away, or use one "
@@ -158,28 +158,28 @@ core::Result<void> check_least(std::size_t least, std::size_t nodes, const RunSp
   return {};
 }
 
-core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest& request, RunSpec& plan,
+core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest& request, RunSpec& spec,
                                      const std::stop_token& stop) {
   auto network = Network::create(system, request.network);
   if (!network) return tl::unexpected(network.error());
   const auto least = request.min_nodes > 0 ? request.min_nodes : request.nodes.size();
-  if (auto fits = check_least(least, request.nodes.size(), plan); !fits) return tl::unexpected(fits.error());
+  if (auto fits = check_least(least, request.nodes.size(), spec); !fits) return tl::unexpected(fits.error());
   auto nodes = connect_nodes(system, **network, request.nodes, least, request.version, stop);
   if (!nodes) return tl::unexpected(nodes.error());
-  auto settings = *plan.settings;
+  auto settings = *spec.settings;
   if (request.workers_per_rank > 0)
-    if (auto sums = check_library_sum(settings, plan.needs, request.workers_per_rank); !sums)
+    if (auto sums = check_library_sum(settings, spec.needs, request.workers_per_rank); !sums)
       return tl::unexpected(sums.error());
   const auto& tls = request.network.tls;
   auto launch =
       request.workers_per_rank > 0
-          ? launch_in_job(std::move(*nodes), request.workers_per_rank, settings, plan.servers, tls, request.version)
-          : launch_on(std::move(*nodes), settings, plan.servers, tls, request.version);
+          ? launch_in_job(std::move(*nodes), request.workers_per_rank, settings, spec.servers, tls, request.version)
+          : launch_on(std::move(*nodes), settings, spec.servers, tls, request.version);
   if (launch) {
     launch->network = std::move(*network);
     launch->launcher = request.launcher;
   }
-  plan.settings = std::make_shared<const Settings>(std::move(settings));
+  spec.settings = std::make_shared<const Settings>(std::move(settings));
   return launch;
 }
 
@@ -188,8 +188,8 @@ core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest
 RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_token stop) {
   RunLock lock;  // outlives the actors: they may write until they end
   if (auto locked = lock_run(request, lock); !locked) return failed(locked.error());
-  auto plan = experiment::build_run_spec(request.settings, true);
-  if (!plan) return failed(plan.error());
+  auto spec = experiment::build_run_spec(request.settings, true);
+  if (!spec) return failed(spec.error());
 
   const core::SteadyClock clock;
   core::HostAllocator memory;
@@ -202,20 +202,20 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   caf::actor_system system(*config);
   std::optional<LastToLeave> last;
   if (!alone) last.emplace(system);
-  auto beginning = find_start(request, *plan);
+  auto beginning = find_start(request, *spec);
   if (!beginning) return failed(beginning.error());
   if (beginning->complete)  // needs no nodes
-    return write_missing_summary(*plan, *beginning->directory, *beginning->checkpoint, backend, request.console);
-  auto launch = alone ? core::Result<Launch>(launch_here(*plan)) : launch_on_nodes(system, request, *plan, stop);
+    return write_missing_summary(*spec, *beginning->directory, *beginning->checkpoint, backend, request.console);
+  auto launch = alone ? core::Result<Launch>(launch_here(*spec)) : launch_on_nodes(system, request, *spec, stop);
   if (!launch) return failed(launch.error());
   // A run in one process is ready at once, and always stops with a checkpoint.
   const auto ready = alone ? std::stop_token() : stop;
   if (ready.stop_requested()) return failed(core::interrupted_early());
-  Assembly assembly({&system, &*plan, &backend, &memory, &clock}, std::move(*launch), ready);
+  Assembly assembly({&system, &*spec, &backend, &memory, &clock}, std::move(*launch), ready);
   if (auto made = assembly.make_sites(*beginning); !made) return failed(with_remedy(made.error(), request, *beginning));
   if (ready.stop_requested()) return failed(core::interrupted_early());
   if (request.on_begin) request.on_begin();
-  if (auto opened = open_directory(request, *plan, lock, *beginning); !opened) return failed(opened.error());
+  if (auto opened = open_directory(request, *spec, lock, *beginning); !opened) return failed(opened.error());
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());
 
@@ -232,36 +232,36 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
 }
 
 core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backend, bool open_data) {
-  auto plan = experiment::build_run_spec(settings, open_data);
-  if (!plan) return tl::unexpected(plan.error());
-  if (auto divided = experiment::check_leases(*plan); !divided) return tl::unexpected(divided.error());
+  auto spec = experiment::build_run_spec(settings, open_data);
+  if (!spec) return tl::unexpected(spec.error());
+  if (auto divided = experiment::check_leases(*spec); !divided) return tl::unexpected(divided.error());
   if (auto sums =
-          check_library_sum(settings, plan->needs, static_cast<std::uint32_t>(settings.cluster.workers_per_rank));
+          check_library_sum(settings, spec->needs, static_cast<std::uint32_t>(settings.cluster.workers_per_rank));
       !sums)
     return tl::unexpected(sums.error());
   core::HostAllocator memory;
-  for (std::uint32_t worker = 0; worker < plan->workers; ++worker) {
+  for (std::uint32_t worker = 0; worker < spec->workers; ++worker) {
     const auto replica = backend.compile(
-        *plan->graph, {.batch = settings.batch(worker), .threads = settings.threads(worker), .arenas = &memory});
+        *spec->graph, {.batch = settings.batch(worker), .threads = settings.threads(worker), .arenas = &memory});
     if (!replica) return tl::unexpected(replica.error());
   }
   auto text =
-      fmt::format("{}: {} parameters, input {}, {} outputs\n", plan->graph->name(), plan->graph->parameter_count(),
-                  nn::to_string(plan->graph->input()), plan->graph->output().size());
-  text += fmt::format("{}: {} worker{}, {} server{}\n", settings.strategy, plan->workers, plan->workers == 1 ? "" : "s",
-                      plan->servers, plan->servers == 1 ? "" : "s");
-  if (plan->book) {
-    text +=
-        fmt::format("{}: {} training and {} test samples, {} steps per epoch over all workers\n", settings.data.name,
-                    plan->source.train->size(), plan->source.test->size(), plan->book->leases_per_epoch(plan->workers));
+      fmt::format("{}: {} parameters, input {}, {} outputs\n", spec->graph->name(), spec->graph->parameter_count(),
+                  nn::to_string(spec->graph->input()), spec->graph->output().size());
+  text += fmt::format("{}: {} worker{}, {} server{}\n", settings.strategy, spec->workers, spec->workers == 1 ? "" : "s",
+                      spec->servers, spec->servers == 1 ? "" : "s");
+  if (spec->leases) {
+    text += fmt::format("{}: {} training and {} test samples, {} steps per epoch over all workers\n",
+                        settings.data.name, spec->source.train->size(), spec->source.test->size(),
+                        spec->leases->leases_per_epoch(spec->workers));
   }
-  return CheckedRun{std::move(text), experiment::notes_on(*plan)};
+  return CheckedRun{std::move(text), experiment::notes_on(*spec)};
 }
 
 core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint,
                                              nn::Backend& backend) {
-  auto plan = experiment::build_run_spec(settings, true);
-  if (!plan) return tl::unexpected(plan.error());
+  auto spec = experiment::build_run_spec(settings, true);
+  if (!spec) return tl::unexpected(spec.error());
   auto directory = RunDirectory::open(checkpoint);
   core::Result<nn::Checkpoint> loaded = core::fail(core::Errc::internal, "nothing loaded");
   if (directory) {
@@ -272,19 +272,19 @@ core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std
     loaded = nn::load_checkpoint(checkpoint);
     if (!loaded) return tl::unexpected(loaded.error());
   }
-  std::vector<float> parameters(static_cast<std::size_t>(plan->graph->parameter_count()));
-  if (auto read = nn::canonical_from(loaded->file, *plan->graph, parameters); !read)
+  std::vector<float> parameters(static_cast<std::size_t>(spec->graph->parameter_count()));
+  if (auto read = nn::canonical_from(loaded->file, *spec->graph, parameters); !read)
     return tl::unexpected(read.error());
-  std::vector<float> statistics(nn::statistics_layout(*plan->graph).canonical_floats());
-  if (auto read = nn::statistics_from(loaded->file, *plan->graph, statistics); !read)
+  std::vector<float> statistics(nn::statistics_layout(*spec->graph).canonical_floats());
+  if (auto read = nn::statistics_from(loaded->file, *spec->graph, statistics); !read)
     return tl::unexpected(read.error());
-  const auto score = experiment::evaluate(*plan, backend, parameters, statistics);
+  const auto score = experiment::evaluate(*spec, backend, parameters, statistics);
   if (!score) return tl::unexpected(score.error());
   return Evaluation{.loss = score->loss,
                     .accuracy = score->accuracy(),
                     .top5 = score->top5_share(),
                     .samples = score->samples,
-                    .model = plan->graph->name(),
+                    .model = spec->graph->name(),
                     .dataset = settings.data.name,
                     .hash = nn::center_hash(parameters)};
 }

@@ -46,16 +46,16 @@ class Probe {
 
   double seconds(const experiment::Settings& settings) {
     const auto samples = data::published_samples(settings.data, data::Split::train);
-    const auto plan =
+    const auto spec =
         samples ? experiment::build_run_spec(settings, false) : core::fail(core::Errc::data, "size not known");
-    if (!plan) return 0;
+    if (!spec) return 0;
     const auto threads = settings.threads(0);
-    const double rate = images_per_s(*plan->graph, settings.batch(0), threads);
+    const double rate = images_per_s(*spec->graph, settings.batch(0), threads);
     if (!(rate > 0)) return 0;
     // Workers share the cores; synthetic step times and slowdown are sleeps, not computation.
     const auto batch = static_cast<double>(settings.batch(0));
     const double step_s = std::max(batch / rate, settings.cluster.synthetic_step_ms / 1000);
-    const double total = std::min(batch / step_s * unhindered_workers(settings, plan->needs.in_step),
+    const double total = std::min(batch / step_s * unhindered_workers(settings, spec->needs.in_step),
                                   rate * std::max(cores_ / (threads * jobs_), 1.0 / jobs_));
     constexpr double kForwardShare = 1.0 / 3;  // of a training step
     const double tests =

@@ -53,7 +53,7 @@ core::Result<std::string> member(const Checkpoint& checkpoint, const std::string
   return found->second;
 }
 
-core::Result<WorkerStart> worker_start(const RunSpec& plan, const Checkpoint& checkpoint, std::uint32_t worker) {
+core::Result<WorkerStart> worker_start(const RunSpec& spec, const Checkpoint& checkpoint, std::uint32_t worker) {
   const auto text = member(checkpoint, worker_name(worker));
   if (!text) return tl::unexpected(text.error());
   WorkerStart start;
@@ -65,7 +65,7 @@ core::Result<WorkerStart> worker_start(const RunSpec& plan, const Checkpoint& ch
     return tl::unexpected(read.error());
   if (!to_floats(statistics, start.statistics))
     return core::fail(core::Errc::corrupt, worker_name(worker) + ": its statistics are no numbers");
-  for (const Slot slot : state_slots(plan)) {
+  for (const Slot slot : state_slots(spec)) {
     auto vector = find(checkpoint, worker_slot_prefix(worker, slot));
     if (!vector) return core::fail(core::Errc::corrupt, worker_name(worker) + ": a vector is missing");
     start.slots.emplace(slot, std::move(vector));
@@ -89,11 +89,11 @@ core::Result<WorkerStart> worker_start(const RunSpec& plan, const Checkpoint& ch
 }
 
 /// Without a record (a run without losses, or an older program) all workers are members.
-core::Result<strategies::Membership> membership_of(const RunSpec& plan, const Checkpoint& checkpoint) {
+core::Result<strategies::Membership> membership_of(const RunSpec& spec, const Checkpoint& checkpoint) {
   strategies::Membership membership;
   const auto found = checkpoint.members.find(kMembership);
   if (found == checkpoint.members.end()) {
-    for (strategies::WorkerId w = 0; w < plan.workers; ++w) membership.workers.push_back(w);
+    for (strategies::WorkerId w = 0; w < spec.workers; ++w) membership.workers.push_back(w);
     return membership;
   }
   if (auto read =
@@ -102,18 +102,18 @@ core::Result<strategies::Membership> membership_of(const RunSpec& plan, const Ch
     return tl::unexpected(read.error());
   const auto& workers = membership.workers;
   const bool ascending = std::ranges::adjacent_find(workers, std::greater_equal()) == workers.end();
-  if (workers.empty() || !ascending || workers.back() >= plan.workers)
+  if (workers.empty() || !ascending || workers.back() >= spec.workers)
     return core::fail(core::Errc::corrupt, "the start state's members are none of the run's");
   return membership;
 }
 
 }  // namespace
 
-std::vector<Slot> state_slots(const RunSpec& plan) {
+std::vector<Slot> state_slots(const RunSpec& spec) {
   std::vector<Slot> slots{strategies::kParams};
-  for (int k = 0; k < core::state_slots(nn::optimizer_kind(plan.settings->train)); ++k)
+  for (int k = 0; k < core::state_slots(nn::optimizer_kind(spec.settings->train)); ++k)
     slots.push_back(optimizer_state(k));
-  slots.insert(slots.end(), plan.needs.worker_slots.begin(), plan.needs.worker_slots.end());
+  slots.insert(slots.end(), spec.needs.worker_slots.begin(), spec.needs.worker_slots.end());
   return slots;
 }
 
@@ -139,27 +139,27 @@ void put(Checkpoint& checkpoint, const strategies::Membership& membership) {
       strategies::write_state({{"epoch", membership.epoch}, {"workers", membership.workers}});
 }
 
-core::Result<StartState> members_state(const RunSpec& plan, const Checkpoint& checkpoint) {
+core::Result<StartState> members_state(const RunSpec& spec, const Checkpoint& checkpoint) {
   StartState start{.parameters = find(checkpoint, ""),
                    .statistics = nullptr,
-                   .optimizer_states = std::vector<std::vector<CanonicalVector>>(plan.workers),
-                   .first_steps = std::vector<strategies::Step>(plan.workers, 0),
-                   .optimizer_steps = std::vector<std::uint64_t>(plan.workers, 0),
+                   .optimizer_states = std::vector<std::vector<CanonicalVector>>(spec.workers),
+                   .first_steps = std::vector<strategies::Step>(spec.workers, 0),
+                   .optimizer_steps = std::vector<std::uint64_t>(spec.workers, 0),
                    .server_states = {},
                    .center_version = 0,
                    .notes = {},
                    .workers = {},
                    .servers = {},
                    .membership = {}};
-  auto membership = membership_of(plan, checkpoint);
+  auto membership = membership_of(spec, checkpoint);
   if (!membership) return tl::unexpected(membership.error());
   start.membership = std::move(*membership);
   for (const auto worker : start.membership.workers) {
-    auto one = worker_start(plan, checkpoint, worker);
+    auto one = worker_start(spec, checkpoint, worker);
     if (!one) return tl::unexpected(one.error());
     start.workers.emplace(worker, std::move(*one));
   }
-  for (std::uint32_t server = 0; server < plan.servers; ++server) {
+  for (std::uint32_t server = 0; server < spec.servers; ++server) {
     const auto text = member(checkpoint, server_name(server));
     if (!text) return tl::unexpected(text.error());
     ServerStart one;
@@ -167,7 +167,7 @@ core::Result<StartState> members_state(const RunSpec& plan, const Checkpoint& ch
       return tl::unexpected(read.error());
     start.servers.push_back(std::move(one));
   }
-  for (int k = 0; k < plan.needs.server_states; ++k)
+  for (int k = 0; k < spec.needs.server_states; ++k)
     start.server_states.push_back(find(checkpoint, server_state_prefix(k)));
   return start;
 }

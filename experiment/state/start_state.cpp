@@ -16,36 +16,36 @@ CanonicalVector find(const Checkpoint* checkpoint, const std::string& prefix) {
   return found == checkpoint->vectors.end() ? nullptr : std::make_shared<const std::vector<float>>(found->second);
 }
 
-CanonicalVector fresh_parameters(const RunSpec& plan) {
-  auto fresh = std::make_shared<std::vector<float>>(static_cast<std::size_t>(plan.graph->parameter_count()));
-  nn::initialise(*plan.graph, static_cast<std::uint64_t>(plan.settings->run.seed), *fresh);
+CanonicalVector fresh_parameters(const RunSpec& spec) {
+  auto fresh = std::make_shared<std::vector<float>>(static_cast<std::size_t>(spec.graph->parameter_count()));
+  nn::initialise(*spec.graph, static_cast<std::uint64_t>(spec.settings->run.seed), *fresh);
   return fresh;
 }
 
 /// Whether the workers, or servers, continue from the saved state: only the rule that wrote it can read it.
-bool workers_go_on(const RunSpec& plan, const Checkpoint* checkpoint) {
-  return checkpoint && plan.needs.worker_state != strategies::WorkerState::discarded &&
-         checkpoint->optimizer == plan.settings->train.optimizer;
+bool workers_go_on(const RunSpec& spec, const Checkpoint* checkpoint) {
+  return checkpoint && spec.needs.worker_state != strategies::WorkerState::discarded &&
+         checkpoint->optimizer == spec.settings->train.optimizer;
 }
-bool servers_go_on(const RunSpec& plan, const Checkpoint* checkpoint) {
-  return checkpoint && !plan.needs.server_state_of.empty() &&
-         checkpoint->server_optimizer == plan.needs.server_state_of;
+bool servers_go_on(const RunSpec& spec, const Checkpoint* checkpoint) {
+  return checkpoint && !spec.needs.server_state_of.empty() &&
+         checkpoint->server_optimizer == spec.needs.server_state_of;
 }
 
 /// Notes for the user about saved state that is not taken over.
-std::vector<Note> left_behind(const RunSpec& plan, const Checkpoint* checkpoint) {
+std::vector<Note> left_behind(const RunSpec& spec, const Checkpoint* checkpoint) {
   std::vector<Note> notes;
   if (!checkpoint) return notes;
-  if (plan.needs.worker_state != strategies::WorkerState::discarded && !workers_go_on(plan, checkpoint))
+  if (spec.needs.worker_state != strategies::WorkerState::discarded && !workers_go_on(spec, checkpoint))
     notes.push_back({Note::Level::warning,
                      fmt::format("the checkpoint's optimizer state is that of \"{}\": \"{}\" starts with its own",
-                                 checkpoint->optimizer, plan.settings->train.optimizer)});
-  const bool averages = plan.needs.model_slot.kind == strategies::SlotKind::state;
-  if (averages && servers_go_on(plan, checkpoint) && !checkpoint->vectors.contains(kCenterPrefix))
+                                 checkpoint->optimizer, spec.settings->train.optimizer)});
+  const bool averages = spec.needs.model_slot.kind == strategies::SlotKind::state;
+  if (averages && servers_go_on(spec, checkpoint) && !checkpoint->vectors.contains(kCenterPrefix))
     notes.push_back(
         {Note::Level::warning,
          "the checkpoint, of an older program, has the average and not the centre: the centre begins there"});
-  if (!checkpoint->server_optimizer.empty() && !servers_go_on(plan, checkpoint))
+  if (!checkpoint->server_optimizer.empty() && !servers_go_on(spec, checkpoint))
     notes.push_back(
         {Note::Level::warning, fmt::format("the servers' state in the checkpoint, of \"{}\", is not taken up",
                                            checkpoint->server_optimizer)});
@@ -53,10 +53,10 @@ std::vector<Note> left_behind(const RunSpec& plan, const Checkpoint* checkpoint)
 }
 
 /// In-step hosts all begin at one step, whatever rule wrote the checkpoint.
-strategies::Step first_step(const RunSpec& plan, const Checkpoint& checkpoint, std::uint32_t worker) {
+strategies::Step first_step(const RunSpec& spec, const Checkpoint& checkpoint, std::uint32_t worker) {
   const auto& steps = checkpoint.totals.worker_steps;
   if (steps.empty()) return 0;
-  if (plan.needs.in_step) return *std::ranges::max_element(steps);
+  if (spec.needs.in_step) return *std::ranges::max_element(steps);
   return worker < steps.size() ? steps[worker] : *std::ranges::min_element(steps);
 }
 
@@ -83,30 +83,30 @@ void take_states(const Checkpoint& checkpoint, std::uint32_t worker, StartState&
 
 }  // namespace
 
-StartState start_state(const RunSpec& plan, const Checkpoint* checkpoint) {
+StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint) {
   StartState start{.parameters = find(checkpoint, ""),
                    .statistics = nullptr,
-                   .optimizer_states = std::vector<std::vector<CanonicalVector>>(plan.workers),
-                   .first_steps = std::vector<strategies::Step>(plan.workers, 0),
-                   .optimizer_steps = std::vector<std::uint64_t>(plan.workers, 0),
+                   .optimizer_states = std::vector<std::vector<CanonicalVector>>(spec.workers),
+                   .first_steps = std::vector<strategies::Step>(spec.workers, 0),
+                   .optimizer_steps = std::vector<std::uint64_t>(spec.workers, 0),
                    .server_states = {},
                    .center_version = 0,
-                   .notes = left_behind(plan, checkpoint)};
-  if (!start.parameters) start.parameters = fresh_parameters(plan);
+                   .notes = left_behind(spec, checkpoint)};
+  if (!start.parameters) start.parameters = fresh_parameters(spec);
   if (checkpoint) start.statistics = std::make_shared<const std::vector<float>>(checkpoint->statistics);
-  if (workers_go_on(plan, checkpoint)) {
-    for (std::uint32_t worker = 0; worker < plan.workers; ++worker) {
-      start.first_steps[worker] = first_step(plan, *checkpoint, worker);
+  if (workers_go_on(spec, checkpoint)) {
+    for (std::uint32_t worker = 0; worker < spec.workers; ++worker) {
+      start.first_steps[worker] = first_step(spec, *checkpoint, worker);
       take_states(*checkpoint, worker, start);
     }
   }
-  if (servers_go_on(plan, checkpoint)) {
+  if (servers_go_on(spec, checkpoint)) {
     start.center_version = checkpoint->totals.center_version;
-    for (int k = 0; k < plan.needs.server_states; ++k)
+    for (int k = 0; k < spec.needs.server_states; ++k)
       start.server_states.push_back(find(checkpoint, server_state_prefix(k)));
   }
-  if (const auto model = plan.needs.model_slot; model.kind == strategies::SlotKind::state) {
-    start.server_states.resize(plan.needs.server_states);
+  if (const auto model = spec.needs.model_slot; model.kind == strategies::SlotKind::state) {
+    start.server_states.resize(spec.needs.server_states);
     auto& average = start.server_states.at(model.index);
     if (!average) average = start.parameters;  // an average that is always a model begins at the parameters
     if (auto center = find(checkpoint, kCenterPrefix)) start.parameters = std::move(center);

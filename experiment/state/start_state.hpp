@@ -52,16 +52,16 @@ struct StartState {
 }
 
 /// `checkpoint` null: a new run. Optimizer state continues if the strategy keeps it and the rule that made it is the same.
-[[nodiscard]] StartState start_state(const RunSpec& plan, const Checkpoint* checkpoint);
+[[nodiscard]] StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint);
 
 /// A worker's slots that outlive a step: parameters, optimizer state and the strategy's own.
-[[nodiscard]] std::vector<strategies::Slot> state_slots(const RunSpec& plan);
+[[nodiscard]] std::vector<strategies::Slot> state_slots(const RunSpec& spec);
 
 /// Writes the state of a worker, of a server, or the membership into `members` of a start state.
 void put(Checkpoint& checkpoint, std::uint32_t worker, const WorkerStart& start);
 void put(Checkpoint& checkpoint, std::uint32_t server, const ServerStart& start);
 void put(Checkpoint& checkpoint, const strategies::Membership& membership);
 /// The start state of a segment that began in mid-run. REQUIRES checkpoint.members not empty. Errc::corrupt.
-[[nodiscard]] core::Result<StartState> members_state(const RunSpec& plan, const Checkpoint& checkpoint);
+[[nodiscard]] core::Result<StartState> members_state(const RunSpec& spec, const Checkpoint& checkpoint);
 
 }  // namespace troupe::experiment

@@ -15,7 +15,7 @@ Network::Network(EventQueue& queue, const Cluster& cluster)
 }
 
 void Network::send(std::uint32_t packet, Duration at) {
-  if (at > queue_.now()) return queue_.plan(at, EventKind::packet_leaves, packet);
+  if (at > queue_.now()) return queue_.schedule(at, EventKind::packet_leaves, packet);
   leave(packet);
 }
 
@@ -33,7 +33,7 @@ void Network::leave(std::uint32_t index) {
     const auto begins = std::max(now, line.free);
     packet.line += begins - now;
     line.free = begins + Duration{speed_.local.of(packet.bytes)};
-    return queue_.plan(line.free + speed_.local_latency, EventKind::packet_here, index);
+    return queue_.schedule(line.free + speed_.local_latency, EventKind::packet_here, index);
   }
   auto& line = out_[packet.from];
   const auto begins = std::max(now, line.free);
@@ -44,7 +44,7 @@ void Network::leave(std::uint32_t index) {
   bytes_ += packet.bytes;
   const auto head = begins + speed_.per_message + speed_.latency;
   packet.tail = head + bytes;
-  queue_.plan(head, EventKind::packet_head, index);
+  queue_.schedule(head, EventKind::packet_head, index);
 }
 
 bool Network::head(std::uint32_t index) {
@@ -59,7 +59,7 @@ bool Network::head(std::uint32_t index) {
   const auto here = std::max(line.free, packet.tail);
   // The message before it may also arrive now, with an event behind this one: a pull must not overtake its push.
   if (here == now && packet.bytes > 0) return true;
-  queue_.plan(here, EventKind::packet_here, index);
+  queue_.schedule(here, EventKind::packet_here, index);
   return false;
 }
 

@@ -26,10 +26,10 @@ std::size_t EventQueue::Level::filled_from(std::size_t slot) const noexcept {
   return kSlots;
 }
 
-void EventQueue::plan(Duration when, EventKind kind, std::uint32_t who, std::uint64_t what) {
-  if (when.count() < now_) throw std::logic_error("virtual time: an event is planned for a time that has passed");
+void EventQueue::schedule(Duration when, EventKind kind, std::uint32_t who, std::uint64_t what) {
+  if (when.count() < now_) throw std::logic_error("virtual time: an event is scheduled for a time that has passed");
   if (when > kEndOfTime) throw OutOfTime();
-  ++planned_;
+  ++scheduled_;
   put({when.count(), what, who, kind}, now_);
 }
 
@@ -63,7 +63,7 @@ void EventQueue::free_first_block(Slot& slot) {
 }
 
 bool EventQueue::next(Event& event) {
-  if (planned_ == 0) return false;
+  if (scheduled_ == 0) return false;
   auto& lowest = levels_[0];
   for (;;) {
     const auto place = lowest.filled_from(byte_of(now_, 0));
@@ -76,7 +76,7 @@ bool EventQueue::next(Event& event) {
     if (read_ < block.count) {
       event = block.events[read_++];
       now_ = event.at;
-      --planned_;
+      --scheduled_;
       ++happened_;
       return true;
     }

@@ -1,4 +1,4 @@
-/// Virtual time: events happen in order of time; events of one time happen in the order in which they were planned. This order is total,
+/// Virtual time: events happen in order of time; events of one time happen in the order in which they were scheduled. This order is total,
 /// so a simulation is a pure function of its inputs. One thread.
 ///
 /// A hierarchical timing wheel (Varghese & Lauck 1987): eight levels of 256 slots, one level per byte of the time in nanoseconds. An
@@ -55,10 +55,10 @@ class EventQueue final : public core::Clock {
   void foresee_with(Foresee foresee, void* context) noexcept { foresee_ = foresee, context_ = context; }
   [[nodiscard]] Duration now() const noexcept override { return Duration{now_}; }
   /// REQUIRES at >= now(), else std::logic_error. Throws OutOfTime when `at` is after the end of time.
-  void plan(Duration at, EventKind kind, std::uint32_t who, std::uint64_t what = 0);
+  void schedule(Duration at, EventKind kind, std::uint32_t who, std::uint64_t what = 0);
   /// Removes the next event and moves time to it; false when there is none.
   [[nodiscard]] bool next(Event& event);
-  [[nodiscard]] std::size_t planned() const noexcept { return planned_; }
+  [[nodiscard]] std::size_t scheduled() const noexcept { return scheduled_; }
   [[nodiscard]] std::uint64_t happened() const noexcept { return happened_; }
 
  private:
@@ -86,7 +86,7 @@ class EventQueue final : public core::Clock {
   Pool<Block> blocks_;
   std::uint32_t read_ = 0;  // events of the current slot's first block that have happened
   std::int64_t now_ = 0;
-  std::size_t planned_ = 0;
+  std::size_t scheduled_ = 0;
   std::uint64_t happened_ = 0;
   Foresee foresee_ = nullptr;
   void* context_ = nullptr;

@@ -50,7 +50,7 @@ void Collectives::begin(std::uint32_t index, const Vector& vector) {
       begins + (meeting.task.broadcast ? costs_.broadcast(vector, hosts_) : costs_.reduce(vector, hosts_));
   for (const auto& part : parts) free_[part.worker] = ends;
   running_.push_back(index);
-  queue_.plan(ends, EventKind::collective_done, index, meeting.era);
+  queue_.schedule(ends, EventKind::collective_done, index, meeting.era);
 }
 
 const Meeting* Collectives::done(std::uint32_t index, std::uint64_t era) const {

@@ -45,7 +45,7 @@ core::Result<std::int64_t> training_samples(const data::DataConfig& data, std::i
   return data::open_dataset(data, data::Split::train).map([](const auto& split) { return split->size(); });
 }
 
-core::Result<Plan> plan_of(const ForecastRequest& request, const Size& size) {
+core::Result<SimulatedRun> run_of(const ForecastRequest& request, const Size& size) {
   const auto& settings = request.settings;
   const auto workers = static_cast<std::uint32_t>(settings.cluster.workers);
   auto strategy = experiment::make_strategy(settings);
@@ -54,39 +54,39 @@ core::Result<Plan> plan_of(const ForecastRequest& request, const Size& size) {
   if (!batches) return tl::unexpected(std::move(batches.error()));
   auto samples = training_samples(settings.data, size.epoch_samples);
   if (!samples) return tl::unexpected(std::move(samples.error()));
-  Plan plan;
-  plan.strategy = std::move(*strategy);
-  plan.needs = plan.strategy->needs();
-  plan.workers = workers;
-  plan.servers = plan.needs.servers ? static_cast<std::uint32_t>(settings.cluster.servers) : 0;
-  plan.seed = static_cast<std::uint64_t>(settings.run.seed);
-  plan.leases = {.epoch_size = *samples,
-                 .epochs = static_cast<std::uint32_t>(settings.run.epochs),
-                 .batches = std::move(*batches),
-                 .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand,
-                 .drop_tail = settings.data.drop_tail};
+  SimulatedRun run;
+  run.strategy = std::move(*strategy);
+  run.needs = run.strategy->needs();
+  run.workers = workers;
+  run.servers = run.needs.servers ? static_cast<std::uint32_t>(settings.cluster.servers) : 0;
+  run.seed = static_cast<std::uint64_t>(settings.run.seed);
+  run.leases = {.epoch_size = *samples,
+                .epochs = static_cast<std::uint32_t>(settings.run.epochs),
+                .batches = std::move(*batches),
+                .sharing = run.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand,
+                .drop_tail = settings.data.drop_tail};
   if (request.steps > 0) {
-    plan.leases.epochs = 1;
+    run.leases.epochs = 1;
     std::int64_t batch = 0;
-    for (const auto each : plan.leases.batches) batch += each;  // at most 65,535 times 10⁹
+    for (const auto each : run.leases.batches) batch += each;  // at most 65,535 times 10⁹
     if (batch > kMostSamples / request.steps)
       return core::fail(core::Errc::config, fmt::format("{} steps of {} samples, all workers together, are more than a "
                                                         "forecast counts: lower --steps or data.batch",
                                                         request.steps, batch));
-    plan.leases.epoch_size = batch * request.steps;
+    run.leases.epoch_size = batch * request.steps;
   }
-  plan.train = settings.train;
-  plan.floats = size.parameters;
-  plan.tensors = size.tensors;
-  plan.wire_bytes = settings.exchange.wire == "fp32" ? 4 : 2;
-  plan.algorithm = exchange::algorithm_of(settings.exchange.algorithm);
-  plan.prefetch = settings.data.prefetch;
-  plan.slowdown = settings.cluster.slowdown;
-  plan.synthetic_step =
+  run.train = settings.train;
+  run.floats = size.parameters;
+  run.tensors = size.tensors;
+  run.wire_bytes = settings.exchange.wire == "fp32" ? 4 : 2;
+  run.algorithm = exchange::algorithm_of(settings.exchange.algorithm);
+  run.prefetch = settings.data.prefetch;
+  run.slowdown = settings.cluster.slowdown;
+  run.synthetic_step =
       std::chrono::round<Duration>(std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms));
-  plan.max_seconds = settings.run.max_seconds;
-  plan.target_accuracy = settings.run.target_accuracy;
-  return plan;
+  run.max_seconds = settings.run.max_seconds;
+  run.target_accuracy = settings.run.target_accuracy;
+  return run;
 }
 
 /// The strategy's placement of its servers; empty: not set.
@@ -97,24 +97,24 @@ std::string placement_of(const experiment::Settings& settings) {
 }
 
 /// Places the members, with the step times of a recorded run if one is given.
-core::Result<Cluster> place_all(const ForecastRequest& request, const Plan& plan, const Size& size) {
-  Placing placing{.workers = plan.workers,
-                  .servers = plan.servers,
+core::Result<Cluster> place_all(const ForecastRequest& request, const SimulatedRun& run, const Size& size) {
+  Placing placing{.workers = run.workers,
+                  .servers = run.servers,
                   .model = request.model.empty() ? size.name : std::string{},
-                  .batches = plan.leases.batches,
+                  .batches = run.leases.batches,
                   .image_ms = size.image_ms,
                   .placement = placement_of(request.settings)};
   if (request.from.empty()) return place(request.cluster, placing);
-  const auto run = load_recorded(request.from);
-  if (!run) return tl::unexpected(run.error());
-  if (run->model != size.name || run->batches != request.settings.data.batch)
+  const auto recorded = load_recorded(request.from);
+  if (!recorded) return tl::unexpected(recorded.error());
+  if (recorded->model != size.name || recorded->batches != request.settings.data.batch)
     return core::fail(
         core::Errc::config,
         fmt::format("{}: this run was {} with data.batch = {}, and the forecast is of {} with {}: step times "
                     "are those of a model and a batch",
-                    request.from, run->model, fmt::join(run->batches, ", "), size.name,
+                    request.from, recorded->model, fmt::join(recorded->batches, ", "), size.name,
                     fmt::join(request.settings.data.batch, ", ")));
-  for (const auto& steps : run->steps) placing.recorded.push_back(measured(steps));
+  for (const auto& steps : recorded->steps) placing.recorded.push_back(measured(steps));
   return place(request.cluster, placing);
 }
 
@@ -127,14 +127,14 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
                       "--steps out, or --gradients");
   const auto size = size_of_model(request);
   if (!size) return tl::unexpected(size.error());
-  const auto plan = plan_of(request, *size);
-  if (!plan) return tl::unexpected(plan.error());
-  const auto cluster = place_all(request, *plan, *size);
+  const auto run = run_of(request, *size);
+  if (!run) return tl::unexpected(run.error());
+  const auto cluster = place_all(request, *run, *size);
   if (!cluster) return tl::unexpected(cluster.error());
-  auto book = data::LeaseScheduler::create(plan->leases);
-  if (!book) return tl::unexpected(std::move(book.error()));
-  const auto leases = book->leases_per_epoch(plan->workers) * plan->leases.epochs;
-  auto notes = experiment::notes_on(request.settings, plan->needs, leases / plan->workers);
+  auto leases = data::LeaseScheduler::create(run->leases);
+  if (!leases) return tl::unexpected(std::move(leases.error()));
+  const auto per_run = leases->leases_per_epoch(run->workers) * run->leases.epochs;
+  auto notes = experiment::notes_on(request.settings, run->needs, per_run / run->workers);
   std::unique_ptr<Gradients> gradients;
   if (request.gradients) {
     auto made = experiment::build_run_spec(request.settings, true).and_then([&](const experiment::RunSpec& spec) {
@@ -143,12 +143,12 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
     if (!made) return tl::unexpected(std::move(made.error()));
     gradients = std::move(*made);
   }
-  auto outcome = Simulation(*plan, *cluster, std::move(*book), {.gradients = gradients.get()}).run();
+  auto outcome = Simulation(*run, *cluster, std::move(*leases), {.gradients = gradients.get()}).run();
   if (!outcome) return tl::unexpected(std::move(outcome.error()));
-  Forecast forecast{.summary = summary_of(*outcome, *plan),
+  Forecast forecast{.summary = summary_of(*outcome, *run),
                     .outcome = std::move(*outcome),
                     .cluster = request.cluster.origin,
-                    .seed = plan->seed,
+                    .seed = run->seed,
                     .notes = std::move(notes)};
   auto& summary = forecast.summary;
   const auto& settings = request.settings;

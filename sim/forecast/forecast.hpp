@@ -9,7 +9,7 @@
 #include "experiment/settings.hpp"
 #include "sim/cluster/placement.hpp"
 #include "sim/outcome.hpp"
-#include "sim/plan.hpp"
+#include "sim/simulated_run.hpp"
 
 namespace troupe::sim {
 

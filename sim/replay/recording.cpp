@@ -28,11 +28,11 @@ using LostAt = std::map<strategies::WorkerId, std::size_t>;
 /// Sorts one record to its member and checks it: a record that names a missing member, vector or batch must not be used.
 class Sorter {
  public:
-  Sorter(const RunSpec& plan, Recording& recording)
-      : plan_(plan), worker_slots_(experiment::state_slots(plan)), to_(recording) {
+  Sorter(const RunSpec& spec, Recording& recording)
+      : spec_(spec), worker_slots_(experiment::state_slots(spec)), to_(recording) {
     worker_slots_.push_back(strategies::kStatistics);
     server_slots_.push_back(strategies::kCenter);
-    for (std::uint8_t k = 0; k < plan.needs.server_states; ++k) server_slots_.push_back(strategies::server_state(k));
+    for (std::uint8_t k = 0; k < spec.needs.server_states; ++k) server_slots_.push_back(strategies::server_state(k));
   }
 
   core::Result<void> add(const core::JournalRecord& record) {
@@ -53,7 +53,7 @@ class Sorter {
     switch (static_cast<RunRecordKind>(record.kind)) {
       case RunRecordKind::lease_granted: return add_lease(record);
       case RunRecordKind::snapshot: return add_snapshot(record);
-      case RunRecordKind::plan: return add_plan(record);
+      case RunRecordKind::spec: return add_plan(record);
       case RunRecordKind::end: to_.complete = true; return {};
       case RunRecordKind::absent: return add_absent(record);
       case RunRecordKind::lost: return add_lost(record);
@@ -83,37 +83,37 @@ class Sorter {
     return refuse(fmt::format("bucket {} of {}", event.bucket, event.buckets));
   }
   core::Result<void> check(const strategies::Replied& event) const {
-    return check_member(event.shard, plan_.servers, "server");
+    return check_member(event.shard, spec_.servers, "server");
   }
   core::Result<void> check(const strategies::PeerMail& event) const {
     const bool own = event.slot.kind != strategies::SlotKind::staged || has(worker_slots_, event.slot);
     if (own) return refuse(fmt::format("mail in {}, which is the worker's own", describe(event.slot)));
-    return check_member(event.from, plan_.workers, "worker");
+    return check_member(event.from, spec_.workers, "worker");
   }
   core::Result<void> check(const strategies::SendSkipped& event) const {
-    return check_member(event.to, plan_.workers, "worker");
+    return check_member(event.to, spec_.workers, "worker");
   }
   core::Result<void> check(const strategies::MembershipChanged& event) const {
     const auto& workers = event.membership.workers;  // ascending
     if (workers.empty()) return refuse("a run without workers");
-    return check_member(workers.back(), plan_.workers, "worker");
+    return check_member(workers.back(), spec_.workers, "worker");
   }
   core::Result<void> check(const strategies::Request& event) const {
-    return check_member(event.worker, plan_.workers, "worker");
+    return check_member(event.worker, spec_.workers, "worker");
   }
 
   core::Result<void> add_lease(const core::JournalRecord& record) {
     const auto granted = experiment::decode_lease(record);
     if (!granted) return tl::unexpected(granted.error());
-    if (auto there = check_member(granted->worker, plan_.workers, "worker"); !there) return there;
+    if (auto there = check_member(granted->worker, spec_.workers, "worker"); !there) return there;
     const auto& lease = granted->lease;
-    const auto batch = plan_.settings->batch(granted->worker);
-    const auto samples = plan_.source.train->size();
+    const auto batch = spec_.settings->batch(granted->worker);
+    const auto samples = spec_.source.train->size();
     if (lease.count < 1 || lease.count > batch || lease.first < 0 || lease.first >= samples) {
       return refuse(fmt::format("a lease of {} samples from {} on; worker {} computes {} of {}", lease.count,
                                 lease.first, granted->worker, batch, samples));
     }
-    const auto epochs = static_cast<double>(plan_.settings->run.epochs);
+    const auto epochs = static_cast<double>(spec_.settings->run.epochs);
     if (lease.epoch >= epochs || !(lease.epoch_position >= 0 && lease.epoch_position <= epochs)) {
       return refuse(fmt::format("a lease of epoch {}, position {:g}; the run has {:g}", lease.epoch,
                                 lease.epoch_position, epochs));
@@ -135,7 +135,7 @@ class Sorter {
   core::Result<void> add_absent(const core::JournalRecord& record) {
     const auto absent = experiment::decode_absent(record);
     if (!absent) return tl::unexpected(absent.error());
-    if (auto there = check_member(absent->worker, plan_.workers, "worker"); !there) return there;
+    if (auto there = check_member(absent->worker, spec_.workers, "worker"); !there) return there;
     to_.absent.push_back(absent->worker);
     return {};
   }
@@ -144,18 +144,18 @@ class Sorter {
   core::Result<void> add_lost(const core::JournalRecord& record) {
     const auto lost = experiment::decode_lost(record);
     if (!lost) return tl::unexpected(lost.error());
-    if (auto there = check_member(lost->worker, plan_.workers, "worker"); !there) return there;
+    if (auto there = check_member(lost->worker, spec_.workers, "worker"); !there) return there;
     lost_at_.emplace(lost->worker, to_.workers[lost->worker].size());
     return {};
   }
   core::Result<void> add_plan(const core::JournalRecord& record) {
-    const auto plan = experiment::decode_plan(record);
-    if (!plan) return tl::unexpected(plan.error());
-    to_.plan_hash = plan->hash;
+    const auto run = experiment::decode_plan(record);
+    if (!run) return tl::unexpected(run.error());
+    to_.plan_hash = run->hash;
     return {};
   }
 
-  const RunSpec& plan_;
+  const RunSpec& spec_;
   std::vector<strategies::Slot> worker_slots_;
   std::vector<strategies::Slot> server_slots_;
   Recording& to_;
@@ -229,17 +229,17 @@ std::size_t Recording::events() const noexcept {
   return sum;
 }
 
-core::Result<Recording> read_recording(const std::string& path, const RunSpec& plan,
+core::Result<Recording> read_recording(const std::string& path, const RunSpec& spec,
                                        const strategies::Membership* members) {
   const auto contents = core::read_journal(path);
   if (!contents) return tl::unexpected(contents.error());
   Recording recording;
   recording.path = path;
   recording.version = contents->version;
-  recording.workers.resize(plan.workers);
-  recording.leases.resize(plan.workers);
-  recording.servers.resize(plan.servers);
-  Sorter sorter(plan, recording);
+  recording.workers.resize(spec.workers);
+  recording.leases.resize(spec.workers);
+  recording.servers.resize(spec.servers);
+  Sorter sorter(spec, recording);
   auto offset = kSegmentHeader;
   for (const auto& record : contents->records) {
     if (auto added = sorter.add(record); !added) {

@@ -35,11 +35,11 @@ struct Recording {
   [[nodiscard]] std::size_t events() const noexcept;
 };
 
-/// `plan`: the run's spec, its data opened. `members`: the members when the segment begins in the middle of a run; null: all members
+/// `spec`: the run's spec, its data opened. `members`: the members when the segment begins in the middle of a run; null: all members
 /// start with the segment. A later newcomer belongs to the next segment, which records its start. Errors: those of core::read_journal;
 /// Errc::corrupt with path and byte offset for an unknown record, or one of a member, vector, batch or part of the data that the run does
 /// not have.
-[[nodiscard]] core::Result<Recording> read_recording(const std::string& path, const experiment::RunSpec& plan,
+[[nodiscard]] core::Result<Recording> read_recording(const std::string& path, const experiment::RunSpec& spec,
                                                      const strategies::Membership* members = nullptr);
 
 }  // namespace troupe::replay

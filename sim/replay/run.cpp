@@ -34,7 +34,7 @@ core::Error of(const Diverged& diverged, bool same_numbers) {
 
 /// The start state of the segment's members. Null: the start of the run.
 core::Result<std::shared_ptr<const Checkpoint>> start_of(const experiment::JournalSegment& segment,
-                                                         const experiment::RunSpec& plan) {
+                                                         const experiment::RunSpec& spec) {
   if (segment.start.empty()) {
     if (segment.number == 1) return nullptr;
     return core::fail(core::Errc::corrupt,
@@ -42,7 +42,7 @@ core::Result<std::shared_ptr<const Checkpoint>> start_of(const experiment::Journ
   }
   auto loaded = nn::load_checkpoint(segment.start);
   if (!loaded) return tl::unexpected(loaded.error());
-  auto checkpoint = experiment::load(loaded->file, plan.graph);
+  auto checkpoint = experiment::load(loaded->file, spec.graph);
   if (!checkpoint) return tl::unexpected(checkpoint.error());
   return std::make_shared<const Checkpoint>(std::move(*checkpoint));
 }
@@ -64,10 +64,10 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
 }
 
 /// A recording by a version with other arithmetic can be replayed if its rounding is known and no rule has changed.
-core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const experiment::RunSpec& recorded,
+core::Result<void> check_arithmetic(const experiment::RunPlan& run, const experiment::RunSpec& recorded,
                                     const std::string& file) {
   const auto& changed = recorded.needs.changed_arithmetic;
-  if (!changed || plan.arithmetic >= changed->since) return {};
+  if (!changed || run.arithmetic >= changed->since) return {};
   return core::fail(core::Errc::config,
                     fmt::format("{}: recorded by version 0.1, whose {} = {} comes to other bits than this program's: "
                                 "replay it with that version",
@@ -75,15 +75,15 @@ core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const exper
 }
 
 /// A library does not reveal its order of summation, and no journal has it.
-core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const experiment::RunSpec& run,
+core::Result<void> check_exchange(const experiment::ExchangePlan& run, const experiment::RunSpec& run,
                                   const std::string& file, bool same_numbers) {
-  if (plan.in_place()) return {};
-  if (plan.worker_sites.size() != run.workers || plan.server_sites.size() != run.servers)
+  if (run.in_place()) return {};
+  if (run.worker_sites.size() != run.workers || run.server_sites.size() != run.servers)
     return core::fail(core::Errc::corrupt,
                       fmt::format("{}: it places {} workers and {} servers; the run has {} and {}", file,
-                                  plan.worker_sites.size(), plan.server_sites.size(), run.workers, run.servers));
+                                  run.worker_sites.size(), run.server_sites.size(), run.workers, run.servers));
   const bool by_library = std::ranges::any_of(
-      plan.reductions, [](const auto& reduction) { return reduction.algorithm == exchange::Algorithm::ar; });
+      run.reductions, [](const auto& reduction) { return reduction.algorithm == exchange::Algorithm::ar; });
   if (!by_library || !same_numbers) return {};
   return core::fail(core::Errc::config,
                     fmt::format("{}: sums were formed by the MPI library (exchange.algorithm = \"ar\"), in an order of "
@@ -128,45 +128,45 @@ class Replayer {
     return {};
   }
 
-  /// The session's plan. It has no backend choices if the recording has none: the backend chooses anew.
-  core::Result<experiment::RunPlan> plan_of(const experiment::JournalSegment& segment,
-                                            const Recording& recording) const {
-    const auto name = segment.plan.empty() ? directory_.path() + "/plan.json" : segment.plan;
+  /// The session's run. It has no backend choices if the recording has none: the backend chooses anew.
+  core::Result<experiment::RunPlan> run_of(const experiment::JournalSegment& segment,
+                                           const Recording& recording) const {
+    const auto name = segment.run.empty() ? directory_.path() + "/plan.json" : segment.run;
     const auto text = directory_.read_plan(segment);
     if (!text) return tl::unexpected(text.error());
     if (recording.plan_hash && (!*text || nn::hash64(std::as_bytes(std::span(**text))) != *recording.plan_hash))
       return core::fail(core::Errc::corrupt,
                         fmt::format("{}: plan.json is not the one that the run was made with", name));
     if (!*text) return experiment::RunPlan{};
-    auto plan = experiment::parse_plan(**text, name);
-    if (!plan) return tl::unexpected(plan.error());
-    if (auto known = check_exchange(plan->exchange, session_->recorded, name, same_numbers()); !known)
+    auto run = experiment::parse_plan(**text, name);
+    if (!run) return tl::unexpected(run.error());
+    if (auto known = check_exchange(run->exchange, session_->recorded, name, same_numbers()); !known)
       return tl::unexpected(known.error());
-    if (auto same = check_arithmetic(*plan, session_->recorded, name); !same && same_numbers())
+    if (auto same = check_arithmetic(*run, session_->recorded, name); !same && same_numbers())
       return tl::unexpected(same.error());
-    return plan;
+    return run;
   }
 
   core::Result<void> one(const experiment::JournalSegment& file, bool last) {
     if (auto entered = enter(file); !entered) return entered;
-    const auto& plan = session_->plan;
-    auto checkpoint = start_of(file, plan);
+    const auto& spec = session_->spec;
+    auto checkpoint = start_of(file, spec);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     const bool goes_on = *checkpoint && !(*checkpoint)->members.empty();
     if (auto fits = check_fit(*session_, goes_on); !fits) return fits;
-    auto start = goes_on ? experiment::members_state(plan, **checkpoint)
-                         : core::Result<experiment::StartState>(experiment::start_state(plan, checkpoint->get()));
+    auto start = goes_on ? experiment::members_state(spec, **checkpoint)
+                         : core::Result<experiment::StartState>(experiment::start_state(spec, checkpoint->get()));
     if (!start) return begins_otherwise(file, start.error());
     auto recording = read_recording(file.path, session_->recorded, goes_on ? &start->membership : nullptr);
     if (!recording) return tl::unexpected(recording.error());
-    const auto made = plan_of(file, *recording);
+    const auto made = run_of(file, *recording);
     if (!made) return tl::unexpected(made.error());
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
-    const bool one_batch = plan.settings->data.batch.size() == 1;  // a plan is for one batch size
-    auto segment = Segment::open(plan, *start, std::move(*recording),
+    const bool one_batch = spec.settings->data.batch.size() == 1;  // a plan is for one batch size
+    auto segment = Segment::open(spec, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
-                                  .plan = one_batch && !made->backend.json.empty() ? &made->backend : nullptr,
+                                  .run = one_batch && !made->backend.json.empty() ? &made->backend : nullptr,
                                   .exchange = &made->exchange,
                                   .same_numbers = same_numbers()});
     if (!segment) return begins_otherwise(file, segment.error());
@@ -185,7 +185,7 @@ class Replayer {
     report_.segments.push_back(done);
     add((*segment)->progress(), goes_on);
     if (!last) return {};
-    return sum_up(plan, **segment);
+    return sum_up(spec, **segment);
   }
 
   [[nodiscard]] std::uint64_t steps() const {
@@ -237,24 +237,24 @@ class Replayer {
     progress_ = std::move(progress);
   }
 
-  core::Result<void> sum_up(const experiment::RunSpec& plan, Segment& segment) {
-    const auto& settings = *plan.settings;
+  core::Result<void> sum_up(const experiment::RunSpec& spec, Segment& segment) {
+    const auto& settings = *spec.settings;
     auto& summary = report_.summary;
-    summary = experiment::summary_of(*plan.settings, *plan.graph, plan.workers, plan.servers, directory_.path());
-    experiment::ProgressAggregator book(plan.workers, before_);
-    for (const auto& progress : progress_) book.add(progress);
-    book.fill(summary);
-    const auto per_epoch = static_cast<double>(plan.source.train->size());
+    summary = experiment::summary_of(*spec.settings, *spec.graph, spec.workers, spec.servers, directory_.path());
+    experiment::ProgressAggregator aggregator(spec.workers, before_);
+    for (const auto& progress : progress_) aggregator.add(progress);
+    aggregator.fill(summary);
+    const auto per_epoch = static_cast<double>(spec.source.train->size());
     summary.epochs = static_cast<std::uint32_t>(static_cast<double>(summary.samples) / per_epoch);
     const auto model = segment.model();
     if (!backend_.kernels().all_finite(model)) return diverged("the model's parameters are not finite any more");
     summary.center_hash = nn::center_hash(model);
-    auto replica = backend_.compile(*plan.graph, {.batch = std::min(kEvaluationBatch, plan.source.test->size()),
+    auto replica = backend_.compile(*spec.graph, {.batch = std::min(kEvaluationBatch, spec.source.test->size()),
                                                   .threads = settings.threads(0),
                                                   .arenas = &memory_,
                                                   .training = false});
     if (!replica) return tl::unexpected(replica.error());
-    const auto score = experiment::evaluate(**replica, *plan.source.test, model, segment.statistics());
+    const auto score = experiment::evaluate(**replica, *spec.source.test, model, segment.statistics());
     if (!score) return tl::unexpected(score.error());
     if (!std::isfinite(score->loss)) return diverged(fmt::format("the model's test loss is {}", score->loss));
     summary.test_loss = score->loss;

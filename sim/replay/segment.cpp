@@ -13,35 +13,35 @@ namespace troupe::replay {
 
 using strategies::ModelHome;
 
-Segment::Segment(const experiment::RunSpec& plan, Recording recording, const SegmentOptions& options)
-    : plan_(plan), options_(options), recording_(std::move(recording)) {}
+Segment::Segment(const experiment::RunSpec& spec, Recording recording, const SegmentOptions& options)
+    : spec_(spec), options_(options), recording_(std::move(recording)) {}
 
 Segment::~Segment() = default;
 
-core::Result<std::unique_ptr<Segment>> Segment::open(const experiment::RunSpec& plan,
+core::Result<std::unique_ptr<Segment>> Segment::open(const experiment::RunSpec& spec,
                                                      const experiment::StartState& start, Recording recording,
                                                      const SegmentOptions& options) {
-  std::unique_ptr<Segment> segment(new Segment(plan, std::move(recording), options));
+  std::unique_ptr<Segment> segment(new Segment(spec, std::move(recording), options));
   if (auto made = segment->make(start); !made) return tl::unexpected(made.error());
   return segment;
 }
 
 core::Result<void> Segment::make(const experiment::StartState& start) {
-  const auto& settings = *plan_.settings;
+  const auto& settings = *spec_.settings;
   membership_ = start.membership;
-  for (std::uint32_t w = 0; w < plan_.workers && start.workers.empty(); ++w) membership_.workers.push_back(w);
-  workers_.resize(plan_.workers);
+  for (std::uint32_t w = 0; w < spec_.workers && start.workers.empty(); ++w) membership_.workers.push_back(w);
+  workers_.resize(spec_.workers);
   for (const auto w : membership_.workers) {
     auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
-                                                    .graph = plan_.graph.get(),
+                                                    .graph = spec_.graph.get(),
                                                     .compile = {.batch = settings.batch(w),
                                                                 .threads = settings.threads(w),
                                                                 .seed = static_cast<std::uint64_t>(settings.run.seed),
                                                                 .arenas = options_.memory,
-                                                                .plan = options_.plan},
-                                                    .extra = plan_.needs.worker_slots,
+                                                                .run = options_.run},
+                                                    .extra = spec_.needs.worker_slots,
                                                     .optimizer = nn::optimizer_kind(settings.train),
-                                                    .shards = plan_.servers});
+                                                    .shards = spec_.servers});
     if (!memory) return tl::unexpected(memory.error());
     memory->load(start, w);
     if (!layout_) {
@@ -55,9 +55,9 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
   }
   if (auto connected = connect(); !connected) return connected;
   auto shards =
-      experiment::cut_shards(start, *layout_, plan_.servers, plan_.needs.server_states, kernels(), *options_.memory);
+      experiment::cut_shards(start, *layout_, spec_.servers, spec_.needs.server_states, kernels(), *options_.memory);
   if (!shards) return tl::unexpected(shards.error());
-  for (std::uint32_t s = 0; s < plan_.servers; ++s) {
+  for (std::uint32_t s = 0; s < spec_.servers; ++s) {
     servers_.push_back(
         std::make_unique<ReplayServer>(*this, s, std::move(recording_.servers[s]), std::move((*shards)[s]),
                                        start.servers.empty() ? start.center_version : start.servers.at(s).version));
@@ -73,7 +73,7 @@ core::Result<void> Segment::connect() {
   wire_.emplace(exchange, packing_, kernels(), *options_.memory);
   std::unique_ptr<SiteSums> sums;
   if (!exchange.in_place()) {
-    auto made = SiteSums::create(exchange, plan_.workers, kernels());
+    auto made = SiteSums::create(exchange, spec_.workers, kernels());
     if (!made) return tl::unexpected(made.error());
     sums = std::move(*made);
   }
@@ -139,14 +139,14 @@ void Segment::check(const experiment::SnapshotRecord& recorded, core::ConstSpan 
 
 std::vector<float> Segment::model() {
   std::vector<float> arena(layout_->arena_floats());
-  if (plan_.needs.model == ModelHome::center) {
+  if (spec_.needs.model == ModelHome::center) {
     std::size_t offset = 0;
     for (const auto& server : servers_) {
-      const auto shard = server->memory().view(plan_.needs.model_slot);
+      const auto shard = server->memory().view(spec_.needs.model_slot);
       std::copy(shard.begin(), shard.end(), arena.begin() + static_cast<std::ptrdiff_t>(offset));
       offset += shard.size();
     }
-  } else if (plan_.needs.model == ModelHome::weighted) {
+  } else if (spec_.needs.model == ModelHome::weighted) {
     experiment::WeightedMean mean;
     for (auto* worker : left()) mean.add(worker->memory().view(strategies::kParams), worker->host().weight());
     mean.take(arena);
@@ -160,7 +160,7 @@ std::vector<float> Segment::model() {
 }
 
 std::vector<float> Segment::statistics() {
-  const auto layout = nn::statistics_layout(*plan_.graph);
+  const auto layout = nn::statistics_layout(*spec_.graph);
   std::vector<core::Span> views;
   for (auto* worker : left()) views.push_back(worker->memory().view(strategies::kStatistics));
   return experiment::mean_statistics(layout, views);

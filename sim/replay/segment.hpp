@@ -31,7 +31,7 @@ class Diverged : public std::runtime_error {
 struct SegmentOptions {
   nn::Backend* backend = nullptr;
   core::Allocator* memory = nullptr;
-  const nn::Plan* plan = nullptr;                      // of the recorded run; null: the backend chooses
+  const nn::SimulatedRun* run = nullptr;               // of the recorded run; null: the backend chooses
   const experiment::ExchangePlan* exchange = nullptr;  // of the recorded run
   bool same_numbers = true;  // false: other settings than recorded; only the schedule must be the same
 };
@@ -41,9 +41,9 @@ class ReplayServer;
 
 class Segment {
  public:
-  /// Errors: those of compiling and cutting shards; Errc::corrupt for a start state that the rules of `plan` reject. All
+  /// Errors: those of compiling and cutting shards; Errc::corrupt for a start state that the rules of `spec` reject. All
   /// references outlive the segment.
-  [[nodiscard]] static core::Result<std::unique_ptr<Segment>> open(const experiment::RunSpec& plan,
+  [[nodiscard]] static core::Result<std::unique_ptr<Segment>> open(const experiment::RunSpec& spec,
                                                                    const experiment::StartState& start,
                                                                    Recording recording, const SegmentOptions& options);
   ~Segment();
@@ -66,13 +66,13 @@ class Segment {
   /// Null: not a member when the segment begins.
   [[nodiscard]] ReplayWorker* worker(strategies::WorkerId worker) { return workers_.at(worker).get(); }
   [[nodiscard]] ReplayServer& server(strategies::ShardId shard) { return *servers_.at(shard); }
-  [[nodiscard]] strategies::ShardId servers() const noexcept { return plan_.servers; }
+  [[nodiscard]] strategies::ShardId servers() const noexcept { return spec_.servers; }
   [[nodiscard]] Collectives& collectives() noexcept { return *collectives_; }
   [[nodiscard]] const Wire& wire() const noexcept { return *wire_; }
   /// Null: arenas are sent unpacked.
   [[nodiscard]] const std::shared_ptr<const exchange::Packing>& packing() const noexcept { return packing_; }
   [[nodiscard]] std::size_t arena_floats() const { return layout_->arena_floats(); }
-  [[nodiscard]] const experiment::RunSpec& plan() const noexcept { return plan_; }
+  [[nodiscard]] const experiment::RunSpec& spec() const noexcept { return spec_; }
   [[nodiscard]] const SegmentOptions& options() const noexcept { return options_; }
   /// The members when the segment begins.
   [[nodiscard]] const strategies::Membership& membership() const noexcept { return membership_; }
@@ -84,13 +84,13 @@ class Segment {
   void fail(core::Error error) { error_ = std::move(error); }
 
  private:
-  Segment(const experiment::RunSpec& plan, Recording recording, const SegmentOptions& options);
+  Segment(const experiment::RunSpec& spec, Recording recording, const SegmentOptions& options);
   [[nodiscard]] core::Result<void> make(const experiment::StartState& start);
   [[nodiscard]] core::Result<void> connect();
   void explain_halt() const;
   [[nodiscard]] std::vector<ReplayWorker*> left() const;
 
-  const experiment::RunSpec& plan_;
+  const experiment::RunSpec& spec_;
   SegmentOptions options_;
   Recording recording_;
   strategies::Membership membership_;

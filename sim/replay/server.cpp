@@ -26,7 +26,7 @@ ReplayServer::ReplayServer(Segment& segment, ShardId self, std::vector<ServerIte
       self_(self),
       items_(std::move(items)),
       memory_(std::move(memory)),
-      host_(segment.plan().strategy->server(), *this,
+      host_(segment.spec().strategy->server(), *this,
             ServerHostOptions{.self = self, .membership = segment.membership(), .version = version}, this) {}
 
 bool ReplayServer::advance() {

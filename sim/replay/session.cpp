@@ -21,20 +21,20 @@ core::Result<RunSpec> drawn(const std::string& file, const std::vector<std::stri
   return experiment::build_run_spec(*settings, open_data);
 }
 
-/// Why `plan` cannot follow the recorded schedule; empty: it can.
-std::string misfit(const RunSpec& recorded, const RunSpec& plan, bool goes_on) {
-  if (plan.workers != recorded.workers || plan.servers != recorded.servers) {
-    return fmt::format("these settings need {} workers and {} servers; the recording has {} and {}", plan.workers,
-                       plan.servers, recorded.workers, recorded.servers);
+/// Why `spec` cannot follow the recorded schedule; empty: it can.
+std::string misfit(const RunSpec& recorded, const RunSpec& spec, bool goes_on) {
+  if (spec.workers != recorded.workers || spec.servers != recorded.servers) {
+    return fmt::format("these settings need {} workers and {} servers; the recording has {} and {}", spec.workers,
+                       spec.servers, recorded.workers, recorded.servers);
   }
   if (!goes_on) return {};
   const auto there = experiment::state_slots(recorded);
-  const auto wanted = experiment::state_slots(plan);
+  const auto wanted = experiment::state_slots(spec);
   const bool workers = std::all_of(wanted.begin(), wanted.end(), [&](strategies::Slot slot) {
     return std::find(there.begin(), there.end(), slot) != there.end();
   });
-  const auto model = plan.needs.model_slot;  // of the state vectors only the recorded model slot is valid
-  const bool servers = plan.needs.server_states <= recorded.needs.server_states &&
+  const auto model = spec.needs.model_slot;  // of the state vectors only the recorded model slot is valid
+  const bool servers = spec.needs.server_states <= recorded.needs.server_states &&
                        (model.kind != strategies::SlotKind::state || model == recorded.needs.model_slot);
   if (workers && servers) return {};
   return fmt::format(
@@ -46,17 +46,17 @@ std::string misfit(const RunSpec& recorded, const RunSpec& plan, bool goes_on) {
 }  // namespace
 
 core::Result<Session> open_session(const std::string& file, const std::vector<std::string>& overrides) {
-  auto plan = drawn(file, overrides, true);
-  if (!plan) return tl::unexpected(plan.error());
-  if (overrides.empty()) return Session{file, overrides, *plan, *plan};
+  auto spec = drawn(file, overrides, true);
+  if (!spec) return tl::unexpected(spec.error());
+  if (overrides.empty()) return Session{file, overrides, *spec, *spec};
   auto recorded = drawn(file, {}, false);
   if (!recorded) return tl::unexpected(recorded.error());
-  recorded->source = plan->source;  // a schedule refers to samples: the data must not change
-  return Session{file, overrides, std::move(*recorded), std::move(*plan)};
+  recorded->source = spec->source;  // a schedule refers to samples: the data must not change
+  return Session{file, overrides, std::move(*recorded), std::move(*spec)};
 }
 
 core::Result<void> check_fit(const Session& session, bool goes_on) {
-  const auto why = misfit(session.recorded, session.plan, goes_on);
+  const auto why = misfit(session.recorded, session.spec, goes_on);
   if (why.empty()) return {};
   std::vector<std::string> guilty;
   for (const auto& one : session.overrides) {

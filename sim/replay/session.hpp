@@ -13,7 +13,7 @@ struct Session {
   std::string file;                    // its configuration file
   std::vector<std::string> overrides;  // the changes, "key=value"
   experiment::RunSpec recorded;        // members, slots and batches of the segment's records
-  experiment::RunSpec plan;            // with the changes
+  experiment::RunSpec spec;            // with the changes
 };
 
 /// Opens the data. Errors: those of Config::load, resolve() and build_run_spec().

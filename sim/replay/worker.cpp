@@ -35,15 +35,15 @@ ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerIt
       next_step_(start.first_steps.at(self)),
       memory_(std::move(memory)),
       wire_bytes_(self, *segment.options().exchange, segment.packing()),
-      host_(segment.plan().strategy->worker(), WorkerPorts{*this, this, this, this},
+      host_(segment.spec().strategy->worker(), WorkerPorts{*this, this, this, this},
             WorkerHostOptions{.self = self,
-                              .seed = static_cast<std::uint64_t>(segment.plan().settings->run.seed),
+                              .seed = static_cast<std::uint64_t>(segment.spec().settings->run.seed),
                               .membership = segment.membership(),
                               .buckets = static_cast<int>(memory_.replica().buckets().size()),
-                              .versions = std::vector<Version>(segment.plan().servers, start.center_version),
+                              .versions = std::vector<Version>(segment.spec().servers, start.center_version),
                               .optimizer_steps = start.optimizer_steps.at(self)},
             this) {
-  const auto& builder = *segment.plan().source.train;
+  const auto& builder = *segment.spec().source.train;
   const auto batch = memory_.replica().batch();
   images_.resize(static_cast<std::size_t>(batch * builder.image_shape().size()));
   labels_.resize(static_cast<std::size_t>(batch));
@@ -123,11 +123,11 @@ bool ReplayWorker::feed(const StepDone& event) {
   require_computing("a step ended");
   if (!computed_ && !compute_step(false)) return false;
   computed_ = false;
-  const auto& plan = segment_.plan();
+  const auto& spec = segment_.spec();
   const auto position = lease_.epoch_position;
   host_.step_done(position,
-                  nn::optimizer_step(plan.settings->train, position, static_cast<double>(plan.settings->run.epochs),
-                                     static_cast<int>(plan.workers)),
+                  nn::optimizer_step(spec.settings->train, position, static_cast<double>(spec.settings->run.epochs),
+                                     static_cast<int>(spec.workers)),
                   counts_steps() ? std::optional(event.optimizer.t) : std::nullopt);
   return true;
 }
@@ -216,7 +216,7 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
   if (next_lease_ == leases_.size()) return false;
   lease_ = leases_[next_lease_++];
   ++next_step_;
-  if (auto built = segment_.plan().source.train->build(lease_, images_, labels_); !built) {
+  if (auto built = segment_.spec().source.train->build(lease_, images_, labels_); !built) {
     segment_.fail(built.error());
     return false;
   }

@@ -76,8 +76,8 @@ experiment::RunEnd SmallRun::train(const std::function<void(actors::Launch&)>& c
                                    const report::ConsoleOptions& console) {
   const auto settings = this->settings();
   if (!settings) return failed(settings.error());
-  const auto plan = experiment::build_run_spec(*settings, true);
-  if (!plan) return failed(plan.error());
+  const auto spec = experiment::build_run_spec(*settings, true);
+  if (!spec) return failed(spec.error());
   auto directory = experiment::RunDirectory::create(settings->run.dir, settings->run.name, std::time(nullptr));
   if (!directory) return failed(directory.error());
   if (auto written = directory->write_config(settings->config); !written) return failed(written.error());
@@ -89,9 +89,9 @@ experiment::RunEnd SmallRun::train(const std::function<void(actors::Launch&)>& c
   core::HostAllocator memory;
   actors::SystemConfig config;
   caf::actor_system system(config);
-  auto launch = actors::launch_here(*plan);
+  auto launch = actors::launch_here(*spec);
   change(launch);
-  actors::Assembly assembly({&system, &*plan, &backend(), &memory, &clock}, std::move(launch));
+  actors::Assembly assembly({&system, &*spec, &backend(), &memory, &clock}, std::move(launch));
   actors::Beginning beginning;
   beginning.directory = std::make_shared<const experiment::RunDirectory>(std::move(*directory));
   beginning.disk = metered;

@@ -12,11 +12,11 @@
 namespace troupe::contract {
 
 std::vector<CenterFloat> center_of(const tests::SmallRun& run) {
-  const auto plan = experiment::build_run_spec(run.settings().value(), true).value();
-  const auto began = experiment::start_state(plan, nullptr).parameters;
+  const auto spec = experiment::build_run_spec(run.settings().value(), true).value();
+  const auto began = experiment::start_state(spec, nullptr).parameters;
   const auto tensors = run.tensors();
   std::vector<CenterFloat> center;
-  for (const auto& parameter : plan.graph->parameters())
+  for (const auto& parameter : spec.graph->parameters())
     for (const float ended : tensors.at(parameter.name)) center.push_back({began->at(center.size()), ended});
   return center;
 }

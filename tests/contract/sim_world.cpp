@@ -36,21 +36,21 @@ memory_gb_per_s = 10
 buckets = 3
 )";
 
-sim::Plan plan_of(const experiment::RunSpec& run, std::uint64_t floats) {
-  const auto& settings = *run.settings;
-  sim::Plan plan;
-  plan.strategy = run.strategy;
-  plan.needs = run.needs;
-  plan.workers = run.workers;
-  plan.servers = run.servers;
-  plan.seed = static_cast<std::uint64_t>(settings.run.seed);
-  plan.leases = {.epoch_size = run.source.train->size(),
-                 .epochs = static_cast<std::uint32_t>(settings.run.epochs),
-                 .batches = data::batches_per_worker(settings.data, run.workers).value(),
-                 .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
-  plan.train = settings.train;
-  plan.floats = floats;
-  return plan;
+sim::SimulatedRun run_of(const experiment::RunSpec& spec, std::uint64_t floats) {
+  const auto& settings = *spec.settings;
+  sim::SimulatedRun run;
+  run.strategy = spec.strategy;
+  run.needs = spec.needs;
+  run.workers = spec.workers;
+  run.servers = spec.servers;
+  run.seed = static_cast<std::uint64_t>(settings.run.seed);
+  run.leases = {.epoch_size = spec.source.train->size(),
+                .epochs = static_cast<std::uint32_t>(settings.run.epochs),
+                .batches = data::batches_per_worker(settings.data, spec.workers).value(),
+                .sharing = run.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
+  run.train = settings.train;
+  run.floats = floats;
+  return run;
 }
 
 /// Losses of the first host at various times, some during an exchange. With some, requests are under way when the loss is detected. The
@@ -79,20 +79,20 @@ World sim_world() {
             const tests::SmallRun files(run_options(scenario));
             const auto settings = files.settings();
             if (!settings) return Seen{settings.error().message};
-            const auto run = experiment::build_run_spec(*settings, true);
-            if (!run) return Seen{run.error().message};
+            const auto spec = experiment::build_run_spec(*settings, true);
+            if (!spec) return Seen{spec.error().message};
             const auto file = sim::parse_cluster(kCluster, "cluster.toml");
             auto cluster = file.and_then(
-                [&](const auto& f) { return sim::place(f, {.workers = run->workers, .servers = run->servers}); });
+                [&](const auto& f) { return sim::place(f, {.workers = spec->workers, .servers = spec->servers}); });
             if (!cluster) return Seen{cluster.error().message};
             if (scenario.losses) cluster->failures = losses();
-            auto gradients = sim::Gradients::create(*run, tests::backend(), cluster->buckets);
+            auto gradients = sim::Gradients::create(*spec, tests::backend(), cluster->buckets);
             if (!gradients) return Seen{gradients.error().message};
             const auto began = center_of((*gradients)->memory());
-            const auto plan = plan_of(*run, began.size());
+            const auto run = run_of(*spec, began.size());
             Seen seen;
             try {
-              const auto outcome = sim::Simulation(plan, *cluster, data::LeaseScheduler::create(plan.leases).value(),
+              const auto outcome = sim::Simulation(run, *cluster, data::LeaseScheduler::create(run.leases).value(),
                                                    {.gradients = gradients->get()})
                                        .run();
               if (!outcome) seen.error = outcome.error().message;

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
-#include "tests/data/lease_books.hpp"
+#include "tests/data/lease_schedulers.hpp"
 
 namespace troupe::data {
 namespace {
@@ -15,12 +15,12 @@ constexpr int kSchedules = 300;
 /// Drives a scheduler with random events and keeps its own record of each worker's leases.
 class LeaseUsers {
  public:
-  LeaseUsers(LeaseScheduler book, std::uint32_t workers, core::Random random)
-      : book_(std::move(book)), random_(random), held_(workers), alive_(workers, true) {}
+  LeaseUsers(LeaseScheduler leases, std::uint32_t workers, core::Random random)
+      : leases_(std::move(leases)), random_(random), held_(workers), alive_(workers, true) {}
 
   void grant_to_anyone() {
     const auto worker = anyone();
-    const auto lease = book_.grant(worker);
+    const auto lease = leases_.grant(worker);
     if (!lease) return;
     EXPECT_TRUE(alive_[worker]);
     EXPECT_TRUE(indexes_.insert(lease->index).second) << "index " << lease->index << " twice";
@@ -32,33 +32,33 @@ class LeaseUsers {
     auto& leases = held_[worker];
     if (leases.empty()) return;
     const auto which = leases.begin() + static_cast<std::ptrdiff_t>(random_.below(leases.size()));
-    book_.done(worker, which->index);
+    leases_.done(worker, which->index);
     finished_.push_back(*which);
     leases.erase(which);
   }
   void lose_one() {
     const auto worker = anyone();
     if (std::count(alive_.begin(), alive_.end(), true) == 1) return;
-    book_.lost(worker);
+    leases_.lost(worker);
     alive_[worker] = false;
-    for (const auto& lease : held_[worker]) book_.done(worker, lease.index);  // a message in transit: ignored
+    for (const auto& lease : held_[worker]) leases_.done(worker, lease.index);  // a message in transit: ignored
     held_[worker].clear();
   }
   void rejoin_one() {
     const auto worker = anyone();
-    book_.joined(worker);
+    leases_.joined(worker);
     alive_[worker] = true;
   }
   [[nodiscard]] bool nobody_holds_any() const {
     return std::all_of(held_.begin(), held_.end(), [](const auto& leases) { return leases.empty(); });
   }
   void begin_epoch() {
-    book_.next_epoch();
+    leases_.next_epoch();
     finished_.clear();
     granted_.clear();
   }
 
-  [[nodiscard]] LeaseScheduler& book() { return book_; }
+  [[nodiscard]] LeaseScheduler& leases() { return leases_; }
   [[nodiscard]] core::Random& random() { return random_; }
   [[nodiscard]] const std::vector<Lease>& granted() const { return granted_; }    // of this epoch
   [[nodiscard]] const std::vector<Lease>& finished() const { return finished_; }  // of this epoch
@@ -66,7 +66,7 @@ class LeaseUsers {
   [[nodiscard]] std::uint32_t anyone() { return static_cast<std::uint32_t>(random_.below(held_.size())); }
 
  private:
-  LeaseScheduler book_;
+  LeaseScheduler leases_;
   core::Random random_;
   std::vector<std::vector<Lease>> held_;  // by worker
   std::vector<bool> alive_;
@@ -90,10 +90,10 @@ TEST(LeaseScheduleTest, OnDemandEqualBatchesWithLosses) {
                size = batch + static_cast<std::int64_t>(random.below(80));
     const bool drop_tail = random.below(2) == 1;
     const std::int64_t leases = drop_tail ? size / batch : (size + batch - 1) / batch;
-    LeaseUsers users(book_of(on_demand_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers,
+    LeaseUsers users(scheduler_of(on_demand_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers,
                      random);
     for (int epoch = 0; epoch < 2; ++epoch) {
-      for (int event = 0; !users.book().epoch_done(); ++event) {
+      for (int event = 0; !users.leases().epoch_done(); ++event) {
         ASSERT_LT(event, 100'000);
         const auto kind = users.random().below(16);
         if (kind < 7)
@@ -113,13 +113,13 @@ TEST(LeaseScheduleTest, OnDemandEqualBatchesWithLosses) {
         for (const auto& held : users.held())
           for (const auto& lease : held) firsts.insert(lease.first), ++live;
         ASSERT_EQ(firsts.size(), live);
-        ASSERT_EQ(users.book().epoch_done(), done == leases);
+        ASSERT_EQ(users.leases().epoch_done(), done == leases);
       }
       for (const auto& lease : users.finished()) EXPECT_EQ(lease.first % batch, 0);
       EXPECT_EQ(std::ssize(users.finished()), leases);
       users.begin_epoch();
     }
-    EXPECT_TRUE(users.book().finished());
+    EXPECT_TRUE(users.leases().finished());
   }
 }
 
@@ -131,8 +131,8 @@ TEST(LeaseScheduleTest, OnDemandUnequalBatchesCoverEverySampleOnce) {
     for (auto& batch : batches) batch = static_cast<std::int64_t>(1 + random.below(9));
     const auto size = static_cast<std::int64_t>(10 + random.below(90));
     const bool losses = random.below(2) == 1;
-    LeaseUsers users(book_of(on_demand_of(size, batches)), static_cast<std::uint32_t>(batches.size()), random);
-    for (int event = 0; !users.book().epoch_done(); ++event) {
+    LeaseUsers users(scheduler_of(on_demand_of(size, batches)), static_cast<std::uint32_t>(batches.size()), random);
+    for (int event = 0; !users.leases().epoch_done(); ++event) {
       ASSERT_LT(event, 100'000);
       const auto kind = users.random().below(losses ? 16 : 14);
       if (kind < 7)
@@ -143,7 +143,7 @@ TEST(LeaseScheduleTest, OnDemandUnequalBatchesCoverEverySampleOnce) {
         users.lose_one();
       else
         users.rejoin_one();
-      ASSERT_LE(users.book().epoch_position(), 1.0);
+      ASSERT_LE(users.leases().epoch_position(), 1.0);
     }
     EXPECT_TRUE(users.nobody_holds_any());
     const auto times = times_covered(users.finished(), size);
@@ -166,10 +166,10 @@ TEST(LeaseScheduleTest, SharesAreTheSameInEveryOrder) {
     const auto size = round + static_cast<std::int64_t>(random.below(80));
     const bool drop_tail = random.below(2) == 1;
     const auto rounds = static_cast<std::uint64_t>(drop_tail ? size / round : (size + round - 1) / round);
-    LeaseUsers users(book_of(shares_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers,
+    LeaseUsers users(scheduler_of(shares_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers,
                      random);
     for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
-      for (int event = 0; !users.book().epoch_done(); ++event) {
+      for (int event = 0; !users.leases().epoch_done(); ++event) {
         ASSERT_LT(event, 100'000);
         if (users.random().below(2) == 0)
           users.grant_to_anyone();
@@ -200,16 +200,16 @@ TEST(LeaseScheduleTest, PauseComesToRestAndARestoredBookGoesOnTheSame) {
     const bool shares = random.below(2) == 1, drop_tail = random.below(2) == 1;
     const LeaseOptions options{size, 3, std::vector<std::int64_t>(workers, batch),
                                shares ? Sharing::shares : Sharing::on_demand, drop_tail};
-    LeaseUsers users(book_of(options), workers, random);
+    LeaseUsers users(scheduler_of(options), workers, random);
     for (auto events = users.random().below(60); events > 0; --events) {
-      if (users.book().epoch_done()) users.begin_epoch();
+      if (users.leases().epoch_done()) users.begin_epoch();
       if (users.random().below(2) == 0)
         users.grant_to_anyone();
       else
         users.finish_one();
     }
-    users.book().pause();
-    for (int event = 0; !users.book().quiet(); ++event) {
+    users.leases().pause();
+    for (int event = 0; !users.leases().quiet(); ++event) {
       ASSERT_LT(event, 100'000);
       if (users.random().below(2) == 0)
         users.grant_to_anyone();
@@ -221,11 +221,11 @@ TEST(LeaseScheduleTest, PauseComesToRestAndARestoredBookGoesOnTheSame) {
       EXPECT_EQ(users.granted().size() % workers, 0u);  // rounds are whole
     }
 
-    auto restored = book_of(options);
-    ASSERT_TRUE(restored.restore(users.book().state()).has_value());
-    users.book().resume();
+    auto restored = scheduler_of(options);
+    ASSERT_TRUE(restored.restore(users.leases().state()).has_value());
+    users.leases().resume();
     // Both now get the same calls: the answers are equal until the run is finished.
-    auto& original = users.book();
+    auto& original = users.leases();
     std::vector<std::pair<std::uint32_t, std::uint64_t>> out;
     for (int event = 0; !original.finished(); ++event) {
       ASSERT_LT(event, 100'000);

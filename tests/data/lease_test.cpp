@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/data/lease_books.hpp"
+#include "tests/data/lease_schedulers.hpp"
 
 namespace troupe::data {
 namespace {
@@ -23,57 +23,57 @@ TEST(LeaseBookTest, RefusesOptionsThatCannotWork) {
       {on_demand_of(7, {4, 8}, 1, true), "drop_tail leaves nothing"},
   };
   for (const auto& [options, message] : cases) {
-    const auto book = LeaseScheduler::create(options);
-    ASSERT_FALSE(book.has_value()) << message;
-    EXPECT_EQ(book.error().code, Errc::config);
-    EXPECT_THAT(book.error().message, HasSubstr(message));
+    const auto leases = LeaseScheduler::create(options);
+    ASSERT_FALSE(leases.has_value()) << message;
+    EXPECT_EQ(leases.error().code, Errc::config);
+    EXPECT_THAT(leases.error().message, HasSubstr(message));
   }
   EXPECT_TRUE(LeaseScheduler::create(shares_of(8, {4, 4}, 1, true)).has_value());
   EXPECT_TRUE(LeaseScheduler::create(on_demand_of(3, {4})).has_value());  // wraps around within one batch
 }
 
 TEST(LeaseBookTest, OnDemandGrantsTheNextBatchToTheRequester) {
-  auto book = book_of(on_demand_of(10, {4, 2}));
-  EXPECT_EQ(book.grant(0), (Lease{0, 0, 0, 4, 0.0}));
-  EXPECT_EQ(book.grant(1), (Lease{1, 0, 4, 2, 0.4}));
-  EXPECT_EQ(book.grant(1), (Lease{2, 0, 6, 2, 0.6}));
-  EXPECT_EQ(book.grant(0), (Lease{3, 0, 8, 4, 0.8}));  // 8, 9, then 0 and 1 again
-  EXPECT_EQ(book.grant(0), std::nullopt);
-  EXPECT_EQ(book.grant(1), std::nullopt);
+  auto leases = scheduler_of(on_demand_of(10, {4, 2}));
+  EXPECT_EQ(leases.grant(0), (Lease{0, 0, 0, 4, 0.0}));
+  EXPECT_EQ(leases.grant(1), (Lease{1, 0, 4, 2, 0.4}));
+  EXPECT_EQ(leases.grant(1), (Lease{2, 0, 6, 2, 0.6}));
+  EXPECT_EQ(leases.grant(0), (Lease{3, 0, 8, 4, 0.8}));  // 8, 9, then 0 and 1 again
+  EXPECT_EQ(leases.grant(0), std::nullopt);
+  EXPECT_EQ(leases.grant(1), std::nullopt);
 }
 
 TEST(LeaseBookTest, AnEpochIsDoneWhenItsLeasesAre) {
-  auto book = book_of(on_demand_of(8, {4}, 2));
-  const auto first = book.grant(0), second = book.grant(0);
-  EXPECT_FALSE(book.epoch_done());
-  EXPECT_THROW(book.next_epoch(), std::logic_error);
-  book.done(0, second->index);
-  EXPECT_DOUBLE_EQ(book.epoch_position(), 0.5);
-  EXPECT_FALSE(book.epoch_done());
-  book.done(0, first->index);
-  EXPECT_TRUE(book.epoch_done());
-  EXPECT_FALSE(book.finished());
-  EXPECT_DOUBLE_EQ(book.epoch_position(), 1.0);
-  EXPECT_EQ(book.done_count(), 2u);
+  auto leases = scheduler_of(on_demand_of(8, {4}, 2));
+  const auto first = leases.grant(0), second = leases.grant(0);
+  EXPECT_FALSE(leases.epoch_done());
+  EXPECT_THROW(leases.next_epoch(), std::logic_error);
+  leases.done(0, second->index);
+  EXPECT_DOUBLE_EQ(leases.epoch_position(), 0.5);
+  EXPECT_FALSE(leases.epoch_done());
+  leases.done(0, first->index);
+  EXPECT_TRUE(leases.epoch_done());
+  EXPECT_FALSE(leases.finished());
+  EXPECT_DOUBLE_EQ(leases.epoch_position(), 1.0);
+  EXPECT_EQ(leases.done_count(), 2u);
 
-  book.next_epoch();
-  EXPECT_EQ(book.epoch(), 1u);
-  EXPECT_EQ(book.grant(0), (Lease{2, 1, 0, 4, 1.0}));
-  book.done(0, 2);
-  book.done(0, book.grant(0)->index);
-  EXPECT_TRUE(book.finished());
-  book.next_epoch();  // nothing left to begin
-  EXPECT_TRUE(book.finished());
-  EXPECT_EQ(book.grant(0), std::nullopt);
-  EXPECT_DOUBLE_EQ(book.epoch_position(), 2.0);
+  leases.next_epoch();
+  EXPECT_EQ(leases.epoch(), 1u);
+  EXPECT_EQ(leases.grant(0), (Lease{2, 1, 0, 4, 1.0}));
+  leases.done(0, 2);
+  leases.done(0, leases.grant(0)->index);
+  EXPECT_TRUE(leases.finished());
+  leases.next_epoch();  // nothing left to begin
+  EXPECT_TRUE(leases.finished());
+  EXPECT_EQ(leases.grant(0), std::nullopt);
+  EXPECT_DOUBLE_EQ(leases.epoch_position(), 2.0);
 }
 
 TEST(LeaseBookTest, TheTailWrapsAroundOrIsDropped) {
-  auto wrapped = book_of(on_demand_of(10, {4}));
+  auto wrapped = scheduler_of(on_demand_of(10, {4}));
   (void)wrapped.grant(0), (void)wrapped.grant(0);
   EXPECT_EQ(positions(*wrapped.grant(0), 10), (std::vector<std::int64_t>{8, 9, 0, 1}));
 
-  auto dropped = book_of(on_demand_of(10, {4}, 1, true));
+  auto dropped = scheduler_of(on_demand_of(10, {4}, 1, true));
   dropped.done(0, dropped.grant(0)->index);
   EXPECT_FALSE(dropped.epoch_done());
   dropped.done(0, dropped.grant(0)->index);
@@ -83,61 +83,61 @@ TEST(LeaseBookTest, TheTailWrapsAroundOrIsDropped) {
 }
 
 TEST(LeaseBookTest, WithUnequalBatchesTheFirstWorkerThatCannotFillTheTailDropsIt) {
-  auto book = book_of(on_demand_of(10, {6, 2}, 1, true));
-  (void)book.grant(0);
-  EXPECT_EQ(book.grant(1)->first, 6);  // 8 and 9 are left: enough for worker 1 only
-  EXPECT_EQ(book.grant(0), std::nullopt);
-  EXPECT_EQ(book.grant(1), std::nullopt);
+  auto leases = scheduler_of(on_demand_of(10, {6, 2}, 1, true));
+  (void)leases.grant(0);
+  EXPECT_EQ(leases.grant(1)->first, 6);  // 8 and 9 are left: enough for worker 1 only
+  EXPECT_EQ(leases.grant(0), std::nullopt);
+  EXPECT_EQ(leases.grant(1), std::nullopt);
 }
 
 TEST(LeaseBookTest, ATailThatOnlyALostWorkerCouldFillIsDropped) {
-  auto book = book_of(on_demand_of(10, {6, 2}, 1, true));
-  const auto lease = book.grant(0);  // [6, 10) is left: two batches of worker 1, none of worker 0
-  book.lost(1);
-  EXPECT_FALSE(book.epoch_done());
-  book.done(0, lease->index);
-  EXPECT_TRUE(book.epoch_done());
+  auto leases = scheduler_of(on_demand_of(10, {6, 2}, 1, true));
+  const auto lease = leases.grant(0);  // [6, 10) is left: two batches of worker 1, none of worker 0
+  leases.lost(1);
+  EXPECT_FALSE(leases.epoch_done());
+  leases.done(0, lease->index);
+  EXPECT_TRUE(leases.epoch_done());
 }
 
 TEST(LeaseBookTest, LeasesOfALostWorkerReturnOldestFirst) {
-  auto book = book_of(on_demand_of(20, {4, 4}));
-  const auto lost_first = book.grant(0), kept = book.grant(1), lost_second = book.grant(0);
-  EXPECT_EQ(book.lost(0), (std::vector<LeftLease>{{0, 0, 0, 4}, {2, 0, 8, 4}}));
-  EXPECT_TRUE(book.lost(0).empty());
-  EXPECT_EQ(book.grant(0), std::nullopt);
-  const auto again = book.grant(1);
+  auto leases = scheduler_of(on_demand_of(20, {4, 4}));
+  const auto lost_first = leases.grant(0), kept = leases.grant(1), lost_second = leases.grant(0);
+  EXPECT_EQ(leases.lost(0), (std::vector<LeftLease>{{0, 0, 0, 4}, {2, 0, 8, 4}}));
+  EXPECT_TRUE(leases.lost(0).empty());
+  EXPECT_EQ(leases.grant(0), std::nullopt);
+  const auto again = leases.grant(1);
   EXPECT_EQ(again->first, lost_first->first);
   EXPECT_GT(again->index, lost_second->index);  // a new lease
   EXPECT_DOUBLE_EQ(again->epoch_position, lost_first->epoch_position);
-  EXPECT_EQ(book.grant(1)->first, lost_second->first);
-  EXPECT_EQ(book.grant(1)->first, 12);
-  book.done(0, lost_first->index);  // too late
-  EXPECT_EQ(book.done_count(), 0u);
-  book.done(1, kept->index);
-  EXPECT_EQ(book.done_count(), 1u);
-  book.joined(0);
-  EXPECT_EQ(book.grant(0)->first, 16);
+  EXPECT_EQ(leases.grant(1)->first, lost_second->first);
+  EXPECT_EQ(leases.grant(1)->first, 12);
+  leases.done(0, lost_first->index);  // too late
+  EXPECT_EQ(leases.done_count(), 0u);
+  leases.done(1, kept->index);
+  EXPECT_EQ(leases.done_count(), 1u);
+  leases.joined(0);
+  EXPECT_EQ(leases.grant(0)->first, 16);
 }
 
 TEST(LeaseBookTest, OnlyTheHolderFinishesALease) {
-  auto book = book_of(on_demand_of(8, {4, 4}));
-  const auto lease = book.grant(0);
-  book.done(1, lease->index);
-  EXPECT_EQ(book.done_count(), 0u);
-  book.done(0, lease->index);
-  book.done(0, lease->index);  // reported twice, counted once
-  EXPECT_EQ(book.done_count(), 1u);
+  auto leases = scheduler_of(on_demand_of(8, {4, 4}));
+  const auto lease = leases.grant(0);
+  leases.done(1, lease->index);
+  EXPECT_EQ(leases.done_count(), 0u);
+  leases.done(0, lease->index);
+  leases.done(0, lease->index);  // reported twice, counted once
+  EXPECT_EQ(leases.done_count(), 1u);
 }
 
 TEST(LeaseBookTest, ReturnedLeasesAreCutToTheTakersBatch) {
-  auto book = book_of(on_demand_of(16, {8, 4}));
-  (void)book.grant(0);
-  book.lost(0);
-  EXPECT_EQ(book.grant(1), (Lease{1, 0, 0, 4, 0.0}));
-  EXPECT_EQ(book.grant(1), (Lease{2, 0, 4, 4, 0.25}));
-  EXPECT_EQ(book.grant(1)->first, 8);
+  auto leases = scheduler_of(on_demand_of(16, {8, 4}));
+  (void)leases.grant(0);
+  leases.lost(0);
+  EXPECT_EQ(leases.grant(1), (Lease{1, 0, 0, 4, 0.0}));
+  EXPECT_EQ(leases.grant(1), (Lease{2, 0, 4, 4, 0.25}));
+  EXPECT_EQ(leases.grant(1)->first, 8);
 
-  auto other = book_of(on_demand_of(16, {8, 4}));
+  auto other = scheduler_of(on_demand_of(16, {8, 4}));
   (void)other.grant(1), (void)other.grant(0);  // [0, 4) and [4, 12)
   other.lost(1);
   EXPECT_EQ(other.grant(0), (Lease{2, 0, 0, 8, 0.0}));  // overlaps [4, 8), which worker 0 already holds
@@ -145,55 +145,55 @@ TEST(LeaseBookTest, ReturnedLeasesAreCutToTheTakersBatch) {
 }
 
 TEST(LeaseBookTest, PauseStopsGrantsUntilResume) {
-  auto book = book_of(on_demand_of(12, {4}));
-  const auto lease = book.grant(0);
-  book.pause();
-  EXPECT_EQ(book.grant(0), std::nullopt);
-  EXPECT_FALSE(book.quiet());
-  EXPECT_THROW((void)book.state(), std::logic_error);
-  book.done(0, lease->index);
-  EXPECT_TRUE(book.quiet());
-  EXPECT_FALSE(book.epoch_done());
-  book.resume();
-  EXPECT_FALSE(book.quiet());
-  EXPECT_EQ(book.grant(0)->first, 4);
+  auto leases = scheduler_of(on_demand_of(12, {4}));
+  const auto lease = leases.grant(0);
+  leases.pause();
+  EXPECT_EQ(leases.grant(0), std::nullopt);
+  EXPECT_FALSE(leases.quiet());
+  EXPECT_THROW((void)leases.state(), std::logic_error);
+  leases.done(0, lease->index);
+  EXPECT_TRUE(leases.quiet());
+  EXPECT_FALSE(leases.epoch_done());
+  leases.resume();
+  EXPECT_FALSE(leases.quiet());
+  EXPECT_EQ(leases.grant(0)->first, 4);
 }
 
 TEST(LeaseBookTest, CountsLeasesPerEpoch) {
-  EXPECT_EQ(book_of(on_demand_of(10, {4, 4})).leases_per_epoch(2), 3u);
-  EXPECT_EQ(book_of(on_demand_of(10, {4, 4}, 1, true)).leases_per_epoch(1), 2u);
-  EXPECT_EQ(book_of(shares_of(10, {2, 2})).leases_per_epoch(2), 6u);  // three rounds of two
-  EXPECT_EQ(book_of(shares_of(10, {2, 2}, 1, true)).leases_per_epoch(2), 4u);
-  EXPECT_EQ(book_of(shares_of(10, {2, 2})).leases_per_epoch(1), 5u);
-  EXPECT_EQ(book_of(on_demand_of(60, {4, 2})).leases_per_epoch(2), 20u);  // 3 samples per lease on average
+  EXPECT_EQ(scheduler_of(on_demand_of(10, {4, 4})).leases_per_epoch(2), 3u);
+  EXPECT_EQ(scheduler_of(on_demand_of(10, {4, 4}, 1, true)).leases_per_epoch(1), 2u);
+  EXPECT_EQ(scheduler_of(shares_of(10, {2, 2})).leases_per_epoch(2), 6u);  // three rounds of two
+  EXPECT_EQ(scheduler_of(shares_of(10, {2, 2}, 1, true)).leases_per_epoch(2), 4u);
+  EXPECT_EQ(scheduler_of(shares_of(10, {2, 2})).leases_per_epoch(1), 5u);
+  EXPECT_EQ(scheduler_of(on_demand_of(60, {4, 2})).leases_per_epoch(2), 20u);  // 3 samples per lease on average
 }
 
 TEST(LeaseBookTest, StateOfAnotherRunIsRefused) {
-  auto book = book_of(on_demand_of(12, {4}));
-  book.pause();
-  const std::string state = book.state();
-  auto other_size = book_of(on_demand_of(13, {4}));
-  auto other_sharing = book_of(shares_of(12, {4}));
+  auto leases = scheduler_of(on_demand_of(12, {4}));
+  leases.pause();
+  const std::string state = leases.state();
+  auto other_size = scheduler_of(on_demand_of(13, {4}));
+  auto other_sharing = scheduler_of(shares_of(12, {4}));
   for (auto* other : {&other_size, &other_sharing}) {
     const auto restored = other->restore(state);
     ASSERT_FALSE(restored.has_value());
     EXPECT_EQ(restored.error().code, Errc::config);
   }
-  auto more_workers = book_of(on_demand_of(12, {2, 3, 7}));
+  auto more_workers = scheduler_of(on_demand_of(12, {2, 3, 7}));
   EXPECT_TRUE(more_workers.restore(state).has_value());
 
-  auto shares = book_of(shares_of(12, {4}));
+  auto shares = scheduler_of(shares_of(12, {4}));
   shares.pause();
-  auto other_batch = book_of(shares_of(12, {3}));
+  auto other_batch = scheduler_of(shares_of(12, {3}));
   const auto refused = other_batch.restore(shares.state());
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().message, HasSubstr("data.batch = 4 and this run has 3"));
 }
 
 TEST(LeaseBookTest, DamagedStateIsCorruptAndChangesNothing) {
-  auto book = book_of(on_demand_of(12, {4}));
+  auto leases = scheduler_of(on_demand_of(12, {4}));
   auto reference = nlohmann::json::parse([] {
-    auto paused = book_of(on_demand_of(12, {4}));
+    auto paused = scheduler_of(on_demand_of(12, {4}));
     paused.pause();
     return paused.state();
   }());
@@ -202,15 +202,15 @@ TEST(LeaseBookTest, DamagedStateIsCorruptAndChangesNothing) {
   impossible["free"] = {{4, 100}};
   typed["epoch"] = "zero";
   for (const std::string& text : {std::string("{"), std::string(), missing.dump(), impossible.dump(), typed.dump()}) {
-    const auto restored = book.restore(text);
+    const auto restored = leases.restore(text);
     ASSERT_FALSE(restored.has_value()) << text;
     EXPECT_EQ(restored.error().code, Errc::corrupt) << restored.error().message;
   }
-  EXPECT_EQ(book.grant(0), (Lease{0, 0, 0, 4, 0.0}));
+  EXPECT_EQ(leases.grant(0), (Lease{0, 0, 0, 4, 0.0}));
 }
 
 TEST(LeaseBookTest, UnknownWorkersAreABug) {
-  EXPECT_THROW((void)book_of(on_demand_of(8, {4})).grant(1), std::out_of_range);
+  EXPECT_THROW((void)scheduler_of(on_demand_of(8, {4})).grant(1), std::out_of_range);
 }
 
 }  // namespace

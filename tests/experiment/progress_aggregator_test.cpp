@@ -48,17 +48,17 @@ TEST(ProgressAggregator, SumsOfAPredecessorAddUpWithItsTimes) {
 // ---- epochs
 
 TEST(ProgressAggregator, AnEpochHasItsOwnRate) {
-  ProgressAggregator book(2, {});
-  book.add(report(0, 600, 2, 600));
-  book.add(report(1, 600, 1, 600));
-  const auto first = book.close_epoch(12);
+  ProgressAggregator aggregator(2, {});
+  aggregator.add(report(0, 600, 2, 600));
+  aggregator.add(report(1, 600, 1, 600));
+  const auto first = aggregator.close_epoch(12);
   EXPECT_EQ(first.loss, 1.5);
   EXPECT_EQ(first.accuracy, 0.5);
   EXPECT_EQ(first.samples, 1200U);
   EXPECT_EQ(first.images_per_s, 100);
-  book.add(report(0, 600, 0.5, 1200));
-  book.add(report(1, 600, 0.5, 1200));
-  const auto second = book.close_epoch(15);
+  aggregator.add(report(0, 600, 0.5, 1200));
+  aggregator.add(report(1, 600, 0.5, 1200));
+  const auto second = aggregator.close_epoch(15);
   EXPECT_EQ(second.loss, 0.5);
   EXPECT_EQ(second.images_per_s, 400) << "not the session's mean";
 }
@@ -79,17 +79,17 @@ TEST(ProgressAggregator, AnEpochThatASessionEndedInGoesOn) {
 }
 
 TEST(ProgressAggregator, AnEpochIsClosedUntilAnotherHasTrained) {
-  ProgressAggregator book(1, {});
-  EXPECT_FALSE(book.epoch_closed());
-  book.add(report(0, 1200, 3, 1200));
-  EXPECT_FALSE(book.epoch_closed());
-  (void)book.close_epoch(6);
-  EXPECT_TRUE(book.epoch_closed());
-  EXPECT_TRUE(ProgressAggregator(1, book.totals(6, 7)).epoch_closed());
-  book.add(report(0, 0, 0, 1200));  // an empty report
-  EXPECT_TRUE(book.epoch_closed());
-  book.add(report(0, 20, 1, 1220));
-  EXPECT_FALSE(book.epoch_closed());
+  ProgressAggregator aggregator(1, {});
+  EXPECT_FALSE(aggregator.epoch_closed());
+  aggregator.add(report(0, 1200, 3, 1200));
+  EXPECT_FALSE(aggregator.epoch_closed());
+  (void)aggregator.close_epoch(6);
+  EXPECT_TRUE(aggregator.epoch_closed());
+  EXPECT_TRUE(ProgressAggregator(1, aggregator.totals(6, 7)).epoch_closed());
+  aggregator.add(report(0, 0, 0, 1200));  // an empty report
+  EXPECT_TRUE(aggregator.epoch_closed());
+  aggregator.add(report(0, 20, 1, 1220));
+  EXPECT_FALSE(aggregator.epoch_closed());
 }
 
 // ---- sessions

@@ -70,13 +70,13 @@ struct Worker {
 };
 
 /// One session, from a start of `troupe train` to its end. Only what the next session's start state includes counts.
-class SessionBook {
+class SessionAccount {
  public:
-  SessionBook(const Plan& plan, std::optional<Start> start, int segment, std::uint64_t limit, Accounts& into)
-      : plan_(plan),
+  SessionAccount(const RunFacts& facts, std::optional<Start> start, int segment, std::uint64_t limit, Accounts& into)
+      : facts_(facts),
         limit_(limit),
         into_(into),
-        epoch_(start ? Epoch(*start, plan.epoch_size) : Epoch(0, plan.epoch_size)) {
+        epoch_(start ? Epoch(*start, facts.epoch_size) : Epoch(0, facts.epoch_size)) {
     segment_ = segment;
     from_middle_ = start && !start->resumed;
   }
@@ -109,7 +109,7 @@ class SessionBook {
     if (piece.epoch != epoch_.number()) next_epoch(piece);
     const auto covers = epoch_.run(piece.first, piece.count, kFree);
     // A share of the last round may lie behind the epoch's end. It then repeats samples of others.
-    if (covers == 0 && !plan_.shares)
+    if (covers == 0 && !facts_.shares)
       wrong(fmt::format("lease {} of epoch {} begins at sample {}, which is somebody's already", piece.lease,
                         piece.epoch, piece.first));
     epoch_.fill(piece.first, covers, static_cast<std::int64_t>(piece.lease));
@@ -120,7 +120,7 @@ class SessionBook {
     if (piece.epoch != epoch_.number() + 1)
       wrong(fmt::format("epoch {} follows epoch {}", piece.epoch, epoch_.number()));
     check_whole();
-    epoch_ = Epoch(piece.epoch, plan_.epoch_size);
+    epoch_ = Epoch(piece.epoch, facts_.epoch_size);
   }
 
   void check_whole() {
@@ -135,7 +135,7 @@ class SessionBook {
       if (granted && leases_[piece.lease] != lost.worker)
         wrong(fmt::format("worker {} loses lease {}, which worker {} has", lost.worker, piece.lease,
                           leases_[piece.lease]));
-      if (!granted && (lost.again || !plan_.shares))
+      if (!granted && (lost.again || !facts_.shares))
         wrong(fmt::format("worker {} loses lease {}, which it was never granted", lost.worker, piece.lease));
       const auto owner = granted ? static_cast<std::int64_t>(piece.lease) : kFree;
       const auto covers = epoch_.run(piece.first, piece.count, owner);
@@ -176,7 +176,7 @@ class SessionBook {
   void check_start(const Start& start) {
     if (start.epoch == epoch_.number() + 1) {
       check_whole();
-      epoch_ = Epoch(start.epoch, plan_.epoch_size);
+      epoch_ = Epoch(start.epoch, facts_.epoch_size);
     }
     if (start.epoch != epoch_.number()) {
       wrong(fmt::format("what follows begins in epoch {}, and this ends in epoch {}", start.epoch, epoch_.number()));
@@ -199,14 +199,14 @@ class SessionBook {
       const auto& [piece, lost] = life.leases[n];
       const auto step = life.first.value_or(0) + n;
       const bool has =
-          life.guessed && plan_.passes_over ? n < life.trained.size() : life.first && life.trained.contains(step);
+          life.guessed && facts_.passes_over ? n < life.trained.size() : life.first && life.trained.contains(step);
       if (lost) {
         ++into_.steps_most;  // it may have been done and not reported
       } else if (has || may_miss(life, last, step)) {
         ++into_.steps;
         ++into_.steps_most;
         into_.samples += static_cast<std::uint64_t>(piece.count);
-      } else if (plan_.passes_over) {
+      } else if (facts_.passes_over) {
         into_.passed_over += static_cast<std::uint64_t>(piece.count);
       } else {
         wrong(fmt::format("lease {} of epoch {} counts as done, and worker {} has no step {} for it", piece.lease,
@@ -221,7 +221,7 @@ class SessionBook {
     return !life.first || life.trained.empty() || step > *life.trained.rbegin();
   }
 
-  const Plan& plan_;
+  const RunFacts& facts_;
   std::uint64_t limit_;
   Accounts& into_;
   Epoch epoch_;
@@ -234,7 +234,7 @@ class SessionBook {
 
 }  // namespace
 
-Accounts account(const Plan& plan, const std::vector<Segment>& segments) {
+Accounts account(const RunFacts& facts, const std::vector<Segment>& segments) {
   Accounts accounts;
   for (std::size_t k = 1; k < segments.size(); ++k) {
     if (segments[k].number != segments[k - 1].number + 1)
@@ -263,9 +263,10 @@ Accounts account(const Plan& plan, const std::vector<Segment>& segments) {
   for (auto begin = first; begin < segments.size();) {
     const auto end = end_of_session(begin);
     const auto* next = end < segments.size() ? &*segments[end].start : nullptr;
-    SessionBook book(plan, segments[begin].start, segments[begin].number, next ? next->next_lease : kNoLimit, accounts);
-    for (auto k = begin; k < end; ++k) book.segment(segments[k], k == begin);
-    book.end(next);
+    SessionAccount session(facts, segments[begin].start, segments[begin].number, next ? next->next_lease : kNoLimit,
+                           accounts);
+    for (auto k = begin; k < end; ++k) session.segment(segments[k], k == begin);
+    session.end(next);
     begin = end;
   }
   return accounts;

@@ -68,13 +68,13 @@ struct Accounts {
   std::uint32_t epochs = 0;          ///< epochs done
 };
 
-struct Plan {
+struct RunFacts {
   std::int64_t epoch_size = 0;
   bool shares = false;  ///< as in Conduct
   bool passes_over = false;
 };
 
 /// REQUIRES `segments` in the order of their numbers. The run's first ones may be missing: a bound on the journal removes the oldest.
-[[nodiscard]] Accounts account(const Plan& plan, const std::vector<Segment>& segments);
+[[nodiscard]] Accounts account(const RunFacts& facts, const std::vector<Segment>& segments);
 
 }  // namespace troupe::histories

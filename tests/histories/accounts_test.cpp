@@ -13,8 +13,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr Plan kOnDemand{.epoch_size = 10};
-constexpr Plan kShares{.epoch_size = 8, .shares = true};
+constexpr RunFacts kOnDemand{.epoch_size = 10};
+constexpr RunFacts kShares{.epoch_size = 8, .shares = true};
 
 Granted granted(std::uint32_t worker, std::uint64_t lease, std::uint32_t epoch, std::int64_t first,
                 std::int64_t count = 4) {

@@ -103,7 +103,7 @@ core::Result<strategies::Needs> needs_of(const History& history, std::uint32_t w
   if (!config) return tl::unexpected(config.error());
   auto settings = experiment::resolve(std::move(*config), experiment::Use::processes);
   if (!settings) return tl::unexpected(settings.error());
-  return experiment::build_run_spec(*settings, false).map([](const auto& plan) { return plan.needs; });
+  return experiment::build_run_spec(*settings, false).map([](const auto& spec) { return spec.needs; });
 }
 
 TEST(Conducts, AreWhatTheStrategiesSay) {

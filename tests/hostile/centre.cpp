@@ -33,14 +33,14 @@ std::vector<std::string> settings_of(const Centre::Options& options) {
 
 Centre::Centre(const Options& options)
     : run_(settings_of(options)),
-      plan_(experiment::build_run_spec(run_.settings().value(), true).value()),
+      spec_(experiment::build_run_spec(run_.settings().value(), true).value()),
       queue_(transport::CompletionQueue::create(clock_).value()) {
-  const actors::SiteContext context{&system_, &plan_, &tests::backend(), &memory_, &clock_};
+  const actors::SiteContext context{&system_, &spec_, &tests::backend(), &memory_, &clock_};
   layout_ = actors::probe(context, {}).value().layout;
   actors::ExchangePlan exchange{.endpoint = options.endpoint, .server_sites = options.server_sites};
   for (std::uint32_t w = 0; w < options.workers; ++w) exchange.worker_sites.push_back(w + 1);
   transport::EndpointOptions endpoint{.hub = transport::make_inproc_hub(), .secret = "run"};
-  const auto most = actors::most_floats(plan_, *layout_);
+  const auto most = actors::most_floats(spec_, *layout_);
   std::vector<std::uint32_t> here;
   for (std::uint32_t shard = 0; shard < options.server_sites.size(); ++shard)
     if (options.server_sites[shard] == 0) here.push_back(shard);
@@ -71,7 +71,7 @@ Centre::Centre(const Options& options)
   }
   site_->meet(addresses);
   drive([this] { return establishing_.empty(); });
-  const auto start = std::make_shared<const actors::StartState>(experiment::start_state(plan_, nullptr));
+  const auto start = std::make_shared<const actors::StartState>(experiment::start_state(spec_, nullptr));
   if (const auto prepared = site_->prepare(start); !prepared) throw std::runtime_error(prepared.error().message);
   std::vector<actors::ServerActor> servers(options.server_sites.size());
   for (std::size_t k = 0; k < here.size(); ++k) servers[here[k]] = site_->members().servers[k];

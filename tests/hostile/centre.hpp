@@ -99,7 +99,7 @@ class Centre {
   void deliver(const std::vector<transport::Completion>& completions);
 
   tests::SmallRun run_;
-  experiment::RunSpec plan_;
+  experiment::RunSpec spec_;
   core::SteadyClock clock_;
   core::HostAllocator memory_;
   std::shared_ptr<const nn::Layout> layout_;

@@ -15,11 +15,11 @@ TEST(Failures, EveryStrategyComesToItsEnd) {
   for (const auto& variant : strategies::variants()) {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
       SCOPED_TRACE(variant.text() + ", seed " + std::to_string(seed));
-      auto plan = plan_for(variant, 7, 3);
-      plan.seed = seed;
+      auto run = run_for(variant, 7, 3);
+      run.seed = seed;
       const auto outcome =
-          simulate(plan, with("[failures]\nmean_time_between_s = 0.6\ndetection_s = 0.1\nrejoin_s = 0.15\n"));
-      const bool may_return = plan.needs.takes_newcomers();
+          simulate(run, with("[failures]\nmean_time_between_s = 0.6\ndetection_s = 0.1\nrejoin_s = 0.15\n"));
+      const bool may_return = run.needs.takes_newcomers();
       if (!outcome) {  // a moment without any worker ends a run
         EXPECT_EQ(outcome.error().code, core::Errc::peer_lost) << outcome.error().message;
         ++without_anyone;
@@ -28,7 +28,7 @@ TEST(Failures, EveryStrategyComesToItsEnd) {
       EXPECT_EQ(outcome->epochs, 2U);
       lost += outcome->lost;
       returned += outcome->returned;
-      if (plan.needs.peers) {
+      if (run.needs.peers) {
         EXPECT_NEAR(outcome->weight + outcome->lost_weight, 1, 1e-12);
       }
       if (!may_return) {
@@ -102,12 +102,12 @@ TEST(Failures, RequestsOfALostWorkerAreDropped) {
   EXPECT_EQ(outcome.trained, milliseconds(77));
   for (const char* const strategy : {"strategy.name=pairs", "strategy.name=mixed"}) {
     for (std::uint64_t seed = 1; seed <= 8; ++seed) {  // varies which workers meet
-      auto plan = plan_of({.settings = {strategy, std::string(strategy).ends_with("pairs") ? "strategy.tau=1"
-                                                                                           : "strategy.group_size=3"},
-                           .workers = 3,
-                           .seed = seed,
-                           .batches = 15});
-      const auto other = simulate(plan, kOneFast);
+      auto run = run_of({.settings = {strategy, std::string(strategy).ends_with("pairs") ? "strategy.tau=1"
+                                                                                         : "strategy.group_size=3"},
+                         .workers = 3,
+                         .seed = seed,
+                         .batches = 15});
+      const auto other = simulate(run, kOneFast);
       ASSERT_TRUE(other) << strategy << ", seed " << seed << ": " << other.error().message;
       EXPECT_EQ(other->workers[0].steps, 7U);
     }
@@ -121,8 +121,8 @@ TEST(Failures, RequestsOfAWorkerNotYetReportedLostAreDropped) {
        std::vector<std::vector<std::string>>{{"strategy.name=bsp"},
                                              {"strategy.name=pairs", "strategy.tau=1"},
                                              {"strategy.name=mixed", "strategy.group_size=4"}}) {
-    const auto plan = plan_of({.settings = settings, .workers = 4, .batches = 40});
-    const auto outcome = simulate(plan,
+    const auto run = run_of({.settings = settings, .workers = 4, .batches = 40});
+    const auto outcome = simulate(run,
                                   "[hosts.slow]\ncount = 2\nstep_ms = 10\n[hosts.fast]\ncount = 2\nstep_ms = 5\n"
                                   "[failures]\ndetection_s = 0.001\n[loss.x]\nworker = 2\nat_s = 0.006\n" +
                                       more);
@@ -144,7 +144,7 @@ TEST(Failures, ANewcomerInStepComesWhenNothingIsOnItsWay) {
     std::uint64_t returned = 0;
     for (scenario.seed = 1; scenario.seed <= 6; ++scenario.seed) {
       const auto outcome =
-          simulate(plan_of(scenario),
+          simulate(run_of(scenario),
                    "[hosts.a]\ncount = 5\nstep_ms = 5\nstep_sigma = 0.3\n[network]\nlatency_us = 4000\n"
                    "gbit_per_s = 1\n[failures]\nmean_time_between_s = 1\ndetection_s = 0.02\n"
                    "rejoin_s = 0.03\n");
@@ -160,8 +160,8 @@ TEST(Failures, ANewcomerInStepComesWhenNothingIsOnItsWay) {
 // A member that asked for leases before the others rejoined had rounds of its own, and waited at the end for steps that no other one takes.
 TEST(Failures, WorkersInStepThatComeBackTogetherTakeTheSameSteps) {
   for (const char* const strategy : {"strategy.name=sync_easgd", "strategy.name=local_sgd", "strategy.name=ssp"}) {
-    const auto plan = plan_of({.settings = {strategy}, .workers = 3, .batches = 36, .epochs = 2, .prefetch = 4});
-    const auto outcome = simulate(plan,
+    const auto run = run_of({.settings = {strategy}, .workers = 3, .batches = 36, .epochs = 2, .prefetch = 4});
+    const auto outcome = simulate(run,
                                   "[hosts.a]\ndevices = 2\nstep_ms = 5\n[hosts.b]\nstep_ms = 5\n[failures]\n"
                                   "detection_s = 0.01\nrejoin_s = 0.02\n[loss.x]\nworker = 1\nat_s = 0.018\n");
     ASSERT_TRUE(outcome) << strategy << ": " << outcome.error().message;
@@ -171,7 +171,7 @@ TEST(Failures, WorkersInStepThatComeBackTogetherTakeTheSameSteps) {
 }
 
 TEST(Failures, AMomentWithoutAnyWorkerEndsTheRun) {
-  const auto outcome = simulate(plan_of({.settings = {"strategy.name=easgd"}, .batches = 100}),
+  const auto outcome = simulate(run_of({.settings = {"strategy.name=easgd"}, .batches = 100}),
                                 "[hosts.a]\ndevices = 2\nstep_ms = 5\n[failures]\ndetection_s = 0.01\n"
                                 "rejoin_s = 0.02\n[loss.x]\nworker = 1\nat_s = 0.018\n");
   ASSERT_FALSE(outcome);
@@ -180,28 +180,28 @@ TEST(Failures, AMomentWithoutAnyWorkerEndsTheRun) {
 }
 
 TEST(Failures, TimeThatOverflowsIsAnError) {
-  const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10'000});
-  const auto outcome = simulate(plan, "[hosts.a]\ncount = 2\nstep_ms = 1e9\n");
+  const auto run = run_of({.settings = {"strategy.name=easgd"}, .batches = 10'000});
+  const auto outcome = simulate(run, "[hosts.a]\ncount = 2\nstep_ms = 1e9\n");
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, core::Errc::config);
   EXPECT_TRUE(outcome.error().message.starts_with("virtual time passes its range of 73 years, after 2305"))
       << outcome.error().message;
-  const auto rare = simulate(plan, "[hosts.a]\ncount = 2\nstep_ms = 1\n[failures]\nmean_time_between_s = 1e9\n");
+  const auto rare = simulate(run, "[hosts.a]\ncount = 2\nstep_ms = 1\n[failures]\nmean_time_between_s = 1e9\n");
   EXPECT_TRUE(rare) << rare.error().message;
 }
 
 // An overflow in nanoseconds once made this run end at once.
 TEST(Failures, ALongTimeLimitIsNoLimit) {
-  auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10});
-  plan.max_seconds = 1e300;
-  const auto outcome = simulate(plan, "[hosts.a]\ncount = 2\nstep_ms = 5\n");
+  auto run = run_of({.settings = {"strategy.name=easgd"}, .batches = 10});
+  run.max_seconds = 1e300;
+  const auto outcome = simulate(run, "[hosts.a]\ncount = 2\nstep_ms = 5\n");
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->epochs, 1U);
 }
 
 TEST(Failures, ARunWithoutWorkersLeftIsAnError) {
-  const auto plan = plan_of({.settings = {"strategy.name=easgd"}, .batches = 10});
-  const auto outcome = simulate(plan,
+  const auto run = run_of({.settings = {"strategy.name=easgd"}, .batches = 10});
+  const auto outcome = simulate(run,
                                 "[hosts.a]\ncount = 1\ndevices = 2\nstep_ms = 10\n"
                                 "[loss.one]\nworker = 1\nat_s = 0.025\n");
   ASSERT_FALSE(outcome);
@@ -210,7 +210,7 @@ TEST(Failures, ARunWithoutWorkersLeftIsAnError) {
 }
 
 TEST(Failures, NamesAWorkerThatIsNotThere) {
-  const auto outcome = simulate(plan_of({.settings = {"strategy.name=easgd"}}),
+  const auto outcome = simulate(run_of({.settings = {"strategy.name=easgd"}}),
                                 "[hosts.a]\ncount = 2\nstep_ms = 10\n[loss.one]\nworker = 2\n");
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().message, "cluster.toml:5: loss.one.worker = 2: there are 2 workers, from 0");

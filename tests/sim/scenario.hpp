@@ -24,7 +24,7 @@ struct Scenario {
   core::OptimizerKind optimizer = core::OptimizerKind::sgd;
 };
 
-inline Plan plan_of(const Scenario& scenario) {
+inline SimulatedRun run_of(const Scenario& scenario) {
   core::Schema schema;
   strategies::add_options(schema);
   const auto config = core::Config::parse(schema, "", "test", scenario.settings);
@@ -32,34 +32,34 @@ inline Plan plan_of(const Scenario& scenario) {
   auto strategy = strategies::make(
       *config, {.workers = scenario.workers, .servers = scenario.servers, .optimizer = {.kind = scenario.optimizer}});
   if (!strategy) throw std::logic_error(strategy.error().message);
-  Plan plan;
-  plan.strategy = std::move(*strategy);
-  plan.needs = plan.strategy->needs();
-  plan.workers = scenario.workers;
-  plan.servers = plan.needs.servers ? scenario.servers : 0;
-  plan.seed = scenario.seed;
-  plan.leases = {.epoch_size = scenario.batches,
-                 .epochs = scenario.epochs,
-                 .batches = std::vector<std::int64_t>(scenario.workers, 1),
-                 .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
-  plan.floats = scenario.floats;
-  plan.prefetch = scenario.prefetch;
-  return plan;
+  SimulatedRun run;
+  run.strategy = std::move(*strategy);
+  run.needs = run.strategy->needs();
+  run.workers = scenario.workers;
+  run.servers = run.needs.servers ? scenario.servers : 0;
+  run.seed = scenario.seed;
+  run.leases = {.epoch_size = scenario.batches,
+                .epochs = scenario.epochs,
+                .batches = std::vector<std::int64_t>(scenario.workers, 1),
+                .sharing = run.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
+  run.floats = scenario.floats;
+  run.prefetch = scenario.prefetch;
+  return run;
 }
 
-inline core::Result<Outcome> simulate(const Plan& plan, const std::string& cluster_text) {
+inline core::Result<Outcome> simulate(const SimulatedRun& run, const std::string& cluster_text) {
   const auto file = parse_cluster(cluster_text, "cluster.toml");
   if (!file) return tl::unexpected(file.error());
-  const auto cluster = place(*file, {.workers = plan.workers, .servers = plan.servers});
+  const auto cluster = place(*file, {.workers = run.workers, .servers = run.servers});
   if (!cluster) return tl::unexpected(cluster.error());
-  auto book = data::LeaseScheduler::create(plan.leases);
-  if (!book) return tl::unexpected(book.error());
-  return Simulation(plan, *cluster, std::move(*book)).run();
+  auto leases = data::LeaseScheduler::create(run.leases);
+  if (!leases) return tl::unexpected(leases.error());
+  return Simulation(run, *cluster, std::move(*leases)).run();
 }
 
 /// For a scenario without errors.
 inline Outcome outcome_of(const Scenario& scenario) {
-  auto outcome = simulate(plan_of(scenario), scenario.cluster);
+  auto outcome = simulate(run_of(scenario), scenario.cluster);
   if (!outcome) throw std::logic_error(outcome.error().message);
   return std::move(*outcome);
 }

@@ -16,26 +16,26 @@ using std::chrono::seconds;
 class StepTimesTest : public ::testing::Test {
  protected:
   StepTimesTest() {
-    plan.workers = 4;
-    plan.leases.batches = {10, 10, 10, 20};
+    run.workers = 4;
+    run.leases.batches = {10, 10, 10, 20};
     cluster.kinds = {{.name = "a", .steps = {{.mean_ns = 3e6}}}};
     cluster.workers.assign(4, {});
   }
   [[nodiscard]] Duration time(std::uint32_t worker, strategies::Step step = 0, Duration now = Duration{0}) const {
-    return StepClock(plan, cluster).time(worker, step, now);
+    return StepClock(run, cluster).time(worker, step, now);
   }
-  Plan plan;
+  SimulatedRun run;
   Cluster cluster;
 };
 
 TEST_F(StepTimesTest, SlowdownsMultiply) {
   EXPECT_EQ(time(0), milliseconds(3));
   cluster.kinds[0].slowdown = 2;
-  plan.slowdown = {1, 1.5, 1, 1};
+  run.slowdown = {1, 1.5, 1, 1};
   EXPECT_EQ(time(0), milliseconds(6));
   EXPECT_EQ(time(1), milliseconds(9));
-  EXPECT_DOUBLE_EQ(StepClock(plan, cluster).expected_s(1), 0.009);
-  plan.synthetic_step = milliseconds(5);  // the minimum, before slowdown
+  EXPECT_DOUBLE_EQ(StepClock(run, cluster).expected_s(1), 0.009);
+  run.synthetic_step = milliseconds(5);  // the minimum, before slowdown
   EXPECT_EQ(time(1), milliseconds(15));
 }
 
@@ -48,7 +48,7 @@ TEST_F(StepTimesTest, AStepOfASampleTimeGrowsWithTheBatch) {
 // Mean and standard deviation of the logarithm over 40,000 steps; their standard errors are 0.0002 and 0.0001.
 TEST_F(StepTimesTest, LogNormalTimesHaveTheirMean) {
   cluster.kinds[0].steps[0].sigma = 0.3;
-  const StepClock clock(plan, cluster);
+  const StepClock clock(run, cluster);
   double sum = 0, logs = 0, squares = 0;
   constexpr int kSteps = 40'000;
   for (int step = 0; step < kSteps; ++step) {
@@ -69,7 +69,7 @@ TEST_F(StepTimesTest, MeasuredTimesAreAllDrawn) {
   std::set<Duration> seen;
   for (strategies::Step step = 0; step < 100; ++step) seen.insert(time(0, step));
   EXPECT_EQ(seen, (std::set<Duration>{milliseconds(1), milliseconds(2), milliseconds(4)}));
-  EXPECT_NEAR(StepClock(plan, cluster).expected_s(0), 7e-3 / 3, 1e-15);
+  EXPECT_NEAR(StepClock(run, cluster).expected_s(0), 7e-3 / 3, 1e-15);
 }
 
 TEST_F(StepTimesTest, WorkersOfARecordedRunKeepTheirOwn) {

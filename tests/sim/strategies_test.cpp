@@ -10,8 +10,8 @@ TEST(EveryStrategy, ComesToItsEndAndComputesEveryLease) {
   for (const auto& variant : strategies::variants()) {
     for (const std::uint32_t workers : {1U, 2U, 7U}) {
       SCOPED_TRACE(variant.text() + ", workers " + std::to_string(workers));
-      const auto plan = plan_for(variant, workers, 3);
-      const auto outcome = simulate(plan, kUnevenCluster);
+      const auto run = run_for(variant, workers, 3);
+      const auto outcome = simulate(run, kUnevenCluster);
       ASSERT_TRUE(outcome) << outcome.error().message;
       EXPECT_EQ(outcome->epochs, 2U);
       std::uint64_t steps = 0, passed = 0;
@@ -22,10 +22,9 @@ TEST(EveryStrategy, ComesToItsEndAndComputesEveryLease) {
         EXPECT_LE(core::seconds(worker.compute), core::seconds(outcome->trained));
       }
       // 2 epochs of 23 samples per worker in batches of 2: rounded up to whole batches, or to whole rounds in in-step strategies.
-      const std::uint64_t samples = 23 * std::uint64_t{plan.workers};
-      const std::uint64_t leases = plan.needs.in_step
-                                       ? plan.workers * ((samples + 2 * plan.workers - 1) / (2 * plan.workers))
-                                       : (samples + 1) / 2;
+      const std::uint64_t samples = 23 * std::uint64_t{run.workers};
+      const std::uint64_t leases =
+          run.needs.in_step ? run.workers * ((samples + 2 * run.workers - 1) / (2 * run.workers)) : (samples + 1) / 2;
       EXPECT_EQ(steps + passed, 2 * leases);
     }
   }
@@ -34,8 +33,8 @@ TEST(EveryStrategy, ComesToItsEndAndComputesEveryLease) {
 TEST(EveryStrategy, IsTheSameFromOneTimeToTheNext) {
   for (const auto& variant : strategies::variants()) {
     SCOPED_TRACE(variant.text());
-    const auto plan = plan_for(variant, 7, 3);
-    const auto once = simulate(plan, kUnevenCluster).value(), again = simulate(plan, kUnevenCluster).value();
+    const auto run = run_for(variant, 7, 3);
+    const auto once = simulate(run, kUnevenCluster).value(), again = simulate(run, kUnevenCluster).value();
     EXPECT_EQ(once.wall, again.wall);
     EXPECT_EQ(once.events, again.events);
     for (std::size_t worker = 0; worker < once.workers.size(); ++worker) {
@@ -48,10 +47,10 @@ TEST(EveryStrategy, IsTheSameFromOneTimeToTheNext) {
 }
 
 TEST(EveryStrategy, DependsOnTheSeed) {
-  auto plan = plan_for({"easgd", "tau = 1"}, 7, 3);
-  const auto once = simulate(plan, kUnevenCluster).value();
-  plan.seed = 2;
-  EXPECT_NE(once.wall, simulate(plan, kUnevenCluster).value().wall);
+  auto run = run_for({"easgd", "tau = 1"}, 7, 3);
+  const auto once = simulate(run, kUnevenCluster).value();
+  run.seed = 2;
+  EXPECT_NE(once.wall, simulate(run, kUnevenCluster).value().wall);
 }
 
 }  // namespace

@@ -33,20 +33,20 @@ buckets = 3
 )";
 
 /// Two epochs of 23 samples per worker, in batches of 2.
-inline Plan plan_for(const strategies::Variant& variant, std::uint32_t workers, std::uint32_t servers) {
+inline SimulatedRun run_for(const strategies::Variant& variant, std::uint32_t workers, std::uint32_t servers) {
   const auto shape = strategies::fitted(variant, {.workers = workers, .servers = servers});
-  Plan plan;
-  plan.strategy = strategies::made_for(variant, shape);
-  plan.needs = plan.strategy->needs();
-  plan.workers = shape.workers;
-  plan.servers = plan.needs.servers ? shape.servers : 0;
-  plan.leases = {.epoch_size = 23 * std::int64_t{plan.workers},
-                 .epochs = 2,
-                 .batches = std::vector<std::int64_t>(plan.workers, 2),
-                 .sharing = plan.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
-  plan.train.optimizer = variant.name == "eamsgd" ? "nesterov" : "sgd";
-  plan.floats = 100'000;
-  return plan;
+  SimulatedRun run;
+  run.strategy = strategies::made_for(variant, shape);
+  run.needs = run.strategy->needs();
+  run.workers = shape.workers;
+  run.servers = run.needs.servers ? shape.servers : 0;
+  run.leases = {.epoch_size = 23 * std::int64_t{run.workers},
+                .epochs = 2,
+                .batches = std::vector<std::int64_t>(run.workers, 2),
+                .sharing = run.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
+  run.train.optimizer = variant.name == "eamsgd" ? "nesterov" : "sgd";
+  run.floats = 100'000;
+  return run;
 }
 
 }  // namespace troupe::sim

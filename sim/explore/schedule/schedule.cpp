@@ -17,7 +17,7 @@ constexpr std::uint64_t kDrawing = (std::uint64_t{1} << 61) | 1;
 constexpr Duration kRun = 20ms;
 
 Duration up_to(core::Random& random, Duration longest) {
-  // Odd, so that planned moments rarely coincide with others.
+  // Odd, so that scheduled moments rarely coincide with others.
   return Duration{static_cast<Duration::rep>(random.below(static_cast<std::uint64_t>(longest.count()))) | 1};
 }
 

@@ -1,4 +1,4 @@
-/// Virtual time: actions run in order of time; actions of one time run in the order in which they were planned. One thread.
+/// Virtual time: actions run in order of time; actions of one time run in the order in which they were scheduled. One thread.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class EventQueue final : public core::Clock {
   [[nodiscard]] std::uint64_t performed() const noexcept { return performed_; }
 
  private:
-  std::map<std::pair<Duration, std::uint64_t>, Action> planned_;
+  std::map<std::pair<Duration, std::uint64_t>, Action> scheduled_;
   Duration now_{0};
   std::uint64_t next_ = 0;
   std::uint64_t performed_ = 0;

@@ -193,8 +193,8 @@ class SlowDisk final : public nn::FileSystem {
 class SlowRecorder : public testing::Test {
  protected:
   SlowRecorder() {
-    checkpoint_->graph = plan_.graph;
-    checkpoint_->vectors.emplace("", std::vector<float>(static_cast<std::size_t>(plan_.graph->parameter_count())));
+    checkpoint_->graph = spec_.graph;
+    checkpoint_->vectors.emplace("", std::vector<float>(static_cast<std::size_t>(spec_.graph->parameter_count())));
     RecorderSetup setup;
     setup.directory = directory_;
     setup.disk = metered_;
@@ -232,7 +232,7 @@ class SlowRecorder : public testing::Test {
   static constexpr auto kEnd = static_cast<std::uint16_t>(experiment::RunRecordKind::end);
 
   tests::SmallRun run_;
-  RunSpec plan_ = *experiment::build_run_spec(*run_.settings(), true);
+  RunSpec spec_ = *experiment::build_run_spec(*run_.settings(), true);
   std::shared_ptr<const RunDirectory> directory_ = std::make_shared<const RunDirectory>(
       RunDirectory::create((run_.directory() / "runs").string(), "slow", 0).value());
   std::shared_ptr<Checkpoint> checkpoint_ = std::make_shared<Checkpoint>();

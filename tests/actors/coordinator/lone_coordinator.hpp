@@ -26,8 +26,8 @@ class TestedSystemConfig : public SystemConfig {
 class LoneCoordinator {
  public:
   explicit LoneCoordinator(std::vector<std::string> options)
-      : run_(std::move(options)), plan_(*experiment::build_run_spec(*run_.settings(), true)) {
-    layout_ = probe({&system_, &plan_, &tests::backend(), &memory_, &clock_}, {})->layout;
+      : run_(std::move(options)), spec_(*experiment::build_run_spec(*run_.settings(), true)) {
+    layout_ = probe({&system_, &spec_, &tests::backend(), &memory_, &clock_}, {})->layout;
   }
   ~LoneCoordinator() {
     caf::anon_send_exit(coordinator_, caf::exit_reason::user_shutdown);
@@ -39,36 +39,36 @@ class LoneCoordinator {
   /// Spawns the coordinator. `change` edits its setup first.
   template <class Change>
   void begin(Change change) {
-    CoordinatorSetup setup{.settings = plan_.settings,
-                           .graph = plan_.graph,
+    CoordinatorSetup setup{.settings = spec_.settings,
+                           .graph = spec_.graph,
                            .layout = layout_,
-                           .needs = plan_.needs,
+                           .needs = spec_.needs,
                            .state_slots = {},
-                           .book = plan_.book,
+                           .leases = spec_.leases,
                            .started = {},
                            .before = {},
                            .memory = &memory_,
                            .clock = &clock_};
-    setup.started.workers = plan_.workers;
-    setup.started.servers = plan_.servers;
-    setup.started.epochs = static_cast<std::uint32_t>(plan_.settings->run.epochs);
+    setup.started.workers = spec_.workers;
+    setup.started.servers = spec_.servers;
+    setup.started.epochs = static_cast<std::uint32_t>(spec_.settings->run.epochs);
     change(setup);
     coordinator_ = system_.spawn(coordinator, std::move(setup));
     ActorDirectory actors;
     actors.coordinator = coordinator_;
     actors.recorder = caf::actor_cast<RecorderActor>(recorder);
     actors.evaluator = caf::actor_cast<EvaluatorActor>(evaluator);
-    for (std::uint32_t w = 0; w < plan_.workers; ++w) {
+    for (std::uint32_t w = 0; w < spec_.workers; ++w) {
       workers.push_back(std::make_unique<caf::scoped_actor>(system_));
       actors.workers.push_back(caf::actor_cast<WorkerActor>(*workers.back()));
       actors.loaders.push_back(caf::actor_cast<LoaderActor>(*workers.back()));
     }
-    for (std::uint32_t s = 0; s < plan_.servers; ++s) {
+    for (std::uint32_t s = 0; s < spec_.servers; ++s) {
       servers.push_back(std::make_unique<caf::scoped_actor>(system_));
       actors.servers.push_back(caf::actor_cast<ServerActor>(*servers.back()));
     }
     actors.worker_sites = worker_sites;
-    actors.server_sites.assign(plan_.servers, 0);
+    actors.server_sites.assign(spec_.servers, 0);
     tell(actors);
   }
   void begin() {
@@ -125,7 +125,7 @@ class LoneCoordinator {
     steps_ += leases.size();
     WorkerProgress progress;
     progress.steps = steps_;
-    progress.samples = steps_ * static_cast<std::uint64_t>(plan_.settings->batch(0));
+    progress.samples = steps_ * static_cast<std::uint64_t>(spec_.settings->batch(0));
     progress.done = leases;
     tell(progress);
   }
@@ -176,7 +176,7 @@ class LoneCoordinator {
 
  private:
   tests::SmallRun run_;
-  experiment::RunSpec plan_;
+  experiment::RunSpec spec_;
   std::shared_ptr<const nn::Layout> layout_;
   core::ManualClock clock_;
   core::HostAllocator memory_;

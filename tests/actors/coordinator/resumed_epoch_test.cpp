@@ -16,8 +16,8 @@ std::optional<EpochReport> report_of_resumed(const experiment::EpochTotals& know
     setup.before.steps = 3;
     setup.before.samples = 60;
     setup.before.epoch = known;
-    while (const auto lease = setup.book->grant(0)) setup.book->done(0, lease->index);
-    ASSERT_TRUE(setup.book->epoch_done());
+    while (const auto lease = setup.leases->grant(0)) setup.leases->done(0, lease->index);
+    ASSERT_TRUE(setup.leases->epoch_done());
   });
   std::optional<EpochReport> reported;
   for (int k = 0; k < 5; ++k) {

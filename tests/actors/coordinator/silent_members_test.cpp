@@ -157,34 +157,34 @@ class WorkerOfASite : public testing::Test {
  protected:
   void begin(const Options& options) {
     run_.emplace(options);
-    plan_ = *experiment::build_run_spec(*run_->settings(), true);
+    spec_ = *experiment::build_run_spec(*run_->settings(), true);
     worker_ = system_.spawn(
         worker, WorkerSetup{.workers = 2,
-                            .graph = plan_->graph,
+                            .graph = spec_->graph,
                             .backend = &tests::backend(),
-                            .compile = {.batch = plan_->settings->batch(0), .threads = 1, .arenas = &memory_},
+                            .compile = {.batch = spec_->settings->batch(0), .threads = 1, .arenas = &memory_},
                             .plan = {},
-                            .strategy = plan_->strategy,
-                            .train = plan_->settings->train,
-                            .servers = plan_->servers,
+                            .strategy = spec_->strategy,
+                            .train = spec_->settings->train,
+                            .servers = spec_->servers,
                             .clock = &clock_,
                             .exchange_deadline = 100s});
     self_->send(worker_, Prepare{});
-    self_->send(worker_, ReplicaStart{std::make_shared<const StartState>(experiment::start_state(*plan_, nullptr))});
+    self_->send(worker_, ReplicaStart{std::make_shared<const StartState>(experiment::start_state(*spec_, nullptr))});
     ActorDirectory actors;
     actors.coordinator = caf::actor_cast<CoordinatorActor>(self_);
     actors.recorder = caf::actor_cast<RecorderActor>(self_);
     actors.exchanger = caf::actor_cast<ExchangerActor>(self_);
     actors.workers = {worker_, caf::actor_cast<WorkerActor>(self_)};
     actors.loaders.assign(2, caf::actor_cast<LoaderActor>(self_));
-    actors.servers.assign(plan_->servers, caf::actor_cast<ServerActor>(self_));
+    actors.servers.assign(spec_->servers, caf::actor_cast<ServerActor>(self_));
     actors.worker_sites = {1, 2};
-    actors.server_sites.assign(plan_->servers, 3);
+    actors.server_sites.assign(spec_->servers, 3);
     actors.exchange = experiment::to_json(experiment::ExchangePlan{});
     self_->send(worker_, actors);
-    images_.resize(static_cast<std::size_t>(plan_->settings->batch(0) * plan_->graph->input().size()));
-    labels_.resize(static_cast<std::size_t>(plan_->settings->batch(0)));
-    self_->send(worker_, BatchReady{.lease = {.count = plan_->settings->batch(0)}},
+    images_.resize(static_cast<std::size_t>(spec_->settings->batch(0) * spec_->graph->input().size()));
+    labels_.resize(static_cast<std::size_t>(spec_->settings->batch(0)));
+    self_->send(worker_, BatchReady{.lease = {.count = spec_->settings->batch(0)}},
                 BorrowedBatch{images_, labels_, {}});
     scheduler().run();
   }
@@ -218,7 +218,7 @@ class WorkerOfASite : public testing::Test {
   }
 
   std::optional<tests::SmallRun> run_;
-  std::optional<experiment::RunSpec> plan_;
+  std::optional<experiment::RunSpec> spec_;
   TestClock clock_;
   core::HostAllocator memory_;
   std::vector<float> images_;

@@ -16,7 +16,7 @@ class SiteOrders : public testing::Test {
  protected:
   SiteOrders()
       : run_({"strategy.name=easgd", "cluster.workers=3", "cluster.servers=2", "exchange.endpoint=tcp"}),
-        plan_(experiment::build_run_spec(run_.settings().value(), true).value()) {}
+        spec_(experiment::build_run_spec(run_.settings().value(), true).value()) {}
   [[nodiscard]] static SiteOrder order() {
     SiteOrder order;
     order.site = 2;
@@ -27,10 +27,10 @@ class SiteOrders : public testing::Test {
   [[nodiscard]] static ExchangePlan exchange() {
     return {.endpoint = "tcp", .worker_sites = {1, 2, 3}, .server_sites = {0, 0}, .site_hosts = {0, 0, 1, 1}};
   }
-  [[nodiscard]] SiteRules rules() const { return {order(), plan_, exchange()}; }
+  [[nodiscard]] SiteRules rules() const { return {order(), spec_, exchange()}; }
 
   tests::SmallRun run_;
-  experiment::RunSpec plan_;
+  experiment::RunSpec spec_;
 };
 
 TEST_F(SiteOrders, AnOrderFitsItsConfiguration) {
@@ -59,7 +59,7 @@ TEST_F(SiteOrders, AnOrderFitsItsConfiguration) {
     auto changed = order();
     auto plan = exchange();
     lie(changed, plan);
-    EXPECT_NE(SiteRules(changed, plan_, plan).check(), std::nullopt) << what;
+    EXPECT_NE(SiteRules(changed, spec_, plan).check(), std::nullopt) << what;
   }
 }
 

@@ -18,10 +18,10 @@ class JournalKeeperTest : public testing::Test {
     config_ = core::Config::parse(experiment::schema(),
                                   "[model]\nname = \"mlp\"\nwidths = [3]\n[data]\nname = \"glyphs\"\n", "a.toml", {})
                   .value();
-    plan_ = experiment::build_run_spec(experiment::resolve(config_).value(), false).value();
+    spec_ = experiment::build_run_spec(experiment::resolve(config_).value(), false).value();
     directory_ = std::make_shared<const RunDirectory>(RunDirectory::create(folder_.file("runs"), "a", 0).value());
-    start_->graph = plan_.graph;
-    start_->vectors[""] = std::vector<float>(static_cast<std::size_t>(plan_.graph->parameter_count()));
+    start_->graph = spec_.graph;
+    start_->vectors[""] = std::vector<float>(static_cast<std::size_t>(spec_.graph->parameter_count()));
   }
 
   JournalKeeper keeper(experiment::JournalPolicy policy = {}) const { return {directory_, policy, config_, "{}"}; }
@@ -60,7 +60,7 @@ class JournalKeeperTest : public testing::Test {
 
   tests::Folder folder_;
   core::Config config_;
-  RunSpec plan_;
+  RunSpec spec_;
   std::shared_ptr<const RunDirectory> directory_;
   std::shared_ptr<Checkpoint> start_ = std::make_shared<Checkpoint>();
   static constexpr auto kEnd = static_cast<std::uint16_t>(experiment::RunRecordKind::end);

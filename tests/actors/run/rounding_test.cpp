@@ -55,9 +55,9 @@ Tensors trained(const Way& way, const Options& more) {
   const auto end = run.train();
   EXPECT_FALSE(end.failed) << end.error.message;
   auto tensors = run.tensors();
-  const auto plan = experiment::build_run_spec(*run.settings(), false).value();
+  const auto spec = experiment::build_run_spec(*run.settings(), false).value();
   std::erase_if(tensors, [&](const auto& tensor) {
-    return std::ranges::none_of(plan.graph->parameters(), [&](const auto& p) { return p.name == tensor.first; });
+    return std::ranges::none_of(spec.graph->parameters(), [&](const auto& p) { return p.name == tensor.first; });
   });
   EXPECT_FALSE(tensors.empty());
   return tensors;

@@ -42,9 +42,9 @@ class EarlyNews : public testing::Test {
 // Otherwise the server would wait for the clock of a lost worker: the coordinator sends each news once.
 TEST_F(EarlyNews, ServerThatBeginsKnowsWhoIsLost) {
   const tests::SmallRun run({"strategy.name=ssp"});
-  const auto plan = *experiment::build_run_spec(*run.settings(), true);
+  const auto spec = *experiment::build_run_spec(*run.settings(), true);
   const auto server = system_.spawn(actors::server, ServerSetup{.workers = 2,
-                                                                .strategy = plan.strategy,
+                                                                .strategy = spec.strategy,
                                                                 .kernels = &tests::backend().kernels(),
                                                                 .memory = {},
                                                                 .journal = false,

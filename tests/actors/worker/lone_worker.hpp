@@ -23,16 +23,16 @@ class LoneWorker {
 
   /// Spawns worker 0. `options`: in addition to those of a small run.
   explicit LoneWorker(std::vector<std::string> options)
-      : run_(std::move(options)), plan_(*experiment::build_run_spec(*run_.settings(), true)) {
+      : run_(std::move(options)), spec_(*experiment::build_run_spec(*run_.settings(), true)) {
     actor = system_.spawn<caf::detached>(
-        worker, WorkerSetup{.workers = plan_.workers,
-                            .graph = plan_.graph,
+        worker, WorkerSetup{.workers = spec_.workers,
+                            .graph = spec_.graph,
                             .backend = &tests::backend(),
-                            .compile = {.batch = plan_.settings->batch(0), .threads = 1, .seed = 1, .arenas = &memory_},
+                            .compile = {.batch = spec_.settings->batch(0), .threads = 1, .seed = 1, .arenas = &memory_},
                             .plan = {},
-                            .strategy = plan_.strategy,
-                            .train = plan_.settings->train,
-                            .servers = plan_.servers,
+                            .strategy = spec_.strategy,
+                            .train = spec_.settings->train,
+                            .servers = spec_.servers,
                             .clock = &clock_});
   }
   ~LoneWorker() {
@@ -52,16 +52,16 @@ class LoneWorker {
             },
             failed());
     self->request(actor, kPatience,
-                  ReplicaStart{std::make_shared<const StartState>(experiment::start_state(plan_, nullptr))})
+                  ReplicaStart{std::make_shared<const StartState>(experiment::start_state(spec_, nullptr))})
         .receive([](const ReplicaLoaded&) {}, failed());
     ActorDirectory actors;
     actors.coordinator = caf::actor_cast<CoordinatorActor>(self);
     actors.recorder = caf::actor_cast<RecorderActor>(self);
-    actors.workers.assign(plan_.workers, caf::actor_cast<WorkerActor>(self));
+    actors.workers.assign(spec_.workers, caf::actor_cast<WorkerActor>(self));
     actors.workers.front() = actor;
-    actors.loaders.assign(plan_.workers, caf::actor_cast<LoaderActor>(self));
-    actors.servers.assign(plan_.servers, caf::actor_cast<ServerActor>(self));
-    actors.worker_sites.assign(plan_.workers, 0);
+    actors.loaders.assign(spec_.workers, caf::actor_cast<LoaderActor>(self));
+    actors.servers.assign(spec_.servers, caf::actor_cast<ServerActor>(self));
+    actors.worker_sites.assign(spec_.workers, 0);
     actors.exchanger = caf::actor_cast<ExchangerActor>(self);
     actors.exchange = exchange;
     self->send(actor, actors);
@@ -73,7 +73,7 @@ class LoneWorker {
 
  private:
   tests::SmallRun run_;
-  experiment::RunSpec plan_;
+  experiment::RunSpec spec_;
   core::SteadyClock clock_;
   core::HostAllocator memory_;
   SystemConfig config_;

@@ -13,29 +13,29 @@ class MembersState : public testing::Test {
   MembersState() {
     auto config = core::Config::parse(schema(), "[model]\nname = \"mlp\"\nwidths = [3]\n[data]\nname = \"glyphs\"\n",
                                       "a.toml", {"strategy.name=easgd", "cluster.workers=3"});
-    plan_ = build_run_spec(resolve(std::move(*config)).value(), false).value();
-    checkpoint_.graph = plan_.graph;
+    spec_ = build_run_spec(resolve(std::move(*config)).value(), false).value();
+    checkpoint_.graph = spec_.graph;
     checkpoint_.vectors[""] = vector(0);
     put(checkpoint_, 0, ServerStart{.state = "half", .version = 5});
   }
 
   std::vector<float> vector(float value) const {
-    return std::vector<float>(static_cast<std::size_t>(plan_.graph->parameter_count()), value);
+    return std::vector<float>(static_cast<std::size_t>(spec_.graph->parameter_count()), value);
   }
   void put_worker(std::uint32_t worker) {
     WorkerStart start{.state = "host " + std::to_string(worker), .slots = {}, .statistics = {}, .peer_messages = {}};
-    for (const auto slot : state_slots(plan_))
+    for (const auto slot : state_slots(spec_))
       start.slots[slot] = std::make_shared<const std::vector<float>>(vector(static_cast<float>(worker)));
     put(checkpoint_, worker, start);
   }
   void expect_corrupt(const std::string& sign) const {
-    const auto read = members_state(plan_, checkpoint_);
+    const auto read = members_state(spec_, checkpoint_);
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().code, core::Errc::corrupt);
     EXPECT_NE(read.error().message.find(sign), std::string::npos) << read.error().message;
   }
 
-  RunSpec plan_;
+  RunSpec spec_;
   Checkpoint checkpoint_;
 };
 
@@ -43,7 +43,7 @@ TEST_F(MembersState, HasAPlaceForMembersOnly) {
   put_worker(0);
   put_worker(2);
   put(checkpoint_, strategies::Membership{7, {0, 2}});
-  const auto start = members_state(plan_, checkpoint_).value();
+  const auto start = members_state(spec_, checkpoint_).value();
   EXPECT_EQ(start.membership, (strategies::Membership{7, {0, 2}}));
   ASSERT_EQ(start.workers.size(), 2U);
   EXPECT_EQ(start.workers.at(2).state, "host 2");
@@ -53,7 +53,7 @@ TEST_F(MembersState, HasAPlaceForMembersOnly) {
 
 TEST_F(MembersState, OfAnOlderProgramIsEveryones) {
   for (const std::uint32_t worker : {0, 1, 2}) put_worker(worker);
-  const auto start = members_state(plan_, checkpoint_).value();
+  const auto start = members_state(spec_, checkpoint_).value();
   EXPECT_EQ(start.membership, (strategies::Membership{0, {0, 1, 2}}));
   EXPECT_EQ(start.workers.size(), 3U);
 }
@@ -71,7 +71,7 @@ TEST_F(MembersState, MembersThatNoRunHasAreCorrupt) {
   for (const auto& workers : std::vector<std::vector<strategies::WorkerId>>{{}, {0, 3}, {2, 0}, {0, 0}}) {
     checkpoint_.members["membership"] = "epoch=1;workers=";
     if (!workers.empty()) put(checkpoint_, strategies::Membership{1, workers});
-    EXPECT_FALSE(members_state(plan_, checkpoint_)) << testing::PrintToString(workers);
+    EXPECT_FALSE(members_state(spec_, checkpoint_)) << testing::PrintToString(workers);
   }
 }
 

@@ -15,24 +15,24 @@ namespace {
 TEST(EventQueue, OrdersByTimeThenByPlanning) {
   EventQueue queue;
   core::Random random(1, core::Purpose::test, 0);
-  struct Planned {
+  struct Scheduled {
     std::int64_t at;
     std::uint32_t who;
   };
-  std::vector<Planned> expected;
+  std::vector<Scheduled> expected;
   for (std::uint32_t i = 0; i < 5000; ++i) {
     expected.push_back({static_cast<std::int64_t>(random.below(200)), i});
-    queue.plan(Duration{expected.back().at}, EventKind::step_ends, i, 7 * i);
+    queue.schedule(Duration{expected.back().at}, EventKind::step_ends, i, 7 * i);
   }
   std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
-  EXPECT_EQ(queue.planned(), 5000U);
+  EXPECT_EQ(queue.scheduled(), 5000U);
   Event event;
-  for (const auto& planned : expected) {
+  for (const auto& scheduled : expected) {
     ASSERT_TRUE(queue.next(event));
-    ASSERT_EQ(event.at, planned.at);
-    ASSERT_EQ(event.who, planned.who);
-    ASSERT_EQ(event.what, 7 * planned.who);
-    ASSERT_EQ(queue.now().count(), planned.at);
+    ASSERT_EQ(event.at, scheduled.at);
+    ASSERT_EQ(event.who, scheduled.who);
+    ASSERT_EQ(event.what, 7 * scheduled.who);
+    ASSERT_EQ(queue.now().count(), scheduled.at);
   }
   EXPECT_FALSE(queue.next(event));
   EXPECT_EQ(queue.happened(), 5000U);
@@ -43,16 +43,16 @@ TEST(EventQueue, EqualsAnOrderedMap) {
   EventQueue queue;
   std::map<std::pair<std::int64_t, std::uint32_t>, std::uint64_t> reference;
   core::Random random(2, core::Purpose::test, 0);
-  std::uint32_t planned = 0;
-  const auto plan = [&] {
+  std::uint32_t scheduled = 0;
+  const auto add = [&] {
     const auto magnitude = random.below(37);
     const auto delay = static_cast<std::int64_t>(random.below(4) == 0 ? random.below(3) << magnitude
                                                                       : random.below(std::uint64_t{1} << magnitude));
-    reference[{queue.now().count() + delay, planned}] = planned ^ 5;
-    queue.plan(queue.now() + Duration{delay}, EventKind::packet_here, planned, planned ^ 5);
-    ++planned;
+    reference[{queue.now().count() + delay, scheduled}] = scheduled ^ 5;
+    queue.schedule(queue.now() + Duration{delay}, EventKind::packet_here, scheduled, scheduled ^ 5);
+    ++scheduled;
   };
-  for (int i = 0; i < 300; ++i) plan();
+  for (int i = 0; i < 300; ++i) add();
   Event event;
   for (int happened = 0; happened < 100'000; ++happened) {
     ASSERT_TRUE(queue.next(event));
@@ -61,19 +61,19 @@ TEST(EventQueue, EqualsAnOrderedMap) {
     ASSERT_EQ(event.who, expected->first.second);
     ASSERT_EQ(event.what, expected->second);
     reference.erase(expected);
-    for (auto more = random.below(reference.size() < 2000 ? 3 : 2); more > 0; --more) plan();
-    if (reference.empty()) plan();
+    for (auto more = random.below(reference.size() < 2000 ? 3 : 2); more > 0; --more) add();
+    if (reference.empty()) add();
   }
-  EXPECT_EQ(queue.planned(), reference.size());
+  EXPECT_EQ(queue.scheduled(), reference.size());
 }
 
 TEST(EventQueue, RefusesThePast) {
   EventQueue queue;
-  queue.plan(Duration{10}, EventKind::step_ends, 0);
+  queue.schedule(Duration{10}, EventKind::step_ends, 0);
   Event event;
   ASSERT_TRUE(queue.next(event));
-  EXPECT_THROW(queue.plan(Duration{9}, EventKind::step_ends, 0), std::logic_error);
-  queue.plan(Duration{10}, EventKind::step_ends, 1);
+  EXPECT_THROW(queue.schedule(Duration{9}, EventKind::step_ends, 0), std::logic_error);
+  queue.schedule(Duration{10}, EventKind::step_ends, 1);
   EXPECT_TRUE(queue.next(event));
 }
 

@@ -31,13 +31,13 @@ class DamagedJournal : public testing::Test {
     const auto end = run_.train();
     if (end.failed) throw std::runtime_error(end.error.message);
     path_ = run_.run_directory() / "journal-0001.bin";
-    plan_ = experiment::build_run_spec(*run_.settings(), true).value();
+    spec_ = experiment::build_run_spec(*run_.settings(), true).value();
   }
 
   core::Result<replay::ReplayReport> replayed() const {
     return replay::replay_run({run_.run_directory().string()}, backend());
   }
-  core::Result<replay::Recording> read() const { return replay::read_recording(path_.string(), plan_); }
+  core::Result<replay::Recording> read() const { return replay::read_recording(path_.string(), spec_); }
 
   std::string bytes() const {
     std::ifstream file(path_, std::ios::binary);
@@ -48,7 +48,7 @@ class DamagedJournal : public testing::Test {
 
   SmallRun run_;
   fs::path path_;
-  experiment::RunSpec plan_;
+  experiment::RunSpec spec_;
 };
 
 TEST_F(DamagedJournal, CutAtEveryByteReadsAsFarAsItIsWhole) {

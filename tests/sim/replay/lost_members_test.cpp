@@ -30,13 +30,13 @@ class LostMember : public testing::Test {
   replay::Recording read(const Records& records, const strategies::Membership* members = nullptr) const {
     const auto path = run_.directory() / "journal.bin";
     write_journal(path, records);
-    auto recording = replay::read_recording(path.string(), plan_, members);
+    auto recording = replay::read_recording(path.string(), spec_, members);
     if (!recording) throw std::runtime_error(recording.error().message);
     return std::move(*recording);
   }
 
   SmallRun run_{{"strategy.name=ssp", "cluster.workers=3"}};
-  experiment::RunSpec plan_ = experiment::build_run_spec(*run_.settings(), true).value();
+  experiment::RunSpec spec_ = experiment::build_run_spec(*run_.settings(), true).value();
   // The other workers have started and received the loss.
   Records others_{of(0, Started{}), of(1, Started{}), of(0, MembershipChanged{{1, {0, 1}}})};
   core::JournalRecord lost_ = encode(LostRecord{2, true, {}});

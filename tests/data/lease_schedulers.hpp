@@ -20,10 +20,10 @@ inline LeaseOptions on_demand_of(std::int64_t epoch_size, std::vector<std::int64
 }
 
 /// A scheduler for options without errors.
-inline LeaseScheduler book_of(const LeaseOptions& options) {
-  auto book = LeaseScheduler::create(options);
-  if (!book) throw std::logic_error(book.error().message);
-  return *std::move(book);
+inline LeaseScheduler scheduler_of(const LeaseOptions& options) {
+  auto leases = LeaseScheduler::create(options);
+  if (!leases) throw std::logic_error(leases.error().message);
+  return *std::move(leases);
 }
 
 /// The positions of the permutation that a lease covers, in order.

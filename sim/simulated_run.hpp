@@ -10,7 +10,7 @@
 
 namespace troupe::sim {
 
-struct Plan {
+struct SimulatedRun {
   std::shared_ptr<const strategies::Strategy> strategy;
   strategies::Needs needs;
   std::uint32_t workers = 1;
