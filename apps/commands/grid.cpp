@@ -91,43 +91,43 @@ class Probe {
   std::map<std::string, double> rates_;
 };
 
-std::string settings_text(const grid::PlannedRun& run, const grid::Outcome& outcome) {
-  return outcome.status == grid::Status::waiting ? fmt::format("  {}\n", run.name)
-                                                 : fmt::format("  {}  ({})\n", run.name, name(outcome.status));
+std::string settings_text(const grid::GridRun& run, const grid::RunStatus& run_status) {
+  return run_status.status == grid::Status::waiting ? fmt::format("  {}\n", run.name)
+                                                    : fmt::format("  {}  ({})\n", run.name, name(run_status.status));
 }
 
-core::Result<grid::GridPlan> make_plan(const Arguments& arguments) {
+core::Result<grid::ResolvedGrid> resolve_grid(const Arguments& arguments) {
   auto file = grid::load(arguments.file, experiment::schema());
   if (!file) return tl::unexpected(std::move(file.error()));
-  return grid::plan(std::move(*file), arguments.overrides,
-                    [](const experiment::Settings& settings) -> core::Result<void> {
-                      const auto backend = make_backend(settings.cluster.device);
-                      if (!backend) return tl::unexpected(backend.error());
-                      const auto text = actors::check_run(settings, **backend, false);
-                      if (!text) return tl::unexpected(text.error());
-                      return {};
-                    });
+  return grid::resolve(std::move(*file), arguments.overrides,
+                       [](const experiment::Settings& settings) -> core::Result<void> {
+                         const auto backend = make_backend(settings.cluster.device);
+                         if (!backend) return tl::unexpected(backend.error());
+                         const auto text = actors::check_run(settings, **backend, false);
+                         if (!text) return tl::unexpected(text.error());
+                         return {};
+                       });
 }
 
 /// The number of runs that have a result.
-std::size_t ended(const std::vector<grid::Outcome>& outcomes) {
-  return static_cast<std::size_t>(std::ranges::count_if(outcomes, [](const grid::Outcome& outcome) {
-    return outcome.status == grid::Status::done || outcome.status == grid::Status::diverged;
+std::size_t ended(const std::vector<grid::RunStatus>& statuses) {
+  return static_cast<std::size_t>(std::ranges::count_if(statuses, [](const grid::RunStatus& run_status) {
+    return run_status.status == grid::Status::done || run_status.status == grid::Status::diverged;
   }));
 }
 
-std::string announcement(const grid::GridPlan& plan, const grid::StatusIndex& status_index,
+std::string announcement(const grid::ResolvedGrid& grid, const grid::StatusIndex& status_index,
                          std::optional<double> forecast_s) {
-  auto text = fmt::format("{}: {} run{} in {}", plan.file.path, plan.runs.size(), plan.runs.size() == 1 ? "" : "s",
-                          plan.directory);
-  if (const auto done = ended(status_index.outcomes); done > 0) text += fmt::format(", {} of them done before", done);
-  if (ended(status_index.outcomes) < plan.runs.size())
+  auto text = fmt::format("{}: {} run{} in {}", grid.file.path, grid.runs.size(), grid.runs.size() == 1 ? "" : "s",
+                          grid.directory);
+  if (const auto done = ended(status_index.statuses); done > 0) text += fmt::format(", {} of them done before", done);
+  if (ended(status_index.statuses) < grid.runs.size())
     text += fmt::format("; forecast: {}", grid::forecast_text(forecast_s));
-  if (plan.merged > 0)
+  if (grid.merged > 0)
     text += fmt::format(
         "\n{} combination{} left out: other runs have the same settings (keys that their strategy "
         "does not read)",
-        plan.merged, plan.merged == 1 ? "" : "s");
+        grid.merged, grid.merged == 1 ? "" : "s");
   if (!status_index.foreign.empty())
     text += fmt::format("\n{} run{} in that directory {} not of this grid and stay{} as {}",
                         status_index.foreign.size(), status_index.foreign.size() == 1 ? "" : "s",
@@ -136,50 +136,52 @@ std::string announcement(const grid::GridPlan& plan, const grid::StatusIndex& st
   return text;
 }
 
-Json runs_json(const grid::GridPlan& plan, const std::vector<grid::Outcome>& outcomes) {
+Json runs_json(const grid::ResolvedGrid& grid, const std::vector<grid::RunStatus>& statuses) {
   Json runs = Json::array();
-  for (std::size_t i = 0; i < plan.runs.size(); ++i)
-    runs.push_back(to_json(plan.runs[i], plan.file.bases[plan.runs[i].combination.base], outcomes[i]));
+  for (std::size_t i = 0; i < grid.runs.size(); ++i)
+    runs.push_back(to_json(grid.runs[i], grid.file.bases[grid.runs[i].combination.base], statuses[i]));
   return runs;
 }
 
-Json head(const grid::GridPlan& plan, const std::vector<grid::Outcome>& outcomes) {
-  const auto count = [&](grid::Status status) { return std::ranges::count(outcomes, status, &grid::Outcome::status); };
-  return {{"grid", plan.file.path},
-          {"directory", plan.directory},
-          {"varied", plan.varied},
-          {"runs", plan.runs.size()},
+Json head(const grid::ResolvedGrid& grid, const std::vector<grid::RunStatus>& statuses) {
+  const auto count = [&](grid::Status status) {
+    return std::ranges::count(statuses, status, &grid::RunStatus::status);
+  };
+  return {{"grid", grid.file.path},
+          {"directory", grid.directory},
+          {"varied", grid.varied},
+          {"runs", grid.runs.size()},
           {"done", count(grid::Status::done)},
           {"diverged", count(grid::Status::diverged)},
           {"failed", count(grid::Status::failed)}};
 }
 
-core::Result<void> print_plan(const Arguments& arguments, const grid::GridPlan& plan,
-                              const grid::StatusIndex& status_index, std::optional<double> forecast_s) {
+core::Result<void> print_dry_run(const Arguments& arguments, const grid::ResolvedGrid& grid,
+                                 const grid::StatusIndex& status_index, std::optional<double> forecast_s) {
   if (arguments.json) {
-    auto json = head(plan, status_index.outcomes);
+    auto json = head(grid, status_index.statuses);
     json["forecast_s"] = forecast_s ? Json(*forecast_s) : Json(nullptr);
-    json["results"] = runs_json(plan, status_index.outcomes);
+    json["results"] = runs_json(grid, status_index.statuses);
     return print(json.dump() + "\n");
   }
-  auto text = announcement(plan, status_index, forecast_s) + "\n";
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) text += settings_text(plan.runs[i], status_index.outcomes[i]);
+  auto text = announcement(grid, status_index, forecast_s) + "\n";
+  for (std::size_t i = 0; i < grid.runs.size(); ++i) text += settings_text(grid.runs[i], status_index.statuses[i]);
   return print(text);
 }
 
 /// The result of the grid: a diverged run is a result, a failed run is an error.
-core::Result<void> verdict(const grid::GridPlan& plan, const grid::GridEnd& end) {
+core::Result<void> verdict(const grid::ResolvedGrid& grid, const grid::GridEnd& end) {
   if (end.interrupted)
     return core::fail(core::Errc::interrupted,
-                      fmt::format("interrupted with {} of {} runs done; the same command goes on", ended(end.outcomes),
-                                  plan.runs.size()));
-  const auto failed = std::ranges::find(end.outcomes, grid::Status::failed, &grid::Outcome::status);
-  if (failed == end.outcomes.end()) return {};
-  const auto& run = plan.runs[static_cast<std::size_t>(failed - end.outcomes.begin())];
+                      fmt::format("interrupted with {} of {} runs done; the same command goes on", ended(end.statuses),
+                                  grid.runs.size()));
+  const auto failed = std::ranges::find(end.statuses, grid::Status::failed, &grid::RunStatus::status);
+  if (failed == end.statuses.end()) return {};
+  const auto& run = grid.runs[static_cast<std::size_t>(failed - end.statuses.begin())];
   return core::fail(grid::errc_of(failed->exit_code),
                     fmt::format("{} of {} runs failed, the first of them {}: {}",
-                                std::ranges::count(end.outcomes, grid::Status::failed, &grid::Outcome::status),
-                                plan.runs.size(), run.name, failed->error));
+                                std::ranges::count(end.statuses, grid::Status::failed, &grid::RunStatus::status),
+                                grid.runs.size(), run.name, failed->error));
 }
 
 core::Result<void> run_grid_command(const Arguments& arguments) {
@@ -187,9 +189,9 @@ core::Result<void> run_grid_command(const Arguments& arguments) {
   if (std::ranges::find(metrics, arguments.sort) == metrics.end())
     return core::fail(core::Errc::usage, fmt::format("--sort: no summary has \"{}\" (nearest: {})", arguments.sort,
                                                      nn::nearest_word(arguments.sort, metrics)));
-  const auto plan = make_plan(arguments);
-  if (!plan) return tl::unexpected(plan.error());
-  const auto status_index = grid::read_status_index(*plan);
+  const auto grid = resolve_grid(arguments);
+  if (!grid) return tl::unexpected(grid.error());
+  const auto status_index = grid::read_status_index(*grid);
   if (!status_index) return tl::unexpected(status_index.error());
   const Interrupt interrupt;  // before the probe starts threads
 
@@ -197,38 +199,38 @@ core::Result<void> run_grid_command(const Arguments& arguments) {
   options.jobs = static_cast<std::size_t>(arguments.jobs);
   options.replan = arguments.replan;
   Probe probe(options.jobs);
-  for (const auto& run : plan->runs) options.estimates_s.push_back(probe.seconds(run.settings));
+  for (const auto& run : grid->runs) options.estimates_s.push_back(probe.seconds(run.settings));
   std::vector<std::size_t> to_do;
-  for (std::size_t i = 0; i < plan->runs.size(); ++i)
-    if (const auto status = status_index->outcomes[i].status;
+  for (std::size_t i = 0; i < grid->runs.size(); ++i)
+    if (const auto status = status_index->statuses[i].status;
         status != grid::Status::done && status != grid::Status::diverged)
       to_do.push_back(i);
   const auto forecast_s = grid::Forecast(options.estimates_s, options.jobs).left({}, to_do);
-  if (arguments.dry_run) return print_plan(arguments, *plan, *status_index, forecast_s);
+  if (arguments.dry_run) return print_dry_run(arguments, *grid, *status_index, forecast_s);
 
   grid::Progress progress(arguments.quiet   ? grid::ProgressMode::quiet
                           : arguments.plain ? grid::ProgressMode::plain
                                             : grid::ProgressMode::automatic,
                           stderr);
-  progress.line(announcement(*plan, *status_index, forecast_s));
+  progress.line(announcement(*grid, *status_index, forecast_s));
   auto executable = grid::this_executable();
   if (!executable) return tl::unexpected(std::move(executable.error()));
   options.executable = std::move(*executable);
   const core::SteadyClock clock;
   options.clock = &clock;
-  const auto end = grid::run_grid(*plan, options, progress, interrupt.token());
+  const auto end = grid::run_grid(*grid, options, progress, interrupt.token());
   if (!end) return tl::unexpected(end.error());
 
   core::Result<void> printed;
   if (arguments.json) {
-    auto json = head(*plan, end->outcomes);
+    auto json = head(*grid, end->statuses);
     json["interrupted"] = end->interrupted;
-    json["results"] = runs_json(*plan, end->outcomes);
+    json["results"] = runs_json(*grid, end->statuses);
     printed = print(json.dump() + "\n");
   } else {
-    printed = print(grid::table(*plan, end->outcomes, arguments.sort));
+    printed = print(grid::table(*grid, end->statuses, arguments.sort));
   }
-  if (auto judged = verdict(*plan, *end); !judged) return judged;
+  if (auto judged = verdict(*grid, *end); !judged) return judged;
   return printed;
 }
 

@@ -46,7 +46,7 @@ struct GridFile {
   std::vector<Exclude> excludes;
 };
 
-/// `schema` defines the valid keys. Values are checked later, with the whole combination (plan.hpp).
+/// `schema` defines the valid keys. Values are checked later, with the whole combination (resolved_grid.hpp).
 [[nodiscard]] core::Result<GridFile> parse(std::string_view text, const std::string& path, const core::Schema& schema);
 [[nodiscard]] core::Result<GridFile> load(const std::string& path, const core::Schema& schema);
 

@@ -60,17 +60,17 @@ void Progress::put(const StyledLine& line) {
 
 void Progress::line(const std::string& text) { put(StyledLine(text)); }
 
-void Progress::began(const PlannedRun& run, bool resumed) {
+void Progress::began(const GridRun& run, bool resumed) {
   if (!live_) put(StyledLine(fmt::format("{} {}", resumed ? "going on with" : "starting", run.name)));
 }
 
-void Progress::ended(const PlannedRun& run, const Outcome& outcome, double seconds, const GridPosition& position) {
+void Progress::ended(const GridRun& run, const RunStatus& run_status, double seconds, const GridPosition& position) {
   StyledLine text(fmt::format("{}/{} ", position.ended, position.runs));
-  text.add(std::string(name(outcome.status)), style_of(outcome.status)).add(" ").add(run.name, Style::bold);
-  if (outcome.status == Status::done)
-    text.add(result_text(outcome.summary));
-  else if (!outcome.error.empty())
-    text.add(fmt::format(" (exit {}): {}", outcome.exit_code, outcome.error));
+  text.add(std::string(name(run_status.status)), style_of(run_status.status)).add(" ").add(run.name, Style::bold);
+  if (run_status.status == Status::done)
+    text.add(result_text(run_status.summary));
+  else if (!run_status.error.empty())
+    text.add(fmt::format(" (exit {}): {}", run_status.exit_code, run_status.error));
   text.add(fmt::format(", {}", report::clock_time(seconds)), Style::dim);
   if (position.left_s) text.add(fmt::format(", forecast: {} left", forecast_text(position.left_s)), Style::dim);
   put(text);

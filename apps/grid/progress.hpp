@@ -29,8 +29,8 @@ class Progress {
   Progress(ProgressMode mode, std::FILE* stream);
 
   void line(const std::string& text);
-  void began(const PlannedRun& run, bool resumed);
-  void ended(const PlannedRun& run, const Outcome& outcome, double seconds, const GridPosition& position);
+  void began(const GridRun& run, bool resumed);
+  void ended(const GridRun& run, const RunStatus& run_status, double seconds, const GridPosition& position);
   void tick(const GridPosition& position);
   /// Removes the live line.
   void close();

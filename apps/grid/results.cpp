@@ -27,9 +27,9 @@ bool holds_a_list(const Json& json) {
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-Json summary_of(const Outcome& outcome) {
-  if (outcome.summary.empty()) return nullptr;
-  auto json = Json::parse(outcome.summary, nullptr, false);
+Json summary_of(const RunStatus& run_status) {
+  if (run_status.summary.empty()) return nullptr;
+  auto json = Json::parse(run_status.summary, nullptr, false);
   return json.is_object() ? json : Json(nullptr);
 }
 
@@ -46,15 +46,15 @@ std::string field(const Json& value) {
   return field(value.is_string() ? value.get<std::string>() : dump(value));
 }
 
-std::string value_of(const GridPlan& plan, const PlannedRun& run, const std::string& key) {
-  if (key == kBaseKey) return plan.file.bases[run.combination.base];
+std::string value_of(const ResolvedGrid& grid, const GridRun& run, const std::string& key) {
+  if (key == kBaseKey) return grid.file.bases[run.combination.base];
   const auto* choice = run.combination.find(key);
   return choice == nullptr ? std::string{} : plain_text(choice->value);
 }
 
 /// Varied keys without the seed, which has its own column.
-std::vector<std::string> columns(const GridPlan& plan) {
-  std::vector<std::string> keys = plan.varied;
+std::vector<std::string> columns(const ResolvedGrid& grid) {
+  std::vector<std::string> keys = grid.varied;
   std::erase(keys, kSeedKey);
   return keys;
 }
@@ -137,12 +137,12 @@ std::vector<std::string> metric_names() {
   return names;
 }
 
-std::string to_csv(const GridPlan& plan, std::span<const Outcome> outcomes) {
-  const auto keys = columns(plan);
+std::string to_csv(const ResolvedGrid& grid, std::span<const RunStatus> statuses) {
+  const auto keys = columns(grid);
   std::vector<std::string> summary_keys;
   std::vector<std::vector<std::pair<std::string, Json>>> summaries;
-  for (const auto& outcome : outcomes) {
-    summaries.push_back(flatten(summary_of(outcome)));
+  for (const auto& run_status : statuses) {
+    summaries.push_back(flatten(summary_of(run_status)));
     for (const auto& [key, value] : summaries.back())
       if (std::ranges::find(summary_keys, key) == summary_keys.end()) summary_keys.push_back(key);
   }
@@ -153,16 +153,16 @@ std::string to_csv(const GridPlan& plan, std::span<const Outcome> outcomes) {
   for (const char* key : {"seed", "status", "exit_code", "error", "run"}) header.emplace_back(key);
   header.insert(header.end(), summary_keys.begin(), summary_keys.end());
   std::string text = fmt::format("{}\n", fmt::join(header, ","));
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    const auto& run = plan.runs[i];
-    const auto& outcome = outcomes[i];
+  for (std::size_t i = 0; i < grid.runs.size(); ++i) {
+    const auto& run = grid.runs[i];
+    const auto& run_status = statuses[i];
     std::vector<std::string> row;
-    for (const auto& key : keys) row.push_back(field(value_of(plan, run, key)));
+    for (const auto& key : keys) row.push_back(field(value_of(grid, run, key)));
     row.push_back(fmt::format("{}", run.settings.run.seed));
-    row.emplace_back(name(outcome.status));
-    row.push_back(outcome.exit_code < 0 ? "" : fmt::format("{}", outcome.exit_code));
-    row.push_back(field(outcome.error));
-    row.push_back(field(outcome.directory));
+    row.emplace_back(name(run_status.status));
+    row.push_back(run_status.exit_code < 0 ? "" : fmt::format("{}", run_status.exit_code));
+    row.push_back(field(run_status.error));
+    row.push_back(field(run_status.directory));
     for (const auto& key : summary_keys) {
       const auto found = std::ranges::find(summaries[i], key, &std::pair<std::string, Json>::first);
       row.push_back(found == summaries[i].end() ? std::string{} : field(found->second));
@@ -172,7 +172,7 @@ std::string to_csv(const GridPlan& plan, std::span<const Outcome> outcomes) {
   return text;
 }
 
-Json to_json(const PlannedRun& run, const std::string& base, const Outcome& outcome) {
+Json to_json(const GridRun& run, const std::string& base, const RunStatus& run_status) {
   Json settings = Json::object();
   for (const auto& choice : run.combination.choices)
     if (choice.key != kSeedKey) settings[choice.key] = plain_text(choice.value);
@@ -186,26 +186,26 @@ Json to_json(const PlannedRun& run, const std::string& base, const Outcome& outc
           {"settings", std::move(settings)},
           {"seed", run.settings.run.seed},
           {"strategy", run.settings.strategy},
-          {"status", name(outcome.status)},
-          {"exit_code", outcome.exit_code < 0 ? Json(nullptr) : Json(outcome.exit_code)},
-          {"error", outcome.error.empty() ? Json(nullptr) : Json(outcome.error)},
-          {"directory", outcome.directory.empty() ? Json(nullptr) : Json(outcome.directory)},
-          {"summary", summary_of(outcome)}};
+          {"status", name(run_status.status)},
+          {"exit_code", run_status.exit_code < 0 ? Json(nullptr) : Json(run_status.exit_code)},
+          {"error", run_status.error.empty() ? Json(nullptr) : Json(run_status.error)},
+          {"directory", run_status.directory.empty() ? Json(nullptr) : Json(run_status.directory)},
+          {"summary", summary_of(run_status)}};
 }
 
-std::string to_jsonl(const GridPlan& plan, std::span<const Outcome> outcomes) {
+std::string to_jsonl(const ResolvedGrid& grid, std::span<const RunStatus> statuses) {
   std::string text;
-  for (std::size_t i = 0; i < plan.runs.size(); ++i)
-    text += dump(to_json(plan.runs[i], plan.file.bases[plan.runs[i].combination.base], outcomes[i])) + "\n";
+  for (std::size_t i = 0; i < grid.runs.size(); ++i)
+    text += dump(to_json(grid.runs[i], grid.file.bases[grid.runs[i].combination.base], statuses[i])) + "\n";
   return text;
 }
 
-core::Result<void> write_results(const GridPlan& plan, std::span<const Outcome> outcomes) {
-  const std::array files{std::pair{"results.csv", to_csv(plan, outcomes)},
-                         std::pair{"results.jsonl", to_jsonl(plan, outcomes)}};
+core::Result<void> write_results(const ResolvedGrid& grid, std::span<const RunStatus> statuses) {
+  const std::array files{std::pair{"results.csv", to_csv(grid, statuses)},
+                         std::pair{"results.jsonl", to_jsonl(grid, statuses)}};
   for (const auto& [file, text] : files) {
     const std::array parts{std::as_bytes(std::span(text))};
-    if (auto written = nn::replace_file(nn::system_files(), plan.directory, file, parts); !written) return written;
+    if (auto written = nn::replace_file(nn::system_files(), grid.directory, file, parts); !written) return written;
   }
   return {};
 }
@@ -214,22 +214,22 @@ bool higher_is_better(std::string_view metric) noexcept {
   return metric.ends_with("accuracy") || metric.ends_with("top5") || metric.ends_with("images_per_s");
 }
 
-std::string table(const GridPlan& plan, std::span<const Outcome> outcomes, std::string_view metric) {
+std::string table(const ResolvedGrid& grid, std::span<const RunStatus> statuses, std::string_view metric) {
   std::vector<std::string> metrics{std::string(metric)};
   for (const char* usual : {"test.accuracy", "test.loss", "train.images_per_s", "wall_s"})
     if (metric != usual) metrics.emplace_back(usual);
 
-  const auto keys = columns(plan);
+  const auto keys = columns(grid);
   std::vector<Row> rows;
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+  for (std::size_t i = 0; i < grid.runs.size(); ++i) {
     std::vector<std::string> values;
-    for (const auto& key : keys) values.push_back(value_of(plan, plan.runs[i], key));
+    for (const auto& key : keys) values.push_back(value_of(grid, grid.runs[i], key));
     auto row = std::ranges::find(rows, values, &Row::keys);
     if (row == rows.end()) row = rows.insert(row, {values, 0, 0, std::vector<Sample>(metrics.size())});
     ++row->runs;
-    if (outcomes[i].status != Status::done) continue;
+    if (statuses[i].status != Status::done) continue;
     ++row->done;
-    for (const auto& [key, value] : flatten(summary_of(outcomes[i])))
+    for (const auto& [key, value] : flatten(summary_of(statuses[i])))
       for (std::size_t m = 0; m < metrics.size(); ++m)
         if (metrics[m] == key && value.is_number()) row->metrics[m].values.push_back(value.get<double>());
   }

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/grid/plan.hpp"
+#include "apps/grid/resolved_grid.hpp"
 #include "apps/grid/status_index.hpp"
 
 namespace troupe::grid {
@@ -22,18 +22,18 @@ namespace troupe::grid {
 /// The numbers in every summary: a table can be sorted by them.
 [[nodiscard]] std::vector<std::string> metric_names();
 
-/// A header, and one row per run in the order of the plan: varied keys, seed, status, exit_code, error, run, summary.
-[[nodiscard]] std::string to_csv(const GridPlan& plan, std::span<const Outcome> outcomes);
+/// A header, and one row per run in the order of the grid: varied keys, seed, status, exit_code, error, run, summary.
+[[nodiscard]] std::string to_csv(const ResolvedGrid& grid, std::span<const RunStatus> statuses);
 /// {"name", "base", "settings", "seed", "status", "exit_code", "error", "directory", "summary"} per run.
-[[nodiscard]] nlohmann::ordered_json to_json(const PlannedRun& run, const std::string& base, const Outcome& outcome);
-[[nodiscard]] std::string to_jsonl(const GridPlan& plan, std::span<const Outcome> outcomes);
+[[nodiscard]] nlohmann::ordered_json to_json(const GridRun& run, const std::string& base, const RunStatus& run_status);
+[[nodiscard]] std::string to_jsonl(const ResolvedGrid& grid, std::span<const RunStatus> statuses);
 
-/// Replaces results.csv and results.jsonl in plan.directory, each as a whole or not at all. Errc::io, no_space.
-[[nodiscard]] core::Result<void> write_results(const GridPlan& plan, std::span<const Outcome> outcomes);
+/// Replaces results.csv and results.jsonl in grid.directory, each as a whole or not at all. Errc::io, no_space.
+[[nodiscard]] core::Result<void> write_results(const ResolvedGrid& grid, std::span<const RunStatus> statuses);
 
 /// One line per combination over its seeds: varied keys, runs, and mean ± sample standard deviation of `metric` and the usual metrics over
 /// the completed runs. Sorted by `metric`, best first: accuracies, top5 and rates descending, others ascending; missing values last.
-[[nodiscard]] std::string table(const GridPlan& plan, std::span<const Outcome> outcomes, std::string_view metric);
+[[nodiscard]] std::string table(const ResolvedGrid& grid, std::span<const RunStatus> statuses, std::string_view metric);
 
 /// Whether a higher value of `metric` is better.
 [[nodiscard]] bool higher_is_better(std::string_view metric) noexcept;

@@ -76,24 +76,24 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 class Session {
  public:
-  Session(const GridPlan& plan, const GridOptions& options, Progress& progress, const std::string& scratch,
+  Session(const ResolvedGrid& grid, const GridOptions& options, Progress& progress, const std::string& scratch,
           StatusIndex status_index)
-      : plan_(plan),
+      : grid_(grid),
         options_(options),
         progress_(progress),
         scratch_(scratch),
-        outcomes_(std::move(status_index.outcomes)),
+        statuses_(std::move(status_index.statuses)),
         forecast_(options.estimates_s, options.jobs),
         children_(options.executable, scratch) {
-    for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-      const auto& outcome = outcomes_[i];
-      if (outcome.status == Status::done) {
-        if (const auto json = nlohmann::json::parse(outcome.summary, nullptr, false);
+    for (std::size_t i = 0; i < statuses_.size(); ++i) {
+      const auto& run_status = statuses_[i];
+      if (run_status.status == Status::done) {
+        if (const auto json = nlohmann::json::parse(run_status.summary, nullptr, false);
             json.is_object() && json.contains("wall_s") && json["wall_s"].is_number())
           forecast_.measured(i, json["wall_s"].get<double>());
-      } else if (outcome.status == Status::running) {
+      } else if (run_status.status == Status::running) {
         leave_to_others(i);
-      } else if (outcome.status != Status::diverged) {
+      } else if (run_status.status != Status::diverged) {
         waiting_.push_back(i);
       }
     }
@@ -129,13 +129,13 @@ class Session {
       for (auto& end : children_.wait(kTick, wake.get())) settle(std::move(end));
     }
     progress_.close();
-    if (auto written = write_results(plan_, outcomes_); !written) return tl::unexpected(std::move(written.error()));
+    if (auto written = write_results(grid_, statuses_); !written) return tl::unexpected(std::move(written.error()));
     // A run that another process interrupted has no result either.
     const bool left =
-        !waiting_.empty() || !others_.empty() || std::ranges::any_of(outcomes_, [](const Outcome& outcome) {
-          return outcome.status == Status::interrupted || outcome.status == Status::waiting;
+        !waiting_.empty() || !others_.empty() || std::ranges::any_of(statuses_, [](const RunStatus& run_status) {
+          return run_status.status == Status::interrupted || run_status.status == Status::waiting;
         });
-    return GridEnd{std::move(outcomes_), left};
+    return GridEnd{std::move(statuses_), left};
   }
 
  private:
@@ -151,21 +151,21 @@ class Session {
   /// Another process has the run's directory. Two processes must not train in it, and the run must not begin anew beside it.
   void leave_to_others(std::size_t i) {
     others_[i] = options_.clock->now();
-    progress_.line(fmt::format("waiting for {}: {}", plan_.runs[i].name, outcomes_[i].error));
+    progress_.line(fmt::format("waiting for {}: {}", grid_.runs[i].name, statuses_[i].error));
   }
 
   /// Checks the runs of other processes for their ends: records a result, or queues the run to continue it.
   void look_at_others() {
     for (auto entry = others_.begin(); entry != others_.end();) {
       const auto [i, since] = *entry;
-      auto outcome = outcome_of(outcomes_[i].directory);
-      if (outcome.status == Status::running) {
+      auto run_status = run_status_of(statuses_[i].directory);
+      if (run_status.status == Status::running) {
         ++entry;
         continue;
       }
       entry = others_.erase(entry);
-      outcomes_[i] = std::move(outcome);
-      if (outcomes_[i].status == Status::done || outcomes_[i].status == Status::diverged)
+      statuses_[i] = std::move(run_status);
+      if (statuses_[i].status == Status::done || statuses_[i].status == Status::diverged)
         record(i, core::seconds(options_.clock->now() - since));
       else
         waiting_.push_front(i);
@@ -182,19 +182,19 @@ class Session {
       return;
     }
     for (const auto& [i, since] : std::exchange(others_, {})) {
-      outcomes_[i].status = Status::failed;
-      outcomes_[i].exit_code = core::exit_code(core::Errc::timeout);
-      outcomes_[i].error += ": try again when it has ended";
+      statuses_[i].status = Status::failed;
+      statuses_[i].exit_code = core::exit_code(core::Errc::timeout);
+      statuses_[i].error += ": try again when it has ended";
       record(i, core::seconds(now - since));
     }
   }
 
   Result<void> begin(std::size_t i) {
-    const auto& run = plan_.runs[i];
-    const bool resume = outcomes_[i].status == Status::interrupted;
+    const auto& run = grid_.runs[i];
+    const bool resume = statuses_[i].status == Status::interrupted;
     std::vector<std::string> arguments{"train", "--json", "--quiet"};
     if (resume) {
-      arguments.insert(arguments.end(), {"--resume", outcomes_[i].directory});
+      arguments.insert(arguments.end(), {"--resume", statuses_[i].directory});
       if (options_.replan) arguments.emplace_back("--replan");
     } else {
       const auto config = fmt::format("{}/{}.toml", scratch_, i);
@@ -211,60 +211,61 @@ class Session {
   void settle(Children::End end) {
     const auto [since, resumed] = running_.extract(end.id).mapped();
     const double seconds = core::seconds(options_.clock->now() - since);
-    Outcome outcome;
-    outcome.exit_code = end.exit_code;
-    outcome.status = status_of(end.exit_code);
-    outcome.summary = first_line(end.out);
-    if (outcome.status != Status::done) outcome.error = last_words(end.err);
-    if (const auto json = nlohmann::json::parse(outcome.summary, nullptr, false); json.is_object())
-      outcome.directory = json.value("run", "");
+    RunStatus run_status;
+    run_status.exit_code = end.exit_code;
+    run_status.status = status_of(end.exit_code);
+    run_status.summary = first_line(end.out);
+    if (run_status.status != Status::done) run_status.error = last_words(end.err);
+    if (const auto json = nlohmann::json::parse(run_status.summary, nullptr, false); json.is_object())
+      run_status.directory = json.value("run", "");
     else if (resumed)
-      outcome.directory = outcomes_[end.id].directory;
+      run_status.directory = statuses_[end.id].directory;
 
-    if (resumed && outcome.status == Status::failed) {
+    if (resumed && run_status.status == Status::failed) {
       const bool for_good =
           end.exit_code == core::exit_code(core::Errc::config) || end.exit_code == core::exit_code(core::Errc::corrupt);
-      if (auto now = outcome_of(outcome.directory); now.status == Status::running) {  // another process was faster
-        outcomes_[end.id] = std::move(now);
+      if (auto now = run_status_of(run_status.directory);
+          now.status == Status::running) {  // another process was faster
+        statuses_[end.id] = std::move(now);
         return leave_to_others(end.id);
       }
       // The directory's contents belong to the user: the grid never begins the run anew in its place.
       if (for_good)
-        outcome.error +=
-            fmt::format(" (what it has reached stays in {}; remove that directory to begin anew)", outcome.directory);
+        run_status.error += fmt::format(" (what it has reached stays in {}; remove that directory to begin anew)",
+                                        run_status.directory);
     }
-    if (outcome.status == Status::done && outcome.directory.empty()) {
-      outcome.status = Status::failed;
-      outcome.error = "the run said nothing about its end";
+    if (run_status.status == Status::done && run_status.directory.empty()) {
+      run_status.status = Status::failed;
+      run_status.error = "the run said nothing about its end";
     }
     // A bug also exits with 70: the run's records decide.
-    if (outcome.status == Status::diverged &&
-        (outcome.directory.empty() || outcome_of(outcome.directory).status != Status::diverged))
-      outcome.status = Status::failed;
-    if (outcome.status == Status::interrupted && outcome.directory.empty()) outcome.status = Status::waiting;
-    if (outcome.status == Status::done && !resumed) forecast_.measured(end.id, seconds);
-    outcomes_[end.id] = std::move(outcome);
+    if (run_status.status == Status::diverged &&
+        (run_status.directory.empty() || run_status_of(run_status.directory).status != Status::diverged))
+      run_status.status = Status::failed;
+    if (run_status.status == Status::interrupted && run_status.directory.empty()) run_status.status = Status::waiting;
+    if (run_status.status == Status::done && !resumed) forecast_.measured(end.id, seconds);
+    statuses_[end.id] = std::move(run_status);
     record(end.id, seconds);
   }
 
-  /// Reports a run's outcome and writes the results.
+  /// Reports a run's status and writes the results.
   void record(std::size_t i, double seconds) {
-    progress_.ended(plan_.runs[i], outcomes_[i], seconds, position());
-    if (auto written = write_results(plan_, outcomes_); !written)
+    progress_.ended(grid_.runs[i], statuses_[i], seconds, position());
+    if (auto written = write_results(grid_, statuses_); !written)
       progress_.line("results are not written for now: " + written.error().message);
   }
 
   [[nodiscard]] GridPosition position() const {
     GridPosition position;
-    position.runs = plan_.runs.size();
-    for (const auto& outcome : outcomes_) {
-      position.ended +=
-          outcome.status == Status::done || outcome.status == Status::diverged || outcome.status == Status::failed;
-      position.failed += outcome.status == Status::diverged || outcome.status == Status::failed;
+    position.runs = grid_.runs.size();
+    for (const auto& run_status : statuses_) {
+      position.ended += run_status.status == Status::done || run_status.status == Status::diverged ||
+                        run_status.status == Status::failed;
+      position.failed += run_status.status == Status::diverged || run_status.status == Status::failed;
     }
     std::vector<Forecast::Running> running;
     for (const auto& [i, child] : running_) {
-      position.running.push_back(plan_.runs[i].name);
+      position.running.push_back(grid_.runs[i].name);
       running.push_back({i, core::seconds(options_.clock->now() - child.since)});
     }
     position.left_s = forecast_.left(running, std::vector(waiting_.begin(), waiting_.end()));
@@ -276,11 +277,11 @@ class Session {
     bool resumed = false;
   };
 
-  const GridPlan& plan_;
+  const ResolvedGrid& grid_;
   const GridOptions& options_;
   Progress& progress_;
   const std::string& scratch_;
-  std::vector<Outcome> outcomes_;
+  std::vector<RunStatus> statuses_;
   Forecast forecast_;
   Children children_;
   std::deque<std::size_t> waiting_;
@@ -291,20 +292,21 @@ class Session {
 
 }  // namespace
 
-Result<GridEnd> run_grid(const GridPlan& plan, const GridOptions& options, Progress& progress, std::stop_token stop) {
+Result<GridEnd> run_grid(const ResolvedGrid& grid, const GridOptions& options, Progress& progress,
+                         std::stop_token stop) {
   std::error_code error;
-  fs::create_directories(plan.directory, error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "create directory", plan.directory));
-  const auto lock = experiment::DirectoryLock::take(plan.directory);
+  fs::create_directories(grid.directory, error);
+  if (error) return tl::unexpected(core::from_errno(error.value(), "create directory", grid.directory));
+  const auto lock = experiment::DirectoryLock::take(grid.directory);
   if (!lock) return tl::unexpected(lock.error());
   if (!lock->missing().empty()) progress.line("warning: " + lock->missing());
-  if (auto cleaned = nn::remove_temporaries(nn::system_files(), plan.directory); !cleaned)
+  if (auto cleaned = nn::remove_temporaries(nn::system_files(), grid.directory); !cleaned)
     return tl::unexpected(std::move(cleaned.error()));
   const Scratch scratch;
   if (auto good = scratch.good(); !good) return tl::unexpected(std::move(good.error()));
-  auto status_index = read_status_index(plan);
+  auto status_index = read_status_index(grid);
   if (!status_index) return tl::unexpected(std::move(status_index.error()));
-  return Session(plan, options, progress, scratch.path(), std::move(*status_index)).run(stop);
+  return Session(grid, options, progress, scratch.path(), std::move(*status_index)).run(stop);
 }
 
 }  // namespace troupe::grid

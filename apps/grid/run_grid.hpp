@@ -1,4 +1,4 @@
-/// Executes a plan: the runs that are not done, several at once, each as a child process of this executable (`troupe train`). Blocks until
+/// Executes a grid: the runs that are not done, several at once, each as a child process of this executable (`troupe train`). Blocks until
 /// all have ended. One grid per directory at a time, over all processes.
 #pragma once
 
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/grid/plan.hpp"
 #include "apps/grid/progress.hpp"
+#include "apps/grid/resolved_grid.hpp"
 #include "apps/grid/status_index.hpp"
 #include "core/clock.hpp"
 
@@ -22,15 +22,15 @@ struct GridOptions {
 };
 
 struct GridEnd {
-  std::vector<Outcome> outcomes;  // [runs]
-  bool interrupted = false;       // by a signal to the grid or a run, with work left to continue
+  std::vector<RunStatus> statuses;  // [runs]
+  bool interrupted = false;         // by a signal to the grid or a run, with work left to continue
 };
 
 /// `stop`: running children receive SIGINT once (they save a checkpoint and end), the others do not begin. If another process trains a run
 /// (Status::running), the grid waits: a result of that process counts, otherwise the grid continues the run. results.csv and results.jsonl
 /// are replaced each time a run ends. Call on the thread that lives longest (Children). Errors: Errc::io or no_space for the directory and
-/// the results; Errc::timeout when another grid holds the directory. A run's error is in its Outcome.
-[[nodiscard]] core::Result<GridEnd> run_grid(const GridPlan& plan, const GridOptions& options, Progress& progress,
+/// the results; Errc::timeout when another grid holds the directory. A run's error is in its RunStatus.
+[[nodiscard]] core::Result<GridEnd> run_grid(const ResolvedGrid& grid, const GridOptions& options, Progress& progress,
                                              std::stop_token stop);
 
 }  // namespace troupe::grid

@@ -81,48 +81,48 @@ Status status_of(int exit_code) noexcept {
   return Status::failed;
 }
 
-Outcome outcome_of(const std::string& run_directory) {
-  Outcome outcome;
-  outcome.directory = run_directory;
+RunStatus run_status_of(const std::string& run_directory) {
+  RunStatus run_status;
+  run_status.directory = run_directory;
   if (const auto holder = experiment::DirectoryLock::holder(run_directory); holder && *holder) {
-    outcome.status = Status::running;
-    outcome.error = fmt::format("{} trains in {}", **holder, run_directory);
-    return outcome;
+    run_status.status = Status::running;
+    run_status.error = fmt::format("{} trains in {}", **holder, run_directory);
+    return run_status;
   }
-  outcome.summary = first_line(run_directory + "/summary.json");
+  run_status.summary = first_line(run_directory + "/summary.json");
   const auto turn = last_turn(run_directory + "/metrics.jsonl");
   const bool ended = turn.is_object() && turn.value("kind", "") == "ended";
-  if (ended && turn["error"].is_null() && !outcome.summary.empty()) {
-    outcome.status = Status::done;
-    outcome.exit_code = 0;
-    return outcome;
+  if (ended && turn["error"].is_null() && !run_status.summary.empty()) {
+    run_status.status = Status::done;
+    run_status.exit_code = 0;
+    return run_status;
   }
   if (ended && turn["error"].is_object()) {
-    outcome.exit_code = exit_code_of(turn["error"].value("code", ""));
-    outcome.error = turn["error"].value("message", "");
+    run_status.exit_code = exit_code_of(turn["error"].value("code", ""));
+    run_status.error = turn["error"].value("message", "");
     if (turn["error"].value("code", "") == core::name(Errc::diverged)) {
-      outcome.status = Status::diverged;
-      return outcome;
+      run_status.status = Status::diverged;
+      return run_status;
     }
   }
-  outcome.status = has_checkpoint(run_directory) ? Status::interrupted : Status::waiting;
-  return outcome;
+  run_status.status = has_checkpoint(run_directory) ? Status::interrupted : Status::waiting;
+  return run_status;
 }
 
-core::Result<StatusIndex> read_status_index(const GridPlan& plan) {
-  StatusIndex status_index{std::vector<Outcome>(plan.runs.size()), {}};
+core::Result<StatusIndex> read_status_index(const ResolvedGrid& grid) {
+  StatusIndex status_index{std::vector<RunStatus>(grid.runs.size()), {}};
   std::map<std::string, std::size_t> by_identity;
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) by_identity[plan.runs[i].identity] = i;
+  for (std::size_t i = 0; i < grid.runs.size(); ++i) by_identity[grid.runs[i].identity] = i;
 
   std::vector<std::string> directories;
   std::error_code error;
-  fs::directory_iterator entry(plan.directory, error);
+  fs::directory_iterator entry(grid.directory, error);
   if (error == std::errc::no_such_file_or_directory) return status_index;
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     std::error_code no_run;  // a file, or an unreadable directory
     if (fs::exists(entry->path() / "config.toml", no_run)) directories.push_back(entry->path().string());
   }
-  if (error) return tl::unexpected(core::from_errno(error.value(), "list", plan.directory));
+  if (error) return tl::unexpected(core::from_errno(error.value(), "list", grid.directory));
   std::ranges::sort(directories);  // by time
 
   constexpr std::array kBest{Status::waiting, Status::failed,   Status::interrupted,
@@ -135,9 +135,9 @@ core::Result<StatusIndex> read_status_index(const GridPlan& plan) {
       status_index.foreign.push_back(directory);
       continue;
     }
-    auto outcome = outcome_of(directory);
-    auto& best = status_index.outcomes[run->second];
-    if (rank(outcome.status) > 0 && rank(outcome.status) >= rank(best.status)) best = std::move(outcome);
+    auto run_status = run_status_of(directory);
+    auto& best = status_index.statuses[run->second];
+    if (rank(run_status.status) > 0 && rank(run_status.status) >= rank(best.status)) best = std::move(run_status);
   }
   return status_index;
 }

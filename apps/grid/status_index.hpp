@@ -1,4 +1,4 @@
-/// The status of planned runs in a grid's directory: done, failed, interrupted or missing. Reads only. Thread rule: pure functions, except
+/// The status of a grid's runs in its directory: done, failed, interrupted or missing. Reads only. Thread rule: pure functions, except
 /// for the files they read.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/grid/plan.hpp"
+#include "apps/grid/resolved_grid.hpp"
 
 namespace troupe::grid {
 
@@ -22,8 +22,8 @@ enum class Status : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(Status status) noexcept;
 
-/// The result of one run.
-struct Outcome {
+/// The status of one run, with what is known of its end.
+struct RunStatus {
   Status status = Status::waiting;
   int exit_code = -1;     // -1: none yet
   std::string error;      // one line
@@ -31,10 +31,10 @@ struct Outcome {
   std::string summary;    // summary.json, one line; empty when there is none
 };
 
-/// The outcome according to a run directory: its summary, and the end of its metrics.jsonl. `interrupted` when there is a checkpoint to
+/// The status according to a run directory: its summary, and the end of its metrics.jsonl. `interrupted` when there is a checkpoint to
 /// resume from and no end, or a temporary failure (interrupted, lost peers, a full disk); `running` while a process has its lock: `error`
 /// then names it.
-[[nodiscard]] Outcome outcome_of(const std::string& run_directory);
+[[nodiscard]] RunStatus run_status_of(const std::string& run_directory);
 
 /// The error kind of a process's exit code; Errc::internal where several share one code.
 [[nodiscard]] core::Errc errc_of(int exit_code) noexcept;
@@ -43,12 +43,12 @@ struct Outcome {
 [[nodiscard]] Status status_of(int exit_code) noexcept;
 
 struct StatusIndex {
-  std::vector<Outcome> outcomes;     // [runs of the plan]
-  std::vector<std::string> foreign;  // run directories that match no run of the plan
+  std::vector<RunStatus> statuses;   // [runs of the grid]
+  std::vector<std::string> foreign;  // run directories that match no run of the grid
 };
 
-/// Matches the run directories in plan.directory (which may not exist) with the plan's runs, by settings. If several match one run, the
+/// Matches the run directories in grid.directory (which may not exist) with the grid's runs, by settings. If several match one run, the
 /// best counts: done, diverged, running, interrupted. Errc::io.
-[[nodiscard]] core::Result<StatusIndex> read_status_index(const GridPlan& plan);
+[[nodiscard]] core::Result<StatusIndex> read_status_index(const ResolvedGrid& grid);
 
 }  // namespace troupe::grid

@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-Outcome done(double accuracy, double wall_s) {
+RunStatus done(double accuracy, double wall_s) {
   return {Status::done, 0, "", "runs/g/x",
           nlohmann::ordered_json{
               {"run", "runs/g/x"}, {"wall_s", wall_s}, {"test", {{"loss", nullptr}, {"accuracy", accuracy}}}}
@@ -26,16 +26,16 @@ class ResultsTest : public testing::Test {
     const auto base = folder_.write("base.toml", kSmallBase);
     auto file = parse("base = \"" + base + "\"\nseeds = [1, 2]\n[grid]\nstrategy.tau = [1, 4, 16]\n", "g.toml",
                       experiment::schema());
-    plan_ = plan(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr).value();
+    grid_ = resolve(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr).value();
   }
   Folder folder_;
-  GridPlan plan_;
-  std::vector<Outcome> outcomes_{done(0.5, 10),
-                                 done(0.6, 12),
-                                 done(0.9, 5000),
-                                 {Status::diverged, 70, "loss is \"nan\", worker 1", "runs/g/y", ""},
-                                 {},
-                                 {}};
+  ResolvedGrid grid_;
+  std::vector<RunStatus> statuses_{done(0.5, 10),
+                                   done(0.6, 12),
+                                   done(0.9, 5000),
+                                   {Status::diverged, 70, "loss is \"nan\", worker 1", "runs/g/y", ""},
+                                   {},
+                                   {}};
 };
 
 TEST(FlattenTest, NamesScalarsByTheirPathAndLeavesListsOut) {
@@ -55,7 +55,7 @@ TEST(MetricNamesTest, AreTheNumbersOfEverySummary) {
 }
 
 TEST_F(ResultsTest, CsvHasARowPerRun) {
-  EXPECT_EQ(to_csv(plan_, outcomes_),
+  EXPECT_EQ(to_csv(grid_, statuses_),
             "strategy.tau,seed,status,exit_code,error,run,wall_s,test.loss,test.accuracy\n"
             "1,1,done,0,,runs/g/x,10.0,,0.5\n"
             "1,2,done,0,,runs/g/x,12.0,,0.6\n"
@@ -66,7 +66,7 @@ TEST_F(ResultsTest, CsvHasARowPerRun) {
 }
 
 TEST_F(ResultsTest, JsonLinesHaveSettingsAndSummaryWhole) {
-  const auto text = to_jsonl(plan_, outcomes_);
+  const auto text = to_jsonl(grid_, statuses_);
   const auto first = nlohmann::json::parse(text.substr(0, text.find('\n')));
   EXPECT_EQ(first["name"], "tau=1_seed=1");
   EXPECT_EQ(first["settings"], (nlohmann::json{{"strategy.tau", 1}}));
@@ -77,20 +77,20 @@ TEST_F(ResultsTest, JsonLinesHaveSettingsAndSummaryWhole) {
 }
 
 TEST_F(ResultsTest, WritesBothFiles) {
-  std::filesystem::create_directories(plan_.directory);
-  ASSERT_TRUE(write_results(plan_, outcomes_).has_value());
-  EXPECT_EQ(folder_.read("runs/g/results.csv"), to_csv(plan_, outcomes_));
-  EXPECT_EQ(folder_.read("runs/g/results.jsonl"), to_jsonl(plan_, outcomes_));
+  std::filesystem::create_directories(grid_.directory);
+  ASSERT_TRUE(write_results(grid_, statuses_).has_value());
+  EXPECT_EQ(folder_.read("runs/g/results.csv"), to_csv(grid_, statuses_));
+  EXPECT_EQ(folder_.read("runs/g/results.jsonl"), to_jsonl(grid_, statuses_));
 }
 
 TEST_F(ResultsTest, TheTableTakesSeedsTogetherAndSortsBestFirst) {
   // tau 1: accuracy (0.5 + 0.6) / 2 = 0.55, deviation 0.1 / √2 = 0.0707; seconds 11 ± √2.
-  EXPECT_EQ(table(plan_, outcomes_, "test.accuracy"),
+  EXPECT_EQ(table(grid_, statuses_, "test.accuracy"),
             "tau  done  test.accuracy  test.loss  train.images_per_s  wall_s\n"
             "4    1/2   0.9            -          -                   5,000\n"
             "1    2/2   0.55 ± 0.071   -          -                   11 ± 1.4\n"
             "16   0/2   -              -          -                   -\n");
-  const auto by_time = table(plan_, outcomes_, "wall_s");
+  const auto by_time = table(grid_, statuses_, "wall_s");
   EXPECT_LT(by_time.find("11 ± 1.4"), by_time.find("5,000"));
 }
 

@@ -38,8 +38,8 @@ class RunGridTest : public testing::Test {
   RunGridTest() {
     auto file = parse("base = \"" + base_ + "\"\n[grid]\nstrategy.tau = [2]\n", "g.toml", experiment::schema());
     EXPECT_TRUE(file);
-    plan_ = grid::plan(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr).value();
-    folder_.write("runs/g/1/config.toml", plan_.runs[0].settings.config.to_toml());
+    grid_ = grid::resolve(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr).value();
+    folder_.write("runs/g/1/config.toml", grid_.runs[0].settings.config.to_toml());
     folder_.write("runs/g/1/metrics.jsonl", "{\"kind\":\"started\",\"t\":0}\n");
     folder_.write("runs/g/1/checkpoints/step-000000000001.safetensors", "");
     writer_ = experiment::DirectoryLock::take(directory_).value();
@@ -51,7 +51,7 @@ class RunGridTest : public testing::Test {
     options.estimates_s = {0};
     options.clock = &clock;
     Progress progress(ProgressMode::plain, said_);
-    return run_grid(plan_, options, progress, stop);
+    return run_grid(grid_, options, progress, stop);
   }
   std::string said() {
     std::string text(4096, '\0');
@@ -65,7 +65,7 @@ class RunGridTest : public testing::Test {
   std::string executable_ = folder_.file("none");  // no process may be started
   std::string base_ = folder_.write("base.toml", kSmallBase);
   std::string directory_ = folder_.file("runs/g/1");
-  GridPlan plan_;
+  ResolvedGrid grid_;
   std::optional<experiment::DirectoryLock> writer_;
   std::FILE* said_ = std::tmpfile();
 };
@@ -78,7 +78,7 @@ TEST_F(RunGridTest, WaitsForARunThatAnotherProcessTrainsAndTakesItsResult) {
   });
   const auto end = run(clock);
   ASSERT_TRUE(end) << end.error().message;
-  EXPECT_EQ(end->outcomes[0].status, Status::done);
+  EXPECT_EQ(end->statuses[0].status, Status::done);
   EXPECT_FALSE(end->interrupted);
   EXPECT_THAT(said(), HasSubstr("waiting for "));
   EXPECT_THAT(said(), HasSubstr(" trains in " + directory_));
@@ -89,9 +89,9 @@ TEST_F(RunGridTest, GivesUpOnARunThatAnotherProcessNeverEnds) {
   const Clock clock(std::chrono::minutes(4));
   const auto end = run(clock);
   ASSERT_TRUE(end) << end.error().message;
-  EXPECT_EQ(end->outcomes[0].status, Status::failed);
-  EXPECT_EQ(end->outcomes[0].exit_code, 75);
-  EXPECT_THAT(end->outcomes[0].error, HasSubstr(" trains in " + directory_ + ": try again when it has ended"));
+  EXPECT_EQ(end->statuses[0].status, Status::failed);
+  EXPECT_EQ(end->statuses[0].exit_code, 75);
+  EXPECT_THAT(end->statuses[0].error, HasSubstr(" trains in " + directory_ + ": try again when it has ended"));
   EXPECT_THAT(folder_.read("runs/g/results.csv"), HasSubstr(",failed,75,"));
 }
 
@@ -101,7 +101,7 @@ TEST_F(RunGridTest, AnInterruptEndsTheWait) {
   const auto end = run(clock, stop.get_token());
   ASSERT_TRUE(end) << end.error().message;
   EXPECT_TRUE(end->interrupted);
-  EXPECT_EQ(end->outcomes[0].status, Status::running);
+  EXPECT_EQ(end->statuses[0].status, Status::running);
 }
 
 TEST_F(RunGridTest, ARunInterruptedByAnotherProcessStaysResumable) {
@@ -113,18 +113,18 @@ TEST_F(RunGridTest, ARunInterruptedByAnotherProcessStaysResumable) {
     std::filesystem::permissions(executable_, std::filesystem::perms::owner_all);
     const auto end = run(Clock(std::chrono::milliseconds(1)));
     ASSERT_TRUE(end) << end.error().message;
-    EXPECT_EQ(end->outcomes[0].status, begun ? Status::interrupted : Status::waiting);
+    EXPECT_EQ(end->statuses[0].status, begun ? Status::interrupted : Status::waiting);
     EXPECT_TRUE(end->interrupted);
   }
 }
 
 TEST_F(RunGridTest, AnotherGridInTheDirectoryIsNamed) {
-  const auto other = experiment::DirectoryLock::take(plan_.directory);
+  const auto other = experiment::DirectoryLock::take(grid_.directory);
   ASSERT_TRUE(other);
   const auto end = run(Clock(std::chrono::milliseconds(1)));
   ASSERT_FALSE(end);
   EXPECT_EQ(end.error().code, core::Errc::timeout);
-  EXPECT_THAT(end.error().message, HasSubstr(plan_.directory + ": process "));
+  EXPECT_THAT(end.error().message, HasSubstr(grid_.directory + ": process "));
 }
 
 }  // namespace

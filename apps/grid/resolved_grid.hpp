@@ -11,17 +11,17 @@
 
 namespace troupe::grid {
 
-struct PlannedRun {
+struct GridRun {
   std::string name;         // run.name
   Combination combination;  // without keys that the strategy does not read
   experiment::Settings settings;
   std::string identity;  // equal exactly when two runs have the same settings, in any place and under any name
 };
 
-struct GridPlan {
+struct ResolvedGrid {
   GridFile file;
   std::string directory;  // <run.dir>/<name of the grid file>; run.dir of the first run
-  std::vector<PlannedRun> runs;
+  std::vector<GridRun> runs;
   std::vector<std::string> varied;  // keys, as varied_keys()
   std::size_t merged = 0;           // combinations omitted because another has the same settings
 };
@@ -30,7 +30,8 @@ struct GridPlan {
 using Check = std::function<core::Result<void>(const experiment::Settings&)>;
 
 /// Errc::config with the combination, and file:line where a key of the grid is wrong; errors of `check`.
-[[nodiscard]] core::Result<GridPlan> plan(GridFile file, const std::vector<std::string>& overrides, const Check& check);
+[[nodiscard]] core::Result<ResolvedGrid> resolve(GridFile file, const std::vector<std::string>& overrides,
+                                                 const Check& check);
 
 /// The identity of the run that a saved config.toml describes.
 [[nodiscard]] core::Result<std::string> identity_of(const std::string& config_file);

@@ -1,4 +1,4 @@
-#include "apps/grid/plan.hpp"
+#include "apps/grid/resolved_grid.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -40,79 +40,79 @@ core::Error at_the_grid(core::Error error, const Combination& combination, const
 }
 
 /// Makes each run of the grid, from combination to settings.
-class Planner {
+class Resolver {
  public:
-  Planner(GridFile file, const std::vector<std::string>& overrides, const Check& check)
+  Resolver(GridFile file, const std::vector<std::string>& overrides, const Check& check)
       : overrides_(overrides), check_(check) {
-    plan_.file = std::move(file);
+    grid_.file = std::move(file);
   }
 
-  Result<GridPlan> make() {
+  Result<ResolvedGrid> make() {
     auto combinations = combine();
     if (!combinations) return tl::unexpected(std::move(combinations.error()));
     for (auto& combination : *combinations) {
       auto added = add(std::move(combination));
       if (!added) return tl::unexpected(std::move(added.error()));
     }
-    if (plan_.runs.empty())
-      return core::fail(core::Errc::config, fmt::format("{}: [[exclude]] leaves no run", plan_.file.path));
-    return name_all().map([&] { return std::move(plan_); });
+    if (grid_.runs.empty())
+      return core::fail(core::Errc::config, fmt::format("{}: [[exclude]] leaves no run", grid_.file.path));
+    return name_all().map([&] { return std::move(grid_); });
   }
 
  private:
   Result<std::vector<Combination>> combine() {
     std::vector<std::string> strategies;
-    for (const auto& base : plan_.file.bases) {
+    for (const auto& base : grid_.file.bases) {
       auto config = Config::load(experiment::schema(), base, overrides_);
       if (!config) return tl::unexpected(std::move(config.error()));
       strategies.push_back(config->get(strategies::strategy_table()).name);
     }
-    return expand(plan_.file, strategies);
+    return expand(grid_.file, strategies);
   }
 
   Result<Config> load(const Combination& combination, const std::vector<std::string>& more) const {
     std::vector<std::string> all = overrides_;
     for (const auto& choice : combination.choices) all.push_back(choice.key + "=" + choice.value);
-    return Config::load(experiment::schema(), plan_.file.bases[combination.base], with(std::move(all), more));
+    return Config::load(experiment::schema(), grid_.file.bases[combination.base], with(std::move(all), more));
   }
 
   Result<void> add(Combination combination) {
     auto config = load(combination, kAnonymous);
-    if (!config) return tl::unexpected(at_the_grid(std::move(config.error()), combination, plan_.file));
+    if (!config) return tl::unexpected(at_the_grid(std::move(config.error()), combination, grid_.file));
     const auto described = combination;
     std::erase_if(combination.choices, [&](const Choice& choice) {
       return std::ranges::find(config->unused(), choice.key) != config->unused().end();
     });
-    PlannedRun run{{}, std::move(combination), {}, config->to_toml()};
+    GridRun run{{}, std::move(combination), {}, config->to_toml()};
     if (!identities_.insert(run.identity).second) {
-      ++plan_.merged;
+      ++grid_.merged;
       return {};
     }
     auto settings = experiment::resolve(std::move(*config));
-    if (!settings) return tl::unexpected(at_the_grid(std::move(settings.error()), described, plan_.file));
+    if (!settings) return tl::unexpected(at_the_grid(std::move(settings.error()), described, grid_.file));
     run.settings = std::move(*settings);
     if (check_)
       if (auto good = check_(run.settings); !good)
-        return tl::unexpected(at_the_grid(std::move(good.error()), described, plan_.file));
-    plan_.runs.push_back(std::move(run));
+        return tl::unexpected(at_the_grid(std::move(good.error()), described, grid_.file));
+    grid_.runs.push_back(std::move(run));
     return {};
   }
 
   /// Last: names and directories depend on the keys that vary among the remaining runs.
   Result<void> name_all() {
     std::vector<Combination> combinations;
-    for (const auto& run : plan_.runs) combinations.push_back(run.combination);
-    plan_.varied = varied_keys(combinations);
+    for (const auto& run : grid_.runs) combinations.push_back(run.combination);
+    grid_.varied = varied_keys(combinations);
     std::map<std::string, int> taken;
-    for (auto& run : plan_.runs) {
-      run.name = name_of(run.combination, plan_.varied, plan_.file, plan_.file.name);
+    for (auto& run : grid_.runs) {
+      run.name = name_of(run.combination, grid_.varied, grid_.file, grid_.file.name);
       if (const int count = ++taken[run.name]; count > 1) run.name += fmt::format("~{}", count);
       auto config = load(run.combination, {"run.name=" + toml_string(run.name)});
       if (!config) return tl::unexpected(std::move(config.error()));
-      if (plan_.directory.empty())
-        plan_.directory = (std::filesystem::path(config->get(experiment::run_table()).dir) / plan_.file.name).string();
+      if (grid_.directory.empty())
+        grid_.directory = (std::filesystem::path(config->get(experiment::run_table()).dir) / grid_.file.name).string();
       auto settled =
-          load(run.combination, {"run.name=" + toml_string(run.name), "run.dir=" + toml_string(plan_.directory)});
+          load(run.combination, {"run.name=" + toml_string(run.name), "run.dir=" + toml_string(grid_.directory)});
       if (!settled) return tl::unexpected(std::move(settled.error()));
       auto settings = experiment::resolve(std::move(*settled));
       if (!settings) return tl::unexpected(std::move(settings.error()));
@@ -123,15 +123,15 @@ class Planner {
 
   const std::vector<std::string>& overrides_;
   const Check& check_;
-  GridPlan plan_;
+  ResolvedGrid grid_;
   std::set<std::string> identities_;
 };
 
 }  // namespace
 
-Result<GridPlan> plan(GridFile file, const std::vector<std::string>& overrides, const Check& check) {
+Result<ResolvedGrid> grid(GridFile file, const std::vector<std::string>& overrides, const Check& check) {
   if (auto fixed = fix(file, overrides); !fixed) return tl::unexpected(std::move(fixed.error()));
-  return Planner(std::move(file), overrides, check).make();
+  return Resolver(std::move(file), overrides, check).make();
 }
 
 Result<std::string> identity_of(const std::string& config_file) {
