@@ -95,7 +95,7 @@ void Simulation::deliver(std::uint32_t index) {
   switch (packet.kind) {
     case PacketKind::request: return world_.servers[packet.shard]->receive(index);
     case PacketKind::reply: return world_.workers[packet.worker]->answered(index);
-    case PacketKind::mail: return world_.workers[packet.worker]->peer_message(index);
+    case PacketKind::peer_message: return world_.workers[packet.worker]->peer_message(index);
     case PacketKind::credit: return world_.workers[packet.worker]->credit(index);
   }
 }

@@ -5,7 +5,7 @@
 #include <deque>
 #include <memory>
 
-#include "sim/exchange/mail.hpp"
+#include "sim/exchange/peer_mailbox.hpp"
 #include "sim/world.hpp"
 #include "strategies/host/worker_host.hpp"
 
@@ -118,7 +118,7 @@ class Worker final : public strategies::WorkerPort,
   strategies::Step wants_step_ = 0;  // requested by Compute
   strategies::Step next_step_ = 0;   // step of the next lease
   Pool<Deadline> deadlines_;
-  Postbox mailbox_;
+  PeerMailbox mailbox_;
   strategies::Group group_;
   WorkerAccount account_;
 };

@@ -94,11 +94,11 @@ bool Worker::send(const strategies::SendPeer& message) {
   auto* const memory = world_.gradients ? &world_.gradients->memory() : nullptr;
   const auto numbers = memory ? memory->write_peer_message(self_, message.slot) : 0;
   const auto bytes = world_.run.floats * sizeof(float);  // a peer message is never rounded
-  const auto index = packet_to(peer.place_.host, PacketKind::mail, bytes);
+  const auto index = packet_to(peer.place_.host, PacketKind::peer_message, bytes);
   auto& packet = world_.network[index];
   packet.worker = message.to;
   packet.life = peer.life_;
-  packet.mail = {.from = self_, .from_life = life_, .memory = numbers, .weight = message.weight};
+  packet.peer_message = {.from = self_, .from_life = life_, .memory = numbers, .weight = message.weight};
   account_.bytes += bytes;
   ++world_.peer_messages;
   world_.network.send(index, now());
@@ -107,17 +107,17 @@ bool Worker::send(const strategies::SendPeer& message) {
 
 void Worker::peer_message(std::uint32_t index) {
   const auto& packet = world_.network[index];
-  const auto mail = packet.mail;
+  const auto peer_message = packet.peer_message;
   const bool mine = host_ && packet.life == life_;
   world_.network.release(index);
   --world_.peer_messages;
   if (mine) {
-    const auto slot = mailbox_.receive({mail.from, mail.from_life, mail.weight});
-    if (world_.gradients) world_.gradients->memory().mount(self_, slot, mail.memory);
-    host_->peer_mail({.from = mail.from, .weight = mail.weight, .slot = slot});
+    const auto slot = mailbox_.receive({peer_message.from, peer_message.from_life, peer_message.weight});
+    if (world_.gradients) world_.gradients->memory().mount(self_, slot, peer_message.memory);
+    host_->peer_message_arrived({.from = peer_message.from, .weight = peer_message.weight, .slot = slot});
   } else {
-    world_.lost_weight += mail.weight;
-    if (world_.gradients) world_.gradients->memory().throw_away(mail.memory);
+    world_.lost_weight += peer_message.weight;
+    if (world_.gradients) world_.gradients->memory().throw_away(peer_message.memory);
   }
   if (world_.peer_messages == 0) world_.coordinator->peer_messages_arrived();
 }
@@ -134,13 +134,13 @@ void Worker::release(strategies::Slot slot) {
   auto& packet = world_.network[index];
   packet.worker = peer_message.from;
   packet.life = peer_message.life;
-  packet.mail = {.from = self_};
+  packet.peer_message = {.from = self_};
   world_.network.send(index, now());
 }
 
 void Worker::credit(std::uint32_t index) {
   const auto& packet = world_.network[index];
-  if (packet.life == life_) mailbox_.credit_returned(packet.mail.from);
+  if (packet.life == life_) mailbox_.credit_returned(packet.peer_message.from);
   world_.network.release(index);
 }
 

@@ -25,12 +25,12 @@ void GossipWorker::on(const StepDone& event, const WorkerContext& context, Worke
 }
 
 void GossipWorker::drain_inbox(WorkerActions& then) {
-  for (const auto& mail : std::exchange(inbox_, {})) {
-    const double sum = weight_ + mail.weight;
+  for (const auto& message : std::exchange(inbox_, {})) {
+    const double sum = weight_ + message.weight;
     // The larger share is rounded to float; the smaller is exactly the rest. Together they are 1, so x does not shrink.
     float mine = static_cast<float>(weight_ / sum);
-    if (weight_ < mail.weight) mine = 1 - static_cast<float>(mail.weight / sum);
-    then.apply(scale_add(kParams, mine, 1 - mine, mail.slot));
+    if (weight_ < message.weight) mine = 1 - static_cast<float>(message.weight / sum);
+    then.apply(scale_add(kParams, mine, 1 - mine, message.slot));
     weight_ = sum;
   }
 }
@@ -45,7 +45,7 @@ void GossipWorker::perhaps_send(const WorkerContext& context, WorkerActions& the
   then.send(peers[random.below(peers.size())], kParams, half);
 }
 
-void GossipWorker::on(const PeerMail& event, const WorkerContext&, WorkerActions& then) {
+void GossipWorker::on(const PeerMessageArrived& event, const WorkerContext&, WorkerActions& then) {
   inbox_.push_back(event);
   if (stopped_) drain_inbox(then);  // no further step will come
 }

@@ -28,7 +28,7 @@ class GossipWorker final : public WorkerRule {
   GossipWorker(std::uint32_t workers, std::shared_ptr<const PeerGraph> graph, double probability) noexcept;
   void on(const StepDone& event, const WorkerContext& context, WorkerActions& then) override;
   void on(const Stopped& event, const WorkerContext& context, WorkerActions& then) override;
-  void on(const PeerMail& event, const WorkerContext& context, WorkerActions& then) override;
+  void on(const PeerMessageArrived& event, const WorkerContext& context, WorkerActions& then) override;
   void on(const SendSkipped& event, const WorkerContext& context, WorkerActions& then) override;
   [[nodiscard]] double weight() const noexcept override { return weight_; }
   [[nodiscard]] std::string state() const override;
@@ -42,7 +42,7 @@ class GossipWorker final : public WorkerRule {
   double probability_;
   double weight_;
   bool stopped_ = false;
-  std::vector<PeerMail> inbox_;
+  std::vector<PeerMessageArrived> inbox_;
 };
 
 [[nodiscard]] StrategyInfo gossip();

@@ -19,7 +19,7 @@ void WorkerBody::peer_message(const PeerMessage& peer_message, const BorrowedVie
   const auto slot = mailbox_->receive(peer_message);
   if (!slot) return;  // dropped: see PeerMailbox::receive
   memory_->mount(*slot, vector);
-  host_->peer_mail({.from = peer_message.from, .weight = peer_message.weight, .slot = *slot});
+  host_->peer_message_arrived({.from = peer_message.from, .weight = peer_message.weight, .slot = *slot});
   settle();
 }
 

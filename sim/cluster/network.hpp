@@ -22,14 +22,14 @@
 namespace troupe::sim {
 
 /// A peer message in flight, or (field `from` only) the credit that returns.
-struct Mail {
+struct PeerMessage {
   strategies::WorkerId from = 0;
   std::uint32_t from_life = 0;
   std::uint32_t memory = 0;  ///< index of its vector, where gradients are computed
   double weight = 0;
 };
 
-enum class PacketKind : std::uint8_t { request, reply, mail, credit };
+enum class PacketKind : std::uint8_t { request, reply, peer_message, credit };
 
 /// A message, reused for its answer. Two cache lines; the network reads only the first.
 struct alignas(64) Packet {
@@ -47,9 +47,9 @@ struct alignas(64) Packet {
   union {  // as kind says
     strategies::Request request;
     strategies::ShardReply reply;
-    Mail mail;
+    PeerMessage peer_message;
   };
-  Packet() noexcept : mail{} {}
+  Packet() noexcept : peer_message{} {}
 };
 static_assert(sizeof(Packet) == 128);
 

@@ -14,7 +14,7 @@
 #include "experiment/run_spec.hpp"
 #include "experiment/state/start_state.hpp"
 #include "nn/backend.hpp"
-#include "sim/exchange/mail.hpp"
+#include "sim/exchange/peer_mailbox.hpp"
 #include "sim/exchange/phantom_memory.hpp"
 
 namespace troupe::sim {

@@ -25,8 +25,8 @@ std::string words(const Replied& e) {
 std::string words(const ExchangeDone& e) {
   return fmt::format("ExchangeDone {}{}", e.exchange, e.dropped ? ", dropped" : "");
 }
-std::string words(const PeerMail& e) {
-  return fmt::format("PeerMail from worker {}, weight {:.17g}", e.from, e.weight);
+std::string words(const PeerMessageArrived& e) {
+  return fmt::format("PeerMessageArrived from worker {}, weight {:.17g}", e.from, e.weight);
 }
 std::string words(const SendSkipped& e) {
   return fmt::format("SendSkipped to worker {}, weight {:.17g}", e.to, e.weight);

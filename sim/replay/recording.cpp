@@ -85,9 +85,9 @@ class Sorter {
   core::Result<void> check(const strategies::Replied& event) const {
     return check_member(event.shard, spec_.servers, "server");
   }
-  core::Result<void> check(const strategies::PeerMail& event) const {
+  core::Result<void> check(const strategies::PeerMessageArrived& event) const {
     const bool own = event.slot.kind != strategies::SlotKind::staged || has(worker_slots_, event.slot);
-    if (own) return refuse(fmt::format("mail in {}, which is the worker's own", describe(event.slot)));
+    if (own) return refuse(fmt::format("a peer message in {}, which is the worker's own", describe(event.slot)));
     return check_member(event.from, spec_.workers, "worker");
   }
   core::Result<void> check(const strategies::SendSkipped& event) const {

@@ -162,13 +162,13 @@ bool ReplayWorker::feed(const ExchangeDone& event) {
   return true;
 }
 
-bool ReplayWorker::feed(const PeerMail& event) {
+bool ReplayWorker::feed(const PeerMessageArrived& event) {
   auto& peer_messages = peer_messages_[event.from];
   if (peer_messages.empty()) return false;
   auto peer_message = std::move(peer_messages.front());
   peer_messages.pop_front();
   memory_.mount(event.slot, std::move(peer_message.vector));
-  host_.peer_mail({.from = event.from, .weight = peer_message.weight, .slot = event.slot});
+  host_.peer_message_arrived({.from = event.from, .weight = peer_message.weight, .slot = event.slot});
   return true;
 }
 

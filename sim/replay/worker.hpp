@@ -72,7 +72,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   [[nodiscard]] bool feed(const strategies::Stopped& event);
   [[nodiscard]] bool feed(const strategies::Replied& event);
   [[nodiscard]] bool feed(const strategies::ExchangeDone& event);
-  [[nodiscard]] bool feed(const strategies::PeerMail& event);
+  [[nodiscard]] bool feed(const strategies::PeerMessageArrived& event);
   [[nodiscard]] bool feed(const strategies::SendSkipped& event);
   [[nodiscard]] bool feed(const strategies::MembershipChanged& event);
   [[nodiscard]] bool feed(const strategies::DeadlinePassed& event);

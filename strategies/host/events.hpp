@@ -59,11 +59,11 @@ struct ExchangeDone {
 };
 /// A peer's vector has arrived in `slot`, a staged slot that the port chose. The rule may read it until the next StepDone or
 /// Stopped has been handled (after Stopped: until this event has been handled). So a rule can apply it after the local step.
-struct PeerMail {
+struct PeerMessageArrived {
   WorkerId from = 0;
   double weight = 0;
   Slot slot = staged(0);
-  bool operator==(const PeerMail&) const = default;
+  bool operator==(const PeerMessageArrived&) const = default;
 };
 /// A SendPeer found no credit: nothing was sent, and the sender keeps the weight. Comes before the next StepDone.
 struct SendSkipped {
@@ -100,8 +100,8 @@ struct Request {
   bool operator==(const Request&) const = default;
 };
 
-using WorkerEvent = std::variant<Started, BucketReady, StepDone, Stopped, Replied, ExchangeDone, PeerMail, SendSkipped,
-                                 MembershipChanged, DeadlinePassed>;
+using WorkerEvent = std::variant<Started, BucketReady, StepDone, Stopped, Replied, ExchangeDone, PeerMessageArrived,
+                                 SendSkipped, MembershipChanged, DeadlinePassed>;
 using ServerEvent = std::variant<Request, MembershipChanged, DeadlinePassed>;
 
 }  // namespace troupe::strategies

@@ -120,7 +120,7 @@ template <class A, class E>
 requires std::same_as<std::remove_const_t<E>, ExchangeDone>
 void fields(A& a, E& e) { a(e.exchange), a(e.dropped); }
 template <class A, class E>
-requires std::same_as<std::remove_const_t<E>, PeerMail>
+requires std::same_as<std::remove_const_t<E>, PeerMessageArrived>
 void fields(A& a, E& e) { a(e.from), a(e.weight), a(e.slot.kind, SlotKind::payload), a(e.slot.index); }
 template <class A, class E>
 requires std::same_as<std::remove_const_t<E>, SendSkipped>

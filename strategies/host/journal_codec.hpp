@@ -21,7 +21,7 @@ enum class EventKind : std::uint16_t {
   stopped = 0x0104,
   replied = 0x0105,
   exchange_done = 0x0106,
-  peer_mail = 0x0107,
+  peer_message_arrived = 0x0107,
   send_skipped = 0x0108,
   worker_membership = 0x0109,
   worker_deadline = 0x010a,

@@ -60,7 +60,7 @@ class GroupPort {
 };
 
 /// For strategies whose workers write to each other. send() takes the copy before it returns. At the other end the port chooses a
-/// staged slot that the strategy does not use (kFirstPeerSlot) and calls WorkerHost::peer_mail(). A message arrives once, unless
+/// staged slot that the strategy does not use (kFirstPeerSlot) and calls WorkerHost::peer_message_arrived(). A message arrives once, unless
 /// its sender, its reader or their connection is lost.
 class PeerPort {
  public:

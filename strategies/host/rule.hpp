@@ -43,7 +43,7 @@ class WorkerRule {
   virtual void on(const Stopped&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const Replied&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const ExchangeDone&, const WorkerContext&, WorkerActions&) {}
-  virtual void on(const PeerMail&, const WorkerContext&, WorkerActions&) {}
+  virtual void on(const PeerMessageArrived&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const SendSkipped&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const MembershipChanged&, const WorkerContext&, WorkerActions&) {}
   virtual void on(const DeadlinePassed&, const WorkerContext&, WorkerActions&) {}

@@ -82,7 +82,7 @@ void WorkerHost::step_done(double epoch, const core::OptimizerStep& optimizer, s
   auto numbers = optimizer;
   numbers.t = t.value_or(optimizer_steps_ + 1);
   tell(StepDone{done, epoch, numbers});
-  release_mail();
+  release_peer_messages();
 }
 
 void WorkerHost::stop() {
@@ -92,7 +92,7 @@ void WorkerHost::stop() {
   tell_late();
   stopped_ = true;
   tell(Stopped{step_});
-  release_mail();
+  release_peer_messages();
 }
 
 /// Before StepDone: an answer that is applied now makes room for the exchange that this step may begin.
@@ -108,7 +108,7 @@ void WorkerHost::replied(const ShardReply& reply) { arrive(reply); }
 void WorkerHost::reduced(ExchangeId exchange, Duration waited, WorkerId last) {
   arrive(Reduced{exchange, waited, last});
 }
-void WorkerHost::peer_mail(const PeerMail& mail) { arrive(mail); }
+void WorkerHost::peer_message_arrived(const PeerMessageArrived& message) { arrive(message); }
 void WorkerHost::membership_changed(const Membership& membership) { arrive(MembershipChanged{membership}); }
 void WorkerHost::deadline_passed(DeadlineId id) { arrive(DeadlinePassed{id}); }
 
@@ -165,11 +165,11 @@ void WorkerHost::handle(const Reduced& reduced, Duration at) {
   complete_exchange(reduced.exchange, at);
 }
 
-void WorkerHost::handle(const PeerMail& mail, Duration) {
-  if (!ports_.peers) throw std::logic_error("worker host: mail from a peer, but the strategy declared none");
-  mail_.push_back(mail.slot);
-  tell(mail);
-  if (stopped_) release_mail();
+void WorkerHost::handle(const PeerMessageArrived& message, Duration) {
+  if (!ports_.peers) throw std::logic_error("worker host: a peer message, but the strategy declared none");
+  peer_slots_.push_back(message.slot);
+  tell(message);
+  if (stopped_) release_peer_messages();
 }
 
 void WorkerHost::handle(const SendSkipped& skipped, Duration) { tell(skipped); }
@@ -181,9 +181,9 @@ void WorkerHost::handle(const MembershipChanged& change, Duration) {
 
 void WorkerHost::handle(const DeadlinePassed& deadline, Duration) { tell(deadline); }
 
-void WorkerHost::release_mail() {
-  for (const Slot slot : mail_) ports_.peers->release(slot);
-  mail_.clear();
+void WorkerHost::release_peer_messages() {
+  for (const Slot slot : peer_slots_) ports_.peers->release(slot);
+  peer_slots_.clear();
 }
 
 /// The exchange is over, and its slot belongs to the worker again. Its last answer came `at`, perhaps during a step that has ended.

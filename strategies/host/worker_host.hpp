@@ -69,7 +69,7 @@ class WorkerHost {
   void replied(const ShardReply& reply);
   /// A Reduce or Broadcast is done; this worker waited `waited` for `last`, the last member.
   void reduced(ExchangeId exchange, Duration waited, WorkerId last = 0);
-  void peer_mail(const PeerMail& mail);
+  void peer_message_arrived(const PeerMessageArrived& message);
   void membership_changed(const Membership& membership);
   void deadline_passed(DeadlineId id);
 
@@ -121,7 +121,7 @@ class WorkerHost {
     WorkerId last = 0;
   };
   /// The events that may arrive while the worker computes.
-  using Arrival = std::variant<ShardReply, Reduced, PeerMail, SendSkipped, MembershipChanged, DeadlinePassed>;
+  using Arrival = std::variant<ShardReply, Reduced, PeerMessageArrived, SendSkipped, MembershipChanged, DeadlinePassed>;
   struct Late {
     Arrival arrival;
     Duration at{0};
@@ -131,7 +131,7 @@ class WorkerHost {
   void tell_late();
   void handle(const ShardReply& reply, Duration at);
   void handle(const Reduced& reduced, Duration at);
-  void handle(const PeerMail& mail, Duration at);
+  void handle(const PeerMessageArrived& message, Duration at);
   void handle(const SendSkipped& skipped, Duration at);
   void handle(const MembershipChanged& change, Duration at);
   void handle(const DeadlinePassed& deadline, Duration at);
@@ -150,7 +150,7 @@ class WorkerHost {
   void require_free(Slot slot, const char* doing, int bucket = -1, Shards shards = {}) const;
   void require_exist(Shards shards, const char* doing) const;
   void require_still(Slot slot, const char* doing) const;
-  void release_mail();
+  void release_peer_messages();
 
   std::unique_ptr<WorkerRule> rule_;
   WorkerPorts ports_;
@@ -164,7 +164,7 @@ class WorkerHost {
   std::vector<Late> late_;                                   // arrived during the step; handled at its end in order
   std::vector<Late> telling_late_;                           // keeps its capacity
   std::vector<SendSkipped> skipped_sends_;                   // of the actions being executed
-  std::vector<Slot> mail_;                                   // peers' vectors that the rule may still read
+  std::vector<Slot> peer_slots_;                             // peers' vectors that the rule may still read
   WorkerTotals totals_;
   Step step_ = 0;
   std::uint64_t optimizer_steps_ = 0;

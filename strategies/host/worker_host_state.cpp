@@ -16,9 +16,9 @@ void WorkerHost::settle() {
   std::vector<Late> kept;
   telling_late_.swap(late_);
   for (const auto& late : telling_late_) {
-    const bool mail =
-        std::holds_alternative<PeerMail>(late.arrival) || std::holds_alternative<SendSkipped>(late.arrival);
-    if (mail)
+    const bool of_peers =
+        std::holds_alternative<PeerMessageArrived>(late.arrival) || std::holds_alternative<SendSkipped>(late.arrival);
+    if (of_peers)
       kept.push_back(late);
     else
       std::visit([&](const auto& a) { handle(a, late.at); }, late.arrival);
@@ -31,11 +31,12 @@ void WorkerHost::settle() {
 }
 
 bool WorkerHost::settled() const noexcept {
-  const auto mail = [](const Late& late) {
-    return std::holds_alternative<PeerMail>(late.arrival) || std::holds_alternative<SendSkipped>(late.arrival);
+  const auto of_peers = [](const Late& late) {
+    return std::holds_alternative<PeerMessageArrived>(late.arrival) ||
+           std::holds_alternative<SendSkipped>(late.arrival);
   };
   return computing_ && buckets_told_ == 0 && pending_exchanges_.empty() &&
-         std::all_of(late_.begin(), late_.end(), mail);
+         std::all_of(late_.begin(), late_.end(), of_peers);
 }
 
 std::string WorkerHost::state() const {

@@ -80,9 +80,9 @@ TEST_P(Contract, Collectives) {
 }
 
 TEST_P(Contract, PeerMessageCounts) {
-  expect_kept({{.probe = "probe_mail"},
-               {Promise::mail_as_sent, Promise::mail_in_order, Promise::mail_one_unread, Promise::mail_slot_kept,
-                Promise::skip_told_in_time}});
+  expect_kept({{.probe = "probe_peer_messages"},
+               {Promise::peer_message_as_sent, Promise::peer_messages_in_order, Promise::peer_message_one_unread,
+                Promise::peer_message_slot_kept, Promise::skip_told_in_time}});
 }
 
 INSTANTIATE_TEST_SUITE_P(, Contract, testing::ValuesIn(worlds()), [](const auto& info) { return info.param.name; });

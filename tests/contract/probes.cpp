@@ -3,7 +3,7 @@
 #include "strategies/registry/registry.hpp"
 #include "tests/contract/evidence.hpp"
 #include "tests/contract/exchange_probe.hpp"
-#include "tests/contract/mail_probe.hpp"
+#include "tests/contract/peer_message_probe.hpp"
 #include "tests/contract/shard_probe.hpp"
 #include "tests/contract/sums_probe.hpp"
 
@@ -59,9 +59,9 @@ class Sums final : public Strategy {
   std::unique_ptr<ServerRule> server() const override { return std::make_unique<ShardProbe>(); }
 };
 
-class Mail final : public Strategy {
+class PeerMessages final : public Strategy {
  public:
-  Mail(const ProbeConfig&, const RunShape&) {}
+  PeerMessages(const ProbeConfig&, const RunShape&) {}
   Needs needs() const override {
     return {.servers = true,
             .peers = true,
@@ -69,7 +69,7 @@ class Mail final : public Strategy {
             .worker_slots = with_evidence({staged(0), staged(1)}),
             .server_states = kServerStates};
   }
-  std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<MailProbe>(); }
+  std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<PeerMessageProbe>(); }
   std::unique_ptr<ServerRule> server() const override { return std::make_unique<ShardProbe>(); }
 };
 
@@ -91,7 +91,7 @@ StrategyInfo probe(const std::string& name, const std::string& summary) {
 void register_probes() {
   strategies::add(probe<Exchanges>("probe_exchanges", "looks at what exchanges promise"));
   strategies::add(probe<Sums>("probe_sums", "looks at what collectives promise"));
-  strategies::add(probe<Mail>("probe_mail", "looks at what peer messages between workers promise"));
+  strategies::add(probe<PeerMessages>("probe_peer_messages", "looks at what peer messages between workers promise"));
 }
 
 }  // namespace troupe::contract

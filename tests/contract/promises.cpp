@@ -42,12 +42,13 @@ constexpr std::array kPromises{
     PromiseInfo{Promise::collective_root, "collective_root",
                 "a broadcast brings the root's vector to all of its group"},
     PromiseInfo{Promise::collective_equal, "collective_equal", "a reduction is the same bits in every member"},
-    PromiseInfo{Promise::mail_as_sent, "mail_as_sent", "a peer message has the vector as it was when it was sent"},
-    PromiseInfo{Promise::mail_in_order, "mail_in_order",
+    PromiseInfo{Promise::peer_message_as_sent, "peer_message_as_sent",
+                "a peer message has the vector as it was when it was sent"},
+    PromiseInfo{Promise::peer_messages_in_order, "peer_messages_in_order",
                 "peer messages of one worker to another come in order, each once"},
-    PromiseInfo{Promise::mail_one_unread, "mail_one_unread",
+    PromiseInfo{Promise::peer_message_one_unread, "peer_message_one_unread",
                 "a worker has one peer message unread at most of each peer"},
-    PromiseInfo{Promise::mail_slot_kept, "mail_slot_kept",
+    PromiseInfo{Promise::peer_message_slot_kept, "peer_message_slot_kept",
                 "a peer message's slot is its own, and stays until the next StepDone or Stopped was handled"},
     PromiseInfo{Promise::skip_told_in_time, "skip_told_in_time",
                 "a send without credit is told before the next StepDone"},
@@ -90,7 +91,7 @@ std::string to_text(const Tally& tally) {
   std::ostringstream text;
   for (const auto& [promise, times] : tally.times) text << "kept " << static_cast<int>(promise) << ' ' << times << '\n';
   for (const auto& [shard, version] : tally.versions) text << "shard " << shard << ' ' << version << '\n';
-  text << "mail " << tally.posted << ' ' << tally.read << '\n';
+  text << "peer_messages " << tally.posted << ' ' << tally.read << '\n';
   text << "lost " << tally.lost << ' ' << tally.returned << '\n';
   if (!tally.broken.empty()) text << "broken " << tally.broken << '\n';
   return text.str();
@@ -108,7 +109,7 @@ void add(const std::string& text) {
     lines >> a >> b;
     if (word == "kept") all.times[static_cast<Promise>(a)] += b;
     if (word == "shard") all.versions[static_cast<strategies::ShardId>(a)] = b;
-    if (word == "mail") all.posted += a, all.read += b;
+    if (word == "peer_messages") all.posted += a, all.read += b;
     if (word == "lost") all.lost += a, all.returned += b;
   }
 }

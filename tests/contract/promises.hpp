@@ -36,10 +36,10 @@ enum class Promise : std::uint8_t {
   collective_of_the_group,
   collective_root,
   collective_equal,
-  mail_as_sent,
-  mail_in_order,
-  mail_one_unread,
-  mail_slot_kept,
+  peer_message_as_sent,
+  peer_messages_in_order,
+  peer_message_one_unread,
+  peer_message_slot_kept,
   skip_told_in_time,
 };
 

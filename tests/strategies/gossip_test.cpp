@@ -30,7 +30,7 @@ TEST(Gossip, WeightsAddUpToOneAtEveryEvent) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     auto shape = random_shape({}, seed);
     shape.steps = 30;
-    if (seed % 3 == 0) shape.mail_loss = 0.2;
+    if (seed % 3 == 0) shape.peer_message_loss = 0.2;
     if (seed % 4 == 0) shape.losses = {{0, std::chrono::milliseconds(5)}};
     if (seed % 8 == 0 && shape.workers > 1) shape.losses.push_back({1, std::chrono::milliseconds(7)});
     double start = 0;
@@ -46,7 +46,7 @@ TEST(Gossip, WeightsAddUpToOneAtEveryEvent) {
       skipped += cluster.worker(w).host().totals().skipped;
     }
     lost += cluster.lost_weight();
-    if (shape.losses.empty() && shape.mail_loss == 0) {
+    if (shape.losses.empty() && shape.peer_message_loss == 0) {
       EXPECT_EQ(cluster.lost_weight(), 0);
     }
     if (HasFailure()) return;
@@ -75,19 +75,20 @@ class Serial {
         while (next[w] < log.size() && handle(w, log, next[w])) moved = true, ++next[w];
       }
     }
-    for (WorkerId w = 0; w < n; ++w) EXPECT_EQ(next[w], recorded.workers()[w]->size()) << "a mail that nobody sent";
+    for (WorkerId w = 0; w < n; ++w)
+      EXPECT_EQ(next[w], recorded.workers()[w]->size()) << "a peer message that no worker sent";
   }
   std::vector<Vector> x;
   Vector a;
 
  private:
-  using Mail = std::pair<double, Vector>;
+  using Message = std::pair<double, Vector>;
   bool handle(WorkerId w, const std::vector<WorkerTold>& log, std::size_t at) {
     const auto& told = log[at];
-    if (const auto* mail = std::get_if<PeerMail>(&told.event)) {
-      auto& channel = on_their_way_[{mail->from, w}];
+    if (const auto* message = std::get_if<PeerMessageArrived>(&told.event)) {
+      auto& channel = on_their_way_[{message->from, w}];
       if (channel.empty()) return false;
-      EXPECT_NEAR(channel.front().first, mail->weight, 1e-12);
+      EXPECT_NEAR(channel.front().first, message->weight, 1e-12);
       inbox_[w].push_back(channel.front());
       channel.pop_front();
     }
@@ -112,8 +113,8 @@ class Serial {
     for (std::size_t i = 0; i < at.size(); ++i) x[w][i] -= double{o.optimizer.lr} * g[i];
   }
   void drain(WorkerId w) {
-    for (const auto& [weight, mailed] : std::exchange(inbox_[w], {})) {
-      for (std::size_t i = 0; i < mailed.size(); ++i) x[w][i] = (a[w] * x[w][i] + weight * mailed[i]) / (a[w] + weight);
+    for (const auto& [weight, vector] : std::exchange(inbox_[w], {})) {
+      for (std::size_t i = 0; i < vector.size(); ++i) x[w][i] = (a[w] * x[w][i] + weight * vector[i]) / (a[w] + weight);
       a[w] += weight;
     }
   }
@@ -128,12 +129,12 @@ class Serial {
   const Cluster& cluster_;
   std::vector<Vector> computed_at_;
   std::set<WorkerId> stopped_;
-  std::vector<std::vector<Mail>> inbox_;
-  std::map<std::pair<WorkerId, WorkerId>, std::deque<Mail>> on_their_way_;
+  std::vector<std::vector<Message>> inbox_;
+  std::map<std::pair<WorkerId, WorkerId>, std::deque<Message>> on_their_way_;
 };
 
 TEST(Gossip, EveryWorkerMovesAsInThePaper) {
-  std::uint64_t mails = 0;
+  std::uint64_t messages = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
     auto shape = random_shape({}, seed);
@@ -147,11 +148,11 @@ TEST(Gossip, EveryWorkerMovesAsInThePaper) {
     for (WorkerId w = 0; w < shape.workers; ++w) {
       const auto x = cluster.worker(w).params();
       for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], expected.x[w][i], 5e-5) << w << ", " << i;
-      mails += cluster.worker(w).host().totals().exchanges;
+      messages += cluster.worker(w).host().totals().exchanges;
     }
     EXPECT_NEAR(std::accumulate(expected.a.begin(), expected.a.end(), 0.0), 1, 1e-9) << "nothing is left on its way";
   }
-  EXPECT_GT(mails, 500U);
+  EXPECT_GT(messages, 500U);
 }
 
 TEST(Gossip, PIsHowOftenAWorkerSendsAndPeersAreDrawnUniformly) {

@@ -51,7 +51,7 @@ class RecordingWorker final : public WorkerRule {
   void on(const Stopped& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
   void on(const Replied& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
   void on(const ExchangeDone& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
-  void on(const PeerMail& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
+  void on(const PeerMessageArrived& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
   void on(const SendSkipped& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
   void on(const MembershipChanged& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
   void on(const DeadlinePassed& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }

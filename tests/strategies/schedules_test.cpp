@@ -156,7 +156,7 @@ void expect_all_survive(const Losses& losses_for) {
       core::Random random{seed, core::Purpose::test, 1};
       shape.losses = losses_for(random, needs);
       losses += shape.losses.size();
-      if (needs.peers) shape.mail_loss = 0.25;
+      if (needs.peers) shape.peer_message_loss = 0.25;
       lost += expect_survived(*made_for(variant, shape), shape);
       if (testing::Test::HasFailure()) return;
     }

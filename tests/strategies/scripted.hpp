@@ -23,7 +23,7 @@ class ScriptedWorker final : public WorkerRule {
   void on(const Stopped& e, const WorkerContext& c, WorkerActions& t) override { script_(e, c, t); }
   void on(const Replied& e, const WorkerContext& c, WorkerActions& t) override { script_(e, c, t); }
   void on(const ExchangeDone& e, const WorkerContext& c, WorkerActions& t) override { script_(e, c, t); }
-  void on(const PeerMail& e, const WorkerContext& c, WorkerActions& t) override { script_(e, c, t); }
+  void on(const PeerMessageArrived& e, const WorkerContext& c, WorkerActions& t) override { script_(e, c, t); }
   void on(const SendSkipped& e, const WorkerContext& c, WorkerActions& t) override { script_(e, c, t); }
   void on(const MembershipChanged& e, const WorkerContext& c, WorkerActions& t) override { script_(e, c, t); }
   void on(const DeadlinePassed& e, const WorkerContext& c, WorkerActions& t) override { script_(e, c, t); }
@@ -47,8 +47,8 @@ class ScriptedServer final : public ServerRule {
 /// A short name for every event, in the order in which a host delivered them.
 struct EventNames final : WorkerObserver {
   void consumed(const WorkerEvent& event) override {
-    static const char* const kNames[] = {"Started",           "BucketReady",   "StepDone", "Stopped",
-                                         "Replied",           "ExchangeDone",  "PeerMail", "SendSkipped",
+    static const char* const kNames[] = {"Started",           "BucketReady",   "StepDone",           "Stopped",
+                                         "Replied",           "ExchangeDone",  "PeerMessageArrived", "SendSkipped",
                                          "MembershipChanged", "DeadlinePassed"};
     static_assert(std::size(kNames) == std::variant_size_v<WorkerEvent>);
     names.emplace_back(kNames[event.index()]);
@@ -85,7 +85,7 @@ struct NotingPorts final : WorkerPort, ShardPort, GroupPort, PeerPort {
     calls.push_back("broadcast " + std::to_string(step) + "/" + std::to_string(broadcast.id));
   }
   bool send(const SendPeer& message) override {
-    calls.push_back("mail to " + std::to_string(message.to));
+    calls.push_back("peer message to " + std::to_string(message.to));
     return credit;
   }
   void release(Slot slot) override { calls.push_back("release " + std::to_string(static_cast<int>(slot.index))); }

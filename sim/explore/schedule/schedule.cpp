@@ -25,7 +25,7 @@ Traffic any_traffic(core::Random& random, const Needs& needs) {
   std::vector<Traffic> all{Traffic::control, Traffic::acknowledgement};
   if (needs.servers) all.insert(all.end(), {Traffic::request, Traffic::request, Traffic::reply, Traffic::reply});
   if (needs.group) all.insert(all.end(), {Traffic::collective, Traffic::collective});
-  if (needs.peers) all.insert(all.end(), {Traffic::mail, Traffic::mail, Traffic::credit});
+  if (needs.peers) all.insert(all.end(), {Traffic::peer_message, Traffic::peer_message, Traffic::credit});
   return all[random.below(all.size())];
 }
 
@@ -65,7 +65,7 @@ void draw_faults(Schedule& schedule, const Needs& needs, core::Random& random) {
   }
   if (needs.peers && random.below(2) == 0)
     for (auto peer_messages = random.below(4); peer_messages > 0; --peer_messages)
-      all.push_back(LostMail{random.below(20)});
+      all.push_back(LostPeerMessage{random.below(20)});
   if (random.below(2) == 0) return;
   const auto faults = 1 + random.below(8);
   const auto early = schedule.workers * schedule.steps;  // about the number of transmissions of most classes

@@ -99,7 +99,7 @@ std::vector<float> Cluster::center() const {
 }
 
 double Cluster::weight() const noexcept {
-  double sum = mail_weight_ + lost_weight_;
+  double sum = peer_message_weight_ + lost_weight_;
   for (const auto& worker : workers_) sum += worker->weight();
   return sum;
 }
@@ -128,7 +128,7 @@ std::optional<Duration> Cluster::stands_still(bool shard, std::uint32_t member) 
 bool Cluster::next_peer_message_is_lost() {
   const auto nth = peer_messages_++;
   return std::any_of(options_.faults.begin(), options_.faults.end(), [&](const Fault& i) {
-    const auto* lost = std::get_if<LostMail>(&i);
+    const auto* lost = std::get_if<LostPeerMessage>(&i);
     return lost && lost->nth == nth;
   });
 }

@@ -40,7 +40,7 @@ struct ClusterOptions {
   double noise = 0.1;
   std::vector<double> slowdown{};  // factor on a step, per worker; empty: 1
   std::vector<Loss> losses{};
-  double mail_loss = 0;                   // probability that a peer message is lost
+  double peer_message_loss = 0;           // probability that a peer message is lost
   std::uint32_t peer_slots = kPeerSlots;  // per worker, for peer messages: a limit on its senders
   std::vector<Fault> faults{};            // in addition to slowdown and losses
   std::vector<Invariant*> invariants{};   // outlive the cluster
@@ -76,7 +76,9 @@ class Cluster {
   [[nodiscard]] std::uint64_t leases_done() const noexcept { return leases_done_; }  ///< without those passed over
   /// Σ a over living workers, peer messages in flight and lost weight.
   [[nodiscard]] double weight() const noexcept;
-  [[nodiscard]] double mail_weight() const noexcept { return mail_weight_; }  ///< of peer messages in flight
+  [[nodiscard]] double peer_message_weight() const noexcept {
+    return peer_message_weight_;
+  }                                                                           ///< of peer messages in flight
   [[nodiscard]] double lost_weight() const noexcept { return lost_weight_; }  ///< of lost peer messages and members
   [[nodiscard]] std::uint64_t peer_messages_lost() const noexcept {
     return peer_messages_lost_;
@@ -98,8 +100,8 @@ class Cluster {
   [[nodiscard]] bool next_peer_message_is_lost();
   /// True if a BadPush names the nth vector that is pushed to the shard.
   [[nodiscard]] bool is_bad(ShardId shard, std::uint64_t nth) const;
-  void mail_sent(double weight) noexcept { mail_weight_ += weight, ++mail_in_flight_; }
-  void mail_arrived(double weight) noexcept { mail_weight_ -= weight, --mail_in_flight_; }
+  void peer_message_sent(double weight) noexcept { peer_message_weight_ += weight, ++peer_messages_in_flight_; }
+  void peer_message_arrived(double weight) noexcept { peer_message_weight_ -= weight, --peer_messages_in_flight_; }
   void peer_message_lost() noexcept { ++peer_messages_lost_; }
   void lose_weight(double weight) noexcept { lost_weight_ += weight; }
 
@@ -110,7 +112,7 @@ class Cluster {
   [[nodiscard]] bool all_at_rest() const;
   /// All living workers are between two steps, and no request is open.
   [[nodiscard]] bool all_stand() const;
-  [[nodiscard]] std::uint64_t peer_messages_in_flight() const noexcept { return mail_in_flight_; }
+  [[nodiscard]] std::uint64_t peer_messages_in_flight() const noexcept { return peer_messages_in_flight_; }
   [[nodiscard]] bool shards_know_members() const noexcept { return news_to_shards_ == 0; }
 
  private:
@@ -139,9 +141,9 @@ class Cluster {
   std::uint64_t peer_messages_ = 0;
   std::uint64_t peer_messages_lost_ = 0;
   std::uint64_t leases_done_ = 0;
-  std::uint64_t mail_in_flight_ = 0;
+  std::uint64_t peer_messages_in_flight_ = 0;
   std::uint64_t news_to_shards_ = 0;  // memberships in flight
-  double mail_weight_ = 0;            // in flight
+  double peer_message_weight_ = 0;    // in flight
   double lost_weight_ = 0;
 };
 

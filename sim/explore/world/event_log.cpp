@@ -29,8 +29,8 @@ struct Text {
   std::string operator()(const ExchangeDone& e) const {
     return "exchange " + text(e.exchange) + (e.dropped ? " is dropped" : " is done");
   }
-  std::string operator()(const PeerMail& e) const {
-    return "mail from " + worker(e.from) + ", weight " + std::to_string(e.weight);
+  std::string operator()(const PeerMessageArrived& e) const {
+    return "peer message from " + worker(e.from) + ", weight " + std::to_string(e.weight);
   }
   std::string operator()(const SendSkipped& e) const { return "no credit towards " + worker(e.to); }
   std::string operator()(const MembershipChanged& e) const { return members(e.membership); }

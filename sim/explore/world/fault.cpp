@@ -42,7 +42,7 @@ struct Text {
   std::string operator()(const Bursts& i) const { return "messages arrive every " + milliseconds(i.period) + " only"; }
   std::string operator()(const LostTransmission& i) const { return the(i.nth, i.traffic) + " is dropped"; }
   std::string operator()(const DoubledTransmission& i) const { return the(i.nth, i.traffic) + " arrives twice"; }
-  std::string operator()(const LostMail& i) const {
+  std::string operator()(const LostPeerMessage& i) const {
     return "peer message " + std::to_string(i.nth) + " is lost for good";
   }
   std::string operator()(const BadPush& i) const {

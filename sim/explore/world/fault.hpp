@@ -10,7 +10,7 @@
 
 namespace troupe::explore {
 
-enum class Traffic : std::uint8_t { request, reply, collective, mail, credit, control, acknowledgement };
+enum class Traffic : std::uint8_t { request, reply, collective, peer_message, credit, control, acknowledgement };
 [[nodiscard]] const char* name(Traffic traffic) noexcept;
 
 /// Each step of the worker takes `factor` times as long.
@@ -74,9 +74,9 @@ struct DoubledTransmission {
 };
 /// The nth peer message is lost for good. Its sender gets the credit back and no notice of the loss, as over a transport without
 /// repetition.
-struct LostMail {
+struct LostPeerMessage {
   std::uint64_t nth = 0;
-  bool operator==(const LostMail&) const = default;
+  bool operator==(const LostPeerMessage&) const = default;
 };
 /// The nth vector that is pushed to the shard (from 0) has an unusable number, as the shard sees it.
 struct BadPush {
@@ -86,7 +86,7 @@ struct BadPush {
 };
 
 using Fault = std::variant<SlowWorker, SlowShard, Pause, Loss, Starvation, NewestFirst, Bursts, LostTransmission,
-                           DoubledTransmission, LostMail, BadPush>;
+                           DoubledTransmission, LostPeerMessage, BadPush>;
 
 /// "worker 2 is lost at 7.250 ms in the middle of an exchange"
 [[nodiscard]] std::string to_text(const Fault& fault);

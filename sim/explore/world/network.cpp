@@ -35,8 +35,8 @@ std::uint64_t stream(const Channel& c) {
 bool within(Duration time, Duration at, Duration lasts) { return time >= at && time < at + lasts; }
 
 /// True if the channel's sender, or its receiver, is a worker.
-bool from_worker(Traffic t) { return t == Traffic::request || t == Traffic::mail || t == Traffic::credit; }
-bool to_worker(Traffic t) { return t == Traffic::reply || t == Traffic::mail || t == Traffic::credit; }
+bool from_worker(Traffic t) { return t == Traffic::request || t == Traffic::peer_message || t == Traffic::credit; }
+bool to_worker(Traffic t) { return t == Traffic::reply || t == Traffic::peer_message || t == Traffic::credit; }
 
 }  // namespace
 

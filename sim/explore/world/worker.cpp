@@ -10,7 +10,7 @@ namespace {
 /// Staged slots from here on are inboxes, one per sender; no strategy names them.
 constexpr std::uint8_t kFirstInbox = 128;
 /// Random streams distinct from those of the network.
-constexpr std::uint64_t kMailLuck = std::uint64_t{1} << 62;
+constexpr std::uint64_t kPeerMessageLoss = std::uint64_t{1} << 62;
 Slot inbox(WorkerId from) { return staged(static_cast<std::uint8_t>(kFirstInbox + from)); }
 
 WorkerPorts ports(Worker& worker, const Needs& needs) {
@@ -26,7 +26,7 @@ Worker::Worker(Cluster& cluster, Identity self, const Strategy& strategy, const 
       self_(self.rank),
       memory_(cluster.options().floats),
       gradient_(floats(cluster.options().floats)),
-      mail_luck_(cluster.options().seed, core::Purpose::schedule, kMailLuck | self.address),
+      peer_message_loss_(cluster.options().seed, core::Purpose::schedule, kPeerMessageLoss | self.address),
       host_(strategy.worker(), ports(*this, strategy.needs()),
             {.self = self.rank,
              .seed = cluster.options().seed,
@@ -230,35 +230,36 @@ void Worker::collective(Step step, ExchangeId id, Collectives::Task task) {
 // ---- peers
 
 bool Worker::send(const SendPeer& message) {
-  if (message.to == self_) throw Violation("a worker sends mail to itself");
+  if (message.to == self_) throw Violation("a worker sends a peer message to itself");
   if (!cluster_.peers().may_write(self_, message.to) || !credit_taken_.emplace(message.to, true).second) return false;
-  cluster_.mail_sent(message.weight);
+  cluster_.peer_message_sent(message.weight);
   auto copy = std::make_shared<core::Buffer>(floats(memory_.size()));
   const auto from = memory_.use(message.slot);
   std::copy(from.begin(), from.end(), copy->view().begin());
-  const bool lost = cluster_.next_peer_message_is_lost() || mail_luck_.uniform() < cluster_.options().mail_loss;
+  const bool lost =
+      cluster_.next_peer_message_is_lost() || peer_message_loss_.uniform() < cluster_.options().peer_message_loss;
   const auto goes_missing = [this, message] {
     cluster_.peer_message_lost();
-    cluster_.mail_arrived(message.weight);
+    cluster_.peer_message_arrived(message.weight);
     cluster_.lose_weight(message.weight);
   };
   cluster_.network().send(
-      {Traffic::mail, address(), cluster_.worker(message.to).address()}, Order::any,
+      {Traffic::peer_message, address(), cluster_.worker(message.to).address()}, Order::any,
       [this, message, copy, lost, goes_missing] {
         if (lost) return goes_missing(), credit_returned(message.to);
-        cluster_.mail_arrived(message.weight);
-        cluster_.worker(message.to).receive_mail(self_, message.weight, copy);
+        cluster_.peer_message_arrived(message.weight);
+        cluster_.worker(message.to).receive_peer_message(self_, message.weight, copy);
       },
       goes_missing);
   return true;
 }
 
-void Worker::receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector) {
+void Worker::receive_peer_message(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector) {
   if (!alive_) return cluster_.lose_weight(weight);
-  untold_mail_ += weight;
+  untold_peer_weight_ += weight;
   heard([this, from, weight, vector = std::move(vector)] {
     std::copy(vector->view().begin(), vector->view().end(), memory_.use(inbox(from)).begin());
-    host_.peer_mail({.from = from, .weight = weight, .slot = inbox(from)});
+    host_.peer_message_arrived({.from = from, .weight = weight, .slot = inbox(from)});
   });
 }
 
@@ -272,7 +273,7 @@ void Worker::release(Slot slot) {
 // ---- observers
 
 void Worker::consumed(const WorkerEvent& event) {
-  if (const auto* mail = std::get_if<PeerMail>(&event)) untold_mail_ -= mail->weight;
+  if (const auto* message = std::get_if<PeerMessageArrived>(&event)) untold_peer_weight_ -= message->weight;
   cluster_.trace().consumed(self_, event, now());
   for (auto* invariant : cluster_.options().invariants) invariant->told(cluster_, self_, event);
 }

@@ -31,7 +31,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   void start(core::ConstSpan params, Step first = 0);
   void answered(const ShardReply& reply);
   /// A peer's vector. A sender has at most one per peer that is in flight or unread there.
-  void receive_mail(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector);
+  void receive_peer_message(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector);
   void credit_returned(WorkerId from) { credit_taken_.erase(from); }
   void membership_changed(const Membership& membership);
   void granted(const data::Lease& lease);
@@ -49,7 +49,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   /// Between two steps: it waits for a lease and has no request open.
   [[nodiscard]] bool stands() const noexcept { return stands_ && !granted_ && away_.empty(); }
   /// Its share of the model, with peer messages that have arrived and are not mixed in yet; 0 when it is lost.
-  [[nodiscard]] double weight() const noexcept { return alive_ ? host_.weight() + untold_mail_ : 0; }
+  [[nodiscard]] double weight() const noexcept { return alive_ ? host_.weight() + untold_peer_weight_ : 0; }
   /// Stopped, and nothing in flight.
   [[nodiscard]] bool at_rest() const noexcept { return !alive_ || (host_.stopped() && host_.in_flight() == 0); }
 
@@ -103,11 +103,11 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   Step next_step_ = 0;                  // of the next lease that it is granted
   std::optional<data::Lease> granted_;  // and not begun
   std::optional<data::Lease> lease_;    // begun, and not reported as done
-  double untold_mail_ = 0;              // weight of peer messages not yet passed to the rule
+  double untold_peer_weight_ = 0;       // weight of peer messages not yet passed to the rule
   bool stands_ = false;                 // between two steps
   bool asks_ = false;                   // a lease that comes now is taken up by ask_for_lease()
   bool dismissed_ = false;
-  core::Random mail_luck_;
+  core::Random peer_message_loss_;
   bool alive_ = true;
   WorkerHost host_;
 };

@@ -54,7 +54,7 @@ class Helping : public testing::Test {
     ASSERT_EQ(done.get_future().wait_for(seconds(60)), std::future_status::ready);
     system_.await_all_actors_done();
   }
-  /// A receiver that no thread executes before it has mail.
+  /// A receiver that no thread executes before it has a message.
   caf::actor idle(After after = After::go_on) { return system_.spawn<caf::lazy_init>(pooled_receiver, after); }
   static std::thread::id place(const TracePtr& trace) {
     auto where = trace->done.get_future();
@@ -104,7 +104,7 @@ TEST_F(Helping, ThePoolExecutesTheRestOfTheMailbox) {
     const auto first = std::make_shared<Trace>();
     const auto second = std::make_shared<Trace>();
     helping.send(self, receiver, first);
-    self->send(receiver, second);  // the receiver is awake already: its mail waits
+    self->send(receiver, second);  // the receiver is awake already: the message waits
     helping.help();
     EXPECT_EQ(place(first), std::this_thread::get_id());
     EXPECT_NE(place(second), std::thread::id{});

@@ -40,26 +40,26 @@ std::vector<std::vector<float>> play(std::size_t members, std::size_t floats, st
     WorkerId from = 0;
     int what = 0;  // 0: begin, 1: offer, 2: share done
   };
-  std::vector<Message> mail;
-  for (WorkerId w = 0; w < members; ++w) mail.push_back({w, w, 0});
+  std::vector<Message> in_flight;
+  for (WorkerId w = 0; w < members; ++w) in_flight.push_back({w, w, 0});
   const core::Duration now{1};
   const auto advance = [&](WorkerId w) {
     if (actors[w].rendezvous.work(key, core::reference_kernels())) {
       for (WorkerId other = 0; other < members; ++other) {
-        if (other != w) mail.push_back({other, w, 2});
+        if (other != w) in_flight.push_back({other, w, 2});
       }
     }
     if (auto finished = actors[w].rendezvous.finish(key)) actors[w].finished = finished;
   };
-  while (!mail.empty()) {
-    const auto at = static_cast<std::ptrdiff_t>(random.below(mail.size()));
-    const auto message = mail[static_cast<std::size_t>(at)];
-    mail.erase(mail.begin() + at);
+  while (!in_flight.empty()) {
+    const auto at = static_cast<std::ptrdiff_t>(random.below(in_flight.size()));
+    const auto message = in_flight[static_cast<std::size_t>(at)];
+    in_flight.erase(in_flight.begin() + at);
     auto& member = actors[message.to];
     if (message.what == 0) {
       member.rendezvous.begin(key, {group, root, op, strategies::kGrads}, {member.arena->view(), member.arena}, now);
       for (WorkerId other = 0; other < members; ++other) {
-        if (other != message.to) mail.push_back({other, message.to, 1});
+        if (other != message.to) in_flight.push_back({other, message.to, 1});
       }
     } else if (message.what == 1) {
       member.rendezvous.offered(key, message.from, {actors[message.from].arena->view(), actors[message.from].arena},

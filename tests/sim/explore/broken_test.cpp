@@ -43,7 +43,7 @@ class Forgetful final : public WorkerRule {
   explicit Forgetful(std::unique_ptr<WorkerRule> half) : rule_(std::move(half)) {}
   void on(const StepDone& e, const WorkerContext& c, WorkerActions& then) override { rule_->on(e, c, then); }
   void on(const Stopped& e, const WorkerContext& c, WorkerActions& then) override { rule_->on(e, c, then); }
-  void on(const PeerMail& e, const WorkerContext& c, WorkerActions& then) override { rule_->on(e, c, then); }
+  void on(const PeerMessageArrived& e, const WorkerContext& c, WorkerActions& then) override { rule_->on(e, c, then); }
   [[nodiscard]] double weight() const noexcept override { return rule_->weight(); }
 
  private:

@@ -82,8 +82,8 @@ TEST(Network, StarvationAndBurstsSayWhenSomethingArrives) {
     return queue.now();
   };
   EXPECT_EQ(when(Starvation{Traffic::request, 0ms, 7ms}, Traffic::request), 7ms + 15us);
-  EXPECT_EQ(when(Starvation{Traffic::request, 0ms, 7ms}, Traffic::mail), 15us);
-  EXPECT_EQ(when(Bursts{4ms}, Traffic::mail), 4ms);
+  EXPECT_EQ(when(Starvation{Traffic::request, 0ms, 7ms}, Traffic::peer_message), 15us);
+  EXPECT_EQ(when(Bursts{4ms}, Traffic::peer_message), 4ms);
   EXPECT_EQ(when(SlowShard{2, 100}, Traffic::request), 1500us);
   EXPECT_EQ(when(SlowShard{3, 100}, Traffic::request), 15us);
 }

@@ -17,7 +17,7 @@ std::vector<WorkerEvent> worker_events() {
       Replied{12, 3, 45, 6},
       ExchangeDone{13, true},
       ExchangeDone{14, false},
-      PeerMail{4, 0.125, staged(131)},
+      PeerMessageArrived{4, 0.125, staged(131)},
       SendSkipped{5, 0.0625},
       MembershipChanged{{6, {0, 2, 9}}},
       MembershipChanged{{7, {}}},
@@ -120,7 +120,7 @@ TEST(JournalCodec, InvalidValuesAreCorrupt) {
   EXPECT_TRUE(decode_worker_event(with(step, 20, 5)));
   EXPECT_FALSE(decode_worker_event(with(step, 20, 6))) << "an optimizer that does not exist";
   EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, ExchangeDone{}), 12, 2))) << "a bool that is 2";
-  EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, PeerMail{}), 16, 200)))
+  EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, PeerMessageArrived{}), 16, 200)))
       << "a slot kind that does not exist";
   EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, BucketReady{}), 15, 0x80))) << "a bucket below 0";
   EXPECT_FALSE(decode_server_event(with(encode(ShardId{0}, Request{}), 24, 3))) << "a transfer that does not exist";

@@ -65,7 +65,7 @@ TEST(WorkerHostActions, ALentSlotIsNotTouched) {
                  "reduce all with a bucket away");
   expect_refused([](auto& then) { then.reduce(1, kAcc, ReduceOp::sum, 0), then.reduce(2, kAcc, ReduceOp::sum, 0); },
                  "reduce a bucket twice");
-  expect_refused([](auto& then) { then.pull(1, kAcc), then.send(1, kAcc, 0.5); }, "mail a lent slot");
+  expect_refused([](auto& then) { then.pull(1, kAcc), then.send(1, kAcc, 0.5); }, "send a lent slot to a peer");
   expect_allowed([](auto& then) { then.push(1, kAcc), then.compute(); }, "compute while a copy travels");
   expect_allowed([](auto& then) { then.reduce(1, kAcc, ReduceOp::sum, 0), then.reduce(2, kAcc, ReduceOp::sum, 1); },
                  "two buckets at once");
@@ -114,7 +114,7 @@ TEST(WorkerHostActions, SlotsOfARunningStepAreNotTouched) {
   expect_refused([](auto& then) { then.compute(), then.push_pull(1, kParams); }, "lend parameters");
   expect_refused([](auto& then) { then.compute(), then.reduce(1, kGrads, ReduceOp::mean); }, "reduce gradients");
   expect_refused([](auto& then) { then.compute(), then.broadcast(1, kParams, 0); }, "broadcast parameters");
-  expect_refused([](auto& then) { then.compute(), then.send(1, kParams, 0.5); }, "mail parameters");
+  expect_refused([](auto& then) { then.compute(), then.send(1, kParams, 0.5); }, "send parameters to a peer");
   expect_refused([](auto& then) { then.compute(), then.compute(); }, "compute twice");
   expect_allowed([](auto& then) { then.compute(), then.apply(fill(kAcc, 0)), then.push(1, kAcc); },
                  "work on its own copy");

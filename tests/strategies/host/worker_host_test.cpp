@@ -259,14 +259,14 @@ TEST(WorkerHost, AStoppedRuleMaySendItsRest) {
 TEST(WorkerHost, PeerMessagesBelongToTheRuleUntilTheNextStepDone) {
   Stage s(always_compute());
   s.host.start(0);
-  s.host.peer_mail({.from = 1, .weight = 0.5, .slot = staged(9)});
+  s.host.peer_message_arrived({.from = 1, .weight = 0.5, .slot = staged(9)});
   s.ports.calls.clear();
   s.host.step_done(0, {});
-  EXPECT_EQ(s.events.names, (Names{"Started", "PeerMail", "StepDone"}));
+  EXPECT_EQ(s.events.names, (Names{"Started", "PeerMessageArrived", "StepDone"}));
   EXPECT_EQ(s.ports.calls, (Names{"compute 1", "release 9"}));
   s.ports.calls.clear();
   s.host.stop();
-  s.host.peer_mail({.from = 1, .weight = 0.5, .slot = staged(8)});
+  s.host.peer_message_arrived({.from = 1, .weight = 0.5, .slot = staged(8)});
   EXPECT_EQ(s.ports.calls, (Names{"release 8"}));
 }
 
@@ -333,14 +333,14 @@ TEST(WorkerHost, SettledItSavesItselfAndAnotherGoesOn) {
 }
 
 TEST(WorkerHost, PeerMessagesStayUnreadWhenItSettlesAndSkippedSendsAreSaved) {
-  const auto mailing = always_compute([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
+  const auto sending = always_compute([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<StepDone>(event)) then.send(1, kParams, 0.25);
   });
-  Stage s(mailing);
+  Stage s(sending);
   s.ports.credit = false;
   s.host.start(0);
   s.host.step_done(0, {});
-  s.host.peer_mail({.from = 2, .weight = 0.125, .slot = staged(9)});
+  s.host.peer_message_arrived({.from = 2, .weight = 0.125, .slot = staged(9)});
   s.events.names.clear();
   s.host.settle();
   EXPECT_EQ(s.events.names, Names{});

@@ -17,7 +17,7 @@ struct UnreadMessage {
   double weight = 0;
 };
 
-class Postbox {
+class PeerMailbox {
  public:
   /// False: a peer message to `to` is still in flight or unread.
   [[nodiscard]] bool take_credit(strategies::WorkerId to);

@@ -9,7 +9,7 @@
 
 namespace troupe::contract {
 
-class MailProbe final : public strategies::WorkerRule {
+class PeerMessageProbe final : public strategies::WorkerRule {
  public:
   void on(const strategies::Started& event, const strategies::WorkerContext& context,
           strategies::WorkerActions& then) override;
@@ -21,7 +21,7 @@ class MailProbe final : public strategies::WorkerRule {
           strategies::WorkerActions& then) override;
   void on(const strategies::ExchangeDone& event, const strategies::WorkerContext& context,
           strategies::WorkerActions& then) override;
-  void on(const strategies::PeerMail& event, const strategies::WorkerContext& context,
+  void on(const strategies::PeerMessageArrived& event, const strategies::WorkerContext& context,
           strategies::WorkerActions& then) override;
   void on(const strategies::SendSkipped& event, const strategies::WorkerContext& context,
           strategies::WorkerActions& then) override;
@@ -45,7 +45,7 @@ class MailProbe final : public strategies::WorkerRule {
   std::uint64_t next_push_ = 0;
   std::uint64_t next_peer_message_ = 1;
   std::vector<Sent> sent_;  // since the latest StepDone
-  std::vector<strategies::PeerMail> unread_;
+  std::vector<strategies::PeerMessageArrived> unread_;
   std::map<strategies::WorkerId, double> latest_;  // latest weight by peer
   std::map<strategies::ShardId, strategies::Version> versions_;
 };

@@ -1,4 +1,4 @@
-#include "tests/contract/mail_probe.hpp"
+#include "tests/contract/peer_message_probe.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,20 +18,20 @@ constexpr Slot kPeerMessage = staged(0), kPushed = staged(1);
 /// A peer message's weight is its number. Its content in units of u follows from it.
 double times_of(double weight) { return 1 + std::fmod(weight, 50); }
 
-std::string peer_message(const PeerMail& mail, WorkerId self) {
-  return "peer message " + std::to_string(mail.weight) + " of worker " + std::to_string(mail.from) + " to " +
+std::string peer_message(const PeerMessageArrived& message, WorkerId self) {
+  return "peer message " + std::to_string(message.weight) + " of worker " + std::to_string(message.from) + " to " +
          std::to_string(self);
 }
 
 }  // namespace
 
-void MailProbe::on(const Started&, const WorkerContext&, WorkerActions& then) {
+void PeerMessageProbe::on(const Started&, const WorkerContext&, WorkerActions& then) {
   begin_evidence(then);
   pushing_ = true;
   then.pull(exchange_id(next_push_++, true), kUnit);
 }
 
-void MailProbe::on(const StepDone&, const WorkerContext& context, WorkerActions& then) {
+void PeerMessageProbe::on(const StepDone&, const WorkerContext& context, WorkerActions& then) {
   look_at_skips(context.self);
   read_all(then);
   write(context, then);
@@ -40,7 +40,7 @@ void MailProbe::on(const StepDone&, const WorkerContext& context, WorkerActions&
   then.compute();
 }
 
-void MailProbe::write(const WorkerContext& context, WorkerActions& then) {
+void PeerMessageProbe::write(const WorkerContext& context, WorkerActions& then) {
   auto random = context.random();
   auto peers = context.membership.workers;
   std::erase(peers, context.self);
@@ -56,7 +56,7 @@ void MailProbe::write(const WorkerContext& context, WorkerActions& then) {
   }
 }
 
-void MailProbe::on(const SendSkipped& event, const WorkerContext& context, WorkerActions&) {
+void PeerMessageProbe::on(const SendSkipped& event, const WorkerContext& context, WorkerActions&) {
   const auto sent = std::find_if(sent_.begin(), sent_.end(), [&](const Sent& s) {
     return s.to == event.to && s.weight == event.weight && !s.skipped;
   });
@@ -68,7 +68,7 @@ void MailProbe::on(const SendSkipped& event, const WorkerContext& context, Worke
 }
 
 /// Checks the sends of the previous step.
-void MailProbe::look_at_skips(WorkerId self) {
+void PeerMessageProbe::look_at_skips(WorkerId self) {
   for (const auto& sent : sent_) {
     if (!sent.skipped) posted();
     if (sent.has_no_credit)
@@ -80,19 +80,20 @@ void MailProbe::look_at_skips(WorkerId self) {
   sent_.clear();
 }
 
-void MailProbe::on(const PeerMail& event, const WorkerContext& context, WorkerActions& then) {
+void PeerMessageProbe::on(const PeerMessageArrived& event, const WorkerContext& context, WorkerActions& then) {
   const auto seen = [&] { return peer_message(event, context.self); };
   auto& latest = latest_[event.from];
-  look(Promise::mail_in_order, event.weight > latest, seen);
+  look(Promise::peer_messages_in_order, event.weight > latest, seen);
   latest = event.weight;
-  look(Promise::mail_one_unread,
-       std::none_of(unread_.begin(), unread_.end(), [&](const PeerMail& other) { return other.from == event.from; }),
+  look(Promise::peer_message_one_unread,
+       std::none_of(unread_.begin(), unread_.end(),
+                    [&](const PeerMessageArrived& other) { return other.from == event.from; }),
        seen);
-  look(
-      Promise::mail_slot_kept,
-      event.slot != kPeerMessage && event.slot != kPushed && event.slot.kind == SlotKind::staged &&
-          std::none_of(unread_.begin(), unread_.end(), [&](const PeerMail& other) { return other.slot == event.slot; }),
-      seen);
+  look(Promise::peer_message_slot_kept,
+       event.slot != kPeerMessage && event.slot != kPushed && event.slot.kind == SlotKind::staged &&
+           std::none_of(unread_.begin(), unread_.end(),
+                        [&](const PeerMessageArrived& other) { return other.slot == event.slot; }),
+       seen);
   read();
   unread_.push_back(event);
   if (!stopped_) return;
@@ -101,25 +102,25 @@ void MailProbe::on(const PeerMail& event, const WorkerContext& context, WorkerAc
   if (pushing_) push(then);
 }
 
-void MailProbe::read_all(WorkerActions& then) {
-  for (const auto& mail : std::exchange(unread_, {})) {
-    if (here_) expect(then, mail.slot, times_of(mail.weight));
-    if (here_) kept(Promise::mail_as_sent);
+void PeerMessageProbe::read_all(WorkerActions& then) {
+  for (const auto& message : std::exchange(unread_, {})) {
+    if (here_) expect(then, message.slot, times_of(message.weight));
+    if (here_) kept(Promise::peer_message_as_sent);
   }
 }
 
-void MailProbe::push(WorkerActions& then) {
+void PeerMessageProbe::push(WorkerActions& then) {
   late_ = pushing_;
   if (std::exchange(pushing_, true)) return;
   fill_unit(then, kPushed);
   then.push(exchange_id(next_push_++, true), kPushed);
 }
 
-void MailProbe::on(const Replied& event, const WorkerContext&, WorkerActions&) {
+void PeerMessageProbe::on(const Replied& event, const WorkerContext&, WorkerActions&) {
   versions_[event.shard] = event.version;
 }
 
-void MailProbe::on(const ExchangeDone&, const WorkerContext&, WorkerActions& then) {
+void PeerMessageProbe::on(const ExchangeDone&, const WorkerContext&, WorkerActions& then) {
   if (!std::exchange(here_, true)) {
     for (const auto& [shard, version] : versions_) unit_is_of(then, version, {shard, 1});
     unit_is_here(then);
@@ -129,7 +130,7 @@ void MailProbe::on(const ExchangeDone&, const WorkerContext&, WorkerActions& the
   if (late_) push(then);
 }
 
-void MailProbe::on(const Stopped&, const WorkerContext& context, WorkerActions& then) {
+void PeerMessageProbe::on(const Stopped&, const WorkerContext& context, WorkerActions& then) {
   stopped_ = true;
   look_at_skips(context.self);
   read_all(then);
