@@ -1,5 +1,5 @@
 /// Collectives of a replay. A reduction completes when the last member of the group has joined. Within one site it runs in place with the
-/// arithmetic of transport/exchange/reduce.hpp; between sites it follows the run's exchange run. A broadcast completes for a member when
+/// arithmetic of transport/exchange/reduce.hpp; between sites it follows the run's exchange plan. A broadcast completes for a member when
 /// that member and the root have joined, as in a run between sites; it does not wait for the others. One thread.
 #pragma once
 

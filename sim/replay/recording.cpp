@@ -53,7 +53,7 @@ class Sorter {
     switch (static_cast<RunRecordKind>(record.kind)) {
       case RunRecordKind::lease_granted: return add_lease(record);
       case RunRecordKind::snapshot: return add_snapshot(record);
-      case RunRecordKind::spec: return add_plan(record);
+      case RunRecordKind::plan: return add_plan(record);
       case RunRecordKind::end: to_.complete = true; return {};
       case RunRecordKind::absent: return add_absent(record);
       case RunRecordKind::lost: return add_lost(record);
@@ -149,9 +149,9 @@ class Sorter {
     return {};
   }
   core::Result<void> add_plan(const core::JournalRecord& record) {
-    const auto run = experiment::decode_plan(record);
-    if (!run) return tl::unexpected(run.error());
-    to_.plan_hash = run->hash;
+    const auto plan = experiment::decode_plan(record);
+    if (!plan) return tl::unexpected(plan.error());
+    to_.plan_hash = plan->hash;
     return {};
   }
 

@@ -64,10 +64,10 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
 }
 
 /// A recording by a version with other arithmetic can be replayed if its rounding is known and no rule has changed.
-core::Result<void> check_arithmetic(const experiment::RunPlan& run, const experiment::RunSpec& recorded,
+core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const experiment::RunSpec& recorded,
                                     const std::string& file) {
   const auto& changed = recorded.needs.changed_arithmetic;
-  if (!changed || run.arithmetic >= changed->since) return {};
+  if (!changed || plan.arithmetic >= changed->since) return {};
   return core::fail(core::Errc::config,
                     fmt::format("{}: recorded by version 0.1, whose {} = {} comes to other bits than this program's: "
                                 "replay it with that version",
@@ -75,15 +75,15 @@ core::Result<void> check_arithmetic(const experiment::RunPlan& run, const experi
 }
 
 /// A library does not reveal its order of summation, and no journal has it.
-core::Result<void> check_exchange(const experiment::ExchangePlan& run, const experiment::RunSpec& run,
+core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const experiment::RunSpec& run,
                                   const std::string& file, bool same_numbers) {
-  if (run.in_place()) return {};
-  if (run.worker_sites.size() != run.workers || run.server_sites.size() != run.servers)
+  if (plan.in_place()) return {};
+  if (plan.worker_sites.size() != run.workers || plan.server_sites.size() != run.servers)
     return core::fail(core::Errc::corrupt,
                       fmt::format("{}: it places {} workers and {} servers; the run has {} and {}", file,
-                                  run.worker_sites.size(), run.server_sites.size(), run.workers, run.servers));
+                                  plan.worker_sites.size(), plan.server_sites.size(), run.workers, run.servers));
   const bool by_library = std::ranges::any_of(
-      run.reductions, [](const auto& reduction) { return reduction.algorithm == exchange::Algorithm::ar; });
+      plan.reductions, [](const auto& reduction) { return reduction.algorithm == exchange::Algorithm::ar; });
   if (!by_library || !same_numbers) return {};
   return core::fail(core::Errc::config,
                     fmt::format("{}: sums were formed by the MPI library (exchange.algorithm = \"ar\"), in an order of "
@@ -128,23 +128,23 @@ class Replayer {
     return {};
   }
 
-  /// The session's run. It has no backend choices if the recording has none: the backend chooses anew.
-  core::Result<experiment::RunPlan> run_of(const experiment::JournalSegment& segment,
-                                           const Recording& recording) const {
-    const auto name = segment.run.empty() ? directory_.path() + "/plan.json" : segment.run;
+  /// The session's plan. It has no backend choices if the recording has none: the backend chooses anew.
+  core::Result<experiment::RunPlan> plan_of(const experiment::JournalSegment& segment,
+                                            const Recording& recording) const {
+    const auto name = segment.plan.empty() ? directory_.path() + "/plan.json" : segment.plan;
     const auto text = directory_.read_plan(segment);
     if (!text) return tl::unexpected(text.error());
     if (recording.plan_hash && (!*text || nn::hash64(std::as_bytes(std::span(**text))) != *recording.plan_hash))
       return core::fail(core::Errc::corrupt,
                         fmt::format("{}: plan.json is not the one that the run was made with", name));
     if (!*text) return experiment::RunPlan{};
-    auto run = experiment::parse_plan(**text, name);
-    if (!run) return tl::unexpected(run.error());
-    if (auto known = check_exchange(run->exchange, session_->recorded, name, same_numbers()); !known)
+    auto plan = experiment::parse_plan(**text, name);
+    if (!plan) return tl::unexpected(plan.error());
+    if (auto known = check_exchange(plan->exchange, session_->recorded, name, same_numbers()); !known)
       return tl::unexpected(known.error());
-    if (auto same = check_arithmetic(*run, session_->recorded, name); !same && same_numbers())
+    if (auto same = check_arithmetic(*plan, session_->recorded, name); !same && same_numbers())
       return tl::unexpected(same.error());
-    return run;
+    return plan;
   }
 
   core::Result<void> one(const experiment::JournalSegment& file, bool last) {
@@ -159,14 +159,14 @@ class Replayer {
     if (!start) return begins_otherwise(file, start.error());
     auto recording = read_recording(file.path, session_->recorded, goes_on ? &start->membership : nullptr);
     if (!recording) return tl::unexpected(recording.error());
-    const auto made = run_of(file, *recording);
+    const auto made = plan_of(file, *recording);
     if (!made) return tl::unexpected(made.error());
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
     const bool one_batch = spec.settings->data.batch.size() == 1;  // a plan is for one batch size
     auto segment = Segment::open(spec, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
-                                  .run = one_batch && !made->backend.json.empty() ? &made->backend : nullptr,
+                                  .plan = one_batch && !made->backend.json.empty() ? &made->backend : nullptr,
                                   .exchange = &made->exchange,
                                   .same_numbers = same_numbers()});
     if (!segment) return begins_otherwise(file, segment.error());

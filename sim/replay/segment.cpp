@@ -38,7 +38,7 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
                                                                 .threads = settings.threads(w),
                                                                 .seed = static_cast<std::uint64_t>(settings.run.seed),
                                                                 .arenas = options_.memory,
-                                                                .run = options_.run},
+                                                                .plan = options_.plan},
                                                     .extra = spec_.needs.worker_slots,
                                                     .optimizer = nn::optimizer_kind(settings.train),
                                                     .shards = spec_.servers});

@@ -31,7 +31,7 @@ class Diverged : public std::runtime_error {
 struct SegmentOptions {
   nn::Backend* backend = nullptr;
   core::Allocator* memory = nullptr;
-  const nn::SimulatedRun* run = nullptr;               // of the recorded run; null: the backend chooses
+  const nn::Plan* plan = nullptr;                      // of the recorded run; null: the backend chooses
   const experiment::ExchangePlan* exchange = nullptr;  // of the recorded run
   bool same_numbers = true;  // false: other settings than recorded; only the schedule must be the same
 };

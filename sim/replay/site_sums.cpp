@@ -17,15 +17,16 @@ struct SiteSums::Member {
   std::vector<transport::Peer> peers{};  // by rank
 };
 
-SiteSums::SiteSums(const experiment::ExchangePlan& run, const core::Kernels& kernels) : run_(run), kernels_(kernels) {}
+SiteSums::SiteSums(const experiment::ExchangePlan& plan, const core::Kernels& kernels)
+    : plan_(plan), kernels_(kernels) {}
 
 SiteSums::~SiteSums() {
   for (const auto& member : members_) member->endpoint->close();
 }
 
-core::Result<std::unique_ptr<SiteSums>> SiteSums::create(const experiment::ExchangePlan& run, std::size_t workers,
+core::Result<std::unique_ptr<SiteSums>> SiteSums::create(const experiment::ExchangePlan& plan, std::size_t workers,
                                                          const core::Kernels& kernels) {
-  std::unique_ptr<SiteSums> sums(new SiteSums(run, kernels));
+  std::unique_ptr<SiteSums> sums(new SiteSums(plan, kernels));
   if (auto met = sums->meet(workers); !met) return tl::unexpected(met.error());
   return sums;
 }
@@ -61,7 +62,7 @@ core::Result<void> SiteSums::meet(std::size_t workers) {
 
 void SiteSums::run(const strategies::Group& group, const std::vector<core::Span>& vectors, float scale,
                    core::Rounding rounding) {
-  auto algorithm = run_.reduction(vectors.front().size(), rounding);
+  auto algorithm = plan_.reduction(vectors.front().size(), rounding);
   // ar: only the MPI library knows its order; check_exchange rejects requests for its bits earlier.
   if (algorithm == exchange::Algorithm::ar) algorithm = exchange::Algorithm::asa;
   // The same sums in the same order, without shared arenas.
@@ -74,11 +75,11 @@ void SiteSums::run(const strategies::Group& group, const std::vector<core::Span>
     exchange::Group seen{.rank = rank, .peers = {}};
     for (const auto worker : group) {
       seen.peers.push_back(self.peers.at(worker));
-      if (!run_.site_hosts.empty()) seen.hosts.push_back(run_.site_hosts.at(run_.worker_sites.at(worker)));
+      if (!plan_.site_hosts.empty()) seen.hosts.push_back(plan_.site_hosts.at(plan_.worker_sites.at(worker)));
     }
     collectives.push_back(exchange::make_collective(
         members_[group[rank]]->operations, kernels_, std::move(seen),
-        {.algorithm = algorithm, .half = run_.half(), .scale = scale, .vector = vectors[rank]},
+        {.algorithm = algorithm, .half = plan_.half(), .scale = scale, .vector = vectors[rank]},
         [&](const core::Result<void>& result) {
           --left;
           if (!result) failed = result.error();

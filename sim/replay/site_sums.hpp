@@ -17,8 +17,8 @@ namespace troupe::replay {
 
 class SiteSums {
  public:
-  /// One member per worker. `run` and `kernels` outlive the object. Errc::io without file descriptors.
-  [[nodiscard]] static core::Result<std::unique_ptr<SiteSums>> create(const experiment::ExchangePlan& run,
+  /// One member per worker. `plan` and `kernels` outlive the object. Errc::io without file descriptors.
+  [[nodiscard]] static core::Result<std::unique_ptr<SiteSums>> create(const experiment::ExchangePlan& plan,
                                                                       std::size_t workers,
                                                                       const core::Kernels& kernels);
   ~SiteSums();
@@ -31,10 +31,10 @@ class SiteSums {
 
  private:
   struct Member;
-  SiteSums(const experiment::ExchangePlan& run, const core::Kernels& kernels);
+  SiteSums(const experiment::ExchangePlan& plan, const core::Kernels& kernels);
   [[nodiscard]] core::Result<void> meet(std::size_t workers);
 
-  const experiment::ExchangePlan& run_;
+  const experiment::ExchangePlan& plan_;
   const core::Kernels& kernels_;
   core::SteadyClock clock_;  // unused: nothing waits
   std::shared_ptr<transport::CompletionQueue> completions_;

@@ -8,16 +8,16 @@
 
 namespace troupe::replay {
 
-Wire::Wire(const experiment::ExchangePlan& run, std::shared_ptr<const exchange::Packing> packing,
+Wire::Wire(const experiment::ExchangePlan& plan, std::shared_ptr<const exchange::Packing> packing,
            const core::Kernels& kernels, core::Allocator& memory)
-    : run_(run), packing_(std::move(packing)), kernels_(kernels), memory_(memory) {}
+    : plan_(plan), packing_(std::move(packing)), kernels_(kernels), memory_(memory) {}
 
 bool Wire::is_between(strategies::WorkerId worker, strategies::ShardId shard) const {
-  return !run_.in_place() && run_.worker_sites.at(worker) != run_.server_sites.at(shard);
+  return !plan_.in_place() && plan_.worker_sites.at(worker) != plan_.server_sites.at(shard);
 }
 
 bool Wire::is_between_workers(strategies::WorkerId one, strategies::WorkerId other) const {
-  return !run_.in_place() && run_.worker_sites.at(one) != run_.worker_sites.at(other);
+  return !plan_.in_place() && plan_.worker_sites.at(one) != plan_.worker_sites.at(other);
 }
 
 core::Buffer Wire::buffer(std::size_t floats) const {
@@ -28,8 +28,8 @@ core::Buffer Wire::buffer(std::size_t floats) const {
 
 void Wire::round(core::Span vector) const {
   std::vector<std::uint16_t> halves(vector.size());
-  kernels_.narrow(halves, vector, *run_.wire);
-  kernels_.widen(vector, halves, *run_.wire);
+  kernels_.narrow(halves, vector, *plan_.wire);
+  kernels_.widen(vector, halves, *plan_.wire);
 }
 
 /// The caller adds the change that it receives; a change that does not fit comes as the value itself (transport/exchange/on_wire.hpp).
@@ -37,10 +37,10 @@ void Wire::change(core::Span vector, core::ConstSpan now) const {
   auto before = buffer(vector.size());
   kernels_.copy(before.view(), vector);
   std::vector<std::uint16_t> halves(vector.size());
-  if (exchange::round_change(kernels_, halves, now, before.view(), *run_.wire))
-    kernels_.add_wide(vector, halves, *run_.wire);
+  if (exchange::round_change(kernels_, halves, now, before.view(), *plan_.wire))
+    kernels_.add_wide(vector, halves, *plan_.wire);
   else
-    kernels_.widen(vector, halves, *run_.wire);
+    kernels_.widen(vector, halves, *plan_.wire);
 }
 
 template <class Act>
@@ -58,7 +58,7 @@ experiment::BorrowedView Wire::room(core::ConstSpan vector, Position position, b
   if (filled)
     travel(vector, there->view(), position, [&](core::Span to, core::ConstSpan from) {
       kernels_.copy(to, from);
-      if (run_.rounds_there(rounding)) round(to);
+      if (plan_.rounds_there(rounding)) round(to);
     });
   return {there->view(), there};
 }
@@ -73,8 +73,8 @@ experiment::BorrowedView Wire::peer_message(strategies::WorkerId from, strategie
 
 void Wire::send_back(core::ConstSpan from, core::Span to, Position position, core::Rounding rounding) const {
   travel(from, to, position, [&](core::Span there, core::ConstSpan here) {
-    const bool rounds = run_.rounds_back(rounding);
-    if (rounds && rounding == core::Rounding::change && !run_.rounds_masters) return change(there, here);
+    const bool rounds = plan_.rounds_back(rounding);
+    if (rounds && rounding == core::Rounding::change && !plan_.rounds_masters) return change(there, here);
     kernels_.copy(there, here);
     if (rounds) round(there);
   });

@@ -22,7 +22,7 @@ using Position = std::optional<std::size_t>;
 class Wire {
  public:
   /// `packing`: of the run's arenas; null: nothing is packed. All references outlive the object.
-  Wire(const experiment::ExchangePlan& run, std::shared_ptr<const exchange::Packing> packing,
+  Wire(const experiment::ExchangePlan& plan, std::shared_ptr<const exchange::Packing> packing,
        const core::Kernels& kernels, core::Allocator& memory);
 
   [[nodiscard]] bool is_between(strategies::WorkerId worker, strategies::ShardId shard) const;
@@ -51,7 +51,7 @@ class Wire {
   template <class Act>
   void travel(core::ConstSpan from, core::Span to, Position position, Act act) const;
 
-  const experiment::ExchangePlan& run_;
+  const experiment::ExchangePlan& plan_;
   std::shared_ptr<const exchange::Packing> packing_;
   const core::Kernels& kernels_;
   core::Allocator& memory_;

@@ -12,9 +12,9 @@ class ReplayCollectives : public testing::Test {
     return {.group = {0, 1, 2}, .broadcast = true, .root = root};
   }
 
-  experiment::ExchangePlan run_;
+  experiment::ExchangePlan plan_;
   core::HostAllocator memory_;
-  Wire wire_{run_, nullptr, core::reference_kernels(), memory_};
+  Wire wire_{plan_, nullptr, core::reference_kernels(), memory_};
   Collectives collectives_{wire_, nullptr, core::reference_kernels()};
   std::vector<float> zero_{1, 2}, one_{3, 4}, two_{5, 6};
 };

@@ -109,8 +109,8 @@ TEST(ReplayOverSites, WithoutThePaddingOfArenas) {
       ASSERT_GT(padding(run), 64U);
       const auto end = run.train();
       expect_same(run, end);
-      const auto run = nlohmann::json::parse(std::ifstream(run.run_directory() / "plan.json"));
-      EXPECT_TRUE(run.at("exchange").at("packed").get<bool>());
+      const auto plan = nlohmann::json::parse(std::ifstream(run.run_directory() / "plan.json"));
+      EXPECT_TRUE(plan.at("exchange").at("packed").get<bool>());
     }
   }
 }
@@ -177,9 +177,9 @@ TEST(ReplayOverSites, OtherNumbersGoTheSameWay) {
 /// Changes the plan of a recorded run, and its hash in the journal.
 void change_plan(const SmallRun& run, const std::function<void(nlohmann::json&)>& change) {
   const auto path = run.run_directory() / "journal-0001.plan.json";
-  auto run = nlohmann::json::parse(std::ifstream(path));
-  change(run);
-  const auto text = run.dump();
+  auto plan = nlohmann::json::parse(std::ifstream(path));
+  change(plan);
+  const auto text = plan.dump();
   std::ofstream(path) << text << '\n';
   const auto hash = nn::hash64(std::as_bytes(std::span(text)));
   auto records = run.journal();
@@ -196,7 +196,7 @@ TEST(ReplayOverSites, AnOldArithmeticIsRefusedWhereTheRuleHasChanged) {
   for (const std::string combine : {"gradients", "updates", "weights"}) {
     SmallRun run(options_of("bsp", 3, {"strategy.combine=" + combine}));
     ASSERT_FALSE(run.train().failed);
-    change_plan(run, [](auto& run) { run["arithmetic"] = 1; });
+    change_plan(run, [](auto& plan) { plan["arithmetic"] = 1; });
     const auto report = replayed(run);
     EXPECT_EQ(report.has_value(), combine != "weights") << combine;
     if (report) continue;
@@ -216,7 +216,7 @@ class AnotherPlan : public testing::Test {
     if (const auto end = run_.train(); end.failed) throw std::runtime_error(end.error.message);
   }
   void write(const std::function<void(nlohmann::json&)>& change) const {
-    change_plan(run_, [&](nlohmann::json& run) { change(run.at("exchange")); });
+    change_plan(run_, [&](nlohmann::json& plan) { change(plan.at("exchange")); });
   }
 
   SmallRun run_;
