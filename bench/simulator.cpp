@@ -79,11 +79,11 @@ int main(int argc, char** argv) {
 
   const double began = cpu_s();
   sim::Simulation simulation(run, *cluster, std::move(*leases));
-  const auto outcome = simulation.run();
-  if (!outcome) return fail(outcome.error().message);
+  const auto result = simulation.run();
+  if (!result) return fail(result.error().message);
   const double took = cpu_s() - began;
   std::printf(
       "%-10s %6u workers x %4u steps, %2u shards: %11llu events in %6.2f CPU s, %5.2f M events/s, peak %5.0f MB\n",
-      strategy.c_str(), workers, steps, run.servers, static_cast<unsigned long long>(outcome->events), took,
-      static_cast<double>(outcome->events) / took / 1e6, static_cast<double>(usage().ru_maxrss) / 1024);
+      strategy.c_str(), workers, steps, run.servers, static_cast<unsigned long long>(result->events), took,
+      static_cast<double>(result->events) / took / 1e6, static_cast<double>(usage().ru_maxrss) / 1024);
 }

@@ -42,22 +42,22 @@ int count_of(const Tensors& tensors, std::size_t i) {
       std::ranges::count_if(tensors, [&](const auto& tensor) { return tensor.node == static_cast<int>(i); }));
 }
 
-Lowered lower(Lowering& lowering, const Site& site, const nn::Layer& layer) {
+Lowered lower(Lowering& lowering, const LayerContext& context, const nn::Layer& layer) {
   struct Visitor {
     Lowering& lowering;
-    const Site& site;
-    Lowered operator()(const nn::LinearLayer& l) const { return lower_linear(lowering, site, l); }
-    Lowered operator()(const nn::Conv2dLayer& l) const { return lower_convolution(lowering, site, l); }
-    Lowered operator()(const nn::PoolLayer& l) const { return lower_pooling(lowering, site, l); }
-    Lowered operator()(const nn::ActivationLayer& l) const { return lower_activation(lowering, site, l.kind); }
-    Lowered operator()(const nn::DropoutLayer& l) const { return lower_dropout(lowering, site, l); }
+    const LayerContext& context;
+    Lowered operator()(const nn::LinearLayer& l) const { return lower_linear(lowering, context, l); }
+    Lowered operator()(const nn::Conv2dLayer& l) const { return lower_convolution(lowering, context, l); }
+    Lowered operator()(const nn::PoolLayer& l) const { return lower_pooling(lowering, context, l); }
+    Lowered operator()(const nn::ActivationLayer& l) const { return lower_activation(lowering, context, l.kind); }
+    Lowered operator()(const nn::DropoutLayer& l) const { return lower_dropout(lowering, context, l); }
     Lowered operator()(const nn::FlattenLayer&) const {  // a layer that needs a vector converts to one
-      return {site.input, [](const Operand& gradient) { return gradient; }};
+      return {context.input, [](const Operand& gradient) { return gradient; }};
     }
-    Lowered operator()(const nn::LrnLayer& l) const { return lower_lrn(lowering, site, l); }
-    Lowered operator()(const nn::BatchNormLayer& l) const { return lower_batch_norm(lowering, site, l); }
+    Lowered operator()(const nn::LrnLayer& l) const { return lower_lrn(lowering, context, l); }
+    Lowered operator()(const nn::BatchNormLayer& l) const { return lower_batch_norm(lowering, context, l); }
   };
-  return std::visit(Visitor{lowering, site}, layer);
+  return std::visit(Visitor{lowering, context}, layer);
 }
 
 /// Lowers all nodes of the chain and the loss. `node` is the present node, for messages.
@@ -70,14 +70,14 @@ void lower_all(Lowering& lowering, std::size_t& node) {
   int parameter = 0;
   int statistic = 0;
   for (node = 0; node < nodes.size(); ++node) {
-    Site site{static_cast<int>(node),        value, shape, parameter, statistic, parameter > 0,
-              activation_behind(nodes, node)};
-    const std::size_t pool = pooling_behind(nodes, node, site.activation.has_value());
+    LayerContext context{static_cast<int>(node),        value, shape, parameter, statistic, parameter > 0,
+                         activation_behind(nodes, node)};
+    const std::size_t pool = pooling_behind(nodes, node, context.activation.has_value());
     std::optional<Lowered> pooled;
     if (pool > 0)
-      pooled = lower_pooled_convolution(lowering, site, std::get<nn::Conv2dLayer>(nodes[node].layer),
+      pooled = lower_pooled_convolution(lowering, context, std::get<nn::Conv2dLayer>(nodes[node].layer),
                                         static_cast<int>(pool));
-    Lowered lowered = pooled ? std::move(*pooled) : lower(lowering, site, nodes[node].layer);
+    Lowered lowered = pooled ? std::move(*pooled) : lower(lowering, context, nodes[node].layer);
     value = lowered.output;
     backwards.push_back(std::move(lowered.backward));
     backward_nodes.push_back(node);
@@ -85,7 +85,7 @@ void lower_all(Lowering& lowering, std::size_t& node) {
     statistic += count_of(lowering.graph.statistics(), node);
     if (pooled)
       node = pool;
-    else if (site.activation)
+    else if (context.activation)
       ++node;  // it is fused with the node before
     shape = nodes[node].output;
   }

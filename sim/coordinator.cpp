@@ -13,8 +13,8 @@
 
 namespace troupe::sim {
 
-using coordination::Outcome;
 using coordination::Task;
+using coordination::TaskOutcome;
 using strategies::WorkerId;
 
 namespace {
@@ -102,7 +102,7 @@ void Coordinator::task_begins(std::uint64_t order) {
   answer();
 }
 
-void Coordinator::answer(Outcome outcome) {
+void Coordinator::answer(TaskOutcome outcome) {
   waits_.reset();
   machine_.answered({.number = order_.number, .outcome = outcome, .newest = {}});
 }
@@ -110,7 +110,7 @@ void Coordinator::answer(Outcome outcome) {
 void Coordinator::task_done(std::uint64_t order) {
   if (!machine_.awaits(order)) return;
   const bool newcomer = order_.task == Task::prepare_newcomer;
-  if (newcomer && world_.failures->deaths(order_.worker) != deaths_before_) return answer(Outcome::refused);
+  if (newcomer && world_.failures->deaths(order_.worker) != deaths_before_) return answer(TaskOutcome::refused);
   const double accuracy = world_.gradients ? world_.gradients->score().accuracy() : 0;
   machine_.answered({.number = order, .accuracy = accuracy, .newest = {}});
 }
@@ -136,7 +136,7 @@ void Coordinator::evaluate() {
 
 /// The centre's parameters come over the network.
 void Coordinator::prepare_newcomer() {
-  if (!world_.failures->is_back(order_.worker)) return answer(Outcome::refused);
+  if (!world_.failures->is_back(order_.worker)) return answer(TaskOutcome::refused);
   deaths_before_ = world_.failures->deaths(order_.worker);
   const auto& cluster = world_.cluster;
   const auto bytes = world_.run.floats * sizeof(float);  // a newcomer's start is never rounded

@@ -59,7 +59,7 @@ class Coordinator final : public coordination::CoordinatorPort {
   void ended(const std::optional<core::Error>& error) override;
 
  private:
-  void answer(coordination::Outcome outcome = coordination::Outcome::done);
+  void answer(coordination::TaskOutcome outcome = coordination::TaskOutcome::done);
   void evaluate();
   void prepare_newcomer();
 

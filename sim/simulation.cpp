@@ -37,7 +37,7 @@ Simulation::Simulation(const SimulatedRun& run, const Cluster& cluster, data::Le
   world_.failures = std::make_unique<Failures>(world_);
 }
 
-core::Result<Outcome> Simulation::run() try {
+core::Result<SimulationResult> Simulation::run() try {
   for (const auto& worker : world_.workers) worker->begin();
   world_.coordinator->begin();
   world_.failures->begin();
@@ -53,7 +53,7 @@ core::Result<Outcome> Simulation::run() try {
   if (!world_.error && !model_left) return tl::unexpected(stuck());
   if (!world_.error && world_.gradients) world_.coordinator->look_at_model();
   if (world_.error) return tl::unexpected(*world_.error);
-  return outcome();
+  return result();
 } catch (const OutOfTime& passed) {
   return core::fail(
       core::Errc::config,
@@ -100,12 +100,12 @@ void Simulation::deliver(std::uint32_t index) {
   }
 }
 
-void Simulation::end_collective(std::uint32_t index, std::uint64_t era) {
-  const auto* meeting = world_.collectives.done(index, era);
-  if (!meeting) return;
-  if (world_.gradients) world_.gradients->memory().perform(*meeting);
-  for (const auto& part : meeting->parts)
-    world_.workers[part.worker]->reduced(*meeting, meeting->complete - part.asked);
+void Simulation::end_collective(std::uint32_t index, std::uint64_t generation) {
+  const auto* collective = world_.collectives.done(index, generation);
+  if (!collective) return;
+  if (world_.gradients) world_.gradients->memory().perform(*collective);
+  for (const auto& part : collective->parts)
+    world_.workers[part.worker]->reduced(*collective, collective->complete - part.asked);
   world_.collectives.close(index);
 }
 
@@ -131,37 +131,36 @@ core::Error Simulation::stuck() const {
   return {core::Errc::internal, "deadlock: no event is left"};
 }
 
-Outcome Simulation::outcome() const {
-  Outcome outcome;
+SimulationResult Simulation::result() const {
+  SimulationResult result;
   if (const auto* gradients = world_.gradients)
-    outcome.learned = {gradients->train_loss(), gradients->score(), gradients->model_hash(), gradients->epochs()};
-  for (const auto& worker : world_.workers) outcome.workers.push_back(worker->account());
+    result.learned = {gradients->train_loss(), gradients->score(), gradients->model_hash(), gradients->epochs()};
+  for (const auto& worker : world_.workers) result.workers.push_back(worker->account());
   for (const auto& worker : world_.workers)
-    if (worker->alive()) outcome.weight += worker->weight();
-  outcome.epochs = world_.coordinator->leases().epoch() + (world_.coordinator->leases().epoch_done() ? 1 : 0);
-  outcome.trained = world_.coordinator->trained();
-  outcome.wall = world_.queue.now();
-  outcome.events = world_.queue.happened();
-  outcome.network_bytes = world_.network.bytes();
-  outcome.lost = world_.failures->lost();
-  outcome.returned = world_.failures->returned();
-  outcome.lost_weight = world_.lost_weight;
+    if (worker->alive()) result.weight += worker->weight();
+  result.epochs = world_.coordinator->leases().epoch() + (world_.coordinator->leases().epoch_done() ? 1 : 0);
+  result.trained = world_.coordinator->trained();
+  result.wall = world_.queue.now();
+  result.events = world_.queue.happened();
+  result.network_bytes = world_.network.bytes();
+  result.lost = world_.failures->lost();
+  result.returned = world_.failures->returned();
+  result.lost_weight = world_.lost_weight;
   const auto& batches = world_.run.leases.batches;
   for (WorkerId worker = 0; worker < world_.workers.size(); ++worker) {
     const double alone = static_cast<double>(batches[worker]) / world_.steps.expected_s(worker);
-    if (worker == 0) outcome.alone_images_per_s = alone;
-    outcome.ideal_images_per_s += alone;
+    if (worker == 0) result.alone_images_per_s = alone;
+    result.ideal_images_per_s += alone;
   }
   const auto share = [&](Duration busy) {
-    return outcome.trained.count() > 0
-               ? static_cast<double>(busy.count()) / static_cast<double>(outcome.trained.count())
-               : 0;
+    return result.trained.count() > 0 ? static_cast<double>(busy.count()) / static_cast<double>(result.trained.count())
+                                      : 0;
   };
   for (const auto& card : world_.network.use())
-    outcome.busiest_card = std::max(outcome.busiest_card, share(std::max(card.in, card.out)));
+    result.busiest_card = std::max(result.busiest_card, share(std::max(card.in, card.out)));
   for (const auto& server : world_.servers)
-    outcome.busiest_server = std::max(outcome.busiest_server, share(server->busy()));
-  return outcome;
+    result.busiest_server = std::max(result.busiest_server, share(server->busy()));
+  return result;
 }
 
 }  // namespace troupe::sim

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/lease.hpp"
-#include "sim/outcome.hpp"
+#include "sim/simulation_result.hpp"
 #include "sim/world.hpp"
 
 namespace troupe::sim {
@@ -25,16 +25,16 @@ class Simulation {
 
   /// Runs until the last worker has handed in its leases. Call once. Errc::peer_lost: no worker is left. config: virtual time exceeds its range. internal: deadlock; names the worker that waits. With gradients also their
   /// errors.
-  [[nodiscard]] core::Result<Outcome> run();
+  [[nodiscard]] core::Result<SimulationResult> run();
 
  private:
   void happen(const Event& event);
   void deliver(std::uint32_t packet);
-  void end_collective(std::uint32_t meeting, std::uint64_t era);
+  void end_collective(std::uint32_t collective, std::uint64_t generation);
   [[nodiscard]] bool at_rest() const;
   [[nodiscard]] bool all_lost() const;
   [[nodiscard]] core::Error stuck() const;
-  [[nodiscard]] Outcome outcome() const;
+  [[nodiscard]] SimulationResult result() const;
 
   World world_;
 };

@@ -14,8 +14,8 @@ namespace troupe::sim {
 Worker::Worker(World& world, strategies::WorkerId self)
     : world_(world),
       self_(self),
-      place_(world.cluster.workers[self]),
-      memory_(world.cluster.kinds[place_.kind].memory) {}
+      placement_(world.cluster.workers[self]),
+      memory_(world.cluster.kinds[placement_.kind].memory) {}
 
 Duration Worker::now() const { return std::max(world_.queue.now(), free_); }
 

@@ -43,7 +43,7 @@ class Worker final : public strategies::WorkerPort,
   void stop(std::uint64_t life);
   void answered(std::uint32_t packet);
   void unheard(std::uint32_t packet);  ///< the server ignored the request
-  void reduced(const Meeting& meeting, Duration waited);
+  void reduced(const PendingCollective& collective, Duration waited);
   void peer_message(std::uint32_t packet);
   void credit(std::uint32_t packet);
   void membership_changed();
@@ -98,7 +98,7 @@ class Worker final : public strategies::WorkerPort,
 
   World& world_;
   strategies::WorkerId self_;
-  const Place& place_;
+  const WorkerPlacement& placement_;
   PerByte memory_;
   std::uint32_t life_ = 0;
   Duration free_{0};  // when its own kernels are done; may be ahead of the world's clock

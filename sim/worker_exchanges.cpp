@@ -11,7 +11,7 @@ std::uint32_t Worker::packet_to(HostId host, PacketKind kind, std::uint64_t byte
   const auto index = world_.network.take();
   auto& packet = world_.network[index];
   packet.bytes = bytes;
-  packet.from = place_.host;
+  packet.from = placement_.host;
   packet.to = host;
   packet.line = Duration{0};
   packet.kind = kind;
@@ -82,8 +82,8 @@ void Worker::collective(strategies::Step step, strategies::ExchangeId id, std::s
   world_.collectives.ask(self_, now(), step, id, group, task, vector);
 }
 
-void Worker::reduced(const Meeting& meeting, Duration waited) {
-  if (host_) host_->reduced(meeting.id, waited, meeting.last);
+void Worker::reduced(const PendingCollective& collective, Duration waited) {
+  if (host_) host_->reduced(collective.id, waited, collective.last);
 }
 
 // ---- peer messages
@@ -94,7 +94,7 @@ bool Worker::send(const strategies::SendPeer& message) {
   auto* const memory = world_.gradients ? &world_.gradients->memory() : nullptr;
   const auto numbers = memory ? memory->write_peer_message(self_, message.slot) : 0;
   const auto bytes = world_.run.floats * sizeof(float);  // a peer message is never rounded
-  const auto index = packet_to(peer.place_.host, PacketKind::peer_message, bytes);
+  const auto index = packet_to(peer.placement_.host, PacketKind::peer_message, bytes);
   auto& packet = world_.network[index];
   packet.worker = message.to;
   packet.life = peer.life_;
@@ -130,7 +130,7 @@ void Worker::add_unread(std::vector<UnreadMessage>& peer_messages) const {
 void Worker::release(strategies::Slot slot) {
   const auto peer_message = mailbox_.release(slot);
   if (world_.gradients) world_.gradients->memory().dismount(self_, slot);
-  const auto index = packet_to(world_.workers[peer_message.from]->place_.host, PacketKind::credit, 0);
+  const auto index = packet_to(world_.workers[peer_message.from]->placement_.host, PacketKind::credit, 0);
   auto& packet = world_.network[index];
   packet.worker = peer_message.from;
   packet.life = peer_message.life;

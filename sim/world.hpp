@@ -7,7 +7,7 @@
 #include "sim/engine/event_queue.hpp"
 #include "sim/exchange/collectives.hpp"
 #include "sim/simulated_run.hpp"
-#include "sim/step_times.hpp"
+#include "sim/step_time_model.hpp"
 #include "strategies/host/peer_graph.hpp"
 
 namespace troupe::sim {
@@ -27,7 +27,7 @@ struct World {
   EventQueue queue;
   Network network;
   Collectives collectives;
-  StepClock steps;
+  StepTimeModel steps;
   strategies::PeerGraph peers;
   strategies::Membership membership;
   std::vector<std::unique_ptr<Worker>> workers;

@@ -14,8 +14,8 @@ namespace troupe::actors {
 
 using coordination::Answer;
 using coordination::Order;
-using coordination::Outcome;
 using coordination::Task;
+using coordination::TaskOutcome;
 using strategies::WorkerId;
 
 namespace {
@@ -202,12 +202,12 @@ void CoordinatorBody::grant(WorkerId worker, std::span<const data::Lease> leases
 
 void CoordinatorBody::perform(const Order& order) {
   flush_journal();
-  const auto answer = [this, number = order.number](Outcome outcome) {
+  const auto answer = [this, number = order.number](TaskOutcome outcome) {
     return [this, number, outcome] {
       machine_.answered({.number = number, .outcome = outcome, .newest = {}, .steps = updates_});
     };
   };
-  const Steps steps{answer(Outcome::done), answer(Outcome::interrupted)};
+  const Steps steps{answer(TaskOutcome::done), answer(TaskOutcome::interrupted)};
   switch (order.task) {
     case Task::dismiss_workers: return dismiss_workers(steps.done);
     case Task::settle_workers: return ask_members<Settled>(SettleOrder{}, steps.done, steps.interrupted);

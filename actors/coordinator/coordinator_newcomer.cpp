@@ -9,7 +9,7 @@
 
 namespace troupe::actors {
 
-using coordination::Outcome;
+using coordination::TaskOutcome;
 
 void CoordinatorBody::find_replacement(strategies::WorkerId worker) {
   if (setup_.rejoin_manager) self_->send(setup_.rejoin_manager, Vacancy{worker});
@@ -17,7 +17,7 @@ void CoordinatorBody::find_replacement(strategies::WorkerId worker) {
 
 /// The rejoin manager reports the reason of a refusal. If the run no longer waits for this newcomer, it ends the newcomer's site.
 void CoordinatorBody::prepare_newcomer(const coordination::Order& order) {
-  const auto answer = [this, number = order.number](Outcome outcome) {
+  const auto answer = [this, number = order.number](TaskOutcome outcome) {
     machine_.answered({.number = number, .outcome = outcome, .newest = {}});
   };
   ask<Admission, SiteMembers, OpenedSite>(
@@ -26,11 +26,11 @@ void CoordinatorBody::prepare_newcomer(const coordination::Order& order) {
         if (!machine_.awaits(order.number)) return;
         const bool there_is =
             members.workers.size() == 1 && members.workers[0] && members.loaders.size() == 1 && members.loaders[0];
-        if (!admission.error.empty() || !there_is) return answer(Outcome::refused);
+        if (!admission.error.empty() || !there_is) return answer(TaskOutcome::refused);
         take_in(order.worker, members, there.site);
-        answer(Outcome::done);
+        answer(TaskOutcome::done);
       },
-      [answer](const caf::error&) { answer(Outcome::refused); },
+      [answer](const caf::error&) { answer(TaskOutcome::refused); },
       AdmissionOrder{order.worker, newest_checkpoint_, order.first_step, shard_versions_});
 }
 

@@ -17,60 +17,61 @@ struct Tensors {
   Operand positive;  // the outputs that relu passed
 };
 
-Operand running(const Lowering& lowering, const Site& site, int which) {
-  return lowering.program.statistic(site.first_statistic + which, site.input_shape.channels);
+Operand running(const Lowering& lowering, const LayerContext& context, int which) {
+  return lowering.program.statistic(context.first_statistic + which, context.input_shape.channels);
 }
 
-void add_evaluation(Lowering& lowering, const Site& site, const nn::BatchNormLayer& layer, normalization_flags flags,
-                    const Tensors& tensors) {
+void add_evaluation(Lowering& lowering, const LayerContext& context, const nn::BatchNormLayer& layer,
+                    normalization_flags flags, const Tensors& tensors) {
   const auto descriptor = lowering.choices.choose<dnnl::batch_normalization_forward>(
-      use_of(lowering, site.node, "evaluate"), "",
+      use_of(lowering, context.node, "evaluate"), "",
       {dnnl::prop_kind::forward_inference, tensors.source.desc, static_cast<float>(layer.epsilon),
        flags | normalization_flags::use_global_stats},
       attributes(), lowering.engine);
   lowering.program.add(Phase::forward, dnnl::batch_normalization_forward(descriptor),
                        {{DNNL_ARG_SRC, tensors.source},
-                        {DNNL_ARG_MEAN, running(lowering, site, 0)},
-                        {DNNL_ARG_VARIANCE, running(lowering, site, 1)},
-                        {DNNL_ARG_SCALE, lowering.program.parameter(site.first_parameter)},
-                        {DNNL_ARG_SHIFT, lowering.program.parameter(site.first_parameter + 1)},
+                        {DNNL_ARG_MEAN, running(lowering, context, 0)},
+                        {DNNL_ARG_VARIANCE, running(lowering, context, 1)},
+                        {DNNL_ARG_SCALE, lowering.program.parameter(context.first_parameter)},
+                        {DNNL_ARG_SHIFT, lowering.program.parameter(context.first_parameter + 1)},
                         {DNNL_ARG_DST, tensors.output}},
                        descriptor.scratchpad_desc(), When::evaluation);
 }
 
 /// Backward updates the running values, so that a step that fails on a label does not change them.
-void add_update(Lowering& lowering, const Site& site, const nn::BatchNormLayer& layer, const Tensors& tensors) {
-  const nn::Shape& shape = site.input_shape;
+void add_update(Lowering& lowering, const LayerContext& context, const nn::BatchNormLayer& layer,
+                const Tensors& tensors) {
+  const nn::Shape& shape = context.input_shape;
   KernelCall call;
   call.run = update_running_statistics;
   call.rows = lowering.options.batch * shape.height * shape.width;
   call.columns = shape.channels;
   call.rate = layer.momentum;
   lowering.program.add(Phase::backward, call,
-                       {tensors.mean, tensors.variance, running(lowering, site, 0), running(lowering, site, 1)});
+                       {tensors.mean, tensors.variance, running(lowering, context, 0), running(lowering, context, 1)});
 }
 
 }  // namespace
 
-Lowered lower_batch_norm(Lowering& lowering, const Site& site, const nn::BatchNormLayer& layer) {
+Lowered lower_batch_norm(Lowering& lowering, const LayerContext& context, const nn::BatchNormLayer& layer) {
   ProgramBuilder& program = lowering.program;
-  const auto per_channel = plain_desc({site.input_shape.channels});
-  const int weight = site.first_parameter;
+  const auto per_channel = plain_desc({context.input_shape.channels});
+  const int weight = context.first_parameter;
   const int bias = weight + 1;
   const auto epsilon = static_cast<float>(layer.epsilon);
   program.set_parameter_layout(weight, per_channel);
   program.set_parameter_layout(bias, per_channel);
   auto flags = normalization_flags::use_scale | normalization_flags::use_shift;
-  if (site.activation) flags |= normalization_flags::fuse_norm_relu;
+  if (context.activation) flags |= normalization_flags::fuse_norm_relu;
 
   Tensors tensors;
-  tensors.source = spatial_input(lowering, site);
+  tensors.source = spatial_input(lowering, context);
   tensors.output = program.make(tensors.source.desc);
-  add_evaluation(lowering, site, layer, flags, tensors);
+  add_evaluation(lowering, context, layer, flags, tensors);
   if (!lowering.options.training) return {tensors.output, {}};
 
   const auto forward = lowering.choices.choose<dnnl::batch_normalization_forward>(
-      use_of(lowering, site.node, "forward"), "",
+      use_of(lowering, context.node, "forward"), "",
       {dnnl::prop_kind::forward_training, tensors.source.desc, epsilon, flags}, attributes(), lowering.engine);
   tensors.mean = program.make(per_channel);
   tensors.variance = program.make(per_channel);
@@ -90,9 +91,9 @@ Lowered lower_batch_norm(Lowering& lowering, const Site& site, const nn::BatchNo
   return {tensors.output, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
             const auto& desc = tensors.source.desc;
             const auto backward = lowering.choices.choose<dnnl::batch_normalization_backward>(
-                use_of(lowering, site.node, "backward"), "", {dnnl::prop_kind::backward, desc, desc, epsilon, flags},
+                use_of(lowering, context.node, "backward"), "", {dnnl::prop_kind::backward, desc, desc, epsilon, flags},
                 attributes(), lowering.engine, forward);
-            add_update(lowering, site, layer, tensors);
+            add_update(lowering, context, layer, tensors);
             const Operand input_gradient = program.make(desc);
             ProgramBuilder::Arguments arguments{
                 {DNNL_ARG_SRC, tensors.source},
@@ -107,8 +108,8 @@ Lowered lower_batch_norm(Lowering& lowering, const Site& site, const nn::BatchNo
             if (tensors.positive) arguments.emplace_back(DNNL_ARG_WORKSPACE, tensors.positive);
             program.add(Phase::backward, dnnl::batch_normalization_backward(backward), arguments,
                         backward.scratchpad_desc());
-            program.finish_node(site.node);
-            return site.input_gradient ? input_gradient : Operand{};
+            program.finish_node(context.node);
+            return context.input_gradient ? input_gradient : Operand{};
           }};
 }
 

@@ -19,9 +19,9 @@ struct Descriptors {
 };
 
 /// The weights' dimensions for oneDNN: groups are a dimension of their own.
-dnnl::memory::dims weight_dims(const Site& site, const nn::Conv2dLayer& layer) {
-  if (layer.groups == 1) return {layer.outputs, site.input_shape.channels, layer.kernel, layer.kernel};
-  return {layer.groups, layer.outputs / layer.groups, site.input_shape.channels / layer.groups, layer.kernel,
+dnnl::memory::dims weight_dims(const LayerContext& context, const nn::Conv2dLayer& layer) {
+  if (layer.groups == 1) return {layer.outputs, context.input_shape.channels, layer.kernel, layer.kernel};
+  return {layer.groups, layer.outputs / layer.groups, context.input_shape.channels / layer.groups, layer.kernel,
           layer.kernel};
 }
 
@@ -35,48 +35,48 @@ struct Sides {
   dnnl::memory::dims padding;
 };
 
-Sides sides_of(const Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
-  const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(site.node)].output;
-  return {spatial_desc(lowering, site.input_shape),
-          {weight_dims(site, layer), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any},
+Sides sides_of(const Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer) {
+  const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(context.node)].output;
+  return {spatial_desc(lowering, context.input_shape),
+          {weight_dims(context, layer), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any},
           layer.bias ? plain_desc({layer.outputs}) : dnnl::memory::desc{},
           spatial_desc(lowering, output_shape),
           {layer.stride, layer.stride},
           {layer.padding, layer.padding}};
 }
 
-Descriptors describe(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
-  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, site, layer);
+Descriptors describe(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer) {
+  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, context, layer);
   Descriptors result;
-  result.forward = describe_forward(lowering, site, layer);
+  result.forward = describe_forward(lowering, context, layer);
 
   // Backward descriptors need the plain forward one as a hint. The one of the weights is needed without training too: it decides
   // the arena's layout, which replicas for evaluation share.
-  const auto hint = training_hint(lowering, site, layer);
+  const auto hint = training_hint(lowering, context, layer);
   result.weights = lowering.choices.choose<dnnl::convolution_backward_weights>(
-      use_of(lowering, site.node, "backward_weights"), "",
+      use_of(lowering, context.node, "backward_weights"), "",
       {algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding}, attributes(),
       lowering.engine, hint);
-  if (!lowering.options.training || !site.input_gradient) return result;
+  if (!lowering.options.training || !context.input_gradient) return result;
   const bool rows =
       lowering.choices.activations() == Activations::channels_last && row_gradient_available() && layer.groups == 1;
-  result.own_data = lowering.choices.choose_own(use_of(lowering, site.node, "backward_data"), kRowGradient, rows,
-                                                row_gradient_pays(shape_of(lowering, site, layer)));
+  result.own_data = lowering.choices.choose_own(use_of(lowering, context.node, "backward_data"), kRowGradient, rows,
+                                                row_gradient_pays(shape_of(lowering, context, layer)));
   if (!result.own_data)
     result.data = lowering.choices.choose<dnnl::convolution_backward_data>(
-        use_of(lowering, site.node, "backward_data"), "",
+        use_of(lowering, context.node, "backward_data"), "",
         {algorithm::convolution_direct, source, weight, destination, strides, padding, padding}, attributes(),
         lowering.engine, hint);
   return result;
 }
 
-Operand add_own_data_gradient(Lowering& lowering, const Site& site, const ConvolutionShape& shape,
+Operand add_own_data_gradient(Lowering& lowering, const LayerContext& context, const ConvolutionShape& shape,
                               const Operand& gradient) {
   ProgramBuilder& program = lowering.program;
-  const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(site.node)].output;
+  const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(context.node)].output;
   const Operand dy = program.convert(Phase::backward, gradient, spatial_desc(lowering, output_shape));
-  const Operand dx = program.make(spatial_desc(lowering, site.input_shape));
-  const Operand weights = program.parameter_as(site.first_parameter, row_gradient_weights(shape));
+  const Operand dx = program.make(spatial_desc(lowering, context.input_shape));
+  const Operand weights = program.parameter_as(context.first_parameter, row_gradient_weights(shape));
   const std::size_t scratch = row_gradient_scratch(shape, lowering.options.threads);
   KernelCall call;
   call.run = row_gradient;
@@ -85,13 +85,13 @@ Operand add_own_data_gradient(Lowering& lowering, const Site& site, const Convol
   return dx;
 }
 
-Operand add_data_gradient(Lowering& lowering, const Site& site,
+Operand add_data_gradient(Lowering& lowering, const LayerContext& context,
                           const dnnl::convolution_backward_data::primitive_desc& data, const Operand& gradient) {
   ProgramBuilder& program = lowering.program;
   const Operand dx = program.make(data.diff_src_desc());
   program.add(Phase::backward, dnnl::convolution_backward_data(data),
               {{DNNL_ARG_DIFF_DST, program.convert(Phase::backward, gradient, data.diff_dst_desc())},
-               {DNNL_ARG_WEIGHTS, program.parameter_as(site.first_parameter, data.weights_desc())},
+               {DNNL_ARG_WEIGHTS, program.parameter_as(context.first_parameter, data.weights_desc())},
                {DNNL_ARG_DIFF_SRC, dx}},
               data.scratchpad_desc());
   return dx;
@@ -99,39 +99,42 @@ Operand add_data_gradient(Lowering& lowering, const Site& site,
 
 /// Sets the arena layouts. Grouped weights are plain: canonical tensors have four dimensions, and a layout of oneDNN with five need
 /// not be one with four. The cost is a copy of the gradient, which is small beside the gradient's arithmetic.
-void set_layouts(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer, const Descriptors& descriptors) {
+void set_layouts(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer,
+                 const Descriptors& descriptors) {
   const auto weight = descriptors.weights.diff_weights_desc();
-  const auto plain = plain_desc({layer.outputs, site.input_shape.channels / layer.groups, layer.kernel, layer.kernel});
-  lowering.program.set_parameter_layout(site.first_parameter, layer.groups == 1 ? weight : plain);
-  if (layer.bias) lowering.program.set_parameter_layout(site.first_parameter + 1, descriptors.weights.diff_bias_desc());
+  const auto plain =
+      plain_desc({layer.outputs, context.input_shape.channels / layer.groups, layer.kernel, layer.kernel});
+  lowering.program.set_parameter_layout(context.first_parameter, layer.groups == 1 ? weight : plain);
+  if (layer.bias)
+    lowering.program.set_parameter_layout(context.first_parameter + 1, descriptors.weights.diff_bias_desc());
 }
 
-void add_weight_gradient(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer,
+void add_weight_gradient(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer,
                          const dnnl::convolution_backward_weights::primitive_desc& weights, const Operand& source,
                          const Operand& gradient) {
   ProgramBuilder& program = lowering.program;
   const auto desc = weights.diff_weights_desc();
-  const Operand arena = program.gradient(site.first_parameter);
+  const Operand arena = program.gradient(context.first_parameter);
   const bool direct = same_bytes(arena.desc, desc);
   const Operand target = direct ? arena.viewed_as(desc) : program.make(desc);
   ProgramBuilder::Arguments arguments{
       {DNNL_ARG_SRC, program.convert(Phase::backward, source, weights.src_desc())},
       {DNNL_ARG_DIFF_DST, program.convert(Phase::backward, gradient, weights.diff_dst_desc())},
       {DNNL_ARG_DIFF_WEIGHTS, target}};
-  if (layer.bias) arguments.emplace_back(DNNL_ARG_DIFF_BIAS, program.gradient(site.first_parameter + 1));
+  if (layer.bias) arguments.emplace_back(DNNL_ARG_DIFF_BIAS, program.gradient(context.first_parameter + 1));
   program.add(Phase::backward, dnnl::convolution_backward_weights(weights), arguments, weights.scratchpad_desc());
   if (!direct) program.copy(Phase::backward, target, arena.viewed_as(plain_desc(desc.dims())));
-  program.finish_node(site.node);
+  program.finish_node(context.node);
 }
 
 }  // namespace
 
-ConvolutionShape shape_of(const Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
-  const nn::Shape& output = lowering.graph.nodes()[static_cast<std::size_t>(site.node)].output;
+ConvolutionShape shape_of(const Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer) {
+  const nn::Shape& output = lowering.graph.nodes()[static_cast<std::size_t>(context.node)].output;
   return {lowering.options.batch,
-          site.input_shape.channels,
-          site.input_shape.height,
-          site.input_shape.width,
+          context.input_shape.channels,
+          context.input_shape.height,
+          context.input_shape.width,
           layer.outputs,
           output.height,
           output.width,
@@ -140,56 +143,56 @@ ConvolutionShape shape_of(const Lowering& lowering, const Site& site, const nn::
           layer.padding};
 }
 
-dnnl::convolution_forward::primitive_desc describe_forward(Lowering& lowering, const Site& site,
+dnnl::convolution_forward::primitive_desc describe_forward(Lowering& lowering, const LayerContext& context,
                                                            const nn::Conv2dLayer& layer) {
   // brgconv multiplies [pixels, channels] by [channels, outputs]; with the few channels of images that product is too narrow (1 →
   // 20 channels 5x5 on 28x28, batch 64: 478 µs against 328 µs of the direct kernel).
-  const char* avoid = site.input_shape.channels / layer.groups < kFewChannels ? "brgconv" : "";
+  const char* avoid = context.input_shape.channels / layer.groups < kFewChannels ? "brgconv" : "";
   const auto kind = lowering.options.training ? prop_kind::forward_training : prop_kind::forward_inference;
-  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, site, layer);
+  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, context, layer);
   return lowering.choices.choose<dnnl::convolution_forward>(
-      use_of(lowering, site.node, "forward"), avoid,
+      use_of(lowering, context.node, "forward"), avoid,
       {kind, algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding},
-      attributes(site.activation), lowering.engine);
+      attributes(context.activation), lowering.engine);
 }
 
-dnnl::convolution_forward::primitive_desc training_hint(const Lowering& lowering, const Site& site,
+dnnl::convolution_forward::primitive_desc training_hint(const Lowering& lowering, const LayerContext& context,
                                                         const nn::Conv2dLayer& layer) {
-  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, site, layer);
+  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, context, layer);
   return {{prop_kind::forward_training, algorithm::convolution_direct, source, weight, bias, destination, strides,
            padding, padding},
           lowering.engine};
 }
 
-Operand add_forward(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer,
+Operand add_forward(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer,
                     const dnnl::convolution_forward::primitive_desc& forward, const Operand& source) {
   ProgramBuilder& program = lowering.program;
   const Operand output = program.make(forward.dst_desc());
   ProgramBuilder::Arguments arguments{
       {DNNL_ARG_SRC, source},
-      {DNNL_ARG_WEIGHTS, program.parameter_as(site.first_parameter, forward.weights_desc())},
+      {DNNL_ARG_WEIGHTS, program.parameter_as(context.first_parameter, forward.weights_desc())},
       {DNNL_ARG_DST, output}};
   if (layer.bias)
-    arguments.emplace_back(DNNL_ARG_BIAS, program.parameter_as(site.first_parameter + 1, forward.bias_desc()));
+    arguments.emplace_back(DNNL_ARG_BIAS, program.parameter_as(context.first_parameter + 1, forward.bias_desc()));
   program.add(Phase::forward, dnnl::convolution_forward(forward), arguments, forward.scratchpad_desc());
   return output;
 }
 
-Lowered lower_convolution(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer) {
-  const Descriptors descriptors = describe(lowering, site, layer);
-  set_layouts(lowering, site, layer, descriptors);
-  const Operand source = lowering.program.convert(Phase::forward, site.input, descriptors.forward.src_desc());
-  const Operand output = add_forward(lowering, site, layer, descriptors.forward, source);
+Lowered lower_convolution(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer) {
+  const Descriptors descriptors = describe(lowering, context, layer);
+  set_layouts(lowering, context, layer, descriptors);
+  const Operand source = lowering.program.convert(Phase::forward, context.input, descriptors.forward.src_desc());
+  const Operand output = add_forward(lowering, context, layer, descriptors.forward, source);
   if (!lowering.options.training) return {output, {}};
 
   return {output, [=, &lowering](const Operand& output_gradient) -> Operand {
             Operand gradient = output_gradient;
-            if (site.activation)
-              gradient = add_activation_backward(lowering, site.node, *site.activation, output, gradient);
-            add_weight_gradient(lowering, site, layer, descriptors.weights, source, gradient);
+            if (context.activation)
+              gradient = add_activation_backward(lowering, context.node, *context.activation, output, gradient);
+            add_weight_gradient(lowering, context, layer, descriptors.weights, source, gradient);
             if (descriptors.own_data)
-              return add_own_data_gradient(lowering, site, shape_of(lowering, site, layer), gradient);
-            if (descriptors.data) return add_data_gradient(lowering, site, *descriptors.data, gradient);
+              return add_own_data_gradient(lowering, context, shape_of(lowering, context, layer), gradient);
+            if (descriptors.data) return add_data_gradient(lowering, context, *descriptors.data, gradient);
             return {};
           }};
 }

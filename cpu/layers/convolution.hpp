@@ -7,18 +7,21 @@
 
 namespace troupe::cpu {
 
-[[nodiscard]] ConvolutionShape shape_of(const Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer);
+[[nodiscard]] ConvolutionShape shape_of(const Lowering& lowering, const LayerContext& context,
+                                        const nn::Conv2dLayer& layer);
 
 /// The forward primitive, fused with site.activation.
-[[nodiscard]] dnnl::convolution_forward::primitive_desc describe_forward(Lowering& lowering, const Site& site,
+[[nodiscard]] dnnl::convolution_forward::primitive_desc describe_forward(Lowering& lowering,
+                                                                         const LayerContext& context,
                                                                          const nn::Conv2dLayer& layer);
 /// oneDNN's own choice for training, for any plan and purpose: backward primitives need it as a hint, and arena layouts may depend
 /// only on it.
-[[nodiscard]] dnnl::convolution_forward::primitive_desc training_hint(const Lowering& lowering, const Site& site,
+[[nodiscard]] dnnl::convolution_forward::primitive_desc training_hint(const Lowering& lowering,
+                                                                      const LayerContext& context,
                                                                       const nn::Conv2dLayer& layer);
 /// Adds the forward primitive; returns its output. `source` has the layout that the primitive needs. REQUIRES the parameters'
 /// layouts.
-[[nodiscard]] Operand add_forward(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer,
+[[nodiscard]] Operand add_forward(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer,
                                   const dnnl::convolution_forward::primitive_desc& forward, const Operand& source);
 
 }  // namespace troupe::cpu

@@ -13,21 +13,21 @@ dnnl::memory::desc transposed_desc(std::int64_t rows, std::int64_t columns) {
   return {{rows, columns}, dnnl::memory::data_type::f32, dnnl::memory::dims{1, rows}};
 }
 
-dnnl::matmul::primitive_desc product(Lowering& lowering, const Site& site, const char* direction,
+dnnl::matmul::primitive_desc product(Lowering& lowering, const LayerContext& context, const char* direction,
                                      const dnnl::matmul::desc& desc,
                                      std::optional<nn::Activation> activation = std::nullopt) {
-  return lowering.choices.choose<dnnl::matmul>(use_of(lowering, site.node, direction), "", desc, attributes(activation),
-                                               lowering.engine);
+  return lowering.choices.choose<dnnl::matmul>(use_of(lowering, context.node, direction), "", desc,
+                                               attributes(activation), lowering.engine);
 }
 
 }  // namespace
 
-Lowered lower_linear(Lowering& lowering, const Site& site, const nn::LinearLayer& layer) {
+Lowered lower_linear(Lowering& lowering, const LayerContext& context, const nn::LinearLayer& layer) {
   ProgramBuilder& program = lowering.program;
   const std::int64_t batch = lowering.options.batch;
-  const std::int64_t inputs = site.input_shape.size();
+  const std::int64_t inputs = context.input_shape.size();
   const std::int64_t outputs = layer.outputs;
-  const int weight = site.first_parameter;
+  const int weight = context.first_parameter;
   const int bias = weight + 1;
   const auto x_desc = plain_desc({batch, inputs});
   const auto y_desc = plain_desc({batch, outputs});
@@ -36,11 +36,11 @@ Lowered lower_linear(Lowering& lowering, const Site& site, const nn::LinearLayer
   program.set_parameter_layout(bias, plain_desc({outputs}));
 
   // y [batch, outputs] = f(x [batch, inputs] · wᵀ [inputs, outputs] + b)
-  const Operand x = program.convert(Phase::forward, site.input, x_desc);
+  const Operand x = program.convert(Phase::forward, context.input, x_desc);
   const Operand y = program.make(y_desc);
   const auto wt_desc = transposed_desc(inputs, outputs);
   const auto b_desc = plain_desc({1, outputs});
-  const auto forward = product(lowering, site, "forward", {x_desc, wt_desc, b_desc, y_desc}, site.activation);
+  const auto forward = product(lowering, context, "forward", {x_desc, wt_desc, b_desc, y_desc}, context.activation);
   program.add(Phase::forward, dnnl::matmul(forward),
               {{DNNL_ARG_SRC, x},
                {DNNL_ARG_WEIGHTS, program.parameter(weight).viewed_as(wt_desc)},
@@ -54,9 +54,9 @@ Lowered lower_linear(Lowering& lowering, const Site& site, const nn::LinearLayer
         // dz = dy · f'(z), in place; db [outputs] = Σ over the batch
         const Operand dz = program.convert(Phase::backward, output_gradient, y_desc);
         KernelCall call{.rows = batch, .columns = outputs};
-        if (site.activation) {
+        if (context.activation) {
           call.run = activation_and_bias_backward;
-          call.activation = *site.activation;
+          call.activation = *context.activation;
           program.add(Phase::backward, call, {y, dz, program.gradient(bias)});
         } else {
           call.run = bias_backward;
@@ -64,15 +64,15 @@ Lowered lower_linear(Lowering& lowering, const Site& site, const nn::LinearLayer
         }
         // dw [outputs, inputs] = dzᵀ [outputs, batch] · x [batch, inputs]
         const auto dzt_desc = transposed_desc(outputs, batch);
-        const auto weights = product(lowering, site, "backward_weights", {dzt_desc, x_desc, w_desc});
+        const auto weights = product(lowering, context, "backward_weights", {dzt_desc, x_desc, w_desc});
         program.add(
             Phase::backward, dnnl::matmul(weights),
             {{DNNL_ARG_SRC, dz.viewed_as(dzt_desc)}, {DNNL_ARG_WEIGHTS, x}, {DNNL_ARG_DST, program.gradient(weight)}},
             weights.scratchpad_desc());
-        program.finish_node(site.node);
-        if (!site.input_gradient) return {};
+        program.finish_node(context.node);
+        if (!context.input_gradient) return {};
         // dx [batch, inputs] = dz [batch, outputs] · w [outputs, inputs]
-        const auto data = product(lowering, site, "backward_data", {y_desc, w_desc, x_desc});
+        const auto data = product(lowering, context, "backward_data", {y_desc, w_desc, x_desc});
         const Operand dx = program.make(x_desc);
         program.add(Phase::backward, dnnl::matmul(data),
                     {{DNNL_ARG_SRC, dz}, {DNNL_ARG_WEIGHTS, program.parameter(weight)}, {DNNL_ARG_DST, dx}},

@@ -10,7 +10,7 @@ const char* to_avoid(const nn::LrnLayer& layer) { return layer.size == 5 ? "" : 
 
 }  // namespace
 
-Lowered lower_lrn(Lowering& lowering, const Site& site, const nn::LrnLayer& layer) {
+Lowered lower_lrn(Lowering& lowering, const LayerContext& context, const nn::LrnLayer& layer) {
   ProgramBuilder& program = lowering.program;
   const bool training = lowering.options.training;
   const auto algorithm = dnnl::algorithm::lrn_across_channels;
@@ -18,10 +18,10 @@ Lowered lower_lrn(Lowering& lowering, const Site& site, const nn::LrnLayer& laye
   const auto beta = static_cast<float>(layer.beta);
   const auto k = static_cast<float>(layer.k);
 
-  const Operand source = spatial_input(lowering, site);
+  const Operand source = spatial_input(lowering, context);
   const auto kind = training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
   const auto forward = lowering.choices.choose<dnnl::lrn_forward>(
-      use_of(lowering, site.node, "forward"), to_avoid(layer),
+      use_of(lowering, context.node, "forward"), to_avoid(layer),
       {kind, algorithm, source.desc, layer.size, alpha, beta, k}, attributes(), lowering.engine);
   const Operand output = program.make(forward.dst_desc());
   ProgramBuilder::Arguments arguments{{DNNL_ARG_SRC, source}, {DNNL_ARG_DST, output}};
@@ -34,9 +34,9 @@ Lowered lower_lrn(Lowering& lowering, const Site& site, const nn::LrnLayer& laye
   if (!training) return {output, {}};
 
   return {output, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
-            if (!site.input_gradient) return {};
+            if (!context.input_gradient) return {};
             const auto backward = lowering.choices.choose<dnnl::lrn_backward>(
-                use_of(lowering, site.node, "backward"), to_avoid(layer),
+                use_of(lowering, context.node, "backward"), to_avoid(layer),
                 {algorithm, source.desc, source.desc, layer.size, alpha, beta, k}, attributes(), lowering.engine,
                 forward);
             const Operand input_gradient = program.make(backward.diff_src_desc());

@@ -47,41 +47,41 @@ void update_running_statistics(const KernelCall& call, const StepContext& /*cont
   }
 }
 
-Lowered lower_activation(Lowering& lowering, const Site& site, nn::Activation activation) {
+Lowered lower_activation(Lowering& lowering, const LayerContext& context, nn::Activation activation) {
   ProgramBuilder& program = lowering.program;
-  const Operand source = site.input;
+  const Operand source = context.input;
   const Operand output = program.make(source.desc);
   const auto kind = lowering.options.training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
   const auto forward = lowering.choices.choose<dnnl::eltwise_forward>(
-      use_of(lowering, site.node, "forward"), "", {kind, forward_algorithm(activation), source.desc, 0.0f, 0.0f},
+      use_of(lowering, context.node, "forward"), "", {kind, forward_algorithm(activation), source.desc, 0.0f, 0.0f},
       attributes(), lowering.engine);
   program.add(Phase::forward, dnnl::eltwise_forward(forward), {{DNNL_ARG_SRC, source}, {DNNL_ARG_DST, output}},
               forward.scratchpad_desc());
   if (!lowering.options.training) return {output, {}};
   return {output, [=, &lowering](const Operand& output_gradient) -> Operand {
-            if (!site.input_gradient) return {};
-            return add_activation_backward(lowering, site.node, activation, output, output_gradient);
+            if (!context.input_gradient) return {};
+            return add_activation_backward(lowering, context.node, activation, output, output_gradient);
           }};
 }
 
-Lowered lower_dropout(Lowering& lowering, const Site& site, const nn::DropoutLayer& layer) {
-  if (!lowering.options.training) return {site.input, {}};  // the identity
+Lowered lower_dropout(Lowering& lowering, const LayerContext& context, const nn::DropoutLayer& layer) {
+  if (!lowering.options.training) return {context.input, {}};  // the identity
   ProgramBuilder& program = lowering.program;
   // Dropout counts units in plain order, so the values must be in plain order.
-  const auto plain = plain_desc(site.input.desc.dims());
-  const Operand source = owned(lowering, program.convert(Phase::forward, site.input, plain));
+  const auto plain = plain_desc(context.input.desc.dims());
+  const Operand source = owned(lowering, program.convert(Phase::forward, context.input, plain));
   const Operand mask = program.make(plain);
   const Operand output = program.make(plain);
   KernelCall call{.run = dropout_forward,
                   .rows = lowering.options.batch,
-                  .columns = site.input_shape.size(),
+                  .columns = context.input_shape.size(),
                   .rate = layer.rate,
                   .seed = lowering.options.seed,
-                  .node = site.node};
+                  .node = context.node};
   program.add(Phase::forward, call, {source, mask, output});
   call.run = dropout_backward;
   return {output, [=, &program](const Operand& output_gradient) -> Operand {
-            if (!site.input_gradient) return {};
+            if (!context.input_gradient) return {};
             const Operand gradient = program.convert(Phase::backward, output_gradient, plain);
             program.add(Phase::backward, call, {mask, gradient});
             return gradient;

@@ -33,21 +33,22 @@ bool lies_right(const Lowering& lowering, const ConvolutionShape& shape,
          pooling.workspace_desc() == pooled_gradient_blocked(pooled_dims, memory::data_type::u8);
 }
 
-Operand add_gradients(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer, const Tensors& tensors) {
+Operand add_gradients(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer,
+                      const Tensors& tensors) {
   ProgramBuilder& program = lowering.program;
-  const int weight = site.first_parameter;
+  const int weight = context.first_parameter;
   KernelCall call;
-  call.convolution = shape_of(lowering, site, layer);
+  call.convolution = shape_of(lowering, context, layer);
   const Operand x =
       owned(lowering, program.convert(Phase::backward, tensors.input, pooled_gradient_source(call.convolution)));
-  const Operand passed = site.activation ? tensors.pooled.output : Operand{};
+  const Operand passed = context.activation ? tensors.pooled.output : Operand{};
   call.run = pooled_weight_gradient;
   program.add(Phase::backward, call,
               {x, tensors.gradient, passed, tensors.pooled.winners, program.gradient(weight),
                layer.bias ? program.gradient(weight + 1) : Operand{},
                program.make_floats(pooled_weight_gradient_scratch(call.convolution))});
-  program.finish_node(site.node);
-  if (!site.input_gradient) return {};
+  program.finish_node(context.node);
+  if (!context.input_gradient) return {};
   const Operand dx = program.make(pooled_gradient_source(call.convolution));
   call.run = pooled_data_gradient;
   program.add(Phase::backward, call,
@@ -58,25 +59,25 @@ Operand add_gradients(Lowering& lowering, const Site& site, const nn::Conv2dLaye
 
 }  // namespace
 
-std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer,
-                                                int pool_node) {
+std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const LayerContext& context,
+                                                const nn::Conv2dLayer& layer, int pool_node) {
   const nn::Node& node = lowering.graph.nodes()[static_cast<std::size_t>(pool_node)];
   const auto& pool = std::get<nn::PoolLayer>(node.layer);
-  const ConvolutionShape shape = shape_of(lowering, site, layer);
-  bool fits = layer.groups == 1 && (!site.activation || *site.activation == nn::Activation::relu) &&
+  const ConvolutionShape shape = shape_of(lowering, context, layer);
+  bool fits = layer.groups == 1 && (!context.activation || *context.activation == nn::Activation::relu) &&
               lowering.choices.activations() == Activations::blocked &&
-              pooled_gradient_fits(shape, pool, !site.input_gradient);
+              pooled_gradient_fits(shape, pool, !context.input_gradient);
   // As for training, even for evaluation only: such replicas share the arena's layout.
-  fits = fits && lies_right(lowering, shape, training_hint(lowering, site, layer), pool, node.output);
-  if (!lowering.choices.choose_own(use_of(lowering, site.node, "backward_weights"), kPooledGradient, fits, true))
+  fits = fits && lies_right(lowering, shape, training_hint(lowering, context, layer), pool, node.output);
+  if (!lowering.choices.choose_own(use_of(lowering, context.node, "backward_weights"), kPooledGradient, fits, true))
     return std::nullopt;
 
-  const auto forward = describe_forward(lowering, site, layer);
+  const auto forward = describe_forward(lowering, context, layer);
   ProgramBuilder& program = lowering.program;
-  program.set_parameter_layout(site.first_parameter, pooled_gradient_weights(shape));
-  if (layer.bias) program.set_parameter_layout(site.first_parameter + 1, plain_desc({layer.outputs}));
-  const Operand source = program.convert(Phase::forward, site.input, forward.src_desc());
-  const Operand output = add_forward(lowering, site, layer, forward, source);
+  program.set_parameter_layout(context.first_parameter, pooled_gradient_weights(shape));
+  if (layer.bias) program.set_parameter_layout(context.first_parameter + 1, plain_desc({layer.outputs}));
+  const Operand source = program.convert(Phase::forward, context.input, forward.src_desc());
+  const Operand output = add_forward(lowering, context, layer, forward, source);
   Tensors tensors{source, add_pooling(lowering, describe_pooling(lowering, pool_node, output.desc, pool), output), {}};
   if (!lowering.options.training) return Lowered{tensors.pooled.output, {}};
   const auto dims = tensors.pooled.output.desc.dims();
@@ -87,7 +88,7 @@ std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const Site& 
                    Tensors all = tensors;
                    all.gradient =
                        lowering.program.convert(Phase::backward, output_gradient, tensors.pooled.output.desc);
-                   return add_gradients(lowering, site, layer, all);
+                   return add_gradients(lowering, context, layer, all);
                  }};
 }
 

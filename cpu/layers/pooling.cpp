@@ -37,21 +37,21 @@ PooledOperands add_pooling(Lowering& lowering, const dnnl::pooling_forward::prim
   return result;
 }
 
-Lowered lower_pooling(Lowering& lowering, const Site& site, const nn::PoolLayer& layer) {
+Lowered lower_pooling(Lowering& lowering, const LayerContext& context, const nn::PoolLayer& layer) {
   ProgramBuilder& program = lowering.program;
-  const Operand source = spatial_input(lowering, site);
-  const auto forward = describe_pooling(lowering, site.node, source.desc, layer);
+  const Operand source = spatial_input(lowering, context);
+  const auto forward = describe_pooling(lowering, context.node, source.desc, layer);
   const PooledOperands pooled = add_pooling(lowering, forward, source);
   if (!lowering.options.training) return {pooled.output, {}};
 
   return {pooled.output, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
-            if (!site.input_gradient) return {};
+            if (!context.input_gradient) return {};
             const dnnl::memory::dims kernel{layer.kernel, layer.kernel};
             const dnnl::memory::dims strides{layer.stride, layer.stride};
             const dnnl::memory::dims padding{layer.padding, layer.padding};
             const auto& desc = pooled.output.desc;
             const auto backward = lowering.choices.choose<dnnl::pooling_backward>(
-                use_of(lowering, site.node, "backward"), "",
+                use_of(lowering, context.node, "backward"), "",
                 {algorithm_of(layer), source.desc, desc, strides, kernel, padding, padding}, attributes(),
                 lowering.engine, forward);
             const Operand input_gradient = program.make(source.desc);

@@ -28,10 +28,10 @@ dnnl::memory::dims spatial_dims(const Lowering& lowering, const nn::Shape& shape
   return {lowering.options.batch, shape.channels, shape.height, shape.width};
 }
 
-Operand spatial_input(Lowering& lowering, const Site& site) {
-  const auto dims = spatial_dims(lowering, site.input_shape);
-  if (site.input.desc.dims() == dims) return site.input;
-  return lowering.program.convert(Phase::forward, site.input, plain_desc(dims));
+Operand spatial_input(Lowering& lowering, const LayerContext& context) {
+  const auto dims = spatial_dims(lowering, context.input_shape);
+  if (context.input.desc.dims() == dims) return context.input;
+  return lowering.program.convert(Phase::forward, context.input, plain_desc(dims));
 }
 
 dnnl::memory::desc spatial_desc(const Lowering& lowering, const nn::Shape& shape) {

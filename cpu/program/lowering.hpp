@@ -33,7 +33,7 @@ struct Lowered {
 };
 
 /// One node with its surroundings.
-struct Site {
+struct LayerContext {
   int node = 0;
   Operand input;
   nn::Shape input_shape;
@@ -43,18 +43,19 @@ struct Site {
   std::optional<nn::Activation> activation;  // of the next node, to be fused with this one
 };
 
-[[nodiscard]] Lowered lower_convolution(Lowering& lowering, const Site& site, const nn::Conv2dLayer& layer);
+[[nodiscard]] Lowered lower_convolution(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer);
 /// A convolution fused with site.activation and the pooling in node `pool_node` behind it, if Troupe's own gradients for the three
 /// apply (cpu/kernels/pooled_gradient.hpp); otherwise none.
-[[nodiscard]] std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const Site& site,
+[[nodiscard]] std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const LayerContext& context,
                                                               const nn::Conv2dLayer& layer, int pool_node);
-[[nodiscard]] Lowered lower_linear(Lowering& lowering, const Site& site, const nn::LinearLayer& layer);
-[[nodiscard]] Lowered lower_pooling(Lowering& lowering, const Site& site, const nn::PoolLayer& layer);
-[[nodiscard]] Lowered lower_activation(Lowering& lowering, const Site& site, nn::Activation activation);
-[[nodiscard]] Lowered lower_lrn(Lowering& lowering, const Site& site, const nn::LrnLayer& layer);
+[[nodiscard]] Lowered lower_linear(Lowering& lowering, const LayerContext& context, const nn::LinearLayer& layer);
+[[nodiscard]] Lowered lower_pooling(Lowering& lowering, const LayerContext& context, const nn::PoolLayer& layer);
+[[nodiscard]] Lowered lower_activation(Lowering& lowering, const LayerContext& context, nn::Activation activation);
+[[nodiscard]] Lowered lower_lrn(Lowering& lowering, const LayerContext& context, const nn::LrnLayer& layer);
 /// Fused with site.activation (relu only).
-[[nodiscard]] Lowered lower_batch_norm(Lowering& lowering, const Site& site, const nn::BatchNormLayer& layer);
-[[nodiscard]] Lowered lower_dropout(Lowering& lowering, const Site& site, const nn::DropoutLayer& layer);
+[[nodiscard]] Lowered lower_batch_norm(Lowering& lowering, const LayerContext& context,
+                                       const nn::BatchNormLayer& layer);
+[[nodiscard]] Lowered lower_dropout(Lowering& lowering, const LayerContext& context, const nn::DropoutLayer& layer);
 
 // Shared functions of the lowerings.
 
@@ -72,7 +73,7 @@ struct PooledOperands {
 /// [batch, channels, height, width] of a value.
 [[nodiscard]] dnnl::memory::dims spatial_dims(const Lowering& lowering, const nn::Shape& shape);
 /// The input with height and width: itself, or a vector as one pixel.
-[[nodiscard]] Operand spatial_input(Lowering& lowering, const Site& site);
+[[nodiscard]] Operand spatial_input(Lowering& lowering, const LayerContext& context);
 /// An activation in the plan's layout, for primitives that may choose another ("any" if blocked).
 [[nodiscard]] dnnl::memory::desc spatial_desc(const Lowering& lowering, const nn::Shape& shape);
 /// Attributes with scratchpads in Troupe's workspace and, if given, a fused activation.

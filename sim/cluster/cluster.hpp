@@ -52,7 +52,7 @@ struct Host {
 };
 
 /// Host and kind of host of a worker.
-struct Place {
+struct WorkerPlacement {
   HostId host = 0;
   std::uint32_t kind = 0;
 };
@@ -107,9 +107,9 @@ struct CollectiveSpeed {
 
 struct Cluster {
   std::vector<HostKind> kinds;
-  std::vector<Host> hosts;      ///< in the order of the kinds
-  std::vector<Place> workers;   ///< by rank; hosts fill one after the other
-  std::vector<HostId> servers;  ///< by shard
+  std::vector<Host> hosts;               ///< in the order of the kinds
+  std::vector<WorkerPlacement> workers;  ///< by rank; hosts fill one after the other
+  std::vector<HostId> servers;           ///< by shard
   NetworkSpeed network{};
   ServerSpeed server{};
   Stragglers stragglers{};

@@ -92,7 +92,7 @@ core::Result<void> place_workers(const ClusterFile& file, const Placing& placing
 }
 
 /// Hosts that have workers, the least loaded first.
-std::vector<HostId> homes_of(const std::vector<Place>& workers) {
+std::vector<HostId> homes_of(const std::vector<WorkerPlacement>& workers) {
   std::map<HostId, std::size_t> load;
   for (const auto& worker : workers) ++load[worker.host];
   std::vector<HostId> homes;

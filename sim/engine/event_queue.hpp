@@ -29,7 +29,7 @@ enum class EventKind : std::uint32_t {
   packet_leaves,    ///< packet
   packet_head,      ///< packet: its first byte has reached the receiving network card
   packet_here,      ///< packet
-  collective_done,  ///< meeting → its era
+  collective_done,  ///< collective → its generation
   task_begins,      ///< order of the coordinator
   task_done,        ///< order of the coordinator
   time_is_up,       ///< run.max_seconds of training

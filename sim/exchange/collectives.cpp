@@ -11,35 +11,35 @@ void Collectives::ask(WorkerId worker, Duration now, strategies::Step step, stra
                       std::span<const WorkerId> group, const CollectiveTask& task, const Vector& vector) {
   const auto [place, fresh] = gathering_.try_emplace({step, id, group.front()});
   if (fresh) {
-    place->second = meetings_.take();
-    auto& meeting = meetings_[place->second];
-    meeting.step = step;
-    meeting.id = id;
-    meeting.task = task;
-    meeting.group.assign(group.begin(), group.end());
-    meeting.parts.clear();
-    meeting.complete = Duration{0};
+    place->second = collectives_.take();
+    auto& collective = collectives_[place->second];
+    collective.step = step;
+    collective.id = id;
+    collective.task = task;
+    collective.group.assign(group.begin(), group.end());
+    collective.parts.clear();
+    collective.complete = Duration{0};
   }
   const auto index = place->second;
-  auto& meeting = meetings_[index];
-  if (!(meeting.task == task) || meeting.group.size() != group.size() || meeting.group.back() != group.back())
+  auto& collective = collectives_[index];
+  if (!(collective.task == task) || collective.group.size() != group.size() || collective.group.back() != group.back())
     throw std::logic_error("strategy: members of a group disagree about a collective");
-  meeting.parts.push_back({worker, now});
-  if (now >= meeting.complete) {
-    meeting.complete = now;
-    meeting.last = worker;
+  collective.parts.push_back({worker, now});
+  if (now >= collective.complete) {
+    collective.complete = now;
+    collective.last = worker;
   }
-  if (meeting.parts.size() < meeting.group.size()) return;
+  if (collective.parts.size() < collective.group.size()) return;
   gathering_.erase(place);
   begin(index, vector);
 }
 
 void Collectives::begin(std::uint32_t index, const Vector& vector) {
-  auto& meeting = meetings_[index];
-  auto& parts = meeting.parts;
+  auto& collective = collectives_[index];
+  auto& parts = collective.parts;
   std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.worker < b.worker; });
   hosts_.clear();
-  auto begins = meeting.complete;
+  auto begins = collective.complete;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (i > 0 && parts[i].worker == parts[i - 1].worker)
       throw std::logic_error("strategy: a member asked twice for a collective");
@@ -47,25 +47,25 @@ void Collectives::begin(std::uint32_t index, const Vector& vector) {
     begins = std::max(begins, free_[parts[i].worker]);
   }
   const auto ends =
-      begins + (meeting.task.broadcast ? costs_.broadcast(vector, hosts_) : costs_.reduce(vector, hosts_));
+      begins + (collective.task.broadcast ? costs_.broadcast(vector, hosts_) : costs_.reduce(vector, hosts_));
   for (const auto& part : parts) free_[part.worker] = ends;
   running_.push_back(index);
-  queue_.schedule(ends, EventKind::collective_done, index, meeting.era);
+  queue_.schedule(ends, EventKind::collective_done, index, collective.generation);
 }
 
-const Meeting* Collectives::done(std::uint32_t index, std::uint64_t era) const {
-  return meetings_[index].era == era ? &meetings_[index] : nullptr;
+const PendingCollective* Collectives::done(std::uint32_t index, std::uint64_t generation) const {
+  return collectives_[index].generation == generation ? &collectives_[index] : nullptr;
 }
 
 void Collectives::close(std::uint32_t index) {
   std::erase(running_, index);
-  ++meetings_[index].era;
-  meetings_.release(index);
+  ++collectives_[index].generation;
+  collectives_.release(index);
 }
 
 void Collectives::abandon(std::span<const WorkerId> workers) {
   const auto concerned = [&](std::uint32_t index) {
-    const auto& group = meetings_[index].group;
+    const auto& group = collectives_[index].group;
     return std::any_of(group.begin(), group.end(),
                        [&](WorkerId member) { return std::binary_search(workers.begin(), workers.end(), member); });
   };

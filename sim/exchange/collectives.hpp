@@ -30,7 +30,7 @@ struct CollectivePart {
 };
 
 /// A collective of a group, waiting for members or running; then its parts are in rank order.
-struct Meeting {
+struct PendingCollective {
   strategies::Step step = 0;
   strategies::ExchangeId id = 0;
   CollectiveTask task;
@@ -38,7 +38,7 @@ struct Meeting {
   std::vector<CollectivePart> parts;
   strategies::WorkerId last = 0;  ///< the last member to ask; `complete`: when
   Duration complete{0};
-  std::uint64_t era = 0;  ///< number of earlier meetings in this memory
+  std::uint64_t generation = 0;  ///< number of earlier collectives in this memory
 };
 
 class Collectives {
@@ -50,25 +50,25 @@ class Collectives {
   void ask(strategies::WorkerId worker, Duration now, strategies::Step step, strategies::ExchangeId id,
            std::span<const strategies::WorkerId> group, const CollectiveTask& task, const Vector& vector);
 
-  /// The meeting of a collective_done event; null if it was abandoned meanwhile. close() ends it.
-  [[nodiscard]] const Meeting* done(std::uint32_t meeting, std::uint64_t era) const;
-  void close(std::uint32_t meeting);
+  /// The collective of a collective_done event; null if it was abandoned meanwhile. close() ends it.
+  [[nodiscard]] const PendingCollective* done(std::uint32_t collective, std::uint64_t generation) const;
+  void close(std::uint32_t collective);
   /// Abandons the collectives of groups that contain one of `workers` (ascending), whether it has asked or not. No member is told.
   void abandon(std::span<const strategies::WorkerId> workers);
 
-  [[nodiscard]] std::size_t open() const noexcept { return meetings_.used(); }
+  [[nodiscard]] std::size_t open() const noexcept { return collectives_.used(); }
 
  private:
   /// Groups with the same step and id are disjoint: the lowest rank distinguishes them.
   using Key = std::tuple<strategies::Step, strategies::ExchangeId, strategies::WorkerId>;
-  void begin(std::uint32_t meeting, const Vector& vector);
+  void begin(std::uint32_t collective, const Vector& vector);
 
   EventQueue& queue_;
   const Cluster& cluster_;
   CollectiveCosts costs_;
   std::vector<Duration> free_;  // by worker: end of its latest collective
   std::map<Key, std::uint32_t> gathering_;
-  Pool<Meeting> meetings_;
+  Pool<PendingCollective> collectives_;
   std::vector<std::uint32_t> running_;
   std::vector<HostId> hosts_;  // scratch
 };

@@ -30,7 +30,7 @@ struct EpochPoint {
 
 class Gradients {
  public:
-  /// `blueprint`: the run spec, its data opened. `backend` outlives the object. Errors: those of Backend::compile, out_of_memory,
+  /// `spec`: its data is open. `backend` outlives the object. Errors: those of Backend::compile, out_of_memory,
   /// Errc::config for batches with different layouts and for a precision that the backend does not have.
   [[nodiscard]] static core::Result<std::unique_ptr<Gradients>> create(const experiment::RunSpec& spec,
                                                                        nn::Backend& backend, int buckets);

@@ -92,15 +92,15 @@ core::Span PhantomMemory::bucket(core::Span whole, int bucket) const {
   return whole.subspan(slice.offset, slice.count);
 }
 
-void PhantomMemory::perform(const Meeting& meeting) {
+void PhantomMemory::perform(const PendingCollective& collective) {
   std::vector<core::Span> all;
   std::size_t root = 0;
-  for (const auto& part : meeting.parts) {
-    if (part.worker == meeting.task.root) root = all.size();
-    all.push_back(bucket(view(part.worker, meeting.task.slot), meeting.task.bucket));
+  for (const auto& part : collective.parts) {
+    if (part.worker == collective.task.root) root = all.size();
+    all.push_back(bucket(view(part.worker, collective.task.slot), collective.task.bucket));
   }
-  if (meeting.task.broadcast) return options_.kernels->broadcast_all(all, root);
-  const bool mean = meeting.task.op == strategies::ReduceOp::mean;
+  if (collective.task.broadcast) return options_.kernels->broadcast_all(all, root);
+  const bool mean = collective.task.op == strategies::ReduceOp::mean;
   options_.kernels->reduce_all(all, mean ? 1 / static_cast<float>(all.size()) : 1);
 }
 

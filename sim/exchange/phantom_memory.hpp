@@ -48,7 +48,7 @@ class PhantomMemory {
   [[nodiscard]] experiment::ShardMemory& shard(strategies::ShardId id) { return shards_.at(id); }
   [[nodiscard]] std::size_t shards() const noexcept { return shards_.size(); }
 
-  void perform(const Meeting& meeting);
+  void perform(const PendingCollective& collective);
 
   /// Copies a slot into a peer message. std::bad_alloc when memory runs out.
   [[nodiscard]] std::uint32_t write_peer_message(strategies::WorkerId worker, strategies::Slot slot);

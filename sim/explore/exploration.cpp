@@ -29,18 +29,18 @@ core::Result<Exploration> explore(const ExplorationOptions& options) {
     const auto drawn = draw_schedule(name, seed);
     if (!drawn) return tl::unexpected(drawn.error());
     const auto& schedule = *drawn;
-    const auto outcome = run_schedule(schedule, make);
-    if (!outcome)
+    const auto result = run_schedule(schedule, make);
+    if (!result)
       return core::fail(core::Errc::internal,
-                        command(schedule) + ": drawn options are refused: " + outcome.error().message);
+                        command(schedule) + ": drawn options are refused: " + result.error().message);
     ++all.runs;
     ++all.runs_of[name];
-    all.events += outcome->events;
-    all.lost += outcome->lost;
-    all.newcomers += outcome->newcomers;
-    all.discarded += outcome->discarded;
-    all.hash = (all.hash ^ outcome->hash) * 0x100000001b3U;
-    if (outcome->violation) all.violations.push_back({schedule, shrink(schedule, *outcome->violation, make)});
+    all.events += result->events;
+    all.lost += result->lost;
+    all.newcomers += result->newcomers;
+    all.discarded += result->discarded;
+    all.hash = (all.hash ^ result->hash) * 0x100000001b3U;
+    if (result->violation) all.violations.push_back({schedule, shrink(schedule, *result->violation, make)});
     if (options.progress) options.progress(all.runs);
   }
   return all;

@@ -5,7 +5,7 @@
 
 namespace troupe::explore {
 
-core::Result<Outcome> run_schedule(const Schedule& schedule, const Maker& make, bool event_log) {
+core::Result<ScheduleResult> run_schedule(const Schedule& schedule, const Maker& make, bool event_log) {
   const auto config = schedule.config();
   if (!config) return tl::unexpected(config.error());
   const auto strategy = make(*config, schedule.shape());
@@ -13,23 +13,23 @@ core::Result<Outcome> run_schedule(const Schedule& schedule, const Maker& make, 
   const auto invariants = invariants_for(schedule, *config, (*strategy)->needs());
   if (!invariants) return tl::unexpected(invariants.error());
   EventLog lines;
-  auto options = schedule.cluster();
+  auto options = schedule.run_options();
   if (event_log) options.invariants.push_back(&lines);
   for (const auto& invariant : *invariants) options.invariants.push_back(invariant.get());
-  Outcome outcome;
-  Cluster cluster(**strategy, options);
+  ScheduleResult result;
+  VirtualRun run(**strategy, options);
   try {
-    cluster.run();
+    run.execute();
   } catch (const std::exception& broken) {  // a Violation, or a contract error of a host
-    outcome.violation = broken.what();
+    result.violation = broken.what();
   }
-  outcome.hash = cluster.trace().hash();
-  outcome.events = cluster.queue().performed();
-  outcome.lost = cluster.losses();
-  outcome.newcomers = cluster.newcomers();
-  outcome.discarded = cluster.network().discarded();
-  outcome.event_log = lines.lines();
-  return outcome;
+  result.hash = run.trace().hash();
+  result.events = run.queue().performed();
+  result.lost = run.losses();
+  result.newcomers = run.newcomers();
+  result.discarded = run.network().discarded();
+  result.event_log = lines.lines();
+  return result;
 }
 
 }  // namespace troupe::explore

@@ -11,7 +11,7 @@
 
 namespace troupe::explore {
 
-struct Outcome {
+struct ScheduleResult {
   std::optional<std::string> violation{};  ///< the violated rule, in words
   std::uint64_t hash = 0;                  ///< of all events, their times, and the final vectors
   std::uint64_t events = 0;
@@ -25,7 +25,8 @@ struct Outcome {
 using Maker = std::function<core::Result<std::unique_ptr<Strategy>>(const core::Config&, const RunShape&)>;
 
 /// Errc::config when the strategy does not accept these members or options; then nothing has run. `event_log`: keep the event log.
-[[nodiscard]] core::Result<Outcome> run_schedule(const Schedule& schedule, const Maker& make, bool event_log = false);
+[[nodiscard]] core::Result<ScheduleResult> run_schedule(const Schedule& schedule, const Maker& make,
+                                                        bool event_log = false);
 
 /// The simplest schedule found that still shows the violation of `schedule` (the same text, numbers aside): fewer steps, workers and
 /// shards, smaller numbers in options, constant delays, and only the faults that are needed. `runs` counts the attempts.

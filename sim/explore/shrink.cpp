@@ -24,8 +24,8 @@ class Shrinking {
   Shrunk finish() && {
     while (pass()) {
     }
-    if (auto outcome = run_schedule(best_.schedule, make_, true); outcome && outcome->violation)
-      best_.event_log = std::move(outcome->event_log), best_.violation = *outcome->violation;
+    if (auto result = run_schedule(best_.schedule, make_, true); result && result->violation)
+      best_.event_log = std::move(result->event_log), best_.violation = *result->violation;
     return std::move(best_);
   }
 
@@ -34,8 +34,8 @@ class Shrinking {
   bool take(const Schedule& candidate) {
     if (best_.runs >= kMostRuns) return false;
     ++best_.runs;
-    const auto outcome = run_schedule(candidate, make_);
-    if (!outcome || !outcome->violation || rule_of(*outcome->violation) != rule_) return false;
+    const auto result = run_schedule(candidate, make_);
+    if (!result || !result->violation || rule_of(*result->violation) != rule_) return false;
     best_.schedule = candidate;
     return true;
   }

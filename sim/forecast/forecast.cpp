@@ -143,10 +143,10 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
     if (!made) return tl::unexpected(std::move(made.error()));
     gradients = std::move(*made);
   }
-  auto outcome = Simulation(*run, *cluster, std::move(*leases), {.gradients = gradients.get()}).run();
-  if (!outcome) return tl::unexpected(std::move(outcome.error()));
-  Forecast forecast{.summary = summary_of(*outcome, *run),
-                    .outcome = std::move(*outcome),
+  auto result = Simulation(*run, *cluster, std::move(*leases), {.gradients = gradients.get()}).run();
+  if (!result) return tl::unexpected(std::move(result.error()));
+  Forecast forecast{.summary = summary_of(*result, *run),
+                    .result = std::move(*result),
                     .cluster = request.cluster.origin,
                     .seed = run->seed,
                     .notes = std::move(notes)};

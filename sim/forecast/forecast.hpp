@@ -8,8 +8,8 @@
 #include "experiment/reports.hpp"
 #include "experiment/settings.hpp"
 #include "sim/cluster/placement.hpp"
-#include "sim/outcome.hpp"
 #include "sim/simulated_run.hpp"
+#include "sim/simulation_result.hpp"
 
 namespace troupe::sim {
 
@@ -24,7 +24,7 @@ struct ForecastRequest {
 
 struct Forecast {
   experiment::Summary summary;  ///< in virtual seconds
-  Outcome outcome;
+  SimulationResult result;
   std::string cluster;  ///< file
   std::uint64_t seed = 0;
   std::vector<experiment::Note> notes{};  ///< as of a real run: likely unintended effects of the settings

@@ -16,9 +16,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kWaitsInJson = 100;
 constexpr std::size_t kWaitsInText = 3;
 
-std::vector<std::uint64_t> staleness(const Outcome& outcome) {
+std::vector<std::uint64_t> staleness(const SimulationResult& result) {
   std::vector<std::uint64_t> sums(strategies::StalenessHistogram::kEdges.size(), 0);
-  for (const auto& worker : outcome.workers)
+  for (const auto& worker : result.workers)
     for (std::size_t bin = 0; bin < sums.size(); ++bin) sums[bin] += worker.totals.staleness.counts()[bin];
   return sums;
 }
@@ -26,27 +26,27 @@ std::vector<std::uint64_t> staleness(const Outcome& outcome) {
 const char* name(Cause::Kind kind) { return kind == Cause::Kind::worker ? "worker" : "server"; }
 
 Json simulated(const Forecast& forecast) {
-  const auto& outcome = forecast.outcome;
+  const auto& result = forecast.result;
   Json json{{"cluster", forecast.cluster},
             {"seed", forecast.seed},
-            {"train_s", core::seconds(outcome.trained)},
-            {"alone_images_per_s", outcome.alone_images_per_s},
-            {"ideal_images_per_s", outcome.ideal_images_per_s},
-            {"speedup", outcome.speedup()},
-            {"efficiency", outcome.efficiency()},
-            {"events", outcome.events},
-            {"network_bytes", outcome.network_bytes},
-            {"busiest_card", outcome.busiest_card},
-            {"busiest_server", outcome.busiest_server},
-            {"lost", outcome.lost},
-            {"returned", outcome.returned},
-            {"staleness", staleness(outcome)},
+            {"train_s", core::seconds(result.trained)},
+            {"alone_images_per_s", result.alone_images_per_s},
+            {"ideal_images_per_s", result.ideal_images_per_s},
+            {"speedup", result.speedup()},
+            {"efficiency", result.efficiency()},
+            {"events", result.events},
+            {"network_bytes", result.network_bytes},
+            {"busiest_card", result.busiest_card},
+            {"busiest_server", result.busiest_server},
+            {"lost", result.lost},
+            {"returned", result.returned},
+            {"staleness", staleness(result)},
             {"waits", Json::array()}};
-  for (const auto& [waiter, cause, time] : longest_waits(outcome, kWaitsInJson))
+  for (const auto& [waiter, cause, time] : longest_waits(result, kWaitsInJson))
     json["waits"].push_back({waiter, name(cause.kind), cause.id, core::seconds(time)});
-  if (outcome.learned) {
+  if (result.learned) {
     json["epochs"] = Json::array();
-    for (const auto& point : outcome.learned->epochs)
+    for (const auto& point : result.learned->epochs)
       json["epochs"].push_back({{"epoch", point.epoch},
                                 {"train_s", point.train_s},
                                 {"train_loss", point.train_loss},
@@ -67,7 +67,7 @@ std::string to_json(const Forecast& forecast) {
 
 std::string to_text(const Forecast& forecast) {
   const auto& s = forecast.summary;
-  const auto& outcome = forecast.outcome;
+  const auto& result = forecast.result;
   const auto time = experiment::average_time(s.per_worker);
   const auto share = [&](double part) { return time.total_s() > 0 ? 100 * part / time.total_s() : 0; };
   const auto plural = [](std::uint64_t count, const char* noun) {
@@ -76,20 +76,19 @@ std::string to_text(const Forecast& forecast) {
   auto text = fmt::format("{}, {}: {}, {}, on {}\n", s.strategy, s.model, plural(s.workers, "worker"),
                           plural(s.servers, "server"), forecast.cluster);
   text += fmt::format("  {:.1f} images/s, {:.2f} times worker 0 alone, {:.1f} % of what all would do alone\n",
-                      s.images_per_s, outcome.speedup(), 100 * outcome.efficiency());
-  if (outcome.learned)
+                      s.images_per_s, result.speedup(), 100 * result.efficiency());
+  if (result.learned)
     text += fmt::format("  test accuracy {:.2f} %, training loss {:.4f}\n", 100 * s.test_accuracy, s.train_loss);
   text += fmt::format("  {} in {:.3f} s of training ({} finished)\n", plural(s.steps, "step"),
-                      core::seconds(outcome.trained), plural(s.epochs, "epoch"));
+                      core::seconds(result.trained), plural(s.epochs, "epoch"));
   text += fmt::format("  a worker's time: {:.1f} % computing, {:.1f} % exchanging, {:.1f} % waiting for others\n",
                       share(time.compute_s), share(time.exchange_s), share(time.wait_s));
   if (s.staleness_max > 0)
     text += fmt::format("  staleness: {:.2f} versions on average, {} at most\n", s.staleness_mean, s.staleness_max);
-  if (outcome.lost > 0)
-    text += fmt::format("  {} lost, {} came back\n", plural(outcome.lost, "worker"), outcome.returned);
-  text += fmt::format("  busiest network card {:.1f} %", 100 * outcome.busiest_card);
-  text += s.servers > 0 ? fmt::format(", busiest server {:.1f} %\n", 100 * outcome.busiest_server) : "\n";
-  for (const auto& [waiter, cause, waited] : longest_waits(outcome, kWaitsInText))
+  if (result.lost > 0) text += fmt::format("  {} lost, {} came back\n", plural(result.lost, "worker"), result.returned);
+  text += fmt::format("  busiest network card {:.1f} %", 100 * result.busiest_card);
+  text += s.servers > 0 ? fmt::format(", busiest server {:.1f} %\n", 100 * result.busiest_server) : "\n";
+  for (const auto& [waiter, cause, waited] : longest_waits(result, kWaitsInText))
     text += fmt::format("  worker {} waited {:.3f} s for {} {}\n", waiter, core::seconds(waited), name(cause.kind),
                         cause.id);
   return text;

@@ -47,22 +47,22 @@ void Collectives::over_sites(const Task& task, const std::vector<core::Span>& pa
 }
 
 void Collectives::join_broadcast(strategies::WorkerId worker, const Key& key, const Task& task, core::Span part) {
-  auto& spreading = spreading_.try_emplace(key, Spreading{.missing = task.group.size()}).first->second;
+  auto& pending = pending_.try_emplace(key, PendingBroadcast{.missing = task.group.size()}).first->second;
   const auto id = std::get<2>(key);
   if (worker == task.root) {
-    spreading.vector.assign(part.begin(), part.end());
+    pending.vector.assign(part.begin(), part.end());
     done_.emplace(worker, id);
-    for (const auto& [member, span] : std::exchange(spreading.waiting, {})) {
-      spread(member, task, spreading.vector, span);
+    for (const auto& [member, span] : std::exchange(pending.waiting, {})) {
+      spread(member, task, pending.vector, span);
       done_.emplace(member, id);
     }
-  } else if (spreading.vector.empty()) {
-    spreading.waiting.emplace(worker, part);
+  } else if (pending.vector.empty()) {
+    pending.waiting.emplace(worker, part);
   } else {
-    spread(worker, task, spreading.vector, part);
+    spread(worker, task, pending.vector, part);
     done_.emplace(worker, id);
   }
-  if (--spreading.missing == 0) spreading_.erase(key);
+  if (--pending.missing == 0) pending_.erase(key);
 }
 
 /// A broadcast is never rounded. Between sites the padding is not sent.

@@ -37,7 +37,7 @@ class Collectives {
  private:
   using Key = std::tuple<strategies::Group, strategies::Step, strategies::ExchangeId>;
   /// A broadcast that some members have not joined yet.
-  struct Spreading {
+  struct PendingBroadcast {
     std::size_t missing = 0;                               // members that have not joined
     std::vector<float> vector{};                           // the root's when it joined; empty: not joined yet
     std::map<strategies::WorkerId, core::Span> waiting{};  // for the root
@@ -51,7 +51,7 @@ class Collectives {
   std::unique_ptr<SiteSums> sums_;
   const core::Kernels& kernels_;
   std::map<Key, std::map<strategies::WorkerId, core::Span>> open_;
-  std::map<Key, Spreading> spreading_;
+  std::map<Key, PendingBroadcast> pending_;
   std::set<std::pair<strategies::WorkerId, strategies::ExchangeId>> done_;
 };
 

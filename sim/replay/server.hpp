@@ -16,7 +16,7 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
                experiment::ShardMemory memory, strategies::Version version);
 
   /// Restores the rule's state when a segment begins in the middle of a run. Errc::corrupt.
-  [[nodiscard]] core::Result<void> take_up(const std::string& half) { return host_.rule().restore(half); }
+  [[nodiscard]] core::Result<void> take_up(const std::string& rule_state) { return host_.rule().restore(rule_state); }
   /// Consumes the next item if its inputs are there. Throws Diverged, also for items that no run can have recorded.
   [[nodiscard]] bool advance();
   [[nodiscard]] bool at_end() const noexcept { return next_ == items_.size(); }

@@ -16,7 +16,7 @@ void Coordinator::answered(const Answer& answer) {
   ++order_.number;  // a second answer is none
   if (pause_ == Pause::end) return records_collected();
   if (gives_way()) return;
-  answer.outcome == Outcome::interrupted ? begin_again() : done(answer);
+  answer.outcome == TaskOutcome::interrupted ? begin_again() : done(answer);
 }
 
 void Coordinator::done(const Answer& answer) {
@@ -31,7 +31,7 @@ void Coordinator::done(const Answer& answer) {
     case Task::evaluate: accuracy_ = answer.accuracy; return decide();
     case Task::take_state: return state_taken(answer);
     case Task::prepare_newcomer:
-      if (answer.outcome == Outcome::done) return join(order_.worker, order_.first_step);
+      if (answer.outcome == TaskOutcome::done) return join(order_.worker, order_.first_step);
       port_.find_replacement(order_.worker);
       return newcomer_done();
     case Task::begin_newcomer:

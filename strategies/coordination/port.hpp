@@ -45,7 +45,7 @@ struct Order {
   Step first_step = 0;  ///< prepare_newcomer: the step at which its host begins
 };
 
-enum class Outcome : std::uint8_t {
+enum class TaskOutcome : std::uint8_t {
   done,
   interrupted,  ///< a member was lost meanwhile, and what it had is missing: the task must begin anew
   refused,      ///< prepare_newcomer: it does not join
@@ -53,7 +53,7 @@ enum class Outcome : std::uint8_t {
 
 struct Answer {
   std::uint64_t number = 0;  ///< the order's
-  Outcome outcome = Outcome::done;
+  TaskOutcome outcome = TaskOutcome::done;
   double accuracy = 0;             ///< evaluate: on the test split, 0 to 1
   std::optional<WorkerId> newest;  ///< find_newest; none: no member has said how far it is
   Step steps = 0;  ///< find_newest: of `newest`; take_model, take_state: of Order::worker, when it was copied

@@ -168,11 +168,11 @@ bool choose(Event& event, std::size_t index) {
 }
 
 template <class Event>
-core::Result<void> decode_as(std::uint16_t first, const core::JournalRecord& record, std::uint32_t& member,
-                             Event& event) {
+core::Result<void> decode_as(const char* rule, std::uint16_t first, const core::JournalRecord& record,
+                             std::uint32_t& member, Event& event) {
   if (record.kind < first || !choose(event, record.kind - first)) {
     return core::fail(core::Errc::corrupt,
-                      fmt::format("journal: record kind {:#06x} is no event of this half", record.kind));
+                      fmt::format("journal: record kind {:#06x} is not an event of a {} rule", record.kind, rule));
   }
   Reader reader(record.payload);
   reader(member);
@@ -198,12 +198,12 @@ core::JournalRecord encode(ShardId shard, const ServerEvent& event) { return enc
 
 core::Result<WorkerRecord> decode_worker_event(const core::JournalRecord& record) {
   WorkerRecord decoded;
-  return decode_as(kFirstWorker, record, decoded.worker, decoded.event).map([&] { return decoded; });
+  return decode_as("worker", kFirstWorker, record, decoded.worker, decoded.event).map([&] { return decoded; });
 }
 
 core::Result<ServerRecord> decode_server_event(const core::JournalRecord& record) {
   ServerRecord decoded;
-  return decode_as(kFirstServer, record, decoded.shard, decoded.event).map([&] { return decoded; });
+  return decode_as("server", kFirstServer, record, decoded.shard, decoded.event).map([&] { return decoded; });
 }
 
 // Per event: the kind in four hexadecimal digits, the payload in two for each byte, a dot.

@@ -6,7 +6,7 @@
 
 namespace troupe::strategies {
 
-enum class Outcome : std::uint8_t { applied, dropped, skipped };
+enum class ExchangeOutcome : std::uint8_t { applied, dropped, skipped };
 
 /// One exchange of a worker with all its shards, one collective, or one message to a peer.
 struct ExchangeRecord {
@@ -20,7 +20,7 @@ struct ExchangeRecord {
   Version staleness_sum = 0;
   std::uint32_t updates = 0;  ///< shards that applied it; 0 for a pull
   Step delay = 0;             ///< steps between sending and applying (overlap)
-  Outcome outcome = Outcome::applied;
+  ExchangeOutcome outcome = ExchangeOutcome::applied;
 };
 
 class WorkerObserver {

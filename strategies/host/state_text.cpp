@@ -92,7 +92,7 @@ std::string write_state(std::initializer_list<StateField> fields) {
 core::Result<void> read_state(std::string_view text, std::initializer_list<StateTarget> fields) {
   const auto corrupt = [&](const std::string& wanted, std::string_view rest) {
     return core::fail(core::Errc::corrupt,
-                      fmt::format("a half's state \"{}\": {} is missing at character {}: written by another version or "
+                      fmt::format("a rule's state \"{}\": {} is missing at character {}: written by another version or "
                                   "for another strategy, or damaged",
                                   text, wanted, text.size() - rest.size() + 1));
   };

@@ -144,7 +144,7 @@ void WorkerHost::handle(const ShardReply& reply, Duration at) {
   pending_exchange.dropped |= reply.dropped;
   totals_.refused += reply.refused ? 1 : 0;
   if (reply.dropped || reply.refused) {
-    record.outcome = Outcome::dropped;
+    record.outcome = ExchangeOutcome::dropped;
   } else if (pending_exchange.kind != Transfer::pull) {
     record.staleness_sum += reply.staleness;
     record.staleness_max = std::max(record.staleness_max, reply.staleness);
@@ -205,7 +205,7 @@ void WorkerHost::complete_exchange(ExchangeId id, Duration at) {
     waited_until_ = std::max(waited_until_, at);
     if (record.wait > waited_.back().time) waited_.back() = {record.wait, pending_exchange.wait};
   }
-  const bool dropped = record.outcome == Outcome::dropped;
+  const bool dropped = record.outcome == ExchangeOutcome::dropped;
   ++(dropped ? totals_.dropped : totals_.exchanges);
   totals_.staleness_sum += record.staleness_sum;
   totals_.staleness_max = std::max(totals_.staleness_max, record.staleness_max);
@@ -340,7 +340,7 @@ void WorkerHost::execute(const SetDeadline& action) { ports_.worker.set_deadline
 
 void WorkerHost::execute(const Skip&) {
   ++totals_.skipped;
-  if (observer_) observer_->exchanged({.worker = options_.self, .step = step_, .outcome = Outcome::skipped});
+  if (observer_) observer_->exchanged({.worker = options_.self, .step = step_, .outcome = ExchangeOutcome::skipped});
 }
 
 WorkerHost::PendingExchange& WorkerHost::begin_exchange(ExchangeId id, Slot slot, bool collective) {

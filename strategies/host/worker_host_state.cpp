@@ -63,14 +63,14 @@ core::Result<void> WorkerHost::restore(const std::string& text) {
   double lr = 0;
   std::map<std::uint32_t, Step> versions;
   std::string skips;
-  std::string half;
+  std::string rule_state;
   const auto read_fields = [&](std::string_view from) {
     return read_state(from, {{"step", &step_},
                              {"epoch", &epoch_},
                              {"lr", &lr},
                              {"versions", &versions},
                              {"skips", &skips},
-                             {"half", &half},
+                             {"half", &rule_state},
                              {"optimizer_steps", &optimizer_steps_}});
   };
   // Version 0.1 did not write the last field: it used the number of the step.
@@ -92,7 +92,7 @@ core::Result<void> WorkerHost::restore(const std::string& text) {
     late_.push_back({skipped, Duration{0}});
     begin = end + 1;
   }
-  if (auto restored = rule_->restore(half); !restored) return restored;
+  if (auto restored = rule_->restore(rule_state); !restored) return restored;
   started_ = computing_ = true;
   ports_.worker.compute(step_);
   return {};

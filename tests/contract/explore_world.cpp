@@ -9,12 +9,12 @@ namespace {
 constexpr std::uint64_t kSchedules = 200;
 
 /// Without losses of workers, exactly the peer messages that the schedule loses may be missing. With losses the number is not checked.
-std::string wrong_in_peer_messages(const explore::Cluster& cluster, const Tally& before) {
+std::string wrong_in_peer_messages(const explore::VirtualRun& run, const Tally& before) {
   const auto now = tally();
   const auto missing = (now.posted - before.posted) - (now.read - before.read);
   lost_on_purpose(missing);
-  if (cluster.losses() > 0 || missing == cluster.peer_messages_lost()) return "";
-  return std::to_string(missing) + " peer messages did not come, and " + std::to_string(cluster.peer_messages_lost()) +
+  if (run.losses() > 0 || missing == run.peer_messages_lost()) return "";
+  return std::to_string(missing) + " peer messages did not come, and " + std::to_string(run.peer_messages_lost()) +
          " were lost";
 }
 
@@ -24,27 +24,27 @@ bool run(const explore::Schedule& schedule, Seen& seen) {
   const auto strategy = config.and_then([&](const auto& c) { return strategies::make(c, schedule.shape()); });
   if (!strategy) return seen.error = strategy.error().message, false;
   forget_versions();
-  explore::Cluster cluster(**strategy, schedule.cluster());
-  const auto began = cluster.center();
+  explore::VirtualRun run(**strategy, schedule.run_options());
+  const auto began = run.center();
   const auto before = tally();
-  tell_time_by([&cluster] { return cluster.now(); });
+  tell_time_by([&run] { return run.now(); });
   try {
-    cluster.run();
+    run.execute();
   } catch (const std::exception& broken) {
     seen.error = broken.what();
   }
   tell_time_by({});
   seen.center.clear();
   std::size_t next = 0;
-  for (explore::ShardId shard = 0; shard < cluster.shards(); ++shard) {
-    for (const float ended : cluster.server(shard).center()) {
+  for (explore::ShardId shard = 0; shard < run.shards(); ++shard) {
+    for (const float ended : run.server(shard).center()) {
       const float first = began[next++];
-      if (cluster.server(shard).host().version() > 0)
+      if (run.server(shard).host().version() > 0)
         seen.center.push_back({first, ended});  // an unasked shard is not rounded to u
     }
   }
   if (seen.error.empty()) seen.error = wrong_in(seen.center);
-  if (seen.error.empty()) seen.error = wrong_in_peer_messages(cluster, before);
+  if (seen.error.empty()) seen.error = wrong_in_peer_messages(run, before);
   if (seen.error.empty()) return true;
   seen.error += "\nseed " + std::to_string(schedule.seed) + ": " + explore::to_text(schedule);
   return false;

@@ -92,10 +92,10 @@ World sim_world() {
             const auto run = run_of(*spec, began.size());
             Seen seen;
             try {
-              const auto outcome = sim::Simulation(run, *cluster, data::LeaseScheduler::create(run.leases).value(),
-                                                   {.gradients = gradients->get()})
-                                       .run();
-              if (!outcome) seen.error = outcome.error().message;
+              const auto result = sim::Simulation(run, *cluster, data::LeaseScheduler::create(run.leases).value(),
+                                                  {.gradients = gradients->get()})
+                                      .run();
+              if (!result) seen.error = result.error().message;
             } catch (const std::exception& broken) {
               seen.error = broken.what();
             }

@@ -26,21 +26,22 @@ Moments moments(const Shape& shape, In x) {
   return result;
 }
 
-void batch_norm_forward(const BatchNormLayer& layer, const Site& site, const Moments& moments, In x, Out y) {
-  for_each_value(site.input, x.size(), [&](std::size_t c, std::size_t i) {
-    y[i] = site.weight[c] * (x[i] - moments.mean[c]) / std::sqrt(moments.variance[c] + layer.epsilon) + site.bias[c];
+void batch_norm_forward(const BatchNormLayer& layer, const LayerContext& context, const Moments& moments, In x, Out y) {
+  for_each_value(context.input, x.size(), [&](std::size_t c, std::size_t i) {
+    y[i] =
+        context.weight[c] * (x[i] - moments.mean[c]) / std::sqrt(moments.variance[c] + layer.epsilon) + context.bias[c];
   });
 }
 
-void batch_norm_backward(const BatchNormLayer& layer, const Site& site, const Moments& moments, bool of_batch, In x,
-                         In dy, Out dx, Out dweight, Out dbias) {
-  const auto channels = static_cast<std::size_t>(site.input.channels);
+void batch_norm_backward(const BatchNormLayer& layer, const LayerContext& context, const Moments& moments,
+                         bool of_batch, In x, In dy, Out dx, Out dweight, Out dbias) {
+  const auto channels = static_cast<std::size_t>(context.input.channels);
   const double m = static_cast<double>(x.size()) / static_cast<double>(channels);
   const auto deviation = [&](std::size_t c) { return std::sqrt(moments.variance[c] + layer.epsilon); };
   const auto normal = [&](std::size_t c, std::size_t i) { return (x[i] - moments.mean[c]) / deviation(c); };
   std::vector<double> sum(channels);         // Σ dy
   std::vector<double> projection(channels);  // Σ dy · x̂
-  for_each_value(site.input, x.size(), [&](std::size_t c, std::size_t i) {
+  for_each_value(context.input, x.size(), [&](std::size_t c, std::size_t i) {
     sum[c] += dy[i];
     projection[c] += dy[i] * normal(c, i);
   });
@@ -48,9 +49,9 @@ void batch_norm_backward(const BatchNormLayer& layer, const Site& site, const Mo
     dbias[c] += sum[c];
     dweight[c] += projection[c];
   }
-  for_each_value(site.input, x.size(), [&](std::size_t c, std::size_t i) {
+  for_each_value(context.input, x.size(), [&](std::size_t c, std::size_t i) {
     const double through_moments = of_batch ? (sum[c] + normal(c, i) * projection[c]) / m : 0;
-    dx[i] = site.weight[c] / deviation(c) * (dy[i] - through_moments);
+    dx[i] = context.weight[c] / deviation(c) * (dy[i] - through_moments);
   });
 }
 

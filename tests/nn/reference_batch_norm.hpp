@@ -13,10 +13,10 @@ struct Moments {
 [[nodiscard]] Moments moments(const Shape& shape, In x);
 
 /// y = weight · (x − mean) / sqrt(variance + epsilon) + bias
-void batch_norm_forward(const BatchNormLayer& layer, const Site& site, const Moments& moments, In x, Out y);
+void batch_norm_forward(const BatchNormLayer& layer, const LayerContext& context, const Moments& moments, In x, Out y);
 
 /// The gradients of batch_norm_forward. of_batch: the moments are those of x and depend on it; otherwise they are constants.
-void batch_norm_backward(const BatchNormLayer& layer, const Site& site, const Moments& moments, bool of_batch, In x,
-                         In dy, Out dx, Out dweight, Out dbias);
+void batch_norm_backward(const BatchNormLayer& layer, const LayerContext& context, const Moments& moments,
+                         bool of_batch, In x, In dy, Out dx, Out dweight, Out dbias);
 
 }  // namespace troupe::nn::reference

@@ -15,27 +15,27 @@ std::size_t at(const Shape& shape, std::int64_t c, std::int64_t h, std::int64_t 
 /// Calls visit(output position, input position, kernel row, kernel column) for every window element outside the padding,
 /// for one output channel of `output` and one input channel of `input`.
 template <class Window, class Visit>
-void for_each_tap(const Window& window, const Site& site, std::int64_t out_channel, std::int64_t in_channel,
+void for_each_tap(const Window& window, const LayerContext& context, std::int64_t out_channel, std::int64_t in_channel,
                   Visit visit) {
-  for (std::int64_t oh = 0; oh < site.output.height; ++oh)
-    for (std::int64_t ow = 0; ow < site.output.width; ++ow)
+  for (std::int64_t oh = 0; oh < context.output.height; ++oh)
+    for (std::int64_t ow = 0; ow < context.output.width; ++ow)
       for (std::int64_t kh = 0; kh < window.kernel; ++kh)
         for (std::int64_t kw = 0; kw < window.kernel; ++kw) {
           const std::int64_t ih = oh * window.stride + kh - window.padding;
           const std::int64_t iw = ow * window.stride + kw - window.padding;
-          if (ih < 0 || iw < 0 || ih >= site.input.height || iw >= site.input.width) continue;
-          visit(at(site.output, out_channel, oh, ow), at(site.input, in_channel, ih, iw), kh, kw);
+          if (ih < 0 || iw < 0 || ih >= context.input.height || iw >= context.input.width) continue;
+          visit(at(context.output, out_channel, oh, ow), at(context.input, in_channel, ih, iw), kh, kw);
         }
 }
 
 /// Calls visit(output position, input position, weight position) for every product of a convolution.
 template <class Visit>
-void for_each_product(const Conv2dLayer& layer, const Site& site, Visit visit) {
-  const std::int64_t inputs = site.input.channels / layer.groups;
-  const std::int64_t outputs = site.output.channels / layer.groups;
-  for (std::int64_t o = 0; o < site.output.channels; ++o)
+void for_each_product(const Conv2dLayer& layer, const LayerContext& context, Visit visit) {
+  const std::int64_t inputs = context.input.channels / layer.groups;
+  const std::int64_t outputs = context.output.channels / layer.groups;
+  for (std::int64_t o = 0; o < context.output.channels; ++o)
     for (std::int64_t i = 0; i < inputs; ++i)
-      for_each_tap(layer, site, o, o / outputs * inputs + i,
+      for_each_tap(layer, context, o, o / outputs * inputs + i,
                    [&](std::size_t to, std::size_t from, std::int64_t kh, std::int64_t kw) {
                      visit(to, from,
                            static_cast<std::size_t>(((o * inputs + i) * layer.kernel + kh) * layer.kernel + kw));
@@ -43,11 +43,12 @@ void for_each_product(const Conv2dLayer& layer, const Site& site, Visit visit) {
 }
 
 /// k + alpha / size · Σ x_j² over the window around channel c at one pixel.
-double lrn_base(const LrnLayer& layer, const Site& site, In x, std::int64_t c, std::int64_t h, std::int64_t w) {
+double lrn_base(const LrnLayer& layer, const LayerContext& context, In x, std::int64_t c, std::int64_t h,
+                std::int64_t w) {
   const std::int64_t half = layer.size / 2;
   double sum = 0;
-  for (std::int64_t j = std::max<std::int64_t>(0, c - half); j <= std::min(site.input.channels - 1, c + half); ++j)
-    sum += x[at(site.input, j, h, w)] * x[at(site.input, j, h, w)];
+  for (std::int64_t j = std::max<std::int64_t>(0, c - half); j <= std::min(context.input.channels - 1, c + half); ++j)
+    sum += x[at(context.input, j, h, w)] * x[at(context.input, j, h, w)];
   return layer.k + layer.alpha / static_cast<double>(layer.size) * sum;
 }
 
@@ -59,26 +60,26 @@ void for_each_value(const Shape& shape, Visit visit) {
 }
 
 struct Forward {
-  const Site& site;
+  const LayerContext& context;
   In x;
   Out y;
 
   void operator()(const LinearLayer&) const {
     for (std::size_t o = 0; o < y.size(); ++o) {
-      y[o] = site.bias[o];
-      for (std::size_t i = 0; i < x.size(); ++i) y[o] += site.weight[o * x.size() + i] * x[i];
+      y[o] = context.bias[o];
+      for (std::size_t i = 0; i < x.size(); ++i) y[o] += context.weight[o * x.size() + i] * x[i];
     }
   }
   void operator()(const Conv2dLayer& layer) const {
     for (std::size_t p = 0; p < y.size(); ++p)
-      y[p] = layer.bias ? site.bias[p / static_cast<std::size_t>(site.output.height * site.output.width)] : 0;
-    for_each_product(layer, site,
-                     [&](std::size_t to, std::size_t from, std::size_t w) { y[to] += site.weight[w] * x[from]; });
+      y[p] = layer.bias ? context.bias[p / static_cast<std::size_t>(context.output.height * context.output.width)] : 0;
+    for_each_product(layer, context,
+                     [&](std::size_t to, std::size_t from, std::size_t w) { y[to] += context.weight[w] * x[from]; });
   }
   void operator()(const PoolLayer& layer) const {
     std::vector<int> taps(y.size(), 0);
-    for (std::int64_t c = 0; c < site.output.channels; ++c)
-      for_each_tap(layer, site, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) {
+    for (std::int64_t c = 0; c < context.output.channels; ++c)
+      for_each_tap(layer, context, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) {
         const bool first = taps[to]++ == 0;
         if (layer.kind == PoolKind::average)
           y[to] = (first ? 0 : y[to]) + x[from];
@@ -99,20 +100,20 @@ struct Forward {
     });
   }
   void operator()(const DropoutLayer&) const {
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] = site.mask.empty() ? x[i] : x[i] * site.mask[i];
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = context.mask.empty() ? x[i] : x[i] * context.mask[i];
   }
   void operator()(const FlattenLayer&) const { std::ranges::copy(x, y.begin()); }
   void operator()(const LrnLayer& layer) const {
-    for_each_value(site.input, [&](std::int64_t c, std::int64_t h, std::int64_t w) {
-      const std::size_t p = at(site.input, c, h, w);
-      y[p] = x[p] * std::pow(lrn_base(layer, site, x, c, h, w), -layer.beta);
+    for_each_value(context.input, [&](std::int64_t c, std::int64_t h, std::int64_t w) {
+      const std::size_t p = at(context.input, c, h, w);
+      y[p] = x[p] * std::pow(lrn_base(layer, context, x, c, h, w), -layer.beta);
     });
   }
   void operator()(const BatchNormLayer&) const { throw std::logic_error("a batch is not normalised sample by sample"); }
 };
 
 struct Backward {
-  const Site& site;
+  const LayerContext& context;
   In x;
   In y;
   In dy;
@@ -126,33 +127,33 @@ struct Backward {
       dbias[o] += dy[o];
       for (std::size_t i = 0; i < x.size(); ++i) {
         dweight[o * x.size() + i] += dy[o] * x[i];
-        dx[i] += dy[o] * site.weight[o * x.size() + i];
+        dx[i] += dy[o] * context.weight[o * x.size() + i];
       }
     }
   }
   void operator()(const Conv2dLayer& layer) const {
     std::ranges::fill(dx, 0.0);
     for (std::size_t p = 0; layer.bias && p < dy.size(); ++p)
-      dbias[p / static_cast<std::size_t>(site.output.height * site.output.width)] += dy[p];
-    for_each_product(layer, site, [&](std::size_t to, std::size_t from, std::size_t w) {
+      dbias[p / static_cast<std::size_t>(context.output.height * context.output.width)] += dy[p];
+    for_each_product(layer, context, [&](std::size_t to, std::size_t from, std::size_t w) {
       dweight[w] += dy[to] * x[from];
-      dx[from] += dy[to] * site.weight[w];
+      dx[from] += dy[to] * context.weight[w];
     });
   }
   void operator()(const PoolLayer& layer) const {
     std::ranges::fill(dx, 0.0);
     std::vector<int> taps(dy.size(), 0);
     std::vector<bool> given(dy.size(), false);  // max: the first of equal elements gets the whole gradient
-    for (std::int64_t c = 0; c < site.output.channels; ++c)
-      for_each_tap(layer, site, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) {
+    for (std::int64_t c = 0; c < context.output.channels; ++c)
+      for_each_tap(layer, context, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) {
         ++taps[to];
         if (layer.kind == PoolKind::average || given[to] || x[from] != y[to]) return;
         given[to] = true;
         dx[from] += dy[to];
       });
     if (layer.kind == PoolKind::max) return;
-    for (std::int64_t c = 0; c < site.output.channels; ++c)
-      for_each_tap(layer, site, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) {
+    for (std::int64_t c = 0; c < context.output.channels; ++c)
+      for_each_tap(layer, context, c, c, [&](std::size_t to, std::size_t from, std::int64_t, std::int64_t) {
         dx[from] += dy[to] / taps[to];
       });
   }
@@ -164,7 +165,7 @@ struct Backward {
       }
   }
   void operator()(const DropoutLayer&) const {
-    for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = site.mask.empty() ? dy[i] : dy[i] * site.mask[i];
+    for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = context.mask.empty() ? dy[i] : dy[i] * context.mask[i];
   }
   void operator()(const FlattenLayer&) const { std::ranges::copy(dy, dx.begin()); }
   /// y_c = x_c · b_c^−beta, and x_j is in b_c for |j − c| ≤ half: dx_j = dy_j · b_j^−beta − 2 · beta · alpha / size · x_j · Σ_c dy_c · y_c / b_c.
@@ -172,12 +173,13 @@ struct Backward {
     std::ranges::fill(dx, 0.0);
     const std::int64_t half = layer.size / 2;
     const double slope = 2 * layer.beta * layer.alpha / static_cast<double>(layer.size);
-    for_each_value(site.input, [&](std::int64_t c, std::int64_t h, std::int64_t w) {
-      const std::size_t p = at(site.input, c, h, w);
-      const double base = lrn_base(layer, site, x, c, h, w);
+    for_each_value(context.input, [&](std::int64_t c, std::int64_t h, std::int64_t w) {
+      const std::size_t p = at(context.input, c, h, w);
+      const double base = lrn_base(layer, context, x, c, h, w);
       dx[p] += dy[p] * std::pow(base, -layer.beta);
-      for (std::int64_t j = std::max<std::int64_t>(0, c - half); j <= std::min(site.input.channels - 1, c + half); ++j)
-        dx[at(site.input, j, h, w)] -= slope * x[at(site.input, j, h, w)] * dy[p] * y[p] / base;
+      for (std::int64_t j = std::max<std::int64_t>(0, c - half); j <= std::min(context.input.channels - 1, c + half);
+           ++j)
+        dx[at(context.input, j, h, w)] -= slope * x[at(context.input, j, h, w)] * dy[p] * y[p] / base;
     });
   }
   void operator()(const BatchNormLayer&) const { throw std::logic_error("a batch is not normalised sample by sample"); }
@@ -185,10 +187,12 @@ struct Backward {
 
 }  // namespace
 
-void forward(const Layer& layer, const Site& site, In x, Out y) { std::visit(Forward{site, x, y}, layer); }
+void forward(const Layer& layer, const LayerContext& context, In x, Out y) {
+  std::visit(Forward{context, x, y}, layer);
+}
 
-void backward(const Layer& layer, const Site& site, In x, In y, In dy, Out dx, Out dweight, Out dbias) {
-  std::visit(Backward{site, x, y, dy, dx, dweight, dbias}, layer);
+void backward(const Layer& layer, const LayerContext& context, In x, In y, In dy, Out dx, Out dweight, Out dbias) {
+  std::visit(Backward{context, x, y, dy, dx, dweight, dbias}, layer);
 }
 
 double loss_and_gradient(Loss loss, In z, std::int64_t label, Out dz) {

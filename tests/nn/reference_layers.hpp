@@ -13,7 +13,7 @@ using In = std::span<const double>;
 using Out = std::span<double>;
 
 /// The inputs of a layer for one sample.
-struct Site {
+struct LayerContext {
   Shape input;
   Shape output;
   In weight;  // canonical; empty without parameters
@@ -22,10 +22,10 @@ struct Site {
 };
 
 /// y = layer(x). Not for BatchNormLayer (std::logic_error).
-void forward(const Layer& layer, const Site& site, In x, Out y);
+void forward(const Layer& layer, const LayerContext& context, In x, Out y);
 
 /// dx = ∂loss/∂x from dy = ∂loss/∂y; adds to dweight and dbias.
-void backward(const Layer& layer, const Site& site, In x, In y, In dy, Out dx, Out dweight, Out dbias);
+void backward(const Layer& layer, const LayerContext& context, In x, In y, In dy, Out dx, Out dweight, Out dbias);
 
 /// The loss of one sample, and dz = ∂loss/∂z for outputs z.
 double loss_and_gradient(Loss loss, In z, std::int64_t label, Out dz);

@@ -49,7 +49,7 @@ struct Stage {
   std::span<const double> bias;
   std::span<const double> masks;  // [batch, output] of a dropout; empty: identity
 
-  [[nodiscard]] reference::Site site(std::size_t sample) const {
+  [[nodiscard]] reference::LayerContext context(std::size_t sample) const {
     const std::size_t size = units(node.output);
     return {input, node.output, weight, bias, masks.empty() ? masks : masks.subspan(sample * size, size)};
   }
@@ -57,11 +57,11 @@ struct Stage {
 
 void forward(const Stage& stage, const reference::Moments& moments, std::span<const double> x, std::span<double> y) {
   if (const auto* layer = std::get_if<BatchNormLayer>(&stage.node.layer))
-    return reference::batch_norm_forward(*layer, stage.site(0), moments, x, y);
+    return reference::batch_norm_forward(*layer, stage.context(0), moments, x, y);
   const std::size_t in = units(stage.input);
   const std::size_t out = units(stage.node.output);
   for (std::size_t s = 0; s < stage.batch; ++s)
-    reference::forward(stage.node.layer, stage.site(s), x.subspan(s * in, in), y.subspan(s * out, out));
+    reference::forward(stage.node.layer, stage.context(s), x.subspan(s * in, in), y.subspan(s * out, out));
 }
 
 /// The vectors that a node's forward read and wrote, and the places of its gradients.
@@ -76,12 +76,12 @@ struct BackwardSpans {
 
 void backward(const Stage& stage, const reference::Moments& moments, Normalise normalise, const BackwardSpans& b) {
   if (const auto* layer = std::get_if<BatchNormLayer>(&stage.node.layer))
-    return reference::batch_norm_backward(*layer, stage.site(0), moments, normalise == Normalise::by_batch, b.x, b.dy,
-                                          b.dx, b.dweight, b.dbias);
+    return reference::batch_norm_backward(*layer, stage.context(0), moments, normalise == Normalise::by_batch, b.x,
+                                          b.dy, b.dx, b.dweight, b.dbias);
   const std::size_t in = units(stage.input);
   const std::size_t out = units(stage.node.output);
   for (std::size_t s = 0; s < stage.batch; ++s)
-    reference::backward(stage.node.layer, stage.site(s), b.x.subspan(s * in, in), b.y.subspan(s * out, out),
+    reference::backward(stage.node.layer, stage.context(s), b.x.subspan(s * in, in), b.y.subspan(s * out, out),
                         b.dy.subspan(s * out, out), b.dx.subspan(s * in, in), b.dweight, b.dbias);
 }
 

@@ -32,19 +32,19 @@ memory_gb_per_s = 16
 //   fast  step 21-31, request: head 32, card 32-36, server 36-37, answer: leaves 37-41, head 38, arrives 42
 //   slow  step 25-37, request: head 38, card 38-42, server 42-43, answer: leaves 43, head 44, arrives 48
 TEST(EasgdInVirtualTime, TakesTheTimeComputedByHand) {
-  const auto outcome = outcome_of({.settings = {"strategy.name=easgd", "strategy.tau=1"}, .cluster = kCluster});
-  EXPECT_EQ(outcome.trained, milliseconds(48));
-  EXPECT_EQ(outcome.wall, milliseconds(48));
-  EXPECT_EQ(outcome.epochs, 1U);
-  EXPECT_EQ(outcome.samples(), 4U);
-  EXPECT_DOUBLE_EQ(outcome.images_per_s(), 4 / 0.048);
-  EXPECT_DOUBLE_EQ(outcome.alone_images_per_s, 100);
-  EXPECT_DOUBLE_EQ(outcome.ideal_images_per_s, 100 + 1 / 0.012);
-  EXPECT_EQ(outcome.network_bytes, 4U * 2 * 4'000'000);
-  EXPECT_DOUBLE_EQ(outcome.busiest_card, 16.0 / 48);  // the store's, each way
-  EXPECT_DOUBLE_EQ(outcome.busiest_server, 4.0 / 48);
+  const auto result = result_of({.settings = {"strategy.name=easgd", "strategy.tau=1"}, .cluster = kCluster});
+  EXPECT_EQ(result.trained, milliseconds(48));
+  EXPECT_EQ(result.wall, milliseconds(48));
+  EXPECT_EQ(result.epochs, 1U);
+  EXPECT_EQ(result.samples(), 4U);
+  EXPECT_DOUBLE_EQ(result.images_per_s(), 4 / 0.048);
+  EXPECT_DOUBLE_EQ(result.alone_images_per_s, 100);
+  EXPECT_DOUBLE_EQ(result.ideal_images_per_s, 100 + 1 / 0.012);
+  EXPECT_EQ(result.network_bytes, 4U * 2 * 4'000'000);
+  EXPECT_DOUBLE_EQ(result.busiest_card, 16.0 / 48);  // the store's, each way
+  EXPECT_DOUBLE_EQ(result.busiest_server, 4.0 / 48);
 
-  const auto& fast = outcome.workers[0];
+  const auto& fast = result.workers[0];
   EXPECT_EQ(fast.steps, 2U);
   EXPECT_EQ(fast.compute, milliseconds(20));
   EXPECT_EQ(fast.bytes, 16'000'000U);
@@ -52,7 +52,7 @@ TEST(EasgdInVirtualTime, TakesTheTimeComputedByHand) {
   EXPECT_EQ(fast.totals.exchange, milliseconds(11 + 11));
   EXPECT_EQ(fast.totals.wait, milliseconds(0));
 
-  const auto& slow = outcome.workers[1];
+  const auto& slow = result.workers[1];
   EXPECT_EQ(slow.compute, milliseconds(24));
   EXPECT_EQ(slow.totals.exchange, milliseconds(11 + 11));
   EXPECT_EQ(slow.totals.wait, milliseconds(2));
@@ -63,9 +63,9 @@ TEST(EasgdInVirtualTime, TakesTheTimeComputedByHand) {
 // Versions of the centre: fast's first update misses none; slow's first update is behind it; each second update is behind the
 // other worker's last one.
 TEST(EasgdInVirtualTime, CountsStaleness) {
-  const auto outcome = outcome_of({.settings = {"strategy.name=easgd", "strategy.tau=1"}, .cluster = kCluster});
-  const auto& fast = outcome.workers[0].totals.staleness.counts();
-  const auto& slow = outcome.workers[1].totals.staleness.counts();
+  const auto result = result_of({.settings = {"strategy.name=easgd", "strategy.tau=1"}, .cluster = kCluster});
+  const auto& fast = result.workers[0].totals.staleness.counts();
+  const auto& slow = result.workers[1].totals.staleness.counts();
   EXPECT_EQ(fast[0], 1U);
   EXPECT_EQ(fast[1], 1U);
   EXPECT_EQ(slow[0], 0U);

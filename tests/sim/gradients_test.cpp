@@ -104,16 +104,16 @@ TEST(GradientsInVirtualTime, BspEqualsASerialComputation) {
       backend().compile(*spec.graph, {.batch = 100, .arenas = &allocator, .training = false}).value();
   const auto score = experiment::evaluate(*evaluator, *spec.source.test, serial, {}).value();
   EXPECT_NEAR(plain->summary.test_loss, score.loss, 1e-5);
-  EXPECT_EQ(plain->outcome.learned->test.top1, score.top1);
-  ASSERT_EQ(plain->outcome.learned->epochs.size(), 2U);
-  EXPECT_LT(plain->outcome.learned->epochs[1].train_loss, plain->outcome.learned->epochs[0].train_loss);
+  EXPECT_EQ(plain->result.learned->test.top1, score.top1);
+  ASSERT_EQ(plain->result.learned->epochs.size(), 2U);
+  EXPECT_LT(plain->result.learned->epochs[1].train_loss, plain->result.learned->epochs[0].train_loss);
 }
 
 // Bucket borders and step times change no bit of a synchronous run.
 TEST(GradientsInVirtualTime, BspDoesNotDependOnTime) {
   const auto once = simulated({}).value();
   const auto other = simulated({}, &backend(), {"steps.buckets=3", "hosts.node.step_sigma=0.5"}).value();
-  EXPECT_NE(once.outcome.wall, other.outcome.wall);
+  EXPECT_NE(once.result.wall, other.result.wall);
   EXPECT_EQ(once.summary.center_hash, other.summary.center_hash);
 }
 
@@ -123,10 +123,10 @@ TEST(GradientsInVirtualTime, GradientsTakeNoVirtualTime) {
     const std::vector<std::string> overrides{"strategy.name=" + strategy, "train.lr=0.02"};
     const auto with = simulated(overrides), without = simulated(overrides, nullptr);
     ASSERT_TRUE(with) << with.error().message;
-    EXPECT_EQ(with->outcome.wall, without->outcome.wall);
-    EXPECT_EQ(with->outcome.events, without->outcome.events);
-    EXPECT_FALSE(without->outcome.learned);
-    const auto& epochs = with->outcome.learned->epochs;
+    EXPECT_EQ(with->result.wall, without->result.wall);
+    EXPECT_EQ(with->result.events, without->result.events);
+    EXPECT_FALSE(without->result.learned);
+    const auto& epochs = with->result.learned->epochs;
     EXPECT_LT(epochs.at(1).train_loss, epochs.at(0).train_loss);
   }
 }
@@ -140,8 +140,8 @@ TEST(GradientsInVirtualTime, PeerMessagesBelongToTheModel) {
                                 "run.epochs=4", "run.seed=" + seed},
                                &backend(), {"network.latency_us=30000"});
     ASSERT_TRUE(end) << end.error().message;
-    EXPECT_NEAR(end->outcome.weight, 1, 1e-12);
-    EXPECT_LT(end->outcome.learned->epochs.at(3).train_loss, end->outcome.learned->epochs.at(0).train_loss);
+    EXPECT_NEAR(end->result.weight, 1, 1e-12);
+    EXPECT_LT(end->result.learned->epochs.at(3).train_loss, end->result.learned->epochs.at(0).train_loss);
   }
 }
 
@@ -154,8 +154,8 @@ TEST(GradientsInVirtualTime, NumbersOutliveLosses) {
           {"strategy.name=" + strategy, "train.lr=0.02", "cluster.workers=6", "run.seed=" + seed, "run.epochs=6"},
           &backend(), {"failures.mean_time_between_s=0.3"});
       ASSERT_TRUE(end) << end.error().message;
-      EXPECT_GT(end->outcome.lost, 0U);
-      EXPECT_LT(end->outcome.learned->epochs.at(5).train_loss, end->outcome.learned->epochs.at(0).train_loss);
+      EXPECT_GT(end->result.lost, 0U);
+      EXPECT_LT(end->result.learned->epochs.at(5).train_loss, end->result.learned->epochs.at(0).train_loss);
     }
   }
 }
@@ -182,7 +182,7 @@ TEST(GradientsInVirtualTime, ATargetEndsTheRun) {
   const auto end = simulated({"run.epochs=50", "run.target_accuracy=0.4", "strategy.name=easgd"});
   ASSERT_TRUE(end) << end.error().message;
   EXPECT_LT(end->summary.epochs, 50U);
-  EXPECT_GE(end->outcome.learned->epochs.back().test.accuracy(), 0.4);
+  EXPECT_GE(end->result.learned->epochs.back().test.accuracy(), 0.4);
 }
 
 TEST(GradientsInVirtualTime, AModelBySizeAloneHasNone) {

@@ -47,7 +47,7 @@ inline SimulatedRun run_of(const Scenario& scenario) {
   return run;
 }
 
-inline core::Result<Outcome> simulate(const SimulatedRun& run, const std::string& cluster_text) {
+inline core::Result<SimulationResult> simulate(const SimulatedRun& run, const std::string& cluster_text) {
   const auto file = parse_cluster(cluster_text, "cluster.toml");
   if (!file) return tl::unexpected(file.error());
   const auto cluster = place(*file, {.workers = run.workers, .servers = run.servers});
@@ -58,10 +58,10 @@ inline core::Result<Outcome> simulate(const SimulatedRun& run, const std::string
 }
 
 /// For a scenario without errors.
-inline Outcome outcome_of(const Scenario& scenario) {
-  auto outcome = simulate(run_of(scenario), scenario.cluster);
-  if (!outcome) throw std::logic_error(outcome.error().message);
-  return std::move(*outcome);
+inline SimulationResult result_of(const Scenario& scenario) {
+  auto result = simulate(run_of(scenario), scenario.cluster);
+  if (!result) throw std::logic_error(result.error().message);
+  return std::move(*result);
 }
 
 }  // namespace troupe::sim

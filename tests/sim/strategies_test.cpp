@@ -11,15 +11,15 @@ TEST(EveryStrategy, ComesToItsEndAndComputesEveryLease) {
     for (const std::uint32_t workers : {1U, 2U, 7U}) {
       SCOPED_TRACE(variant.text() + ", workers " + std::to_string(workers));
       const auto run = run_for(variant, workers, 3);
-      const auto outcome = simulate(run, kUnevenCluster);
-      ASSERT_TRUE(outcome) << outcome.error().message;
-      EXPECT_EQ(outcome->epochs, 2U);
+      const auto result = simulate(run, kUnevenCluster);
+      ASSERT_TRUE(result) << result.error().message;
+      EXPECT_EQ(result->epochs, 2U);
       std::uint64_t steps = 0, passed = 0;
-      for (const auto& worker : outcome->workers) {
+      for (const auto& worker : result->workers) {
         steps += worker.steps;
         passed += worker.totals.passed;
         EXPECT_EQ(worker.samples, 2 * worker.steps);
-        EXPECT_LE(core::seconds(worker.compute), core::seconds(outcome->trained));
+        EXPECT_LE(core::seconds(worker.compute), core::seconds(result->trained));
       }
       // 2 epochs of 23 samples per worker in batches of 2: rounded up to whole batches, or to whole rounds in in-step strategies.
       const std::uint64_t samples = 23 * std::uint64_t{run.workers};

@@ -200,7 +200,7 @@ TEST(BadPushes, AWorkerCountsThemAsDroppedAndIsNotTold) {
   EXPECT_EQ(host.totals().refused, 1U);
   EXPECT_EQ(host.totals().dropped, 1U);
   EXPECT_EQ(host.totals().updates, 0U) << "it has no staleness";
-  EXPECT_EQ(events.records.at(0).outcome, Outcome::dropped);
+  EXPECT_EQ(events.records.at(0).outcome, ExchangeOutcome::dropped);
   for (const auto& event : events.events) {
     const auto* done = std::get_if<ExchangeDone>(&event);
     EXPECT_TRUE(!done || !done->dropped) << "what came back can be worked with";

@@ -12,18 +12,18 @@
 namespace troupe::strategies {
 namespace {
 
-using explore::Cluster;
-using explore::ClusterOptions;
 using explore::Delays;
 using explore::ServerKernel;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
-std::unique_ptr<Strategy> with_backup(std::uint32_t backup, const ClusterOptions& shape) {
+std::unique_ptr<Strategy> with_backup(std::uint32_t backup, const VirtualRunOptions& shape) {
   return made("[strategy]\nname = \"bsp\"\nbackup = " + std::to_string(backup),
               {.workers = shape.workers, .servers = shape.servers, .optimizer = shape.optimizer});
 }
 
-ClusterOptions random_options(std::uint64_t seed) {
+VirtualRunOptions random_options(std::uint64_t seed) {
   auto options = random_shape({}, seed);
   options.workers = std::max(options.workers, 2U);
   options.steps = 12;
@@ -33,7 +33,7 @@ ClusterOptions random_options(std::uint64_t seed) {
 
 /// The shards after each step, and the members of the step.
 struct History {
-  explicit History(ClusterOptions& options) {
+  explicit History(VirtualRunOptions& options) {
     options.on_server_kernel = [this](const ServerKernel& kernel) {
       auto& shard = shards[kernel.shard];
       if (shard.centers.empty()) shard.centers.push_back(kernel.center_before);
@@ -52,9 +52,9 @@ struct History {
   std::map<ShardId, Shard> shards;
 };
 
-std::map<std::pair<ShardId, RequestId>, Request> requests_of(Cluster& cluster) {
+std::map<std::pair<ShardId, RequestId>, Request> requests_of(VirtualRun& run) {
   std::map<std::pair<ShardId, RequestId>, Request> requests;
-  for (const auto& [shard, event] : cluster.trace().server_events())
+  for (const auto& [shard, event] : run.trace().server_events())
     if (const auto* request = std::get_if<Request>(&event)) requests[{shard, request->id}] = *request;
   return requests;
 }
@@ -69,14 +69,14 @@ TEST(BspBackup, EachStepIsTheMeanOfEnoughGradientsOfThatStepAndOfNoOther) {
     SCOPED_TRACE(std::to_string(options.workers) + " workers, backup " + std::to_string(backup) + ", seed " +
                  std::to_string(seed));
     History history(options);
-    Cluster cluster(*with_backup(backup, options), options);
-    cluster.run();
-    const auto requests = requests_of(cluster);
+    VirtualRun run(*with_backup(backup, options), options);
+    run.execute();
+    const auto requests = requests_of(run);
     std::map<Step, std::set<std::set<WorkerId>>> members;
     for (ShardId s = 0; s < options.servers; ++s) {
       const auto& shard = history.shards[s];
       ASSERT_EQ(shard.steps.size(), options.steps);
-      EXPECT_EQ(cluster.server(s).host().version(), options.steps);
+      EXPECT_EQ(run.server(s).host().version(), options.steps);
       Vector v(shard.centers[0].size());
       const auto range = explore::cut(options.floats, options.servers, s);
       for (Step step = 0; step < options.steps; ++step) {
@@ -92,7 +92,7 @@ TEST(BspBackup, EachStepIsTheMeanOfEnoughGradientsOfThatStepAndOfNoOther) {
           EXPECT_TRUE(who.empty() || last < request.worker) << "in rank order";
           who.insert(last = request.worker);
           std::vector<float> g(options.floats);
-          cluster.quadratic().gradient(step * options.workers + request.worker, whole, g);
+          run.quadratic().gradient(step * options.workers + request.worker, whole, g);
           for (std::size_t i = 0; i < mean.size(); ++i) {
             ASSERT_EQ(payload[i], g[range.offset + i]) << "not computed with this step's parameters";
             mean[i] += payload[i] / static_cast<double>(shard.steps[step].size());
@@ -108,11 +108,11 @@ TEST(BspBackup, EachStepIsTheMeanOfEnoughGradientsOfThatStepAndOfNoOther) {
     }
     for (const auto& [step, sets] : members) mixed += sets.size() > 1 ? 1 : 0;
     for (WorkerId w = 0; w < options.workers; ++w) {
-      EXPECT_EQ(cluster.worker(w).host().totals().staleness_max, 0U);
-      EXPECT_EQ(cluster.worker(w).host().steps(), options.steps) << "everyone ends where the company does";
+      EXPECT_EQ(run.worker(w).host().totals().staleness_max, 0U);
+      EXPECT_EQ(run.worker(w).host().steps(), options.steps) << "everyone ends where the company does";
     }
-    dropped += cluster.trace().drops().size();
-    for (const auto& [request, why] : cluster.trace().drops())
+    dropped += run.trace().drops().size();
+    for (const auto& [request, why] : run.trace().drops())
       EXPECT_EQ(why, "step " + std::to_string(request.clock - 1) + " was complete without it");
     if (HasFailure()) return;
   }
@@ -127,8 +127,8 @@ TEST(BspBackup, AStepWaitsForAllButItsBackupWorkers) {
     options.workers = 5;
     const std::uint32_t backup = 1 + seed % 4;
     History history(options);
-    Cluster cluster(*with_backup(backup, options), options);
-    cluster.run();
+    VirtualRun run(*with_backup(backup, options), options);
+    run.execute();
     for (const auto& [s, shard] : history.shards) {
       for (Step step = 0; step + 1 < options.steps; ++step)  // in the last one others may have left already
         EXPECT_EQ(shard.steps[step].size(), 5 - backup) << "step " << step << ", seed " << seed;
@@ -144,9 +144,9 @@ TEST(BspBackup, EveryStepIsComputedWithTheParametersOfThatStepInAllShards) {
     History history(options);
     std::vector<float> start(options.floats);
     explore::QuadraticProblem(options.seed, options.floats, options.noise).start(start);
-    options.after_event = [&](const Cluster& cluster) {
+    options.after_event = [&](const VirtualRun& run) {
       for (WorkerId w = 0; w < options.workers; ++w) {
-        const auto& worker = cluster.worker(w);
+        const auto& worker = run.worker(w);
         if (!worker.host().computing()) continue;
         ++looks;
         const Step steps = worker.host().steps();
@@ -158,8 +158,8 @@ TEST(BspBackup, EveryStepIsComputedWithTheParametersOfThatStepInAllShards) {
         }
       }
     };
-    Cluster cluster(*with_backup(1, options), options);
-    cluster.run();
+    VirtualRun run(*with_backup(1, options), options);
+    run.execute();
     if (HasFailure()) return;
   }
   EXPECT_GT(looks, 10'000U);
@@ -167,10 +167,10 @@ TEST(BspBackup, EveryStepIsComputedWithTheParametersOfThatStepInAllShards) {
 
 TEST(BspBackup, AStepDoesNotWaitForItsBackupWorkers) {
   const auto run = [](std::uint32_t backup) {
-    const ClusterOptions options{.workers = 3, .servers = 2, .steps = 40, .slowdown = {1, 1, 10}};
-    auto cluster = std::make_unique<Cluster>(*with_backup(backup, options), options);
-    cluster->run();
-    return cluster;
+    const VirtualRunOptions options{.workers = 3, .servers = 2, .steps = 40, .slowdown = {1, 1, 10}};
+    auto run = std::make_unique<VirtualRun>(*with_backup(backup, options), options);
+    run->execute();
+    return run;
   };
   const auto one = run(1);
   EXPECT_LT(one->worker(0).host().totals().wait, std::chrono::milliseconds(40)) << "the other one's steps";
@@ -183,7 +183,7 @@ TEST(BspBackup, AStepDoesNotWaitForItsBackupWorkers) {
 
 /// Each worker clips its gradient before the average: the norm needs the whole gradient, which no single server has.
 TEST(BspBackup, WorkersClipAndServersDoNot) {
-  ClusterOptions options{.workers = 2, .servers = 2, .optimizer = {.lr = 0.05F, .clip_norm = 0.5F}};
+  VirtualRunOptions options{.workers = 2, .servers = 2, .optimizer = {.lr = 0.05F, .clip_norm = 0.5F}};
   double largest = 0;
   std::map<std::pair<ShardId, RequestId>, double> norms;
   options.on_server_kernel = [&](const ServerKernel& kernel) {
@@ -192,8 +192,8 @@ TEST(BspBackup, WorkersClipAndServersDoNot) {
     for (const float g : kernel.payload_before) norms[{kernel.shard, kernel.request}] += double{g} * double{g};
     largest = std::max(largest, norms[{kernel.shard, kernel.request}]);
   };
-  Cluster cluster(*with_backup(1, options), options);
-  cluster.run();
+  VirtualRun run(*with_backup(1, options), options);
+  run.execute();
   EXPECT_LE(largest, 0.25 + 1e-6);
   EXPECT_GT(largest, 0.05) << "the quadratic problem is steep at the start";
 }
@@ -202,15 +202,15 @@ TEST(BspBackup, TheRunGoesOnWithoutTheLost) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     for (const std::uint32_t backup : {1U, 2U, 3U}) {
       SCOPED_TRACE(std::to_string(backup) + ", seed " + std::to_string(seed));
-      ClusterOptions options{.workers = 4,
-                             .servers = 3,
-                             .seed = seed,
-                             .delays = Delays::extreme,
-                             .losses = {{1, std::chrono::milliseconds(6)}, {3, std::chrono::milliseconds(9)}}};
+      VirtualRunOptions options{.workers = 4,
+                                .servers = 3,
+                                .seed = seed,
+                                .delays = Delays::extreme,
+                                .losses = {{1, std::chrono::milliseconds(6)}, {3, std::chrono::milliseconds(9)}}};
       if (seed % 3 == 0) options.losses.push_back({0, std::chrono::milliseconds(14)});
-      Cluster cluster(*with_backup(backup, options), options);
-      ASSERT_NO_THROW(cluster.run());
-      EXPECT_GE(cluster.worker(2).host().steps(), options.steps);
+      VirtualRun run(*with_backup(backup, options), options);
+      ASSERT_NO_THROW(run.execute());
+      EXPECT_GE(run.worker(2).host().steps(), options.steps);
     }
   }
 }

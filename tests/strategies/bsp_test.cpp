@@ -4,16 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {
 namespace {
 
 using explore::checksum;
-using explore::Cluster;
-using explore::ClusterOptions;
 using explore::QuadraticProblem;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
 const core::OptimizerStep kSgd{.lr = 0.05F, .weight_decay = 0.01F};
@@ -28,7 +28,7 @@ Vector gradient(const QuadraticProblem& quadratic, std::uint64_t lease, const Ve
 }
 
 /// The three rules of docs/strategies/bsp.md in double precision, worker by worker. Worker w takes slice w of each batch.
-Vector serial(const std::string& combine, bool average_velocity, const ClusterOptions& o) {
+Vector serial(const std::string& combine, bool average_velocity, const VirtualRunOptions& o) {
   const QuadraticProblem quadratic(o.seed, o.floats, o.noise);
   std::vector<float> start(o.floats);
   quadratic.start(start);
@@ -100,10 +100,10 @@ TEST(Bsp, GivesTheNumbersOfASerialComputation) {
   for (const auto& c : cases()) {
     for (const Step steps : {Step{1}, Step{12}}) {  // one step: the sum is applied in the step that computed it
       SCOPED_TRACE(described(c) + ", " + std::to_string(steps) + " steps");
-      Cluster cluster(*strategy_of(c), {.workers = c.workers, .steps = steps, .seed = 11, .optimizer = c.optimizer});
-      cluster.run();
-      const auto expected = serial(c.combine, c.average_momentum, cluster.options());
-      const auto params = cluster.worker(0).params();
+      VirtualRun run(*strategy_of(c), {.workers = c.workers, .steps = steps, .seed = 11, .optimizer = c.optimizer});
+      run.execute();
+      const auto expected = serial(c.combine, c.average_momentum, run.options());
+      const auto params = run.worker(0).params();
       for (std::size_t i = 0; i < params.size(); ++i)
         ASSERT_NEAR(params[i], expected[i], 2e-5) << i;  // 12 steps in float32
     }
@@ -113,13 +113,13 @@ TEST(Bsp, GivesTheNumbersOfASerialComputation) {
 TEST(Bsp, ReplicasAreBitEqualAfterEveryRun) {
   for (const auto& c : cases()) {
     SCOPED_TRACE(described(c));
-    Cluster cluster(*strategy_of(c),
-                    {.workers = c.workers, .seed = 3, .delays = explore::Delays::extreme, .optimizer = c.optimizer});
-    cluster.run();
+    VirtualRun run(*strategy_of(c),
+                   {.workers = c.workers, .seed = 3, .delays = explore::Delays::extreme, .optimizer = c.optimizer});
+    run.execute();
     for (WorkerId w = 1; w < c.workers; ++w)
-      EXPECT_EQ(checksum(cluster.worker(w).params()), checksum(cluster.worker(0).params()));
-    EXPECT_EQ(cluster.leases_done(), cluster.options().steps * c.workers);
-    EXPECT_LT(cluster.quadratic().loss(cluster.worker(0).params()), 3.0) << "it trains: the start is above 7";
+      EXPECT_EQ(checksum(run.worker(w).params()), checksum(run.worker(0).params()));
+    EXPECT_EQ(run.leases_done(), run.options().steps * c.workers);
+    EXPECT_LT(run.quadratic().loss(run.worker(0).params()), 3.0) << "it trains: the start is above 7";
   }
 }
 
@@ -127,10 +127,10 @@ TEST(Bsp, TheScheduleChangesNothing) {
   for (const auto& c : cases()) {
     SCOPED_TRACE(described(c));
     const auto numbers = [&](explore::Delays delays) {
-      Cluster cluster(*strategy_of(c),
-                      {.workers = c.workers, .seed = 4, .delays = delays, .optimizer = c.optimizer, .slowdown = {5}});
-      cluster.run();
-      return checksum(cluster.worker(0).params());
+      VirtualRun run(*strategy_of(c),
+                     {.workers = c.workers, .seed = 4, .delays = delays, .optimizer = c.optimizer, .slowdown = {5}});
+      run.execute();
+      return checksum(run.worker(0).params());
     };
     EXPECT_EQ(numbers(explore::Delays::even), numbers(explore::Delays::extreme));
   }
@@ -140,24 +140,24 @@ TEST(Bsp, BucketsChangeNothingButTheNumberOfReductions) {
   const Case c{"gradients", false, 3, kMomentum};
   std::vector<std::uint64_t> results;
   for (const int buckets : {0, 1, 3, 5}) {
-    Cluster cluster(
+    VirtualRun run(
         *strategy_of(c),
         {.workers = c.workers, .delays = explore::Delays::extreme, .optimizer = c.optimizer, .buckets = buckets});
-    cluster.run();
-    results.push_back(checksum(cluster.worker(2).params()));
-    EXPECT_EQ(cluster.collectives().performed(), cluster.options().steps * static_cast<Step>(std::max(buckets, 1)));
+    run.execute();
+    results.push_back(checksum(run.worker(2).params()));
+    EXPECT_EQ(run.collectives().performed(), run.options().steps * static_cast<Step>(std::max(buckets, 1)));
   }
   for (const auto result : results) EXPECT_EQ(result, results[0]);
 }
 
 TEST(Bsp, OnlyGradientsAreReducedDuringTheStep) {
   for (const char* combine : {"updates", "weights"}) {
-    Cluster cluster(*strategy_of({combine, false, 2, kSgd}), {.workers = 2, .optimizer = kSgd});
-    cluster.run();
-    EXPECT_EQ(cluster.collectives().performed(), cluster.options().steps) << combine;
+    VirtualRun run(*strategy_of({combine, false, 2, kSgd}), {.workers = 2, .optimizer = kSgd});
+    run.execute();
+    EXPECT_EQ(run.collectives().performed(), run.options().steps) << combine;
   }
-  Cluster both(*strategy_of({"weights", true, 2, kMomentum}), {.workers = 2, .optimizer = kMomentum});
-  both.run();
+  VirtualRun both(*strategy_of({"weights", true, 2, kMomentum}), {.workers = 2, .optimizer = kMomentum});
+  both.execute();
   EXPECT_EQ(both.collectives().performed(), 2 * both.options().steps);
 }
 
@@ -177,11 +177,10 @@ TEST(Bsp, SaysWhatACheckpointMustKeep) {
   EXPECT_FALSE(whole({"updates", false, 2, kMomentum}));  // a lost worker's velocity is lost
   for (const auto& c : cases()) {
     if (keeps(c) != WorkerState::replicated || c.optimizer.kind == core::OptimizerKind::sgd) continue;
-    Cluster cluster(*strategy_of(c), {.workers = c.workers, .optimizer = c.optimizer});
-    cluster.run();
+    VirtualRun run(*strategy_of(c), {.workers = c.workers, .optimizer = c.optimizer});
+    run.execute();
     for (WorkerId w = 1; w < c.workers; ++w) {
-      EXPECT_EQ(checksum(cluster.worker(w).peek(kVelocity)), checksum(cluster.worker(0).peek(kVelocity)))
-          << described(c);
+      EXPECT_EQ(checksum(run.worker(w).peek(kVelocity)), checksum(run.worker(0).peek(kVelocity))) << described(c);
     }
   }
 }

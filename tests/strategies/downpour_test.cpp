@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 #include "strategies/host/server_host.hpp"
 #include "strategies/host/worker_host.hpp"
 #include "tests/strategies/made.hpp"
@@ -16,10 +16,10 @@
 namespace troupe::strategies {
 namespace {
 
-using explore::Cluster;
-using explore::ClusterOptions;
 using explore::Delays;
 using explore::ServerKernel;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
 const core::OptimizerStep kRun{.lr = 0.05F, .momentum = 0.9F, .weight_decay = 0.01F, .decay = 0.99F, .epsilon = 1e-3F};
@@ -79,7 +79,7 @@ TEST(Downpour, ServerOptimizersAreTheSerialOnesInTheOrderOfTheJournal) {
       SCOPED_TRACE(name + ", overlap " + overlap);
       std::map<ShardId, SerialOptimizer> serial;
       std::uint64_t pushes = 0;
-      ClusterOptions options{
+      VirtualRunOptions options{
           .workers = 3, .servers = 2, .steps = 12, .seed = 5, .delays = Delays::extreme, .optimizer = kRun};
       options.on_server_kernel = [&](const ServerKernel& kernel) {
         if (!writes(kernel.call, kCenter)) return;
@@ -90,12 +90,12 @@ TEST(Downpour, ServerOptimizersAreTheSerialOnesInTheOrderOfTheJournal) {
         shard.push(kernel.payload_before, kRun.lr);
         for (std::size_t i = 0; i < shard.x.size(); ++i) ASSERT_NEAR(kernel.center[i], shard.x[i], 1e-4) << i;
       };
-      Cluster cluster(
+      VirtualRun run(
           *downpour_with("n_push = 2\nn_fetch = 3\nserver_optimizer = \"" + name + "\"\noverlap = \"" + overlap + "\""),
           options);
-      cluster.run();
+      run.execute();
       EXPECT_GT(pushes, 0U);
-      for (ShardId s = 0; s < 2; ++s) EXPECT_EQ(cluster.server(s).host().version() * 2, pushes);
+      for (ShardId s = 0; s < 2; ++s) EXPECT_EQ(run.server(s).host().version() * 2, pushes);
     }
   }
 }
@@ -107,23 +107,23 @@ TEST(Downpour, TheCentreIsTheSumOfAllStepsThatWereTaken) {
        {"", "n_push = 3", "n_push = 3\nn_fetch = 2\noverlap = \"skip\"", "overlap = \"skip\""}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(options + ", seed " + std::to_string(seed));
-      ClusterOptions with{.workers = 4, .servers = 2, .steps = 10, .seed = seed, .delays = Delays::extreme};
+      VirtualRunOptions with{.workers = 4, .servers = 2, .steps = 10, .seed = seed, .delays = Delays::extreme};
       with.on_server_kernel = [&](const ServerKernel& kernel) {
         if (!writes(kernel.call, kCenter)) return;
         for (std::size_t i = 0; i < kernel.center.size(); ++i)
           ASSERT_FLOAT_EQ(kernel.center[i], kernel.center_before[i] + kernel.payload_before[i]);
       };
-      Cluster cluster(*made("[strategy]\nname = \"downpour\"\n" + options, {.workers = 4, .servers = 2}), with);
-      cluster.run();
+      VirtualRun run(*made("[strategy]\nname = \"downpour\"\n" + options, {.workers = 4, .servers = 2}), with);
+      run.execute();
       std::map<std::pair<WorkerId, ShardId>, int> pushes;
-      for (const auto& [shard, event] : cluster.trace().server_events()) {
+      for (const auto& [shard, event] : run.trace().server_events()) {
         const auto* request = std::get_if<Request>(&event);
         if (request && request->kind == Transfer::push) ++pushes[{request->worker, shard}];
       }
       for (WorkerId w = 0; w < 4; ++w) {
         EXPECT_EQ((pushes[{w, 0}]), (pushes[{w, 1}]));
         if (options.empty()) continue;  // no sum is kept
-        for (const float left : cluster.worker(w).peek(kAcc)) EXPECT_EQ(left, 0) << "a step was not handed in";
+        for (const float left : run.worker(w).peek(kAcc)) EXPECT_EQ(left, 0) << "a step was not handed in";
       }
     }
   }
@@ -134,16 +134,15 @@ TEST(Downpour, EveryStepReachesTheCentreOnce) {
   for (const std::string options : {"", "n_push = 3", "overlap = \"skip\"", "n_push = 3\noverlap = \"skip\""}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(options + ", seed " + std::to_string(seed));
-      Cluster cluster(
-          *made("[strategy]\nname = \"downpour\"\nn_fetch = 1000\n" + options, {.workers = 4, .servers = 2}),
-          {.workers = 4, .servers = 2, .steps = 10, .seed = seed, .delays = Delays::extreme});
-      cluster.run();
-      std::vector<float> start(cluster.options().floats);
-      cluster.quadratic().start(start);
-      const auto center = cluster.center();
+      VirtualRun run(*made("[strategy]\nname = \"downpour\"\nn_fetch = 1000\n" + options, {.workers = 4, .servers = 2}),
+                     {.workers = 4, .servers = 2, .steps = 10, .seed = seed, .delays = Delays::extreme});
+      run.execute();
+      std::vector<float> start(run.options().floats);
+      run.quadratic().start(start);
+      const auto center = run.center();
       for (std::size_t i = 0; i < start.size(); ++i) {
         double moved = 0;
-        for (WorkerId w = 0; w < 4; ++w) moved += double{cluster.worker(w).params()[i]} - start[i];
+        for (WorkerId w = 0; w < 4; ++w) moved += double{run.worker(w).params()[i]} - start[i];
         ASSERT_NEAR(center[i], start[i] + moved, 2e-5) << i;
       }
     }
@@ -152,17 +151,17 @@ TEST(Downpour, EveryStepReachesTheCentreOnce) {
 
 TEST(Downpour, OneWorkerFollowsTheRuleStepByStep) {
   // One shard, immediate answers: x and c by hand. n_push = 2, n_fetch = 3, no overlap, plain SGD.
-  ClusterOptions options{.workers = 1, .servers = 1, .steps = 11, .optimizer = {.lr = 0.05F}};
-  Cluster cluster(*made("[strategy]\nname = \"downpour\"\nn_push = 2\nn_fetch = 3", {.workers = 1}), options);
-  cluster.run();
+  VirtualRunOptions options{.workers = 1, .servers = 1, .steps = 11, .optimizer = {.lr = 0.05F}};
+  VirtualRun run(*made("[strategy]\nname = \"downpour\"\nn_push = 2\nn_fetch = 3", {.workers = 1}), options);
+  run.execute();
   std::vector<float> start(options.floats);
-  cluster.quadratic().start(start);
+  run.quadratic().start(start);
   Vector x(start.begin(), start.end());
   Vector c = x;
   Vector acc(x.size());
   for (Step step = 0; step < 11; ++step) {
     std::vector<float> g(x.size());
-    cluster.quadratic().gradient(step, std::vector<float>(x.begin(), x.end()), g);
+    run.quadratic().gradient(step, std::vector<float>(x.begin(), x.end()), g);
     const bool push = (step + 1) % 2 == 0 || step == 10;  // at the end the rest
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double move = -0.05 * g[i];
@@ -173,8 +172,8 @@ TEST(Downpour, OneWorkerFollowsTheRuleStepByStep) {
     }
   }
   for (std::size_t i = 0; i < x.size(); ++i) {
-    ASSERT_NEAR(cluster.center()[i], c[i], 1e-5);
-    ASSERT_NEAR(cluster.worker(0).params()[i], x[i], 1e-5);
+    ASSERT_NEAR(run.center()[i], c[i], 1e-5);
+    ASSERT_NEAR(run.worker(0).params()[i], x[i], 1e-5);
   }
 }
 

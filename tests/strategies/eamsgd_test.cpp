@@ -1,14 +1,14 @@
 /// EAMSGD exchanges x, never the look-ahead x + μ v.
 #include <gtest/gtest.h>
 
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using explore::Cluster;
 using explore::Delays;
+using explore::VirtualRun;
 using Vector = std::vector<double>;
 
 constexpr core::OptimizerStep kNesterov{.kind = core::OptimizerKind::nesterov, .lr = 0.03F, .momentum = 0.75F};
@@ -17,11 +17,11 @@ TEST(Eamsgd, OneWorkerAndTheCentreFollowThePapersThreeLines) {
   constexpr Step kTau = 3;
   const auto strategy = made("[strategy]\nname = \"eamsgd\"\ntau = 3\nalpha_worker = 0.5\nalpha_server = 0.25",
                              {.workers = 1, .servers = 2, .optimizer = kNesterov});
-  Cluster cluster(*strategy,
-                  {.workers = 1, .servers = 2, .steps = 20, .delays = Delays::extreme, .optimizer = kNesterov});
-  cluster.run();
-  std::vector<float> start(cluster.options().floats);
-  cluster.quadratic().start(start);
+  VirtualRun run(*strategy,
+                 {.workers = 1, .servers = 2, .steps = 20, .delays = Delays::extreme, .optimizer = kNesterov});
+  run.execute();
+  std::vector<float> start(run.options().floats);
+  run.quadratic().start(start);
   Vector x(start.begin(), start.end());
   Vector c = x;
   Vector v(x.size());
@@ -29,7 +29,7 @@ TEST(Eamsgd, OneWorkerAndTheCentreFollowThePapersThreeLines) {
     std::vector<float> ahead(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) ahead[i] = static_cast<float>(x[i] + 0.75 * v[i]);
     std::vector<float> g(x.size());
-    cluster.quadratic().gradient(step, ahead, g);
+    run.quadratic().gradient(step, ahead, g);
     for (std::size_t i = 0; i < x.size(); ++i) {
       v[i] = 0.75 * v[i] - double{kNesterov.lr} * g[i];
       x[i] += v[i];
@@ -40,8 +40,8 @@ TEST(Eamsgd, OneWorkerAndTheCentreFollowThePapersThreeLines) {
     }
   }
   for (std::size_t i = 0; i < x.size(); ++i) {
-    ASSERT_NEAR(cluster.center()[i], c[i], 2e-5) << i;
-    ASSERT_NEAR(cluster.worker(0).params()[i], x[i] + 0.75 * v[i], 2e-5) << i;
+    ASSERT_NEAR(run.center()[i], c[i], 2e-5) << i;
+    ASSERT_NEAR(run.worker(0).params()[i], x[i] + 0.75 * v[i], 2e-5) << i;
   }
 }
 
@@ -50,16 +50,16 @@ TEST(Eamsgd, OverlapSendsXToo) {
   const auto strategy = made("[strategy]\nname = \"eamsgd\"\ntau = 1\nalpha = 0.5\noverlap = \"skip\"",
                              {.workers = 1, .servers = 1, .optimizer = kNesterov});
   std::vector<float> sent;
-  explore::ClusterOptions options{.workers = 1, .servers = 1, .steps = 3, .optimizer = kNesterov};
+  explore::VirtualRunOptions options{.workers = 1, .servers = 1, .steps = 3, .optimizer = kNesterov};
   options.on_server_kernel = [&](const explore::ServerKernel& kernel) {
     if (sent.empty()) sent = kernel.payload_before;
   };
-  Cluster cluster(*strategy, options);
-  cluster.run();
-  std::vector<float> start(cluster.options().floats);
-  cluster.quadratic().start(start);
+  VirtualRun run(*strategy, options);
+  run.execute();
+  std::vector<float> start(run.options().floats);
+  run.quadratic().start(start);
   std::vector<float> g(start.size());
-  cluster.quadratic().gradient(0, start, g);
+  run.quadratic().gradient(0, start, g);
   for (std::size_t i = 0; i < start.size(); ++i) ASSERT_NEAR(sent[i], start[i] - kNesterov.lr * g[i], 1e-6);
 }
 

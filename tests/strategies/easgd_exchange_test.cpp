@@ -3,17 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {
 namespace {
 
 using explore::Carriage;
-using explore::Cluster;
-using explore::ClusterOptions;
 using explore::Delays;
 using explore::ServerKernel;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
 std::unique_ptr<Strategy> easgd_with(const std::string& options, std::uint32_t workers) {
@@ -23,15 +23,15 @@ std::unique_ptr<Strategy> easgd_with(const std::string& options, std::uint32_t w
 /// The course of one worker and the centre in double precision, in the order in which the worker consumed its events.
 class Serial {
  public:
-  Serial(Cluster& cluster, std::string overlap, Step tau, double alpha_worker, double alpha_server)
+  Serial(VirtualRun& run, std::string overlap, Step tau, double alpha_worker, double alpha_server)
       : overlap_(std::move(overlap)), alpha_worker_(alpha_worker), alpha_server_(alpha_server) {
-    std::vector<float> start(cluster.options().floats);
-    cluster.quadratic().start(start);
+    std::vector<float> start(run.options().floats);
+    run.quadratic().start(start);
     x.assign(start.begin(), start.end());
     c = computed_at_ = x;
-    for (const auto& [worker, event] : cluster.trace().worker_events()) {
+    for (const auto& [worker, event] : run.trace().worker_events()) {
       if (const auto* done = std::get_if<StepDone>(&event)) {
-        local_step(cluster.quadratic(), done->step, cluster.options().optimizer.lr);
+        local_step(run.quadratic(), done->step, run.options().optimizer.lr);
         const bool due = (done->step + 1) % tau == 0;
         if (due && !in_flight_) {
           exchange();
@@ -78,14 +78,14 @@ TEST(EasgdExchange, OneWorkerAndTheCentreGoWhereASerialComputationGoes) {
     for (const Step tau : {1U, 3U}) {
       for (std::uint64_t seed = 0; seed < 10; ++seed) {
         SCOPED_TRACE(overlap + ", tau " + std::to_string(tau) + ", seed " + std::to_string(seed));
-        Cluster cluster(*easgd_with("alpha_worker = 0.5\nalpha_server = 0.2\ntau = " + std::to_string(tau) +
-                                        "\noverlap = \"" + overlap + "\"\n",
-                                    1),
-                        {.workers = 1, .servers = 3, .steps = 25, .seed = seed, .delays = Delays::extreme});
-        cluster.run();
-        const Serial expected(cluster, overlap, tau, 0.5, static_cast<double>(0.2F));
-        const auto x = cluster.worker(0).params();
-        const auto c = cluster.center();
+        VirtualRun run(*easgd_with("alpha_worker = 0.5\nalpha_server = 0.2\ntau = " + std::to_string(tau) +
+                                       "\noverlap = \"" + overlap + "\"\n",
+                                   1),
+                       {.workers = 1, .servers = 3, .steps = 25, .seed = seed, .delays = Delays::extreme});
+        run.execute();
+        const Serial expected(run, overlap, tau, 0.5, static_cast<double>(0.2F));
+        const auto x = run.worker(0).params();
+        const auto c = run.center();
         for (std::size_t i = 0; i < x.size(); ++i) {
           ASSERT_NEAR(x[i], expected.x[i], 5e-5) << i;  // 25 steps in float32
           ASSERT_NEAR(c[i], expected.c[i], 5e-5) << i;
@@ -97,20 +97,20 @@ TEST(EasgdExchange, OneWorkerAndTheCentreGoWhereASerialComputationGoes) {
 
 /// Random runs, with every kernel of their servers.
 struct Company3 {
-  explicit Company3(const std::string& options, ClusterOptions with = {}) {
+  explicit Company3(const std::string& options, VirtualRunOptions with = {}) {
     with.workers = std::max(with.workers, 3U);
     with.servers = 2;
     with.on_server_kernel = [this](const ServerKernel& kernel) {
       kernels.push_back(kernel), centers.emplace_back(kernel.center.begin(), kernel.center.end()),
           payloads.emplace_back(kernel.payload.begin(), kernel.payload.end());
     };
-    cluster.emplace(*easgd_with(options, with.workers), std::move(with));
-    cluster->run();
+    run.emplace(*easgd_with(options, with.workers), std::move(with));
+    run->execute();
   }
   std::vector<ServerKernel> kernels;
   std::vector<std::vector<float>> centers;  // after each kernel
   std::vector<std::vector<float>> payloads;
-  std::optional<Cluster> cluster;
+  std::optional<VirtualRun> run;
 };
 
 TEST(EasgdExchange, TheCentreMovesByExactlyAlphaTimesTheDifferenceAndByNothingElse) {
@@ -134,7 +134,7 @@ TEST(EasgdExchange, TheCentreMovesByExactlyAlphaTimesTheDifferenceAndByNothingEl
         }
         last[kernel.shard] = shape.centers[k];
       }
-      const auto center = shape.cluster->center();
+      const auto center = shape.run->center();
       std::vector<float> joined = last[0];
       joined.insert(joined.end(), last[1].begin(), last[1].end());
       EXPECT_EQ(center, joined) << "the last exchange's centre is the model";
@@ -150,7 +150,7 @@ TEST(EasgdExchange, EachExchangeIsAppliedOncePerShardAndNoneIsLost) {
                      {.workers = 4, .seed = seed, .delays = Delays::extreme});
       std::uint64_t exchanges = 0;
       for (WorkerId w = 0; w < 4; ++w) {
-        const auto& host = shape.cluster->worker(w).host();
+        const auto& host = shape.run->worker(w).host();
         const auto due = host.steps() / 2;
         EXPECT_EQ(host.totals().exchanges + host.totals().skipped, due);
         if (overlap != "skip") {
@@ -163,7 +163,7 @@ TEST(EasgdExchange, EachExchangeIsAppliedOncePerShardAndNoneIsLost) {
       EXPECT_EQ(shape.kernels.size(), 2 * exchanges);
       std::map<std::pair<ShardId, RequestId>, int> applied;
       for (const auto& kernel : shape.kernels) EXPECT_EQ(++applied[std::pair(kernel.shard, kernel.request)], 1);
-      for (ShardId s = 0; s < 2; ++s) EXPECT_EQ(shape.cluster->server(s).host().version(), exchanges);
+      for (ShardId s = 0; s < 2; ++s) EXPECT_EQ(shape.run->server(s).host().version(), exchanges);
     }
   }
 }
@@ -172,7 +172,7 @@ TEST(EasgdExchange, ExchangesComeEveryTauStepsOfTheWorker) {
   for (const Step tau : {1U, 2U, 5U, 50U}) {
     Company3 shape("tau = " + std::to_string(tau) + "\n", {.seed = 6, .delays = Delays::extreme});
     std::map<std::pair<ShardId, WorkerId>, Step> clock;
-    for (const auto& [shard, event] : shape.cluster->trace().server_events()) {
+    for (const auto& [shard, event] : shape.run->trace().server_events()) {
       const auto* request = std::get_if<Request>(&event);
       if (!request) continue;
       auto& last = clock[{shard, request->worker}];
@@ -181,7 +181,7 @@ TEST(EasgdExchange, ExchangesComeEveryTauStepsOfTheWorker) {
     }
     EXPECT_EQ(clock.empty(), tau == 50);
     for (WorkerId w = 0; w < 3; ++w)
-      EXPECT_EQ(shape.cluster->worker(w).host().totals().exchanges, shape.cluster->worker(w).host().steps() / tau);
+      EXPECT_EQ(shape.run->worker(w).host().totals().exchanges, shape.run->worker(w).host().steps() / tau);
   }
 }
 
@@ -190,9 +190,9 @@ TEST(EasgdExchange, WithEqualRatesTheCentreGetsWhatTheWorkersGive) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
     Company3 still("tau = 1\nalpha = 0.3\noverlap = \"" + overlap + "\"\n",
                    {.seed = 8, .delays = Delays::extreme, .optimizer = {.lr = 0.05F}, .noise = 0});
-    auto& cluster = *still.cluster;
-    Vector given(cluster.options().floats);
-    std::size_t offset[2] = {0, cluster.server(0).center().size()};
+    auto& run = *still.run;
+    Vector given(run.options().floats);
+    std::size_t offset[2] = {0, run.server(0).center().size()};
     for (std::size_t k = 0; k < still.kernels.size(); ++k) {
       const auto& kernel = still.kernels[k];
       for (std::size_t i = 0; i < kernel.payload_before.size(); ++i) {
@@ -201,9 +201,9 @@ TEST(EasgdExchange, WithEqualRatesTheCentreGetsWhatTheWorkersGive) {
         given[offset[kernel.shard] + i] += left;
       }
     }
-    std::vector<float> start(cluster.options().floats);
-    cluster.quadratic().start(start);
-    const auto center = cluster.center();
+    std::vector<float> start(run.options().floats);
+    run.quadratic().start(start);
+    const auto center = run.center();
     for (std::size_t i = 0; i < center.size(); ++i)
       ASSERT_NEAR(double{center[i]} - double{start[i]}, given[i], 1e-4) << overlap;
   }
@@ -212,7 +212,7 @@ TEST(EasgdExchange, WithEqualRatesTheCentreGetsWhatTheWorkersGive) {
 TEST(EasgdExchange, TheScheduleMovesBothRatesEpochByEpoch) {
   Company3 shape("tau = 1\nalpha_schedule = [0.5, 0.25, 0.125]\n", {.epochs = 5, .seed = 2});
   std::map<std::pair<ShardId, RequestId>, double> epochs;
-  for (const auto& [shard, event] : shape.cluster->trace().server_events()) {
+  for (const auto& [shard, event] : shape.run->trace().server_events()) {
     if (const auto* request = std::get_if<Request>(&event)) epochs[{shard, request->id}] = request->epoch;
   }
   std::map<float, int> used;
@@ -231,7 +231,7 @@ TEST(EasgdExchange, TheCentreReachesTheMinimumOfAQuadratic) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
     Company3 shape("tau = 2\nalpha = 0.4\noverlap = \"" + overlap + "\"\n",
                    {.steps = 150, .seed = 9, .delays = Delays::extreme, .slowdown = {1, 3}});
-    EXPECT_LT(shape.cluster->quadratic().loss(shape.cluster->center()), 0.05) << overlap << ": the start is above 7";
+    EXPECT_LT(shape.run->quadratic().loss(shape.run->center()), 0.05) << overlap << ": the start is above 7";
   }
 }
 
@@ -242,8 +242,8 @@ TEST(EasgdExchange, ALostWorkerNeedsNoAction) {
                      {.seed = seed,
                       .carriage = seed % 2 ? Carriage::carried : Carriage::in_place,
                       .losses = {{1, std::chrono::milliseconds(7)}}});
-      EXPECT_FALSE(shape.cluster->worker(1).alive());
-      EXPECT_EQ(shape.cluster->leases_done(), shape.cluster->options().steps * 3) << "its leases went to the others";
+      EXPECT_FALSE(shape.run->worker(1).alive());
+      EXPECT_EQ(shape.run->leases_done(), shape.run->options().steps * 3) << "its leases went to the others";
     }
   }
 }

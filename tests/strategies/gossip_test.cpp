@@ -14,9 +14,9 @@
 namespace troupe::strategies {
 namespace {
 
-using explore::Cluster;
-using explore::ClusterOptions;
 using explore::Delays;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
 std::unique_ptr<Strategy> with_p(double p, std::uint32_t workers) {
@@ -34,20 +34,20 @@ TEST(Gossip, WeightsAddUpToOneAtEveryEvent) {
     if (seed % 4 == 0) shape.losses = {{0, std::chrono::milliseconds(5)}};
     if (seed % 8 == 0 && shape.workers > 1) shape.losses.push_back({1, std::chrono::milliseconds(7)});
     double start = 0;
-    shape.after_event = [&](const Cluster& cluster) {
-      if (events++ == 0 || start == 0) start = cluster.weight();
-      ASSERT_EQ(cluster.weight(), start) << "seed " << seed << ": multiples of 2⁻⁵² add up without rounding";
-      ASSERT_NEAR(cluster.weight(), 1, 1e-12);
+    shape.after_event = [&](const VirtualRun& run) {
+      if (events++ == 0 || start == 0) start = run.weight();
+      ASSERT_EQ(run.weight(), start) << "seed " << seed << ": multiples of 2⁻⁵² add up without rounding";
+      ASSERT_NEAR(run.weight(), 1, 1e-12);
     };
-    Cluster cluster(*with_p(seed % 2 ? 1 : 0.4, shape.workers), shape);
-    cluster.run();
+    VirtualRun run(*with_p(seed % 2 ? 1 : 0.4, shape.workers), shape);
+    run.execute();
     for (WorkerId w = 0; w < shape.workers; ++w) {
-      EXPECT_GT(cluster.worker(w).host().rule().weight(), 0) << "everyone has a share of the model";
-      skipped += cluster.worker(w).host().totals().skipped;
+      EXPECT_GT(run.worker(w).host().rule().weight(), 0) << "everyone has a share of the model";
+      skipped += run.worker(w).host().totals().skipped;
     }
-    lost += cluster.lost_weight();
+    lost += run.lost_weight();
     if (shape.losses.empty() && shape.peer_message_loss == 0) {
-      EXPECT_EQ(cluster.lost_weight(), 0);
+      EXPECT_EQ(run.lost_weight(), 0);
     }
     if (HasFailure()) return;
   }
@@ -59,9 +59,9 @@ TEST(Gossip, WeightsAddUpToOneAtEveryEvent) {
 /// Every worker in double precision, from its events and its sends: x ← x − lr g, then each message, then it sends half its weight.
 class Serial {
  public:
-  Serial(const Cluster& cluster, const Recorded& recorded) : cluster_(cluster) {
-    std::vector<float> start(cluster.options().floats);
-    cluster.quadratic().start(start);
+  Serial(const VirtualRun& run, const Recorded& recorded) : run_(run) {
+    std::vector<float> start(run.options().floats);
+    run.quadratic().start(start);
     const auto n = recorded.workers().size();
     x.assign(n, Vector(start.begin(), start.end()));
     a.assign(n, 1.0 / static_cast<double>(n));
@@ -105,11 +105,11 @@ class Serial {
     return true;
   }
   void step(WorkerId w, const StepDone& done) {
-    const auto& o = cluster_.options();
+    const auto& o = run_.options();
     const double lease = done.epoch / o.epochs * static_cast<double>(o.steps * o.workers);
     const std::vector<float> at(computed_at_[w].begin(), computed_at_[w].end());
     std::vector<float> g(at.size());
-    cluster_.quadratic().gradient(static_cast<std::uint64_t>(lease + 0.5), at, g);
+    run_.quadratic().gradient(static_cast<std::uint64_t>(lease + 0.5), at, g);
     for (std::size_t i = 0; i < at.size(); ++i) x[w][i] -= double{o.optimizer.lr} * g[i];
   }
   void drain(WorkerId w) {
@@ -126,7 +126,7 @@ class Serial {
     }
     return false;
   }
-  const Cluster& cluster_;
+  const VirtualRun& run_;
   std::vector<Vector> computed_at_;
   std::set<WorkerId> stopped_;
   std::vector<std::vector<Message>> inbox_;
@@ -142,13 +142,13 @@ TEST(Gossip, EveryWorkerMovesAsInThePaper) {
     shape.optimizer = {.lr = 0.05F};
     const auto strategy = with_p(0.6, shape.workers);
     const Recorded recorded(*strategy);
-    Cluster cluster(recorded, shape);
-    cluster.run();
-    const Serial expected(cluster, recorded);
+    VirtualRun run(recorded, shape);
+    run.execute();
+    const Serial expected(run, recorded);
     for (WorkerId w = 0; w < shape.workers; ++w) {
-      const auto x = cluster.worker(w).params();
+      const auto x = run.worker(w).params();
       for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], expected.x[w][i], 5e-5) << w << ", " << i;
-      messages += cluster.worker(w).host().totals().exchanges;
+      messages += run.worker(w).host().totals().exchanges;
     }
     EXPECT_NEAR(std::accumulate(expected.a.begin(), expected.a.end(), 0.0), 1, 1e-9) << "nothing is left on its way";
   }
@@ -158,20 +158,20 @@ TEST(Gossip, EveryWorkerMovesAsInThePaper) {
 TEST(Gossip, PIsHowOftenAWorkerSendsAndPeersAreDrawnUniformly) {
   for (const double p : {0.0, 0.3, 1.0}) {
     const auto strategy = with_p(p, 4);
-    const auto half = strategy->worker();
+    const auto rule = strategy->worker();
     const Membership members{0, {0, 1, 2, 3}};
     std::map<WorkerId, int> sent;
     constexpr int kSteps = 6000;
     for (Step step = 0; step < kSteps; ++step) {
       WorkerActions then;
-      half->on(StepDone{step}, WorkerContext{2, members, 7, step + 1}, then);
+      rule->on(StepDone{step}, WorkerContext{2, members, 7, step + 1}, then);
       for (const auto& action : then.list()) {
         const auto* send = std::get_if<SendPeer>(&action);
         if (!send) continue;
         ++sent[send->to];
-        half->on(SendSkipped{send->to, send->weight}, WorkerContext{2, members, 7, step + 1}, then);
+        rule->on(SendSkipped{send->to, send->weight}, WorkerContext{2, members, 7, step + 1}, then);
       }
-      ASSERT_EQ(half->weight(), 0.25) << "a send that was skipped gives back what it took";
+      ASSERT_EQ(rule->weight(), 0.25) << "a send that was skipped gives back what it took";
     }
     EXPECT_EQ(sent.count(2), 0U) << "nobody writes to itself";
     for (const WorkerId to : {0U, 1U, 3U})
@@ -181,30 +181,30 @@ TEST(Gossip, PIsHowOftenAWorkerSendsAndPeersAreDrawnUniformly) {
 
 /// Half of the smallest positive weight would be zero: the worker does not send it, and the sum stays.
 TEST(Gossip, AWorkerThatOnlySendsKeepsSomeWeight) {
-  const auto half = with_p(1, 2)->worker();
+  const auto rule = with_p(1, 2)->worker();
   const Membership members{0, {0, 1}};
   double sent = 0;
   for (Step step = 0; step < 200; ++step) {
     WorkerActions then;
-    half->on(StepDone{step}, WorkerContext{0, members, 7, step + 1}, then);
+    rule->on(StepDone{step}, WorkerContext{0, members, 7, step + 1}, then);
     for (const auto& action : then.list())
       if (const auto* send = std::get_if<SendPeer>(&action)) sent += send->weight;
-    ASSERT_GT(half->weight(), 0);
-    ASSERT_EQ(half->weight() + sent, 0.5);
+    ASSERT_GT(rule->weight(), 0);
+    ASSERT_EQ(rule->weight() + sent, 0.5);
   }
 }
 
 TEST(Gossip, TheWeightedModelReachesTheMinimumOfAQuadratic) {
-  ClusterOptions options{.workers = 4, .steps = 150, .seed = 3, .delays = Delays::extreme, .slowdown = {1, 3}};
-  Cluster cluster(*with_p(0.5, 4), options);
-  cluster.run();
+  VirtualRunOptions options{.workers = 4, .steps = 150, .seed = 3, .delays = Delays::extreme, .slowdown = {1, 3}};
+  VirtualRun run(*with_p(0.5, 4), options);
+  run.execute();
   std::vector<float> model(options.floats);
   for (WorkerId w = 0; w < 4; ++w) {
-    const auto& worker = cluster.worker(w);
+    const auto& worker = run.worker(w);
     for (std::size_t i = 0; i < model.size(); ++i)
-      model[i] += static_cast<float>(worker.host().rule().weight() / cluster.weight()) * worker.params()[i];
+      model[i] += static_cast<float>(worker.host().rule().weight() / run.weight()) * worker.params()[i];
   }
-  EXPECT_LT(cluster.quadratic().loss(model), 0.05) << "the start is above 7";
+  EXPECT_LT(run.quadratic().loss(model), 0.05) << "the start is above 7";
 }
 
 TEST(Gossip, NeedsPeersAndNothingElse) {

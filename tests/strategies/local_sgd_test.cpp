@@ -13,10 +13,10 @@ namespace troupe::strategies {
 namespace {
 
 using explore::checksum;
-using explore::Cluster;
-using explore::ClusterOptions;
 using explore::Delays;
 using explore::ServerKernel;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
 struct Case {
@@ -35,17 +35,17 @@ const std::vector<Case> kCases{
     {1}, {3}, {4, 2}, {4, 2, 1}, {6, 3, 1}, {5, 1, 4}, {3, 1, 0, .5}, {3, 1, 0, .7, .9}, {4, 2, 1, .7, .9}, {100},
 };
 
-std::unique_ptr<Strategy> with(const std::string& options, const ClusterOptions& shape) {
+std::unique_ptr<Strategy> with(const std::string& options, const VirtualRunOptions& shape) {
   return made("[strategy]\nname = \"local_sgd\"\n" + options, {.workers = shape.workers, .servers = shape.servers});
 }
 
 /// docs/strategies/local_sgd.md in double precision, for all workers at once: all are at the same step.
 class Serial {
  public:
-  Serial(const Case& c, const Cluster& cluster) : case_(c), cluster_(cluster) {
-    const auto& o = cluster.options();
+  Serial(const Case& c, const VirtualRun& run) : case_(c), run_(run) {
+    const auto& o = run.options();
     std::vector<float> start(o.floats);
-    cluster.quadratic().start(start);
+    run.quadratic().start(start);
     center.assign(start.begin(), start.end());
     velocity_.resize(o.floats);
     x.assign(o.workers, center);
@@ -55,7 +55,7 @@ class Serial {
     for (Step steps = 1; steps <= o.steps; ++steps) {
       for (std::uint32_t w = 0; w < o.workers; ++w) {
         std::vector<float> g(o.floats);
-        cluster.quadratic().gradient((steps - 1) * o.workers + w, std::vector<float>(x[w].begin(), x[w].end()), g);
+        run.quadratic().gradient((steps - 1) * o.workers + w, std::vector<float>(x[w].begin(), x[w].end()), g);
         for (std::size_t i = 0; i < g.size(); ++i) x[w][i] -= 0.05 * g[i];
       }
       if (steps % period == 0) round((steps / period - 1) % c.fragments);
@@ -76,7 +76,7 @@ class Serial {
  private:
   /// The elements of the fragment's shards.
   [[nodiscard]] std::pair<std::size_t, std::size_t> range(std::uint32_t f) const {
-    const auto& o = cluster_.options();
+    const auto& o = run_.options();
     const auto edge = [&](std::uint32_t k) {
       const std::uint32_t shard = k * o.servers / case_.fragments;
       return shard == o.servers ? o.floats : explore::cut(o.floats, o.servers, shard).offset;
@@ -103,7 +103,7 @@ class Serial {
     }
   }
   Case case_;
-  const Cluster& cluster_;
+  const VirtualRun& run_;
   Vector velocity_;
   std::vector<Vector> began_, sent_, answer_;
 };
@@ -113,21 +113,21 @@ TEST(LocalSgd, RoundsOfAllMembersAreASerialComputation) {
     for (const std::uint32_t workers : {1U, 2U, 4U}) {
       for (const Step steps : {12U, 13U}) {
         SCOPED_TRACE(c.text() + "\n" + std::to_string(workers) + " workers, " + std::to_string(steps) + " steps");
-        const ClusterOptions options{.workers = workers,
-                                     .servers = 4,
-                                     .floats = 160,
-                                     .steps = steps,
-                                     .seed = 3,
-                                     .delays = Delays::extreme,
-                                     .slowdown = {1, 3, 0.5}};
-        Cluster cluster(*with(c.text(), options), options);
-        cluster.run();
-        const Serial expected(c, cluster);
-        const auto center = cluster.center();
+        const VirtualRunOptions options{.workers = workers,
+                                        .servers = 4,
+                                        .floats = 160,
+                                        .steps = steps,
+                                        .seed = 3,
+                                        .delays = Delays::extreme,
+                                        .slowdown = {1, 3, 0.5}};
+        VirtualRun run(*with(c.text(), options), options);
+        run.execute();
+        const Serial expected(c, run);
+        const auto center = run.center();
         for (std::size_t i = 0; i < center.size(); ++i) {
           ASSERT_NEAR(center[i], expected.center[i], 3e-5) << i;
           for (WorkerId w = 0; w < workers; ++w)
-            ASSERT_NEAR(cluster.worker(w).params()[i], expected.x[w][i], 3e-5) << w << ", " << i;
+            ASSERT_NEAR(run.worker(w).params()[i], expected.x[w][i], 3e-5) << w << ", " << i;
         }
       }
     }
@@ -139,13 +139,13 @@ TEST(LocalSgd, WithAllMembersTheScheduleChangesNothing) {
     SCOPED_TRACE(c.text());
     std::vector<std::uint64_t> results;
     for (const Delays delays : {Delays::even, Delays::extreme}) {
-      const ClusterOptions options{.workers = 3, .servers = 3, .steps = 13, .delays = delays, .slowdown = {1, 5, 0.5}};
-      Cluster cluster(*with(c.text(), options), options);
-      cluster.run();
-      results.push_back(checksum(cluster.center()));
+      const VirtualRunOptions options{
+          .workers = 3, .servers = 3, .steps = 13, .delays = delays, .slowdown = {1, 5, 0.5}};
+      VirtualRun run(*with(c.text(), options), options);
+      run.execute();
+      results.push_back(checksum(run.center()));
       // With a delay the last steps of the run may not have seen the previous round.
-      for (WorkerId w = 0; w < 3; ++w)
-        EXPECT_LE(cluster.worker(w).host().totals().staleness_max, c.delay > 0 ? 1U : 0U);
+      for (WorkerId w = 0; w < 3; ++w) EXPECT_LE(run.worker(w).host().totals().staleness_max, c.delay > 0 ? 1U : 0U);
     }
     EXPECT_EQ(results[0], results[1]);
   }
@@ -203,10 +203,10 @@ TEST(LocalSgd, WithAQuorumEveryContributionCountsOnceInItsRoundOrTheNext) {
       options.on_server_kernel = [&](const ServerKernel& kernel) {
         if (kernel.request != 0) deltas.try_emplace({kernel.shard, kernel.request}, kernel.payload_before);
       };
-      Cluster cluster(*with(c.text() + "\nquorum = " + std::to_string(quorum), options), options);
+      VirtualRun run(*with(c.text() + "\nquorum = " + std::to_string(quorum), options), options);
       std::vector<float> start(options.floats);
-      cluster.quadratic().start(start);
-      cluster.run();
+      run.quadratic().start(start);
+      run.execute();
       for (ShardId s = 0; s < options.servers; ++s) {
         const auto range = explore::cut(options.floats, options.servers, s);
         Rounds expected({start.begin() + static_cast<std::ptrdiff_t>(range.offset),
@@ -214,7 +214,7 @@ TEST(LocalSgd, WithAQuorumEveryContributionCountsOnceInItsRoundOrTheNext) {
                         quorum, c.lr);
         std::size_t workers = options.workers;
         std::size_t requests = 0;
-        for (const auto& [shard, event] : cluster.trace().server_events()) {
+        for (const auto& [shard, event] : run.trace().server_events()) {
           if (shard != s) continue;
           if (const auto* change = std::get_if<MembershipChanged>(&event)) workers = change->membership.size();
           const auto* request = std::get_if<Request>(&event);
@@ -222,10 +222,10 @@ TEST(LocalSgd, WithAQuorumEveryContributionCountsOnceInItsRoundOrTheNext) {
           ++requests;
           expected.contribution(*request, deltas.at({s, request->id}), workers);
         }
-        const auto center = cluster.server(s).center();
+        const auto center = run.server(s).center();
         for (std::size_t i = 0; i < center.size(); ++i) ASSERT_NEAR(center[i], expected.center[i], 5e-5) << s;
         EXPECT_EQ(expected.counted + expected.late_count, requests) << "late for the last round is the only way out";
-        EXPECT_EQ(cluster.server(s).host().version(), expected.rounds);
+        EXPECT_EQ(run.server(s).host().version(), expected.rounds);
         late += requests - expected.rounds * quorum;
         rounds += expected.rounds;
       }
@@ -239,11 +239,11 @@ TEST(LocalSgd, WithAQuorumEveryContributionCountsOnceInItsRoundOrTheNext) {
 /// Two of three close the rounds: the third one's speed does not matter, and it never waits.
 TEST(LocalSgd, AQuorumDoesNotWaitForSlowWorkers) {
   const auto finish = [](std::size_t quorum, std::vector<Duration>& waits) {
-    const ClusterOptions options{.workers = 3, .servers = 2, .steps = 40, .slowdown = {1, 1, 10}};
-    Cluster cluster(*with("tau = 2\nquorum = " + std::to_string(quorum), options), options);
-    cluster.run();
-    for (WorkerId w = 0; w < 3; ++w) waits.push_back(cluster.worker(w).host().totals().wait);
-    EXPECT_EQ(cluster.leases_done(), 120U) << "the slow one takes all its steps";
+    const VirtualRunOptions options{.workers = 3, .servers = 2, .steps = 40, .slowdown = {1, 1, 10}};
+    VirtualRun run(*with("tau = 2\nquorum = " + std::to_string(quorum), options), options);
+    run.execute();
+    for (WorkerId w = 0; w < 3; ++w) waits.push_back(run.worker(w).host().totals().wait);
+    EXPECT_EQ(run.leases_done(), 120U) << "the slow one takes all its steps";
   };
   std::vector<Duration> all;
   std::vector<Duration> two;
@@ -284,15 +284,15 @@ TEST(LocalSgd, RoundsCloseWithoutTheLost) {
   for (const std::string options : {"tau = 2", "tau = 4\nfragments = 2\ndelay = 1", "tau = 2\nquorum = 3"}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(options + ", seed " + std::to_string(seed));
-      const ClusterOptions shape{.workers = 4,
-                                 .servers = 2,
-                                 .seed = seed,
-                                 .delays = seed % 2 ? Delays::even : Delays::extreme,
-                                 .losses = {{1, std::chrono::milliseconds(7)}, {3, std::chrono::milliseconds(11)}}};
-      Cluster cluster(*with(options, shape), shape);
-      ASSERT_NO_THROW(cluster.run());
-      EXPECT_GE(cluster.worker(0).host().steps(), 20U);
-      EXPECT_LT(cluster.quadratic().loss(cluster.center()), 5.0) << "the start is above 7";
+      const VirtualRunOptions shape{.workers = 4,
+                                    .servers = 2,
+                                    .seed = seed,
+                                    .delays = seed % 2 ? Delays::even : Delays::extreme,
+                                    .losses = {{1, std::chrono::milliseconds(7)}, {3, std::chrono::milliseconds(11)}}};
+      VirtualRun run(*with(options, shape), shape);
+      ASSERT_NO_THROW(run.execute());
+      EXPECT_GE(run.worker(0).host().steps(), 20U);
+      EXPECT_LT(run.quadratic().loss(run.center()), 5.0) << "the start is above 7";
     }
   }
 }

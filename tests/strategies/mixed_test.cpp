@@ -12,13 +12,13 @@
 namespace troupe::strategies {
 namespace {
 
-using explore::Cluster;
-using explore::ClusterOptions;
 using explore::Delays;
 using explore::ServerKernel;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
-std::unique_ptr<Strategy> with(const std::string& options, const ClusterOptions& shape) {
+std::unique_ptr<Strategy> with(const std::string& options, const VirtualRunOptions& shape) {
   return made("[strategy]\nname = \"mixed\"\n" + options,
               {.workers = shape.workers, .servers = shape.servers, .optimizer = shape.optimizer});
 }
@@ -35,27 +35,27 @@ TEST(Mixed, MembersOfAGroupComputeEveryStepWithTheSameParameters) {
   for (const auto& inner : kInner) {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
       SCOPED_TRACE(inner + "\nseed " + std::to_string(seed));
-      ClusterOptions options{.workers = 5, .servers = 2, .steps = 10, .seed = seed, .delays = Delays::extreme};
+      VirtualRunOptions options{.workers = 5, .servers = 2, .steps = 10, .seed = seed, .delays = Delays::extreme};
       options.slowdown = {1, 4, 0.5, 2};
       std::map<std::pair<WorkerId, Step>, std::uint64_t> used;  // by group
-      options.after_event = [&](const Cluster& cluster) {
+      options.after_event = [&](const VirtualRun& run) {
         for (WorkerId w = 0; w < 5; ++w) {
-          if (!cluster.worker(w).host().computing()) continue;
-          const auto sum = explore::checksum(cluster.worker(w).params());
-          const auto [place, first] = used.try_emplace({w / 2, cluster.worker(w).host().steps()}, sum);
+          if (!run.worker(w).host().computing()) continue;
+          const auto sum = explore::checksum(run.worker(w).params());
+          const auto [place, first] = used.try_emplace({w / 2, run.worker(w).host().steps()}, sum);
           ASSERT_EQ(place->second, sum) << "worker " << w;
           compared += first ? 0 : 1;
         }
       };
-      Cluster cluster(*with(inner + "\ngroup_size = 2", options), options);
-      cluster.run();
-      for (const auto& [shard, event] : cluster.trace().server_events()) {
+      VirtualRun run(*with(inner + "\ngroup_size = 2", options), options);
+      run.execute();
+      for (const auto& [shard, event] : run.trace().server_events()) {
         const auto* request = std::get_if<Request>(&event);
         if (request) {
           EXPECT_EQ(request->worker % 2, 0U) << "only leaders go to the servers";
         }
       }
-      for (WorkerId w = 0; w < 5; ++w) EXPECT_EQ(cluster.worker(w).host().steps(), 10U);
+      for (WorkerId w = 0; w < 5; ++w) EXPECT_EQ(run.worker(w).host().steps(), 10U);
       if (HasFailure()) return;
     }
   }
@@ -65,12 +65,12 @@ TEST(Mixed, MembersOfAGroupComputeEveryStepWithTheSameParameters) {
 /// A push carries −lr times the mean of the members' gradients, each clipped on its own first.
 TEST(Mixed, TheGroupPushesTheMeanOfItsMembersClippedGradients) {
   for (const double norm : {0.0, 2.0}) {
-    ClusterOptions options{.workers = 5, .servers = 1, .steps = 8, .delays = Delays::extreme};
+    VirtualRunOptions options{.workers = 5, .servers = 1, .steps = 8, .delays = Delays::extreme};
     options.optimizer = {.lr = 0.05F, .clip_norm = static_cast<float>(norm)};
     std::map<std::pair<WorkerId, Step>, std::vector<float>> used;  // parameters by leader and step
-    options.after_event = [&](const Cluster& cluster) {
+    options.after_event = [&](const VirtualRun& run) {
       for (const WorkerId w : {0U, 2U, 4U}) {
-        const auto& worker = cluster.worker(w);
+        const auto& worker = run.worker(w);
         if (worker.host().computing())
           used.try_emplace({w, worker.host().steps()}, worker.params().begin(), worker.params().end());
       }
@@ -79,10 +79,10 @@ TEST(Mixed, TheGroupPushesTheMeanOfItsMembersClippedGradients) {
     options.on_server_kernel = [&](const ServerKernel& kernel) {
       if (writes(kernel.call, kCenter)) pushed[kernel.request] = kernel.payload_before;
     };
-    Cluster cluster(*with("group_size = 2", options), options);
-    cluster.run();
+    VirtualRun run(*with("group_size = 2", options), options);
+    run.execute();
     std::size_t pushes = 0;
-    for (const auto& [shard, event] : cluster.trace().server_events()) {
+    for (const auto& [shard, event] : run.trace().server_events()) {
       const auto* request = std::get_if<Request>(&event);
       if (!request || request->kind != Transfer::push) continue;
       ++pushes;
@@ -91,7 +91,7 @@ TEST(Mixed, TheGroupPushesTheMeanOfItsMembersClippedGradients) {
       Vector mean(options.floats);
       for (WorkerId w = request->worker; w < last; ++w) {
         std::vector<float> g(options.floats);
-        cluster.quadratic().gradient(step * 5 + w, used.at({request->worker, step}), g);
+        run.quadratic().gradient(step * 5 + w, used.at({request->worker, step}), g);
         double square = 0;
         for (const float value : g) square += double{value} * value;
         const double kept = norm > 0 ? std::min(1.0, norm / std::sqrt(square)) : 1;
@@ -105,45 +105,45 @@ TEST(Mixed, TheGroupPushesTheMeanOfItsMembersClippedGradients) {
 
 TEST(Mixed, GroupsOfOneAreTheInnerStrategy) {
   for (const std::string inner : {"s = 0", "s = 2\noverlap = \"wait\"\nsteps_per_clock = 2"}) {
-    const ClusterOptions options{
+    const VirtualRunOptions options{
         .workers = 4, .servers = 2, .steps = 15, .delays = Delays::extreme, .slowdown = {1, 3}};
-    Cluster alone(*made("[strategy]\nname = \"ssp\"\n" + inner, {.workers = 4, .servers = 2}), options);
-    Cluster grouped(*with("group_size = 1\ninner = \"ssp\"\n" + inner, options), options);
-    alone.run();
-    grouped.run();
+    VirtualRun alone(*made("[strategy]\nname = \"ssp\"\n" + inner, {.workers = 4, .servers = 2}), options);
+    VirtualRun grouped(*with("group_size = 1\ninner = \"ssp\"\n" + inner, options), options);
+    alone.execute();
+    grouped.execute();
     EXPECT_EQ(alone.trace().hash(), grouped.trace().hash()) << inner;
   }
 }
 
 /// One group of all workers that pushes and fetches every step equals the mean of all gradients at every step.
 TEST(Mixed, OneGroupOfAllIsSynchronous) {
-  ClusterOptions options{.workers = 3, .servers = 2, .steps = 15, .delays = Delays::extreme};
+  VirtualRunOptions options{.workers = 3, .servers = 2, .steps = 15, .delays = Delays::extreme};
   options.optimizer = {.kind = core::OptimizerKind::momentum, .lr = 0.02F, .momentum = 0.9F};
-  Cluster cluster(*with("group_size = 8", options), options);
-  cluster.run();
+  VirtualRun run(*with("group_size = 8", options), options);
+  run.execute();
   std::vector<float> start(options.floats);
-  cluster.quadratic().start(start);
+  run.quadratic().start(start);
   Vector x(start.begin(), start.end());
   Vector v(x.size());
   for (Step step = 0; step < options.steps; ++step) {
     Vector mean(x.size());
     for (WorkerId w = 0; w < 3; ++w) {
       std::vector<float> g(x.size());
-      cluster.quadratic().gradient(step * 3 + w, std::vector<float>(x.begin(), x.end()), g);
+      run.quadratic().gradient(step * 3 + w, std::vector<float>(x.begin(), x.end()), g);
       for (std::size_t i = 0; i < x.size(); ++i) mean[i] += g[i] / 3.0;
     }
     for (std::size_t i = 0; i < x.size(); ++i) x[i] += v[i] = 0.9 * v[i] - 0.02 * mean[i];
   }
   for (std::size_t i = 0; i < x.size(); ++i) {
-    ASSERT_NEAR(cluster.center()[i], x[i], 3e-5);
-    for (WorkerId w = 0; w < 3; ++w) ASSERT_NEAR(cluster.worker(w).params()[i], x[i], 3e-5);
+    ASSERT_NEAR(run.center()[i], x[i], 3e-5);
+    for (WorkerId w = 0; w < 3; ++w) ASSERT_NEAR(run.worker(w).params()[i], x[i], 3e-5);
   }
 }
 
 TEST(Mixed, TheMovingAverageFollowsEveryWriteOfTheCentreFromItsBeginning) {
   for (const auto& inner : kInner) {
     SCOPED_TRACE(inner);
-    ClusterOptions options{.workers = 4, .servers = 2, .steps = 12, .delays = Delays::extreme};
+    VirtualRunOptions options{.workers = 4, .servers = 2, .steps = 12, .delays = Delays::extreme};
     std::map<ShardId, Vector> average;
     options.on_server_kernel = [&](const ServerKernel& kernel) {
       if (!writes(kernel.call, kCenter)) return;
@@ -152,19 +152,19 @@ TEST(Mixed, TheMovingAverageFollowsEveryWriteOfTheCentreFromItsBeginning) {
       for (std::size_t i = 0; i < e.size(); ++i) e[i] = 0.9 * e[i] + 0.1 * double{kernel.center[i]};
     };
     const auto strategy = with(inner + "\nema = 0.9", options);
-    Cluster cluster(*strategy, options);
-    const auto start = cluster.center();
+    VirtualRun run(*strategy, options);
+    const auto start = run.center();
     const auto model = strategy->needs().model_slot;
     EXPECT_EQ(model.kind, SlotKind::state);
     std::vector<float> before;
     for (ShardId s = 0; s < 2; ++s)
-      before.insert(before.end(), cluster.server(s).peek(model).begin(), cluster.server(s).peek(model).end());
+      before.insert(before.end(), run.server(s).peek(model).begin(), run.server(s).peek(model).end());
     EXPECT_EQ(before, start);
-    cluster.run();
+    run.execute();
     for (ShardId s = 0; s < 2; ++s) {
-      EXPECT_GT(cluster.server(s).host().version(), 5U);
+      EXPECT_GT(run.server(s).host().version(), 5U);
       for (std::size_t i = 0; i < average[s].size(); ++i)
-        ASSERT_NEAR(cluster.server(s).peek(model)[i], average[s][i], 2e-5) << i;
+        ASSERT_NEAR(run.server(s).peek(model)[i], average[s][i], 2e-5) << i;
     }
     EXPECT_EQ(with(inner, options)->needs().model_slot, kCenter);
   }
@@ -196,10 +196,10 @@ TEST(Mixed, AGroupsClockGoesOnUnderAnotherLeader) {
 /// A worker that has begun a step knows the members of the step.
 TEST(Mixed, AStateWithoutMembersIsCorrupt) {
   const auto strategy = with("", {.workers = 2});
-  const auto half = strategy->worker();
+  const auto rule = strategy->worker();
   WorkerActions then;
-  half->on(Started{0}, WorkerContext{0, {0, {0, 1}}, 1, 0}, then);
-  auto text = half->state();
+  rule->on(Started{0}, WorkerContext{0, {0, {0, 1}}, 1, 0}, then);
+  auto text = rule->state();
   ASSERT_TRUE(strategy->worker()->restore(text));
   const std::string members = "members=0,1,;";
   ASSERT_EQ(text.find(members), 0U) << text;

@@ -8,16 +8,16 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {
 namespace {
 
 using explore::checksum;
-using explore::Cluster;
-using explore::ClusterOptions;
 using explore::Delays;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
 std::unique_ptr<Strategy> every(Step tau, std::uint32_t workers) {
@@ -79,19 +79,19 @@ TEST(Pairs, EveryWorkerMovesAsInASerialComputation) {
   for (const std::uint32_t n : {1U, 2U, 3U, 4U, 5U}) {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       SCOPED_TRACE(std::to_string(n) + " workers, seed " + std::to_string(seed));
-      const ClusterOptions options{
+      const VirtualRunOptions options{
           .workers = n, .steps = 14, .seed = seed, .delays = Delays::extreme, .slowdown = {1, 4, 0.5}};
-      Cluster cluster(*every(3, n), options);
-      cluster.run();
+      VirtualRun run(*every(3, n), options);
+      run.execute();
       std::vector<float> start(options.floats);
-      cluster.quadratic().start(start);
+      run.quadratic().start(start);
       std::vector<Vector> x(n, Vector(start.begin(), start.end()));
       Membership all{0, {}};
       for (WorkerId w = 0; w < n; ++w) all.workers.push_back(w);
       for (Step step = 0; step < options.steps; ++step) {
         for (WorkerId w = 0; w < n; ++w) {
           std::vector<float> g(x[w].size());
-          cluster.quadratic().gradient(step * n + w, std::vector<float>(x[w].begin(), x[w].end()), g);
+          run.quadratic().gradient(step * n + w, std::vector<float>(x[w].begin(), x[w].end()), g);
           for (std::size_t i = 0; i < g.size(); ++i) x[w][i] -= 0.05 * g[i];
         }
         if ((step + 1) % 3 != 0) continue;
@@ -103,8 +103,8 @@ TEST(Pairs, EveryWorkerMovesAsInASerialComputation) {
         }
       }
       for (WorkerId w = 0; w < n; ++w)
-        for (std::size_t i = 0; i < x[w].size(); ++i) ASSERT_NEAR(cluster.worker(w).params()[i], x[w][i], 2e-5);
-      EXPECT_EQ(cluster.collectives().performed(), 4 * (n / 2));
+        for (std::size_t i = 0; i < x[w].size(); ++i) ASSERT_NEAR(run.worker(w).params()[i], x[w][i], 2e-5);
+      EXPECT_EQ(run.collectives().performed(), 4 * (n / 2));
     }
   }
 }
@@ -112,13 +112,13 @@ TEST(Pairs, EveryWorkerMovesAsInASerialComputation) {
 TEST(Pairs, TheScheduleChangesNothing) {
   std::vector<std::uint64_t> first;
   for (const Delays delays : {Delays::even, Delays::extreme}) {
-    Cluster cluster(*every(2, 5), {.workers = 5, .seed = 4, .delays = delays, .slowdown = {1, 6, 0.5}});
-    cluster.run();
+    VirtualRun run(*every(2, 5), {.workers = 5, .seed = 4, .delays = delays, .slowdown = {1, 6, 0.5}});
+    run.execute();
     std::vector<std::uint64_t> now;
-    for (WorkerId w = 0; w < 5; ++w) now.push_back(checksum(cluster.worker(w).params()));
+    for (WorkerId w = 0; w < 5; ++w) now.push_back(checksum(run.worker(w).params()));
     if (first.empty()) first = now;
     EXPECT_EQ(now, first);
-    for (WorkerId w = 0; w < 5; ++w) EXPECT_EQ(cluster.worker(w).host().rule().weight(), 1);
+    for (WorkerId w = 0; w < 5; ++w) EXPECT_EQ(run.worker(w).host().rule().weight(), 1);
   }
 }
 

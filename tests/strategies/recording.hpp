@@ -28,23 +28,23 @@ struct ServerTold {
   bool at_rest = false;
 };
 
-inline std::vector<WorkerAction> answer(WorkerRule& half, const WorkerTold& told) {
+inline std::vector<WorkerAction> answer(WorkerRule& rule, const WorkerTold& told) {
   WorkerActions actions;
   const WorkerContext context{told.self, told.membership, told.seed, told.step};
-  std::visit([&](const auto& event) { half.on(event, context, actions); }, told.event);
+  std::visit([&](const auto& event) { rule.on(event, context, actions); }, told.event);
   return actions.list();
 }
-inline std::vector<ServerAction> answer(ServerRule& half, const ServerTold& told) {
+inline std::vector<ServerAction> answer(ServerRule& rule, const ServerTold& told) {
   ServerActions actions;
   const ServerContext context{told.self, told.membership, told.version};
-  std::visit([&](const auto& event) { half.on(event, context, actions); }, told.event);
+  std::visit([&](const auto& event) { rule.on(event, context, actions); }, told.event);
   return actions.list();
 }
 
 class RecordingWorker final : public WorkerRule {
  public:
-  RecordingWorker(std::unique_ptr<WorkerRule> half, std::shared_ptr<std::vector<WorkerTold>> log)
-      : rule_(std::move(half)), log_(std::move(log)) {}
+  RecordingWorker(std::unique_ptr<WorkerRule> rule, std::shared_ptr<std::vector<WorkerTold>> log)
+      : rule_(std::move(rule)), log_(std::move(log)) {}
   void on(const Started& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
   void on(const BucketReady& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
   void on(const StepDone& e, const WorkerContext& c, WorkerActions& t) override { note(e, c, t); }
@@ -79,8 +79,8 @@ class RecordingWorker final : public WorkerRule {
 
 class RecordingServer final : public ServerRule {
  public:
-  RecordingServer(std::unique_ptr<ServerRule> half, std::shared_ptr<std::vector<ServerTold>> log)
-      : rule_(std::move(half)), log_(std::move(log)) {}
+  RecordingServer(std::unique_ptr<ServerRule> rule, std::shared_ptr<std::vector<ServerTold>> log)
+      : rule_(std::move(rule)), log_(std::move(log)) {}
   void on(const Request& e, const ServerContext& c, ServerActions& t) override { open_.insert(e.id), note(e, c, t); }
   void on(const MembershipChanged& e, const ServerContext& c, ServerActions& t) override { note(e, c, t); }
   void on(const DeadlinePassed& e, const ServerContext& c, ServerActions& t) override { note(e, c, t); }

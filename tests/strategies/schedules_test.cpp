@@ -14,34 +14,34 @@ namespace troupe::strategies {
 namespace {
 
 using explore::Carriage;
-using explore::Cluster;
-using explore::ClusterOptions;
 using explore::Delays;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 
 constexpr std::uint64_t kSchedules = 50;  // for each variant
 
 /// Runs the strategy, checks the properties of any run, and returns the hash of its trace.
-std::uint64_t checked_run(const Strategy& strategy, const ClusterOptions& options) {
-  Cluster cluster(strategy, options);
-  cluster.run();
+std::uint64_t checked_run(const Strategy& strategy, const VirtualRunOptions& options) {
+  VirtualRun run(strategy, options);
+  run.execute();
   std::uint64_t passed = 0;
-  for (WorkerId w = 0; w < options.workers; ++w) passed += cluster.worker(w).host().totals().passed;
-  EXPECT_EQ(cluster.leases_done() + passed, options.steps * options.workers);
+  for (WorkerId w = 0; w < options.workers; ++w) passed += run.worker(w).host().totals().passed;
+  EXPECT_EQ(run.leases_done() + passed, options.steps * options.workers);
   std::uint64_t asked = 0;
-  for (const auto& [shard, event] : cluster.trace().server_events())
+  for (const auto& [shard, event] : run.trace().server_events())
     asked += std::holds_alternative<Request>(event) ? 1 : 0;
   std::uint64_t answered = 0;
-  for (const auto& [worker, event] : cluster.trace().worker_events())
+  for (const auto& [worker, event] : run.trace().worker_events())
     answered += std::holds_alternative<Replied>(event) ? 1 : 0;
   EXPECT_EQ(asked, answered);
   std::map<std::pair<WorkerId, ShardId>, std::set<ExchangeId>> exchanges;
-  for (const auto& [worker, event] : cluster.trace().worker_events()) {
+  for (const auto& [worker, event] : run.trace().worker_events()) {
     if (const auto* replied = std::get_if<Replied>(&event)) {
       EXPECT_TRUE((exchanges[{worker, replied->shard}].insert(replied->exchange).second)) << "answered twice";
     }
   }
   for (WorkerId w = 0; w < options.workers; ++w) {
-    const auto& totals = cluster.worker(w).host().totals();
+    const auto& totals = run.worker(w).host().totals();
     Duration laid{0};
     for (const auto& [cause, time] : totals.waits.by_cause()) laid += time;
     EXPECT_EQ(laid, totals.wait) << "a wait that nobody caused";
@@ -49,13 +49,13 @@ std::uint64_t checked_run(const Strategy& strategy, const ClusterOptions& option
     std::uint64_t binned = 0;
     for (const auto count : totals.staleness.counts()) binned += count;
     EXPECT_EQ(binned, totals.updates);
-    for (const float value : cluster.worker(w).params()) EXPECT_TRUE(std::isfinite(value)) << "read what nobody wrote";
+    for (const float value : run.worker(w).params()) EXPECT_TRUE(std::isfinite(value)) << "read what nobody wrote";
   }
-  for (const float value : cluster.center()) EXPECT_TRUE(std::isfinite(value));
-  return cluster.trace().hash();
+  for (const float value : run.center()) EXPECT_TRUE(std::isfinite(value));
+  return run.trace().hash();
 }
 
-void expect_sound(const Strategy& strategy, ClusterOptions options) {
+void expect_sound(const Strategy& strategy, VirtualRunOptions options) {
   const auto hash = checked_run(strategy, options);
   EXPECT_EQ(checked_run(strategy, options), hash) << "the same seed gave another run";
   options.carriage = Carriage::carried;
@@ -82,8 +82,8 @@ TEST(Schedules, EveryVariantIsSoundUnderEverySchedule) {
 /// The size of the smallest group that reduces or broadcasts; 0: none does.
 class SmallestGroup final : public explore::Invariant {
  public:
-  void performed(const Cluster&, Step, const explore::Collectives::Task& task, const std::vector<std::vector<float>>&,
-                 const std::vector<core::Span>&) override {
+  void performed(const VirtualRun&, Step, const explore::Collectives::Task& task,
+                 const std::vector<std::vector<float>>&, const std::vector<core::Span>&) override {
     size = size == 0 ? task.group.size() : std::min(size, task.group.size());
   }
   std::size_t size = 0;
@@ -94,7 +94,7 @@ TEST(Schedules, NeedsSayWhetherGroupsAreSmallerThanAll) {
     SmallestGroup smallest;
     const auto shape = fitted(variant, {.workers = 5, .servers = 3, .steps = 12, .invariants = {&smallest}});
     const auto strategy = made_for(variant, shape);
-    Cluster(*strategy, shape).run();
+    VirtualRun(*strategy, shape).execute();
     const auto needs = strategy->needs();
     const bool all = needs.group && !needs.subgroups;
     EXPECT_EQ(smallest.size == 5U, all) << variant.text();
@@ -115,15 +115,15 @@ TEST(Schedules, AnotherSeedIsAnotherRun) {
 }
 
 /// Loses members: the survivors finish all the work, and all numbers stay finite. Returns how many were lost.
-std::uint64_t expect_survived(const Strategy& strategy, ClusterOptions shape) {
+std::uint64_t expect_survived(const Strategy& strategy, VirtualRunOptions shape) {
   std::uint64_t lost = 0;
   for (const auto carriage : {Carriage::in_place, Carriage::carried}) {
     shape.carriage = carriage;
-    Cluster cluster(strategy, shape);
-    EXPECT_NO_THROW(cluster.run());
-    for (const float value : cluster.center()) EXPECT_TRUE(std::isfinite(value));
+    VirtualRun run(strategy, shape);
+    EXPECT_NO_THROW(run.execute());
+    for (const float value : run.center()) EXPECT_TRUE(std::isfinite(value));
     for (WorkerId w = 0; w < shape.workers; ++w) {
-      const auto& worker = cluster.worker(w);
+      const auto& worker = run.worker(w);
       lost += worker.alive() ? 0 : 1;
       if (!worker.alive()) continue;
       for (const float value : worker.params()) EXPECT_TRUE(std::isfinite(value));
@@ -132,10 +132,10 @@ std::uint64_t expect_survived(const Strategy& strategy, ClusterOptions shape) {
       }
     }
     if (!strategy.needs().in_step) {
-      EXPECT_EQ(cluster.leases_done(), shape.steps * shape.workers) << "leases of the lost went to others";
+      EXPECT_EQ(run.leases_done(), shape.steps * shape.workers) << "leases of the lost went to others";
     }
     if (strategy.needs().peers) {
-      EXPECT_NEAR(cluster.weight(), 1, 1e-12);
+      EXPECT_NEAR(run.weight(), 1, 1e-12);
     }
   }
   return lost;

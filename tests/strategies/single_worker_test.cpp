@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using explore::Cluster;
-using explore::ClusterOptions;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 
 /// Strategies and options under which one worker's steps are the centre's. A new strategy adds its lines here.
 const std::multimap<std::string, std::string>& plain() {
@@ -45,15 +45,15 @@ core::OptimizerStep optimizer_for(const std::string& strategy) {
 }
 
 /// x ← x − lr (g + λ x) in double precision.
-std::vector<double> serial(const Cluster& cluster) {
-  const auto& options = cluster.options();
+std::vector<double> serial(const VirtualRun& run) {
+  const auto& options = run.options();
   std::vector<float> start(options.floats);
-  cluster.quadratic().start(start);
+  run.quadratic().start(start);
   std::vector<double> x(start.begin(), start.end());
   for (Step step = 0; step < options.steps; ++step) {
     const std::vector<float> at(x.begin(), x.end());
     std::vector<float> g(x.size());
-    cluster.quadratic().gradient(step, at, g);
+    run.quadratic().gradient(step, at, g);
     for (std::size_t i = 0; i < x.size(); ++i)
       x[i] -= double{options.optimizer.lr} * (g[i] + double{options.optimizer.weight_decay} * x[i]);
   }
@@ -67,13 +67,13 @@ TEST(SingleWorker, EveryStrategyIsPlainSgd) {
     const auto optimizer = optimizer_for(name);
     const auto strategy =
         made("[strategy]\nname = \"" + name + "\"\n" + options, {.workers = 1, .servers = 3, .optimizer = optimizer});
-    Cluster cluster(
+    VirtualRun run(
         *strategy,
         {.workers = 1, .servers = 3, .steps = 24, .delays = explore::Delays::extreme, .optimizer = optimizer});
-    cluster.run();
-    const auto expected = serial(cluster);
-    const auto center = strategy->needs().servers && name != "sync_easgd" ? cluster.center() : std::vector<float>{};
-    const auto params = cluster.worker(0).params();
+    run.execute();
+    const auto expected = serial(run);
+    const auto center = strategy->needs().servers && name != "sync_easgd" ? run.center() : std::vector<float>{};
+    const auto params = run.worker(0).params();
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ASSERT_NEAR(params[i], expected[i], 2e-5) << i;  // 24 steps in float32
       if (!center.empty()) {

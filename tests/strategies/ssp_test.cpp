@@ -6,15 +6,15 @@
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using explore::Cluster;
-using explore::ClusterOptions;
 using explore::Delays;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 
 struct Case {
   Step s;
@@ -28,13 +28,13 @@ struct Case {
 const std::vector<Case> kCases{{0, 1, "off"},  {1, 1, "off"},  {3, 1, "off"}, {2, 3, "off"},
                                {0, 1, "wait"}, {2, 1, "wait"}, {1, 2, "wait"}};
 
-ClusterOptions random_shape(std::uint64_t seed) {
+VirtualRunOptions random_shape(std::uint64_t seed) {
   core::Random random{seed, core::Purpose::test, 3};
-  ClusterOptions options{.workers = static_cast<std::uint32_t>(2 + random.below(4)),
-                         .servers = static_cast<std::uint32_t>(1 + random.below(3)),
-                         .steps = 6 + random.below(12),
-                         .seed = seed,
-                         .delays = random.below(3) == 0 ? Delays::even : Delays::extreme};
+  VirtualRunOptions options{.workers = static_cast<std::uint32_t>(2 + random.below(4)),
+                            .servers = static_cast<std::uint32_t>(1 + random.below(3)),
+                            .steps = 6 + random.below(12),
+                            .seed = seed,
+                            .delays = random.below(3) == 0 ? Delays::even : Delays::extreme};
   for (std::uint32_t w = 0; w < options.workers; ++w) options.slowdown.push_back(random.uniform(0.5, 6));
   return options;
 }
@@ -46,17 +46,17 @@ TEST(Ssp, NoWorkerIsMoreThanSClocksAheadAndReadsHoldTheRequiredUpdates) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       SCOPED_TRACE(c.text() + "\nseed " + std::to_string(seed));
       const auto options = random_shape(seed);
-      Cluster cluster(
+      VirtualRun run(
           *made("[strategy]\nname = \"ssp\"\n" + c.text(), {.workers = options.workers, .servers = options.servers}),
           options);
-      cluster.run();
+      run.execute();
       // From the pushes that each shard applied, in order: how many clocks of each worker its centre holds at each version.
       std::map<std::pair<ShardId, Version>, std::vector<Step>> holds;  // by shard and version: clocks per worker
       for (ShardId s = 0; s < options.servers; ++s) {
         Version version = 0;
         std::vector<Step> clocks(options.workers);
         holds[{s, 0}] = clocks;
-        for (const auto& [shard, event] : cluster.trace().server_events()) {
+        for (const auto& [shard, event] : run.trace().server_events()) {
           const auto* request = std::get_if<Request>(&event);
           if (shard != s || !request || request->kind != Transfer::push) continue;
           clocks[request->worker] = request->clock / c.steps_per_clock;
@@ -66,7 +66,7 @@ TEST(Ssp, NoWorkerIsMoreThanSClocksAheadAndReadsHoldTheRequiredUpdates) {
       std::map<WorkerId, std::map<ShardId, Version>> read;  // of the parameters that each worker has
       std::map<WorkerId, std::map<ShardId, Version>> coming;
       std::vector<Step> clock(options.workers);
-      for (const auto& [worker, event] : cluster.trace().worker_events()) {
+      for (const auto& [worker, event] : run.trace().worker_events()) {
         if (const auto* replied = std::get_if<Replied>(&event); replied && replied->exchange % 2 == 1)
           coming[worker][replied->shard] = replied->version;
         if (const auto* done = std::get_if<ExchangeDone>(&event); done && done->exchange % 2 == 1)
@@ -86,7 +86,7 @@ TEST(Ssp, NoWorkerIsMoreThanSClocksAheadAndReadsHoldTheRequiredUpdates) {
         }
       }
       for (WorkerId w = 0; w < options.workers; ++w) {
-        const auto& totals = cluster.worker(w).host().totals();
+        const auto& totals = run.worker(w).host().totals();
         EXPECT_LE(totals.staleness_max, (options.workers - 1) * (2 * c.s + 2) + c.s + 1);
         waited += totals.wait.count() > 0 ? 1 : 0;
       }
@@ -108,15 +108,15 @@ TEST(Ssp, EveryPushCountsOnceAndNothingIsLeftBehind) {
         for (std::size_t i = 0; i < kernel.center.size(); ++i)
           ASSERT_FLOAT_EQ(kernel.center[i], kernel.center_before[i] + kernel.payload_before[i]);
       };
-      Cluster cluster(
+      VirtualRun run(
           *made("[strategy]\nname = \"ssp\"\n" + c.text(), {.workers = options.workers, .servers = options.servers}),
           options);
-      cluster.run();
+      run.execute();
       const Step clocks =
           (options.steps + c.steps_per_clock - 1) / c.steps_per_clock;  // the last clock may have fewer steps
       EXPECT_EQ(applied, clocks * options.workers * options.servers);
       for (WorkerId w = 0; w < options.workers && c.steps_per_clock > 1; ++w)
-        for (const float left : cluster.worker(w).peek(kAcc)) EXPECT_EQ(left, 0);
+        for (const float left : run.worker(w).peek(kAcc)) EXPECT_EQ(left, 0);
     }
   }
 }
@@ -124,13 +124,13 @@ TEST(Ssp, EveryPushCountsOnceAndNothingIsLeftBehind) {
 TEST(Ssp, ALostMemberLeavesTheMinimum) {
   for (const auto& c : kCases) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      ClusterOptions options{.workers = 4,
-                             .servers = 2,
-                             .seed = seed,
-                             .delays = Delays::extreme,
-                             .losses = {{2, std::chrono::milliseconds(9)}}};
-      Cluster cluster(*made("[strategy]\nname = \"ssp\"\n" + c.text(), {.workers = 4, .servers = 2}), options);
-      ASSERT_NO_THROW(cluster.run()) << c.text() << seed;
+      VirtualRunOptions options{.workers = 4,
+                                .servers = 2,
+                                .seed = seed,
+                                .delays = Delays::extreme,
+                                .losses = {{2, std::chrono::milliseconds(9)}}};
+      VirtualRun run(*made("[strategy]\nname = \"ssp\"\n" + c.text(), {.workers = 4, .servers = 2}), options);
+      ASSERT_NO_THROW(run.execute()) << c.text() << seed;
     }
   }
 }
@@ -147,14 +147,14 @@ TEST(Ssp, ANewcomerHasCompletedWhatTheSlowestOfTheOthersHas) {
   server->on(MembershipChanged{two}, {0, two, 0}, then);
   auto restored = strategy->server();
   ASSERT_TRUE(restored->restore(server->state()));
-  for (auto* half : {server.get(), restored.get()}) {
-    half->on(MembershipChanged{again}, {0, again, 0}, then);
+  for (auto* rule : {server.get(), restored.get()}) {
+    rule->on(MembershipChanged{again}, {0, again, 0}, then);
     then.clear();
-    half->on(Request{.id = ++id, .worker = 0, .kind = Transfer::pull, .clock = 6}, {0, again, 0}, then);
+    rule->on(Request{.id = ++id, .worker = 0, .kind = Transfer::pull, .clock = 6}, {0, again, 0}, then);
     ASSERT_TRUE(std::holds_alternative<Reply>(then.list().back()));
     EXPECT_EQ(std::get<Reply>(then.list().back()).min_clock, 4U);
     then.clear();
-    half->on(Request{.id = ++id, .worker = 0, .kind = Transfer::pull, .clock = 7}, {0, again, 0}, then);
+    rule->on(Request{.id = ++id, .worker = 0, .kind = Transfer::pull, .clock = 7}, {0, again, 0}, then);
     EXPECT_TRUE(std::holds_alternative<Hold>(then.list().back()));
   }
 }

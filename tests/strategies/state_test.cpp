@@ -16,7 +16,7 @@ std::size_t expect_resumable(const std::vector<Told>& told, const Make& fresh) {
   std::size_t moments = 0;
   const auto first = fresh();
   for (std::size_t i = 0; i < told.size(); ++i) {
-    EXPECT_EQ(answer(*first, told[i]), told[i].actions) << "a half is a pure function of its events";
+    EXPECT_EQ(answer(*first, told[i]), told[i].actions) << "a rule is a pure function of its events";
     if (!told[i].at_rest) continue;
     ++moments;
     const auto second = fresh();
@@ -39,7 +39,7 @@ TEST(State, ARuleRestoredAtAnyMomentGoesOnAsBefore) {
       const auto shape = random_shape(variant, seed);
       const auto strategy = made_for(variant, shape);
       const Recorded recorded(*strategy);
-      explore::Cluster(recorded, shape).run();
+      explore::VirtualRun(recorded, shape).execute();
       for (const auto& log : recorded.workers())
         worker_moments += expect_resumable(*log, [&] { return strategy->worker(); });
       for (const auto& log : recorded.servers())
@@ -123,7 +123,7 @@ TEST(State, DamageIsFoundAndChangesNothing) {
   EXPECT_EQ(steps, (Steps{{5, 6}}));
   EXPECT_EQ(
       read("count=12;numbers=1;").error().message,
-      "a half's state \"count=12;numbers=1;\": \"number=…;\" is missing at character 10: written by another version or "
+      "a rule's state \"count=12;numbers=1;\": \"number=…;\" is missing at character 10: written by another version or "
       "for another strategy, or damaged");
 }
 

@@ -1,15 +1,15 @@
 /// Synchronous elastic averaging: all workers and the centre against the paper's two lines in double precision.
 #include <gtest/gtest.h>
 
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {
 namespace {
 
-using explore::Cluster;
-using explore::ClusterOptions;
 using explore::Delays;
+using explore::VirtualRun;
+using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
 std::unique_ptr<Strategy> with(const std::string& options, const RunShape& shape) {
@@ -22,17 +22,17 @@ TEST(SyncEasgd, EveryWorkerMovesAsInThePaper) {
       SCOPED_TRACE(std::to_string(workers) + " workers, seed " + std::to_string(seed));
       constexpr Step kTau = 3;
       const double alpha = 0.9 / workers;
-      Cluster cluster(*with("tau = 3\nbeta = 0.9", {.workers = workers, .servers = 2}),
-                      {.workers = workers, .servers = 2, .steps = 14, .seed = seed, .delays = Delays::extreme});
-      cluster.run();
-      std::vector<float> start(cluster.options().floats);
-      cluster.quadratic().start(start);
+      VirtualRun run(*with("tau = 3\nbeta = 0.9", {.workers = workers, .servers = 2}),
+                     {.workers = workers, .servers = 2, .steps = 14, .seed = seed, .delays = Delays::extreme});
+      run.execute();
+      std::vector<float> start(run.options().floats);
+      run.quadratic().start(start);
       std::vector<Vector> x(workers, Vector(start.begin(), start.end()));
       Vector c = x[0];
       for (Step step = 0; step < 14; ++step) {
         for (std::uint32_t w = 0; w < workers; ++w) {
           std::vector<float> g(c.size());
-          cluster.quadratic().gradient(step * workers + w, std::vector<float>(x[w].begin(), x[w].end()), g);
+          run.quadratic().gradient(step * workers + w, std::vector<float>(x[w].begin(), x[w].end()), g);
           for (std::size_t i = 0; i < c.size(); ++i) x[w][i] -= 0.05 * g[i];
         }
         if ((step + 1) % kTau != 0) continue;
@@ -47,8 +47,8 @@ TEST(SyncEasgd, EveryWorkerMovesAsInThePaper) {
         }
       }
       for (std::size_t i = 0; i < c.size(); ++i) {
-        ASSERT_NEAR(cluster.center()[i], c[i], 2e-5) << i;
-        for (std::uint32_t w = 0; w < workers; ++w) ASSERT_NEAR(cluster.worker(w).params()[i], x[w][i], 2e-5) << i;
+        ASSERT_NEAR(run.center()[i], c[i], 2e-5) << i;
+        for (std::uint32_t w = 0; w < workers; ++w) ASSERT_NEAR(run.worker(w).params()[i], x[w][i], 2e-5) << i;
       }
     }
   }
@@ -56,13 +56,13 @@ TEST(SyncEasgd, EveryWorkerMovesAsInThePaper) {
 
 /// Found by `troupe simulate --explore`: a lost member's request arrived after its round and was summed in the next one.
 TEST(SyncEasgd, ALostMembersVectorIsNotUsedInTheNextRound) {
-  const auto half = with("tau = 1", {.workers = 2})->server();
+  const auto rule = with("tau = 1", {.workers = 2})->server();
   const Membership both{0, {0, 1}};
   const Membership one{1, {0}};
   const auto actions = [&](const ServerEvent& event, const Membership& membership) {
     ServerActions then;
     const ServerContext context{0, membership, 0};
-    std::visit([&](const auto& e) { half->on(e, context, then); }, event);
+    std::visit([&](const auto& e) { rule->on(e, context, then); }, event);
     return then.list();
   };
   actions(Request{.id = 1, .worker = 0, .clock = 1}, both);
@@ -80,19 +80,19 @@ TEST(SyncEasgd, ALostMembersVectorIsNotUsedInTheNextRound) {
 TEST(SyncEasgd, ResultsDoNotDependOnTheSchedule) {
   std::vector<float> first;
   for (const Delays delays : {Delays::even, Delays::extreme}) {
-    Cluster cluster(*with("tau = 2", {.workers = 3, .servers = 2}),
-                    {.workers = 3, .servers = 2, .seed = 1, .delays = delays, .slowdown = {1, 3, 0.5}});
-    cluster.run();
-    if (first.empty()) first = cluster.center();
-    EXPECT_EQ(cluster.center(), first);
-    for (WorkerId w = 0; w < 3; ++w) EXPECT_EQ(cluster.worker(w).host().totals().staleness_max, 0U);
+    VirtualRun run(*with("tau = 2", {.workers = 3, .servers = 2}),
+                   {.workers = 3, .servers = 2, .seed = 1, .delays = delays, .slowdown = {1, 3, 0.5}});
+    run.execute();
+    if (first.empty()) first = run.center();
+    EXPECT_EQ(run.center(), first);
+    for (WorkerId w = 0; w < 3; ++w) EXPECT_EQ(run.worker(w).host().totals().staleness_max, 0U);
   }
 }
 
 TEST(SyncEasgd, OneVersionPerRound) {
-  Cluster cluster(*with("tau = 5", {.workers = 3, .servers = 2}), {.workers = 3, .servers = 2, .steps = 20});
-  cluster.run();
-  EXPECT_EQ(cluster.server(0).host().version(), 4U);
+  VirtualRun run(*with("tau = 5", {.workers = 3, .servers = 2}), {.workers = 3, .servers = 2, .steps = 20});
+  run.execute();
+  EXPECT_EQ(run.server(0).host().version(), 4U);
 }
 
 TEST(SyncEasgd, AnAlphaThatOvershootsIsRefused) {

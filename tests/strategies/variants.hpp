@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 #include "tests/strategies/made.hpp"
 
 namespace troupe::strategies {
@@ -63,7 +63,7 @@ inline const std::vector<Variant>& variants() {
 }
 
 /// `shape` as the variant requires it: its optimizer, and enough members.
-inline explore::ClusterOptions fitted(const Variant& variant, explore::ClusterOptions shape) {
+inline explore::VirtualRunOptions fitted(const Variant& variant, explore::VirtualRunOptions shape) {
   const auto* row = find(variant.name);
   if (row && row->local_optimizer) shape.optimizer = {.kind = *row->local_optimizer, .lr = 0.02F, .momentum = 0.8F};
   shape.workers = std::max(shape.workers, variant.least_workers);
@@ -72,9 +72,9 @@ inline explore::ClusterOptions fitted(const Variant& variant, explore::ClusterOp
 }
 
 /// 1 to 5 workers of unequal speed, 1 to 4 shards, 1 to 12 steps: a pure function of the seed and of the variant's requirements.
-inline explore::ClusterOptions random_shape(const Variant& variant, std::uint64_t seed) {
+inline explore::VirtualRunOptions random_shape(const Variant& variant, std::uint64_t seed) {
   core::Random random{seed, core::Purpose::test, 0};
-  explore::ClusterOptions options;
+  explore::VirtualRunOptions options;
   options.workers = static_cast<std::uint32_t>(1 + random.below(5));
   options.servers = static_cast<std::uint32_t>(1 + random.below(4));
   options.steps = 1 + random.below(12);
@@ -86,7 +86,7 @@ inline explore::ClusterOptions random_shape(const Variant& variant, std::uint64_
   return fitted(variant, options);
 }
 
-inline std::unique_ptr<Strategy> made_for(const Variant& variant, const explore::ClusterOptions& shape) {
+inline std::unique_ptr<Strategy> made_for(const Variant& variant, const explore::VirtualRunOptions& shape) {
   return made("[strategy]\nname = \"" + variant.name + "\"\n" + variant.options,
               {.workers = shape.workers, .servers = shape.servers, .optimizer = shape.optimizer});
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/explore/invariants/invariants.hpp"
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -13,29 +13,28 @@ class BackupChecker final : public Invariant {
  public:
   explicit BackupChecker(std::size_t backup) : backup_(backup) {}
 
-  void told(const Cluster&, ShardId shard, const ServerEvent& event) override {
+  void told(const VirtualRun&, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
     // A pull is not a gradient: its id names a shard in its low 16 bits (strategies/bsp_backup.cpp).
     if (request && (request->exchange & 0xffff) == 0) gradients_.emplace(std::pair{shard, request->id}, *request);
   }
 
-  void dropped(const Cluster& cluster, ShardId shard, const Request& request) override {
+  void dropped(const VirtualRun& run, ShardId shard, const Request& request) override {
     if (!gradients_.contains({shard, request.id})) throw Violation("a shard dropped what is no gradient");
     // After a loss a shard may close a step without any gradient, which this check does not see.
-    if (cluster.losses() == 0 && request.clock > closed_[shard])
-      throw Violation("a gradient was dropped that is not late");
+    if (run.losses() == 0 && request.clock > closed_[shard]) throw Violation("a gradient was dropped that is not late");
     dropped_.emplace(shard, request.id);
   }
 
-  void ran(const Cluster& cluster, const ServerKernel& kernel) override {
+  void ran(const VirtualRun& run, const ServerKernel& kernel) override {
     if (kernel.request != 0 && kernel.call.y != kPayload) return apply(kernel);
-    if (kernel.request == 0 && writes(kernel.call, kCenter)) close(cluster, kernel.shard);
+    if (kernel.request == 0 && writes(kernel.call, kCenter)) close(run, kernel.shard);
   }
 
-  void at_rest(const Cluster& cluster) override {
+  void at_rest(const VirtualRun& run) override {
     std::uint64_t counted = 0;
-    for (ShardId s = 0; s < cluster.shards(); ++s) {
-      counted += cluster.server(s).host().totals().dropped;
+    for (ShardId s = 0; s < run.shards(); ++s) {
+      counted += run.server(s).host().totals().dropped;
       if (!open_[s].empty()) throw Violation("gradients were summed up and no step was taken");
     }
     if (counted != dropped_.size()) throw Violation("late gradients are not counted");
@@ -57,11 +56,11 @@ class BackupChecker final : public Invariant {
       throw Violation("two gradients of a worker were applied in one step");
   }
 
-  void close(const Cluster& cluster, ShardId shard) {
+  void close(const VirtualRun& run, ShardId shard) {
     auto& open = open_[shard];
     if (open.empty()) throw Violation("a shard took a step without a gradient");
-    const bool exact = cluster.losses() == 0 && cluster.membership().size() == cluster.options().workers;
-    if (exact && open.size() != cluster.options().workers - backup_)
+    const bool exact = run.losses() == 0 && run.membership().size() == run.options().workers;
+    if (exact && open.size() != run.options().workers - backup_)
       throw Violation("a step was taken with " + std::to_string(open.size()) + " gradients");
     closed_[shard] = open.begin()->second;
     open.clear();

@@ -4,7 +4,7 @@
 
 #include "sim/explore/invariants/invariants.hpp"
 #include "sim/explore/invariants/oracle.hpp"
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -13,14 +13,16 @@ class ElasticChecker final : public Invariant {
  public:
   explicit ElasticChecker(ElasticExchanges rule) : rule_(std::move(rule)) {}
 
-  void told(const Cluster&, ShardId shard, const ServerEvent& event) override {
+  void told(const VirtualRun&, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
     if (request) epochs_[{shard, request->id}] = request->epoch;
   }
 
-  void refused(const Cluster&, ShardId shard, const Request& request) override { refused_.emplace(shard, request.id); }
+  void refused(const VirtualRun&, ShardId shard, const Request& request) override {
+    refused_.emplace(shard, request.id);
+  }
 
-  void ran(const Cluster&, const ServerKernel& kernel) override {
+  void ran(const VirtualRun&, const ServerKernel& kernel) override {
     if (!writes(kernel.call, kCenter)) return;
     const auto epoch = epochs_.extract({kernel.shard, kernel.request});
     if (epoch.empty()) throw Violation("a centre moved twice for one exchange, or for none");
@@ -53,17 +55,17 @@ class SyncElasticChecker final : public Invariant {
  public:
   explicit SyncElasticChecker(double alpha) : alpha_(alpha) {}
 
-  void told(const Cluster&, ShardId shard, const ServerEvent& event) override {
+  void told(const VirtualRun&, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
     if (request) requests_[{shard, request->id}] = *request;
   }
 
-  void ran(const Cluster& cluster, const ServerKernel& kernel) override {
+  void ran(const VirtualRun& run, const ServerKernel& kernel) override {
     auto& round = rounds_[kernel.shard];
     if (kernel.request != 0 && kernel.call.y != kPayload) return add(round, kernel);
     if (!writes(kernel.call, kCenter)) return;
     const double n = static_cast<double>(round.whose.size());
-    if (cluster.losses() == 0 && round.whose.size() != cluster.options().workers)
+    if (run.losses() == 0 && round.whose.size() != run.options().workers)
       throw Violation("a round was closed by " + std::to_string(round.whose.size()) + " workers");
     for (std::size_t i = 0; i < kernel.center.size(); ++i) {
       const double c = kernel.center_before[i];
@@ -73,7 +75,7 @@ class SyncElasticChecker final : public Invariant {
     round = {};
   }
 
-  void at_rest(const Cluster&) override {
+  void at_rest(const VirtualRun&) override {
     for (const auto& [shard, round] : rounds_)
       if (!round.whose.empty()) throw Violation("what was summed up never reached the centre");
   }

@@ -2,14 +2,14 @@
 
 #include "sim/explore/invariants/invariants.hpp"
 #include "sim/explore/invariants/oracle.hpp"
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {
 namespace {
 
 class PairsChecker final : public Invariant {
  public:
-  void performed(const Cluster&, Step step, const Collectives::Task& task,
+  void performed(const VirtualRun&, Step step, const Collectives::Task& task,
                  const std::vector<std::vector<float>>& before, const std::vector<core::Span>& after) override {
     if (after.size() != 2) throw Violation("a pair of " + std::to_string(after.size()));
     for (const auto worker : task.group)

@@ -4,7 +4,7 @@
 
 #include "sim/explore/invariants/invariants.hpp"
 #include "sim/explore/invariants/oracle.hpp"
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -14,21 +14,21 @@ class PushesChecker final : public Invariant {
  public:
   PushesChecker(bool optimizer, bool aware) : optimizer_(optimizer), aware_(aware) {}
 
-  void told(const Cluster& cluster, ShardId shard, const ServerEvent& event) override {
+  void told(const VirtualRun& run, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
     if (!request || request->kind == Transfer::pull) return;
     ++pushes_[shard];
-    const auto staleness = cluster.server(shard).host().version() - request->version;
+    const auto staleness = run.server(shard).host().version() - request->version;
     open_[{shard, request->id}] = aware_ ? 1.0 / static_cast<double>(std::max<Version>(staleness, 1)) : 1.0;
   }
 
-  void refused(const Cluster&, ShardId shard, const Request& request) override {
+  void refused(const VirtualRun&, ShardId shard, const Request& request) override {
     if (open_.erase({shard, request.id}) == 0) return;
     --pushes_[shard];
     refused_.emplace(shard, request.id);
   }
 
-  void ran(const Cluster& cluster, const ServerKernel& kernel) override {
+  void ran(const VirtualRun& run, const ServerKernel& kernel) override {
     if (!writes(kernel.call, kCenter)) return;
     if (refused_.erase({kernel.shard, kernel.request}) > 0) {  // zeros may be added, like a push
       ++pushes_[kernel.shard];
@@ -38,7 +38,7 @@ class PushesChecker final : public Invariant {
     if (node.empty()) throw Violation("a push was applied twice, or none was");
     if (optimizer_) return;
     auto& expected = centers_[kernel.shard];
-    if (expected.empty()) start(cluster, kernel.shard, expected);
+    if (expected.empty()) start(run, kernel.shard, expected);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const double share = node.mapped() * kernel.payload_before[i];
       expected[i].value += share;
@@ -47,10 +47,10 @@ class PushesChecker final : public Invariant {
     }
   }
 
-  void at_rest(const Cluster& cluster) override {
+  void at_rest(const VirtualRun& run) override {
     if (!open_.empty()) throw Violation("a push was answered and never applied");
-    for (ShardId s = 0; s < cluster.shards(); ++s)
-      if (cluster.server(s).host().version() != pushes_[s]) throw Violation("a shard's version is not its pushes");
+    for (ShardId s = 0; s < run.shards(); ++s)
+      if (run.server(s).host().version() != pushes_[s]) throw Violation("a shard's version is not its pushes");
   }
 
  private:
@@ -58,10 +58,10 @@ class PushesChecker final : public Invariant {
     double value = 0;
     double size = 0;  // of all summands
   };
-  static void start(const Cluster& cluster, ShardId shard, std::vector<Element>& elements) {
-    auto whole = floats(cluster.options().floats);
-    cluster.quadratic().start(whole.view());
-    const auto range = cut(cluster.options().floats, cluster.options().servers, shard);
+  static void start(const VirtualRun& run, ShardId shard, std::vector<Element>& elements) {
+    auto whole = floats(run.options().floats);
+    run.quadratic().start(whole.view());
+    const auto range = cut(run.options().floats, run.options().servers, shard);
     for (std::size_t i = 0; i < range.count; ++i) {
       const double value = whole.view()[range.offset + i];
       elements.push_back({value, std::abs(value)});

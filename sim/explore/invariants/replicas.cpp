@@ -2,7 +2,7 @@
 #include <string>
 
 #include "sim/explore/invariants/invariants.hpp"
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -11,7 +11,7 @@ class ReplicasChecker final : public Invariant {
  public:
   explicit ReplicasChecker(std::uint32_t group_size) : group_size_(group_size) {}
 
-  void step_begins(const Cluster&, const StepBegins& begins) override {
+  void step_begins(const VirtualRun&, const StepBegins& begins) override {
     const auto now = checksum(begins.params);
     const auto [first, fresh] = first_.try_emplace({begins.step, begins.worker / group_size_}, now);
     if (!fresh && first->second != now)

@@ -6,7 +6,7 @@
 
 #include "sim/explore/invariants/invariants.hpp"
 #include "sim/explore/invariants/oracle.hpp"
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -16,7 +16,7 @@ class RoundsChecker final : public Invariant {
  public:
   explicit RoundsChecker(const OuterRounds& rule) : rule_(rule), quorum_(rule.quorum) {}
 
-  void told(const Cluster&, ShardId shard, const ServerEvent& event) override {
+  void told(const VirtualRun&, ShardId shard, const ServerEvent& event) override {
     auto& round = rounds_[shard];
     if (std::holds_alternative<MembershipChanged>(event)) round.all_there = false;
     const auto* request = std::get_if<Request>(&event);
@@ -24,12 +24,12 @@ class RoundsChecker final : public Invariant {
     requests_[{shard, request->id}] = *request;
   }
 
-  void ran(const Cluster& cluster, const ServerKernel& kernel) override {
+  void ran(const VirtualRun& run, const ServerKernel& kernel) override {
     auto& round = rounds_[kernel.shard];
     if (round.center.empty()) begin(kernel, round);
     if (kernel.request != 0 && kernel.call.y != kPayload) return add(round, kernel);
     if (!writes(kernel.call, kCenter)) return;
-    require_enough(cluster, round);
+    require_enough(run, round);
     const double n = static_cast<double>(round.on_time.size() + round.late);
     for (std::size_t i = 0; i < round.center.size(); ++i) {
       const double mean = round.sum[i] / n;
@@ -84,13 +84,13 @@ class RoundsChecker final : public Invariant {
   }
 
   /// All members, or the quorum; after a loss, the remaining members.
-  void require_enough(const Cluster& cluster, const Round& round) const {
+  void require_enough(const VirtualRun& run, const Round& round) const {
     if (round.on_time.empty()) throw Violation("a round was closed without a contribution");
-    const std::size_t all = cluster.options().workers;
+    const std::size_t all = run.options().workers;
     const std::size_t needed = quorum_ > 0 ? std::min(quorum_, all) : all;
     if (round.all_there && round.on_time.size() < needed)
       throw Violation("a round was closed by " + std::to_string(round.on_time.size()) + " workers");
-    if (quorum_ == 0 && round.late > 0 && cluster.losses() == 0)
+    if (quorum_ == 0 && round.late > 0 && run.losses() == 0)
       throw Violation("a contribution was late for a round of all");
   }
 

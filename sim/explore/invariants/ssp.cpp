@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/explore/invariants/invariants.hpp"
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -16,7 +16,7 @@ class ClocksChecker final : public Invariant {
       : s_(s), steps_per_clock_(steps_per_clock), group_size_(group_size) {}
 
   /// A newcomer owes no updates before its first clock, and has read the centre's versions. Its predecessor's clocks are not its own.
-  void entered(const Cluster&, WorkerId worker, Step first, const std::vector<Version>& read) override {
+  void entered(const VirtualRun&, WorkerId worker, Step first, const std::vector<Version>& read) override {
     first_[group_of(worker)] = first / steps_per_clock_;
     for (auto& [shard, clocks] : clocks_) clocks.erase(group_of(worker));
     for (auto& [version, clocks] : holds_) clocks.erase(group_of(worker));
@@ -24,16 +24,16 @@ class ClocksChecker final : public Invariant {
     for (ShardId shard = 0; shard < read.size(); ++shard) read_[worker][shard] = read[shard];
   }
 
-  void told(const Cluster& cluster, ShardId shard, const ServerEvent& event) override {
+  void told(const VirtualRun& run, ShardId shard, const ServerEvent& event) override {
     const auto* request = std::get_if<Request>(&event);
     if (!request || request->kind != Transfer::push) return;
     // Called before the push is added: the next version holds this clock.
     auto& clocks = clocks_[shard];
     clocks[group_of(request->worker)] = request->clock / steps_per_clock_;
-    holds_[{shard, cluster.server(shard).host().version() + 1}] = clocks;
+    holds_[{shard, run.server(shard).host().version() + 1}] = clocks;
   }
 
-  void told(const Cluster&, WorkerId worker, const WorkerEvent& event) override {
+  void told(const VirtualRun&, WorkerId worker, const WorkerEvent& event) override {
     // Pulls have odd ids (strategies/ssp.cpp). No shard answers a collective's id.
     const auto* replied = std::get_if<Replied>(&event);
     if (replied && replied->exchange % 2 == 1) coming_[worker][replied->shard] = replied->version;
@@ -44,17 +44,17 @@ class ClocksChecker final : public Invariant {
     }
   }
 
-  void step_begins(const Cluster& cluster, const StepBegins& begins) override {
+  void step_begins(const VirtualRun& run, const StepBegins& begins) override {
     if (begins.worker % group_size_ != 0) return;  // members follow their leader
     const Step clock = begins.step / steps_per_clock_;
-    for (const auto other : cluster.membership().workers) {
-      if (!counts(cluster, other) || other == begins.worker) continue;
-      const Step theirs = std::max(cluster.worker(other).host().steps() / steps_per_clock_, first_[group_of(other)]);
+    for (const auto other : run.membership().workers) {
+      if (!counts(run, other) || other == begins.worker) continue;
+      const Step theirs = std::max(run.worker(other).host().steps() / steps_per_clock_, first_[group_of(other)]);
       if (clock > theirs + s_)
         throw Violation("worker " + std::to_string(begins.worker) + " begins clock " + std::to_string(clock) +
                         " with worker " + std::to_string(other) + " in clock " + std::to_string(theirs));
       if (clock <= s_) continue;
-      for (ShardId shard = 0; shard < cluster.shards(); ++shard) check_read(begins.worker, clock, other, shard);
+      for (ShardId shard = 0; shard < run.shards(); ++shard) check_read(begins.worker, clock, other, shard);
     }
   }
 
@@ -62,8 +62,8 @@ class ClocksChecker final : public Invariant {
   [[nodiscard]] WorkerId group_of(WorkerId worker) const { return worker / group_size_; }
 
   /// Only leaders push, and only living ones are waited for.
-  [[nodiscard]] bool counts(const Cluster& cluster, WorkerId worker) const {
-    return worker % group_size_ == 0 && cluster.worker(worker).alive();
+  [[nodiscard]] bool counts(const VirtualRun& run, WorkerId worker) const {
+    return worker % group_size_ == 0 && run.worker(worker).alive();
   }
 
   void check_read(WorkerId reader, Step clock, WorkerId other, ShardId shard) {

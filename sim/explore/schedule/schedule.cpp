@@ -102,7 +102,7 @@ RunShape Schedule::shape() const {
   return {.workers = workers, .servers = servers, .seed = seed, .optimizer = optimizer};
 }
 
-ClusterOptions Schedule::cluster() const {
+VirtualRunOptions Schedule::run_options() const {
   return {.workers = workers,
           .servers = servers,
           .steps = steps,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/config.hpp"
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {
 
@@ -26,7 +26,7 @@ struct Schedule {
   std::vector<Fault> faults;
 
   [[nodiscard]] RunShape shape() const;
-  [[nodiscard]] ClusterOptions cluster() const;
+  [[nodiscard]] VirtualRunOptions run_options() const;
   /// The options, parsed and checked like every configuration. Errc::config when they do not fit these members.
   [[nodiscard]] core::Result<core::Config> config() const;
 };

@@ -35,7 +35,7 @@ class Collectives {
       : queue_(queue), network_(network), kernels_(kernels), watch_(std::move(watch)) {}
   /// `memory`: the worker's part, lent until `done`.
   void ask(WorkerId worker, Step step, ExchangeId id, const Task& task, core::Span memory, Done done);
-  [[nodiscard]] std::size_t open() const noexcept { return meetings_.size(); }
+  [[nodiscard]] std::size_t open() const noexcept { return collectives_.size(); }
   [[nodiscard]] std::uint64_t performed() const noexcept { return performed_; }
 
  private:
@@ -44,19 +44,20 @@ class Collectives {
     Done done;
     Duration asked{0};
   };
-  struct Meeting {
+  struct PendingCollective {
     Task task;
     std::map<WorkerId, Part> parts;                            // by rank: the order of summation
     std::shared_ptr<const std::vector<float>> roots_vector{};  // the root's at its request; null: not requested yet
   };
-  void perform(Meeting& meeting, Step step, WorkerId last);
-  void spread(Meeting& meeting, WorkerId last);
-  void bring(const Meeting& meeting, WorkerId to, Part& part, WorkerId last);
+  void perform(PendingCollective& collective, Step step, WorkerId last);
+  void spread(PendingCollective& collective, WorkerId last);
+  void bring(const PendingCollective& collective, WorkerId to, Part& part, WorkerId last);
   EventQueue& queue_;
   Network& network_;
   const core::Kernels& kernels_;
   Watch watch_;
-  std::map<std::pair<Step, ExchangeId>, std::vector<Meeting>> meetings_;  // disjoint groups may share step and id
+  std::map<std::pair<Step, ExchangeId>, std::vector<PendingCollective>>
+      collectives_;  // disjoint groups may share step and id
   std::uint64_t performed_ = 0;
 };
 

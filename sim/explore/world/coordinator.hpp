@@ -10,11 +10,11 @@
 
 namespace troupe::explore {
 
-class Cluster;
+class VirtualRun;
 
 class Coordinator final : public coordination::CoordinatorPort {
  public:
-  Coordinator(Cluster& cluster, const Needs& needs);
+  Coordinator(VirtualRun& run, const Needs& needs);
 
   void begin() { machine_.begin({}); }
   /// The worker wants one more lease.
@@ -48,7 +48,7 @@ class Coordinator final : public coordination::CoordinatorPort {
   void begin_task();
   [[nodiscard]] bool done(coordination::Task task) const;
 
-  Cluster& cluster_;
+  VirtualRun& run_;
   coordination::Coordinator machine_;
   coordination::Order order_;  // the latest
   bool waits_ = false;         // its task has begun

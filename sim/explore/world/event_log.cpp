@@ -1,6 +1,6 @@
 #include "sim/explore/world/event_log.hpp"
 
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -47,24 +47,24 @@ struct Text {
 std::string to_text(const WorkerEvent& event) { return std::visit(Text{}, event); }
 std::string to_text(const ServerEvent& event) { return std::visit(Text{}, event); }
 
-void EventLog::add(const Cluster& cluster, const std::string& who, const std::string& what) {
-  lines_.push_back(milliseconds(cluster.now()) + "  " + who + ": " + what);
+void EventLog::add(const VirtualRun& run, const std::string& who, const std::string& what) {
+  lines_.push_back(milliseconds(run.now()) + "  " + who + ": " + what);
 }
 
-void EventLog::step_begins(const Cluster& cluster, const StepBegins& begins) {
-  add(cluster, worker(begins.worker), "begins step " + text(begins.step) + " with lease " + text(begins.lease));
+void EventLog::step_begins(const VirtualRun& run, const StepBegins& begins) {
+  add(run, worker(begins.worker), "begins step " + text(begins.step) + " with lease " + text(begins.lease));
 }
-void EventLog::told(const Cluster& cluster, WorkerId id, const WorkerEvent& event) {
-  add(cluster, worker(id), to_text(event));
+void EventLog::told(const VirtualRun& run, WorkerId id, const WorkerEvent& event) {
+  add(run, worker(id), to_text(event));
 }
-void EventLog::told(const Cluster& cluster, ShardId id, const ServerEvent& event) {
-  add(cluster, shard(id), to_text(event));
+void EventLog::told(const VirtualRun& run, ShardId id, const ServerEvent& event) {
+  add(run, shard(id), to_text(event));
 }
-void EventLog::dropped(const Cluster& cluster, ShardId id, const Request& request) {
-  add(cluster, shard(id), "drops exchange " + text(request.exchange) + " of " + worker(request.worker));
+void EventLog::dropped(const VirtualRun& run, ShardId id, const Request& request) {
+  add(run, shard(id), "drops exchange " + text(request.exchange) + " of " + worker(request.worker));
 }
-void EventLog::refused(const Cluster& cluster, ShardId id, const Request& request) {
-  add(cluster, shard(id), "refuses exchange " + text(request.exchange) + " of " + worker(request.worker));
+void EventLog::refused(const VirtualRun& run, ShardId id, const Request& request) {
+  add(run, shard(id), "refuses exchange " + text(request.exchange) + " of " + worker(request.worker));
 }
 
 }  // namespace troupe::explore

@@ -13,15 +13,15 @@ namespace troupe::explore {
 
 class EventLog final : public Invariant {
  public:
-  void step_begins(const Cluster& cluster, const StepBegins& begins) override;
-  void told(const Cluster& cluster, WorkerId worker, const WorkerEvent& event) override;
-  void told(const Cluster& cluster, ShardId shard, const ServerEvent& event) override;
-  void dropped(const Cluster& cluster, ShardId shard, const Request& request) override;
-  void refused(const Cluster& cluster, ShardId shard, const Request& request) override;
+  void step_begins(const VirtualRun& run, const StepBegins& begins) override;
+  void told(const VirtualRun& run, WorkerId worker, const WorkerEvent& event) override;
+  void told(const VirtualRun& run, ShardId shard, const ServerEvent& event) override;
+  void dropped(const VirtualRun& run, ShardId shard, const Request& request) override;
+  void refused(const VirtualRun& run, ShardId shard, const Request& request) override;
   [[nodiscard]] const std::vector<std::string>& lines() const noexcept { return lines_; }
 
  private:
-  void add(const Cluster& cluster, const std::string& who, const std::string& what);
+  void add(const VirtualRun& run, const std::string& who, const std::string& what);
   std::vector<std::string> lines_;
 };
 

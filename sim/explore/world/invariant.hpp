@@ -10,7 +10,7 @@
 
 namespace troupe::explore {
 
-class Cluster;
+class VirtualRun;
 
 /// A kernel that a server ran, with copies of its inputs.
 struct ServerKernel {
@@ -35,18 +35,18 @@ class Invariant {
  public:
   virtual ~Invariant() = default;
   /// A newcomer begins at step `first` with the current centre; `read`: its versions, by shard.
-  virtual void entered(const Cluster&, WorkerId, Step /*first*/, const std::vector<Version>& /*read*/) {}
-  virtual void step_begins(const Cluster&, const StepBegins&) {}
-  virtual void told(const Cluster&, WorkerId, const WorkerEvent&) {}  ///< before the rule handles it
-  virtual void told(const Cluster&, ShardId, const ServerEvent&) {}   ///< before the rule handles it
-  virtual void ran(const Cluster&, const ServerKernel&) {}
-  virtual void dropped(const Cluster&, ShardId, const Request&) {}
-  virtual void refused(const Cluster&, ShardId, const Request&) {}  ///< after told(), before the rule handles it
+  virtual void entered(const VirtualRun&, WorkerId, Step /*first*/, const std::vector<Version>& /*read*/) {}
+  virtual void step_begins(const VirtualRun&, const StepBegins&) {}
+  virtual void told(const VirtualRun&, WorkerId, const WorkerEvent&) {}  ///< before the rule handles it
+  virtual void told(const VirtualRun&, ShardId, const ServerEvent&) {}   ///< before the rule handles it
+  virtual void ran(const VirtualRun&, const ServerKernel&) {}
+  virtual void dropped(const VirtualRun&, ShardId, const Request&) {}
+  virtual void refused(const VirtualRun&, ShardId, const Request&) {}  ///< after told(), before the rule handles it
   /// Called after a reduction. `before`: the members' input vectors, in rank order.
-  virtual void performed(const Cluster&, Step, const Collectives::Task&,
+  virtual void performed(const VirtualRun&, Step, const Collectives::Task&,
                          const std::vector<std::vector<float>>& /*before*/, const std::vector<core::Span>& /*after*/) {}
-  virtual void happened(const Cluster&) {}  ///< after every event of the queue
-  virtual void at_rest(const Cluster&) {}   ///< at the end
+  virtual void happened(const VirtualRun&) {}  ///< after every event of the queue
+  virtual void at_rest(const VirtualRun&) {}   ///< at the end
 };
 
 }  // namespace troupe::explore

@@ -5,13 +5,13 @@
 #include <limits>
 #include <utility>
 
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {
 
-Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const Membership& membership,
+Server::Server(VirtualRun& run, ShardId self, const Strategy& strategy, const Membership& membership,
                core::ConstSpan start)
-    : cluster_(cluster),
+    : run_(run),
       self_(self),
       memory_(start.size()),
       host_(strategy.server(), *this, {.self = self, .membership = membership}, this) {
@@ -23,8 +23,7 @@ Server::Server(Cluster& cluster, ShardId self, const Strategy& strategy, const M
 }
 
 void Server::heard(const EventQueue::Action& what) {
-  if (const auto until = cluster_.stands_still(true, self_))
-    return cluster_.queue().at(*until, [this, what] { heard(what); });
+  if (const auto until = run_.stands_still(true, self_)) return run_.queue().at(*until, [this, what] { heard(what); });
   what();
 }
 
@@ -52,7 +51,7 @@ void Server::arrive(Request request, const std::shared_ptr<Parcel>& payload, Wor
   request.id = ++last_request_;
   senders_.emplace(request.id, &from);
   payloads_.emplace(request.id, payload);
-  if (request.kind != Transfer::pull && cluster_.is_bad(self_, pushes_++)) spoil(request.id);
+  if (request.kind != Transfer::pull && run_.is_bad(self_, pushes_++)) spoil(request.id);
   host_.request(request);
   if (host_.version() < seen_version_) throw Violation("the version of a shard went back");
   seen_version_ = host_.version();
@@ -77,7 +76,7 @@ bool Server::usable(RequestId payload) const {
                               [](float value) { return std::abs(value) > core::kLargestUsable; });
 }
 
-Duration Server::now() const { return cluster_.queue().now(); }
+Duration Server::now() const { return run_.queue().now(); }
 
 void Server::run(const KernelCall& call, RequestId payload) {
   Parcel* parcel = payload == 0 ? nullptr : payloads_.at(payload).get();
@@ -89,17 +88,17 @@ void Server::run(const KernelCall& call, RequestId payload) {
                     .payload_before = {},
                     .center = memory_.peek(kCenter),
                     .payload = contents};
-  const auto& watch = cluster_.options().on_server_kernel;
-  const auto& invariants = cluster_.options().invariants;
+  const auto& watch = run_.options().on_server_kernel;
+  const auto& invariants = run_.options().invariants;
   const bool watched = watch || !invariants.empty();
   if (watched) {
     seen.center_before.assign(seen.center.begin(), seen.center.end());
     seen.payload_before.assign(contents.begin(), contents.end());
   }
-  strategies::run(cluster_.kernels(), call, [&](Slot slot) { return slot == kPayload ? contents : memory_.use(slot); });
+  strategies::run(run_.kernels(), call, [&](Slot slot) { return slot == kPayload ? contents : memory_.use(slot); });
   if (parcel) parcel->seal();
   if (watch) watch(seen);
-  for (auto* invariant : invariants) invariant->ran(cluster_, seen);
+  for (auto* invariant : invariants) invariant->ran(run_, seen);
 }
 
 void Server::reply(const ShardReply& reply) {
@@ -108,24 +107,23 @@ void Server::reply(const ShardReply& reply) {
   mend(reply.request, node.mapped()->open());  // throws if changed while it was held
   node.mapped()->seal();
   auto& asked = *senders_.extract(reply.request).mapped();
-  cluster_.network().send({Traffic::reply, self_, asked.address()}, Order::any,
-                          [&asked, reply] { asked.answered(reply); });
+  run_.network().send({Traffic::reply, self_, asked.address()}, Order::any, [&asked, reply] { asked.answered(reply); });
 }
 
 void Server::set_deadline(DeadlineId id, Duration after) {
-  cluster_.queue().after(after, [this, id] { heard([this, id] { host_.deadline_passed(id); }); });
+  run_.queue().after(after, [this, id] { heard([this, id] { host_.deadline_passed(id); }); });
 }
 
 void Server::consumed(const ServerEvent& event) {
-  cluster_.trace().consumed(self_, event, now());
-  for (auto* invariant : cluster_.options().invariants) invariant->told(cluster_, self_, event);
+  run_.trace().consumed(self_, event, now());
+  for (auto* invariant : run_.options().invariants) invariant->told(run_, self_, event);
 }
 void Server::dropped(const Request& request, const std::string& why) {
-  cluster_.trace().dropped(request, why);
-  for (auto* invariant : cluster_.options().invariants) invariant->dropped(cluster_, self_, request);
+  run_.trace().dropped(request, why);
+  for (auto* invariant : run_.options().invariants) invariant->dropped(run_, self_, request);
 }
 void Server::refused(const Request& request) {
-  for (auto* invariant : cluster_.options().invariants) invariant->refused(cluster_, self_, request);
+  for (auto* invariant : run_.options().invariants) invariant->refused(run_, self_, request);
 }
 
 }  // namespace troupe::explore

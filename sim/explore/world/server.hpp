@@ -13,14 +13,14 @@
 
 namespace troupe::explore {
 
-class Cluster;
+class VirtualRun;
 class Worker;
 
 using ServerKernelWatch = std::function<void(const ServerKernel&)>;
 
 class Server final : public ServerPort, public ServerObserver {
  public:
-  Server(Cluster& cluster, ShardId self, const Strategy& strategy, const Membership& membership, core::ConstSpan start);
+  Server(VirtualRun& run, ShardId self, const Strategy& strategy, const Membership& membership, core::ConstSpan start);
 
   /// Receives a part of an exchange, whose reply goes to `from`. Ignores it if the shard knows that this worker is no member any more.
   void receive(Request request, std::shared_ptr<Parcel> payload, Worker& from);
@@ -53,7 +53,7 @@ class Server final : public ServerPort, public ServerObserver {
   void spoil(RequestId request);
   void mend(RequestId request, core::Span contents);
 
-  Cluster& cluster_;
+  VirtualRun& run_;
   ShardId self_;
   Memory memory_;
   std::map<WorkerId, std::uint32_t> members_;  // as the shard knows them, with the life of each

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {
 namespace {
@@ -19,24 +19,24 @@ WorkerPorts ports(Worker& worker, const Needs& needs) {
 
 }  // namespace
 
-Worker::Worker(Cluster& cluster, Identity self, const Strategy& strategy, const Membership& membership,
+Worker::Worker(VirtualRun& run, Identity self, const Strategy& strategy, const Membership& membership,
                std::vector<Version> versions)
-    : cluster_(cluster),
+    : run_(run),
       identity_(self),
       self_(self.rank),
-      memory_(cluster.options().floats),
-      gradient_(floats(cluster.options().floats)),
-      peer_message_loss_(cluster.options().seed, core::Purpose::schedule, kPeerMessageLoss | self.address),
+      memory_(run.options().floats),
+      gradient_(floats(run.options().floats)),
+      peer_message_loss_(run.options().seed, core::Purpose::schedule, kPeerMessageLoss | self.address),
       host_(strategy.worker(), ports(*this, strategy.needs()),
             {.self = self.rank,
-             .seed = cluster.options().seed,
+             .seed = run.options().seed,
              .membership = membership,
-             .buckets = std::max(cluster.options().buckets, 1),
+             .buckets = std::max(run.options().buckets, 1),
              .versions = std::move(versions)},
             this) {
   const auto needs = strategy.needs();
   for (const Slot slot : {kParams, kGrads}) memory_.add(slot);
-  if (core::state_slots(cluster.options().optimizer.kind) > 0) memory_.add(kVelocity);
+  if (core::state_slots(run.options().optimizer.kind) > 0) memory_.add(kVelocity);
   for (const Slot slot : needs.worker_slots) memory_.add(slot);
   if (needs.peers) {
     for (const auto peer : membership.workers) memory_.add(inbox(peer));
@@ -45,13 +45,12 @@ Worker::Worker(Cluster& cluster, Identity self, const Strategy& strategy, const 
 
 void Worker::heard(const EventQueue::Action& what) {
   if (!alive_) return;
-  if (const auto until = cluster_.stands_still(false, self_))
-    return cluster_.queue().at(*until, [this, what] { heard(what); });
+  if (const auto until = run_.stands_still(false, self_)) return run_.queue().at(*until, [this, what] { heard(what); });
   what();
 }
 
 void Worker::later(Duration delay, EventQueue::Action what) {
-  cluster_.queue().after(delay, [this, what = std::move(what)] { heard(what); });
+  run_.queue().after(delay, [this, what = std::move(what)] { heard(what); });
 }
 
 void Worker::start(core::ConstSpan params, Step first) {
@@ -68,22 +67,22 @@ void Worker::membership_changed(const Membership& membership) {
 }
 
 void Worker::die() {
-  cluster_.lose_weight(weight());
-  cluster_.network().close(address());
+  run_.lose_weight(weight());
+  run_.network().close(address());
   alive_ = false;
 }
 
-Duration Worker::now() const { return cluster_.queue().now(); }
+Duration Worker::now() const { return run_.queue().now(); }
 
 // ---- steps
 
 /// When the rule asks for Compute, the update of the last lease is finished.
 void Worker::compute(Step step) {
-  if (step != next_step_ && !cluster_.in_step()) throw Violation("steps are passed over, but leases come on demand");
+  if (step != next_step_ && !run_.in_step()) throw Violation("steps are passed over, but leases come on demand");
   wants_step_ = step;
   if (lease_) {
-    cluster_.lease_done();
-    cluster_.coordinator().done(self_, *std::exchange(lease_, std::nullopt), wants_step_ - first_);
+    run_.lease_done();
+    run_.coordinator().done(self_, *std::exchange(lease_, std::nullopt), wants_step_ - first_);
   }
   stands_ = true;
   if (dismissed_) return later(Duration{0}, [this] { stop(); });
@@ -94,7 +93,7 @@ void Worker::compute(Step step) {
 /// The lease may be granted at once.
 void Worker::ask_for_lease() {
   asks_ = true;
-  cluster_.coordinator().requested(self_);
+  run_.coordinator().requested(self_);
   asks_ = false;
 }
 
@@ -108,7 +107,7 @@ void Worker::take_lease() {
   while (granted_) {
     const auto lease = *std::exchange(granted_, std::nullopt);
     if (++next_step_ > wants_step_) return begin(lease);
-    cluster_.coordinator().done(self_, lease, wants_step_ - first_);
+    run_.coordinator().done(self_, lease, wants_step_ - first_);
     ask_for_lease();
   }
 }
@@ -129,12 +128,11 @@ void Worker::begin(const data::Lease& lease) {
   const Step step = wants_step_;
   const core::ConstSpan params = memory_.use(kParams);
   params_checksum_ = checksum(params);
-  for (auto* invariant : cluster_.options().invariants)
-    invariant->step_begins(cluster_, {self_, step, lease.index, params});
-  cluster_.quadratic().gradient(lease.index, params, gradient_.view());
+  for (auto* invariant : run_.options().invariants) invariant->step_begins(run_, {self_, step, lease.index, params});
+  run_.quadratic().gradient(lease.index, params, gradient_.view());
   poison(memory_.use(kGrads));
-  const auto takes = cluster_.step_time(self_, step);
-  const int buckets = cluster_.options().buckets;
+  const auto takes = run_.step_time(self_, step);
+  const int buckets = run_.options().buckets;
   for (int b = 0; b < buckets; ++b) {
     later(takes * (b + 1) / buckets, [this, b] { bucket_final(b); });
   }
@@ -144,7 +142,7 @@ void Worker::begin(const data::Lease& lease) {
 /// Backward order: bucket 0 is the end of the arena.
 Range Worker::bucket_range(int bucket) const {
   if (bucket < 0) return memory_.all();
-  const auto buckets = static_cast<std::size_t>(cluster_.options().buckets);
+  const auto buckets = static_cast<std::size_t>(run_.options().buckets);
   return cut(memory_.size(), buckets, buckets - 1 - static_cast<std::size_t>(bucket));
 }
 
@@ -157,16 +155,16 @@ void Worker::bucket_final(int bucket) {
 
 void Worker::step_final() {
   if (checksum(memory_.use(kParams)) != params_checksum_) throw Violation("parameters changed during a step");
-  if (cluster_.options().buckets == 0) {
+  if (run_.options().buckets == 0) {
     const auto from = gradient_.view();
     std::copy(from.begin(), from.end(), memory_.use(kGrads).begin());
   }
-  host_.step_done(lease_->epoch_position, cluster_.options().optimizer);
+  host_.step_done(lease_->epoch_position, run_.options().optimizer);
 }
 
 void Worker::run(const KernelCall& call, Shards shards) {
   const auto range = shards.all() ? memory_.all() : slices(shards);
-  strategies::run(cluster_.kernels(), call, [&](Slot slot) { return memory_.use(slot, range); });
+  strategies::run(run_.kernels(), call, [&](Slot slot) { return memory_.use(slot, range); });
 }
 
 Range Worker::slices(Shards cut_from) const {
@@ -181,16 +179,15 @@ void Worker::set_deadline(DeadlineId id, Duration after) {
 
 // ---- exchanges with shards
 
-ShardId Worker::shards() const { return cluster_.options().servers; }
+ShardId Worker::shards() const { return run_.options().servers; }
 
 void Worker::send(const ShardRequest& request) {
   const auto range = cut(memory_.size(), shards(), request.shard);
   const auto parcel =
-      std::make_shared<Parcel>(memory_.lend(request.slot, range), cluster_.options().carriage, request.request.kind);
+      std::make_shared<Parcel>(memory_.lend(request.slot, range), run_.options().carriage, request.request.kind);
   away_.emplace(std::pair{request.request.exchange, request.shard}, Away{parcel, request.slot, range});
-  cluster_.network().send({Traffic::request, address(), request.shard}, Order::fifo, [this, request, parcel] {
-    cluster_.server(request.shard).receive(request.request, parcel, *this);
-  });
+  run_.network().send({Traffic::request, address(), request.shard}, Order::fifo,
+                      [this, request, parcel] { run_.server(request.shard).receive(request.request, parcel, *this); });
 }
 
 void Worker::answered(const ShardReply& reply) {
@@ -218,44 +215,43 @@ void Worker::collective(Step step, ExchangeId id, Collectives::Task task) {
   if (task.group.empty()) task.group = host_.membership().workers;
   const auto range = bucket_range(task.bucket);
   const auto part = memory_.lend(task.slot, range);
-  cluster_.collectives().ask(self_, step, id, task, part,
-                             [this, id, slot = task.slot, range](Duration waited, WorkerId last) {
-                               heard([this, id, slot, range, waited, last] {
-                                 memory_.give_back(slot, range);
-                                 host_.reduced(id, waited, last);
-                               });
-                             });
+  run_.collectives().ask(self_, step, id, task, part,
+                         [this, id, slot = task.slot, range](Duration waited, WorkerId last) {
+                           heard([this, id, slot, range, waited, last] {
+                             memory_.give_back(slot, range);
+                             host_.reduced(id, waited, last);
+                           });
+                         });
 }
 
 // ---- peers
 
 bool Worker::send(const SendPeer& message) {
   if (message.to == self_) throw Violation("a worker sends a peer message to itself");
-  if (!cluster_.peers().may_write(self_, message.to) || !credit_taken_.emplace(message.to, true).second) return false;
-  cluster_.peer_message_sent(message.weight);
+  if (!run_.peers().may_write(self_, message.to) || !credit_taken_.emplace(message.to, true).second) return false;
+  run_.peer_message_sent(message.weight);
   auto copy = std::make_shared<core::Buffer>(floats(memory_.size()));
   const auto from = memory_.use(message.slot);
   std::copy(from.begin(), from.end(), copy->view().begin());
-  const bool lost =
-      cluster_.next_peer_message_is_lost() || peer_message_loss_.uniform() < cluster_.options().peer_message_loss;
+  const bool lost = run_.next_peer_message_is_lost() || peer_message_loss_.uniform() < run_.options().peer_message_loss;
   const auto goes_missing = [this, message] {
-    cluster_.peer_message_lost();
-    cluster_.peer_message_arrived(message.weight);
-    cluster_.lose_weight(message.weight);
+    run_.peer_message_lost();
+    run_.peer_message_arrived(message.weight);
+    run_.lose_weight(message.weight);
   };
-  cluster_.network().send(
-      {Traffic::peer_message, address(), cluster_.worker(message.to).address()}, Order::any,
+  run_.network().send(
+      {Traffic::peer_message, address(), run_.worker(message.to).address()}, Order::any,
       [this, message, copy, lost, goes_missing] {
         if (lost) return goes_missing(), credit_returned(message.to);
-        cluster_.peer_message_arrived(message.weight);
-        cluster_.worker(message.to).receive_peer_message(self_, message.weight, copy);
+        run_.peer_message_arrived(message.weight);
+        run_.worker(message.to).receive_peer_message(self_, message.weight, copy);
       },
       goes_missing);
   return true;
 }
 
 void Worker::receive_peer_message(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector) {
-  if (!alive_) return cluster_.lose_weight(weight);
+  if (!alive_) return run_.lose_weight(weight);
   untold_peer_weight_ += weight;
   heard([this, from, weight, vector = std::move(vector)] {
     std::copy(vector->view().begin(), vector->view().end(), memory_.use(inbox(from)).begin());
@@ -266,17 +262,17 @@ void Worker::receive_peer_message(WorkerId from, double weight, std::shared_ptr<
 void Worker::release(Slot slot) {
   poison(memory_.use(slot));
   const WorkerId from = slot.index - kFirstInbox;
-  cluster_.network().send({Traffic::credit, address(), cluster_.worker(from).address()}, Order::any,
-                          [this, from] { cluster_.worker(from).credit_returned(self_); });
+  run_.network().send({Traffic::credit, address(), run_.worker(from).address()}, Order::any,
+                      [this, from] { run_.worker(from).credit_returned(self_); });
 }
 
 // ---- observers
 
 void Worker::consumed(const WorkerEvent& event) {
   if (const auto* message = std::get_if<PeerMessageArrived>(&event)) untold_peer_weight_ -= message->weight;
-  cluster_.trace().consumed(self_, event, now());
-  for (auto* invariant : cluster_.options().invariants) invariant->told(cluster_, self_, event);
+  run_.trace().consumed(self_, event, now());
+  for (auto* invariant : run_.options().invariants) invariant->told(run_, self_, event);
 }
-void Worker::exchanged(const ExchangeRecord& record) { cluster_.trace().exchanged(record); }
+void Worker::exchanged(const ExchangeRecord& record) { run_.trace().exchanged(record); }
 
 }  // namespace troupe::explore

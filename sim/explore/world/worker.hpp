@@ -14,7 +14,7 @@
 
 namespace troupe::explore {
 
-class Cluster;
+class VirtualRun;
 
 /// A rank has one worker at a time. After a loss, a newcomer may take the rank.
 struct Identity {
@@ -25,7 +25,7 @@ struct Identity {
 
 class Worker final : public WorkerPort, public ShardPort, public GroupPort, public PeerPort, public WorkerObserver {
  public:
-  Worker(Cluster& cluster, Identity self, const Strategy& strategy, const Membership& membership,
+  Worker(VirtualRun& run, Identity self, const Strategy& strategy, const Membership& membership,
          std::vector<Version> versions = {});
 
   void start(core::ConstSpan params, Step first = 0);
@@ -90,7 +90,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   [[nodiscard]] Range slices(Shards cut_from) const;
   void collective(Step step, ExchangeId id, Collectives::Task task);
 
-  Cluster& cluster_;
+  VirtualRun& run_;
   Identity identity_;
   WorkerId self_;  // its rank
   Memory memory_;

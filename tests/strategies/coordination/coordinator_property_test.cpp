@@ -86,13 +86,13 @@ class CheckingPort final : public CoordinatorPort {
       case Task::take_model: model = true; break;
       case Task::take_state: state = true; break;
       case Task::prepare_newcomer:
-        if (draw < 3) given.outcome = Outcome::refused;
+        if (draw < 3) given.outcome = TaskOutcome::refused;
         break;
       default: break;
     }
     const bool may_begin_again = order.task == Task::settle_workers || order.task == Task::await_peer_messages ||
                                  order.task == Task::take_members || order.task == Task::begin_newcomer;
-    if (may_begin_again && draw == 0) given.outcome = Outcome::interrupted;
+    if (may_begin_again && draw == 0) given.outcome = TaskOutcome::interrupted;
     const auto members = coordinator->members().list();
     if (order.task == Task::find_newest && !members.empty()) {
       given.newest = members.front();
@@ -226,7 +226,7 @@ TEST_P(RandomRuns, TrainEveryLeaseOnceWhenNobodyIsLost) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
     RandomRun run(GetParam(), seed, false);
-    ASSERT_TRUE(run.run());
+    ASSERT_TRUE(run.execute());
     auto trained = run.trained();
     std::ranges::sort(trained);
     EXPECT_EQ(std::ranges::adjacent_find(trained), trained.end());
@@ -245,7 +245,7 @@ TEST_P(RandomRuns, EndWithAReasonWhateverHappens) {
   for (std::uint64_t seed = 1000; seed < 1400; ++seed) {
     SCOPED_TRACE(seed);
     RandomRun run(GetParam(), seed, true);
-    ASSERT_TRUE(run.run());
+    ASSERT_TRUE(run.execute());
     EXPECT_EQ(run.port().ends, 1);
     const auto& error = run.port().error;
     if (error) {

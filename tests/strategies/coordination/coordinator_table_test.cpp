@@ -178,7 +178,7 @@ const std::vector<Event>& events() {
       {"journal full", [](TestedRun& run) { run.coordinator->journal_full(); }},
       {"ticked", [](TestedRun& run) { run.coordinator->ticked(); }},
       {"done", [](TestedRun& run) { run.answer(); }},
-      {"again", [](TestedRun& run) { run.answer(Outcome::interrupted); }},
+      {"again", [](TestedRun& run) { run.answer(TaskOutcome::interrupted); }},
       {"stale", [](TestedRun& run) { run.answer({.number = run.port.last.number - 1, .newest = {}}); }},
       {"written", [](TestedRun& run) { run.write(); }},
       {"not written", [](TestedRun& run) { run.coordinator->written(core::fail(core::Errc::no_space, "full")); }},

@@ -133,7 +133,7 @@ TEST(Newcomers, OneThatIsRefusedIsSoughtAgain) {
   run.coordinator->arrived(1);
   run.until(Task::prepare_newcomer);
   run.port.take_calls();
-  run.answer(Outcome::refused);
+  run.answer(TaskOutcome::refused);
   EXPECT_EQ(run.port.take_calls(), "replace 1");
   EXPECT_EQ(run.coordinator->state(), State::training);
 }

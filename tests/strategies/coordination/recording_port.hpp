@@ -111,7 +111,7 @@ class TestedRun {
   }
   explicit TestedRun(Kind kind) : TestedRun(kind, [](TestedRun&) {}) {}
 
-  void answer(Outcome outcome = Outcome::done) {
+  void answer(TaskOutcome outcome = TaskOutcome::done) {
     answer({.number = port.last.number, .outcome = outcome, .newest = {}});
   }
   void answer(const Answer& given) { coordinator->answered(given); }

@@ -278,7 +278,7 @@ TEST(WorkerHost, ASendWithoutCreditIsToldBeforeTheNextStepDone) {
   s.host.start(0);
   s.host.step_done(0, {});
   EXPECT_EQ(s.host.totals().skipped, 1U);
-  EXPECT_EQ(s.events.records.back().outcome, Outcome::skipped);
+  EXPECT_EQ(s.events.records.back().outcome, ExchangeOutcome::skipped);
   s.ports.credit = true;
   s.events.names.clear();
   s.host.step_done(0, {});

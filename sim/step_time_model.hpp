@@ -6,9 +6,9 @@
 
 namespace troupe::sim {
 
-class StepClock {
+class StepTimeModel {
  public:
-  StepClock(const SimulatedRun& run, const Cluster& cluster) : run_(run), cluster_(cluster) {}
+  StepTimeModel(const SimulatedRun& run, const Cluster& cluster) : run_(run), cluster_(cluster) {}
 
   /// Time of the worker's step `step`, which begins at `now`: the machine's time, at least run.synthetic_step, times the slowdowns of
   /// machine and worker, of the slow spell in which it begins, and of a straggler if the step is one.

@@ -1,4 +1,4 @@
-#include "sim/explore/world/cluster.hpp"
+#include "sim/explore/world/virtual_run.hpp"
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kTooManyEvents = 2'000'000;
 
 /// Applies the faults of members to the options; the network applies the others.
-ClusterOptions disturbed(ClusterOptions options) {
+VirtualRunOptions disturbed(VirtualRunOptions options) {
   options.slowdown.resize(options.workers, 1);
   for (const auto& fault : options.faults) {
     if (const auto* slow = std::get_if<SlowWorker>(&fault); slow && slow->worker < options.workers)
@@ -22,16 +22,16 @@ ClusterOptions disturbed(ClusterOptions options) {
   return options;
 }
 
-Collectives::Watch watch(const Cluster& cluster) {
-  if (cluster.options().invariants.empty()) return {};
-  return [&cluster](Step step, const Collectives::Task& task, const auto& before, const auto& after) {
-    for (auto* invariant : cluster.options().invariants) invariant->performed(cluster, step, task, before, after);
+Collectives::Watch watch(const VirtualRun& run) {
+  if (run.options().invariants.empty()) return {};
+  return [&run](Step step, const Collectives::Task& task, const auto& before, const auto& after) {
+    for (auto* invariant : run.options().invariants) invariant->performed(run, step, task, before, after);
   };
 }
 
 }  // namespace
 
-Cluster::Cluster(const Strategy& strategy, ClusterOptions options)
+VirtualRun::VirtualRun(const Strategy& strategy, VirtualRunOptions options)
     : strategy_(strategy),
       options_(disturbed(std::move(options))),
       in_step_(strategy.needs().in_step),
@@ -61,7 +61,7 @@ Cluster::Cluster(const Strategy& strategy, ClusterOptions options)
     if (!loss.in_exchange) queue_.at(loss.at, [this, loss] { lose(loss); });
 }
 
-void Cluster::run() {
+void VirtualRun::execute() {
   while (queue_.run_next()) {
     if (queue_.performed() > kTooManyEvents) throw Violation("the run does not come to rest");
     lose_who_exchanges();
@@ -75,7 +75,7 @@ void Cluster::run() {
   for (const auto& server : servers_) trace_.result(server->center());
 }
 
-void Cluster::require_rest() const {
+void VirtualRun::require_rest() const {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     const auto& host = workers_[w]->host();
     if (!workers_[w]->at_rest()) {
@@ -92,26 +92,26 @@ void Cluster::require_rest() const {
   if (!coordinator_.ended()) throw Violation("all are at rest, and the run has not ended");
 }
 
-std::vector<float> Cluster::center() const {
+std::vector<float> VirtualRun::center() const {
   std::vector<float> all;
   for (const auto& server : servers_) all.insert(all.end(), server->center().begin(), server->center().end());
   return all;
 }
 
-double Cluster::weight() const noexcept {
+double VirtualRun::weight() const noexcept {
   double sum = peer_message_weight_ + lost_weight_;
   for (const auto& worker : workers_) sum += worker->weight();
   return sum;
 }
 
-Duration Cluster::step_time(WorkerId worker, Step step) const {
+Duration VirtualRun::step_time(WorkerId worker, Step step) const {
   const double factor = worker < options_.slowdown.size() ? options_.slowdown[worker] : 1;
   const auto time = compute_time(options_.seed, options_.delays, worker, step);
   return Duration{static_cast<Duration::rep>(static_cast<double>(time.count()) * factor)};
 }
 
 /// Adjoining pauses merge, so that all delayed events wait for the same end and keep their order.
-std::optional<Duration> Cluster::stands_still(bool shard, std::uint32_t member) const {
+std::optional<Duration> VirtualRun::stands_still(bool shard, std::uint32_t member) const {
   auto until = queue_.now();
   const auto extends = [&](const Fault& fault) {
     const auto* pause = std::get_if<Pause>(&fault);
@@ -125,7 +125,7 @@ std::optional<Duration> Cluster::stands_still(bool shard, std::uint32_t member) 
   return until > queue_.now() ? std::optional{until} : std::nullopt;
 }
 
-bool Cluster::next_peer_message_is_lost() {
+bool VirtualRun::next_peer_message_is_lost() {
   const auto nth = peer_messages_++;
   return std::any_of(options_.faults.begin(), options_.faults.end(), [&](const Fault& i) {
     const auto* lost = std::get_if<LostPeerMessage>(&i);
@@ -133,7 +133,7 @@ bool Cluster::next_peer_message_is_lost() {
   });
 }
 
-bool Cluster::is_bad(ShardId shard, std::uint64_t nth) const {
+bool VirtualRun::is_bad(ShardId shard, std::uint64_t nth) const {
   return std::ranges::any_of(options_.faults, [&](const Fault& fault) {
     const auto* bad = std::get_if<BadPush>(&fault);
     return bad && *bad == BadPush{shard, nth};
@@ -142,7 +142,7 @@ bool Cluster::is_bad(ShardId shard, std::uint64_t nth) const {
 
 // ---- membership
 
-void Cluster::announce(const Membership& membership) {
+void VirtualRun::announce(const Membership& membership) {
   membership_ = membership;
   for (const auto member : membership_.workers) {
     auto& worker = *workers_[member];
@@ -158,19 +158,19 @@ void Cluster::announce(const Membership& membership) {
   }
 }
 
-void Cluster::dismiss() {
+void VirtualRun::dismiss() {
   for (const auto& worker : workers_) worker->dismiss();
 }
 
-bool Cluster::all_at_rest() const {
+bool VirtualRun::all_at_rest() const {
   return std::ranges::all_of(workers_, [](const auto& worker) { return worker->at_rest(); });
 }
 
-bool Cluster::all_stand() const {
+bool VirtualRun::all_stand() const {
   return std::ranges::all_of(workers_, [](const auto& worker) { return !worker->alive() || worker->stands(); });
 }
 
-void Cluster::lose_who_exchanges() {
+void VirtualRun::lose_who_exchanges() {
   const auto losses = losses_to_come_;
   for (const auto& loss : losses) {
     const auto& worker = *workers_[loss.worker];
@@ -178,7 +178,7 @@ void Cluster::lose_who_exchanges() {
   }
 }
 
-void Cluster::lose(const Loss& loss) {
+void VirtualRun::lose(const Loss& loss) {
   std::erase(losses_to_come_, loss);
   auto& worker = *workers_[loss.worker];
   if (worker.at_rest()) return;
@@ -191,7 +191,7 @@ void Cluster::lose(const Loss& loss) {
 }
 
 /// A newcomer begins with x = c.
-void Cluster::enter(WorkerId newcomer, Step first) {
+void VirtualRun::enter(WorkerId newcomer, Step first) {
   std::vector<Version> versions;
   for (const auto& server : servers_) versions.push_back(server->host().version());
   const Identity identity{.rank = newcomer, .life = lives_[newcomer], .address = next_address_++};

@@ -1,4 +1,4 @@
-#include "sim/step_times.hpp"
+#include "sim/step_time_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,22 +8,22 @@
 
 namespace troupe::sim {
 
-const StepTimes& StepClock::times(strategies::WorkerId worker) const {
+const StepTimes& StepTimeModel::times(strategies::WorkerId worker) const {
   const auto& steps = cluster_.kinds[cluster_.workers[worker].kind].steps;
   return steps[worker % steps.size()];
 }
 
-double StepClock::images(strategies::WorkerId worker, const StepTimes& times) const {
+double StepTimeModel::images(strategies::WorkerId worker, const StepTimes& times) const {
   return times.per_image ? static_cast<double>(run_.leases.batches[worker]) : 1;
 }
 
-double StepClock::slowed(strategies::WorkerId worker, double ns) const {
+double StepTimeModel::slowed(strategies::WorkerId worker, double ns) const {
   const auto& place = cluster_.workers[worker];
   return std::max(ns, static_cast<double>(run_.synthetic_step.count())) * run_.slowdown_of(worker) *
          cluster_.kinds[place.kind].slowdown;
 }
 
-double StepClock::spell(strategies::WorkerId worker, Duration now) const {
+double StepTimeModel::spell(strategies::WorkerId worker, Duration now) const {
   double factor = 1;
   for (const auto& spell : cluster_.spells) {
     const auto& workers = spell.workers;
@@ -33,7 +33,7 @@ double StepClock::spell(strategies::WorkerId worker, Duration now) const {
   return factor;
 }
 
-Duration StepClock::time(strategies::WorkerId worker, strategies::Step step, Duration now) const {
+Duration StepTimeModel::time(strategies::WorkerId worker, strategies::Step step, Duration now) const {
   const auto& times = this->times(worker);
   const auto& stragglers = cluster_.stragglers;
   double ns = times.mean_ns;
@@ -50,7 +50,7 @@ Duration StepClock::time(strategies::WorkerId worker, strategies::Step step, Dur
   return nanoseconds(factor * slowed(worker, ns * images(worker, times)));
 }
 
-double StepClock::expected_s(strategies::WorkerId worker) const {
+double StepTimeModel::expected_s(strategies::WorkerId worker) const {
   const auto& times = this->times(worker);
   return 1e-9 * slowed(worker, times.expected_ns() * images(worker, times));
 }

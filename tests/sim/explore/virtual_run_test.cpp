@@ -1,5 +1,5 @@
-/// The virtual cluster must detect violations: each test breaks one of its guards on purpose.
-#include "sim/explore/world/cluster.hpp"
+/// The virtual run must detect violations: each test breaks one of its guards on purpose.
+#include "sim/explore/world/virtual_run.hpp"
 
 #include <cmath>
 
@@ -29,9 +29,9 @@ class Scripted final : public Strategy {
   ScriptedServer::Script server_;
 };
 
-void run(const Strategy& strategy, ClusterOptions options = {}) {
-  Cluster cluster(strategy, std::move(options));
-  cluster.run();
+void run(const Strategy& strategy, VirtualRunOptions options = {}) {
+  VirtualRun run(strategy, std::move(options));
+  run.execute();
 }
 
 const ScriptedWorker::Script kPushEveryStep = [](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
@@ -39,14 +39,14 @@ const ScriptedWorker::Script kPushEveryStep = [](const WorkerEvent& event, const
   if (std::holds_alternative<Started>(event) || std::holds_alternative<ExchangeDone>(event)) then.compute();
 };
 
-TEST(VirtualCluster, AWorkerThatWaitsForeverIsAViolation) {
+TEST(VirtualRunTest, AWorkerThatWaitsForeverIsAViolation) {
   const Scripted idle({}, [](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<Started>(event)) then.compute();  // and never again
   });
   EXPECT_THROW(run(idle), Violation);
 }
 
-TEST(VirtualCluster, ARequestThatIsHeldForeverIsAViolation) {
+TEST(VirtualRunTest, ARequestThatIsHeldForeverIsAViolation) {
   const Scripted never({.servers = true}, kPushEveryStep,
                        [](const ServerEvent& event, const ServerContext&, ServerActions& then) {
                          if (const auto* request = std::get_if<Request>(&event)) then.hold(request->id);
@@ -54,7 +54,7 @@ TEST(VirtualCluster, ARequestThatIsHeldForeverIsAViolation) {
   EXPECT_THROW(run(never), Violation);
 }
 
-TEST(VirtualCluster, ARunThatNeverQuiescesIsAViolation) {
+TEST(VirtualRunTest, ARunThatNeverQuiescesIsAViolation) {
   const Scripted restless({.servers = true}, kPushEveryStep,
                           [](const ServerEvent& event, const ServerContext&, ServerActions& then) {
                             if (const auto* request = std::get_if<Request>(&event))
@@ -64,7 +64,7 @@ TEST(VirtualCluster, ARunThatNeverQuiescesIsAViolation) {
   EXPECT_THROW(run(restless, {.steps = 1}), Violation);
 }
 
-TEST(VirtualCluster, ACollectiveThatNotAllJoinIsAViolation) {
+TEST(VirtualRunTest, ACollectiveThatNotAllJoinIsAViolation) {
   const Scripted lonely({.group = true, .in_step = true},
                         [](const WorkerEvent& event, const WorkerContext& context, WorkerActions& then) {
                           if (std::holds_alternative<StepDone>(event) && context.self == 0)
@@ -76,7 +76,7 @@ TEST(VirtualCluster, ACollectiveThatNotAllJoinIsAViolation) {
   EXPECT_THROW(run(lonely), Violation);
 }
 
-TEST(VirtualCluster, MembersThatDisagreeAboutACollectiveAreAViolation) {
+TEST(VirtualRunTest, MembersThatDisagreeAboutACollectiveAreAViolation) {
   const Scripted apart({.group = true, .in_step = true},
                        [](const WorkerEvent& event, const WorkerContext& context, WorkerActions& then) {
                          if (std::holds_alternative<Started>(event))
@@ -85,7 +85,7 @@ TEST(VirtualCluster, MembersThatDisagreeAboutACollectiveAreAViolation) {
   EXPECT_THROW(run(apart), Violation);
 }
 
-TEST(VirtualCluster, SlotsOutsideNeedsCannotBeLent) {
+TEST(VirtualRunTest, SlotsOutsideNeedsCannotBeLent) {
   const Scripted greedy(
       {.servers = true},
       [](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
@@ -95,29 +95,29 @@ TEST(VirtualCluster, SlotsOutsideNeedsCannotBeLent) {
   EXPECT_THROW(run(greedy), Violation);
 }
 
-TEST(VirtualCluster, DeadlinesPassAndEveryEventReachesTheTrace) {
+TEST(VirtualRunTest, DeadlinesPassAndEveryEventReachesTheTrace) {
   const Scripted patient({}, [](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<StepDone>(event)) then.set_deadline(3, 5ms);
     if (std::holds_alternative<Started>(event) || std::holds_alternative<DeadlinePassed>(event)) then.compute();
   });
-  Cluster cluster(patient, {.workers = 1, .steps = 4});
-  cluster.run();
-  EXPECT_EQ(cluster.leases_done(), 4U);
-  EXPECT_GE(cluster.queue().now(), 20ms);
+  VirtualRun run(patient, {.workers = 1, .steps = 4});
+  run.execute();
+  EXPECT_EQ(run.leases_done(), 4U);
+  EXPECT_GE(run.queue().now(), 20ms);
   std::size_t deadlines = 0;
-  for (const auto& [worker, event] : cluster.trace().worker_events())
+  for (const auto& [worker, event] : run.trace().worker_events())
     deadlines += std::holds_alternative<DeadlinePassed>(event) ? 1 : 0;
   EXPECT_EQ(deadlines, 4U);
 }
 
-TEST(VirtualCluster, AFasterWorkerTakesMoreLeases) {
+TEST(VirtualRunTest, AFasterWorkerTakesMoreLeases) {
   const Scripted alone({}, [](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<StepDone>(event) || std::holds_alternative<Started>(event)) then.compute();
   });
-  Cluster cluster(alone, {.workers = 2, .steps = 50, .slowdown = {1, 4}});
-  cluster.run();
-  EXPECT_EQ(cluster.leases_done(), 100U);
-  EXPECT_GT(cluster.worker(0).host().steps(), 3 * cluster.worker(1).host().steps());
+  VirtualRun run(alone, {.workers = 2, .steps = 50, .slowdown = {1, 4}});
+  run.execute();
+  EXPECT_EQ(run.leases_done(), 100U);
+  EXPECT_GT(run.worker(0).host().steps(), 3 * run.worker(1).host().steps());
 }
 
 TEST(VirtualMemory, LentMemoryIsNotUsedAndReturnsOnce) {

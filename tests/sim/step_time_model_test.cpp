@@ -1,4 +1,4 @@
-#include "sim/step_times.hpp"
+#include "sim/step_time_model.hpp"
 
 #include <chrono>
 #include <cmath>
@@ -22,7 +22,7 @@ class StepTimesTest : public ::testing::Test {
     cluster.workers.assign(4, {});
   }
   [[nodiscard]] Duration time(std::uint32_t worker, strategies::Step step = 0, Duration now = Duration{0}) const {
-    return StepClock(run, cluster).time(worker, step, now);
+    return StepTimeModel(run, cluster).time(worker, step, now);
   }
   SimulatedRun run;
   Cluster cluster;
@@ -34,7 +34,7 @@ TEST_F(StepTimesTest, SlowdownsMultiply) {
   run.slowdown = {1, 1.5, 1, 1};
   EXPECT_EQ(time(0), milliseconds(6));
   EXPECT_EQ(time(1), milliseconds(9));
-  EXPECT_DOUBLE_EQ(StepClock(run, cluster).expected_s(1), 0.009);
+  EXPECT_DOUBLE_EQ(StepTimeModel(run, cluster).expected_s(1), 0.009);
   run.synthetic_step = milliseconds(5);  // the minimum, before slowdown
   EXPECT_EQ(time(1), milliseconds(15));
 }
@@ -48,11 +48,11 @@ TEST_F(StepTimesTest, AStepOfASampleTimeGrowsWithTheBatch) {
 // Mean and standard deviation of the logarithm over 40,000 steps; their standard errors are 0.0002 and 0.0001.
 TEST_F(StepTimesTest, LogNormalTimesHaveTheirMean) {
   cluster.kinds[0].steps[0].sigma = 0.3;
-  const StepClock clock(run, cluster);
+  const StepTimeModel model(run, cluster);
   double sum = 0, logs = 0, squares = 0;
   constexpr int kSteps = 40'000;
   for (int step = 0; step < kSteps; ++step) {
-    const double ms = core::seconds(clock.time(0, static_cast<strategies::Step>(step), {})) * 1e3;
+    const double ms = core::seconds(model.time(0, static_cast<strategies::Step>(step), {})) * 1e3;
     sum += ms;
     logs += std::log(ms);
     squares += std::log(ms) * std::log(ms);
@@ -69,7 +69,7 @@ TEST_F(StepTimesTest, MeasuredTimesAreAllDrawn) {
   std::set<Duration> seen;
   for (strategies::Step step = 0; step < 100; ++step) seen.insert(time(0, step));
   EXPECT_EQ(seen, (std::set<Duration>{milliseconds(1), milliseconds(2), milliseconds(4)}));
-  EXPECT_NEAR(StepClock(run, cluster).expected_s(0), 7e-3 / 3, 1e-15);
+  EXPECT_NEAR(StepTimeModel(run, cluster).expected_s(0), 7e-3 / 3, 1e-15);
 }
 
 TEST_F(StepTimesTest, WorkersOfARecordedRunKeepTheirOwn) {

@@ -26,7 +26,7 @@
 
 namespace troupe::explore {
 
-struct ClusterOptions {
+struct VirtualRunOptions {
   std::uint32_t workers = 2;
   std::uint32_t servers = 1;
   std::size_t floats = 80;   // a multiple of 16
@@ -43,20 +43,20 @@ struct ClusterOptions {
   double peer_message_loss = 0;           // probability that a peer message is lost
   std::uint32_t peer_slots = kPeerSlots;  // per worker, for peer messages: a limit on its senders
   std::vector<Fault> faults{};            // in addition to slowdown and losses
-  std::vector<Invariant*> invariants{};   // outlive the cluster
+  std::vector<Invariant*> invariants{};   // outlive the run
   ServerKernelWatch on_server_kernel{};
-  std::function<void(const Cluster&)> after_event{};
+  std::function<void(const VirtualRun&)> after_event{};
 };
 
-class Cluster {
+class VirtualRun {
  public:
-  /// `strategy` outlives the cluster if members are replaced.
-  Cluster(const Strategy& strategy, ClusterOptions options);
+  /// `strategy` outlives the run if members are replaced.
+  VirtualRun(const Strategy& strategy, VirtualRunOptions options);
 
   /// Runs until no event is left. Throws Violation when a worker or request gets no answer, or the run does not come to rest.
-  void run();
+  void execute();
 
-  [[nodiscard]] const ClusterOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const VirtualRunOptions& options() const noexcept { return options_; }
   [[nodiscard]] const QuadraticProblem& quadratic() const noexcept { return quadratic_; }
   [[nodiscard]] const PeerGraph& peers() const noexcept { return peers_; }
   [[nodiscard]] std::uint32_t workers() const noexcept { return options_.workers; }
@@ -121,7 +121,7 @@ class Cluster {
   void require_rest() const;
 
   const Strategy& strategy_;
-  ClusterOptions options_;
+  VirtualRunOptions options_;
   bool in_step_;
   QuadraticProblem quadratic_;
   Trace trace_;

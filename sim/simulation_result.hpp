@@ -19,7 +19,7 @@ struct Learned {
   std::vector<EpochPoint> epochs;
 };
 
-struct Outcome {
+struct SimulationResult {
   std::optional<Learned> learned;
   std::vector<WorkerAccount> workers;  ///< by rank
   std::uint32_t epochs = 0;            ///< finished
@@ -45,7 +45,7 @@ struct Outcome {
 /// The figures of a real run's summary. The caller fills in the names. With more than kMostInMatrix members a worker's row of waits stays
 /// empty: it would have one column per member.
 inline constexpr std::size_t kMostInMatrix = 512;
-[[nodiscard]] experiment::Summary summary_of(const Outcome& outcome, const SimulatedRun& run);
+[[nodiscard]] experiment::Summary summary_of(const SimulationResult& result, const SimulatedRun& run);
 
 /// One worker's total wait for one cause.
 struct WaitEntry {
@@ -54,6 +54,6 @@ struct WaitEntry {
   Duration time{0};
 };
 /// The longest waits of the run, longest first, at most `most`.
-[[nodiscard]] std::vector<WaitEntry> longest_waits(const Outcome& outcome, std::size_t most);
+[[nodiscard]] std::vector<WaitEntry> longest_waits(const SimulationResult& result, std::size_t most);
 
 }  // namespace troupe::sim
