@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   run.leases = {.epoch_size = std::int64_t{workers} * steps,
                 .epochs = 1,
                 .batches = std::vector<std::int64_t>(workers, 1),
-                .sharing = run.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
+                .sharing = run.needs.in_step ? data::Sharing::equal : data::Sharing::on_demand};
   run.floats = 431'080;
   const auto file = sim::parse_cluster(kCluster, "bench");
   if (!file) return fail(file.error().message);

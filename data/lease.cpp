@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kStateVersion = 1;
 
-const char* name(Sharing sharing) { return sharing == Sharing::shares ? "shares" : "on_demand"; }
+/// As saved with checkpoints.
+const char* name(Sharing sharing) { return sharing == Sharing::equal ? "shares" : "on_demand"; }
 
 std::int64_t divide_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
 
@@ -31,13 +32,12 @@ core::Result<void> check(const LeaseOptions& options) {
                         fmt::format("data.batch of worker {} is {}: it must be at least 1", worker, batches[worker]));
 
   std::int64_t unit = *std::max_element(batches.begin(), batches.end());
-  if (options.sharing == Sharing::shares) {
+  if (options.sharing == Sharing::equal) {
     for (std::size_t worker = 1; worker < batches.size(); ++worker)
       if (batches[worker] != batches[0])
-        return core::fail(
-            Errc::config,
-            fmt::format("data.batch of worker {} is {} and of worker 0 {}: a synchronous strategy needs equal batches",
-                        worker, batches[worker], batches[0]));
+        return core::fail(Errc::config, fmt::format("data.batch of worker {} is {} and of worker 0 {}: a strategy "
+                                                    "whose workers go in step needs equal batches",
+                                                    worker, batches[worker], batches[0]));
     unit = batches[0] * static_cast<std::int64_t>(batches.size());
   }
   if (options.drop_tail && unit > options.epoch_size)
@@ -103,7 +103,7 @@ void LeaseScheduler::drop_unfillable_tail() {
   const auto live = live_workers();
   if (live.empty()) return;  // the next worker that joins decides
   std::int64_t unit = options_.batches[live.front()];
-  if (options_.sharing == Sharing::shares)
+  if (options_.sharing == Sharing::equal)
     unit *= static_cast<std::int64_t>(live.size());
   else
     for (const auto worker : live) unit = std::min(unit, options_.batches[worker]);
@@ -122,7 +122,7 @@ Lease LeaseScheduler::hand_out(std::uint32_t worker, std::uint64_t index, std::i
 std::optional<Lease> LeaseScheduler::grant(std::uint32_t worker) {
   if (worker >= alive_.size()) throw std::out_of_range(fmt::format("worker {} of {}", worker, alive_.size()));
   if (!alive_[worker]) return std::nullopt;
-  return options_.sharing == Sharing::shares ? grant_share(worker) : grant_on_demand(worker);
+  return options_.sharing == Sharing::equal ? grant_share(worker) : grant_on_demand(worker);
 }
 
 bool LeaseScheduler::may_begin_round() const { return !paused_ && !free_.empty(); }
@@ -210,7 +210,7 @@ void LeaseScheduler::joined(std::uint32_t worker) {
 core::Result<void> LeaseScheduler::rewind(std::uint64_t rounds) {
   const auto workers = options_.batches.size();
   const auto index = begin_index_ + rounds * workers;
-  if (options_.sharing != Sharing::shares || index < mark_.index || index > next_index_) {
+  if (options_.sharing != Sharing::equal || index < mark_.index || index > next_index_) {
     return core::fail(core::Errc::internal,
                       fmt::format("{} rounds of this session are not what epoch {} can go back to", rounds, epoch_));
   }
@@ -262,7 +262,7 @@ std::uint64_t LeaseScheduler::leases_per_epoch(std::uint32_t workers_alive) cons
   const auto total = std::accumulate(batches.begin(), batches.end(), std::int64_t{0});
   const auto all = static_cast<std::int64_t>(batches.size());
   std::int64_t leases = 0;
-  if (options_.sharing == Sharing::shares) {
+  if (options_.sharing == Sharing::equal) {
     const std::int64_t round = batches[0] * workers;
     leases = workers * (options_.drop_tail ? options_.epoch_size / round : divide_up(options_.epoch_size, round));
   } else {
@@ -303,12 +303,10 @@ core::Result<void> LeaseScheduler::restore(const std::string& state) try {
         fmt::format("lease state is of a data set of {} samples and this one has {}: resume with the same data", size,
                     options_.epoch_size));
   const auto batches = json.at("batches").get<std::vector<std::int64_t>>();
-  if (options_.sharing == Sharing::shares && (batches.empty() || batches.front() != options_.batches.front()))
-    return core::fail(
-        core::Errc::config,
-        fmt::format(
-            "lease state is of data.batch = {} and this run has {}: a synchronous run resumes with the same batch",
-            batches.empty() ? 0 : batches.front(), options_.batches.front()));
+  if (options_.sharing == Sharing::equal && (batches.empty() || batches.front() != options_.batches.front()))
+    return core::fail(core::Errc::config, fmt::format("lease state is of data.batch = {} and this run has {}: a run "
+                                                      "whose workers go in step resumes with the same batch",
+                                                      batches.empty() ? 0 : batches.front(), options_.batches.front()));
   LeaseScheduler restored(options_);
   restored.epoch_ = json.at("epoch");
   restored.next_index_ = json.at("next_index");

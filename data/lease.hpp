@@ -22,13 +22,13 @@ struct Lease {
   std::uint32_t epoch = 0;    // from 0
   std::int64_t first = 0;     // position in the epoch's permutation
   std::int64_t count = 0;     // samples: the worker's batch
-  double epoch_position = 0;  // epochs done when the lease (shares: its round) begins; learning-rate schedules use it
+  double epoch_position = 0;  // epochs done when the lease (equal: its round) begins; learning-rate schedules use it
   bool operator==(const Lease&) const = default;
 };
 
-/// How an epoch is divided. `shares`: worker i always gets slice i of each global batch, so 1 × 128 and 2 × 64 use the same samples
+/// How an epoch is divided. `equal`: worker i always gets slice i of each global batch, so 1 × 128 and 2 × 64 use the same samples
 /// at the same step; needs equal batches. `on_demand`: the worker that asks gets the next batch.
-enum class Sharing : std::uint8_t { shares, on_demand };
+enum class Sharing : std::uint8_t { equal, on_demand };
 
 /// An unfinished lease of a lost worker.
 struct LeftLease {
@@ -50,7 +50,7 @@ struct LeaseOptions {
 /// Worker ids are indices into LeaseOptions::batches. Cost of a call: O(log n) in the number of granted, unfinished leases.
 class LeaseScheduler {
  public:
-  /// Errc::config: no workers, a batch < 1, unequal batches with `shares`, drop_tail that leaves no batch.
+  /// Errc::config: no workers, a batch < 1, unequal batches with `equal`, drop_tail that leaves no batch.
   [[nodiscard]] static core::Result<LeaseScheduler> create(const LeaseOptions& options);
 
   /// The next lease of the current epoch for `worker`; none if all are granted (until next_epoch()), while paused, or if the worker
@@ -60,19 +60,19 @@ class LeaseScheduler {
   [[nodiscard]] std::optional<Lease> grant(std::uint32_t worker);
   /// Ignores leases that the worker does not hold, because it was declared lost meanwhile.
   void done(std::uint32_t worker, std::uint64_t index);
-  /// Declares the worker lost. Its unfinished leases are granted again (on_demand), oldest first. With `shares`, its slices of
+  /// Declares the worker lost. Its unfinished leases are granted again (on_demand), oldest first. With `equal`, its slices of
   /// begun rounds are skipped, including slices not granted yet, and later rounds are divided among the other workers. Returns all
   /// of these leases, by index; none if it was lost before.
   std::vector<LeftLease> lost(std::uint32_t worker);
-  /// The lost worker is back. With `shares` it takes part from the next round that begins.
+  /// The lost worker is back. With `equal` it takes part from the next round that begins.
   void joined(std::uint32_t worker);
 
-  /// REQUIRES `shares` and no loss in this epoch. Sets the state in which exactly the first `rounds` rounds since create() or
+  /// REQUIRES `equal` and no loss in this epoch. Sets the state in which exactly the first `rounds` rounds since create() or
   /// restore() are done, with or without done() calls, and no other round has begun: later leases are granted again under the same
   /// indexes. Errc::internal: these rounds are not all of this epoch and granted; the state is unchanged.
   [[nodiscard]] core::Result<void> rewind(std::uint64_t rounds);
 
-  /// Stops granting. With `shares`, a round that has begun is still granted to its other workers, so that rounds are complete.
+  /// Stops granting. With `equal`, a round that has begun is still granted to its other workers, so that rounds are complete.
   void pause();
   void resume();
   /// True if no granted lease is unfinished and none would be granted now.
@@ -88,7 +88,7 @@ class LeaseScheduler {
   [[nodiscard]] std::uint64_t leases_per_epoch(std::uint32_t workers_alive) const;
 
   /// The state as JSON, for a checkpoint. state() REQUIRES quiet(). restore() refuses (Errc::config) a state of another data set or
-  /// sharing, or of another batch with `shares`; another number of workers is allowed, and with on_demand other batches too.
+  /// sharing, or of another batch with `equal`; another number of workers is allowed, and with on_demand other batches too.
   /// Errc::corrupt: the text is no such state. After an error the scheduler is unchanged.
   [[nodiscard]] std::string state() const;
   [[nodiscard]] core::Result<void> restore(const std::string& state);
@@ -100,7 +100,7 @@ class LeaseScheduler {
     // Positions from lease.first on that count for this lease: fewer than lease.count at a tail.
     std::int64_t covers = 0;
   };
-  /// One global batch of `shares` that has begun and that some members have not been granted yet.
+  /// One global batch of `equal` that has begun and that some members have not been granted yet.
   struct Round {
     std::int64_t begin = 0;              // position of its first sample
     std::uint64_t first_index = 0;       // lease index of worker 0
@@ -134,7 +134,7 @@ class LeaseScheduler {
   std::vector<bool> alive_;  // by worker
   // Free positions of this epoch: first position → number of positions; disjoint, neighbours merged.
   std::map<std::int64_t, std::int64_t> free_;
-  std::vector<Round> rounds_;                         // shares: begun and incomplete, oldest first
+  std::vector<Round> rounds_;                         // equal: begun and incomplete, oldest first
   std::map<std::uint64_t, Outstanding> outstanding_;  // by lease index
   std::uint64_t next_index_ = 0;
   std::uint64_t done_count_ = 0;

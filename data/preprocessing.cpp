@@ -98,7 +98,7 @@ View Preprocess::train_view(std::uint64_t seed, std::uint32_t epoch, std::int64_
   return view;
 }
 
-View Preprocess::centre_view() const noexcept {
+View Preprocess::center_view() const noexcept {
   return {(source_.height + 2 * options_.pad - output_.height) / 2 - options_.pad,
           (source_.width + 2 * options_.pad - output_.width) / 2 - options_.pad, false};
 }

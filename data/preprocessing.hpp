@@ -61,7 +61,7 @@ class Preprocess {
   /// The view of sample `sample` (its number in the data set, below 2^40) in `epoch`. Top, left and side are always drawn in this
   /// order, so enabling one kind of augmentation does not change the others.
   [[nodiscard]] View train_view(std::uint64_t seed, std::uint32_t epoch, std::int64_t sample) const;
-  [[nodiscard]] View centre_view() const noexcept;
+  [[nodiscard]] View center_view() const noexcept;
 
   /// `pixels` [source_shape()] → `out` [output_shape()]. One pass; allocates nothing.
   void apply(std::span<const std::uint8_t> pixels, const View& view, std::span<float> out) const;

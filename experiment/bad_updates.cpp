@@ -37,6 +37,10 @@ constexpr std::string_view kBadNumbers = "held numbers that are not finite, or t
 
 }  // namespace
 
+std::string bad_loss(std::uint32_t worker, std::uint64_t step, double loss) {
+  return fmt::format("worker {}, step {}: the loss is {}: training diverged", worker, step, loss);
+}
+
 std::string bad_gradient(std::uint32_t worker, std::uint64_t step, const BadUpdates& so_far) {
   return fmt::format("worker {}, step {}: its gradient {}, and was not applied ({})", worker, step, kBadNumbers,
                      so_far.text());

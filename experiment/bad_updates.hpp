@@ -42,6 +42,10 @@ class BadUpdates {
   std::uint64_t in_a_row_ = 0;
 };
 
+/// "worker 1, step 7: the loss is nan: training diverged".
+[[nodiscard]] std::string bad_loss(std::uint32_t worker, std::uint64_t step, double loss);
+/// What helps against it, where the settings are the user's to change.
+inline constexpr const char* kAgainstBadLoss = "; lower train.lr or use train.warmup_epochs";
 /// "worker 1, step 7: its gradient …", "worker 1: what it pushed to shard 0 …".
 [[nodiscard]] std::string bad_gradient(std::uint32_t worker, std::uint64_t step, const BadUpdates& so_far);
 [[nodiscard]] std::string bad_push(std::uint32_t worker, std::uint32_t shard, const BadUpdates& so_far);

@@ -19,7 +19,7 @@ core::Result<std::shared_ptr<data::LeaseScheduler>> cut_leases(const RunSpec& sp
       data::LeaseScheduler::create({.epoch_size = samples,
                                     .epochs = static_cast<std::uint32_t>(spec.settings->run.epochs),
                                     .batches = std::move(*batches),
-                                    .sharing = spec.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand,
+                                    .sharing = spec.needs.in_step ? data::Sharing::equal : data::Sharing::on_demand,
                                     .drop_tail = spec.settings->data.drop_tail});
   if (!leases) return tl::unexpected(leases.error());
   return std::make_shared<data::LeaseScheduler>(std::move(*leases));

@@ -10,6 +10,7 @@
 #include "sim/exchange/gradients.hpp"
 #include "sim/failures.hpp"
 #include "sim/worker.hpp"
+#include "strategies/host/weights.hpp"
 
 namespace troupe::sim {
 
@@ -19,8 +20,6 @@ using strategies::WorkerId;
 
 namespace {
 
-/// N shares of 1/N sum to 1 with an error of at most N · 2⁻⁵².
-constexpr double kRoundedShares = 1e-10;
 /// Seconds of training are sums of rounded numbers; an event's time is exact.
 constexpr double kRoundedTime_s = 1e-9;
 
@@ -130,7 +129,7 @@ void Coordinator::workers_at_rest() {
 /// The last one is made by Simulation, when everything has ended.
 void Coordinator::evaluate() {
   const bool goes_on = leases().epoch() + 1 < world_.run.leases.epochs && !machine_.stops();
-  if (goes_on && world_.gradients && !look_at_model()) return;
+  if (goes_on && world_.gradients && !evaluate_model()) return;
   world_.queue.schedule(world_.queue.now() + (goes_on ? pause_ : Duration{0}), EventKind::task_done, 0, order_.number);
 }
 
@@ -159,7 +158,7 @@ void Coordinator::ended(const std::optional<core::Error>& error) {
                                            core::seconds(world_.queue.now()))};
 }
 
-bool Coordinator::look_at_model() {
+bool Coordinator::evaluate_model() {
   std::vector<WorkerId> living;
   std::vector<double> weights;
   for (WorkerId worker = 0; worker < world_.workers.size(); ++worker) {
@@ -182,12 +181,8 @@ bool Coordinator::look_at_model() {
     double shares = world_.lost_weight;
     for (const double weight : weights) shares += weight;
     for (const auto& peer_message : peer_messages) shares += peer_message.weight;
-    if (std::abs(shares - 1) > kRoundedShares) {
-      world_.error =
-          core::Error{core::Errc::internal,
-                      fmt::format("the workers' shares of the model, and those of the peer messages between them "
-                                  "and of what was lost, add up to {:.17g}",
-                                  shares)};
+    if (std::abs(shares - 1) > strategies::kRoundedShares) {
+      world_.error = core::Error{core::Errc::internal, strategies::wrong_sum_of_shares(shares, 1)};
       return false;
     }
   }

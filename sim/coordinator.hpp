@@ -1,5 +1,5 @@
 /// The coordinator's port in virtual time: the rules are those of real runs (strategies/coordination/coordinator.hpp). Tasks take no time,
-/// except the look at the model between two epochs, waits for what is in transit, and the way of a newcomer's start over the network. One
+/// except evaluating the model between two epochs, waits for what is in transit, and the way of a newcomer's start over the network. One
 /// thread.
 #pragma once
 
@@ -36,7 +36,7 @@ class Coordinator final : public coordination::CoordinatorPort {
   void workers_at_rest();        ///< all workers have stopped, and no packet is in flight
 
   /// Evaluates the current model, where gradients are computed. False when it is not finite.
-  bool look_at_model();
+  bool evaluate_model();
 
   [[nodiscard]] bool ended() const noexcept { return machine_.ended(); }
   [[nodiscard]] bool dismissing() const noexcept { return waits_ == coordination::Task::dismiss_workers; }
@@ -53,7 +53,7 @@ class Coordinator final : public coordination::CoordinatorPort {
   void removed(strategies::WorkerId worker) override { lost_ = worker; }
   void lost(const coordination::Loss&) override {}
   void absent(strategies::WorkerId) override {}
-  void parted(strategies::WorkerId, strategies::WorkerId) override {}
+  void disconnected(strategies::WorkerId, strategies::WorkerId) override {}
   void find_replacement(strategies::WorkerId) override {}  // a lost host returns by itself, or does not
   void warn(const std::string&) override {}
   void ended(const std::optional<core::Error>& error) override;

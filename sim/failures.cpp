@@ -40,10 +40,10 @@ void Failures::begin() {
     world_.queue.schedule(loss.at, EventKind::host_dies, world_.cluster.workers[loss.worker].host, kAsked);
   }
   for (HostId host = 0; host < hosts_.size(); ++host)
-    if (!hosts_[host].workers.empty()) plan_next(host);
+    if (!hosts_[host].workers.empty()) schedule_next(host);
 }
 
-void Failures::plan_next(HostId host) {
+void Failures::schedule_next(HostId host) {
   const auto mean = world_.cluster.failures.mean_time;
   if (mean.count() == 0) return;
   core::Random random(world_.run.seed, core::Purpose::schedule,
@@ -130,7 +130,7 @@ void Failures::abandon(std::span<const WorkerId> anew, WorkerId lost) {
 void Failures::host_returns(HostId host) {
   auto& state = hosts_[host];
   state.dead = false;
-  plan_next(host);
+  schedule_next(host);
   for (const auto worker : state.workers) world_.coordinator->arrived(worker);
 }
 

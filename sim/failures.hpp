@@ -23,9 +23,9 @@ class Failures {
   void host_returns(HostId host);                   ///< event
   /// World::membership has changed. `lost`: the worker that is no member any more.
   void membership_changed(std::optional<strategies::WorkerId> lost);
-  /// The worker is a new member, whose host begins at step `first`.
+  /// The worker is a new member, whose WorkerHost begins at step `first`.
   void rejoined(strategies::WorkerId worker, strategies::Step first);
-  /// The worker's host lives.
+  /// The worker's machine is up.
   [[nodiscard]] bool is_back(strategies::WorkerId worker) const;
   /// How often its host has died.
   [[nodiscard]] std::uint64_t deaths(strategies::WorkerId worker) const;
@@ -41,7 +41,7 @@ class Failures {
     std::uint64_t deaths = 0;
     bool dead = false;
   };
-  void plan_next(HostId host);
+  void schedule_next(HostId host);
   void begin_anew(strategies::WorkerId lost);
   void abandon(std::span<const strategies::WorkerId> anew, strategies::WorkerId lost);
   [[nodiscard]] bool can_return() const noexcept;

@@ -51,7 +51,7 @@ core::Result<SimulationResult> Simulation::run() try {
   }
   const bool model_left = world_.run.needs.model == strategies::ModelHome::center || !all_lost();
   if (!world_.error && !model_left) return tl::unexpected(stuck());
-  if (!world_.error && world_.gradients) world_.coordinator->look_at_model();
+  if (!world_.error && world_.gradients) world_.coordinator->evaluate_model();
   if (world_.error) return tl::unexpected(*world_.error);
   return result();
 } catch (const OutOfTime& passed) {

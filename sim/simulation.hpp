@@ -1,5 +1,5 @@
 /// A whole run in virtual time, in one thread: the hosts and rules of real runs over ports whose messages, steps and kernels take the
-/// time that a cluster description gives. A pure function of (run, cluster): the same inputs give the same outcome, byte for byte.
+/// time that a cluster description gives. A pure function of (run, cluster): the same inputs give the same result, byte for byte.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ class Simulation {
   Simulation(const SimulatedRun& run, const Cluster& cluster, data::LeaseScheduler leases,
              SimulationOptions options = {});
 
-  /// Runs until the last worker has handed in its leases. Call once. Errc::peer_lost: no worker is left. config: virtual time exceeds its range. internal: deadlock; names the worker that waits. With gradients also their
-  /// errors.
+  /// Runs until the last worker has handed in its leases. Call once. Errc::peer_lost: no worker is left. config: virtual time exceeds
+  /// its range. internal: deadlock; names the worker that waits. With gradients also their errors.
   [[nodiscard]] core::Result<SimulationResult> run();
 
  private:

@@ -28,7 +28,7 @@ class Worker final : public strategies::WorkerPort,
   Worker(World& world, strategies::WorkerId self);
 
   // Events. Those of an earlier life are ignored.
-  /// The life of a founding member begins now.
+  /// The life of an initial member begins now.
   void begin();
   /// A life as a newcomer: first step `first`, `after` from now, with the centre's parameters.
   void join(strategies::Step first, Duration after);

@@ -25,7 +25,7 @@ struct CoordinatorSetup {
   std::shared_ptr<data::LeaseScheduler> leases;  // fresh or restored; owned by the coordinator from now on
   RunStarted started;                            // what the recorder shows first
   RunTotals before;                              // of earlier sessions of this run
-  std::vector<strategies::Step> first_steps{};   // by rank: first steps of the founding members' hosts; none: 0
+  std::vector<strategies::Step> first_steps{};   // by rank: first steps of the initial members' hosts; none: 0
   bool resumed = false;
   std::string launcher{};               // of an MPI job, "mpirun": the loss of a member ends it; empty: no MPI job
   core::Allocator* memory = nullptr;    // of snapshots; outlives the actor

@@ -87,12 +87,12 @@ void CoordinatorBody::begin(const ActorDirectory& actors) {
       core::Buffer::allocate(*setup_.memory, setup_.layout->arena_floats(), "the coordinator's copy of the model");
   if (!arena) return fail(arena.error().code, arena.error().message);
   arena_ = std::make_shared<core::Buffer>(std::move(*arena));
-  coordination::Coordinator::Founders founders{actors.worker_sites, actors.server_sites, {}};
+  coordination::Coordinator::InitialMembers initial_members{actors.worker_sites, actors.server_sites, {}};
   for (std::uint32_t w = 0; w < actors_.workers.size(); ++w) {
     if (actors_.workers[w])
       self_->monitor(actors_.workers[w]);
     else
-      founders.absent.push_back(w);
+      initial_members.absent.push_back(w);
   }
   for (const auto& server : actors_.servers) self_->monitor(server);
   for (const auto& loader : actors_.loaders)
@@ -103,7 +103,7 @@ void CoordinatorBody::begin(const ActorDirectory& actors) {
   self_->send(actors_.recorder, setup_.started);
   if (keeps_journal()) journal_.add(encode(PlanRecord{setup_.plan_hash}));
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
-  machine_.begin(std::move(founders));
+  machine_.begin(std::move(initial_members));
 }
 
 // ---- events

@@ -59,7 +59,9 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void removed(strategies::WorkerId worker) override;
   void lost(const coordination::Loss& loss) override;
   void absent(strategies::WorkerId worker) override;
-  void parted(strategies::WorkerId one, strategies::WorkerId other) override { peer_messages_.parted(one, other); }
+  void disconnected(strategies::WorkerId one, strategies::WorkerId other) override {
+    peer_messages_.disconnected(one, other);
+  }
   void find_replacement(strategies::WorkerId worker) override;
   void warn(const std::string& text) override;
   void ended(const std::optional<core::Error>& error) override;

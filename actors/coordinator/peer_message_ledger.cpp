@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
+#include "strategies/host/weights.hpp"
 
 namespace troupe::actors {
 
 namespace {
-
-/// The sum of N shares of 1/N differs from 1 by at most N · 2⁻⁵².
-constexpr double kRoundedShares = 1e-10;
 
 std::uint64_t count_of(const std::vector<PeerMessageCount>& counts, strategies::WorkerId peer) {
   const auto found = std::ranges::find(counts, peer, &PeerMessageCount::peer);
@@ -24,10 +21,10 @@ void PeerMessageLedger::lost(WorkerId worker) {
   any_lost_ = true;
 }
 
-void PeerMessageLedger::parted(WorkerId one, WorkerId other) { parted_.insert(std::minmax(one, other)); }
+void PeerMessageLedger::disconnected(WorkerId one, WorkerId other) { disconnected_.insert(std::minmax(one, other)); }
 
 bool PeerMessageLedger::reach_each_other(WorkerId one, WorkerId other) const {
-  return !parted_.contains(std::minmax(one, other));
+  return !disconnected_.contains(std::minmax(one, other));
 }
 
 std::vector<PeerMessageCount> PeerMessageLedger::expected_by(WorkerId reader) const {
@@ -68,16 +65,12 @@ double PeerMessageLedger::weight() const {
 }
 
 core::Result<void> PeerMessageLedger::balance() {
-  const double tolerance = sum_ ? 0 : kRoundedShares;
+  const double tolerance = sum_ ? 0 : strategies::kRoundedShares;
   const double sum = weight();
   const double before = std::exchange(sum_, sum).value_or(1);
-  const bool may_shrink = std::exchange(any_lost_, false) || !parted_.empty();
+  const bool may_shrink = std::exchange(any_lost_, false) || !disconnected_.empty();
   if (std::abs(sum - before) <= tolerance || (may_shrink && sum < before)) return {};
-  return core::fail(
-      core::Errc::internal,
-      fmt::format("the workers' shares of the model, and those of the peer messages between them, add up to "
-                  "{:.17g}; before they were {:.17g}",
-                  sum, before));
+  return core::fail(core::Errc::internal, strategies::wrong_sum_of_shares(sum, before));
 }
 
 }  // namespace troupe::actors

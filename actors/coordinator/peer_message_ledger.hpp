@@ -29,7 +29,7 @@ class PeerMessageLedger {
   /// A worker is no member any more: its share, and peer messages in transit to it, are lost.
   void lost(WorkerId worker);
   /// Two members have lost each other: peer messages between them are lost from now on.
-  void parted(WorkerId one, WorkerId other);
+  void disconnected(WorkerId one, WorkerId other);
 
   /// The peer messages that `reader` must wait for, by the writers' reports so far.
   [[nodiscard]] std::vector<PeerMessageCount> expected_by(WorkerId reader) const;
@@ -48,10 +48,10 @@ class PeerMessageLedger {
  private:
   [[nodiscard]] bool reach_each_other(WorkerId one, WorkerId other) const;
 
-  std::map<WorkerId, PeerMessageCounts> said_;      // of members
-  std::set<std::pair<WorkerId, WorkerId>> parted_;  // the lower one first
-  std::optional<double> sum_;                       // of the latest balance
-  bool any_lost_ = false;                           // since the latest balance
+  std::map<WorkerId, PeerMessageCounts> said_;            // of members
+  std::set<std::pair<WorkerId, WorkerId>> disconnected_;  // the lower one first
+  std::optional<double> sum_;                             // of the latest balance
+  bool any_lost_ = false;                                 // since the latest balance
 };
 
 }  // namespace troupe::actors

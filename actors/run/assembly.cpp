@@ -221,8 +221,8 @@ void Assembly::spawn_supervisors(const Beginning& beginning, const report::Conso
                               settings.config, plan, rules});
 
   // A newcomer connects to site 0 only: none can join if another site has a part of the centre.
-  const bool whole_centre = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
-  if (launch_.network && whole_centre && spec_.needs.takes_newcomers()) rejoin_manager_ = spawn_rejoin_manager();
+  const bool whole_center = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
+  if (launch_.network && whole_center && spec_.needs.takes_newcomers()) rejoin_manager_ = spawn_rejoin_manager();
   CoordinatorSetup setup{.settings = spec_.settings,
                          .graph = spec_.graph,
                          .layout = layout_,

@@ -93,10 +93,8 @@ void WorkerBody::compute_now() {
                      fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), step.error().message));
   const auto* const result = &step->result;
   if (!std::isfinite(result->loss)) {
-    return run_error(
-        core::Errc::diverged,
-        fmt::format("worker {}, step {}: the loss is {}: training diverged; lower train.lr or use train.warmup_epochs",
-                    setup_.self, host_->steps(), result->loss));
+    return run_error(core::Errc::diverged,
+                     experiment::bad_loss(setup_.self, host_->steps(), result->loss) + experiment::kAgainstBadLoss);
   }
   lease_open_ = true;
   ++progress_.steps;

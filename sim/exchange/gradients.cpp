@@ -127,10 +127,7 @@ core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const
   if (!guarded) return tl::unexpected(guarded.error());
   const auto* const result = &guarded->result;
   if (!std::isfinite(result->loss))
-    return core::fail(Errc::diverged,
-                      fmt::format("worker {}, step {}: the loss is {}: training diverged; lower train.lr or use "
-                                  "train.warmup_epochs",
-                                  worker, step, result->loss));
+    return core::fail(Errc::diverged, experiment::bad_loss(worker, step, result->loss) + experiment::kAgainstBadLoss);
   auto& bad = bad_gradients_.try_emplace(worker, spec_.settings->train.max_bad_updates).first->second;
   guarded->refused ? bad.bad() : bad.good();
   if (bad.too_many()) return core::fail(Errc::diverged, experiment::bad_gradient(worker, step, bad));

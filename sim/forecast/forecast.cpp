@@ -63,7 +63,7 @@ core::Result<SimulatedRun> run_of(const ForecastRequest& request, const Size& si
   run.leases = {.epoch_size = *samples,
                 .epochs = static_cast<std::uint32_t>(settings.run.epochs),
                 .batches = std::move(*batches),
-                .sharing = run.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand,
+                .sharing = run.needs.in_step ? data::Sharing::equal : data::Sharing::on_demand,
                 .drop_tail = settings.data.drop_tail};
   if (request.steps > 0) {
     run.leases.epochs = 1;

@@ -232,8 +232,8 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
   bad_gradients_ += step->refused ? 1 : 0;
   const auto* const result = &step->result;
   if (!std::isfinite(result->loss)) {
-    segment_.fail({core::Errc::diverged, fmt::format("{}: worker {}, step {}: the loss is {}: training diverged",
-                                                     segment_.recording().path, self_, host_.steps(), result->loss)});
+    segment_.fail({core::Errc::diverged, fmt::format("{}: {}", segment_.recording().path,
+                                                     experiment::bad_loss(self_, host_.steps(), result->loss))});
     return false;
   }
   computed_ = true;

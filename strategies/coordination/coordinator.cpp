@@ -40,39 +40,40 @@ Coordinator::Coordinator(CoordinatorPort& port, CoordinatorOptions options,
   schedule_.saved(position());
 }
 
-void Coordinator::begin(Founders founders) {
-  members_.place(std::move(founders.worker_sites), std::move(founders.server_sites));
+void Coordinator::begin(InitialMembers initial_members) {
+  members_.place(std::move(initial_members.worker_sites), std::move(initial_members.server_sites));
   // As if they had been lost before the first step.
-  for (const auto worker : founders.absent) {
+  for (const auto worker : initial_members.absent) {
     members_.remove(worker);
     leases_->lost(worker);
     port_.removed(worker);
     port_.absent(worker);
     port_.find_replacement(worker);
   }
-  if (!founders.absent.empty()) announce();
+  if (!initial_members.absent.empty()) announce();
   placed_ = true;
   for (const auto& report : std::exchange(early_losses_, {})) site_lost(report.site, report.lost, report.why);
   if (state_ != State::starting) return;
   if (!options_.resumed) {
     leases_->pause();
     pause_ = Pause::first_checkpoint;
-    return look_at_model();
+    return take_current_model();
   }
-  if (leases_->epoch_done()) return look();  // interrupted in an epoch's last step, or to train longer
+  if (leases_->epoch_done()) return at_boundary();  // interrupted in an epoch's last step, or to train longer
   train();
 }
 
 // ---- training
 
 void Coordinator::train() {
-  if (gives_way()) return;
-  stop_clock();
+  if (start_pending_emergency()) return;
+  record_training_time();
   state_ = State::training;
   began_ = true;
   fresh_epoch_ = false;
   training_since_ = port_.now();
-  if (checkpoint_owed_ && disk_ != Disk::writing) return look();  // the one before reached the disk during the pause
+  if (checkpoint_owed_ && disk_ != Disk::writing)
+    return at_boundary();  // the one before reached the disk during the pause
   leases_->resume();
   serve_all(true);
 }
@@ -156,7 +157,7 @@ void Coordinator::request_pause() {
 }
 
 void Coordinator::pause_when_quiet() {
-  if (state_ == State::training && leases_->quiet()) look();
+  if (state_ == State::training && leases_->quiet()) at_boundary();
 }
 
 double Coordinator::trained_s() const {
@@ -166,7 +167,7 @@ double Coordinator::trained_s() const {
 // ---- the end
 
 void Coordinator::member_failed(SiteId site, const core::Error& error) {
-  // A lost site reports that it misses the others. In an emergency the others report that they miss it. Both are ignored.
+  // Errors from lost sites are ignored. In an emergency all member errors are ignored, because they follow from the loss.
   if (members_.lives(site) && !in_emergency()) fail(error);
 }
 
@@ -181,7 +182,7 @@ void Coordinator::fail(core::Error error) {
 
 void Coordinator::end() {
   if (ended()) return;
-  stop_clock();
+  record_training_time();
   state_ = State::ended;
   port_.ended(error_);
 }

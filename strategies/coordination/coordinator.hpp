@@ -38,7 +38,7 @@ struct CoordinatorOptions {
   bool ends_with_member = false;     ///< the loss of any member ends the run, as in an MPI job
   std::uint64_t steps_before = 0;    ///< of earlier sessions, over all workers
   double trained_before_s = 0;       ///< of earlier sessions
-  std::vector<Step> first_steps{};   ///< by rank: the step at which a founding member's host begins; none: 0
+  std::vector<Step> first_steps{};   ///< by rank: the step at which an initial member's host begins; none: 0
   std::vector<std::string> names{};  ///< of workers, for messages; none: "worker 1"
   std::string how_to_go_on{};        ///< the end of a message about a lost member
 };
@@ -57,7 +57,7 @@ class Coordinator {
   /// Why training is paused.
   enum class Pause : std::uint8_t {
     first_checkpoint,  ///< of the state at step 0: a failure in the first epoch can go back to it
-    look,              ///< an epoch has ended, a checkpoint is due, or the run ends: look at the model
+    boundary,          ///< an epoch has ended, a checkpoint is due, or the run ends: the model is taken
     admission,         ///< of newcomers
     segment,           ///< a new journal segment
     emergency,
@@ -68,12 +68,12 @@ class Coordinator {
   Coordinator(CoordinatorPort& port, CoordinatorOptions options, std::shared_ptr<data::LeaseScheduler> leases);
 
   /// The members at the beginning.
-  struct Founders {
+  struct InitialMembers {
     std::vector<SiteId> worker_sites{};  ///< by rank; none: all members are at site 0
     std::vector<SiteId> server_sites{};  ///< by shard
     std::vector<WorkerId> absent{};      ///< the run does not wait for them
   };
-  void begin(Founders founders);
+  void begin(InitialMembers initial_members);
 
   // Events. Those of workers that are no members, and all events after the end, have no effect.
 
@@ -137,7 +137,7 @@ class Coordinator {
   void serve(WorkerId worker, bool after_pause);
   void serve_all(bool after_pause);
   void check_limits();
-  void stop_clock() { trained_s_ = trained_s(); }
+  void record_training_time() { trained_s_ = trained_s(); }
   /// No further lease is granted; training is paused when the granted ones have ended.
   void request_pause();
   void pause_when_quiet();
@@ -146,9 +146,9 @@ class Coordinator {
   void perform(Task task, WorkerId worker = 0, Step first_step = 0);
   void done(const Answer& answer);
   void begin_again();
-  void look();
+  void at_boundary();
   void dismiss();
-  void look_at_model();
+  void take_current_model();
   void take_model() { perform(Task::take_model, model_worker()); }
   void model_taken(const Answer& answer);
   void decide();
@@ -183,8 +183,8 @@ class Coordinator {
 
   // Emergency (coordinator_emergency.cpp).
   void begin_emergency(const std::string& why);
-  /// True: an emergency begins now, and what was under way ends.
-  [[nodiscard]] bool gives_way();
+  /// True: an emergency starts now; the caller returns.
+  [[nodiscard]] bool start_pending_emergency();
   void find_newest();
   void newest_found(const Answer& answer);
   void save_newest();
@@ -220,7 +220,7 @@ class Coordinator {
   bool checkpoint_owed_ = false;  // became due while another was written
   bool segment_due_ = false;
   std::uint64_t granted_ = 0;          // leases, earlier sessions included
-  std::uint64_t segment_members_ = 0;  // epoch of the membership with whose state the new segment begins
+  std::uint64_t segment_members_ = 0;  // Membership::epoch of the members with whose state the new segment begins
   double accuracy_ = 0;                // of the latest evaluation
   double trained_s_ = 0;               // until the latest pause
   Duration training_since_{0};

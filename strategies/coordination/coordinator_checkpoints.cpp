@@ -52,7 +52,7 @@ void Coordinator::written(const core::Result<void>& result) {
 
 void Coordinator::disk_ready() {
   switch (after_disk_) {
-    case AfterDisk::take_state: return gives_way() ? void() : perform(Task::take_state, model_worker());
+    case AfterDisk::take_state: return start_pending_emergency() ? void() : perform(Task::take_state, model_worker());
     case AfterDisk::go_on: return pause_ == Pause::admission ? admit_next() : go_on();
     case AfterDisk::save_newest: return save_newest();
     case AfterDisk::end_emergency: return emergency_saved();

@@ -14,7 +14,7 @@ void Coordinator::begin_emergency(const std::string& why) {
   if (state_ == State::training || state_ == State::starting) find_newest();  // else after the task, or the disk
 }
 
-bool Coordinator::gives_way() {
+bool Coordinator::start_pending_emergency() {
   if (!in_emergency() || emergency_->searching || ended()) return false;
   find_newest();
   return true;

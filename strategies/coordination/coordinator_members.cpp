@@ -13,12 +13,11 @@ void Coordinator::site_lost(SiteId site, SiteId lost, const std::string& why) {
   if (ended() || !members_.lives(site) || !members_.lives(lost)) return;
   if (site == 0) return lose_site(lost, why);
   if (lost == 0) return lose_site(site, why);
-  // Who cannot reach the centre or its group has no part in the run. Else two workers have lost each other: only peer messages between
-  // them are lost.
-  if (members_.has_centre(lost) || options_.needs.group)
+  // A worker that cannot reach the centre or its group is lost. Otherwise only the peer messages between the two sites are lost.
+  if (members_.has_center(lost) || options_.needs.group)
     return lose_site(lost, fmt::format("site {} does not reach it: {}", site, why));
   for (const auto one : members_.at(site))
-    for (const auto other : members_.at(lost)) port_.parted(one, other);
+    for (const auto other : members_.at(lost)) port_.disconnected(one, other);
 }
 
 void Coordinator::lose_site(SiteId site, const std::string& why) {
@@ -38,7 +37,7 @@ void Coordinator::lost(WorkerId worker, const std::string& why) {
   const auto fail_with = [&](const std::string& text) {
     fail({core::Errc::peer_lost, fmt::format("{}: {}", text, options_.how_to_go_on)});
   };
-  if (members_.with_centre(worker)) return fail_with(lost + "; and with it its part of the centre");
+  if (members_.with_center(worker)) return fail_with(lost + "; and with it its part of the centre");
   if (options_.ends_with_member || options_.needs.group) {
     const auto text = options_.ends_with_member
                           ? lost + "; that ends an MPI job"
@@ -78,11 +77,11 @@ void Coordinator::admit() {
   pause_ = Pause::admission;
   leases_->pause();  // an epoch that has just begun is not paused yet
   // In step, an answer that a round still owes must not be taken for an answer to the newcomer's requests.
-  options_.needs.in_step ? perform(Task::settle_workers) : look_at_model();
+  options_.needs.in_step ? perform(Task::settle_workers) : take_current_model();
 }
 
 void Coordinator::admit_next() {
-  if (gives_way()) return;
+  if (start_pending_emergency()) return;
   if (!may_admit()) return go_on();
   const auto worker = arrivals_.back();
   arrivals_.pop_back();

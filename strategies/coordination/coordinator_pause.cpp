@@ -5,7 +5,7 @@ namespace troupe::coordination {
 
 /// The last thing that a transition does: the answer may come from inside.
 void Coordinator::perform(Task task, WorkerId worker, Step first_step) {
-  stop_clock();
+  record_training_time();
   state_ = State::performing;
   order_ = {order_.number + 1, task, worker, first_step};
   port_.perform(order_);
@@ -15,16 +15,16 @@ void Coordinator::answered(const Answer& answer) {
   if (!awaits(answer.number)) return;
   ++order_.number;  // a second answer is none
   if (pause_ == Pause::end) return records_collected();
-  if (gives_way()) return;
+  if (start_pending_emergency()) return;
   answer.outcome == TaskOutcome::interrupted ? begin_again() : done(answer);
 }
 
 void Coordinator::done(const Answer& answer) {
   const bool segment = pause_ == Pause::segment;
   switch (order_.task) {
-    case Task::dismiss_workers: return look_at_model();
+    case Task::dismiss_workers: return take_current_model();
     case Task::settle_workers:
-      if (!segment) return look_at_model();
+      if (!segment) return take_current_model();
       return options_.needs.peers ? perform(Task::await_peer_messages) : take_segment();
     case Task::await_peer_messages: return segment ? take_segment() : take_model();
     case Task::take_model: return model_taken(answer);
@@ -53,26 +53,26 @@ void Coordinator::begin_again() {
     case Pause::emergency: return find_newest();
     case Pause::segment: return new_segment();
     case Pause::admission: return order_.task == Task::begin_newcomer ? newcomer_done() : admit();
-    default: return look_at_model();
+    default: return take_current_model();
   }
 }
 
 /// Training is paused, at an epoch's end, for a checkpoint, a segment or newcomers, or because the run ends.
-void Coordinator::look() {
-  pause_ = Pause::look;
+void Coordinator::at_boundary() {
+  pause_ = Pause::boundary;
   if (last()) return dismiss();
   if (segment_due_ && !leases_->epoch_done() && !checkpoint_due()) return go_on();
-  look_at_model();
+  take_current_model();
 }
 
-/// Workers push what they still hold before the last look at the model.
+/// Workers push what they still hold before the last copy of the model is taken.
 void Coordinator::dismiss() {
-  pause_ = Pause::look;
+  pause_ = Pause::boundary;
   dismissed_ = true;
   perform(Task::dismiss_workers);
 }
 
-void Coordinator::look_at_model() {
+void Coordinator::take_current_model() {
   // Then peer messages in transit are a part of the model.
   const bool weighted = options_.needs.peers && options_.needs.model == strategies::ModelHome::weighted;
   weighted ? perform(Task::await_peer_messages) : take_model();
@@ -82,12 +82,12 @@ void Coordinator::model_taken(const Answer& answer) {
   switch (pause_) {
     case Pause::segment: return take_members();
     case Pause::emergency: return is_still_newest(answer) ? perform(Task::take_state, model_worker()) : find_newest();
-    case Pause::look: return leases_->epoch_done() ? perform(Task::evaluate) : decide();
+    case Pause::boundary: return leases_->epoch_done() ? perform(Task::evaluate) : decide();
     default: return save();
   }
 }
 
-/// The model has been looked at: whether the run stops, and whether a checkpoint is due.
+/// The model has been taken, and evaluated at an epoch's end: whether the run stops, and whether a checkpoint is due.
 void Coordinator::decide() {
   const double target = options_.target_accuracy;
   if (leases_->epoch_done() && target > 0 && accuracy_ >= target) stop_ = true;
@@ -115,7 +115,7 @@ void Coordinator::take_members() {
 /// What the pause was for is done.
 void Coordinator::go_on() {
   if (ended()) return;
-  if (!complete() && gives_way()) return;
+  if (!complete() && start_pending_emergency()) return;
   if (leases_->epoch_done() && began_) {
     if (leases_->epoch() + 1 >= options_.epochs) {
       if (error_ && error_->code == core::Errc::interrupted)
@@ -140,7 +140,7 @@ void Coordinator::finish() {
 }
 
 void Coordinator::records_collected() {
-  if (!complete() && gives_way()) return;
+  if (!complete() && start_pending_emergency()) return;
   // Interrupted after the last step: the run is complete.
   if (complete() && error_ && error_->code == core::Errc::interrupted) error_.reset();
   end();

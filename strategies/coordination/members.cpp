@@ -33,8 +33,8 @@ bool Members::lives(SiteId site) const {
   return workers.empty() || std::ranges::any_of(workers, [this](WorkerId w) { return alive_[w]; });
 }
 
-bool Members::has_centre(SiteId site) const { return std::ranges::find(server_sites_, site) != server_sites_.end(); }
+bool Members::has_center(SiteId site) const { return std::ranges::find(server_sites_, site) != server_sites_.end(); }
 
-bool Members::with_centre(WorkerId worker) const { return !worker_sites_.empty() && has_centre(worker_sites_[worker]); }
+bool Members::with_center(WorkerId worker) const { return !worker_sites_.empty() && has_center(worker_sites_[worker]); }
 
 }  // namespace troupe::coordination

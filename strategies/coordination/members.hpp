@@ -33,9 +33,9 @@ class Members {
   [[nodiscard]] std::vector<strategies::WorkerId> at(SiteId site) const;  ///< workers, lost ones included
   /// False if all workers of the site are lost. A site without workers lives as long as the run.
   [[nodiscard]] bool lives(SiteId site) const;
-  [[nodiscard]] bool has_centre(SiteId site) const;  ///< a server is there
+  [[nodiscard]] bool has_center(SiteId site) const;  ///< a server is there
   /// Whether a part of the centre is lost with the worker's site.
-  [[nodiscard]] bool with_centre(strategies::WorkerId worker) const;
+  [[nodiscard]] bool with_center(strategies::WorkerId worker) const;
 
  private:
   std::vector<bool> alive_;  // by rank

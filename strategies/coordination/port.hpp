@@ -41,7 +41,7 @@ struct Order {
   std::uint64_t number = 0;  ///< of the order; its answer has the same
   Task task{};
   WorkerId worker =
-      0;  ///< prepare_newcomer, begin_newcomer: the newcomer; take_model, take_state: of whom, if any worker's will do
+      0;  ///< prepare_newcomer, begin_newcomer: the newcomer; take_model, take_state: the worker to ask, if all workers hold the same model
   Step first_step = 0;  ///< prepare_newcomer: the step at which its host begins
 };
 
@@ -55,7 +55,7 @@ struct Answer {
   std::uint64_t number = 0;  ///< the order's
   TaskOutcome outcome = TaskOutcome::done;
   double accuracy = 0;             ///< evaluate: on the test split, 0 to 1
-  std::optional<WorkerId> newest;  ///< find_newest; none: no member has said how far it is
+  std::optional<WorkerId> newest;  ///< find_newest; none: no member reported its steps
   Step steps = 0;  ///< find_newest: of `newest`; take_model, take_state: of Order::worker, when it was copied
 };
 
@@ -90,7 +90,7 @@ class CoordinatorPort {
   /// The run begins without the worker.
   virtual void absent(WorkerId worker) = 0;
   /// Two members do not reach each other any more; both remain.
-  virtual void parted(WorkerId one, WorkerId other) = 0;
+  virtual void disconnected(WorkerId one, WorkerId other) = 0;
   /// Later, perhaps: Coordinator::arrived().
   virtual void find_replacement(WorkerId worker) = 0;
   virtual void warn(const std::string& text) = 0;

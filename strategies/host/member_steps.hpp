@@ -1,6 +1,6 @@
 /// The steps that each host of a session has completed or passed over, in one count that all hosts share.
 ///
-/// A host counts from its start: a founding member from the step at which the checkpoint's members continue, or from 0 where
+/// A host counts from its start: an initial member from the step at which the checkpoint's members continue, or from 0 where
 /// members join anew (WorkerState::discarded); a newcomer from newcomer_step(). No host counts steps of earlier sessions. In step,
 /// step n of every member is its share of the n-th round of leases. Two members with different counts would wait for each other's
 /// exchanges for ever, or give up leases on which no worker trains.
@@ -20,7 +20,7 @@ namespace troupe::strategies {
 /// The coordinator's copy of these counts, from the workers' reports. Plain value; one thread.
 class MemberSteps {
  public:
-  /// `first`: by rank, the step at which the founding member's host begins.
+  /// `first`: by rank, the step at which the initial member's host begins.
   explicit MemberSteps(std::vector<Step> first) : first_(std::move(first)), ended_(first_.size(), 0) {}
 
   /// `worker` has completed or passed over this many steps since its host began.

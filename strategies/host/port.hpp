@@ -50,8 +50,8 @@ class ShardPort {
 
 /// For strategies with collectives. Later answer: WorkerHost::reduced(); until then the slot, or its bucket, belongs to the
 /// collective. Every member of the group asks for the same collectives in the same order; `step` and `id` match them. A collective
-/// that cannot end because a member is lost gets no answer: the coordinator restarts the other members, each with a fresh
-/// WorkerHost, from a member that completed the newest step.
+/// that cannot end because a member is lost gets no answer. A real run then ends (exit code 75). Only `troupe simulate` restarts the
+/// other members, with fresh hosts, at the newest completed step.
 class GroupPort {
  public:
   virtual ~GroupPort() = default;

@@ -64,8 +64,8 @@ struct Shards {
   bool operator==(const Shards&) const = default;
 };
 
-/// The members, as the coordinator reports them. `epoch` grows with every change, so that messages of an older membership are
-/// recognised.
+/// The members, as the coordinator reports them. `epoch` is the number of the membership: it grows with every change, so that messages
+/// of an older membership are recognised. It has nothing to do with an epoch of training.
 struct Membership {
   std::uint64_t epoch = 0;
   std::vector<WorkerId> workers;  // alive, ascending

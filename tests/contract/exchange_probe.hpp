@@ -1,5 +1,5 @@
 /// The probe of exchanges. Its worker keeps several pending, of one, some or all shards, of every kind, in slots of its own and in params
-/// and grads. It waits for them or continues, and passes over steps where workers take the same steps.
+/// and grads. It waits for them or continues, and passes over steps where the workers go in step.
 #pragma once
 
 #include <map>

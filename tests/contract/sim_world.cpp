@@ -47,7 +47,7 @@ sim::SimulatedRun run_of(const experiment::RunSpec& spec, std::uint64_t floats) 
   run.leases = {.epoch_size = spec.source.train->size(),
                 .epochs = static_cast<std::uint32_t>(settings.run.epochs),
                 .batches = data::batches_per_worker(settings.data, spec.workers).value(),
-                .sharing = run.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
+                .sharing = run.needs.in_step ? data::Sharing::equal : data::Sharing::on_demand};
   run.train = settings.train;
   run.floats = floats;
   return run;

@@ -166,7 +166,7 @@ TEST(LeaseScheduleTest, SharesAreTheSameInEveryOrder) {
     const auto size = round + static_cast<std::int64_t>(random.below(80));
     const bool drop_tail = random.below(2) == 1;
     const auto rounds = static_cast<std::uint64_t>(drop_tail ? size / round : (size + round - 1) / round);
-    LeaseUsers users(scheduler_of(shares_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers,
+    LeaseUsers users(scheduler_of(equal_of(size, std::vector<std::int64_t>(workers, batch), 2, drop_tail)), workers,
                      random);
     for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
       for (int event = 0; !users.leases().epoch_done(); ++event) {
@@ -199,7 +199,7 @@ TEST(LeaseScheduleTest, PauseComesToRestAndARestoredBookGoesOnTheSame) {
                size = batch * workers + static_cast<std::int64_t>(random.below(80));
     const bool shares = random.below(2) == 1, drop_tail = random.below(2) == 1;
     const LeaseOptions options{size, 3, std::vector<std::int64_t>(workers, batch),
-                               shares ? Sharing::shares : Sharing::on_demand, drop_tail};
+                               shares ? Sharing::equal : Sharing::on_demand, drop_tail};
     LeaseUsers users(scheduler_of(options), workers, random);
     for (auto events = users.random().below(60); events > 0; --events) {
       if (users.leases().epoch_done()) users.begin_epoch();

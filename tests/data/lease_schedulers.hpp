@@ -9,9 +9,9 @@
 
 namespace troupe::data {
 
-inline LeaseOptions shares_of(std::int64_t epoch_size, std::vector<std::int64_t> batches, std::uint32_t epochs = 1,
-                              bool drop_tail = false) {
-  return {epoch_size, epochs, std::move(batches), Sharing::shares, drop_tail};
+inline LeaseOptions equal_of(std::int64_t epoch_size, std::vector<std::int64_t> batches, std::uint32_t epochs = 1,
+                             bool drop_tail = false) {
+  return {epoch_size, epochs, std::move(batches), Sharing::equal, drop_tail};
 }
 
 inline LeaseOptions on_demand_of(std::int64_t epoch_size, std::vector<std::int64_t> batches, std::uint32_t epochs = 1,

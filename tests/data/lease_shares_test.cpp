@@ -1,4 +1,4 @@
-/// LeaseScheduler with Sharing::shares: the arithmetic of rounds and slices.
+/// LeaseScheduler with Sharing::equal: the arithmetic of rounds and slices.
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
@@ -25,9 +25,9 @@ std::vector<std::vector<std::int64_t>> rounds_of(LeaseScheduler& leases, std::ui
 
 TEST(LeaseSharesTest, TheSplitDoesNotChangeWhichSamplesAStepSees) {
   for (const bool drop_tail : {false, true}) {
-    auto one = scheduler_of(shares_of(1000, {128}, 1, drop_tail));
-    auto two = scheduler_of(shares_of(1000, {64, 64}, 1, drop_tail));
-    auto four = scheduler_of(shares_of(1000, {32, 32, 32, 32}, 1, drop_tail));
+    auto one = scheduler_of(equal_of(1000, {128}, 1, drop_tail));
+    auto two = scheduler_of(equal_of(1000, {64, 64}, 1, drop_tail));
+    auto four = scheduler_of(equal_of(1000, {32, 32, 32, 32}, 1, drop_tail));
     const auto expected = rounds_of(one, 1, 1000);
     EXPECT_EQ(expected.size(), drop_tail ? 7u : 8u);
     EXPECT_EQ(rounds_of(two, 2, 1000), expected);
@@ -36,7 +36,7 @@ TEST(LeaseSharesTest, TheSplitDoesNotChangeWhichSamplesAStepSees) {
 }
 
 TEST(LeaseSharesTest, IndexesAndPositionsOfARound) {
-  auto leases = scheduler_of(shares_of(10, {2, 2}, 2));
+  auto leases = scheduler_of(equal_of(10, {2, 2}, 2));
   EXPECT_EQ(leases.grant(1), (Lease{1, 0, 2, 2, 0.0}));  // slice 1, in any order of requests
   EXPECT_EQ(leases.grant(1), (Lease{3, 0, 6, 2, 0.4}));
   EXPECT_EQ(leases.grant(0), (Lease{0, 0, 0, 2, 0.0}));
@@ -55,7 +55,7 @@ TEST(LeaseSharesTest, IndexesAndPositionsOfARound) {
 }
 
 TEST(LeaseSharesTest, PauseLetsABegunRoundComplete) {
-  auto leases = scheduler_of(shares_of(12, {2, 2}));
+  auto leases = scheduler_of(equal_of(12, {2, 2}));
   const auto ahead = leases.grant(0);
   leases.pause();
   EXPECT_EQ(leases.grant(0), std::nullopt);
@@ -71,7 +71,7 @@ TEST(LeaseSharesTest, PauseLetsABegunRoundComplete) {
 }
 
 TEST(LeaseSharesTest, SurvivorsShareWhatFollowsTheRoundsThatHadBegun) {
-  auto leases = scheduler_of(shares_of(24, {2, 2, 2}));
+  auto leases = scheduler_of(equal_of(24, {2, 2, 2}));
   (void)leases.grant(0), (void)leases.grant(0);  // rounds 0 and 1 have begun: positions [0, 6) and [6, 12)
   (void)leases.grant(1);
   // Its slice of round 0, which it holds, and its slice of round 1, which was not granted yet.
@@ -87,7 +87,7 @@ TEST(LeaseSharesTest, SurvivorsShareWhatFollowsTheRoundsThatHadBegun) {
 }
 
 TEST(LeaseSharesTest, ALostWorkerDoesNotHoldUpTheEpoch) {
-  auto leases = scheduler_of(shares_of(4, {2, 2}));
+  auto leases = scheduler_of(equal_of(4, {2, 2}));
   const auto lease = leases.grant(0);
   EXPECT_EQ(leases.lost(1), (std::vector<LeftLease>{{1, 0, 2, 2}}));
   EXPECT_FALSE(leases.epoch_done());
@@ -97,7 +97,7 @@ TEST(LeaseSharesTest, ALostWorkerDoesNotHoldUpTheEpoch) {
 }
 
 TEST(LeaseSharesTest, ATailTooShortForTheRoundOfAllIsDroppedWhenAWorkerReturns) {
-  auto leases = scheduler_of(shares_of(5, {2, 2}, 1, true));
+  auto leases = scheduler_of(equal_of(5, {2, 2}, 1, true));
   leases.lost(1);
   const auto lease = leases.grant(0);  // [2, 5) is left: enough for one worker
   leases.joined(1);                    // and too little for two
@@ -123,7 +123,7 @@ TEST(LeaseSharesTest, GoesBackToTheEndOfAnyRoundOfTheEpoch) {
   constexpr std::uint32_t kWorkers = 3;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     core::Random random(seed, core::Purpose::test, 0);
-    const auto options = shares_of(50, {4, 4, 4}, 3, seed % 2 == 0);
+    const auto options = equal_of(50, {4, 4, 4}, 3, seed % 2 == 0);
     const std::uint64_t per_epoch = seed % 2 == 0 ? 4 : 5;
     auto leases = scheduler_of(options), twin = scheduler_of(options);
     if (seed % 3 == 0) {  // a resumed session
@@ -154,7 +154,7 @@ TEST(LeaseSharesTest, GoesBackToTheEndOfAnyRoundOfTheEpoch) {
 }
 
 TEST(LeaseSharesTest, RewindRefusesRoundsOfOtherEpochs) {
-  auto leases = scheduler_of(shares_of(8, {2, 2}, 2));
+  auto leases = scheduler_of(equal_of(8, {2, 2}, 2));
   take_rounds(leases, 2, 3);
   const auto state = state_at_rest(leases);
   EXPECT_FALSE(leases.rewind(1));
@@ -164,10 +164,10 @@ TEST(LeaseSharesTest, RewindRefusesRoundsOfOtherEpochs) {
 }
 
 TEST(LeaseSharesTest, ResumesWithAnotherNumberOfWorkers) {
-  auto two = scheduler_of(shares_of(24, {2, 2}, 2));
+  auto two = scheduler_of(equal_of(24, {2, 2}, 2));
   for (const std::uint32_t worker : {0u, 1u}) two.done(worker, two.grant(worker)->index);
   two.pause();
-  auto three = scheduler_of(shares_of(24, {2, 2, 2}, 2));
+  auto three = scheduler_of(equal_of(24, {2, 2, 2}, 2));
   ASSERT_TRUE(three.restore(two.state()).has_value());
   EXPECT_EQ(three.grant(2), (Lease{4, 0, 8, 2, 4.0 / 24}));  // the round [4, 10); no index is used twice
 }

@@ -17,9 +17,9 @@ TEST(LeaseBookTest, RefusesOptionsThatCannotWork) {
       {on_demand_of(0, {4}), "the data set is empty"},
       {on_demand_of(10, {}), "no workers"},
       {on_demand_of(10, {4, 0}), "data.batch of worker 1 is 0"},
-      {shares_of(10, {4, 2}),
-       "data.batch of worker 1 is 2 and of worker 0 4: a synchronous strategy needs equal batches"},
-      {shares_of(7, {4, 4}, 1, true), "drop_tail leaves nothing: 7 samples do not fill one batch of 8"},
+      {equal_of(10, {4, 2}),
+       "data.batch of worker 1 is 2 and of worker 0 4: a strategy whose workers go in step needs equal batches"},
+      {equal_of(7, {4, 4}, 1, true), "drop_tail leaves nothing: 7 samples do not fill one batch of 8"},
       {on_demand_of(7, {4, 8}, 1, true), "drop_tail leaves nothing"},
   };
   for (const auto& [options, message] : cases) {
@@ -28,7 +28,7 @@ TEST(LeaseBookTest, RefusesOptionsThatCannotWork) {
     EXPECT_EQ(leases.error().code, Errc::config);
     EXPECT_THAT(leases.error().message, HasSubstr(message));
   }
-  EXPECT_TRUE(LeaseScheduler::create(shares_of(8, {4, 4}, 1, true)).has_value());
+  EXPECT_TRUE(LeaseScheduler::create(equal_of(8, {4, 4}, 1, true)).has_value());
   EXPECT_TRUE(LeaseScheduler::create(on_demand_of(3, {4})).has_value());  // wraps around within one batch
 }
 
@@ -162,9 +162,9 @@ TEST(LeaseBookTest, PauseStopsGrantsUntilResume) {
 TEST(LeaseBookTest, CountsLeasesPerEpoch) {
   EXPECT_EQ(scheduler_of(on_demand_of(10, {4, 4})).leases_per_epoch(2), 3u);
   EXPECT_EQ(scheduler_of(on_demand_of(10, {4, 4}, 1, true)).leases_per_epoch(1), 2u);
-  EXPECT_EQ(scheduler_of(shares_of(10, {2, 2})).leases_per_epoch(2), 6u);  // three rounds of two
-  EXPECT_EQ(scheduler_of(shares_of(10, {2, 2}, 1, true)).leases_per_epoch(2), 4u);
-  EXPECT_EQ(scheduler_of(shares_of(10, {2, 2})).leases_per_epoch(1), 5u);
+  EXPECT_EQ(scheduler_of(equal_of(10, {2, 2})).leases_per_epoch(2), 6u);  // three rounds of two
+  EXPECT_EQ(scheduler_of(equal_of(10, {2, 2}, 1, true)).leases_per_epoch(2), 4u);
+  EXPECT_EQ(scheduler_of(equal_of(10, {2, 2})).leases_per_epoch(1), 5u);
   EXPECT_EQ(scheduler_of(on_demand_of(60, {4, 2})).leases_per_epoch(2), 20u);  // 3 samples per lease on average
 }
 
@@ -173,7 +173,7 @@ TEST(LeaseBookTest, StateOfAnotherRunIsRefused) {
   leases.pause();
   const std::string state = leases.state();
   auto other_size = scheduler_of(on_demand_of(13, {4}));
-  auto other_sharing = scheduler_of(shares_of(12, {4}));
+  auto other_sharing = scheduler_of(equal_of(12, {4}));
   for (auto* other : {&other_size, &other_sharing}) {
     const auto restored = other->restore(state);
     ASSERT_FALSE(restored.has_value());
@@ -182,10 +182,10 @@ TEST(LeaseBookTest, StateOfAnotherRunIsRefused) {
   auto more_workers = scheduler_of(on_demand_of(12, {2, 3, 7}));
   EXPECT_TRUE(more_workers.restore(state).has_value());
 
-  auto shares = scheduler_of(shares_of(12, {4}));
-  shares.pause();
-  auto other_batch = scheduler_of(shares_of(12, {3}));
-  const auto refused = other_batch.restore(shares.state());
+  auto equal = scheduler_of(equal_of(12, {4}));
+  equal.pause();
+  auto other_batch = scheduler_of(equal_of(12, {3}));
+  const auto refused = other_batch.restore(equal.state());
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().message, HasSubstr("data.batch = 4 and this run has 3"));
 }

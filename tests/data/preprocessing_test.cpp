@@ -65,7 +65,7 @@ TEST(StatisticsTest, AnUnreadableSampleIsNamed) {
 TEST(PreprocessTest, ScalesToOne) {
   const auto plain = preprocess_of({Mean::none, false, 0, 0, false}, {1, 1, 3});
   std::vector<float> out(3);
-  plain.apply(std::vector<std::uint8_t>{0, 51, 255}, plain.centre_view(), out);
+  plain.apply(std::vector<std::uint8_t>{0, 51, 255}, plain.center_view(), out);
   EXPECT_FLOAT_EQ(out[0], 0.0f);
   EXPECT_FLOAT_EQ(out[1], 0.2f);
   EXPECT_FLOAT_EQ(out[2], 1.0f);
@@ -77,7 +77,7 @@ TEST(PreprocessTest, SubtractsTheMeanAndDividesByTheDeviation) {
   std::vector<float> out(4);
   const auto run = [&](Mean mean, bool normalise) {
     const auto preprocess = preprocess_of({mean, normalise, 0, 0, false}, {2, 1, 2}, statistics);
-    preprocess.apply(pixels, preprocess.centre_view(), out);
+    preprocess.apply(pixels, preprocess.center_view(), out);
     return out;
   };
   const auto near = [](float value) { return testing::FloatNear(value, 1e-6f); };
@@ -98,7 +98,7 @@ TEST(PreprocessTest, CropsMirrorsAndPads) {
   EXPECT_THAT(seen(crop, {1, -1, false}), ElementsAre(0, 40, 0, 80));
   EXPECT_THAT(seen(crop, {1, -1, true}), ElementsAre(40, 0, 80, 0));
   EXPECT_THAT(seen(crop, {2, 3, false}), ElementsAre(110, 0, 0, 0));
-  EXPECT_THAT(seen(crop, crop.centre_view()),
+  EXPECT_THAT(seen(crop, crop.center_view()),
               ElementsAre(10, 20, 50, 60));  // top (3 + 2 − 2)/2 − 1 = 0, left (4 + 2 − 2)/2 − 1 = 1
 }
 
@@ -159,7 +159,7 @@ TEST(PreprocessTest, TrainViewsReachEveryPlaceAndDifferBetweenEpochs) {
 TEST(PreprocessTest, WithoutAugmentationTrainingSeesTheWholeImage) {
   const auto preprocess = preprocess_of({Mean::none, false, 0, 0, false}, kSmall);
   EXPECT_EQ(preprocess.train_view(1, 0, 5), View{});
-  EXPECT_EQ(preprocess.centre_view(), View{});
+  EXPECT_EQ(preprocess.center_view(), View{});
   EXPECT_EQ(preprocess.output_shape(), kSmall);
 }
 

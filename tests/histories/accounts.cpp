@@ -109,7 +109,7 @@ class SessionAccount {
     if (piece.epoch != epoch_.number()) next_epoch(piece);
     const auto covers = epoch_.run(piece.first, piece.count, kFree);
     // A share of the last round may lie behind the epoch's end. It then repeats samples of others.
-    if (covers == 0 && !facts_.shares)
+    if (covers == 0 && !facts_.in_step)
       wrong(fmt::format("lease {} of epoch {} begins at sample {}, which is somebody's already", piece.lease,
                         piece.epoch, piece.first));
     epoch_.fill(piece.first, covers, static_cast<std::int64_t>(piece.lease));
@@ -135,7 +135,7 @@ class SessionAccount {
       if (granted && leases_[piece.lease] != lost.worker)
         wrong(fmt::format("worker {} loses lease {}, which worker {} has", lost.worker, piece.lease,
                           leases_[piece.lease]));
-      if (!granted && (lost.again || !facts_.shares))
+      if (!granted && (lost.again || !facts_.in_step))
         wrong(fmt::format("worker {} loses lease {}, which it was never granted", lost.worker, piece.lease));
       const auto owner = granted ? static_cast<std::int64_t>(piece.lease) : kFree;
       const auto covers = epoch_.run(piece.first, piece.count, owner);

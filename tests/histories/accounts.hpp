@@ -70,7 +70,7 @@ struct Accounts {
 
 struct RunFacts {
   std::int64_t epoch_size = 0;
-  bool shares = false;  ///< as in Conduct
+  bool in_step = false;  ///< as in Conduct
   bool passes_over = false;
 };
 

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr RunFacts kOnDemand{.epoch_size = 10};
-constexpr RunFacts kShares{.epoch_size = 8, .shares = true};
+constexpr RunFacts kInStep{.epoch_size = 8, .in_step = true};
 
 Granted granted(std::uint32_t worker, std::uint64_t lease, std::uint32_t epoch, std::int64_t first,
                 std::int64_t count = 4) {
@@ -94,7 +94,7 @@ TEST(Accounts, WhatALostWorkerHadIsPassedOver) {
   all_train(segment, 0, 0, 3);
   segment.entries.emplace_back(Lost{1, false, {{1, 0, 2, 2}, {3, 0, 6, 2}}});  // lease 3 had not been granted yet
   segment.entries.emplace_back(granted(0, 4, 1, 0, 2));
-  const auto accounts = account(kShares, {segment});
+  const auto accounts = account(kInStep, {segment});
   EXPECT_THAT(accounts.wrong, IsEmpty());
   EXPECT_EQ(accounts.passed_over, 4U);
   EXPECT_EQ(accounts.steps, 3U);

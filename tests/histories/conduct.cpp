@@ -7,11 +7,11 @@ Conduct conduct_of(const History& history) {
   Conduct conduct;
   const auto backup = history.setting("strategy.backup");
   const bool backups = name == "bsp" && !backup.empty() && backup != "0";
-  conduct.shares = name != "easgd" && name != "eamsgd" && name != "downpour" && name != "gossip";
+  conduct.in_step = name != "easgd" && name != "eamsgd" && name != "downpour" && name != "gossip";
   conduct.passes_over = backups;
   conduct.goes_on = name != "pairs" && name != "mixed" && (name != "bsp" || backups);
   conduct.newcomers = conduct.goes_on && name != "gossip";
-  conduct.at_epochs = conduct.shares;
+  conduct.at_epochs = conduct.in_step;
   const auto combine = history.setting("strategy.combine");
   const auto optimizer = history.setting("train.optimizer");
   const bool stateless = optimizer == "sgd";

@@ -11,11 +11,11 @@
 namespace troupe::histories {
 
 struct Conduct {
-  bool goes_on = true;     ///< the run continues after the loss of a worker; else the session ends with exit code 75
-  bool newcomers = true;   ///< a node that connects late or again becomes a member
-  bool at_epochs = false;  ///< only when the next epoch begins
-  bool last_step = false;  ///< if a run ends with 75, the last step that all survivors have ended is saved
-  bool shares = false;  ///< all workers take the same steps: a lost worker's leases are passed over; else they return
+  bool goes_on = true;       ///< the run continues after the loss of a worker; else the session ends with exit code 75
+  bool newcomers = true;     ///< a node that connects late or again becomes a member
+  bool at_epochs = false;    ///< only when the next epoch begins
+  bool last_step = false;    ///< if a run ends with 75, the last step that all survivors have ended is saved
+  bool in_step = false;      ///< the workers go in step: a lost worker's leases are passed over; else they return
   bool passes_over = false;  ///< steps with a late worker are dropped, and their batches with them
 };
 

@@ -113,7 +113,7 @@ TEST(Conducts, AreWhatTheStrategiesSay) {
     ASSERT_TRUE(needs) << to_text(history) << ": " << needs.error().message;
     const auto conduct = conduct_of(history);
     const bool colocated = history.setting("cluster.server_placement") == "colocated";
-    EXPECT_EQ(conduct.shares, needs->in_step) << to_text(history);
+    EXPECT_EQ(conduct.in_step, needs->in_step) << to_text(history);
     EXPECT_EQ(conduct.last_step, needs->whole_steps) << to_text(history);
     EXPECT_EQ(conduct.goes_on, !needs->group && !(colocated && needs->servers)) << to_text(history);
     EXPECT_EQ(conduct.newcomers, needs->takes_newcomers() && !(colocated && needs->servers)) << to_text(history);

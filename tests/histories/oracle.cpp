@@ -109,7 +109,7 @@ Lines judge_all(const History& history, const Outcome& outcome, const tests::Fol
   else
     wrong.push_back(reports.error().message);
   if (const auto segments = read_segments(outcome.run)) {
-    const auto accounts = account({epoch_size(history), conduct.shares, conduct.passes_over}, *segments);
+    const auto accounts = account({epoch_size(history), conduct.in_step, conduct.passes_over}, *segments);
     append(wrong, accounts.wrong);
     if (history.setting("run.journal").empty() && !segments->empty() && segments->front().number != 1)
       wrong.push_back(

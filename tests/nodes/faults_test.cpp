@@ -25,7 +25,7 @@ TEST_P(GoesOn, WithoutANodeThatIsKilled) {
   EXPECT_EQ(run.wait(), 0) << run.err();
   EXPECT_NE(run.err().find("is lost"), std::string::npos) << run.err();
   // The lost node's leases have returned: every sample of every epoch is trained once. Replay is not tested here: the lost node's last
-  // journal records may be missing. If the workers take the same steps, the lost node's part of begun rounds is passed over, not returned.
+  // journal records may be missing. If the workers go in step, the lost node's part of begun rounds is passed over, not returned.
   const std::int64_t samples = summary(run)["samples"];
   EXPECT_LE(samples, kEpochs * 1200) << run.err();
   EXPECT_GE(samples, kEpochs * 1200 - 200) << run.err();

@@ -70,7 +70,7 @@ TEST_F(Membership, ANewcomerOutlivesOthers) {
   expect_goes_on(run);
 }
 
-// Where workers take the same steps, newcomers wait for the end of the epoch. If one is lost before that, the run continues undisturbed.
+// Where the workers go in step, newcomers wait for the end of the epoch. If one is lost before that, the run continues undisturbed.
 TEST_F(Membership, ANewcomerLostBeforeItsAdmissionIsDropped) {
   start_nodes(2);
   Process run(train(with({"strategy.name=diloco", "run.epochs=100000", "cluster.synthetic_step_ms=200"})));

@@ -41,7 +41,7 @@ inline SimulatedRun run_of(const Scenario& scenario) {
   run.leases = {.epoch_size = scenario.batches,
                 .epochs = scenario.epochs,
                 .batches = std::vector<std::int64_t>(scenario.workers, 1),
-                .sharing = run.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
+                .sharing = run.needs.in_step ? data::Sharing::equal : data::Sharing::on_demand};
   run.floats = scenario.floats;
   run.prefetch = scenario.prefetch;
   return run;

@@ -43,7 +43,7 @@ inline SimulatedRun run_for(const strategies::Variant& variant, std::uint32_t wo
   run.leases = {.epoch_size = 23 * std::int64_t{run.workers},
                 .epochs = 2,
                 .batches = std::vector<std::int64_t>(run.workers, 2),
-                .sharing = run.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
+                .sharing = run.needs.in_step ? data::Sharing::equal : data::Sharing::on_demand};
   run.train.optimizer = variant.name == "eamsgd" ? "nesterov" : "sgd";
   run.floats = 100'000;
   return run;

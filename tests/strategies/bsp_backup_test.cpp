@@ -109,7 +109,7 @@ TEST(BspBackup, EachStepIsTheMeanOfEnoughGradientsOfThatStepAndOfNoOther) {
     for (const auto& [step, sets] : members) mixed += sets.size() > 1 ? 1 : 0;
     for (WorkerId w = 0; w < options.workers; ++w) {
       EXPECT_EQ(run.worker(w).host().totals().staleness_max, 0U);
-      EXPECT_EQ(run.worker(w).host().steps(), options.steps) << "everyone ends where the company does";
+      EXPECT_EQ(run.worker(w).host().steps(), options.steps) << "every worker ends at the last step of the run";
     }
     dropped += run.trace().drops().size();
     for (const auto& [request, why] : run.trace().drops())

@@ -96,8 +96,8 @@ TEST(EasgdExchange, OneWorkerAndTheCentreGoWhereASerialComputationGoes) {
 }
 
 /// Random runs, with every kernel of their servers.
-struct Company3 {
-  explicit Company3(const std::string& options, VirtualRunOptions with = {}) {
+struct ThreeWorkers {
+  explicit ThreeWorkers(const std::string& options, VirtualRunOptions with = {}) {
     with.workers = std::max(with.workers, 3U);
     with.servers = 2;
     with.on_server_kernel = [this](const ServerKernel& kernel) {
@@ -117,9 +117,9 @@ TEST(EasgdExchange, TheCentreMovesByExactlyAlphaTimesTheDifferenceAndByNothingEl
   for (const bool overlap : {false, true}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(seed);
-      Company3 shape(std::string("alpha_worker = 0.3\nalpha_server = 0.7\ntau = 2\noverlap = \"") +
-                         (overlap ? "skip" : "off") + "\"\n",
-                     {.seed = seed, .delays = Delays::extreme});
+      ThreeWorkers shape(std::string("alpha_worker = 0.3\nalpha_server = 0.7\ntau = 2\noverlap = \"") +
+                             (overlap ? "skip" : "off") + "\"\n",
+                         {.seed = seed, .delays = Delays::extreme});
       std::map<ShardId, std::vector<float>> last;
       for (std::size_t k = 0; k < shape.kernels.size(); ++k) {
         const auto& kernel = shape.kernels[k];
@@ -146,8 +146,8 @@ TEST(EasgdExchange, EachExchangeIsAppliedOncePerShardAndNoneIsLost) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(overlap + ", seed " + std::to_string(seed));
-      Company3 shape("tau = 2\noverlap = \"" + overlap + "\"\n",
-                     {.workers = 4, .seed = seed, .delays = Delays::extreme});
+      ThreeWorkers shape("tau = 2\noverlap = \"" + overlap + "\"\n",
+                         {.workers = 4, .seed = seed, .delays = Delays::extreme});
       std::uint64_t exchanges = 0;
       for (WorkerId w = 0; w < 4; ++w) {
         const auto& host = shape.run->worker(w).host();
@@ -170,7 +170,7 @@ TEST(EasgdExchange, EachExchangeIsAppliedOncePerShardAndNoneIsLost) {
 
 TEST(EasgdExchange, ExchangesComeEveryTauStepsOfTheWorker) {
   for (const Step tau : {1U, 2U, 5U, 50U}) {
-    Company3 shape("tau = " + std::to_string(tau) + "\n", {.seed = 6, .delays = Delays::extreme});
+    ThreeWorkers shape("tau = " + std::to_string(tau) + "\n", {.seed = 6, .delays = Delays::extreme});
     std::map<std::pair<ShardId, WorkerId>, Step> clock;
     for (const auto& [shard, event] : shape.run->trace().server_events()) {
       const auto* request = std::get_if<Request>(&event);
@@ -188,8 +188,8 @@ TEST(EasgdExchange, ExchangesComeEveryTauStepsOfTheWorker) {
 /// With α_w = α_s the sum that leaves the workers arrives in the centre, and nothing else does.
 TEST(EasgdExchange, WithEqualRatesTheCentreGetsWhatTheWorkersGive) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
-    Company3 still("tau = 1\nalpha = 0.3\noverlap = \"" + overlap + "\"\n",
-                   {.seed = 8, .delays = Delays::extreme, .optimizer = {.lr = 0.05F}, .noise = 0});
+    ThreeWorkers still("tau = 1\nalpha = 0.3\noverlap = \"" + overlap + "\"\n",
+                       {.seed = 8, .delays = Delays::extreme, .optimizer = {.lr = 0.05F}, .noise = 0});
     auto& run = *still.run;
     Vector given(run.options().floats);
     std::size_t offset[2] = {0, run.server(0).center().size()};
@@ -210,7 +210,7 @@ TEST(EasgdExchange, WithEqualRatesTheCentreGetsWhatTheWorkersGive) {
 }
 
 TEST(EasgdExchange, TheScheduleMovesBothRatesEpochByEpoch) {
-  Company3 shape("tau = 1\nalpha_schedule = [0.5, 0.25, 0.125]\n", {.epochs = 5, .seed = 2});
+  ThreeWorkers shape("tau = 1\nalpha_schedule = [0.5, 0.25, 0.125]\n", {.epochs = 5, .seed = 2});
   std::map<std::pair<ShardId, RequestId>, double> epochs;
   for (const auto& [shard, event] : shape.run->trace().server_events()) {
     if (const auto* request = std::get_if<Request>(&event)) epochs[{shard, request->id}] = request->epoch;
@@ -229,8 +229,8 @@ TEST(EasgdExchange, TheScheduleMovesBothRatesEpochByEpoch) {
 
 TEST(EasgdExchange, TheCentreReachesTheMinimumOfAQuadratic) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
-    Company3 shape("tau = 2\nalpha = 0.4\noverlap = \"" + overlap + "\"\n",
-                   {.steps = 150, .seed = 9, .delays = Delays::extreme, .slowdown = {1, 3}});
+    ThreeWorkers shape("tau = 2\nalpha = 0.4\noverlap = \"" + overlap + "\"\n",
+                       {.steps = 150, .seed = 9, .delays = Delays::extreme, .slowdown = {1, 3}});
     EXPECT_LT(shape.run->quadratic().loss(shape.run->center()), 0.05) << overlap << ": the start is above 7";
   }
 }
@@ -238,10 +238,10 @@ TEST(EasgdExchange, TheCentreReachesTheMinimumOfAQuadratic) {
 TEST(EasgdExchange, ALostWorkerNeedsNoAction) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     for (const std::string overlap : {"off", "skip", "wait"}) {
-      Company3 shape("tau = 1\noverlap = \"" + overlap + "\"\n",
-                     {.seed = seed,
-                      .carriage = seed % 2 ? Carriage::carried : Carriage::in_place,
-                      .losses = {{1, std::chrono::milliseconds(7)}}});
+      ThreeWorkers shape("tau = 1\noverlap = \"" + overlap + "\"\n",
+                         {.seed = seed,
+                          .carriage = seed % 2 ? Carriage::carried : Carriage::in_place,
+                          .losses = {{1, std::chrono::milliseconds(7)}}});
       EXPECT_FALSE(shape.run->worker(1).alive());
       EXPECT_EQ(shape.run->leases_done(), shape.run->options().steps * 3) << "its leases went to the others";
     }

@@ -223,7 +223,7 @@ TEST(Mixed, InnerOptionsKeepTheirRules) {
   EXPECT_NE(refusal("ema = 1").find("strategy.ema"), std::string::npos);
   EXPECT_NE(refusal("inner = \"bsp\"").find("downpour | easgd | ssp"), std::string::npos);
   EXPECT_NE(refusal("inner = \"easgd\"\nbeta = 3\ngroup_size = 2").find("overshoot"), std::string::npos)
-      << "the inner company is two groups";
+      << "the inner strategy has two groups as its workers";
   EXPECT_TRUE(try_make("[strategy]\nname = \"mixed\"\ninner = \"easgd\"\nbeta = 3\ngroup_size = 1\n", {.workers = 4}));
   EXPECT_TRUE(try_make("[strategy]\nname = \"mixed\"\ninner = \"easgd\"\noverlap = \"wait\"\nplacement = \"dedicated\"",
                        {.workers = 4}));

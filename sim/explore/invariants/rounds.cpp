@@ -11,7 +11,7 @@
 namespace troupe::explore {
 namespace {
 
-/// algorithms.md, per shard: every contribution counts once, in its round or, if late, in the next.
+/// local_sgd and diloco (docs/strategies/local_sgd.md), per shard: every contribution counts once, in its round or, if late, in the next.
 class RoundsChecker final : public Invariant {
  public:
   explicit RoundsChecker(const OuterRounds& rule) : rule_(rule), quorum_(rule.quorum) {}

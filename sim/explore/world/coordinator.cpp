@@ -32,7 +32,7 @@ std::shared_ptr<data::LeaseScheduler> leases_of(const VirtualRunOptions& options
       .epoch_size = static_cast<std::int64_t>(options.steps / options.epochs * options.workers),
       .epochs = options.epochs,
       .batches = std::vector<std::int64_t>(options.workers, 1),
-      .sharing = needs.in_step ? data::Sharing::shares : data::Sharing::on_demand};
+      .sharing = needs.in_step ? data::Sharing::equal : data::Sharing::on_demand};
   return std::make_shared<data::LeaseScheduler>(data::LeaseScheduler::create(leases).value());
 }
 
@@ -71,7 +71,7 @@ void Coordinator::begin_task() {
   if (order_.task == Task::find_newest) throw Violation("a member of a group was lost: such runs are not searched");
 }
 
-void Coordinator::look() {
+void Coordinator::answer_if_done() {
   if (!waits_ || !machine_.awaits(order_.number) || !done(order_.task)) return;
   waits_ = false;
   if (order_.task == Task::begin_newcomer) run_.enter(order_.worker, machine_.steps().of(order_.worker));

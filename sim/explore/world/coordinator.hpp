@@ -24,7 +24,7 @@ class Coordinator final : public coordination::CoordinatorPort {
   void lost(WorkerId worker);
   void arrived(WorkerId worker) { machine_.arrived(worker); }
   /// After every event: a task may have waited for it.
-  void look();
+  void answer_if_done();
 
   [[nodiscard]] bool ended() const noexcept { return machine_.ended(); }
   [[nodiscard]] const data::LeaseScheduler& leases() const noexcept { return machine_.leases(); }
@@ -39,7 +39,7 @@ class Coordinator final : public coordination::CoordinatorPort {
   void removed(WorkerId) override {}
   void lost(const coordination::Loss&) override {}
   void absent(WorkerId) override {}
-  void parted(WorkerId, WorkerId) override {}
+  void disconnected(WorkerId, WorkerId) override {}
   void find_replacement(WorkerId) override {}  // a loss says whether and when a newcomer comes
   void warn(const std::string&) override {}
   void ended(const std::optional<core::Error>& error) override;

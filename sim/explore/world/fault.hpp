@@ -33,8 +33,8 @@ struct Pause {
   Duration lasts{0};
   bool operator==(const Pause&) const = default;
 };
-/// A worker is lost at `at`, or at its first exchange in flight after that; perhaps a newcomer replaces it later. For strategies without
-/// collectives: a coordinator restarts the others.
+/// A worker is lost at `at`, or at its first exchange in flight after that; perhaps a newcomer replaces it later. Only for
+/// strategies without collectives: with collectives the run ends.
 struct Loss {
   WorkerId worker = 0;
   Duration at{0};

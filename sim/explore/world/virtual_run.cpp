@@ -65,7 +65,7 @@ void VirtualRun::execute() {
   while (queue_.run_next()) {
     if (queue_.performed() > kTooManyEvents) throw Violation("the run does not come to rest");
     lose_who_exchanges();
-    coordinator_.look();
+    coordinator_.answer_if_done();
     if (options_.after_event) options_.after_event(*this);
     for (auto* invariant : options_.invariants) invariant->happened(*this);
   }

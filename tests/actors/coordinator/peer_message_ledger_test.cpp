@@ -69,7 +69,7 @@ TEST_F(LedgerOfThree, ALossAddsNothing) {
 
 TEST_F(LedgerOfThree, BetweenTwoWhoHaveLostEachOtherNothingIsWaitedFor) {
   write();
-  ledger_.parted(1, 0);
+  ledger_.disconnected(1, 0);
   EXPECT_FALSE(ledger_.under_way());
   EXPECT_TRUE(ledger_.expected_by(1).empty());
   EXPECT_TRUE(ledger_.balance());

@@ -87,7 +87,7 @@ TEST_F(LostMember, OfAJournalThatDoesNotNameTheLossTheFirstStartIsItsOwn) {
   EXPECT_EQ(recording.workers[2].size(), 2U);
 }
 
-/// A whole run: the newcomer's parameters are not those of a founding member.
+/// A whole run: the newcomer's parameters are not those of an initial member.
 TEST(LostMembers, ANewcomerInTheSegmentIsNoDivergence) {
   SmallRun run({"strategy.name=ssp", "data.train_samples=120", "train.lr=0.03", "run.checkpoint_every=2 steps"});
   ASSERT_FALSE(run.train().failed);

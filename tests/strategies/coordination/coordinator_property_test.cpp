@@ -69,7 +69,7 @@ class CheckingPort final : public CoordinatorPort {
   }
   void lost(const Loss&) override {}
   void absent(WorkerId) override {}
-  void parted(WorkerId, WorkerId) override {}
+  void disconnected(WorkerId, WorkerId) override {}
   void find_replacement(WorkerId worker) override { sought.insert(worker); }
   void warn(const std::string&) override {}
   void ended(const std::optional<core::Error>& why) override {
@@ -144,18 +144,18 @@ class RandomRun {
     options.checkpoints.steps = static_cast<std::int64_t>(random.below(6));
     options.checkpoints.epochs = static_cast<std::int64_t>(random.below(3));
     options.how_to_go_on = "go on";
-    const auto sharing = options.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand;
+    const auto sharing = options.needs.in_step ? data::Sharing::equal : data::Sharing::on_demand;
     leases_ = std::make_shared<data::LeaseScheduler>(*data::LeaseScheduler::create(
         {.epoch_size = kLeases, .epochs = 3, .batches = std::vector<std::int64_t>(kWorkers, 1), .sharing = sharing}));
     coordinator_ = std::make_unique<Coordinator>(port_, options, leases_);
     port_.coordinator = coordinator_.get();
-    founders_ = {.worker_sites = {1, 2, 3}, .server_sites = {}, .absent = {}};
-    if (options.needs.servers) founders_.server_sites = {0};
+    initial_members_ = {.worker_sites = {1, 2, 3}, .server_sites = {}, .absent = {}};
+    if (options.needs.servers) initial_members_.server_sites = {0};
   }
 
   /// Until the run ends. False: it does not come to an end.
   [[nodiscard]] bool run() {
-    coordinator_->begin(founders_);
+    coordinator_->begin(initial_members_);
     for (int k = 0; k < 20'000 && !coordinator_->ended(); ++k) {
       event();
       EXPECT_GE(coordinator_->trained_s(), trained_s_);
@@ -212,7 +212,7 @@ class RandomRun {
   bool disturbed_;
   std::shared_ptr<data::LeaseScheduler> leases_;
   std::unique_ptr<Coordinator> coordinator_;
-  Coordinator::Founders founders_;
+  Coordinator::InitialMembers initial_members_;
   std::map<WorkerId, Step> steps_;
   std::vector<std::uint64_t> trained_;
   double trained_s_ = 0;
@@ -226,7 +226,7 @@ TEST_P(RandomRuns, TrainEveryLeaseOnceWhenNobodyIsLost) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
     RandomRun run(GetParam(), seed, false);
-    ASSERT_TRUE(run.execute());
+    ASSERT_TRUE(run.run());
     auto trained = run.trained();
     std::ranges::sort(trained);
     EXPECT_EQ(std::ranges::adjacent_find(trained), trained.end());
@@ -245,7 +245,7 @@ TEST_P(RandomRuns, EndWithAReasonWhateverHappens) {
   for (std::uint64_t seed = 1000; seed < 1400; ++seed) {
     SCOPED_TRACE(seed);
     RandomRun run(GetParam(), seed, true);
-    ASSERT_TRUE(run.execute());
+    ASSERT_TRUE(run.run());
     EXPECT_EQ(run.port().ends, 1);
     const auto& error = run.port().error;
     if (error) {

@@ -16,7 +16,7 @@ using Pause = Coordinator::Pause;
 std::string name(Pause pause) {
   switch (pause) {
     case Pause::first_checkpoint: return "first";
-    case Pause::look: return "look";
+    case Pause::boundary: return "boundary";
     case Pause::admission: return "admit";
     case Pause::segment: return "segment";
     case Pause::emergency: return "emergency";
@@ -54,7 +54,7 @@ std::unique_ptr<TestedRun> epoch_end(Kind kind, Task task) {
   run->until(task);
   return run;
 }
-std::unique_ptr<TestedRun> last_look(Task task) {
+std::unique_ptr<TestedRun> last_boundary(Task task) {
   auto run = training(Kind::on_demand);
   run->coordinator->interrupted();
   run->finish_leases();
@@ -102,16 +102,16 @@ void proceed(TestedRun& run) { run.proceed(); }
 const std::vector<Make>& states() {
   static const std::vector<Make> states{
       [] { return made(Kind::on_demand); },
-      [] { return then(made(Kind::on_demand), [](auto& run) { run.coordinator->begin(run.founders); }); },
+      [] { return then(made(Kind::on_demand), [](auto& run) { run.coordinator->begin(run.initial_members); }); },
       [] {
         return then(made(Kind::on_demand), [](auto& run) {
-          run.coordinator->begin(run.founders);
+          run.coordinator->begin(run.initial_members);
           run.until(Task::take_state);
         });
       },
       [] {
         return then(made(Kind::on_demand), [](auto& run) {
-          run.coordinator->begin(run.founders);
+          run.coordinator->begin(run.initial_members);
           run.until(Task::take_state);
           run.answer();
         });
@@ -125,12 +125,12 @@ const std::vector<Make>& states() {
         });
       },
       [] { return training(Kind::shared); },
-      [] { return last_look(Task::dismiss_workers); },
+      [] { return last_boundary(Task::dismiss_workers); },
       [] { return epoch_end(Kind::peers, Task::await_peer_messages); },
       [] { return epoch_end(Kind::on_demand, Task::take_model); },
       [] { return epoch_end(Kind::on_demand, Task::evaluate); },
-      [] { return last_look(Task::take_state); },
-      [] { return then(last_look(Task::take_state), proceed); },
+      [] { return last_boundary(Task::take_state); },
+      [] { return then(last_boundary(Task::take_state), proceed); },
       [] { return admission(Kind::in_step, Task::settle_workers); },
       [] { return admission(Kind::on_demand, Task::take_model); },
       [] { return admission(Kind::on_demand, Task::take_state); },
@@ -143,7 +143,7 @@ const std::vector<Make>& states() {
       [] { return segment(Kind::on_demand, Task::take_members); },
       [] { return segment(Kind::on_demand, Task::collect_records); },
       [] { return segment(Kind::on_demand, Task::begin_segment); },
-      [] { return last_look(Task::collect_records); },
+      [] { return last_boundary(Task::collect_records); },
       [] { return emergency(); },
       [] { return saves_newest(Task::take_model); },
       [] { return saves_newest(Task::take_state); },
@@ -168,7 +168,7 @@ const std::vector<Event>& events() {
       {"progressed", [](TestedRun& run) { run.finish_leases(); }},
       {"lost one", [](TestedRun& run) { run.coordinator->lost(1, "gone"); }},
       {"lost both", [](TestedRun& run) { run.coordinator->lost(1, "gone"), run.coordinator->lost(0, "gone"); }},
-      {"parted", [](TestedRun& run) { run.coordinator->site_lost(1, 2, "silent"); }},
+      {"disconnected", [](TestedRun& run) { run.coordinator->site_lost(1, 2, "silent"); }},
       {"failed",
        [](TestedRun& run) {
          run.coordinator->member_failed(1, {core::Errc::data, "no"});
@@ -209,26 +209,26 @@ std::string table() {
 }
 
 constexpr const char* kTable = R"(
-state | requested | progressed | lost one | lost both | parted | failed | arrived | interrupted | journal full | ticked | done | again | stale | written | not written
+state | requested | progressed | lost one | lost both | disconnected | failed | arrived | interrupted | journal full | ticked | done | again | stale | written | not written
 starting | . | . | = | ended | . | ended | . | . | . | . | . | . | . | . | .
 first/take_model | . | . | = | ended | = | ended | . | . | . | . | first/take_state | first/take_model | . | . | .
 first/take_state | . | . | = | ended | = | ended | . | . | . | . | first/disk | first/take_model | . | . | .
 first/disk | . | . | = | ended | = | ended | . | . | . | . | . | . | . | training | end/collect_records
 training | = | . | = | ended | = | ended | . | . | . | . | . | . | . | . | .
-training | = | . | = | ended | = | ended | . | look/dismiss_workers | segment/settle_workers | . | . | . | . | . | .
-training | = | . | . | ended | . | ended | look/take_model | look/dismiss_workers | segment/settle_workers | . | . | . | . | . | .
+training | = | . | = | ended | = | ended | . | boundary/dismiss_workers | segment/settle_workers | . | . | . | . | . | .
+training | = | . | . | ended | . | ended | boundary/take_model | boundary/dismiss_workers | segment/settle_workers | . | . | . | . | . | .
 training | = | . | emergency/find_newest | ended | emergency/find_newest | ended | . | . | . | . | . | . | . | . | .
-look/dismiss_workers | . | . | = | ended | = | ended | . | . | . | . | look/take_model | look/take_model | . | . | .
-look/await_peer_messages | . | . | = | ended | = | ended | . | . | . | . | look/take_model | look/await_peer_messages | . | . | .
-look/take_model | . | . | = | ended | = | ended | . | . | . | . | look/evaluate | look/take_model | . | . | .
-look/evaluate | . | . | = | ended | = | ended | . | . | . | . | training | look/take_model | . | . | .
-look/take_state | . | . | = | ended | = | ended | . | . | . | . | look/disk | look/take_model | . | . | .
-look/disk | . | . | = | ended | = | ended | . | . | . | . | . | . | . | end/collect_records | end/collect_records
+boundary/dismiss_workers | . | . | = | ended | = | ended | . | . | . | . | boundary/take_model | boundary/take_model | . | . | .
+boundary/await_peer_messages | . | . | = | ended | = | ended | . | . | . | . | boundary/take_model | boundary/await_peer_messages | . | . | .
+boundary/take_model | . | . | = | ended | = | ended | . | . | . | . | boundary/evaluate | boundary/take_model | . | . | .
+boundary/evaluate | . | . | = | ended | = | ended | . | . | . | . | training | boundary/take_model | . | . | .
+boundary/take_state | . | . | = | ended | = | ended | . | . | . | . | boundary/disk | boundary/take_model | . | . | .
+boundary/disk | . | . | = | ended | = | ended | . | . | . | . | . | . | . | end/collect_records | end/collect_records
 admit/settle_workers | . | . | . | ended | . | ended | . | . | . | . | admit/take_model | admit/settle_workers | . | . | .
 admit/take_model | . | . | . | ended | . | ended | . | . | . | . | admit/take_state | admit/take_model | . | . | .
 admit/take_state | . | . | . | ended | . | ended | . | . | . | . | admit/disk | admit/take_model | . | . | .
 admit/disk | . | . | . | ended | . | ended | . | . | . | . | . | . | . | admit/prepare_newcomer | training
-admit/prepare_newcomer | . | . | . | ended | . | ended | . | look/dismiss_workers | . | . | admit/begin_newcomer | admit/take_model | . | . | .
+admit/prepare_newcomer | . | . | . | ended | . | ended | . | boundary/dismiss_workers | . | . | admit/begin_newcomer | admit/take_model | . | . | .
 admit/begin_newcomer | . | . | = | ended | = | ended | . | . | . | . | segment/settle_workers | training | . | . | .
 segment/settle_workers | . | . | = | ended | = | ended | . | . | . | . | segment/take_members | segment/settle_workers | . | . | .
 segment/await_peer_messages | . | . | = | ended | = | ended | . | . | . | . | segment/take_model | segment/settle_workers | . | . | .

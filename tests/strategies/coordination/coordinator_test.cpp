@@ -12,7 +12,7 @@ std::chrono::nanoseconds operator""_s(unsigned long long seconds) { return std::
 TEST(Coordinator, ARunBeginsWithACheckpointThatIsOnDisk) {
   TestedRun run(Kind::on_demand);
   run.coordinator->requested(0, 2);
-  run.coordinator->begin(run.founders);
+  run.coordinator->begin(run.initial_members);
   EXPECT_EQ(run.port.take_calls(), "take_model");
   run.answer();
   EXPECT_EQ(run.port.take_calls(), "take_state");
@@ -26,11 +26,11 @@ TEST(Coordinator, ARunBeginsWithACheckpointThatIsOnDisk) {
 TEST(Coordinator, AResumedRunTrainsAtOnce) {
   TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.resumed = true; });
   run.coordinator->requested(1, 1);
-  run.coordinator->begin(run.founders);
+  run.coordinator->begin(run.initial_members);
   EXPECT_EQ(run.port.take_calls(), "grant 1 1");
 }
 
-TEST(Coordinator, AWholeRunLooksAtTheModelAtEveryEpochsEnd) {
+TEST(Coordinator, AWholeRunEvaluatesTheModelAtEveryEpochsEnd) {
   TestedRun run(Kind::on_demand);
   run.to_training();
   run.train();
@@ -83,8 +83,8 @@ TEST(Coordinator, AnInterruptionWhileRecordsAreCollectedIsNone) {
   EXPECT_FALSE(run.port.error);
 }
 
-/// The reason to stop comes while the model is looked at: workers hand in what they hold, and the model is taken once more.
-TEST(Coordinator, AStopDuringALookDismissesTheWorkersAndLooksAgain) {
+/// The reason to stop comes while the model is taken: workers hand in what they hold, and the model is taken once more.
+TEST(Coordinator, AStopDuringATakeDismissesTheWorkersAndTakesAgain) {
   TestedRun run(Kind::on_demand);
   run.to_training();
   run.train();
@@ -109,7 +109,7 @@ TEST(Coordinator, TheTargetEndsTheRunAtAnEpochsEnd) {
 
 TEST(Coordinator, TheTimeLimitCountsTrainingOnly) {
   TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.max_s = 10; });
-  run.coordinator->begin(run.founders);
+  run.coordinator->begin(run.initial_members);
   run.port.time += 100_s;
   while (run.coordinator->state() != State::training) run.proceed();
   run.port.time += 6_s;
@@ -196,7 +196,7 @@ TEST(Coordinator, ASegmentBeginsAnewWithTheMembersThatRemain) {
 
 TEST(Coordinator, AnAnswerCountsOnce) {
   TestedRun run(Kind::on_demand);
-  run.coordinator->begin(run.founders);
+  run.coordinator->begin(run.initial_members);
   const auto first = run.port.last.number;
   run.answer();
   run.answer({.number = first, .newest = {}});

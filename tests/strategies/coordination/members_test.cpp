@@ -51,7 +51,7 @@ TEST(LostMembers, TheLastOneEndsTheRun) {
 
 TEST(LostMembers, APartOfTheCentreEndsTheRun) {
   TestedRun run(Kind::on_demand);
-  run.founders.server_sites = {2};
+  run.initial_members.server_sites = {2};
   run.to_training();
   run.coordinator->site_lost(1, 2, "silent");
   expect_peer_lost(run, "with it its part of the centre");
@@ -61,7 +61,7 @@ TEST(LostMembers, TwoThatLoseEachOtherRemainWhereNothingIsShared) {
   TestedRun run(Kind::peers);
   run.to_training();
   run.coordinator->site_lost(1, 2, "silent");
-  EXPECT_EQ(run.port.take_calls(), "parted 0 1");
+  EXPECT_EQ(run.port.take_calls(), "disconnected 0 1");
   EXPECT_TRUE(run.coordinator->members().all());
 }
 
@@ -69,14 +69,14 @@ TEST(LostMembers, ALossBeforeTheBeginningIsKept) {
   TestedRun run(Kind::on_demand);
   run.coordinator->site_lost(0, 2, "silent");
   EXPECT_TRUE(run.coordinator->members().all());
-  run.coordinator->begin(run.founders);
+  run.coordinator->begin(run.initial_members);
   EXPECT_FALSE(run.coordinator->members().has(1));
 }
 
 TEST(AbsentMembers, AreSoughtAsLostOnesAre) {
   TestedRun run(Kind::on_demand);
-  run.founders.absent = {1};
-  run.coordinator->begin(run.founders);
+  run.initial_members.absent = {1};
+  run.coordinator->begin(run.initial_members);
   EXPECT_EQ(run.port.take_calls(), "removed 1; absent 1; replace 1; members 0; take_model");
 }
 

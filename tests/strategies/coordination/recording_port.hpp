@@ -41,7 +41,9 @@ class RecordingPort final : public CoordinatorPort {
     calls.push_back(fmt::format("lost {}", loss.worker));
   }
   void absent(WorkerId worker) override { calls.push_back(fmt::format("absent {}", worker)); }
-  void parted(WorkerId one, WorkerId other) override { calls.push_back(fmt::format("parted {} {}", one, other)); }
+  void disconnected(WorkerId one, WorkerId other) override {
+    calls.push_back(fmt::format("disconnected {} {}", one, other));
+  }
   void find_replacement(WorkerId worker) override { calls.push_back(fmt::format("replace {}", worker)); }
   void warn(const std::string& text) override {
     warnings.push_back(text);
@@ -102,11 +104,11 @@ class TestedRun {
     options.keeps_journal = true;
     options.how_to_go_on = "go on";
     change(*this);
-    const auto sharing = options.needs.in_step ? data::Sharing::shares : data::Sharing::on_demand;
+    const auto sharing = options.needs.in_step ? data::Sharing::equal : data::Sharing::on_demand;
     leases = std::make_shared<data::LeaseScheduler>(*data::LeaseScheduler::create(
         {.epoch_size = kLeases, .epochs = options.epochs, .batches = {1, 1}, .sharing = sharing}));
-    founders = {.worker_sites = {1, 2}, .server_sites = {}, .absent = {}};
-    if (options.needs.servers) founders.server_sites = {0};
+    initial_members = {.worker_sites = {1, 2}, .server_sites = {}, .absent = {}};
+    if (options.needs.servers) initial_members.server_sites = {0};
     coordinator = std::make_unique<Coordinator>(port, options, leases);
   }
   explicit TestedRun(Kind kind) : TestedRun(kind, [](TestedRun&) {}) {}
@@ -128,7 +130,7 @@ class TestedRun {
     }
   }
   void to_training() {
-    coordinator->begin(founders);
+    coordinator->begin(initial_members);
     while (coordinator->state() != Coordinator::State::training && !coordinator->ended()) proceed();
     port.take_calls();
   }
@@ -152,7 +154,7 @@ class TestedRun {
 
   RecordingPort port;
   CoordinatorOptions options;
-  Coordinator::Founders founders;
+  Coordinator::InitialMembers initial_members;
   std::shared_ptr<data::LeaseScheduler> leases;
   std::unique_ptr<Coordinator> coordinator;
   std::array<Step, kWorkers> steps{};
