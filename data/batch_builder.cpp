@@ -46,12 +46,12 @@ core::Result<void> BatchBuilder::build_range(std::int64_t first, std::int64_t co
     throw std::out_of_range(fmt::format("samples {} to {} of {}", first, first + count, size()));
   const auto image = static_cast<std::size_t>(image_shape().size());
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(data_->shape().size()));
-  const View centre = preprocess_.center_view();
+  const View center = preprocess_.center_view();
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     const auto label = data_->read(first + static_cast<std::int64_t>(i), pixels);
     if (!label) return tl::unexpected(label.error());
     labels[i] = *label;
-    preprocess_.apply(pixels, centre, images.subspan(i * image, image));
+    preprocess_.apply(pixels, center, images.subspan(i * image, image));
   }
   return {};
 }

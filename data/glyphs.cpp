@@ -59,9 +59,9 @@ Affine random_affine(Draw& draw) {
   const float height = draw.between(kSizeLow, kSizeHigh), width = height * draw.between(kAspectLow, kAspectHigh);
   // rotation * shear * scale
   Affine map{cosine * width, (cosine * shear - sine) * height, sine * width, (sine * shear + cosine) * height, 0, 0};
-  const Point centre = map({50, 50});
-  map.x = static_cast<float>(kGlyphSide) / 2 + draw.around(kShift) - centre.x;
-  map.y = static_cast<float>(kGlyphSide) / 2 + draw.around(kShift) - centre.y;
+  const Point center = map({50, 50});
+  map.x = static_cast<float>(kGlyphSide) / 2 + draw.around(kShift) - center.x;
+  map.y = static_cast<float>(kGlyphSide) / 2 + draw.around(kShift) - center.y;
   return map;
 }
 

@@ -32,7 +32,7 @@ struct Lowered {
   Backward backward;  // empty if not training
 };
 
-/// One node with its surroundings.
+/// A node of the graph, and what its lowering needs of its neighbours.
 struct LayerContext {
   int node = 0;
   Operand input;

@@ -219,10 +219,10 @@ class Coordinator {
   bool dismissed_ = false;        // no step follows
   bool checkpoint_owed_ = false;  // became due while another was written
   bool segment_due_ = false;
-  std::uint64_t granted_ = 0;          // leases, earlier sessions included
-  std::uint64_t segment_members_ = 0;  // Membership::epoch of the members with whose state the new segment begins
-  double accuracy_ = 0;                // of the latest evaluation
-  double trained_s_ = 0;               // until the latest pause
+  std::uint64_t granted_ = 0;             // leases, earlier sessions included
+  std::uint64_t segment_membership_ = 0;  // Membership::epoch with whose members the new segment begins
+  double accuracy_ = 0;                   // of the latest evaluation
+  double trained_s_ = 0;                  // until the latest pause
   Duration training_since_{0};
   std::optional<Emergency> emergency_;
   std::optional<core::Error> error_;

@@ -39,7 +39,7 @@ void Coordinator::done(const Answer& answer) {
       return newcomer_done();
     case Task::take_members: return perform(Task::collect_records);
     case Task::collect_records:
-      return segment_members_ == members_.epoch() ? perform(Task::begin_segment) : new_segment();
+      return segment_membership_ == members_.epoch() ? perform(Task::begin_segment) : new_segment();
     case Task::begin_segment:
       segment_due_ = false;  // only the segment before can have filled up meanwhile
       return go_on();        // a reason to stop may have come meanwhile
@@ -108,7 +108,7 @@ void Coordinator::new_segment() {
 void Coordinator::take_segment() { options_.needs.servers ? take_members() : take_model(); }
 
 void Coordinator::take_members() {
-  segment_members_ = members_.epoch();
+  segment_membership_ = members_.epoch();
   perform(Task::take_members);
 }
 

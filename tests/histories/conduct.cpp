@@ -18,8 +18,8 @@ Conduct conduct_of(const History& history) {
   const bool averages = history.setting("strategy.average_momentum") == "true";
   conduct.last_step =
       name == "bsp" && !backups && (combine.empty() || combine == "gradients" || (stateless && !averages));
-  const bool centre = name != "gossip" && name != "pairs" && (name != "bsp" || backups);
-  if (centre && history.setting("cluster.server_placement") == "colocated") conduct.goes_on = conduct.newcomers = false;
+  const bool center = name != "gossip" && name != "pairs" && (name != "bsp" || backups);
+  if (center && history.setting("cluster.server_placement") == "colocated") conduct.goes_on = conduct.newcomers = false;
   return conduct;
 }
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/hostile/budget.hpp"
-#include "tests/hostile/centre.hpp"
+#include "tests/hostile/center.hpp"
 
 namespace troupe::hostile {
 namespace {
@@ -21,9 +21,9 @@ constexpr strategies::ShardId kTheirs = 1;
 constexpr std::uint32_t kSite = 2;
 
 /// Shard 0 is at site 0, shard 1 at the hostile site.
-Centre::Options two_shards() { return {.settings = {"strategy.name=downpour"}, .server_sites = {0, kSite}}; }
+Center::Options two_shards() { return {.settings = {"strategy.name=downpour"}, .server_sites = {0, kSite}}; }
 
-actors::ShardMessage question() { return Centre::request(0, Transfer::push_pull, 3, kTheirs); }
+actors::ShardMessage question() { return Center::request(0, Transfer::push_pull, 3, kTheirs); }
 ShardAnswer honest() {
   const auto asked = question().request;
   return {{.request = 1,
@@ -37,15 +37,15 @@ ShardAnswer honest() {
 }
 
 /// Sends the request, has `with` answer it, and waits until `done`, or until the site is lost.
-void answer(Centre& centre, const std::function<void(const Rpc::Incoming&)>& with, const std::function<bool()>& done) {
+void answer(Center& center, const std::function<void(const Rpc::Incoming&)>& with, const std::function<bool()>& done) {
   bool asked = false;
-  centre.on_call = [&](std::uint32_t site, const Rpc::Incoming& call) {
+  center.on_call = [&](std::uint32_t site, const Rpc::Incoming& call) {
     EXPECT_EQ(site, kSite);
     asked = true;
     with(call);
   };
-  centre.ask(question());
-  centre.await([&] { return !centre.told().losses.empty() || (asked && done()); });
+  center.ask(question());
+  center.await([&] { return !center.told().losses.empty() || (asked && done()); });
 }
 
 TEST(HostileAnswers, AnInvalidAnswerLosesItsSite) {
@@ -66,42 +66,42 @@ TEST(HostileAnswers, AnInvalidAnswerLosesItsSite) {
   };
   for (const auto& [what, lie] : lies) {
     SCOPED_TRACE(what);
-    Centre centre(two_shards());
+    Center center(two_shards());
     auto changed = honest();
     lie(changed.reply);
     answer(
-        centre, [&](const Rpc::Incoming& call) { call.reply(actors::pack_header(centre.system(), changed)); },
-        [&] { return !centre.told().losses.empty(); });
-    EXPECT_EQ(centre.told().losses[0].lost, kSite);
-    ASSERT_FALSE(centre.told().notes.empty());
-    EXPECT_NE(centre.told().notes[0].find("an answer was refused"), std::string::npos) << centre.told().notes[0];
+        center, [&](const Rpc::Incoming& call) { call.reply(actors::pack_header(center.system(), changed)); },
+        [&] { return !center.told().losses.empty(); });
+    EXPECT_EQ(center.told().losses[0].lost, kSite);
+    ASSERT_FALSE(center.told().notes.empty());
+    EXPECT_NE(center.told().notes[0].find("an answer was refused"), std::string::npos) << center.told().notes[0];
   }
 }
 
 TEST(HostileAnswers, AnUnexpectedAnswerLosesItsSite) {
   for (const std::string& header : {std::string(), std::string("x"), std::string(200, '\xff')}) {
     SCOPED_TRACE(header.size());
-    Centre centre(two_shards());
+    Center center(two_shards());
     answer(
-        centre, [&](const Rpc::Incoming& call) { call.reply(header); }, [&] { return !centre.told().losses.empty(); });
-    EXPECT_EQ(centre.told().losses[0].lost, kSite);
+        center, [&](const Rpc::Incoming& call) { call.reply(header); }, [&] { return !center.told().losses.empty(); });
+    EXPECT_EQ(center.told().losses[0].lost, kSite);
   }
 }
 
 TEST(HostileAnswers, AValidAnswerIsAccepted) {
-  Centre centre(two_shards());
+  Center center(two_shards());
   for (int k = 0; k < 2; ++k) {
     answer(
-        centre, [&](const Rpc::Incoming& call) { call.reply(actors::pack_header(centre.system(), honest())); },
+        center, [&](const Rpc::Incoming& call) { call.reply(actors::pack_header(center.system(), honest())); },
         [] { return true; });
   }
   // The exchanger has processed an answer by the time of the next call: the first before the second, the second before this one.
-  centre.on_call = [&](std::uint32_t, const Rpc::Incoming& call) {
-    call.reply(actors::pack_header(centre.system(), SnapshotTaken{7, 1, 2, 1}));
+  center.on_call = [&](std::uint32_t, const Rpc::Incoming& call) {
+    call.reply(actors::pack_header(center.system(), SnapshotTaken{7, 1, 2, 1}));
   };
-  EXPECT_TRUE(centre.snapshot(kTheirs, 7));
-  EXPECT_TRUE(centre.told().losses.empty());
-  EXPECT_TRUE(centre.told().notes.empty());
+  EXPECT_TRUE(center.snapshot(kTheirs, 7));
+  EXPECT_TRUE(center.told().losses.empty());
+  EXPECT_TRUE(center.told().notes.empty());
 }
 
 TEST(HostileAnswers, AnInvalidSnapshotIsRefused) {
@@ -113,17 +113,17 @@ TEST(HostileAnswers, AnInvalidSnapshotIsRefused) {
       {"a version beyond all", {7, 1, ~std::uint64_t{0}, 1}},
       {"steps beyond all", {7, 1, 2, 1, ~std::uint64_t{0}}},
   };
-  Centre centre(two_shards());
+  Center center(two_shards());
   std::string header;
-  centre.on_call = [&](std::uint32_t, const Rpc::Incoming& call) { call.reply(header); };
+  center.on_call = [&](std::uint32_t, const Rpc::Incoming& call) { call.reply(header); };
   for (const auto& [what, lie] : lies) {
-    header = actors::pack_header(centre.system(), lie);
-    EXPECT_FALSE(centre.snapshot(kTheirs, 7)) << what;
+    header = actors::pack_header(center.system(), lie);
+    EXPECT_FALSE(center.snapshot(kTheirs, 7)) << what;
   }
   header = "no snapshot at all";
-  EXPECT_FALSE(centre.snapshot(kTheirs, 7));
-  header = actors::pack_header(centre.system(), SnapshotTaken{7, 1, 2, 1});
-  EXPECT_TRUE(centre.snapshot(kTheirs, 7));
+  EXPECT_FALSE(center.snapshot(kTheirs, 7));
+  header = actors::pack_header(center.system(), SnapshotTaken{7, 1, 2, 1});
+  EXPECT_TRUE(center.snapshot(kTheirs, 7));
 }
 
 /// Answers with changed fields and damaged bytes: no process crashes, and the shard at site 0 stays unchanged.
@@ -131,9 +131,9 @@ TEST(HostileAnswers, ArbitraryAnswersHarmNoOtherSite) {
   Dice dice("HostileAnswers");
   const auto count = messages(2);
   for (std::uint64_t said = 0; said < count;) {
-    Centre centre(two_shards());
-    const auto before = centre.pull(0);
-    for (std::uint64_t k = 0; k < 100 && said < count && centre.told().losses.empty(); ++k, ++said) {
+    Center center(two_shards());
+    const auto before = center.pull(0);
+    for (std::uint64_t k = 0; k < 100 && said < count && center.told().losses.empty(); ++k, ++said) {
       auto changed = honest();
       auto& reply = changed.reply;
       if (dice.one_in(4)) {
@@ -145,19 +145,19 @@ TEST(HostileAnswers, ArbitraryAnswersHarmNoOtherSite) {
           default: reply.held = core::Duration{static_cast<std::int64_t>(dice.bits())};
         }
       }
-      auto header = actors::pack_header(centre.system(), changed);
+      auto header = actors::pack_header(center.system(), changed);
       if (dice.one_in(4)) dice.damage(header);
       if (header.size() > exchange::kMostHeader) header.resize(exchange::kMostHeader);
       answer(
-          centre,
+          center,
           [&](const Rpc::Incoming& call) {
             for (auto& x : call.vector) x = static_cast<float>(dice.real());
             dice.one_in(8) ? call.reply(core::fail(core::Errc::internal, header)) : call.reply(header);
           },
           [] { return true; });
     }
-    for (const auto& loss : centre.told().losses) ASSERT_EQ(loss.lost, kSite);
-    ASSERT_EQ(centre.pull(0), before);
+    for (const auto& loss : center.told().losses) ASSERT_EQ(loss.lost, kSite);
+    ASSERT_EQ(center.pull(0), before);
   }
 }
 

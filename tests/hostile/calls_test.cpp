@@ -9,7 +9,7 @@
 #include "actors/coordinator/member_rules.hpp"
 #include "actors/exchanger/call_rules.hpp"
 #include "tests/hostile/budget.hpp"
-#include "tests/hostile/centre.hpp"
+#include "tests/hostile/center.hpp"
 
 namespace troupe::hostile {
 namespace {
@@ -22,19 +22,19 @@ constexpr auto kNan = std::numeric_limits<double>::quiet_NaN();
 
 const std::vector<std::string> kDownpour{"strategy.name=downpour"};
 
-std::string refusal(Centre& centre, std::uint32_t from, const actors::ShardMessage& message, Lend lend = Lend::read,
+std::string refusal(Center& center, std::uint32_t from, const actors::ShardMessage& message, Lend lend = Lend::read,
                     std::optional<std::size_t> floats = {}) {
-  std::vector<float> vector(floats.value_or(centre.arena_floats()), 1);
-  const auto answer = centre.call(from, centre.header(What::shard, message), vector, lend);
+  std::vector<float> vector(floats.value_or(center.arena_floats()), 1);
+  const auto answer = center.call(from, center.header(What::shard, message), vector, lend);
   return answer ? "" : answer.error().message;
 }
 
 TEST(HostileCalls, ForeignFieldsAreRefusedAndChangeNothing) {
-  Centre centre({.settings = kDownpour});
-  centre.push(0, 0.25F, 1);
-  const auto before = centre.pull(0);
+  Center center({.settings = kDownpour});
+  center.push(0, 0.25F, 1);
+  const auto before = center.pull(0);
   const auto lie = [](const auto& change) {
-    auto message = Centre::request(1, Transfer::push, 5);
+    auto message = Center::request(1, Transfer::push, 5);
     change(message);
     return message;
   };
@@ -49,77 +49,77 @@ TEST(HostileCalls, ForeignFieldsAreRefusedAndChangeNothing) {
       {"with an epoch that is no number", lie([](auto& m) { m.request.epoch = kNan; })},
       {"with a rate that climbs", lie([](auto& m) { m.request.lr = -1; })},
   };
-  for (const auto& [what, message] : lies) EXPECT_NE(refusal(centre, 2, message), "") << what;
-  const auto honest = Centre::request(1, Transfer::push, 5);
-  EXPECT_NE(refusal(centre, 2, honest, Lend::read, centre.arena_floats() - 1), "");
-  EXPECT_NE(refusal(centre, 2, honest, Lend::read, 0), "");
-  EXPECT_NE(refusal(centre, 2, honest, Lend::nothing), "");
-  EXPECT_NE(refusal(centre, 2, honest, Lend::both), "");
+  for (const auto& [what, message] : lies) EXPECT_NE(refusal(center, 2, message), "") << what;
+  const auto honest = Center::request(1, Transfer::push, 5);
+  EXPECT_NE(refusal(center, 2, honest, Lend::read, center.arena_floats() - 1), "");
+  EXPECT_NE(refusal(center, 2, honest, Lend::read, 0), "");
+  EXPECT_NE(refusal(center, 2, honest, Lend::nothing), "");
+  EXPECT_NE(refusal(center, 2, honest, Lend::both), "");
   for (const std::string& header :
-       {std::string(), std::string("\x09"), std::string(200, '\xff'), centre.header(What::shard, honest) + "x",
-        centre.header(What::peer_message, honest)}) {
-    std::vector<float> vector(centre.arena_floats());
-    EXPECT_FALSE(centre.call(2, header, vector, Lend::read)) << header.size();
+       {std::string(), std::string("\x09"), std::string(200, '\xff'), center.header(What::shard, honest) + "x",
+        center.header(What::peer_message, honest)}) {
+    std::vector<float> vector(center.arena_floats());
+    EXPECT_FALSE(center.call(2, header, vector, Lend::read)) << header.size();
   }
-  EXPECT_EQ(centre.pull(0), before);
-  EXPECT_TRUE(centre.told().troubles.empty()) << centre.told().troubles[0].text;
-  EXPECT_TRUE(centre.told().losses.empty());
-  EXPECT_FALSE(centre.told().notes.empty());
-  EXPECT_EQ(refusal(centre, 2, honest), "");  // it may still act as a member
-  EXPECT_NE(centre.pull(0), before);
+  EXPECT_EQ(center.pull(0), before);
+  EXPECT_TRUE(center.told().troubles.empty()) << center.told().troubles[0].text;
+  EXPECT_TRUE(center.told().losses.empty());
+  EXPECT_FALSE(center.told().notes.empty());
+  EXPECT_EQ(refusal(center, 2, honest), "");  // it may still act as a member
+  EXPECT_NE(center.pull(0), before);
 }
 
 TEST(HostileCalls, ARunningExchangeIsNotBegunAgain) {
   // The server holds a worker's part until all have arrived.
-  Centre centre({.settings = {"strategy.name=sync_easgd"}});
-  const auto message = Centre::request(1, Transfer::push_pull, 3);
-  centre.call_on(2, centre.header(What::shard, message), std::vector<float>(centre.arena_floats()), Lend::both);
-  EXPECT_NE(refusal(centre, 2, message, Lend::both).find("under way"), std::string::npos);
-  EXPECT_TRUE(centre.told().troubles.empty());
+  Center center({.settings = {"strategy.name=sync_easgd"}});
+  const auto message = Center::request(1, Transfer::push_pull, 3);
+  center.call_on(2, center.header(What::shard, message), std::vector<float>(center.arena_floats()), Lend::both);
+  EXPECT_NE(refusal(center, 2, message, Lend::both).find("under way"), std::string::npos);
+  EXPECT_TRUE(center.told().troubles.empty());
 }
 
 TEST(HostileCalls, PushesOfNonMembersAreRefused) {
-  Centre centre({.settings = kDownpour, .members = {0}});
-  const auto before = centre.pull(0);
-  EXPECT_NE(refusal(centre, 2, Centre::request(1, Transfer::push, 1)), "");
-  EXPECT_EQ(centre.pull(0), before);
+  Center center({.settings = kDownpour, .members = {0}});
+  const auto before = center.pull(0);
+  EXPECT_NE(refusal(center, 2, Center::request(1, Transfer::push, 1)), "");
+  EXPECT_EQ(center.pull(0), before);
 }
 
 TEST(HostileCalls, OnlyTheCoordinatorTakesSnapshots) {
-  Centre centre({.settings = kDownpour});
-  std::vector<float> space(centre.arena_floats());
+  Center center({.settings = kDownpour});
+  std::vector<float> space(center.arena_floats());
   for (const std::uint32_t member : {0U, 1U, 99U}) {
     const actors::MemberSnapshot snapshot{true, member, {1, strategies::kCenter}};
-    EXPECT_FALSE(centre.call(2, centre.header(What::snapshot, snapshot), space, Lend::write)) << member;
+    EXPECT_FALSE(center.call(2, center.header(What::snapshot, snapshot), space, Lend::write)) << member;
   }
 }
 
 TEST(HostileCalls, ThereIsNoStartStateToFetchWhereNobodyResumes) {
-  Centre centre({.settings = kDownpour});
+  Center center({.settings = kDownpour});
   std::vector<float> space(100);
-  EXPECT_FALSE(centre.call(2, centre.header(What::start, std::uint64_t{0}), space, Lend::write));
-  EXPECT_FALSE(centre.call(2, centre.header(What::start, ~std::uint64_t{0}), space, Lend::write));
+  EXPECT_FALSE(center.call(2, center.header(What::start, std::uint64_t{0}), space, Lend::write));
+  EXPECT_FALSE(center.call(2, center.header(What::start, ~std::uint64_t{0}), space, Lend::write));
 }
 
 TEST(HostileCalls, PeerMessagesAreForRunsThatHaveThem) {
-  Centre centre({.settings = kDownpour});
-  std::vector<float> vector(centre.arena_floats());
+  Center center({.settings = kDownpour});
+  std::vector<float> vector(center.arena_floats());
   EXPECT_FALSE(
-      centre.call(2, centre.header(What::peer_message, actors::OutgoingPeerMessage{0, {1, 0.5}}), vector, Lend::read));
+      center.call(2, center.header(What::peer_message, actors::OutgoingPeerMessage{0, {1, 0.5}}), vector, Lend::read));
   EXPECT_FALSE(
-      centre.call(2, centre.header(What::peer_message, actors::OutgoingPeerMessage{0, {7, 0.5}}), vector, Lend::read));
+      center.call(2, center.header(What::peer_message, actors::OutgoingPeerMessage{0, {7, 0.5}}), vector, Lend::read));
 }
 
 TEST(HostileCalls, APeerThatIsRefusedTooOftenIsLostAlone) {
-  Centre centre({.settings = kDownpour});
-  auto message = Centre::request(1, Transfer::push, 1);
+  Center center({.settings = kDownpour});
+  auto message = Center::request(1, Transfer::push, 1);
   message.request.worker = 0;
-  for (std::uint64_t k = 0; k < actors::RefusalCount::kMost; ++k) EXPECT_NE(refusal(centre, 2, message), "") << k;
-  centre.await([&] { return !centre.told().losses.empty(); });
-  EXPECT_EQ(centre.told().losses[0].lost, 2U);
-  EXPECT_TRUE(centre.told().troubles.empty());
-  EXPECT_LT(centre.told().notes.size(), 20U);
-  centre.push(0, 1, 2);
+  for (std::uint64_t k = 0; k < actors::RefusalCount::kMost; ++k) EXPECT_NE(refusal(center, 2, message), "") << k;
+  center.await([&] { return !center.told().losses.empty(); });
+  EXPECT_EQ(center.told().losses[0].lost, 2U);
+  EXPECT_TRUE(center.told().troubles.empty());
+  EXPECT_LT(center.told().notes.size(), 20U);
+  center.push(0, 1, 2);
 }
 
 // ---- arbitrary calls
@@ -149,14 +149,14 @@ void mutate(Dice& dice, actors::ShardMessage& message) {
   } while (dice.one_in(3));
 }
 
-std::string some_header(Dice& dice, Centre& centre) {
-  auto message = Centre::request(1, static_cast<Transfer>(dice.below(3)), 1 + dice.below(1'000'000));
+std::string some_header(Dice& dice, Center& center) {
+  auto message = Center::request(1, static_cast<Transfer>(dice.below(3)), 1 + dice.below(1'000'000));
   std::string header;
   switch (dice.below(6)) {
     case 0: {
       const actors::OutgoingPeerMessage peer_message{dice.number<std::uint32_t>(),
                                                      {dice.number<std::uint32_t>(), sayable(dice)}};
-      header = centre.header(What::peer_message, peer_message);
+      header = center.header(What::peer_message, peer_message);
       break;
     }
     case 1: {
@@ -166,11 +166,11 @@ std::string some_header(Dice& dice, Centre& centre) {
           {dice.number<std::uint64_t>(),
            {static_cast<strategies::SlotKind>(dice.number<std::uint8_t>()), dice.number<std::uint8_t>()},
            dice.one_in(2)}};
-      header = centre.header(What::snapshot, snapshot);
+      header = center.header(What::snapshot, snapshot);
       break;
     }
-    case 2: header = centre.header(What::start, dice.number<std::uint64_t>()); break;
-    default: mutate(dice, message); header = centre.header(What::shard, message);
+    case 2: header = center.header(What::start, dice.number<std::uint64_t>()); break;
+    default: mutate(dice, message); header = center.header(What::shard, message);
   }
   if (dice.one_in(4)) dice.damage(header);
   if (header.size() > exchange::kMostHeader) header.resize(exchange::kMostHeader);
@@ -196,26 +196,26 @@ TEST(HostileCalls, ArbitraryHeadersOfNonMembersChangeNothing) {
   std::uint64_t said = 0, refused = 0;
   std::uint64_t before = 0;
   for (std::uint64_t life = 0; said < count; ++life) {
-    Centre centre({.settings = kDownpour, .server_sites = {0, 0}, .members = {0}});
-    std::vector<std::vector<float>> expected{centre.pull(0, 0), centre.pull(0, 1)};
+    Center center({.settings = kDownpour, .server_sites = {0, 0}, .members = {0}});
+    std::vector<std::vector<float>> expected{center.pull(0, 0), center.pull(0, 1)};
     const auto expect_shards = [&] {
-      for (const strategies::ShardId shard : {0U, 1U}) ASSERT_EQ(centre.pull(0, shard), expected[shard]) << said;
+      for (const strategies::ShardId shard : {0U, 1U}) ASSERT_EQ(center.pull(0, shard), expected[shard]) << said;
     };
     if (life == 1) before = resident();
     for (std::uint64_t k = 0; k < 2 * actors::RefusalCount::kMost && said < count; ++k, ++said) {
-      std::vector<float> vector(dice.one_in(3) ? dice.below(centre.arena_floats() + 1) : centre.arena_floats(), 1);
+      std::vector<float> vector(dice.one_in(3) ? dice.below(center.arena_floats() + 1) : center.arena_floats(), 1);
       const auto lend = static_cast<Lend>(dice.below(4));
-      centre.call_on(2, some_header(dice, centre), std::move(vector), lend, some_wire(dice, lend));
-      centre.drive([&] { return centre.open() <= 64; });
+      center.call_on(2, some_header(dice, center), std::move(vector), lend, some_wire(dice, lend));
+      center.drive([&] { return center.open() <= 64; });
       if (!dice.one_in(100)) continue;
-      centre.push(0, 0.5F, k + 1);
+      center.push(0, 0.5F, k + 1);
       for (auto& shard : expected)
         for (auto& x : shard) x += 0.5F;
       ASSERT_NO_FATAL_FAILURE(expect_shards());
     }
-    centre.drive([&] { return centre.open() == 0; });
+    center.drive([&] { return center.open() == 0; });
     ASSERT_NO_FATAL_FAILURE(expect_shards());
-    const auto& told = centre.told();
+    const auto& told = center.told();
     ASSERT_TRUE(told.troubles.empty()) << told.troubles[0].text;
     ASSERT_LT(told.notes.size(), 20U);
     refused += told.notes.size();
@@ -227,17 +227,17 @@ TEST(HostileCalls, ArbitraryHeadersOfNonMembersChangeNothing) {
 }
 
 /// The honest worker's result after the other of the two workers has been lost.
-std::vector<float> answer_of(Centre& centre, const std::string& strategy, strategies::ShardId shard) {
+std::vector<float> answer_of(Center& center, const std::string& strategy, strategies::ShardId shard) {
   const bool adds = strategy == "downpour" || strategy == "ssp";
-  std::vector<float> vector(centre.shard_floats(shard), 0.5F);
-  auto honest = Centre::request(0, adds ? Transfer::push : Transfer::push_pull, 1, shard);
+  std::vector<float> vector(center.shard_floats(shard), 0.5F);
+  auto honest = Center::request(0, adds ? Transfer::push : Transfer::push_pull, 1, shard);
   honest.request.exchange = 1 << 16;  // a gradient of step 1 (strategies/bsp_backup.cpp)
-  const auto pushed = centre.call(1, centre.header(What::shard, honest), vector, adds ? Lend::read : Lend::both);
+  const auto pushed = center.call(1, center.header(What::shard, honest), vector, adds ? Lend::read : Lend::both);
   EXPECT_TRUE(pushed) << pushed.error().message;
   if (!adds) return vector;
-  auto pull = Centre::request(0, Transfer::pull, 1, shard);  // its clock need not wait for the others
+  auto pull = Center::request(0, Transfer::pull, 1, shard);  // its clock need not wait for the others
   pull.request.exchange = honest.request.exchange + 1;
-  const auto pulled = centre.call(1, centre.header(What::shard, pull), vector, Lend::write);
+  const auto pulled = center.call(1, center.header(What::shard, pull), vector, Lend::write);
   EXPECT_TRUE(pulled) << pulled.error().message;
   return vector;
 }
@@ -253,34 +253,34 @@ TEST(HostileCalls, ALyingMemberEndsNoOtherProcess) {
     const auto& strategy = kStrategies[life % kStrategies.size()];
     std::vector<std::string> settings{"strategy.name=" + strategy};
     if (strategy == "bsp") settings.emplace_back("strategy.backup=1");
-    Centre centre({.settings = settings, .server_sites = {0, 0}});
+    Center center({.settings = settings, .server_sites = {0, 0}});
     SCOPED_TRACE(strategy);
     if (life == kStrategies.size()) before = resident();
     for (std::uint64_t k = 0; k < 4 * actors::RefusalCount::kMost && said < count; ++k, ++said) {
-      auto message = Centre::request(1, static_cast<Transfer>(dice.below(3)), 1 + k / 4 + dice.below(3),
+      auto message = Center::request(1, static_cast<Transfer>(dice.below(3)), 1 + k / 4 + dice.below(3),
                                      static_cast<strategies::ShardId>(dice.below(2)));
       message.request.exchange = k;
       if (dice.one_in(3)) mutate(dice, message);
       const auto lend = dice.one_in(20) ? static_cast<Lend>(dice.below(4)) : actors::lend_of(message.request.kind);
       const auto value = static_cast<float>(dice.real());
-      const auto floats = centre.shard_floats(message.shard < centre.shards() ? message.shard : 0);
-      centre.call_on(2, centre.header(What::shard, message), std::vector<float>(floats, value), lend,
+      const auto floats = center.shard_floats(message.shard < center.shards() ? message.shard : 0);
+      center.call_on(2, center.header(What::shard, message), std::vector<float>(floats, value), lend,
                      some_wire(dice, lend));
-      for (int turn = 0; turn < 1000 && centre.open() > 6; ++turn)
-        centre.poll();  // requests that a server holds stay unanswered
-      if (centre.open() > 6) break;
+      for (int turn = 0; turn < 1000 && center.open() > 6; ++turn)
+        center.poll();  // requests that a server holds stay unanswered
+      if (center.open() > 6) break;
     }
-    const auto& told = centre.told();
+    const auto& told = center.told();
     ASSERT_TRUE(told.troubles.empty()) << told.troubles[0].text;
     for (const auto& loss : told.losses) EXPECT_EQ(loss.lost, 2U);
     // The servers run, their centre is finite, and they answer the honest worker once the lying one is lost.
-    centre.lose(2);
-    for (strategies::ShardId shard = 0; shard < centre.shards(); ++shard) {
-      const auto answer = answer_of(centre, strategy, shard);
+    center.lose(2);
+    for (strategies::ShardId shard = 0; shard < center.shards(); ++shard) {
+      const auto answer = answer_of(center, strategy, shard);
       ASSERT_TRUE(std::ranges::all_of(answer, [](float x) { return std::isfinite(x); })) << shard;
     }
-    ASSERT_TRUE(centre.told().troubles.empty()) << centre.told().troubles[0].text;
-    for (const auto& loss : centre.told().losses) EXPECT_EQ(loss.lost, 2U);
+    ASSERT_TRUE(center.told().troubles.empty()) << center.told().troubles[0].text;
+    for (const auto& loss : center.told().losses) EXPECT_EQ(loss.lost, 2U);
   }
   if (before > 0) {
     EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
@@ -292,25 +292,25 @@ std::vector<std::vector<float>> rounds(const std::string& strategy, strategies::
   const bool backup = strategy == "bsp";
   std::vector<std::string> settings{"strategy.name=" + strategy};
   settings.emplace_back(backup ? "strategy.backup=1" : "strategy.tau=1");
-  Centre centre({.settings = settings});
+  Center center({.settings = settings});
   std::vector<std::vector<float>> answers;
   for (strategies::Step round = 1; round <= 3; ++round) {
     const auto request = [&](strategies::WorkerId worker, strategies::Step clock) {
-      auto message = Centre::request(worker, Transfer::push_pull, clock);
+      auto message = Center::request(worker, Transfer::push_pull, clock);
       message.request.exchange = (100 * round + worker) << 16;  // a gradient's number, where workers send gradients
-      return centre.header(What::shard, message);
+      return center.header(What::shard, message);
     };
-    std::vector<float> vector(centre.arena_floats(), 0.25F * static_cast<float>(round));
+    std::vector<float> vector(center.arena_floats(), 0.25F * static_cast<float>(round));
     // With a backup worker a step ends with the honest worker's part, which arrives first; else a round needs both parts.
-    if (!backup) centre.call_on(2, request(1, round + ahead), std::vector<float>(vector.size(), 1), Lend::both);
-    const auto answer = centre.call(1, request(0, round), vector, Lend::both);
+    if (!backup) center.call_on(2, request(1, round + ahead), std::vector<float>(vector.size(), 1), Lend::both);
+    const auto answer = center.call(1, request(0, round), vector, Lend::both);
     EXPECT_TRUE(answer) << answer.error().message;
-    if (backup) centre.call_on(2, request(1, round + ahead), std::vector<float>(vector.size(), 1), Lend::both);
-    centre.drive([&] { return centre.open() == 0; });
+    if (backup) center.call_on(2, request(1, round + ahead), std::vector<float>(vector.size(), 1), Lend::both);
+    center.drive([&] { return center.open() == 0; });
     answers.push_back(vector);
   }
-  EXPECT_TRUE(centre.told().troubles.empty());
-  EXPECT_TRUE(centre.told().losses.empty());
+  EXPECT_TRUE(center.told().troubles.empty());
+  EXPECT_TRUE(center.told().losses.empty());
   return answers;
 }
 
@@ -331,18 +331,18 @@ TEST(HostileCalls, InvalidEnvelopesEndTheConnectionOnly) {
   const auto count = messages(15);
   std::uint64_t said = 0, before = 0;
   for (std::uint64_t life = 0; said < count; ++life) {
-    Centre centre({.settings = kDownpour, .members = {0}, .raw = {2}});
-    const auto expected = centre.pull(0);
+    Center center({.settings = kDownpour, .members = {0}, .raw = {2}});
+    const auto expected = center.pull(0);
     if (life == 1) before = resident();
-    auto& raw = centre.site(2);
+    auto& raw = center.site(2);
     std::size_t under_way = 0;
     for (int k = 0; k < 300 && said < count; ++k, ++said) {
       exchange::Envelope envelope{.lend = static_cast<Lend>(dice.below(4)),
                                   .id = static_cast<std::uint32_t>(dice.below(50)),
-                                  .floats = dice.below(2 * centre.arena_floats())};
+                                  .floats = dice.below(2 * center.arena_floats())};
       if (dice.one_in(3)) envelope.half = dice.number<std::uint8_t>();
       if (dice.one_in(3)) envelope.rounding = static_cast<core::Rounding>(dice.number<std::uint8_t>());
-      envelope.set(some_header(dice, centre));
+      envelope.set(some_header(dice, center));
       std::string bytes(reinterpret_cast<const char*>(&envelope), sizeof envelope);
       if (dice.one_in(20)) dice.damage(bytes);
       using transport::TagKind;
@@ -352,17 +352,17 @@ TEST(HostileCalls, InvalidEnvelopesEndTheConnectionOnly) {
       const auto kept = std::make_shared<std::string>(std::move(bytes));
       ++under_way;
       raw.operations->send(
-          raw.centre,
+          raw.center,
           transport::make_tag(
               {.run = 1, .exchange = vector ? envelope.id : 0, .kind = kind, .shard = exchange::Envelope::kShard}),
           {reinterpret_cast<const std::byte*>(kept->data()), kept->size()},
           [kept, &under_way](auto, const auto&) { --under_way; });
-      if (dice.one_in(16)) centre.poll();
+      if (dice.one_in(16)) center.poll();
     }
-    ASSERT_EQ(centre.pull(0), expected);
+    ASSERT_EQ(center.pull(0), expected);
     raw.endpoint->close();
-    centre.drive([&] { return under_way == 0; });
-    const auto& told = centre.told();
+    center.drive([&] { return under_way == 0; });
+    const auto& told = center.told();
     ASSERT_TRUE(told.troubles.empty()) << told.troubles[0].text;
     for (const auto& loss : told.losses) EXPECT_EQ(loss.lost, 2U);
   }

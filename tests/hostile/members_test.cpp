@@ -140,7 +140,7 @@ TEST_F(HostileMembers, ALyingMemberIsLostAndTheOthersGoOn) {
   ASSERT_TRUE(ended_or_known && actors) << run.err();
 
   // The data plane: the member is admitted as its own site, and sends arbitrary data.
-  const auto centre = endpoint->connect({fake.addresses[0]});
+  const auto center = endpoint->connect({fake.addresses[0]});
   const auto count = messages(7);
   caf::scoped_actor self(system);
   std::vector<std::vector<std::byte>> kept;
@@ -186,9 +186,9 @@ TEST_F(HostileMembers, ALyingMemberIsLostAndTheOthersGoOn) {
       }
       case 5: self->send(caf::actor_cast<caf::actor>(actors->recorder), LeaseRequest{1, 1}); break;
       default: {
-        if (!centre || said < count / 2) break;
+        if (!center || said < count / 2) break;
         kept.emplace_back(dice.below(600), static_cast<std::byte>(dice.bits()));
-        (void)endpoint->send(centre->peer,
+        (void)endpoint->send(center->peer,
                              transport::make_tag({.run = 1,
                                                   .exchange = 0,
                                                   .kind = static_cast<transport::TagKind>(dice.below(7)),

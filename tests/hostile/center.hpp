@@ -23,7 +23,7 @@ struct RawSite {
   std::shared_ptr<transport::Endpoint> endpoint;
   std::unique_ptr<exchange::OperationQueue> operations;
   std::unique_ptr<exchange::Rpc> calls;  // null: the test sends raw operations
-  transport::Peer centre{};
+  transport::Peer center{};
 };
 
 /// How a vector travels.
@@ -32,7 +32,7 @@ struct Wire {
   core::Rounding rounding = core::Rounding::both;
 };
 
-class Centre {
+class Center {
  public:
   struct Options {
     std::vector<std::string> settings{};  // of a SmallRun
@@ -42,10 +42,10 @@ class Centre {
     std::string endpoint = "inproc";
     std::vector<std::uint32_t> raw{};  // sites without Rpc
   };
-  explicit Centre(const Options& options);
-  ~Centre();
-  Centre(const Centre&) = delete;
-  Centre& operator=(const Centre&) = delete;
+  explicit Center(const Options& options);
+  ~Center();
+  Center(const Center&) = delete;
+  Center& operator=(const Center&) = delete;
 
   [[nodiscard]] RawSite& site(std::uint32_t number) { return sites_.at(number - 1); }
   [[nodiscard]] std::size_t arena_floats() const { return layout_->arena_floats(); }

@@ -1,4 +1,4 @@
-#include "tests/hostile/centre.hpp"
+#include "tests/hostile/center.hpp"
 
 #include <algorithm>
 #include <future>
@@ -21,7 +21,7 @@ using strategies::Transfer;
 
 namespace {
 
-std::vector<std::string> settings_of(const Centre::Options& options) {
+std::vector<std::string> settings_of(const Center::Options& options) {
   auto settings = options.settings;
   settings.push_back(fmt::format("cluster.workers={}", options.workers));
   settings.push_back(fmt::format("cluster.servers={}", options.server_sites.size()));
@@ -31,7 +31,7 @@ std::vector<std::string> settings_of(const Centre::Options& options) {
 
 }  // namespace
 
-Centre::Centre(const Options& options)
+Center::Center(const Options& options)
     : run_(settings_of(options)),
       spec_(experiment::build_run_spec(run_.settings().value(), true).value()),
       queue_(transport::CompletionQueue::create(clock_).value()) {
@@ -59,7 +59,7 @@ Centre::Centre(const Options& options)
     raw.endpoint = transport::make_endpoint(options.endpoint, endpoint).value();
     raw.operations = std::make_unique<exchange::OperationQueue>(*raw.endpoint);
     const auto connection = raw.endpoint->connect({site_->address()}).value();
-    raw.centre = connection.peer;
+    raw.center = connection.peer;
     establishing_.push_back(connection.established);
     addresses.texts.push_back(raw.endpoint->address().text);
     if (std::ranges::find(options.raw, w + 1) != options.raw.end()) continue;
@@ -67,7 +67,7 @@ Centre::Centre(const Options& options)
         *raw.endpoint, *raw.operations, core::host_kernels(), memory_, most, 1,
         [this, site = w + 1](exchange::Rpc::Incoming incoming) { on_call(site, std::move(incoming)); },
         [](transport::Peer, const core::Error&) {});
-    raw.calls->listen(raw.centre);
+    raw.calls->listen(raw.center);
   }
   site_->meet(addresses);
   drive([this] { return establishing_.empty(); });
@@ -88,25 +88,25 @@ Centre::Centre(const Options& options)
   actors_ = site_->begin(std::move(actors));
 }
 
-Centre::~Centre() {
+Center::~Center() {
   for (auto& raw : sites_) raw.endpoint->close();
   poll();
   site_->halt();
 }
 
-std::size_t Centre::shard_floats(strategies::ShardId shard) const {
+std::size_t Center::shard_floats(strategies::ShardId shard) const {
   return transport::slice_of(arena_floats(), shard, shards()).count;
 }
 
-actors::ShardMessage Centre::request(strategies::WorkerId worker, Transfer kind, strategies::Step clock,
+actors::ShardMessage Center::request(strategies::WorkerId worker, Transfer kind, strategies::Step clock,
                                      strategies::ShardId shard) {
   return {shard, {.worker = worker, .exchange = clock, .kind = kind, .clock = clock, .epoch = 0.5, .lr = 0.1F}};
 }
 
-core::Result<std::string> Centre::call(std::uint32_t from, const std::string& header, core::Span vector, Lend lend) {
+core::Result<std::string> Center::call(std::uint32_t from, const std::string& header, core::Span vector, Lend lend) {
   std::optional<core::Result<std::string>> answer;
   auto& raw = site(from);
-  raw.calls->call(raw.centre, {.header = header, .vector = vector, .lend = lend},
+  raw.calls->call(raw.center, {.header = header, .vector = vector, .lend = lend},
                   [&](const core::Result<std::string_view>& result) {
                     answer = result.map([](std::string_view text) { return std::string(text); });
                   });
@@ -114,16 +114,16 @@ core::Result<std::string> Centre::call(std::uint32_t from, const std::string& he
   return answer.value_or(core::fail(core::Errc::timeout, "no answer"));
 }
 
-void Centre::call_on(std::uint32_t from, const std::string& header, std::vector<float> vector, Lend lend, Wire wire) {
+void Center::call_on(std::uint32_t from, const std::string& header, std::vector<float> vector, Lend lend, Wire wire) {
   const auto kept = std::make_shared<std::vector<float>>(std::move(vector));
   auto& raw = site(from);
   ++open_;
-  raw.calls->call(raw.centre,
+  raw.calls->call(raw.center,
                   {.header = header, .vector = *kept, .lend = lend, .half = wire.half, .rounding = wire.rounding},
                   [this, kept](const core::Result<std::string_view>&) { --open_; });
 }
 
-std::vector<float> Centre::pull(strategies::WorkerId worker, strategies::ShardId shard) {
+std::vector<float> Center::pull(strategies::WorkerId worker, strategies::ShardId shard) {
   std::vector<float> vector(shard_floats(shard));
   auto message = request(worker, Transfer::pull, ++exchanges_, shard);
   const auto answer = call(worker + 1, header(What::shard, message), vector, Lend::write);
@@ -131,7 +131,7 @@ std::vector<float> Centre::pull(strategies::WorkerId worker, strategies::ShardId
   return vector;
 }
 
-void Centre::push(strategies::WorkerId worker, float value, strategies::Step clock) {
+void Center::push(strategies::WorkerId worker, float value, strategies::Step clock) {
   ++exchanges_;
   for (strategies::ShardId shard = 0; shard < shards(); ++shard) {
     std::vector<float> vector(shard_floats(shard), value);
@@ -143,7 +143,7 @@ void Centre::push(strategies::WorkerId worker, float value, strategies::Step clo
   }
 }
 
-void Centre::lose(std::uint32_t number) {
+void Center::lose(std::uint32_t number) {
   site(number).endpoint->close();
   actors::MembershipNews news{1, {}};
   for (strategies::WorkerId worker = 0; worker < actors_.workers.size(); ++worker)
@@ -153,12 +153,12 @@ void Centre::lose(std::uint32_t number) {
   drive([this] { return open_ == 0; });  // its calls have ended
 }
 
-void Centre::ask(const actors::ShardMessage& message) {
+void Center::ask(const actors::ShardMessage& message) {
   const auto vector = std::make_shared<std::vector<float>>(shard_floats(message.shard), 1.F);
   self_->send(site_->exchanger(), message, actors::BorrowedView{*vector, vector});
 }
 
-core::Result<actors::SnapshotTaken> Centre::snapshot(strategies::ShardId shard, std::uint64_t id) {
+core::Result<actors::SnapshotTaken> Center::snapshot(strategies::ShardId shard, std::uint64_t id) {
   using Taken = core::Result<actors::SnapshotTaken>;
   const auto vector = std::make_shared<std::vector<float>>(shard_floats(shard));
   const auto taken = std::make_shared<std::promise<Taken>>();
@@ -173,7 +173,7 @@ core::Result<actors::SnapshotTaken> Centre::snapshot(strategies::ShardId shard, 
   return answered.get();
 }
 
-void Centre::deliver(const std::vector<transport::Completion>& completions) {
+void Center::deliver(const std::vector<transport::Completion>& completions) {
   for (const auto& completion : completions) {
     if (std::erase(establishing_, completion.operation) > 0) continue;
     (void)std::ranges::any_of(sites_, [&](auto& raw) { return raw.operations->deliver(completion); });
@@ -181,24 +181,24 @@ void Centre::deliver(const std::vector<transport::Completion>& completions) {
   for (auto& raw : sites_) raw.operations->flush();
 }
 
-void Centre::poll() {
+void Center::poll() {
   std::vector<transport::Completion> completions;
   queue_->poll(completions);
   deliver(completions);
 }
 
-void Centre::drive(const std::function<bool()>& done) {
+void Center::drive(const std::function<bool()>& done) {
   exchange::testing::drive(
       *queue_, clock_, [this](const auto& completions) { deliver(completions); }, done);
 }
 
-void Centre::await(const std::function<bool()>& done) {
+void Center::await(const std::function<bool()>& done) {
   const auto deadline = clock_.now() + kPatience;
   for (; !done(); poll())
     if (clock_.now() > deadline) throw std::runtime_error("nothing came of it");
 }
 
-const Centre::Told& Centre::told() {
+const Center::Told& Center::told() {
   bool more = true;
   while (more) {
     self_->receive([&](const actors::RunError& run_error) { told_.troubles.push_back(run_error); },
