@@ -224,8 +224,8 @@ class Session {
     if (resumed && run_status.status == Status::failed) {
       const bool for_good =
           end.exit_code == core::exit_code(core::Errc::config) || end.exit_code == core::exit_code(core::Errc::corrupt);
-      if (auto now = run_status_of(run_status.directory);
-          now.status == Status::running) {  // another process was faster
+      // Another process may have been faster.
+      if (auto now = run_status_of(run_status.directory); now.status == Status::running) {
         statuses_[end.id] = std::move(now);
         return leave_to_others(end.id);
       }

@@ -1,7 +1,7 @@
 #include "sim/explore/run.hpp"
 
+#include "sim/explore/event_log.hpp"
 #include "sim/explore/invariants/invariants.hpp"
-#include "sim/explore/world/event_log.hpp"
 
 namespace troupe::explore {
 

@@ -40,8 +40,8 @@ inline constexpr int kTasks = 12;
 struct Order {
   std::uint64_t number = 0;  ///< of the order; its answer has the same
   Task task{};
-  WorkerId worker =
-      0;  ///< prepare_newcomer, begin_newcomer: the newcomer; take_model, take_state: the worker to ask, if all workers hold the same model
+  /// prepare_newcomer, begin_newcomer: the newcomer; take_model, take_state: the worker to ask, if all workers hold the same model.
+  WorkerId worker = 0;
   Step first_step = 0;  ///< prepare_newcomer: the step at which its host begins
 };
 

@@ -56,8 +56,8 @@ class Collectives {
   Network& network_;
   const core::Kernels& kernels_;
   Watch watch_;
-  std::map<std::pair<Step, ExchangeId>, std::vector<PendingCollective>>
-      collectives_;  // disjoint groups may share step and id
+  // Disjoint groups may share step and id.
+  std::map<std::pair<Step, ExchangeId>, std::vector<PendingCollective>> collectives_;
   std::uint64_t performed_ = 0;
 };
 

@@ -76,9 +76,8 @@ class VirtualRun {
   [[nodiscard]] std::uint64_t leases_done() const noexcept { return leases_done_; }  ///< without those passed over
   /// Σ a over living workers, peer messages in flight and lost weight.
   [[nodiscard]] double weight() const noexcept;
-  [[nodiscard]] double peer_message_weight() const noexcept {
-    return peer_message_weight_;
-  }                                                                           ///< of peer messages in flight
+  /// Of peer messages in flight.
+  [[nodiscard]] double peer_message_weight() const noexcept { return peer_message_weight_; }
   [[nodiscard]] double lost_weight() const noexcept { return lost_weight_; }  ///< of lost peer messages and members
   [[nodiscard]] std::uint64_t peer_messages_lost() const noexcept {
     return peer_messages_lost_;

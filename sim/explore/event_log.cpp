@@ -1,4 +1,4 @@
-#include "sim/explore/world/event_log.hpp"
+#include "sim/explore/event_log.hpp"
 
 #include "sim/explore/world/virtual_run.hpp"
 
