@@ -52,12 +52,13 @@ void add_exchanges(std::vector<Line>& all, std::size_t floats) {
   all.push_back({"unpack", 1.25, [=](const Kernels&, const auto& v) { packing->unpack(v[1].first(packed), 0, v[0]); }});
   // What the server does with a vector that comes in bf16, and the worker with a change that comes back in bf16.
   const exchange::WireFormat rounded{.half = HalfKind::bf16, .rounding = Rounding::both};
-  all.push_back({"take in bf16", 1.5, [=](const Kernels& k, const auto& v) {
-                   exchange::take(k, rounded, {.dense = v[0], .halves = halves_of(v[1])});
+  all.push_back({"decode_request in bf16", 1.5, [=](const Kernels& k, const auto& v) {
+                   exchange::decode_request(k, rounded, {.dense = v[0], .halves = halves_of(v[1])});
                  }});
   const exchange::WireFormat change{.half = HalfKind::bf16, .rounding = Rounding::change};
-  all.push_back({"take_answer, a change in bf16", 2.5, [=](const Kernels& k, const auto& v) {
-                   exchange::take_answer(k, change, {.vector = v[0]}, {.dense = v[0], .halves = halves_of(v[1])}, true);
+  all.push_back({"decode_answer, a change in bf16", 2.5, [=](const Kernels& k, const auto& v) {
+                   exchange::decode_answer(k, change, {.vector = v[0]}, {.dense = v[0], .halves = halves_of(v[1])},
+                                           true);
                  }});
 }
 

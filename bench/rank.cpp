@@ -183,7 +183,7 @@ core::Result<void> Rank::drive(const std::function<bool()>& done, int fd) {
     if (ready > 0 || (ready < 0 && errno == EINTR)) continue;
     const int error = errno;
     close();  // lent memory returns before the caller frees it
-    return ready == 0 ? core::fail(core::Errc::timeout, "an exchange of the benchmark does not get on")
+    return ready == 0 ? core::fail(core::Errc::timeout, "an exchange of the benchmark makes no progress")
                       : tl::unexpected(core::from_errno(error, "wait for", "completions"));
   }
 }

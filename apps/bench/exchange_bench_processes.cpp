@@ -102,7 +102,7 @@ core::Result<void> Rank::meet(RankLine& line) {
 
   std::vector<OperationId> operations;
   for (std::size_t rank = 0; rank < sizes_.ranks; ++rank) {
-    const auto address = line.hear(kPatience);
+    const auto address = line.receive(kPatience);
     if (!address) return tl::unexpected(address.error());
     if (rank == self_) continue;
     const auto connection = endpoint_->connect({*address});
@@ -111,7 +111,7 @@ core::Result<void> Rank::meet(RankLine& line) {
     operations.push_back(connection->established);
   }
   for (std::size_t rank = 0; rank < sizes_.ranks; ++rank) {
-    const auto key = line.hear(kPatience);
+    const auto key = line.receive(kPatience);
     if (!key) return tl::unexpected(key.error());
     if (rank == self_) {
       views_.push_back(arena_->view().first(sizes_.floats));
@@ -150,7 +150,7 @@ core::Result<void> Rank::work(const core::Kernels& kernels, RankLine& line) {
       if (std::abs(value - mean) > 1e-3F * mean)
         return core::fail(core::Errc::internal, "the exchange computed a wrong mean");
   }
-  (void)line.hear(kPatience);  // no rank ends before all are done
+  (void)line.receive(kPatience);  // no rank ends before all are done
   return {};
 }
 
