@@ -21,10 +21,10 @@ constexpr core::Duration kEvaluatorSilence = kCompileDeadline;  // it compiles i
 
 }  // namespace
 
-void CoordinatorBody::take_model(const Steps& steps) {
-  const auto checked = [this, steps] {
+void CoordinatorBody::take_model(const Continuations& next) {
+  const auto checked = [this, next] {
     model_ = std::make_shared<std::vector<float>>(canonical());
-    if (core::host_kernels().all_finite(*model_)) return take_statistics(steps.done);
+    if (core::host_kernels().all_finite(*model_)) return take_statistics(next.done);
     fail(core::Errc::diverged,
          fmt::format("the model's parameters are not finite any more after {} steps over all workers: training "
                      "diverged; lower train.lr",
@@ -32,7 +32,7 @@ void CoordinatorBody::take_model(const Steps& steps) {
   };
   if (setup_.needs.model == ModelHome::center) return snapshot_shards(setup_.needs.model_slot, checked);
   if (setup_.needs.model == ModelHome::weighted) return take_weighted(0, std::make_shared<WeightedMean>(), checked);
-  snapshot_worker(model_worker_, strategies::kParams, whole_arena(), checked, steps.interrupted);
+  snapshot_worker(model_worker_, strategies::kParams, whole_arena(), checked, next.interrupted);
 }
 
 /// Σ a_i x_i / Σ a_i, in rank order, over workers and their unread peer messages; at the end of a run none is unread.

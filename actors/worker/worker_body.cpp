@@ -124,7 +124,7 @@ void WorkerBody::step_ended() {
     host_->bucket_ready(bucket);
   host_->step_done(lease_.epoch_position, nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs,
                                                              static_cast<int>(setup_.workers)));
-  settle();
+  after_event();
 }
 
 void WorkerBody::run(const strategies::KernelCall& call, strategies::Shards shards) { memory_->run(call, shards); }
@@ -136,7 +136,7 @@ void WorkerBody::set_deadline(strategies::DeadlineId id, core::Duration after) {
 void WorkerBody::deadline_reached(strategies::DeadlineId id) {
   if (failed_) return;
   host_->deadline_passed(id);
-  settle();
+  after_event();
 }
 
 // ---- exchanges with shards
@@ -170,7 +170,7 @@ void WorkerBody::answered(const strategies::ShardReply& reply) {
     asked_.erase(asked);
   }
   host_->replied(reply);
-  settle();
+  after_event();
 }
 
 // ---- collectives
@@ -225,21 +225,21 @@ void WorkerBody::collective_ended(const CollectiveEnded& ended) {
   if (failed_ || node.empty()) return;
   silences_.end(node.mapped().wait);
   finished_.push_back({ended.exchange, node.mapped().slot, core::Duration{ended.waited_ns}, ended.last});
-  settle();
+  after_event();
 }
 
 void WorkerBody::offered(const CollectiveOffer& offer, const BorrowedView& slice) {
   if (failed_) return;
   rendezvous_.offered({offer.step, offer.exchange}, offer.worker, slice, now());
   advance({offer.step, offer.exchange});
-  settle();
+  after_event();
 }
 
 void WorkerBody::share_done(const CollectiveDone& done) {
   if (failed_) return;
   rendezvous_.share_done({done.step, done.exchange}, done.worker);
   advance({done.step, done.exchange});
-  settle();
+  after_event();
 }
 
 void WorkerBody::advance(Rendezvous::Key key) {
@@ -255,7 +255,7 @@ void WorkerBody::advance(Rendezvous::Key key) {
 // ---- between calls
 
 /// Reports to the host what ended during one of its calls: a port never answers from inside a call.
-void WorkerBody::settle() {
+void WorkerBody::after_event() {
   while (!finished_.empty() && !failed_) {
     const auto finished = finished_.front();
     finished_.pop_front();
@@ -289,7 +289,7 @@ caf::result<Dismissed> WorkerBody::dismiss() {
   host_->stop();
   dismissal_ = self_->make_response_promise<Dismissed>();
   const auto answer = *dismissal_;
-  settle();
+  after_event();
   return answer;
 }
 

@@ -6,15 +6,15 @@
 
 #include <gtest/gtest.h>
 
-#include "actors/coordinator/member_rules.hpp"
-#include "actors/exchanger/call_rules.hpp"
+#include "actors/exchanger/call_checks.hpp"
+#include "actors/protocol/member_message_checks.hpp"
 #include "tests/hostile/budget.hpp"
 #include "tests/hostile/centre.hpp"
 
 namespace troupe::hostile {
 namespace {
 
-using actors::What;
+using actors::CallKind;
 using exchange::Lend;
 using strategies::Transfer;
 
@@ -25,7 +25,7 @@ const std::vector<std::string> kDownpour{"strategy.name=downpour"};
 std::string refusal(Centre& centre, std::uint32_t from, const actors::ShardMessage& message, Lend lend = Lend::read,
                     std::optional<std::size_t> floats = {}) {
   std::vector<float> vector(floats.value_or(centre.arena_floats()), 1);
-  const auto answer = centre.call(from, centre.header(What::shard, message), vector, lend);
+  const auto answer = centre.call(from, centre.header(CallKind::shard, message), vector, lend);
   return answer ? "" : answer.error().message;
 }
 
@@ -56,8 +56,8 @@ TEST(HostileCalls, ForeignFieldsAreRefusedAndChangeNothing) {
   EXPECT_NE(refusal(centre, 2, honest, Lend::nothing), "");
   EXPECT_NE(refusal(centre, 2, honest, Lend::both), "");
   for (const std::string& header :
-       {std::string(), std::string("\x09"), std::string(200, '\xff'), centre.header(What::shard, honest) + "x",
-        centre.header(What::peer_message, honest)}) {
+       {std::string(), std::string("\x09"), std::string(200, '\xff'), centre.header(CallKind::shard, honest) + "x",
+        centre.header(CallKind::peer_message, honest)}) {
     std::vector<float> vector(centre.arena_floats());
     EXPECT_FALSE(centre.call(2, header, vector, Lend::read)) << header.size();
   }
@@ -73,7 +73,7 @@ TEST(HostileCalls, ARunningExchangeIsNotBegunAgain) {
   // The server holds a worker's part until all have arrived.
   Centre centre({.settings = {"strategy.name=sync_easgd"}});
   const auto message = Centre::request(1, Transfer::push_pull, 3);
-  centre.call_on(2, centre.header(What::shard, message), std::vector<float>(centre.arena_floats()), Lend::both);
+  centre.call_on(2, centre.header(CallKind::shard, message), std::vector<float>(centre.arena_floats()), Lend::both);
   EXPECT_NE(refusal(centre, 2, message, Lend::both).find("under way"), std::string::npos);
   EXPECT_TRUE(centre.told().troubles.empty());
 }
@@ -90,24 +90,24 @@ TEST(HostileCalls, OnlyTheCoordinatorTakesSnapshots) {
   std::vector<float> space(centre.arena_floats());
   for (const std::uint32_t member : {0U, 1U, 99U}) {
     const actors::MemberSnapshot snapshot{true, member, {1, strategies::kCenter}};
-    EXPECT_FALSE(centre.call(2, centre.header(What::snapshot, snapshot), space, Lend::write)) << member;
+    EXPECT_FALSE(centre.call(2, centre.header(CallKind::snapshot, snapshot), space, Lend::write)) << member;
   }
 }
 
 TEST(HostileCalls, ThereIsNoStartStateToFetchWhereNobodyResumes) {
   Centre centre({.settings = kDownpour});
   std::vector<float> space(100);
-  EXPECT_FALSE(centre.call(2, centre.header(What::start, std::uint64_t{0}), space, Lend::write));
-  EXPECT_FALSE(centre.call(2, centre.header(What::start, ~std::uint64_t{0}), space, Lend::write));
+  EXPECT_FALSE(centre.call(2, centre.header(CallKind::start, std::uint64_t{0}), space, Lend::write));
+  EXPECT_FALSE(centre.call(2, centre.header(CallKind::start, ~std::uint64_t{0}), space, Lend::write));
 }
 
 TEST(HostileCalls, PeerMessagesAreForRunsThatHaveThem) {
   Centre centre({.settings = kDownpour});
   std::vector<float> vector(centre.arena_floats());
-  EXPECT_FALSE(
-      centre.call(2, centre.header(What::peer_message, actors::OutgoingPeerMessage{0, {1, 0.5}}), vector, Lend::read));
-  EXPECT_FALSE(
-      centre.call(2, centre.header(What::peer_message, actors::OutgoingPeerMessage{0, {7, 0.5}}), vector, Lend::read));
+  EXPECT_FALSE(centre.call(2, centre.header(CallKind::peer_message, actors::OutgoingPeerMessage{0, {1, 0.5}}), vector,
+                           Lend::read));
+  EXPECT_FALSE(centre.call(2, centre.header(CallKind::peer_message, actors::OutgoingPeerMessage{0, {7, 0.5}}), vector,
+                           Lend::read));
 }
 
 TEST(HostileCalls, APeerThatIsRefusedTooOftenIsLostAlone) {
@@ -156,7 +156,7 @@ std::string some_header(Dice& dice, Centre& centre) {
     case 0: {
       const actors::OutgoingPeerMessage peer_message{dice.number<std::uint32_t>(),
                                                      {dice.number<std::uint32_t>(), sayable(dice)}};
-      header = centre.header(What::peer_message, peer_message);
+      header = centre.header(CallKind::peer_message, peer_message);
       break;
     }
     case 1: {
@@ -166,11 +166,11 @@ std::string some_header(Dice& dice, Centre& centre) {
           {dice.number<std::uint64_t>(),
            {static_cast<strategies::SlotKind>(dice.number<std::uint8_t>()), dice.number<std::uint8_t>()},
            dice.one_in(2)}};
-      header = centre.header(What::snapshot, snapshot);
+      header = centre.header(CallKind::snapshot, snapshot);
       break;
     }
-    case 2: header = centre.header(What::start, dice.number<std::uint64_t>()); break;
-    default: mutate(dice, message); header = centre.header(What::shard, message);
+    case 2: header = centre.header(CallKind::start, dice.number<std::uint64_t>()); break;
+    default: mutate(dice, message); header = centre.header(CallKind::shard, message);
   }
   if (dice.one_in(4)) dice.damage(header);
   if (header.size() > exchange::kMostHeader) header.resize(exchange::kMostHeader);
@@ -232,12 +232,12 @@ std::vector<float> answer_of(Centre& centre, const std::string& strategy, strate
   std::vector<float> vector(centre.shard_floats(shard), 0.5F);
   auto honest = Centre::request(0, adds ? Transfer::push : Transfer::push_pull, 1, shard);
   honest.request.exchange = 1 << 16;  // a gradient of step 1 (strategies/bsp_backup.cpp)
-  const auto pushed = centre.call(1, centre.header(What::shard, honest), vector, adds ? Lend::read : Lend::both);
+  const auto pushed = centre.call(1, centre.header(CallKind::shard, honest), vector, adds ? Lend::read : Lend::both);
   EXPECT_TRUE(pushed) << pushed.error().message;
   if (!adds) return vector;
   auto pull = Centre::request(0, Transfer::pull, 1, shard);  // its clock need not wait for the others
   pull.request.exchange = honest.request.exchange + 1;
-  const auto pulled = centre.call(1, centre.header(What::shard, pull), vector, Lend::write);
+  const auto pulled = centre.call(1, centre.header(CallKind::shard, pull), vector, Lend::write);
   EXPECT_TRUE(pulled) << pulled.error().message;
   return vector;
 }
@@ -264,7 +264,7 @@ TEST(HostileCalls, ALyingMemberEndsNoOtherProcess) {
       const auto lend = dice.one_in(20) ? static_cast<Lend>(dice.below(4)) : actors::lend_of(message.request.kind);
       const auto value = static_cast<float>(dice.real());
       const auto floats = centre.shard_floats(message.shard < centre.shards() ? message.shard : 0);
-      centre.call_on(2, centre.header(What::shard, message), std::vector<float>(floats, value), lend,
+      centre.call_on(2, centre.header(CallKind::shard, message), std::vector<float>(floats, value), lend,
                      some_wire(dice, lend));
       for (int turn = 0; turn < 1000 && centre.open() > 6; ++turn)
         centre.poll();  // requests that a server holds stay unanswered
@@ -298,7 +298,7 @@ std::vector<std::vector<float>> rounds(const std::string& strategy, strategies::
     const auto request = [&](strategies::WorkerId worker, strategies::Step clock) {
       auto message = Centre::request(worker, Transfer::push_pull, clock);
       message.request.exchange = (100 * round + worker) << 16;  // a gradient's number, where workers send gradients
-      return centre.header(What::shard, message);
+      return centre.header(CallKind::shard, message);
     };
     std::vector<float> vector(centre.arena_floats(), 0.25F * static_cast<float>(round));
     // With a backup worker a step ends with the honest worker's part, which arrives first; else a round needs both parts.

@@ -14,7 +14,7 @@
 
 namespace troupe::hostile {
 
-using actors::What;
+using actors::CallKind;
 using exchange::Lend;
 using exchange::testing::kPatience;
 using strategies::Transfer;
@@ -126,7 +126,7 @@ void Centre::call_on(std::uint32_t from, const std::string& header, std::vector<
 std::vector<float> Centre::pull(strategies::WorkerId worker, strategies::ShardId shard) {
   std::vector<float> vector(shard_floats(shard));
   auto message = request(worker, Transfer::pull, ++exchanges_, shard);
-  const auto answer = call(worker + 1, header(What::shard, message), vector, Lend::write);
+  const auto answer = call(worker + 1, header(CallKind::shard, message), vector, Lend::write);
   EXPECT_TRUE(answer) << answer.error().message;
   return vector;
 }
@@ -138,7 +138,7 @@ void Centre::push(strategies::WorkerId worker, float value, strategies::Step clo
     auto message = request(worker, Transfer::push, clock, shard);
     message.request.exchange = exchanges_;
     message.request.clock = exchanges_;
-    const auto answer = call(worker + 1, header(What::shard, message), vector, Lend::read);
+    const auto answer = call(worker + 1, header(CallKind::shard, message), vector, Lend::read);
     EXPECT_TRUE(answer) << answer.error().message;
   }
 }

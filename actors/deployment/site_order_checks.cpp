@@ -1,4 +1,4 @@
-#include "actors/deployment/site_rules.hpp"
+#include "actors/deployment/site_order_checks.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -36,7 +36,7 @@ bool is_algorithm(const std::string& name) {
 
 }  // namespace
 
-SiteRules::SiteRules(const SiteOrder& order, const RunSpec& plan, ExchangePlan exchange)
+SiteOrderChecks::SiteOrderChecks(const SiteOrder& order, const RunSpec& plan, ExchangePlan exchange)
     : site_(order.site),
       most_floats_(order.most_floats),
       own_workers_(order.workers),
@@ -45,14 +45,14 @@ SiteRules::SiteRules(const SiteOrder& order, const RunSpec& plan, ExchangePlan e
       servers_(plan.servers),
       exchange_(std::move(exchange)) {}
 
-std::size_t SiteRules::sites() const {
+std::size_t SiteOrderChecks::sites() const {
   std::uint32_t last = site_;
   for (const auto* list : {&exchange_.worker_sites, &exchange_.server_sites})
     for (const auto site : *list) last = std::max(last, site);
   return std::size_t{last} + 1;
 }
 
-Refusal SiteRules::check() const {
+Refusal SiteOrderChecks::check() const {
   if (exchange_.in_place()) return std::string("a site at a node needs an endpoint");
   if (exchange_.worker_sites.size() != workers_ || exchange_.server_sites.size() != servers_)
     return fmt::format("the order places {} workers and {} servers, the configuration has {} and {}",
@@ -68,7 +68,7 @@ Refusal SiteRules::check() const {
   return {};
 }
 
-Refusal SiteRules::check(const SiteAddresses& addresses) const {
+Refusal SiteOrderChecks::check(const SiteAddresses& addresses) const {
   if (addresses.texts.size() != sites())
     return fmt::format("{} addresses for {} sites", addresses.texts.size(), sites());
   if (std::ranges::any_of(addresses.texts, [](const auto& text) { return text.size() > kLongestAddress; }))
@@ -80,7 +80,7 @@ Refusal SiteRules::check(const SiteAddresses& addresses) const {
   return {};
 }
 
-Refusal SiteRules::check(const SiteDirectory& actors) const {
+Refusal SiteOrderChecks::check(const SiteDirectory& actors) const {
   if (!actors.coordinator || !actors.recorder) return std::string("a run without coordinator or recorder");
   if (actors.worker_sites != exchange_.worker_sites || actors.server_sites != exchange_.server_sites ||
       actors.site_hosts != exchange_.site_hosts)
@@ -96,7 +96,7 @@ Refusal SiteRules::check(const SiteDirectory& actors) const {
   return {};
 }
 
-Refusal SiteRules::check(const MeasureOrder& order) const {
+Refusal SiteOrderChecks::check(const MeasureOrder& order) const {
   if (order.worker_sites != exchange_.worker_sites || (!order.site_hosts.empty() && order.site_hosts.size() < sites()))
     return std::string("the group that measures is not the run's group");
   if (order.floats.empty() || order.floats.size() > kMostLengths ||
