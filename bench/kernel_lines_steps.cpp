@@ -43,9 +43,9 @@ HalfSpan halves_of(Span vector) { return {reinterpret_cast<std::uint16_t*>(vecto
 
 void add_exchanges(std::vector<Line>& all, std::size_t floats) {
   all.push_back({"reduce_slice of 4", 2,
-                 [](const Kernels& k, const auto& v) { transport::reduce_slice(k, std::span(v).first(4), 0, 0.25f); }});
+                 [](const Kernels& k, const auto& v) { exchange::reduce_slice(k, std::span(v).first(4), 0, 0.25f); }});
   all.push_back({"broadcast_slice of 4", 1,
-                 [](const Kernels& k, const auto& v) { transport::broadcast_slice(k, std::span(v).first(4), 0, 0); }});
+                 [](const Kernels& k, const auto& v) { exchange::broadcast_slice(k, std::span(v).first(4), 0, 0); }});
   const auto packing = std::make_shared<const exchange::Packing>(blocked(floats));
   const std::size_t packed = packing->packed(0, floats);
   all.push_back({"pack", 1.25, [=](const Kernels&, const auto& v) { packing->pack(v[0], 0, v[1].first(packed)); }});

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "transport/exchange/reduce.hpp"
+#include "core/buffer.hpp"
 
 namespace troupe::actors {
 
@@ -36,11 +36,11 @@ bool CallChecks::may_send_for(std::uint32_t site, strategies::WorkerId worker) c
 }
 
 ArenaPosition CallChecks::position_of_shard(strategies::ShardId shard) const {
-  return transport::slice_of(arena_.arena_floats, shard, sites_.server_sites.size()).offset;
+  return core::slice_of(arena_.arena_floats, shard, sites_.server_sites.size()).offset;
 }
 
 std::size_t CallChecks::floats_of_shard(strategies::ShardId shard) const {
-  return transport::slice_of(arena_.arena_floats, shard, sites_.server_sites.size()).count;
+  return core::slice_of(arena_.arena_floats, shard, sites_.server_sites.size()).count;
 }
 
 ArenaPosition CallChecks::position_of(const MemberSnapshot& snapshot) const {

@@ -145,7 +145,7 @@ core::Result<void> Rank::work(const core::Kernels& kernels, RankLine& line) {
   kernels.fill(views_[self_], static_cast<float>(self_ + 1));
   for (int round = 0; round <= sizes_.rounds; ++round) {
     if (auto done = timed(line, [&] { kernels.copy(to, views_[self_]); }); !done) return done;
-    if (auto done = timed(line, [&] { reduce_slice(kernels, views_, self_, 1 / ranks); }); !done) return done;
+    if (auto done = timed(line, [&] { exchange::reduce_slice(kernels, views_, self_, 1 / ranks); }); !done) return done;
     for (const float value : {views_[self_].front(), views_[self_][sizes_.floats / 2], views_[self_].back()})
       if (std::abs(value - mean) > 1e-3F * mean)
         return core::fail(core::Errc::internal, "the exchange computed a wrong mean");

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/buffer.hpp"
 #include "experiment/state/start_state.hpp"
 #include "tests/transport/exchange/drive.hpp"
-#include "transport/exchange/reduce.hpp"
 #include "transport/inproc/endpoint.hpp"
 
 namespace troupe::hostile {
@@ -95,7 +95,7 @@ Centre::~Centre() {
 }
 
 std::size_t Centre::shard_floats(strategies::ShardId shard) const {
-  return transport::slice_of(arena_floats(), shard, shards()).count;
+  return core::slice_of(arena_floats(), shard, shards()).count;
 }
 
 actors::ShardMessage Centre::request(strategies::WorkerId worker, Transfer kind, strategies::Step clock,

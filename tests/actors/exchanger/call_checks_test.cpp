@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/exchange/reduce.hpp"
+#include "core/buffer.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -28,7 +28,7 @@ exchange::Rpc::Incoming call(Lend lend, std::size_t floats) {
   static std::vector<float> memory(2 * kArena);
   return {.from = {}, .header = {}, .lend = lend, .vector = core::Span(memory).first(floats), .reply = {}};
 }
-std::size_t shard_floats(std::size_t shard) { return transport::slice_of(kArena, shard, 2).count; }
+std::size_t shard_floats(std::size_t shard) { return core::slice_of(kArena, shard, 2).count; }
 
 ShardMessage push() {
   return {1, {.worker = 1, .exchange = 4, .kind = Transfer::push, .clock = 7, .version = 9, .epoch = 1.5, .lr = 0.1F}};
