@@ -41,7 +41,8 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void down(const caf::down_msg& message);
   void await_end();
 
-  /// Whether MemberMessageChecks accept the current message. A refusal is counted and sometimes logged; too many end the sender's membership.
+  /// Whether the current message passes MemberMessageChecks. A refusal is counted and sometimes logged; too many end the sender's
+  /// membership.
   [[nodiscard]] bool accepts(const LeaseRequest& request);
   template <class Message>
   [[nodiscard]] bool accepts(const Message& message) {

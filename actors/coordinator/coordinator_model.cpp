@@ -5,9 +5,9 @@
 
 #include "actors/coordinator/coordinator_body.hpp"
 #include "actors/requests/deadlines.hpp"
+#include "core/buffer.hpp"
 #include "nn/layout.hpp"
 #include "nn/optimizer.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::actors {
 
@@ -140,7 +140,7 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
   shard_versions_.resize(actors_.servers.size());
   const auto whole = arena_->view();
   for (std::size_t shard = 0; shard < actors_.servers.size(); ++shard) {
-    const auto slice = transport::slice_of(whole.size(), shard, actors_.servers.size());
+    const auto slice = core::slice_of(whole.size(), shard, actors_.servers.size());
     ask<SnapshotTaken>(
         site_of_server(static_cast<std::uint32_t>(shard)), member_silence(), actors_.servers[shard],
         [this, shard, left, next](const SnapshotTaken& taken) {

@@ -12,12 +12,6 @@ namespace troupe::actors {
 using experiment::WorkerStart;
 using strategies::Slot;
 
-namespace {
-
-constexpr core::Duration kRecorderSilence = kDiskSilence + core::Duration(kMargin);  // it may write the previous one
-
-}  // namespace
-
 void CoordinatorBody::begin_segment(const Next& next) {
   ask<Rotated>(
       kDisk, kRecorderSilence, actors_.recorder,

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/deployment/placement.hpp"
 #include "transport/exchange/collectives/algorithm.hpp"
 
 namespace troupe::actors {
@@ -17,14 +18,6 @@ constexpr std::size_t kLongestAddress = std::size_t{8} << 10;
 constexpr std::size_t kMostLengths = 64;
 constexpr std::size_t kMostAlgorithms = 16;
 constexpr std::uint32_t kMostRounds = 1000;
-
-/// Which members are at `site`, ascending.
-std::vector<std::uint32_t> members_at(const std::vector<std::uint32_t>& sites, std::uint32_t site) {
-  std::vector<std::uint32_t> members;
-  for (std::uint32_t m = 0; m < sites.size(); ++m)
-    if (sites[m] == site) members.push_back(m);
-  return members;
-}
 
 bool is_algorithm(const std::string& name) {
   try {

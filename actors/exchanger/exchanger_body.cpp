@@ -7,7 +7,6 @@
 
 #include "actors/protocol/call_headers.hpp"
 #include "actors/protocol/supervision.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::actors {
 
@@ -51,11 +50,11 @@ void ExchangerBody::meet(const SiteAddresses& addresses) {
   peers_.resize(addresses.texts.size());
   for (std::uint32_t site = 0; site < peers_.size(); ++site)
     if (site != setup_.site && !addresses.texts[site].empty())
-      if (auto met = speak_to(site, addresses.texts[site]); !met) run_error(met.error());
+      if (auto met = connect_to(site, addresses.texts[site]); !met) run_error(met.error());
   after_event();
 }
 
-core::Result<void> ExchangerBody::speak_to(std::uint32_t site, const std::string& address) {
+core::Result<void> ExchangerBody::connect_to(std::uint32_t site, const std::string& address) {
   const auto connection = endpoint_->connect({address});
   if (!connection) return tl::unexpected(connection.error());
   peers_[site] = connection->peer;

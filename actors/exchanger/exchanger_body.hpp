@@ -81,7 +81,7 @@ class ExchangerBody {
   };
   void fetch_piece(const std::shared_ptr<Fetching>& fetching);
   void give_piece(std::uint32_t from, std::uint64_t offset, const exchange::Rpc::Incoming& incoming);
-  [[nodiscard]] core::Result<void> speak_to(std::uint32_t site, const std::string& address);
+  [[nodiscard]] core::Result<void> connect_to(std::uint32_t site, const std::string& address);
   /// A copy of `vector` without padding, or `vector` itself where nothing is packed.
   [[nodiscard]] BorrowedView packed(const BorrowedView& vector, ArenaPosition position);
   /// Copies `dense`, made by packed(), back into `vector`.

@@ -8,7 +8,7 @@ namespace troupe::actors {
 SiteAddress ExchangerBody::address_changed(const SiteMoved& moved) {
   if (halted_) return {.text = {}, .error = "the run is over", .code = core::Errc::peer_lost};
   leave(moved.site, "it has a new address");
-  const auto met = speak_to(moved.site, moved.address);
+  const auto met = connect_to(moved.site, moved.address);
   after_event();
   if (!met) return {.text = {}, .error = met.error().message, .code = met.error().code};
   return {.text = moved.address, .error = {}};

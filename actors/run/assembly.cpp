@@ -1,31 +1,17 @@
 #include "actors/run/assembly.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <thread>
 
 #include <fmt/format.h>
 
-#include "actors/coordinator/evaluator.hpp"
 #include "actors/protocol/proxy.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
 #include "actors/requests/interruptible.hpp"
 #include "data/fingerprint.hpp"
-#include "data/lease_lookahead.hpp"
-#include "nn/hash.hpp"
 #include "nn/layout.hpp"
 
 namespace troupe::actors {
-
-namespace {
-
-constexpr core::Duration kFinishSilence = kDiskSilence + core::Duration(kMargin);  // longer than the recorder's
-
-// Large enough to be efficient, small enough for a small workspace.
-constexpr std::int64_t kEvaluationBatch = 100;
-
-}  // namespace
 
 Assembly::Assembly(const SiteContext& context, Launch launch, std::stop_token stop)
     : context_(context),
@@ -194,118 +180,8 @@ core::Result<void> Assembly::prepare_sites() {
   return result;
 }
 
-void Assembly::spawn_supervisors(const Beginning& beginning, const report::ConsoleOptions& console) {
-  const auto& settings = *plan_.settings;
-  int threads = 0;
-  for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) threads += settings.threads(worker);
-  threads = std::clamp(threads, 1, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
-  evaluator_ = context_.system->spawn<caf::detached>(
-      evaluator, EvaluatorSetup{plan_.graph,
-                                context_.backend,
-                                {.batch = std::min(kEvaluationBatch, plan_.source.test->size()),
-                                 .threads = threads,
-                                 .arenas = context_.memory,
-                                 .training = false},
-                                plan_.source.test,
-                                context_.clock});
-  const auto plan = run_plan();
-  const auto checks = member_message_checks();
-  auto notes = beginning.notes;
-  if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
-  if (!exchange_.measured.empty())
-    notes.push_back({Note::Level::info, "reductions: " + exchange::describe(exchange_.reductions, exchange_.measured)});
-  notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());
-  disk_ = beginning.disk;
-  recorder_ = context_.system->spawn<caf::detached>(
-      recorder, RecorderSetup{beginning.directory, beginning.disk, beginning.checkpoints, console, std::move(notes),
-                              settings.journal, beginning.checkpoint_file, settings.run.tensorboard, context_.clock,
-                              settings.config, plan, checks});
-
-  // A newcomer connects to site 0 only: none can join if another site has a part of the centre.
-  const bool whole_centre = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
-  if (launch_.network && whole_centre && plan_.needs.takes_newcomers()) rejoin_manager_ = spawn_rejoin_manager();
-  CoordinatorSetup setup{.settings = plan_.settings,
-                         .graph = plan_.graph,
-                         .layout = layout_,
-                         .plan_hash = nn::hash64(std::as_bytes(std::span(plan))),
-                         .needs = plan_.needs,
-                         .state_slots = experiment::state_slots(plan_),
-                         .book = plan_.book,
-                         .started = {},
-                         .before = {},
-                         .first_steps = start_->first_steps,
-                         .resumed = beginning.checkpoint != nullptr,
-                         .launcher = launch_.launcher,
-                         .memory = context_.memory,
-                         .clock = context_.clock,
-                         .rejoin_manager = rejoin_manager_,
-                         .names = {},
-                         .checks = checks};
-  for (std::uint32_t w = 0; w < plan_.workers; ++w) setup.names.push_back(name_of(w));
-  setup.started = {.name = settings.run.name,
-                   .directory = beginning.directory->path(),
-                   .strategy = settings.strategy,
-                   .model = plan_.graph->name(),
-                   .dataset = settings.data.name,
-                   .workers = plan_.workers,
-                   .servers = plan_.servers,
-                   .epochs = static_cast<std::uint32_t>(settings.run.epochs),
-                   .parameters = static_cast<std::uint64_t>(plan_.graph->parameter_count()),
-                   .epoch_samples = static_cast<std::uint64_t>(plan_.source.train->size()),
-                   .epoch_position = plan_.book->epoch_position()};
-  if (beginning.checkpoint) {
-    setup.before = beginning.checkpoint->totals;
-    experiment::complete(setup.before, beginning.directory->read_summary());
-  }
-  coordinator_ = context_.system->spawn(coordinator, std::move(setup));
-}
-
-/// The process of each site, for checking members' messages. A newcomer's process is added when it joins.
-MemberMessageChecks Assembly::member_message_checks() const {
-  const auto nodes = std::make_shared<SiteNodes>();
-  for (const auto& handle : sites_) {
-    if (!handle.there) continue;
-    if (!handle.members.loaders.empty()) nodes->set(handle.number, handle.members.loaders.front().node());
-    if (!handle.members.servers.empty()) nodes->set(handle.number, handle.members.servers.front().node());
-  }
-  const auto prefetch = static_cast<std::uint64_t>(plan_.settings->data.prefetch);
-  return MemberMessageChecks(
-      {.workers = plan_.workers,
-       .servers = plan_.servers,
-       .worker_sites = launch_.placement.worker_sites,
-       .server_sites = launch_.placement.server_sites,
-       .nodes = nodes,
-       .most_leases = prefetch + 1 + data::LeaseLookahead::kMost,
-       .most_samples = static_cast<std::uint64_t>(std::ranges::max(plan_.settings->data.batch))});
-}
-
 /// The text of plan.json.
 std::string Assembly::run_plan() const { return experiment::to_json({.backend = made_plan_, .exchange = exchange_}); }
-
-/// "worker 1 (node h2:4242)".
-std::string Assembly::name_of(std::uint32_t worker) const {
-  const auto& sites = launch_.placement.worker_sites;
-  const auto* node = sites.empty() ? nullptr : sites_[sites[worker]].node;
-  return node ? fmt::format("worker {} (node {})", worker, node->name) : fmt::format("worker {}", worker);
-}
-
-RejoinManagerActor Assembly::spawn_rejoin_manager() {
-  RejoinManagerSetup setup{.network = launch_.network,
-                           .nodes = {},
-                           .names = {},
-                           .orders = {},
-                           .sites = sites_.size(),
-                           .address = addresses_.texts[0],
-                           .exchanger = sites_[0].here->exchanger(),
-                           .recorder = recorder_};
-  for (const auto site : launch_.placement.worker_sites) {
-    const auto* node = sites_[site].node;
-    setup.nodes.push_back(node ? node->at : HostPort{});
-    setup.names.push_back(node ? node->name : std::string());
-    setup.orders.push_back(order_for(sites_[site], true));
-  }
-  return context_.system->spawn<caf::detached>(rejoin_manager, std::move(setup));
-}
 
 void Assembly::begin_sites() {
   const auto& placement = launch_.placement;
@@ -351,9 +227,10 @@ void Assembly::begin_sites() {
 
 core::Result<void> Assembly::finish(const RunEnd& end) {
   core::Result<void> result;
-  auto asked = self_->request(recorder_, kNoDeadline, Finish{}, end);  // ends after kFinishSilence without a disk call
+  auto asked =
+      self_->request(recorder_, kNoDeadline, Finish{}, end);  // ends after kRecorderSilence without a disk call
   receive(
-      asked, Movement{disk_->calls(), kFinishSilence}, {},
+      asked, Movement{disk_->calls(), kRecorderSilence}, {},
       [&](const Finished& finished) {
         if (!finished.error.empty()) result = core::fail(core::Errc::io, finished.error);
       },

@@ -69,6 +69,10 @@ class Assembly {
   [[nodiscard]] core::Error at(const SiteHandle& handle, core::Error error) const;
   [[nodiscard]] core::Error no_answer(const SiteHandle& handle, const std::string& what, const caf::error& error) const;
   void spawn_supervisors(const Beginning& beginning, const report::ConsoleOptions& console);
+  void spawn_evaluator();
+  void spawn_recorder(const Beginning& beginning, const report::ConsoleOptions& console,
+                      const MemberMessageChecks& checks);
+  [[nodiscard]] CoordinatorSetup coordinator_setup(const Beginning& beginning, const MemberMessageChecks& checks) const;
   [[nodiscard]] std::string run_plan() const;
   [[nodiscard]] MemberMessageChecks member_message_checks() const;
   [[nodiscard]] std::string name_of(std::uint32_t worker) const;

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "actors/protocol/vocabulary.hpp"
+#include "core/buffer.hpp"
 #include "nn/hash.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::actors {
 
@@ -142,7 +142,7 @@ void WorkerBody::deadline_reached(strategies::DeadlineId id) {
 // ---- exchanges with shards
 
 void WorkerBody::send(const strategies::ShardRequest& request) {
-  const auto slice = transport::slice_of(memory_->view(request.slot).size(), request.shard, actors_.servers.size());
+  const auto slice = core::slice_of(memory_->view(request.slot).size(), request.shard, actors_.servers.size());
   const auto sent = now();
   const auto [asked, first] = asked_.try_emplace(request.request.exchange, Asked{{}, request.slot});
   if (first) asked->second.wait = await(actors_.server_sites, request.request.exchange);
@@ -254,33 +254,47 @@ void WorkerBody::advance(Rendezvous::Key key) {
 
 // ---- between calls
 
-/// Reports to the host what ended during one of its calls: a port never answers from inside a call.
 void WorkerBody::after_event() {
+  report_finished_collectives();
+  help_or_leave();
+  answer_settle_orders();
+  answer_peer_messages(false);
+  answer_dismissal();
+}
+
+/// Reports to the host what ended during one of its calls: a port never answers from inside a call.
+void WorkerBody::report_finished_collectives() {
   while (!finished_.empty() && !failed_) {
     const auto finished = finished_.front();
     finished_.pop_front();
     if (finished.slot == strategies::kParams) memory_->replica().parameters_written();
     host_->reduced(finished.exchange, finished.waited, finished.last);
   }
+}
+
+/// Helps idle servers while the worker itself has nothing to do until an answer arrives.
+void WorkerBody::help_or_leave() {
   if (host_ && !host_->computing())
-    helping_.help();  // the worker has nothing else to do until the answer arrives
+    helping_.help();
   else
     helping_.leave();
-  if (host_ && (settling_ || asked_state_)) {
-    host_->settle();
-    if (host_->settled()) {
-      if (settling_) settling_->deliver(Settled{});
-      if (asked_state_) asked_state_->deliver(state());
-      settling_.reset();
-      asked_state_.reset();
-    }
-  }
-  answer_peer_messages(false);
-  if (dismissal_ && host_ && host_->in_flight() == 0) {
-    report();
-    dismissal_->deliver(Dismissed{});
-    dismissal_.reset();
-  }
+}
+
+void WorkerBody::answer_settle_orders() {
+  if (!host_ || (!settling_ && !asked_state_)) return;
+  host_->settle();
+  if (!host_->settled()) return;
+  if (settling_) settling_->deliver(Settled{});
+  if (asked_state_) asked_state_->deliver(state());
+  settling_.reset();
+  asked_state_.reset();
+}
+
+void WorkerBody::answer_dismissal() {
+  if (!dismissal_ || !host_ || host_->in_flight() > 0) return;
+  report();
+  dismissal_->deliver(Dismissed{});
+  dismissal_.reset();
 }
 
 caf::result<Dismissed> WorkerBody::dismiss() {
