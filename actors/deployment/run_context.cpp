@@ -9,10 +9,10 @@ core::Result<std::shared_ptr<RunContext>> RunContextCache::of(const std::string&
   {
     const std::scoped_lock lock(mutex_);
     // Drops the entries of ended runs: no site holds the context, and no caller makes one.
-    std::erase_if(entries_, [&](const auto& entry) {
-      if (entry.first == secret || entry.second.use_count() > 1) return false;
-      const std::scoped_lock made(entry.second->making);  // free; orders this read after the last caller's write
-      return entry.second->context.expired();
+    std::erase_if(entries_, [&](const auto& cached) {
+      if (cached.first == secret || cached.second.use_count() > 1) return false;
+      const std::scoped_lock made(cached.second->making);  // free; orders this read after the last caller's write
+      return cached.second->context.expired();
     });
     auto& known = entries_[secret];
     if (!known) known = std::make_shared<CacheEntry>();
