@@ -25,7 +25,7 @@ struct Figures {
 core::Result<Figures> measure(bench::Rank& rank, int rounds) {
   const auto& kernels = core::host_kernels();
   const core::SteadyClock clock;
-  const transport::Slice whole{0, rank.options().floats};
+  const core::Slice whole{0, rank.options().floats};
   const float mean = static_cast<float>(rank.options().ranks + 1) / 2;
   std::vector<double> times;
   Figures figures;

@@ -20,7 +20,7 @@ Exchanger::~Exchanger() {
   ::close(wake_);
 }
 
-void Exchanger::begin(transport::Slice part) {
+void Exchanger::begin(core::Slice part) {
   {
     const std::lock_guard lock(mutex_);
     begun_.push_back(part);
@@ -42,7 +42,7 @@ void Exchanger::run() {
 bool Exchanger::look() {
   eventfd_t count = 0;
   (void)::eventfd_read(wake_, &count);
-  std::vector<transport::Slice> parts;
+  std::vector<core::Slice> parts;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_ || !result_) return true;

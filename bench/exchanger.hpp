@@ -23,7 +23,7 @@ class Exchanger {
   Exchanger& operator=(const Exchanger&) = delete;
 
   /// Begins the mean of a part that is in no other exchange; every rank begins the same parts in the same order. Returns at once.
-  void begin(transport::Slice part);
+  void begin(core::Slice part);
   /// Returns when all exchanges have ended.
   [[nodiscard]] core::Result<void> finish();
 
@@ -40,7 +40,7 @@ class Exchanger {
   std::mutex mutex_;
   std::condition_variable all_ended_;
   // Guarded by mutex_:
-  std::vector<transport::Slice> begun_;
+  std::vector<core::Slice> begun_;
   std::size_t open_ = 0;
   core::Result<void> result_{};
   bool stopping_ = false;

@@ -43,21 +43,22 @@ HalfSpan halves_of(Span vector) { return {reinterpret_cast<std::uint16_t*>(vecto
 
 void add_exchanges(std::vector<Line>& all, std::size_t floats) {
   all.push_back({"reduce_slice of 4", 2,
-                 [](const Kernels& k, const auto& v) { transport::reduce_slice(k, std::span(v).first(4), 0, 0.25f); }});
+                 [](const Kernels& k, const auto& v) { exchange::reduce_slice(k, std::span(v).first(4), 0, 0.25f); }});
   all.push_back({"broadcast_slice of 4", 1,
-                 [](const Kernels& k, const auto& v) { transport::broadcast_slice(k, std::span(v).first(4), 0, 0); }});
+                 [](const Kernels& k, const auto& v) { exchange::broadcast_slice(k, std::span(v).first(4), 0, 0); }});
   const auto packing = std::make_shared<const exchange::Packing>(blocked(floats));
   const std::size_t packed = packing->packed(0, floats);
   all.push_back({"pack", 1.25, [=](const Kernels&, const auto& v) { packing->pack(v[0], 0, v[1].first(packed)); }});
   all.push_back({"unpack", 1.25, [=](const Kernels&, const auto& v) { packing->unpack(v[1].first(packed), 0, v[0]); }});
   // What the server does with a vector that comes in bf16, and the worker with a change that comes back in bf16.
   const exchange::WireFormat rounded{.half = HalfKind::bf16, .rounding = Rounding::both};
-  all.push_back({"take in bf16", 1.5, [=](const Kernels& k, const auto& v) {
-                   exchange::take(k, rounded, {.dense = v[0], .halves = halves_of(v[1])});
+  all.push_back({"decode_request in bf16", 1.5, [=](const Kernels& k, const auto& v) {
+                   exchange::decode_request(k, rounded, {.dense = v[0], .halves = halves_of(v[1])});
                  }});
   const exchange::WireFormat change{.half = HalfKind::bf16, .rounding = Rounding::change};
-  all.push_back({"take_answer, a change in bf16", 2.5, [=](const Kernels& k, const auto& v) {
-                   exchange::take_answer(k, change, {.vector = v[0]}, {.dense = v[0], .halves = halves_of(v[1])}, true);
+  all.push_back({"decode_answer, a change in bf16", 2.5, [=](const Kernels& k, const auto& v) {
+                   exchange::decode_answer(k, change, {.vector = v[0]}, {.dense = v[0], .halves = halves_of(v[1])},
+                                           true);
                  }});
 }
 

@@ -23,7 +23,7 @@
 namespace {
 
 using namespace troupe;
-using transport::Slice;
+using core::Slice;
 
 struct Layer {
   const char* name;

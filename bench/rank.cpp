@@ -162,8 +162,8 @@ exchange::CollectiveTask Rank::task() const {
           .chunks = options_.chunks};
 }
 
-std::unique_ptr<exchange::Collective> Rank::make_mean(transport::Slice part, std::uint32_t exchange,
-                                                      std::uint16_t shard, exchange::Collective::Done done) {
+std::unique_ptr<exchange::Collective> Rank::make_mean(core::Slice part, std::uint32_t exchange, std::uint16_t shard,
+                                                      exchange::Collective::Done done) {
   auto wanted = task();
   wanted.vector = vector_.view().subspan(part.offset, part.count);
   wanted.tag = {.run = 1, .exchange = exchange, .shard = shard};
@@ -183,12 +183,12 @@ core::Result<void> Rank::drive(const std::function<bool()>& done, int fd) {
     if (ready > 0 || (ready < 0 && errno == EINTR)) continue;
     const int error = errno;
     close();  // lent memory returns before the caller frees it
-    return ready == 0 ? core::fail(core::Errc::timeout, "an exchange of the benchmark does not get on")
+    return ready == 0 ? core::fail(core::Errc::timeout, "an exchange of the benchmark makes no progress")
                       : tl::unexpected(core::from_errno(error, "wait for", "completions"));
   }
 }
 
-core::Result<void> Rank::mean(transport::Slice part, std::uint32_t exchange) {
+core::Result<void> Rank::mean(core::Slice part, std::uint32_t exchange) {
   std::optional<core::Result<void>> ended;
   const auto collective = make_mean(part, exchange, 0, [&](core::Result<void> result) { ended = std::move(result); });
   collective->start();

@@ -15,11 +15,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/buffer.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "transport/exchange/arenas.hpp"
 #include "transport/exchange/collectives/collective.hpp"
-#include "transport/exchange/reduce.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::bench {
@@ -54,13 +54,13 @@ class Rank {
   [[nodiscard]] core::Span vector() noexcept { return vector_.view().first(options_.floats); }
   /// The mean over the ranks of `part` of the vector, by options().algorithm. Concurrent exchanges differ in (exchange, shard); shard is
   /// at most transport::kMaxShard.
-  [[nodiscard]] std::unique_ptr<exchange::Collective> make_mean(transport::Slice part, std::uint32_t exchange,
+  [[nodiscard]] std::unique_ptr<exchange::Collective> make_mean(core::Slice part, std::uint32_t exchange,
                                                                 std::uint16_t shard, exchange::Collective::Done done);
   /// Delivers completions until `done`. `fd`: a second descriptor beside the completion queue's; `done` is checked again when it is
   /// readable. -1: none.
   [[nodiscard]] core::Result<void> drive(const std::function<bool()>& done, int fd = -1);
   /// One complete exchange of `part`.
-  [[nodiscard]] core::Result<void> mean(transport::Slice part, std::uint32_t exchange);
+  [[nodiscard]] core::Result<void> mean(core::Slice part, std::uint32_t exchange);
   /// Returns when every rank has made the same number of calls.
   [[nodiscard]] core::Result<void> barrier();
 

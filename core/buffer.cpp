@@ -2,9 +2,11 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,6 +26,18 @@ tl::unexpected<Error> out_of_memory(std::size_t bytes) {
 }
 
 }  // namespace
+
+Slice slice_of(std::size_t floats, std::size_t rank, std::size_t ranks) {
+  if (rank >= ranks) throw std::invalid_argument("slice of a vector: rank is not below ranks");
+  const std::size_t units = align_floats(floats) / kAlignmentFloats;
+  const std::size_t share = units / ranks;
+  const std::size_t longer = units % ranks;  // the first ranks take one unit more
+  const std::size_t first = rank * share + std::min(rank, longer);
+  const std::size_t last = first + share + (rank < longer ? 1 : 0);
+  const std::size_t begin = std::min(first * kAlignmentFloats, floats);
+  const std::size_t end = std::min(last * kAlignmentFloats, floats);
+  return {begin, end - begin};
+}
 
 Result<void*> HostAllocator::allocate(std::size_t bytes) {
   const std::size_t alignment = page_for(bytes);

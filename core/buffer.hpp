@@ -1,6 +1,6 @@
-/// Aligned memory with one owner. Arenas, shards and staging areas are Buffers; all other code holds spans of them. The Allocator
-/// decides the kind of memory (plain, shared, pinned, device). Exchanges read arenas in place, so an arena must be allocated in the
-/// right kind of memory from the start.
+/// Aligned memory with one owner, and how a vector is cut at aligned floats. Arenas, shards and staging areas are Buffers; all other code
+/// holds spans of them. The Allocator decides the kind of memory (plain, shared, pinned, device). Exchanges read arenas in place, so an
+/// arena must be allocated in the right kind of memory from the start.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,18 @@ inline constexpr std::size_t kAlignmentFloats = kAlignment / sizeof(float);
 [[nodiscard]] constexpr std::size_t align_floats(std::size_t count) noexcept {
   return (count + kAlignmentFloats - 1) / kAlignmentFloats * kAlignmentFloats;
 }
+
+/// Part of a flat vector, in floats.
+struct Slice {
+  std::size_t offset = 0;
+  std::size_t count = 0;
+  bool operator==(const Slice&) const = default;
+};
+
+/// Part of rank `rank` when `floats` floats are cut for `ranks` ranks. The parts are adjacent. Each part but the last non-empty one is a
+/// multiple of kAlignmentFloats; parts differ by at most one such unit. With more ranks than units the last ranks get count 0 at offset
+/// `floats`. Bug (std::invalid_argument): a rank out of range.
+[[nodiscard]] Slice slice_of(std::size_t floats, std::size_t rank, std::size_t ranks);
 
 enum class MemorySpace : std::uint8_t { host, host_shared, host_pinned, device };
 

@@ -125,9 +125,8 @@ core::Result<RunPlan> parse_plan(std::string_view text, const std::string& origi
     RunPlan plan;
     plan.arithmetic = whole.value(kArithmeticKey, 1);
     if (plan.arithmetic < 1 || plan.arithmetic > kArithmetic)
-      return core::fail(core::Errc::config,
-                        fmt::format("{}: {} = {} is of a newer program, whose numbers this one does not come to",
-                                    origin, kArithmeticKey, plan.arithmetic));
+      return core::fail(core::Errc::config, fmt::format("{}: {} = {} was written by a newer version; use that version",
+                                                        origin, kArithmeticKey, plan.arithmetic));
     if (whole.contains(kKey)) {
       plan.exchange = from_object(whole.at(kKey));
       plan.exchange.rounds_masters = plan.arithmetic < 2;

@@ -6,7 +6,6 @@
 #include "sim/engine/virtual_time.hpp"
 #include "sim/exchange/gradients.hpp"
 #include "sim/worker.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::sim {
 

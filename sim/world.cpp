@@ -1,14 +1,14 @@
 #include "sim/world.hpp"
 
+#include "core/buffer.hpp"
 #include "sim/coordinator.hpp"
 #include "sim/failures.hpp"
 #include "sim/server.hpp"
 #include "sim/worker.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::sim {
 
-using transport::slice_of;
+using core::slice_of;
 
 World::World(const SimulatedRun& run, const Cluster& cluster)
     : run(run),

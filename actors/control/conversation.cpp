@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <caf/io/basp/header.hpp>
+#include <fmt/format.h>
 
 namespace troupe::actors {
 
@@ -11,9 +12,14 @@ using caf::io::basp::message_type;
 
 namespace {
 
-constexpr std::string_view kNotItself = "it does not speak for itself";
+constexpr std::string_view kNotItself = "it sends on behalf of another node";
 constexpr std::string_view kNobodyElses = "it claims the node id of another process";
-constexpr std::string_view kNoMessage = "it sends what no member says";
+constexpr std::string_view kNoMessage = "it sent a message that is not part of the protocol";
+
+// The bounds of a peer, as text.
+const std::string kTooManyActors = fmt::format("it uses more than {} actors", ControlPeer::kMostActors);
+const std::string kTooManyAnswers = fmt::format("it has more than {} unread answers", ControlPeer::kMostRequests);
+const std::string kTooManyWatches = fmt::format("it monitors one actor more than {} times", ControlPeer::kMostWatches);
 
 /// CAF sends to the first when it meets a node, and to the second on request. No actor here has these names (network.cpp): CAF drops such
 /// messages unread.
@@ -69,7 +75,7 @@ void Conversation::sent(std::span<const char> bytes) {
 Conversation::Violation Conversation::judge() {
   switch (static_cast<message_type>(in_.type())) {
     case message_type::server_handshake:
-    case message_type::client_handshake: return greeting();
+    case message_type::client_handshake: return handshake();
     case message_type::heartbeat: return {};
     default: break;
   }
@@ -82,7 +88,7 @@ Conversation::Violation Conversation::judge() {
   }
 }
 
-Conversation::Violation Conversation::greeting() {
+Conversation::Violation Conversation::handshake() {
   ValueReader reader(in_.payload);
   std::string node;
   if (!reader.node(node)) return "invalid handshake";
@@ -100,10 +106,10 @@ Conversation::Violation Conversation::message() {
   if (in_.flags() == header::named_receiver_flag)
     return is_nobody(in_.destination()) ? Violation{} : Violation(kNoMessage);
   // A response without source: CAF itself answers a request to an actor that has ended.
-  if (in_.source() == 0 && !id.is_response()) return "it sends a message that is not part of the protocol";
+  if (in_.source() == 0 && !id.is_response()) return kNoMessage;
   if (in_.source() != 0) peer_->actors.insert(in_.source());
-  if (peer_->actors.size() > ControlPeer::kMostActors) return "it has more actors than can be";
-  if (id.is_request() && ++peer_->requests > ControlPeer::kMostRequests) return "it asks and does not listen";
+  if (peer_->actors.size() > ControlPeer::kMostActors) return kTooManyActors;
+  if (id.is_request() && ++peer_->requests > ControlPeer::kMostRequests) return kTooManyAnswers;
   if (in_.flags() != 0 || id.is_stream_message()) return kNoMessage;
   ValueReader reader(in_.payload);
   std::size_t stages = 0;
@@ -119,7 +125,7 @@ Conversation::Violation Conversation::message() {
     return peer_->expected.erase({in_.destination(), id.integer_value() & caf::message_id::request_id_mask}) == 0
                ? Violation("it answers a request that was not made")
                : Violation{};
-  return knows(in_.destination()) ? Violation{} : Violation("it speaks to who was not introduced to it");
+  return knows(in_.destination()) ? Violation{} : Violation("it sends to an actor that it was not given");
 }
 
 /// `down`: an actor of the peer has ended. Otherwise the peer monitors an actor of this process.
@@ -134,10 +140,8 @@ Conversation::Violation Conversation::monitor(bool down) {
     return {};
   }
   const auto watched = peer_->watched.find(in_.destination());
-  const auto times = watched != peer_->watched.end() ? ++watched->second
-                     : knows(in_.destination())      ? ++peer_->watched[in_.destination()]
-                                                     : ControlPeer::kMostWatches + 1;
-  return times <= ControlPeer::kMostWatches ? Violation{} : Violation("it watches who is none of its business");
+  if (watched == peer_->watched.end() && !knows(in_.destination())) return "it monitors an actor that it was not given";
+  return ++peer_->watched[in_.destination()] <= ControlPeer::kMostWatches ? Violation{} : Violation(kTooManyWatches);
 }
 
 bool Conversation::knows(caf::actor_id actor) const {

@@ -56,7 +56,7 @@ class Conversation {
   static Violation collect(Frame& frame, std::span<const char> bytes, const std::function<Violation()>& whole);
 
   Violation judge();
-  Violation greeting();
+  Violation handshake();
   Violation message();
   Violation monitor(bool down);
   [[nodiscard]] bool knows(caf::actor_id actor) const;

@@ -24,8 +24,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMaxPending = 64;
 constexpr auto kHandshakeDeadline = 5s;
-constexpr auto kFarewell = 1s;     // time for a refused peer to read the reason
-constexpr auto kBreather = 200ms;  // pause when no descriptors are free
+constexpr auto kRefusalLinger = 1s;  // time for a refused peer to read the reason
+constexpr auto kRetryDelay = 200ms;  // pause when no descriptors are free
 constexpr int kBacklog = 128;
 const core::SteadyClock kClock;
 
@@ -69,7 +69,7 @@ core::Result<std::uint16_t> Listener::open(const transport::HostPort& where,
                                            const std::vector<transport::SocketAddress>& addresses, Host host) {
   auto port = std::make_shared<Port>();
   const auto failed = [&](int error) {
-    const char* advice = error == EADDRINUSE      ? ": choose another port, or end who has it"
+    const char* advice = error == EADDRINUSE      ? ": choose another port, or stop the process that uses it"
                          : error == EADDRNOTAVAIL ? ": give an address of this host"
                                                   : "";
     return core::fail(core::Errc::config,
@@ -127,7 +127,8 @@ void Listener::accept(const std::shared_ptr<const Port>& port) {
   auto connection = transport::TlsConnection::create(std::move(socket), setup_.tls.get(), security::TlsSide::accepted);
   if (!connection) return refuse(to_text(from), connection.error().message);
   if (pending_connections_.size() >= kMaxPending) {
-    refuse(pending_connections_.front()->from, "too many others came after it before it had said who it is");
+    refuse(pending_connections_.front()->from,
+           fmt::format("closed: {} newer connections are pending and it has not authenticated", kMaxPending));
     pending_connections_.erase(pending_connections_.begin());
   }
   pending_connections_.push_back(std::make_unique<PendingConnection>(PendingConnection{
@@ -166,7 +167,7 @@ bool Listener::advance(PendingConnection& pending_connection) {
   ::shutdown(pending_connection.connection.descriptor(), SHUT_WR);
   pending_connection.leaving = true;
   pending_connection.wants = transport::ConnectionState::wants_read;
-  pending_connection.deadline = transport::ConnectClock::now() + kFarewell;
+  pending_connection.deadline = transport::ConnectClock::now() + kRefusalLinger;
   return true;
 }
 
@@ -191,7 +192,7 @@ void Listener::run() {
     const std::size_t known = pending_connections_.size();
     for (const auto& port : ports)
       polled.push_back({port->socket.get(), static_cast<short>(exhausted_ ? 0 : POLLIN), 0});
-    if (std::exchange(exhausted_, false)) next = std::min(next, transport::ConnectClock::now() + kBreather);
+    if (std::exchange(exhausted_, false)) next = std::min(next, transport::ConnectClock::now() + kRetryDelay);
     int wait = -1;
     if (next != transport::ConnectClock::time_point::max())
       wait = static_cast<int>(std::clamp<std::int64_t>(

@@ -65,7 +65,7 @@ NetworkConfig::NetworkConfig(const NetworkOptions& options) {
   set("middleman.connection-timeout", caf::timespan(options.lost_after));
 }
 
-LastToLeave::~LastToLeave() {
+DetachedActorsWait::~DetachedActorsWait() {
   // The system has no event for the end of its actors: poll.
   const auto until = std::chrono::steady_clock::now() + kLeaveDeadline;
   while (system_.detached_actors() > before_ && std::chrono::steady_clock::now() < until)

@@ -45,12 +45,12 @@ class NetworkConfig : public SystemConfig {
 /// Waits in its destructor, at most 30 s, until all detached actors have ended. Make it right after an actor system with a network, before
 /// any actor is spawned. Reason: CAF's broker gets a message about the end of each actor that other nodes know, also after the broker has
 /// stopped. That message keeps the actor alive, and the actor system would wait for the actor's thread forever. One thread.
-class LastToLeave {
+class DetachedActorsWait {
  public:
-  explicit LastToLeave(caf::actor_system& system) : system_(system), before_(system.detached_actors()) {}
-  ~LastToLeave();
-  LastToLeave(const LastToLeave&) = delete;
-  LastToLeave& operator=(const LastToLeave&) = delete;
+  explicit DetachedActorsWait(caf::actor_system& system) : system_(system), before_(system.detached_actors()) {}
+  ~DetachedActorsWait();
+  DetachedActorsWait(const DetachedActorsWait&) = delete;
+  DetachedActorsWait& operator=(const DetachedActorsWait&) = delete;
 
  private:
   caf::actor_system& system_;

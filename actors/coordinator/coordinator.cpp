@@ -21,44 +21,44 @@ CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<C
   });
   return {
       [self](const ActorDirectory& actors) {
-        if (self->state.body->hears_from_here()) self->state.body->begin(actors);
+        if (self->state.body->accepts_from_here()) self->state.body->begin(actors);
       },
       [self](const LeaseRequest& request) {
-        if (self->state.body->hears(request)) self->state.body->asked(request);
+        if (self->state.body->accepts(request)) self->state.body->asked(request);
       },
       [self](const WorkerProgress& progress) {
-        if (self->state.body->hears(progress)) self->state.body->progressed(progress);
+        if (self->state.body->accepts(progress)) self->state.body->progressed(progress);
       },
       [self](const RunError& run_error) {
-        if (!self->state.body->hears(run_error)) return;
+        if (!self->state.body->accepts(run_error)) return;
         self->state.body->run_error({run_error.code, one_line(run_error.text), run_error.site});
       },
       [self](const SiteLost& lost) {
-        if (self->state.body->hears(lost)) self->state.body->site_lost({lost.site, lost.lost, one_line(lost.why)});
+        if (self->state.body->accepts(lost)) self->state.body->site_lost({lost.site, lost.lost, one_line(lost.why)});
       },
       [self](const JournalFull&) {
-        if (self->state.body->hears_from_here()) self->state.body->journal_full();
+        if (self->state.body->accepts_from_here()) self->state.body->journal_full();
       },
       [self](const Interrupt&) {
-        if (self->state.body->hears_from_here()) self->state.body->interrupt();
+        if (self->state.body->accepts_from_here()) self->state.body->interrupt();
       },
       [self](const TransferNews& news) {
-        if (self->state.body->hears(news)) self->state.body->moved(news);
+        if (self->state.body->accepts(news)) self->state.body->transfer_seen(news);
       },
       [self](const StillEvaluating&) {
-        if (self->state.body->hears_from_here()) self->state.body->still_evaluating();
+        if (self->state.body->accepts_from_here()) self->state.body->still_evaluating();
       },
       [self](const StillWriting&) {
-        if (self->state.body->hears_from_here()) self->state.body->still_writing();
+        if (self->state.body->accepts_from_here()) self->state.body->still_writing();
       },
       [self](const Arrived& news) {
-        if (self->state.body->hears_from_here()) self->state.body->arrived(news.worker);
+        if (self->state.body->accepts_from_here()) self->state.body->arrived(news.worker);
       },
       [self](const Tick&) {
-        if (self->state.body->hears_from_here()) self->state.body->tick();
+        if (self->state.body->accepts_from_here()) self->state.body->tick();
       },
       [self](const AwaitEnd&) {
-        if (self->state.body->hears_from_here()) self->state.body->await_end();
+        if (self->state.body->accepts_from_here()) self->state.body->await_end();
       },
   };
 }

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "actors/coordinator/member_rules.hpp"
 #include "actors/protocol/handles.hpp"
+#include "actors/protocol/member_message_checks.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
@@ -32,7 +32,7 @@ struct CoordinatorSetup {
   const core::Clock* clock = nullptr;   // outlives the actor
   RejoinManagerActor rejoin_manager{};  // none: lost workers are not replaced
   std::vector<std::string> names{};     // of workers, for messages; none: "worker 1"
-  MemberRules rules{};                  // for members in other processes
+  MemberMessageChecks checks{};         // for members in other processes
 };
 
 class CoordinatorBody;

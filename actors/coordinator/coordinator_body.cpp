@@ -69,7 +69,7 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
     : self_(self),
       setup_(std::move(setup)),
       machine_(*this, options_of(setup_), setup_.leases),
-      rules_(setup_.rules),
+      checks_(setup_.checks),
       progress_(setup_.started.workers, setup_.before) {
   const auto& started = setup_.started;
   result_.summary =
@@ -131,7 +131,7 @@ void CoordinatorBody::tick() {
   machine_.ticked();
 }
 
-void CoordinatorBody::moved(const TransferNews& news) {
+void CoordinatorBody::transfer_seen(const TransferNews& news) {
   silences_.moved(news.sites);
   moved_sites_.insert(news.sites.begin(), news.sites.end());
   moved_at_ = setup_.clock->now();
@@ -169,31 +169,31 @@ void CoordinatorBody::missed(std::uint32_t worker, const caf::error& error, cons
   if (!machine_.ended()) next();
 }
 
-bool CoordinatorBody::hears(const LeaseRequest& request) {
-  return heard(rules_.check(speaker_of(self_), request, machine_.wants(request.worker)));
+bool CoordinatorBody::accepts(const LeaseRequest& request) {
+  return accepted(checks_.check(sender_of(self_), request, machine_.wants(request.worker)));
 }
 
-bool CoordinatorBody::hears_from_here() {
-  return heard(speaker_of(self_).here ? Refusal{} : "a message that is not for it to send");
+bool CoordinatorBody::accepts_from_here() {
+  return accepted(sender_of(self_).here ? Refusal{} : "a message that only the coordinator's process may send");
 }
 
-bool CoordinatorBody::heard(const Refusal& refusal) {
+bool CoordinatorBody::accepted(const Refusal& refusal) {
   if (!refusal) return true;
   std::vector<std::string> names;
-  const auto workers = rules_.workers_of(speaker_of(self_));
+  const auto workers = checks_.workers_of(sender_of(self_));
   for (const auto w : workers) names.push_back(machine_.name_of(w));
   const auto who = names.empty() ? "a process that has no part in the run" : fmt::format("{}", fmt::join(names, ", "));
   auto line = refusals_.add(who, *refusal);
   if (line && actors_.recorder) note(Note::Level::warning, std::move(*line));
   if (!refusals_.enough(who) || actors_.workers.empty()) return false;
-  for (const auto w : workers) machine_.lost(w, "it says what no member says");
+  for (const auto w : workers) machine_.lost(w, "too many of its messages were refused");
   return false;
 }
 
-// ---- what the rules ask for
+// ---- what the state machine asks for
 
 void CoordinatorBody::grant(WorkerId worker, std::span<const data::Lease> leases, bool after_pause) {
-  rules_.granted(worker, leases.size());
+  checks_.granted(worker, leases.size());
   if (keeps_journal())
     for (const auto& lease : leases) journal_.add(encode(LeaseGranted{worker, lease}));
   flush_journal();  // the journal has a step's lease before the step
@@ -207,24 +207,24 @@ void CoordinatorBody::perform(const Order& order) {
       machine_.answered({.number = number, .outcome = outcome, .newest = {}, .steps = updates_});
     };
   };
-  const Steps steps{answer(TaskOutcome::done), answer(TaskOutcome::interrupted)};
+  const Continuations next{answer(TaskOutcome::done), answer(TaskOutcome::interrupted)};
   switch (order.task) {
-    case Task::dismiss_workers: return dismiss_workers(steps.done);
-    case Task::settle_workers: return ask_members<Settled>(SettleOrder{}, steps.done, steps.interrupted);
-    case Task::await_peer_messages: return await_peer_messages(steps);
-    case Task::take_model: model_worker_ = order.worker; return take_model(steps);
+    case Task::dismiss_workers: return dismiss_workers(next.done);
+    case Task::settle_workers: return ask_members<Settled>(SettleOrder{}, next.done, next.interrupted);
+    case Task::await_peer_messages: return await_peer_messages(next);
+    case Task::take_model: model_worker_ = order.worker; return take_model(next);
     case Task::evaluate: return evaluate(order.number);
     case Task::take_state:
       checkpoint_ = std::make_shared<Checkpoint>();
-      return take_state(state_prefixes(), checkpoint_, steps.done);
+      return take_state(state_prefixes(), checkpoint_, next.done);
     case Task::prepare_newcomer: return prepare_newcomer(order);
-    case Task::begin_newcomer: return begin_newcomer(order.worker, steps);
+    case Task::begin_newcomer: return begin_newcomer(order.worker, next);
     case Task::take_members:
       segment_ = begin_checkpoint();
       put(*segment_, machine_.members().membership());
-      return take_member(0, steps);
-    case Task::collect_records: return collect_records(steps.done);
-    case Task::begin_segment: return begin_segment(steps.done);
+      return take_member(0, next);
+    case Task::collect_records: return collect_records(next.done);
+    case Task::begin_segment: return begin_segment(next.done);
     case Task::find_newest: return find_newest(order.number);
   }
 }
@@ -255,7 +255,7 @@ void CoordinatorBody::lost(const coordination::Loss& loss) {
 
 void CoordinatorBody::absent(WorkerId worker) {
   if (keeps_journal()) journal_.add(encode(experiment::AbsentRecord{worker}));
-  note(Note::Level::info, fmt::format("{} is not there yet", machine_.name_of(worker)));
+  note(Note::Level::info, fmt::format("{} is not connected yet", machine_.name_of(worker)));
 }
 
 void CoordinatorBody::warn(const std::string& text) { note(Note::Level::warning, text); }
@@ -361,7 +361,7 @@ void CoordinatorBody::find_newest(std::uint64_t number) {
         site_of(worker), member_silence(), actors_.workers[worker],
         [this, worker, answer, next](const Updates& updates) {
           const bool more = !answer->newest || updates.steps > answer->steps;
-          if (is_member(worker) && rules_.may_have(worker, updates.steps) && more) {
+          if (is_member(worker) && checks_.may_have(worker, updates.steps) && more) {
             answer->newest = worker;
             answer->steps = updates.steps;
           }

@@ -1,5 +1,6 @@
-/// The coordinator's port among actors: passes messages to the rules (strategies/coordination/coordinator.hpp) as events, and performs what
-/// they ask for by messages to the members, the recorder, the evaluator and the rejoin manager. Lives on the actor's thread.
+/// The coordinator's port among actors: passes messages to the coordinator's state machine (strategies/coordination/coordinator.hpp) as
+/// events, and carries out its requests by messages to the members, the recorder, the evaluator and the rejoin manager. Lives on the
+/// actor's thread.
 #pragma once
 
 #include <functional>
@@ -33,21 +34,22 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void interrupt() { machine_.interrupted(); }
   void journal_full() { machine_.journal_full(); }
   void arrived(std::uint32_t worker) { machine_.arrived(worker); }
-  void moved(const TransferNews& news);
+  void transfer_seen(const TransferNews& news);
   void still_evaluating() { silences_.moved(kEvaluator); }
   void still_writing() { silences_.moved(kDisk); }
   void tick();
   void down(const caf::down_msg& message);
   void await_end();
 
-  /// Whether MemberRules accept the current message. A refusal is counted and sometimes logged; too many end the sender's membership.
-  [[nodiscard]] bool hears(const LeaseRequest& request);
+  /// Whether the current message passes MemberMessageChecks. A refusal is counted and sometimes logged; too many end the sender's
+  /// membership.
+  [[nodiscard]] bool accepts(const LeaseRequest& request);
   template <class Message>
-  [[nodiscard]] bool hears(const Message& message) {
-    return heard(rules_.check(speaker_of(self_), message));
+  [[nodiscard]] bool accepts(const Message& message) {
+    return accepted(checks_.check(sender_of(self_), message));
   }
   /// Accepts only messages of this process.
-  [[nodiscard]] bool hears_from_here();
+  [[nodiscard]] bool accepts_from_here();
 
   // CoordinatorPort.
   [[nodiscard]] core::Duration now() const override { return setup_.clock->now(); }
@@ -74,7 +76,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   static constexpr Source kEvaluator = 0xffff'fffe;
   static constexpr Source kDisk = 0xffff'ffff;
   /// What continues a task: `done`, or `interrupted` when what a lost member had is missing. Both answer the order that they were made for.
-  struct Steps {
+  struct Continuations {
     Next done;
     Next interrupted;
   };
@@ -93,7 +95,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   [[nodiscard]] bool is_member(std::uint32_t worker) const { return machine_.members().has(worker); }
   [[nodiscard]] std::vector<std::uint32_t> member_list() const { return machine_.members().list(); }
   [[nodiscard]] bool keeps_journal() const { return setup_.settings->journal.keep; }
-  [[nodiscard]] bool heard(const Refusal& refusal);
+  [[nodiscard]] bool accepted(const Refusal& refusal);
   void fail(core::Errc code, const std::string& text) { machine_.fail({code, text}); }
   void note(Note::Level level, std::string text);
   void tell_moves();
@@ -107,7 +109,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void collect_records(const Next& next);
 
   // The model (coordinator_model.cpp).
-  void take_model(const Steps& steps);
+  void take_model(const Continuations& next);
   void take_weighted(std::uint32_t worker, const std::shared_ptr<experiment::WeightedMean>& mean, const Next& next);
   void take_unread(std::uint32_t worker, std::size_t peer_message,
                    const std::shared_ptr<experiment::WeightedMean>& mean, const Next& next);
@@ -127,14 +129,14 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void complete(Checkpoint& checkpoint) const;
 
   // Journal segments (coordinator_segment.cpp).
-  void take_member(std::uint32_t member, const Steps& steps);
+  void take_member(std::uint32_t member, const Continuations& next);
   void take_servers(const Next& next);
   void take_peer_messages(std::uint32_t worker, const MemberState& state,
-                          const std::shared_ptr<experiment::WorkerStart>& into, const Steps& steps);
+                          const std::shared_ptr<experiment::WorkerStart>& into, const Continuations& next);
   void take_slots(std::uint32_t worker, std::vector<strategies::Slot> slots,
-                  const std::shared_ptr<experiment::WorkerStart>& into, const Steps& steps);
+                  const std::shared_ptr<experiment::WorkerStart>& into, const Continuations& next);
   void take_own_statistics(std::uint32_t worker, const std::shared_ptr<experiment::WorkerStart>& into,
-                           const Steps& steps);
+                           const Continuations& next);
   void begin_segment(const Next& next);
 
   // Peer messages between workers (coordinator_peer_messages.cpp).
@@ -142,14 +144,14 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
     std::uint64_t peer_messages = 0;
     core::Duration at{0};
   };
-  void await_peer_messages(const Steps& steps);
-  void ask_peer_messages(const Steps& steps, const Arrivals& last);
-  void judge_peer_messages(const Steps& steps, const Arrivals& last);
+  void await_peer_messages(const Continuations& next);
+  void ask_peer_messages(const Continuations& next, const Arrivals& last);
+  void judge_peer_messages(const Continuations& next, const Arrivals& last);
 
   // Newcomers (coordinator_newcomer.cpp).
   void prepare_newcomer(const coordination::Order& order);
   void take_in(std::uint32_t worker, const SiteMembers& members, const SiteActor& site);
-  void begin_newcomer(std::uint32_t worker, const Steps& steps);
+  void begin_newcomer(std::uint32_t worker, const Continuations& next);
 
   // Emergency.
   void find_newest(std::uint64_t number);
@@ -157,7 +159,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   Self self_;
   CoordinatorSetup setup_;
   coordination::Coordinator machine_;
-  MemberRules rules_;
+  MemberMessageChecks checks_;
   RefusalCount refusals_;
   ActorDirectory actors_;
   std::map<std::uint32_t, WorkerProgress> predecessors_;  // that newcomers replace

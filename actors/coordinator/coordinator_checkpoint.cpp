@@ -12,12 +12,6 @@ using strategies::ModelHome;
 using strategies::Slot;
 using strategies::WorkerState;
 
-namespace {
-
-constexpr core::Duration kRecorderSilence = kDiskSilence + core::Duration(kMargin);  // the recorder times out first
-
-}  // namespace
-
 /// Adds the bookkeeping: how far the run is.
 void CoordinatorBody::complete(Checkpoint& checkpoint) const {
   checkpoint.step = progress_.steps();

@@ -5,9 +5,9 @@
 
 #include "actors/coordinator/coordinator_body.hpp"
 #include "actors/requests/deadlines.hpp"
+#include "core/buffer.hpp"
 #include "nn/layout.hpp"
 #include "nn/optimizer.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::actors {
 
@@ -21,10 +21,10 @@ constexpr core::Duration kEvaluatorSilence = kCompileDeadline;  // it compiles i
 
 }  // namespace
 
-void CoordinatorBody::take_model(const Steps& steps) {
-  const auto checked = [this, steps] {
+void CoordinatorBody::take_model(const Continuations& next) {
+  const auto checked = [this, next] {
     model_ = std::make_shared<std::vector<float>>(canonical());
-    if (core::host_kernels().all_finite(*model_)) return take_statistics(steps.done);
+    if (core::host_kernels().all_finite(*model_)) return take_statistics(next.done);
     fail(core::Errc::diverged,
          fmt::format("the model's parameters are not finite any more after {} steps over all workers: training "
                      "diverged; lower train.lr",
@@ -32,7 +32,7 @@ void CoordinatorBody::take_model(const Steps& steps) {
   };
   if (setup_.needs.model == ModelHome::center) return snapshot_shards(setup_.needs.model_slot, checked);
   if (setup_.needs.model == ModelHome::weighted) return take_weighted(0, std::make_shared<WeightedMean>(), checked);
-  snapshot_worker(model_worker_, strategies::kParams, whole_arena(), checked, steps.interrupted);
+  snapshot_worker(model_worker_, strategies::kParams, whole_arena(), checked, next.interrupted);
 }
 
 /// Σ a_i x_i / Σ a_i, in rank order, over workers and their unread peer messages; at the end of a run none is unread.
@@ -140,7 +140,7 @@ void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {
   shard_versions_.resize(actors_.servers.size());
   const auto whole = arena_->view();
   for (std::size_t shard = 0; shard < actors_.servers.size(); ++shard) {
-    const auto slice = transport::slice_of(whole.size(), shard, actors_.servers.size());
+    const auto slice = core::slice_of(whole.size(), shard, actors_.servers.size());
     ask<SnapshotTaken>(
         site_of_server(static_cast<std::uint32_t>(shard)), member_silence(), actors_.servers[shard],
         [this, shard, left, next](const SnapshotTaken& taken) {

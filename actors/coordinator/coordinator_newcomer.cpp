@@ -37,23 +37,23 @@ void CoordinatorBody::prepare_newcomer(const coordination::Order& order) {
 void CoordinatorBody::take_in(std::uint32_t worker, const SiteMembers& members, const SiteActor& site) {
   actors_.workers[worker] = self_->system().spawn(worker_proxy, worker, members.workers.front(), actors_.exchanger);
   actors_.loaders[worker] = members.loaders.front();
-  rules_.moved(actors_.worker_sites[worker], members.loaders.front().node());
+  checks_.site_replaced(actors_.worker_sites[worker], members.loaders.front().node());
   self_->monitor(actors_.workers[worker]);
   self_->monitor(actors_.loaders[worker]);
   predecessors_[worker] = progress_.of(worker);
   newcomers_[worker] = site;
 }
 
-void CoordinatorBody::begin_newcomer(std::uint32_t worker, const Steps& steps) {
+void CoordinatorBody::begin_newcomer(std::uint32_t worker, const Continuations& next) {
   const auto site = newcomers_.extract(worker).mapped();
   ask<SiteBegun>(
       site_of(worker), member_silence(), site,
-      [this, worker, steps](const SiteBegun&) {
-        note(Note::Level::info, fmt::format("{} is here, as a new member: {} of {} workers", machine_.name_of(worker),
+      [this, worker, next](const SiteBegun&) {
+        note(Note::Level::info, fmt::format("{} joined as a new member: {} of {} workers", machine_.name_of(worker),
                                             machine_.members().count(), setup_.started.workers));
-        steps.done();
+        next.done();
       },
-      [this, worker, steps](const caf::error& error) { missed(worker, error, steps.interrupted); },
+      [this, worker, next](const caf::error& error) { missed(worker, error, next.interrupted); },
       SiteDirectory{actors_.coordinator, actors_.recorder, machine_.members().epoch(), actors_.worker_sites,
                     actors_.server_sites, member_list(), actors_.site_hosts, actors_.exchange});
 }

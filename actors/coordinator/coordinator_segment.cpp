@@ -12,12 +12,6 @@ namespace troupe::actors {
 using experiment::WorkerStart;
 using strategies::Slot;
 
-namespace {
-
-constexpr core::Duration kRecorderSilence = kDiskSilence + core::Duration(kMargin);  // it may write the previous one
-
-}  // namespace
-
 void CoordinatorBody::begin_segment(const Next& next) {
   ask<Rotated>(
       kDisk, kRecorderSilence, actors_.recorder,
@@ -30,20 +24,20 @@ void CoordinatorBody::begin_segment(const Next& next) {
 }
 
 /// Members one after the other: workers, then servers, then the shards' vectors.
-void CoordinatorBody::take_member(std::uint32_t member, const Steps& steps) {
+void CoordinatorBody::take_member(std::uint32_t member, const Continuations& next) {
   const auto workers = static_cast<std::uint32_t>(actors_.workers.size());
-  const auto refused = [this, member, workers, steps](const caf::error& error) {
-    if (member < workers) return missed(member, error, steps.interrupted);
+  const auto refused = [this, member, workers, next](const caf::error& error) {
+    if (member < workers) return missed(member, error, next.interrupted);
     fail(core::Errc::timeout,
-         fmt::format("member {} did not say what it is: {}", member, self_->system().render(error)));
+         fmt::format("server {} did not report its state: {}", member - workers, self_->system().render(error)));
   };
-  const Next following = [this, member, steps] { take_member(member + 1, steps); };
+  const Next following = [this, member, next] { take_member(member + 1, next); };
   if (member < workers && !is_member(member)) return following();
   if (member < workers) {
-    const auto told = [this, member, steps, following](const MemberState& state) {
-      if (const auto refusal = MemberRules::check(state, actors_.workers.size())) {
+    const auto told = [this, member, next, following](const MemberState& state) {
+      if (const auto refusal = MemberMessageChecks::check(state, actors_.workers.size())) {
         machine_.lost(member, "it reports an invalid state: " + *refusal);
-        return steps.interrupted();
+        return next.interrupted();
       }
       const auto start = std::make_shared<WorkerStart>();
       start->state = state.state;
@@ -51,10 +45,10 @@ void CoordinatorBody::take_member(std::uint32_t member, const Steps& steps) {
         put(*segment_, member, *start);
         following();
       };
-      const Next slots = [this, member, start, whole, steps] {
-        take_slots(member, setup_.state_slots, start, {whole, steps.interrupted});
+      const Next slots = [this, member, start, whole, next] {
+        take_slots(member, setup_.state_slots, start, {whole, next.interrupted});
       };
-      take_peer_messages(member, state, start, {slots, steps.interrupted});
+      take_peer_messages(member, state, start, {slots, next.interrupted});
     };
     return ask<MemberState>(site_of(member), member_silence(), actors_.workers[member], told, refused, StateOrder{});
   }
@@ -66,7 +60,7 @@ void CoordinatorBody::take_member(std::uint32_t member, const Steps& steps) {
     return ask<MemberState>(site_of_server(server), member_silence(), actors_.servers[server], told, refused,
                             StateOrder{});
   }
-  take_servers(steps.done);
+  take_servers(next.done);
 }
 
 /// The centre and the servers' states. Without servers: the model that was taken before.
@@ -85,48 +79,48 @@ void CoordinatorBody::take_servers(const Next& next) {
 
 /// Unread peer messages of the worker, one after the other. A replay does not reproduce them.
 void CoordinatorBody::take_peer_messages(std::uint32_t worker, const MemberState& state,
-                                         const std::shared_ptr<WorkerStart>& into, const Steps& steps) {
+                                         const std::shared_ptr<WorkerStart>& into, const Continuations& next) {
   const auto k = into->peer_messages.size();
-  if (k == state.peer_messages.size()) return steps.done();
+  if (k == state.peer_messages.size()) return next.done();
   snapshot_worker(
       worker, state.peer_message_slots[k], whole_arena(),
-      [this, worker, state, k, into, steps] {
+      [this, worker, state, k, into, next] {
         into->peer_messages.push_back({state.peer_messages[k].from, state.peer_messages[k].weight,
                                        std::make_shared<const std::vector<float>>(canonical())});
-        take_peer_messages(worker, state, into, steps);
+        take_peer_messages(worker, state, into, next);
       },
-      steps.interrupted, false);
+      next.interrupted, false);
 }
 
 void CoordinatorBody::take_slots(std::uint32_t worker, std::vector<Slot> slots,
-                                 const std::shared_ptr<WorkerStart>& into, const Steps& steps) {
-  if (slots.empty()) return take_own_statistics(worker, into, steps);
+                                 const std::shared_ptr<WorkerStart>& into, const Continuations& next) {
+  if (slots.empty()) return take_own_statistics(worker, into, next);
   const auto slot = slots.back();
   slots.pop_back();
   snapshot_worker(
       worker, slot, whole_arena(),
-      [this, worker, slot, slots, into, steps] {
+      [this, worker, slot, slots, into, next] {
         into->slots.emplace(slot, std::make_shared<const std::vector<float>>(canonical()));
-        take_slots(worker, slots, into, steps);
+        take_slots(worker, slots, into, next);
       },
-      steps.interrupted);
+      next.interrupted);
 }
 
 void CoordinatorBody::take_own_statistics(std::uint32_t worker, const std::shared_ptr<WorkerStart>& into,
-                                          const Steps& steps) {
-  if (setup_.graph->statistics().empty()) return steps.done();
+                                          const Continuations& next) {
+  if (setup_.graph->statistics().empty()) return next.done();
   const auto layout = std::make_shared<const nn::Layout>(nn::statistics_layout(*setup_.graph));
   auto arena = core::Buffer::allocate(*setup_.memory, layout->arena_floats());
   if (!arena) return fail(arena.error().code, arena.error().message);
   const auto space = std::make_shared<core::Buffer>(std::move(*arena));
   snapshot_worker(
       worker, strategies::kStatistics, {space->view(), space},
-      [layout, space, into, steps] {
+      [layout, space, into, next] {
         into->statistics.resize(layout->canonical_floats());
         layout->to_canonical(space->view(), into->statistics);
-        steps.done();
+        next.done();
       },
-      steps.interrupted);
+      next.interrupted);
 }
 
 }  // namespace troupe::actors

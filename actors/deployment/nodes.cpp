@@ -14,8 +14,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "actors/coordinator/member_rules.hpp"
 #include "actors/protocol/message_fields.hpp"
+#include "actors/protocol/refusal.hpp"
 #include "actors/requests/interruptible.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
@@ -47,7 +47,7 @@ std::string host_name() {
 }
 
 /// Equal in processes that can map each other's memory. That needs one host and one network namespace, because it uses local sockets.
-std::string place() {
+std::string shared_memory_domain() {
   std::error_code none;
   return line_of("/proc/sys/kernel/random/boot_id") + " " +
          std::filesystem::read_symlink("/proc/self/ns/net", none).string() + " " +
@@ -81,13 +81,14 @@ core::Result<NodeFacts> facts_of(caf::actor_system& system, const NodeActor& nod
       asked, stop,
       [&](const NodeFacts& facts) {
         found = facts;
-        for (auto* text : {&found->version, &found->host, &found->place, &found->data_host}) *text = one_line(*text);
+        for (auto* text : {&found->version, &found->host, &found->shared_memory_domain, &found->data_host})
+          *text = one_line(*text);
         for (auto* list : {&found->endpoints, &found->members})
           for (auto& text : *list) text = one_line(text);
       },
       [&](const caf::error& error) {
         found = core::fail(error == caf::sec::request_timeout ? core::Errc::timeout : core::Errc::peer_lost,
-                           fmt::format("node {} does not say what it is: {}", name, system.render(error)));
+                           fmt::format("node {}: no answer to the query: {}", name, system.render(error)));
       });
   if (stop.stop_requested()) return tl::unexpected(core::interrupted_early());
   return found;
@@ -131,7 +132,7 @@ NodeFacts own_facts(const std::string& version, const std::string& data_host) {
   NodeFacts facts;
   facts.version = version;
   facts.host = host_name();
-  facts.place = place();
+  facts.shared_memory_domain = shared_memory_domain();
   facts.data_host = data_host;
   facts.cores = std::max(1U, std::thread::hardware_concurrency());
   std::array<double, 1> load{};

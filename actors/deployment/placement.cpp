@@ -2,16 +2,12 @@
 
 namespace troupe::actors {
 
-namespace {
-
 std::vector<std::uint32_t> members_at(const std::vector<std::uint32_t>& sites, std::uint32_t site) {
   std::vector<std::uint32_t> members;
   for (std::uint32_t m = 0; m < sites.size(); ++m)
     if (sites[m] == site) members.push_back(m);
   return members;
 }
-
-}  // namespace
 
 ServerPlacement server_placement(std::string_view named, ServerPlacement automatic) {
   if (named == "dedicated") return ServerPlacement::dedicated;

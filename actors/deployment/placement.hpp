@@ -29,6 +29,9 @@ struct Placement {
   [[nodiscard]] std::vector<std::uint32_t> servers_at(std::uint32_t site) const;
 };
 
+/// The members at `site`, ascending. `sites`: the site of each member.
+[[nodiscard]] std::vector<std::uint32_t> members_at(const std::vector<std::uint32_t>& sites, std::uint32_t site);
+
 /// All members at site 0, in this process.
 [[nodiscard]] Placement one_site();
 

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "actors/coordinator/member_rules.hpp"
 #include "actors/protocol/proxy.hpp"
+#include "actors/protocol/refusal.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
@@ -43,14 +43,15 @@ class RejoinManagerBody {
 
   void vacant(const Vacancy& vacancy) {
     seeker_ = caf::actor_cast<CoordinatorActor>(self_->current_sender());
-    auto& place = places_[vacancy.worker];
-    if (place.member) self_->send(*std::exchange(place.member, std::nullopt), Halt{});  // the site that is lost now
-    drop(place);                                                                        // a site not yet admitted
-    place.vacant = true;
+    auto& replacement = replacements_[vacancy.worker];
+    if (replacement.member)
+      self_->send(*std::exchange(replacement.member, std::nullopt), Halt{});  // the site that is lost now
+    drop(replacement);                                                        // a site not yet admitted
+    replacement.vacant = true;
     look_soon();
   }
 
-  void moved(const TransferNews& news) { silences_.moved(news.sites); }
+  void transfer_seen(const TransferNews& news) { silences_.moved(news.sites); }
   void tick() {
     silences_.check(clock_.now());
     look();
@@ -62,13 +63,13 @@ class RejoinManagerBody {
     looking_ = false;
     std::map<std::pair<std::string, std::uint16_t>, core::Result<NodeActor>> tried;
     bool slow = admissions_ > 0;  // training waits for admissions
-    const auto turns = places_.size();
+    const auto turns = replacements_.size();
     for (std::size_t k = 0; k < turns && !slow; ++k) {
-      auto turn = places_.upper_bound(last_);
-      if (turn == places_.end()) turn = places_.begin();
+      auto turn = replacements_.upper_bound(last_);
+      if (turn == replacements_.end()) turn = replacements_.begin();
       last_ = turn->first;
-      auto& place = turn->second;
-      if (!is_sought(place) || clock_.now() < place.not_before) continue;
+      auto& replacement = turn->second;
+      if (!is_sought(replacement) || clock_.now() < replacement.not_before) continue;
       const auto& at = setup_.nodes.at(last_);
       const auto began = clock_.now();
       auto node = tried.find({at.host, at.port});
@@ -78,23 +79,23 @@ class RejoinManagerBody {
       slow = clock_.now() - began > kPatience;
       if (node->second) ask(last_, *node->second);
     }
-    const bool any = std::ranges::any_of(places_, [](const auto& entry) { return is_sought(entry.second); });
+    const bool any = std::ranges::any_of(replacements_, [](const auto& entry) { return is_sought(entry.second); });
     if (any || admissions_ > 0) look_soon();
   }
 
   [[nodiscard]] caf::result<Admission, SiteMembers, OpenedSite> admit(const AdmissionOrder& order) {
-    const auto place = places_.find(order.worker);
-    if (place == places_.end() || !place->second.site)
+    const auto replacement = replacements_.find(order.worker);
+    if (replacement == replacements_.end() || !replacement->second.site)
       return {Admission{"there is no site"}, SiteMembers{}, OpenedSite{}};
     SiteAddresses addresses{std::vector<std::string>(setup_.sites), static_cast<std::int64_t>(order.first_step),
                             order.versions};
     addresses.texts.front() = setup_.address;
-    const auto site = *place->second.site;
+    const auto site = *replacement->second.site;
     auto promise = self_->make_response_promise<Admission, SiteMembers, OpenedSite>();
     const auto failed = [this, promise, worker = order.worker](const caf::error& error) {
       const auto why = reason_of(self_->system(), error);
       if (!is_gone(error)) return refuse(worker, promise, why);
-      places_[worker].site.reset();  // the node is lost again: no backoff
+      replacements_[worker].site.reset();  // the node is lost again: no backoff
       end_admission(promise, why);
     };
     ++admissions_;
@@ -107,7 +108,7 @@ class RejoinManagerBody {
     self_->send(setup_.exchanger, *start);
     self_
         ->request(setup_.exchanger, kEndpointDeadline,
-                  SiteMoved{setup_.orders.at(order.worker).site, place->second.address})
+                  SiteMoved{setup_.orders.at(order.worker).site, replacement->second.address})
         .then(
             [this, promise, failed, site, addresses, worker = order.worker](const SiteAddress& moved) {
               if (!moved.error.empty()) return refuse(worker, promise, moved.error);
@@ -124,65 +125,69 @@ class RejoinManagerBody {
   }
 
   void halt() {
-    for (auto& [worker, place] : places_) {
-      if (place.node) self_->send_exit(place.node, caf::exit_reason::user_shutdown);  // also ends an open request
-      drop(place);
-      if (place.member) self_->send(*place.member, Halt{});
+    for (auto& [worker, replacement] : replacements_) {
+      if (replacement.node)
+        self_->send_exit(replacement.node, caf::exit_reason::user_shutdown);  // also ends an open request
+      drop(replacement);
+      if (replacement.member) self_->send(*replacement.member, Halt{});
     }
-    places_.clear();
+    replacements_.clear();
   }
 
  private:
-  struct Place {
+  struct Replacement {
     bool vacant = false;              // the coordinator waits for a newcomer
     NodeActor node{};                 // proxies, these three: they answer when the process is lost
     std::optional<SiteActor> site;    // open, compiling or compiled; not yet a member
     std::optional<SiteActor> member;  // an admitted newcomer's site
     std::string address;
-    std::string complaint;         // the last reported reason
+    std::string reported;          // the last reported reason
     unsigned refusals = 0;         // consecutive failures of open sites
     core::Duration not_before{0};  // earliest time of the next look
     bool asking = false;
   };
 
-  static bool is_sought(const Place& place) { return place.vacant && !place.site && !place.asking; }
+  static bool is_sought(const Replacement& replacement) {
+    return replacement.vacant && !replacement.site && !replacement.asking;
+  }
 
   void look_soon() {
     if (!std::exchange(looking_, true)) self_->delayed_send(self_, kLookEvery, Tick{});
   }
 
   /// Ends a site that is not a member. It may compile for minutes: its proxy exits now, and the answer is lost.
-  void drop(Place& place) {
-    if (!place.site) return;
-    const auto site = *std::exchange(place.site, std::nullopt);
+  void drop(Replacement& replacement) {
+    if (!replacement.site) return;
+    const auto site = *std::exchange(replacement.site, std::nullopt);
     self_->send(site, Halt{});
     self_->send_exit(site, caf::exit_reason::user_shutdown);
   }
 
   void ask(strategies::WorkerId worker, const NodeActor& node) {
-    auto& place = places_[worker];
-    if (place.node) self_->send_exit(place.node, caf::exit_reason::user_shutdown);  // of a node that refused or is lost
+    auto& replacement = replacements_[worker];
+    if (replacement.node)
+      self_->send_exit(replacement.node, caf::exit_reason::user_shutdown);  // of a node that refused or is lost
     auto order = setup_.orders.at(worker);
     order.resumed = true;
-    place.asking = true;
-    place.node = self_->spawn(node_proxy, node);
-    self_->request(place.node, kOpenDeadline, order)
+    replacement.asking = true;
+    replacement.node = self_->spawn(node_proxy, node);
+    self_->request(replacement.node, kOpenDeadline, order)
         .then([this, worker](const SiteOpened& opened,
                              const OpenedSite& there) { this->opened(worker, opened, there.site); },
               [this, worker](const caf::error& error) {
-                places_[worker].asking = false;
-                self_->send_exit(places_[worker].node, caf::exit_reason::user_shutdown);
+                replacements_[worker].asking = false;
+                self_->send_exit(replacements_[worker].node, caf::exit_reason::user_shutdown);
                 look_soon();
-                if (!is_gone(error)) complain(worker, self_->system().render(error));
+                if (!is_gone(error)) report_once(worker, self_->system().render(error));
               });
   }
 
   using Admitting = caf::typed_response_promise<Admission, SiteMembers, OpenedSite>;
   void accept(strategies::WorkerId worker, Admitting promise, const SiteMembers& members, const SiteActor& site) {
-    auto& place = places_[worker];
-    place.member = std::exchange(place.site, std::nullopt);
-    place.refusals = 0;
-    place.complaint.clear();  // a later failure is reported again
+    auto& replacement = replacements_[worker];
+    replacement.member = std::exchange(replacement.site, std::nullopt);
+    replacement.refusals = 0;
+    replacement.reported.clear();  // a later failure is reported again
     end_admission(promise, {}, members, OpenedSite{site});
   }
 
@@ -200,36 +205,37 @@ class RejoinManagerBody {
 
   /// Backs off after expensive failures: the pause doubles with each, up to kLongestPause.
   void turn_down(strategies::WorkerId worker, const std::string& why) {
-    complain(worker, why);
-    auto& place = places_[worker];
-    drop(place);
-    place.not_before = clock_.now() + std::min(kLookEvery * (1U << std::min(++place.refusals, 10U)), kLongestPause);
+    report_once(worker, why);
+    auto& replacement = replacements_[worker];
+    drop(replacement);
+    replacement.not_before =
+        clock_.now() + std::min(kLookEvery * (1U << std::min(++replacement.refusals, 10U)), kLongestPause);
   }
 
   /// Reports a reason once, not again at each look.
-  void complain(strategies::WorkerId worker, const std::string& why) {
-    if (std::exchange(places_[worker].complaint, why) == why) return;
+  void report_once(strategies::WorkerId worker, const std::string& why) {
+    if (std::exchange(replacements_[worker].reported, why) == why) return;
     self_->send(setup_.recorder,
                 Note{Note::Level::warning, fmt::format("node {} is there, but does not take the place of worker {}: {}",
                                                        setup_.names.at(worker), worker, one_line(why))});
   }
 
   void opened(strategies::WorkerId worker, const SiteOpened& opened, const SiteActor& site) {
-    auto& place = places_[worker];
-    place.asking = false;
+    auto& replacement = replacements_[worker];
+    replacement.asking = false;
     look_soon();
-    if (!opened.error.empty()) return complain(worker, opened.error);
-    if (!place.vacant) return self_->send(site, Halt{});
-    place.site = self_->spawn(site_proxy, site);
-    place.address = opened.address;
-    compile(worker, *place.site);
+    if (!opened.error.empty()) return report_once(worker, opened.error);
+    if (!replacement.vacant) return self_->send(site, Halt{});
+    replacement.site = self_->spawn(site_proxy, site);
+    replacement.address = opened.address;
+    compile(worker, *replacement.site);
   }
 
   /// Training continues meanwhile; it pauses only for the admission.
   void compile(strategies::WorkerId worker, const SiteActor& site) {
     const auto current = [this, worker, site] {  // false after another vacancy or the end of the run
-      const auto found = places_.find(worker);
-      return found != places_.end() && found->second.site == site;
+      const auto found = replacements_.find(worker);
+      return found != replacements_.end() && found->second.site == site;
     };
     const auto failed = [this, worker](const std::string& why) {
       look_soon();
@@ -240,20 +246,20 @@ class RejoinManagerBody {
             [this, worker, current, failed](const SiteReady& ready) {
               if (!current()) return;
               if (!ready.error.empty()) return failed(ready.error);
-              places_[worker].vacant = false;
+              replacements_[worker].vacant = false;
               self_->send(seeker_, Arrived{worker});
             },
             [this, worker, current, failed](const caf::error& error) {
               if (!current()) return;
               if (!is_gone(error)) return failed(self_->system().render(error));
-              places_[worker].site.reset();  // the node is lost again: no backoff
+              replacements_[worker].site.reset();  // the node is lost again: no backoff
               look_soon();
             });
   }
 
   RejoinManagerActor::stateful_pointer<RejoinManagerState> self_;
   RejoinManagerSetup setup_;
-  std::map<strategies::WorkerId, Place> places_;
+  std::map<strategies::WorkerId, Replacement> replacements_;
   strategies::WorkerId last_ = 0;  // the worker whose node was tried last
   unsigned admissions_ = 0;        // under way
   core::SteadyClock clock_;
@@ -271,7 +277,7 @@ RejoinManagerActor::behavior_type rejoin_manager(RejoinManagerActor::stateful_po
   return {
       [self](const Vacancy& vacancy) { self->state.body->vacant(vacancy); },
       [self](const AdmissionOrder& order) { return self->state.body->admit(order); },
-      [self](const TransferNews& news) { self->state.body->moved(news); },
+      [self](const TransferNews& news) { self->state.body->transfer_seen(news); },
       [self](const Tick&) { self->state.body->tick(); },
       [self](const Halt&) {
         self->state.body->halt();

@@ -5,23 +5,23 @@
 namespace troupe::actors {
 
 core::Result<std::shared_ptr<RunContext>> RunContextCache::of(const std::string& secret, const std::string& config) {
-  std::shared_ptr<Place> place;
+  std::shared_ptr<CacheEntry> entry;
   {
     const std::scoped_lock lock(mutex_);
     // Drops the entries of ended runs: no site holds the context, and no caller makes one.
-    std::erase_if(places_, [&](const auto& entry) {
-      if (entry.first == secret || entry.second.use_count() > 1) return false;
-      const std::scoped_lock made(entry.second->making);  // free; orders this read after the last caller's write
-      return entry.second->context.expired();
+    std::erase_if(entries_, [&](const auto& cached) {
+      if (cached.first == secret || cached.second.use_count() > 1) return false;
+      const std::scoped_lock made(cached.second->making);  // free; orders this read after the last caller's write
+      return cached.second->context.expired();
     });
-    auto& known = places_[secret];
-    if (!known) known = std::make_shared<Place>();
-    place = known;
+    auto& known = entries_[secret];
+    if (!known) known = std::make_shared<CacheEntry>();
+    entry = known;
   }
-  const std::scoped_lock lock(place->making);
-  if (auto context = place->context.lock()) return context;
+  const std::scoped_lock lock(entry->making);
+  if (auto context = entry->context.lock()) return context;
   auto made = make(config);
-  if (made) place->context = *made;
+  if (made) entry->context = *made;
   return made;
 }
 

@@ -36,7 +36,7 @@ class RunContextCache {
   [[nodiscard]] core::Result<std::shared_ptr<RunContext>> of(const std::string& secret, const std::string& config);
 
  private:
-  struct Place {
+  struct CacheEntry {
     std::mutex making;
     std::weak_ptr<RunContext> context;
   };
@@ -44,7 +44,7 @@ class RunContextCache {
 
   const MakeBackend make_backend_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Place>> places_;  // by secret
+  std::map<std::string, std::shared_ptr<CacheEntry>> entries_;  // by secret
 };
 
 }  // namespace troupe::actors

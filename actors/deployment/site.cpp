@@ -86,7 +86,7 @@ core::Result<StartPayload> Site::fetch_start() {
   receive(
       asked, Movement{*moves_, kFetchSilence}, {}, [&](const StartPayload& payload) { fetched = payload; },
       [&](const caf::error& error) {
-        fetched = core::fail(core::Errc::peer_lost, fmt::format("site {} did not get what to begin with: {}",
+        fetched = core::fail(core::Errc::peer_lost, fmt::format("site {}: the start state did not arrive: {}",
                                                                 setup_.site, context_.system->render(error)));
       });
   return fetched;
@@ -186,7 +186,7 @@ core::Result<void> Site::load(const std::shared_ptr<const StartState>& start) {
     asked[k].receive([](const ReplicaLoaded&) {},
                      [&](const caf::error& error) {
                        result = core::fail(core::Errc::internal,
-                                           fmt::format("worker {} did not load what it begins with: {}",
+                                           fmt::format("worker {}: the start state was not loaded: {}",
                                                        setup_.workers[k], context_.system->render(error)));
                      });
   }

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "actors/deployment/site.hpp"
-#include "actors/deployment/site_rules.hpp"
+#include "actors/deployment/site_order_checks.hpp"
 #include "nn/checkpoint/safetensors.hpp"
 #include "transport/net/address.hpp"
 
@@ -57,7 +57,7 @@ class SiteBody {
 
   [[nodiscard]] Measured measure(const MeasureOrder& order) {
     if (stage_ != Stage::prepared) return Measured{.error = "a site that is not connected", .code = core::Errc::config};
-    if (const auto refusal = rules_.check(order)) return Measured{.error = *refusal, .code = core::Errc::config};
+    if (const auto refusal = checks_.check(order)) return Measured{.error = *refusal, .code = core::Errc::config};
     return site_->measure(order);
   }
 
@@ -65,7 +65,7 @@ class SiteBody {
 
   /// False: the directory does not fit this site, or the site is not prepared.
   [[nodiscard]] bool begin(const SiteDirectory& there) {
-    const auto refusal = stage_ == Stage::prepared ? rules_.check(there) : "the site is not prepared yet";
+    const auto refusal = stage_ == Stage::prepared ? checks_.check(there) : "the site is not prepared yet";
     if (refusal) {
       setup_->log(fmt::format("{}: {}", describe(order_), *refusal));
       return false;
@@ -143,8 +143,8 @@ class SiteBody {
     }
     auto exchange = experiment::parse_exchange(order_.exchange, "the order for a site");
     if (!exchange) return tl::unexpected(exchange.error());
-    rules_ = SiteRules(order_, context_->spec, *exchange);
-    if (const auto refusal = rules_.check()) return core::fail(core::Errc::config, *refusal);
+    checks_ = SiteOrderChecks(order_, context_->spec, *exchange);
+    if (const auto refusal = checks_.check()) return core::fail(core::Errc::config, *refusal);
     SiteSetup site{.site = order_.site,
                    .workers = order_.workers,
                    .servers = order_.servers,
@@ -175,7 +175,7 @@ class SiteBody {
   core::Result<void> try_prepare(const SiteAddresses& addresses) {
     if (stage_ != Stage::open && stage_ != Stage::compiled)
       return core::fail(core::Errc::config, "a site that was not opened, or has its addresses");
-    if (const auto refusal = rules_.check(addresses)) return core::fail(core::Errc::config, *refusal);
+    if (const auto refusal = checks_.check(addresses)) return core::fail(core::Errc::config, *refusal);
     stage_ = Stage::prepared;
     site_->meet(addresses);
     StartPayload payload;
@@ -196,7 +196,7 @@ class SiteBody {
   SiteActor::stateful_pointer<SiteState> self_;
   std::shared_ptr<const NodeSetup> setup_;
   SiteOrder order_;
-  SiteRules rules_;
+  SiteOrderChecks checks_;
   Stage stage_ = Stage::none;
   std::shared_ptr<RunContext> context_;
   std::unique_ptr<Site> site_;

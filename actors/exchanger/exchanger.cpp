@@ -19,7 +19,7 @@ ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<Exchang
       [self](const SiteAddresses& addresses) { self->state.body->meet(addresses); },
       [self](const StartPayload& start) { self->state.body->offer(start); },
       [self](const ArenaPacking& arena) { self->state.body->pack_arenas(arena); },
-      [self](const SiteMoved& moved) { return self->state.body->moved(moved); },
+      [self](const SiteMoved& moved) { return self->state.body->address_changed(moved); },
       [self](const StartOrder&) { return self->state.body->fetch_start(); },
       [self, name](const ActorDirectory& actors) {
         report_exceptions(self, name, actors);

@@ -7,7 +7,6 @@
 
 #include "actors/protocol/call_headers.hpp"
 #include "actors/protocol/supervision.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::actors {
 
@@ -51,11 +50,11 @@ void ExchangerBody::meet(const SiteAddresses& addresses) {
   peers_.resize(addresses.texts.size());
   for (std::uint32_t site = 0; site < peers_.size(); ++site)
     if (site != setup_.site && !addresses.texts[site].empty())
-      if (auto met = speak_to(site, addresses.texts[site]); !met) run_error(met.error());
-  settle();
+      if (auto met = connect_to(site, addresses.texts[site]); !met) run_error(met.error());
+  after_event();
 }
 
-core::Result<void> ExchangerBody::speak_to(std::uint32_t site, const std::string& address) {
+core::Result<void> ExchangerBody::connect_to(std::uint32_t site, const std::string& address) {
   const auto connection = endpoint_->connect({address});
   if (!connection) return tl::unexpected(connection.error());
   peers_[site] = connection->peer;
@@ -66,7 +65,7 @@ core::Result<void> ExchangerBody::speak_to(std::uint32_t site, const std::string
 
 void ExchangerBody::begin(const ActorDirectory& actors) {
   actors_ = actors;
-  rules_ = CallRules({setup_.site, actors.worker_sites, actors.server_sites}, arena_);
+  checks_ = CallChecks({setup_.site, actors.worker_sites, actors.server_sites}, arena_);
   members_ = actors.members;
   for (std::uint32_t w = 0; w < actors.worker_sites.size() && actors.members.empty(); ++w) members_.push_back(w);
   if (!actors.exchange.empty()) {
@@ -83,7 +82,7 @@ void ExchangerBody::begin(const ActorDirectory& actors) {
 void ExchangerBody::serve_all() {
   serving_ = true;
   for (auto& incoming : std::exchange(held_, {})) serve(std::move(incoming));
-  settle();
+  after_event();
 }
 
 void ExchangerBody::poll() {
@@ -97,12 +96,12 @@ void ExchangerBody::poll() {
       operations_->deliver(completion);
     }
     completions.clear();
-    settle();
+    after_event();
   }
 }
 
 /// Flushes the operation queue, frees ended reductions (their own callback cannot), and continues a measurement.
-void ExchangerBody::settle() {
+void ExchangerBody::after_event() {
   operations_->flush();
   for (auto& [which, running] : running_) note_wait(running);
   for (const auto which : std::exchange(over_, {})) running_.erase(which);
@@ -166,26 +165,26 @@ void ExchangerBody::call(std::uint32_t site, std::string_view header, const Borr
                 .offset = position.value_or(0),
                 .owner = vector.owner},
                std::move(answered));
-  settle();
+  after_event();
 }
 
 void ExchangerBody::request(const ShardMessage& message, const BorrowedView& slice) {
   auto there = message;
   there.sent_ns = 0;  // clocks of hosts differ: serve() sets it there
   const auto site = actors_.server_sites.at(message.shard);
-  call(site, header(What::shard, there), slice, rules_.position_of_shard(message.shard), lend_of(message.request.kind),
-       message.rounding, [this, site, there](core::Result<std::string_view> result) {
+  call(site, header(CallKind::shard, there), slice, checks_.position_of_shard(message.shard),
+       lend_of(message.request.kind), message.rounding, [this, site, there](core::Result<std::string_view> result) {
          if (!result && result.error().code == core::Errc::peer_lost) return;  // lost() reports it
          if (!result) return run_error(result.error());
          ShardAnswer answer;
-         if (!unpack_header(self_->system(), *result, answer)) return blame(site, "an invalid answer");
-         if (auto refusal = rules_.check(there, answer)) return blame(site, *refusal);
+         if (!unpack_header(self_->system(), *result, answer)) return reject_answer(site, "an invalid answer");
+         if (auto refusal = checks_.check(there, answer)) return reject_answer(site, *refusal);
          self_->send(actors_.workers.at(there.request.worker), answer);
        });
 }
 
 void ExchangerBody::peer_message(const OutgoingPeerMessage& peer_message, const BorrowedView& vector) {
-  call(actors_.worker_sites.at(peer_message.to), header(What::peer_message, peer_message), vector, 0, Lend::read,
+  call(actors_.worker_sites.at(peer_message.to), header(CallKind::peer_message, peer_message), vector, 0, Lend::read,
        core::Rounding::none, [this, peer_message](const core::Result<std::string_view>& result) {
          if (result)
            return self_->send(actors_.workers.at(peer_message.peer_message.from), PeerCredit{peer_message.to});
@@ -197,11 +196,12 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
   auto promise = self_->make_response_promise<SnapshotTaken>();
   const auto& sites = snapshot.server ? actors_.server_sites : actors_.worker_sites;
   // A snapshot is hashed: it is never rounded.
-  call(sites.at(snapshot.member), header(What::snapshot, snapshot), space, rules_.position_of(snapshot), Lend::write,
-       core::Rounding::none, [this, promise, snapshot](const core::Result<std::string_view>& result) mutable {
+  call(sites.at(snapshot.member), header(CallKind::snapshot, snapshot), space, checks_.position_of(snapshot),
+       Lend::write, core::Rounding::none,
+       [this, promise, snapshot](const core::Result<std::string_view>& result) mutable {
          SnapshotTaken taken;
          const bool read = result && unpack_header(self_->system(), *result, taken);
-         const auto refusal = read ? rules_.check(snapshot, taken) : std::string("an invalid answer");
+         const auto refusal = read ? checks_.check(snapshot, taken) : std::string("an invalid answer");
          if (!refusal) {
            promise.deliver(taken);
            return;
@@ -227,7 +227,7 @@ caf::result<StartPayload> ExchangerBody::fetch_start() {
 void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
   const std::uint64_t offset = fetching->file->size();
   const BorrowedView room{fetching->piece.view(), fetching};
-  call(0, header(What::start, offset), room, {}, Lend::write,
+  call(0, header(CallKind::start, offset), room, {}, Lend::write,
        core::Rounding::none,  // bytes, not numbers
        [this, fetching, offset](const core::Result<std::string_view>& result) {
          std::uint64_t whole = 0;
@@ -251,7 +251,7 @@ void ExchangerBody::halt() {
   std::vector<transport::Completion> completions;
   completions_->poll(completions);
   for (const auto& completion : completions) operations_->deliver(completion);
-  settle();
+  after_event();
   asked_.clear();
   unread_.clear();
   held_.clear();

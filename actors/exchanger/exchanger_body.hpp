@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "actors/coordinator/member_rules.hpp"
-#include "actors/exchanger/call_rules.hpp"
+#include "actors/exchanger/call_checks.hpp"
 #include "actors/exchanger/exchanger.hpp"
 #include "actors/exchanger/measuring.hpp"
 #include "actors/protocol/membership_inbox.hpp"
+#include "actors/protocol/refusal.hpp"
 #include "transport/exchange/arenas.hpp"
 #include "transport/exchange/collectives/collective.hpp"
 #include "transport/exchange/rpc.hpp"
@@ -34,7 +34,7 @@ class ExchangerBody {
   /// Sets the start state that other sites fetch from now on.
   void offer(const StartPayload& start) { setup_.start = start; }
   /// Replaces a site's address. Its `error` says why not; peer_lost: the run is over.
-  [[nodiscard]] SiteAddress moved(const SiteMoved& moved);
+  [[nodiscard]] SiteAddress address_changed(const SiteMoved& moved);
   void pack_arenas(const ArenaPacking& arena) { arena_ = arena; }
   void begin(const ActorDirectory& actors);
   /// All members here have begun: serves the calls of other sites, held until now.
@@ -81,7 +81,7 @@ class ExchangerBody {
   };
   void fetch_piece(const std::shared_ptr<Fetching>& fetching);
   void give_piece(std::uint32_t from, std::uint64_t offset, const exchange::Rpc::Incoming& incoming);
-  [[nodiscard]] core::Result<void> speak_to(std::uint32_t site, const std::string& address);
+  [[nodiscard]] core::Result<void> connect_to(std::uint32_t site, const std::string& address);
   /// A copy of `vector` without padding, or `vector` itself where nothing is packed.
   [[nodiscard]] BorrowedView packed(const BorrowedView& vector, ArenaPosition position);
   /// Copies `dense`, made by packed(), back into `vector`.
@@ -108,7 +108,7 @@ class ExchangerBody {
   /// Reports the refusal to the caller and the log. Gives up a site after too many refusals.
   void refuse(std::uint32_t from, const Reply& reply, const std::string& why);
   /// A site sent an invalid answer: gives the site up.
-  void blame(std::uint32_t site, const std::string& why);
+  void reject_answer(std::uint32_t site, const std::string& why);
   void note_refusal(std::uint32_t site, const std::string& why);
 
   void lost(transport::Peer peer, const core::Error& error);
@@ -117,7 +117,7 @@ class ExchangerBody {
   void run_error(const core::Error& error);
   void note_wait(Running& running);
   void ended(std::uint64_t which, const core::Result<void>& result);
-  void settle();
+  void after_event();
   [[nodiscard]] exchange::Group group_of(const CollectiveOrder& order) const;
   void add(exchange::Group& group, std::uint32_t site, const std::vector<std::uint32_t>& hosts) const;
 
@@ -142,7 +142,7 @@ class ExchangerBody {
   std::unique_ptr<Measuring> measuring_;
   std::uint64_t next_running_ = 0;
   ArenaPacking arena_;
-  CallRules rules_;  // from begin() on
+  CallChecks checks_;  // from begin() on
   RefusalCount refusals_;
   std::vector<exchange::Rpc::Incoming> held_;  // calls that arrived before this site had begun
   std::optional<core::Error> early_;           // an error before begin(), reported there

@@ -5,11 +5,11 @@
 
 namespace troupe::actors {
 
-SiteAddress ExchangerBody::moved(const SiteMoved& moved) {
+SiteAddress ExchangerBody::address_changed(const SiteMoved& moved) {
   if (halted_) return {.text = {}, .error = "the run is over", .code = core::Errc::peer_lost};
   leave(moved.site, "it has a new address");
-  const auto met = speak_to(moved.site, moved.address);
-  settle();
+  const auto met = connect_to(moved.site, moved.address);
+  after_event();
   if (!met) return {.text = {}, .error = met.error().message, .code = met.error().code};
   return {.text = moved.address, .error = {}};
 }
@@ -34,10 +34,10 @@ void ExchangerBody::hear(const MembershipNews& news) {
     if (gone(w) && !halted_ && site != setup_.site && site < peers_.size()) leave(site, "it is no longer a member");
   }
   for (std::uint32_t w = 0; w < actors_.worker_sites.size(); ++w)
-    if (gone(w)) rules_.forget(w);
+    if (gone(w)) checks_.forget(w);
   std::erase_if(asked_, [&](const auto& entry) { return gone(std::get<0>(entry.first)); });
   std::erase_if(unread_, [&](const auto& entry) { return gone(entry.first.first); });
-  settle();
+  after_event();
 }
 
 }  // namespace troupe::actors

@@ -1,4 +1,4 @@
-// Calls of other sites to members here. CallRules check each call first.
+// Calls of other sites to members here. CallChecks check each call first.
 #include <algorithm>
 #include <limits>
 
@@ -37,7 +37,7 @@ void ExchangerBody::note_refusal(std::uint32_t site, const std::string& why) {
       self_->send(actors_.recorder, Note{Note::Level::warning, std::move(*line)});
   }
   if (refusals_.enough(who) && peers_.at(site))
-    operations_->give_up(*peers_[site], fmt::format("too much of what it said was refused, at last: {}", why));
+    operations_->give_up(*peers_[site], fmt::format("too many refused calls; the last: {}", why));
 }
 
 void ExchangerBody::refuse(std::uint32_t from, const Reply& reply, const std::string& why) {
@@ -45,7 +45,7 @@ void ExchangerBody::refuse(std::uint32_t from, const Reply& reply, const std::st
   note_refusal(from, "a call was refused: " + why);
 }
 
-void ExchangerBody::blame(std::uint32_t site, const std::string& why) {
+void ExchangerBody::reject_answer(std::uint32_t site, const std::string& why) {
   note_refusal(site, "an answer was refused: " + why);
   if (peers_.at(site)) operations_->give_up(*peers_[site], why);
 }
@@ -61,11 +61,11 @@ core::Result<BorrowedView> ExchangerBody::opened(const exchange::Rpc::Incoming& 
 
 void ExchangerBody::serve(exchange::Rpc::Incoming incoming) {
   const auto from = site_of(incoming.from);
-  if (!from) return incoming.reply(core::fail(core::Errc::peer_lost, "it has been left"));
+  if (!from) return incoming.reply(core::fail(core::Errc::peer_lost, "this site has disconnected the caller"));
   HeaderReader header(self_->system(), incoming.header);
-  What what{};
-  const bool begun = header.next(what);
-  if (begun && what == What::start) {
+  CallKind kind{};
+  const bool begun = header.next(kind);
+  if (begun && kind == CallKind::start) {
     std::uint64_t offset = 0;
     return give_piece(*from, header.last(offset) ? offset : kNoOffset, incoming);
   }
@@ -75,31 +75,32 @@ void ExchangerBody::serve(exchange::Rpc::Incoming incoming) {
     serve(*from, message, incoming);
     return true;
   };
-  const bool served = begun && ((what == What::shard && serves(ShardMessage{})) ||
-                                (what == What::peer_message && serves(OutgoingPeerMessage{})) ||
-                                (what == What::snapshot && serves(MemberSnapshot{})));
+  const bool served = begun && ((kind == CallKind::shard && serves(ShardMessage{})) ||
+                                (kind == CallKind::peer_message && serves(OutgoingPeerMessage{})) ||
+                                (kind == CallKind::snapshot && serves(MemberSnapshot{})));
   if (!served) refuse(*from, incoming.reply, "invalid message");
 }
 
 void ExchangerBody::serve(std::uint32_t from, const ShardMessage& message, exchange::Rpc::Incoming& incoming) {
   const auto& request = message.request;
-  if (const auto refusal = rules_.check(from, message, incoming)) return refuse(from, incoming.reply, *refusal);
+  if (const auto refusal = checks_.check(from, message, incoming)) return refuse(from, incoming.reply, *refusal);
   if (!is_member(request.worker))
     return refuse(from, incoming.reply, fmt::format("worker {} is no longer a member", request.worker));
   const std::tuple key{request.worker, message.shard, request.exchange};
   if (asked_.contains(key))
     return refuse(from, incoming.reply, fmt::format("exchange {} is under way already", request.exchange));
-  const auto vector = opened(incoming, rules_.position_of_shard(message.shard), rules_.floats_of_shard(message.shard));
+  const auto vector =
+      opened(incoming, checks_.position_of_shard(message.shard), checks_.floats_of_shard(message.shard));
   if (!vector) return incoming.reply(tl::unexpected(vector.error()));
   asked_[key] = std::move(incoming.reply);
-  auto heard = message;
-  heard.sent_ns = setup_.clock->now().count();  // the time in the server's queue begins now
-  self_->send(actors_.servers[message.shard], heard, *vector);
+  auto received = message;
+  received.sent_ns = setup_.clock->now().count();  // the time in the server's queue begins now
+  self_->send(actors_.servers[message.shard], received, *vector);
 }
 
 void ExchangerBody::serve(std::uint32_t from, const OutgoingPeerMessage& peer_message,
                           exchange::Rpc::Incoming& incoming) {
-  if (const auto refusal = rules_.check(from, peer_message, incoming)) return refuse(from, incoming.reply, *refusal);
+  if (const auto refusal = checks_.check(from, peer_message, incoming)) return refuse(from, incoming.reply, *refusal);
   if (!is_member(peer_message.peer_message.from))
     return refuse(from, incoming.reply, fmt::format("worker {} is no longer a member", peer_message.peer_message.from));
   const std::pair key{peer_message.peer_message.from, peer_message.to};
@@ -107,23 +108,23 @@ void ExchangerBody::serve(std::uint32_t from, const OutgoingPeerMessage& peer_me
     return refuse(from, incoming.reply,
                   fmt::format("worker {} has not read the last peer message of worker {}", peer_message.to,
                               peer_message.peer_message.from));
-  const auto vector = opened(incoming, 0, rules_.arena_floats());
+  const auto vector = opened(incoming, 0, checks_.arena_floats());
   if (!vector) return incoming.reply(tl::unexpected(vector.error()));
   unread_[key] = std::move(incoming.reply);
   self_->send(actors_.workers[peer_message.to], peer_message.peer_message, *vector);
 }
 
 void ExchangerBody::serve(std::uint32_t from, const MemberSnapshot& snapshot, exchange::Rpc::Incoming& incoming) {
-  if (const auto refusal = rules_.check(from, snapshot, incoming)) return refuse(from, incoming.reply, *refusal);
-  const auto vector = opened(incoming, rules_.position_of(snapshot), rules_.floats_of(snapshot));
+  if (const auto refusal = checks_.check(from, snapshot, incoming)) return refuse(from, incoming.reply, *refusal);
+  const auto vector = opened(incoming, checks_.position_of(snapshot), checks_.floats_of(snapshot));
   if (!vector) return incoming.reply(tl::unexpected(vector.error()));
   const auto answered = [this, reply = incoming.reply](const SnapshotTaken& taken) {
     reply(write_header(self_->system(), header_, taken));
-    settle();
+    after_event();
   };
   const auto failed = [this, reply = incoming.reply](const caf::error& error) {
     reply(core::fail(core::Errc::timeout, "snapshot: " + self_->system().render(error)));
-    settle();
+    after_event();
   };
   // The member answers at once, or it ends, which ends the request. The coordinator, who asked, waits until nothing moves.
   if (snapshot.server)
@@ -140,14 +141,14 @@ void ExchangerBody::answer(const ShardAnswer& answer) {
     refuse(actors_.worker_sites.at(reply.worker), node.mapped(), answer.refused);
   else
     node.mapped()(write_header(self_->system(), header_, answer));
-  settle();
+  after_event();
 }
 
 void ExchangerBody::credit(const OutgoingCredit& credit) {
   auto node = unread_.extract({credit.to, credit.credit.from});
   if (node.empty()) return;
   node.mapped()("");
-  settle();
+  after_event();
 }
 
 void ExchangerBody::give_piece(std::uint32_t from, std::uint64_t offset, const exchange::Rpc::Incoming& incoming) {

@@ -41,7 +41,7 @@ caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
                         });
   if (!measuring) return failed(measuring.error());
   measuring_ = std::move(*measuring);
-  settle();
+  after_event();
   return promise;
 }
 
@@ -71,7 +71,7 @@ void ExchangerBody::collective(const CollectiveOrder& order, const BorrowedView&
       exchange::make_collective(*operations_, *setup_.kernels, std::move(group), std::move(task),
                                 [this, which](const core::Result<void>& result) { ended(which, result); });
   running.collective->start();
-  settle();
+  after_event();
 }
 
 void ExchangerBody::note_wait(Running& running) {

@@ -12,7 +12,7 @@
 namespace troupe::actors {
 
 /// The kind of call: the first part of its header.
-enum class What : std::uint8_t { shard, peer_message, snapshot, start };
+enum class CallKind : std::uint8_t { shard, peer_message, snapshot, start };
 
 /// Writes a header into `bytes`, which can be used again: it keeps its memory.
 template <class... Ts>

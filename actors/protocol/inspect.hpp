@@ -127,7 +127,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Prepared& x) {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, RunError& x) {
-  return f(caf::meta::type_name("Trouble"), x.code, x.text, x.site);
+  return f(caf::meta::type_name("RunError"), x.code, x.text, x.site);
 }
 
 template <class Inspector>
@@ -192,7 +192,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, SnapshotOrder& x
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, PeerMessage& x) {
-  return f(caf::meta::type_name("PeerLetter"), x.from, x.weight);
+  return f(caf::meta::type_name("PeerMessage"), x.from, x.weight);
 }
 
 template <class Inspector>
@@ -201,15 +201,15 @@ constexpr typename Inspector::result_type inspect(Inspector& f, PeerCredit& x) {
 }
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, PeerMessageCount& x) {
-  return f(caf::meta::type_name("LetterCount"), x.peer, x.peer_messages);
+  return f(caf::meta::type_name("PeerMessageCount"), x.peer, x.peer_messages);
 }
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, PeerMessageCountsOrder& x) {
-  return f(caf::meta::type_name("LettersOrder"), x.expected);
+  return f(caf::meta::type_name("PeerMessageCountsOrder"), x.expected);
 }
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, PeerMessageCounts& x) {
-  return f(caf::meta::type_name("Letters"), x.weight, x.sent, x.received, x.unread, x.slots);
+  return f(caf::meta::type_name("PeerMessageCounts"), x.weight, x.sent, x.received, x.unread, x.slots);
 }
 
 template <class Inspector>
@@ -259,8 +259,8 @@ constexpr typename Inspector::result_type inspect(Inspector& f, SiteLost& x) {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, NodeFacts& x) {
-  return f(caf::meta::type_name("NodeFacts"), x.version, x.host, x.place, x.data_host, x.cores, x.load, x.cpu,
-           x.memory_bytes, x.memory_free_bytes, x.resident_bytes, x.gpus, x.up_s, x.endpoints, x.members);
+  return f(caf::meta::type_name("NodeFacts"), x.version, x.host, x.shared_memory_domain, x.data_host, x.cores, x.load,
+           x.cpu, x.memory_bytes, x.memory_free_bytes, x.resident_bytes, x.gpus, x.up_s, x.endpoints, x.members);
 }
 
 template <class Inspector>
@@ -302,7 +302,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, CollectiveEnded&
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, OutgoingPeerMessage& x) {
-  return f(caf::meta::type_name("OutgoingLetter"), x.to, x.peer_message);
+  return f(caf::meta::type_name("OutgoingPeerMessage"), x.to, x.peer_message);
 }
 
 template <class Inspector>

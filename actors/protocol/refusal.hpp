@@ -1,4 +1,4 @@
-/// Refusals of peers' messages: reason, number, and limits that more than one set of rules checks.
+/// Refusals of peers' messages: reason, number, and limits that several kinds of checks share.
 #pragma once
 
 #include <cstdint>

@@ -101,10 +101,11 @@ struct TransferNews {
 /// Asks a node for its identity and its load.
 struct NodeQuery {};
 struct NodeFacts {
-  std::string version;    // of the program; all nodes of a run have the same
-  std::string host;       // its name
-  std::string place;      // equal where members can map each other's memory: boot id, network and pid namespaces
-  std::string data_host;  // where its endpoints listen
+  std::string version;  // of the program; all nodes of a run have the same
+  std::string host;     // its name
+  std::string
+      shared_memory_domain;  // equal where members can map each other's memory: boot id, network and pid namespaces
+  std::string data_host;     // where its endpoints listen
   std::uint32_t cores = 0;
   double load = 0;  // of the last minute, cores
   double cpu = 0;   // this process, cores, since the last query

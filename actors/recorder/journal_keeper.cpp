@@ -47,9 +47,8 @@ core::Result<void> JournalKeeper::append(const JournalRecords& records) {
   }
   const auto bytes = held_bytes_;
   end();
-  return core::fail(
-      core::Errc::timeout,
-      fmt::format("what a segment begins with is not on disk, and {} bytes of records wait for it", bytes));
+  return core::fail(core::Errc::timeout,
+                    fmt::format("the segment's start state is not on disk; {} bytes of records wait", bytes));
 }
 
 core::Result<void> JournalKeeper::write(const JournalRecords& records) {

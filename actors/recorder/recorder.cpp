@@ -43,12 +43,12 @@ class RecorderBody {
   }
 
   /// Whether the current message is accepted. Progress of members in other processes comes through the coordinator, which checks it.
-  [[nodiscard]] bool hears_from_here() {
-    return heard(speaker_of(self_).here ? Refusal{} : "a message that is not for it to send");
+  [[nodiscard]] bool accepts_from_here() {
+    return accepted(sender_of(self_).here ? Refusal{} : "a message that only the coordinator's process may send");
   }
   template <class Message>
-  [[nodiscard]] bool hears(const Message& message) {
-    return heard(setup_.rules.check(speaker_of(self_), message));
+  [[nodiscard]] bool accepts(const Message& message) {
+    return accepted(setup_.checks.check(sender_of(self_), message));
   }
 
   void started(const RunStarted& run) {
@@ -144,10 +144,10 @@ class RecorderBody {
   }
 
  private:
-  [[nodiscard]] bool heard(const Refusal& refusal) {
+  [[nodiscard]] bool accepted(const Refusal& refusal) {
     if (!refusal) return true;
     std::vector<std::string> names;
-    for (const auto w : setup_.rules.workers_of(speaker_of(self_))) names.push_back(fmt::format("worker {}", w));
+    for (const auto w : setup_.checks.workers_of(sender_of(self_))) names.push_back(fmt::format("worker {}", w));
     const auto who =
         names.empty() ? "a process that has no part in the run" : fmt::format("{}", fmt::join(names, ", "));
     if (auto line = refusals_.add(who, *refusal)) note({Note::Level::warning, std::move(*line)});
@@ -232,19 +232,19 @@ RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderSt
   self->set_default_handler(caf::drop);
   return {
       [self](const RunStarted& run) {
-        if (self->state.body->hears_from_here()) self->state.body->started(run);
+        if (self->state.body->accepts_from_here()) self->state.body->started(run);
       },
       [self](const WorkerProgress& progress) {
-        if (self->state.body->hears_from_here()) self->state.body->progress(progress);
+        if (self->state.body->accepts_from_here()) self->state.body->progress(progress);
       },
       [self](const EpochReport& report) {
-        if (self->state.body->hears_from_here()) self->state.body->epoch(report);
+        if (self->state.body->accepts_from_here()) self->state.body->epoch(report);
       },
       [self](const Note& note) {
-        if (self->state.body->hears(note)) self->state.body->note({note.level, one_line(note.text)});
+        if (self->state.body->accepts(note)) self->state.body->note({note.level, one_line(note.text)});
       },
       [self](const JournalRecords& records) {
-        if (self->state.body->hears(records)) self->state.body->journal(records);
+        if (self->state.body->accepts(records)) self->state.body->journal(records);
       },
       [self](const CheckpointOrder&, const CheckpointPayload& payload) {
         return self->state.body->checkpoint(payload);
@@ -252,7 +252,7 @@ RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderSt
       [self](const RotateOrder&, const CheckpointPayload& payload) { return self->state.body->rotate(payload); },
       [self](const Finish&, const RunEnd& end) { return self->state.body->finish(end); },
       [self](const Tick&) {
-        if (self->state.body->hears_from_here()) self->state.body->tick();
+        if (self->state.body->accepts_from_here()) self->state.body->tick();
       },
   };
 }

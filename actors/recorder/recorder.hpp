@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "actors/coordinator/member_rules.hpp"
 #include "actors/protocol/handles.hpp"
+#include "actors/protocol/member_message_checks.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "core/clock.hpp"
 #include "experiment/report/console.hpp"
@@ -27,7 +27,7 @@ struct RecorderSetup {
   const core::Clock* clock = nullptr;  // outlives the actor
   core::Config config{};               // the session's, resolved: each journal segment has a copy
   std::string plan{};                  // the session's plan.json: copied in the same way
-  MemberRules rules{};                 // for members in other processes
+  MemberMessageChecks checks{};        // for members in other processes
 };
 
 class RecorderBody;

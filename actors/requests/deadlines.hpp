@@ -13,6 +13,7 @@ inline constexpr auto kFetchSilence = std::chrono::minutes(10);      // of a che
 inline constexpr auto kMeasureSilence = std::chrono::minutes(10);    // of members that measure how they exchange
 inline constexpr auto kDiskSilence = std::chrono::minutes(10);       // of a disk, within a call
 inline constexpr auto kMargin = std::chrono::minutes(1);             // the requester waits longer than the actor asked
+inline constexpr auto kRecorderSilence = kDiskSilence + kMargin;     // of the recorder, which itself waits for the disk
 inline constexpr auto kPrepareSilence =
     kFetchSilence + kCompileDeadline + kMargin;                   // of a site at a node, compilation included
 inline constexpr auto kAdmitSilence = kPrepareSilence + kMargin;  // of a newcomer

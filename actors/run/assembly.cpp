@@ -1,31 +1,17 @@
 #include "actors/run/assembly.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <thread>
 
 #include <fmt/format.h>
 
-#include "actors/coordinator/evaluator.hpp"
 #include "actors/protocol/proxy.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
 #include "actors/requests/interruptible.hpp"
 #include "data/fingerprint.hpp"
-#include "data/lease_lookahead.hpp"
-#include "nn/hash.hpp"
 #include "nn/layout.hpp"
 
 namespace troupe::actors {
-
-namespace {
-
-constexpr core::Duration kFinishSilence = kDiskSilence + core::Duration(kMargin);  // longer than the recorder's
-
-// Large enough to be efficient, small enough for a small workspace.
-constexpr std::int64_t kEvaluationBatch = 100;
-
-}  // namespace
 
 Assembly::Assembly(const SiteContext& context, Launch launch, std::stop_token stop)
     : context_(context),
@@ -63,25 +49,26 @@ core::Result<void> Assembly::make_sites(const Beginning& beginning) {
 }
 
 /// Adds the node's name to an error.
-core::Error Assembly::at(const Place& place, core::Error error) const {
-  if (place.node)
-    error.message = fmt::format("node {} ({}): {}", place.node->name, place.node->facts.host, one_line(error.message));
+core::Error Assembly::at(const SiteHandle& handle, core::Error error) const {
+  if (handle.node)
+    error.message =
+        fmt::format("node {} ({}): {}", handle.node->name, handle.node->facts.host, one_line(error.message));
   return error;
 }
 
-core::Error Assembly::no_answer(const Place& place, const std::string& what, const caf::error& error) const {
+core::Error Assembly::no_answer(const SiteHandle& handle, const std::string& what, const caf::error& error) const {
   if (stop_.stop_requested()) return core::interrupted_early();
-  return at(place, {core::Errc::peer_lost, fmt::format("{}: {}", what, reason_of(*context_.system, error))});
+  return at(handle, {core::Errc::peer_lost, fmt::format("{}: {}", what, reason_of(*context_.system, error))});
 }
 
-SiteOrder Assembly::order_for(const Place& place, bool resumed) const {
+SiteOrder Assembly::order_for(const SiteHandle& handle, bool resumed) const {
   const bool one_plan = spec_.settings->data.batch.size() == 1;
   return {.version = launch_.version,
           .run = spec_.settings->run.name,
           .config = launch_.config,
-          .site = place.number,
-          .workers = launch_.placement.workers_at(place.number),
-          .servers = launch_.placement.servers_at(place.number),
+          .site = handle.number,
+          .workers = launch_.placement.workers_at(handle.number),
+          .servers = launch_.placement.servers_at(handle.number),
           .plan = one_plan ? made_plan_.json : std::string(),
           .layout = layout_->fingerprint(),
           .most_floats = most_floats(spec_, *layout_),
@@ -100,19 +87,19 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
   SiteAddresses addresses;
   addresses.texts.resize(placement.sites());
   for (std::uint32_t site = 0; site < placement.sites(); ++site) {
-    auto& place = places_.emplace_back(Place{.number = site});
+    auto& handle = sites_.emplace_back(SiteHandle{.number = site});
     if (placement.processes[site] == Placement::kHere) continue;
-    place.node = &launch_.nodes[placement.processes[site] - 1];
-    if (!place.node->actor) continue;  // the rejoin manager looks for it
-    place.asked = context_.system->spawn(node_proxy, place.node->actor);
-    asked.emplace_back(site, self_->request(place.asked, kOpenDeadline, order_for(place, resumed)));
+    handle.node = &launch_.nodes[placement.processes[site] - 1];
+    if (!handle.node->actor) continue;  // the rejoin manager looks for it
+    handle.asked = context_.system->spawn(node_proxy, handle.node->actor);
+    asked.emplace_back(site, self_->request(handle.asked, kOpenDeadline, order_for(handle, resumed)));
   }
   core::Result<void> result;
-  for (auto& place : places_) {
-    if (place.node || !result) continue;
-    SiteSetup setup{.site = place.number,
-                    .workers = placement.workers_at(place.number),
-                    .servers = placement.servers_at(place.number),
+  for (auto& handle : sites_) {
+    if (handle.node || !result) continue;
+    SiteSetup setup{.site = handle.number,
+                    .workers = placement.workers_at(handle.number),
+                    .servers = placement.servers_at(handle.number),
                     .exchange = exchange_,
                     .options = launch_.options,
                     .plan = beginning.plan};
@@ -123,187 +110,78 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
       setup.most_floats = most_floats(spec_, *layout_);
       setup.fingerprint = layout_->fingerprint();
     }
-    if (place.number == 0 && resumed && !launch_.nodes.empty()) {
+    if (handle.number == 0 && resumed && !launch_.nodes.empty()) {
       auto file = read_start(beginning.checkpoint_file);
       if (!file) return tl::unexpected(file.error());
       setup.start = *file;
     }
-    place.here = std::make_unique<Site>(context_, std::move(setup));
-    result = place.here->open();
-    addresses.texts[place.number] = place.here->address();
+    handle.here = std::make_unique<Site>(context_, std::move(setup));
+    result = handle.here->open();
+    addresses.texts[handle.number] = handle.here->address();
   }
   for (auto& [site, opening] : asked) {
-    auto& place = places_[site];
+    auto& handle = sites_[site];
     receive(
         opening, stop_,
         [&](const SiteOpened& opened, const OpenedSite& there) {
-          if (opened.error.empty()) place.there = context_.system->spawn(site_proxy, there.site);
-          addresses.texts[place.number] = opened.address;
-          if (!opened.error.empty() && result) result = tl::unexpected(at(place, {opened.code, opened.error}));
+          if (opened.error.empty()) handle.there = context_.system->spawn(site_proxy, there.site);
+          addresses.texts[handle.number] = opened.address;
+          if (!opened.error.empty() && result) result = tl::unexpected(at(handle, {opened.code, opened.error}));
         },
         [&](const caf::error& error) {
-          if (result) result = tl::unexpected(no_answer(place, "made no site", error));
+          if (result) result = tl::unexpected(no_answer(handle, "made no site", error));
         });
   }
   if (!result || placement.sites() == 1) return result;
-  for (auto& place : places_)
-    if (place.here) place.here->meet(addresses);
+  for (auto& handle : sites_)
+    if (handle.here) handle.here->meet(addresses);
   addresses_ = std::move(addresses);
   return {};
 }
 
 /// Whether the site reported all members that the placement gives it.
-bool Assembly::is_whole(const Place& place) const {
+bool Assembly::is_whole(const SiteHandle& handle) const {
   const auto all = [](const auto& members, std::size_t count) {
     return members.size() == count && std::ranges::all_of(members, [](const auto& member) { return bool(member); });
   };
-  const auto workers = launch_.placement.workers_at(place.number).size();
-  return all(place.members.workers, workers) && all(place.members.loaders, workers) &&
-         all(place.members.servers, launch_.placement.servers_at(place.number).size());
+  const auto workers = launch_.placement.workers_at(handle.number).size();
+  return all(handle.members.workers, workers) && all(handle.members.loaders, workers) &&
+         all(handle.members.servers, launch_.placement.servers_at(handle.number).size());
 }
 
 core::Result<void> Assembly::prepare_sites() {
   using Preparing = decltype(self_->request(SiteActor{}, kNoDeadline, SiteAddresses{}));
-  std::vector<std::pair<Place*, Preparing>> asked;  // each ends when nothing moves for kPrepareSilence
-  for (auto& place : places_)
-    if (place.there) asked.emplace_back(&place, self_->request(place.there, kNoDeadline, addresses_));
+  std::vector<std::pair<SiteHandle*, Preparing>> asked;  // each ends when nothing moves for kPrepareSilence
+  for (auto& handle : sites_)
+    if (handle.there) asked.emplace_back(&handle, self_->request(handle.there, kNoDeadline, addresses_));
   core::Result<void> result;
-  for (auto& place : places_) {
-    if (!place.here || !result) continue;
-    result = place.here->prepare(start_);
-    place.members = place.here->members();
-    if (place.here->layout()) layout_ = place.here->layout();
-    if (place.here->plan() && made_plan_.json.empty()) made_plan_ = *place.here->plan();
+  for (auto& handle : sites_) {
+    if (!handle.here || !result) continue;
+    result = handle.here->prepare(start_);
+    handle.members = handle.here->members();
+    if (handle.here->layout()) layout_ = handle.here->layout();
+    if (handle.here->plan() && made_plan_.json.empty()) made_plan_ = *handle.here->plan();
   }
-  for (auto& [place, preparing] : asked) {
+  for (auto& [handle, preparing] : asked) {
     receive(
-        preparing, Movement{places_[0].here->moves(), kPrepareSilence}, stop_,  // it fetches the checkpoint from site 0
+        preparing, Movement{sites_[0].here->moves(), kPrepareSilence}, stop_,  // it fetches the checkpoint from site 0
         [&](const SiteReady& ready, const SiteMembers& members) {
-          place->members = members;
+          handle->members = members;
           if (!ready.error.empty()) {
-            if (result) result = tl::unexpected(at(*place, {ready.code, ready.error}));
-          } else if (!is_whole(*place) && result) {
-            result = tl::unexpected(at(*place, {core::Errc::corrupt, "it did not say who its members are"}));
+            if (result) result = tl::unexpected(at(*handle, {ready.code, ready.error}));
+          } else if (!is_whole(*handle) && result) {
+            result = tl::unexpected(at(*handle, {core::Errc::corrupt, "it did not say who its members are"}));
           }
         },
         [&](const caf::error& error) {
-          if (result) result = tl::unexpected(no_answer(*place, "did not get ready", error));
+          if (result) result = tl::unexpected(no_answer(*handle, "did not get ready", error));
         });
   }
   return result;
 }
 
-void Assembly::spawn_supervisors(const Beginning& beginning, const report::ConsoleOptions& console) {
-  const auto& settings = *spec_.settings;
-  int threads = 0;
-  for (std::uint32_t worker = 0; worker < spec_.workers; ++worker) threads += settings.threads(worker);
-  threads = std::clamp(threads, 1, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
-  evaluator_ = context_.system->spawn<caf::detached>(
-      evaluator, EvaluatorSetup{spec_.graph,
-                                context_.backend,
-                                {.batch = std::min(kEvaluationBatch, spec_.source.test->size()),
-                                 .threads = threads,
-                                 .arenas = context_.memory,
-                                 .training = false},
-                                spec_.source.test,
-                                context_.clock});
-  const auto plan = run_plan();
-  const auto rules = member_rules();
-  auto notes = beginning.notes;
-  if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
-  if (!exchange_.measured.empty())
-    notes.push_back({Note::Level::info, "reductions: " + exchange::describe(exchange_.reductions, exchange_.measured)});
-  notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());
-  disk_ = beginning.disk;
-  recorder_ = context_.system->spawn<caf::detached>(
-      recorder, RecorderSetup{beginning.directory, beginning.disk, beginning.checkpoints, console, std::move(notes),
-                              settings.journal, beginning.checkpoint_file, settings.run.tensorboard, context_.clock,
-                              settings.config, plan, rules});
-
-  // A newcomer connects to site 0 only: none can join if another site has a part of the centre.
-  const bool whole_center = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
-  if (launch_.network && whole_center && spec_.needs.takes_newcomers()) rejoin_manager_ = spawn_rejoin_manager();
-  CoordinatorSetup setup{.settings = spec_.settings,
-                         .graph = spec_.graph,
-                         .layout = layout_,
-                         .plan_hash = nn::hash64(std::as_bytes(std::span(plan))),
-                         .needs = spec_.needs,
-                         .state_slots = experiment::state_slots(spec_),
-                         .leases = spec_.leases,
-                         .started = {},
-                         .before = {},
-                         .first_steps = start_->first_steps,
-                         .resumed = beginning.checkpoint != nullptr,
-                         .launcher = launch_.launcher,
-                         .memory = context_.memory,
-                         .clock = context_.clock,
-                         .rejoin_manager = rejoin_manager_,
-                         .names = {},
-                         .rules = rules};
-  for (std::uint32_t w = 0; w < spec_.workers; ++w) setup.names.push_back(name_of(w));
-  setup.started = {.name = settings.run.name,
-                   .directory = beginning.directory->path(),
-                   .strategy = settings.strategy,
-                   .model = spec_.graph->name(),
-                   .dataset = settings.data.name,
-                   .workers = spec_.workers,
-                   .servers = spec_.servers,
-                   .epochs = static_cast<std::uint32_t>(settings.run.epochs),
-                   .parameters = static_cast<std::uint64_t>(spec_.graph->parameter_count()),
-                   .epoch_samples = static_cast<std::uint64_t>(spec_.source.train->size()),
-                   .epoch_position = spec_.leases->epoch_position()};
-  if (beginning.checkpoint) {
-    setup.before = beginning.checkpoint->totals;
-    experiment::complete(setup.before, beginning.directory->read_summary());
-  }
-  coordinator_ = context_.system->spawn(coordinator, std::move(setup));
-}
-
-/// The process of each site, for checking members' messages. A newcomer's process is added when it joins.
-MemberRules Assembly::member_rules() const {
-  const auto nodes = std::make_shared<SiteNodes>();
-  for (const auto& place : places_) {
-    if (!place.there) continue;
-    if (!place.members.loaders.empty()) nodes->set(place.number, place.members.loaders.front().node());
-    if (!place.members.servers.empty()) nodes->set(place.number, place.members.servers.front().node());
-  }
-  const auto prefetch = static_cast<std::uint64_t>(spec_.settings->data.prefetch);
-  return MemberRules({.workers = spec_.workers,
-                      .servers = spec_.servers,
-                      .worker_sites = launch_.placement.worker_sites,
-                      .server_sites = launch_.placement.server_sites,
-                      .nodes = nodes,
-                      .most_leases = prefetch + 1 + data::LeaseLookahead::kMost,
-                      .most_samples = static_cast<std::uint64_t>(std::ranges::max(spec_.settings->data.batch))});
-}
-
 /// The text of plan.json.
 std::string Assembly::run_plan() const { return experiment::to_json({.backend = made_plan_, .exchange = exchange_}); }
-
-/// "worker 1 (node h2:4242)".
-std::string Assembly::name_of(std::uint32_t worker) const {
-  const auto& sites = launch_.placement.worker_sites;
-  const auto* node = sites.empty() ? nullptr : places_[sites[worker]].node;
-  return node ? fmt::format("worker {} (node {})", worker, node->name) : fmt::format("worker {}", worker);
-}
-
-RejoinManagerActor Assembly::spawn_rejoin_manager() {
-  RejoinManagerSetup setup{.network = launch_.network,
-                           .nodes = {},
-                           .names = {},
-                           .orders = {},
-                           .sites = places_.size(),
-                           .address = addresses_.texts[0],
-                           .exchanger = places_[0].here->exchanger(),
-                           .recorder = recorder_};
-  for (const auto site : launch_.placement.worker_sites) {
-    const auto* node = places_[site].node;
-    setup.nodes.push_back(node ? node->at : HostPort{});
-    setup.names.push_back(node ? node->name : std::string());
-    setup.orders.push_back(order_for(places_[site], true));
-  }
-  return context_.system->spawn<caf::detached>(rejoin_manager, std::move(setup));
-}
 
 void Assembly::begin_sites() {
   const auto& placement = launch_.placement;
@@ -320,38 +198,39 @@ void Assembly::begin_sites() {
                         .members = {},
                         .site_hosts = placement.hosts,
                         .exchange = experiment::to_json(exchange_)};
-  for (const auto& place : places_) {
-    const auto workers = placement.workers_at(place.number);
-    const auto servers = placement.servers_at(place.number);
-    const bool there = !place.members.workers.empty();  // false: its node may join later
+  for (const auto& handle : sites_) {
+    const auto workers = placement.workers_at(handle.number);
+    const auto servers = placement.servers_at(handle.number);
+    const bool there = !handle.members.workers.empty();  // false: its node may join later
     for (std::size_t k = 0; there && k < workers.size(); ++k) {
-      actors.workers[workers[k]] = place.members.workers[k];
-      actors.loaders[workers[k]] = place.members.loaders[k];
+      actors.workers[workers[k]] = handle.members.workers[k];
+      actors.loaders[workers[k]] = handle.members.loaders[k];
     }
-    for (std::size_t k = 0; k < servers.size(); ++k) actors.servers[servers[k]] = place.members.servers[k];
+    for (std::size_t k = 0; k < servers.size(); ++k) actors.servers[servers[k]] = handle.members.servers[k];
   }
-  for (const auto& place : places_) {
-    if (place.there)
-      self_->send(place.there, SiteDirectory{coordinator_,
-                                             recorder_,
-                                             actors.membership_epoch,
-                                             actors.worker_sites,
-                                             actors.server_sites,
-                                             {},
-                                             actors.site_hosts,
-                                             actors.exchange});
-    else if (place.here && place.number > 0)
-      place.here->begin(actors);
+  for (const auto& handle : sites_) {
+    if (handle.there)
+      self_->send(handle.there, SiteDirectory{coordinator_,
+                                              recorder_,
+                                              actors.membership_epoch,
+                                              actors.worker_sites,
+                                              actors.server_sites,
+                                              {},
+                                              actors.site_hosts,
+                                              actors.exchange});
+    else if (handle.here && handle.number > 0)
+      handle.here->begin(actors);
   }
   // The coordinator starts the training: it gets the directory last.
-  self_->send(coordinator_, places_[0].here->begin(actors));
+  self_->send(coordinator_, sites_[0].here->begin(actors));
 }
 
 core::Result<void> Assembly::finish(const RunEnd& end) {
   core::Result<void> result;
-  auto asked = self_->request(recorder_, kNoDeadline, Finish{}, end);  // ends after kFinishSilence without a disk call
+  auto asked =
+      self_->request(recorder_, kNoDeadline, Finish{}, end);  // ends after kRecorderSilence without a disk call
   receive(
-      asked, Movement{disk_->calls(), kFinishSilence}, {},
+      asked, Movement{disk_->calls(), kRecorderSilence}, {},
       [&](const Finished& finished) {
         if (!finished.error.empty()) result = core::fail(core::Errc::io, finished.error);
       },
@@ -373,24 +252,24 @@ void Assembly::halt() {
   };
   dismiss(evaluator_);
   dismiss(rejoin_manager_);
-  for (const auto& place : places_) {
-    if (place.asked) self_->send_exit(place.asked, caf::exit_reason::user_shutdown);  // also ends an open request
-    if (place.there && abandoned) {
-      self_->send(place.there, Halt{});
-      self_->send_exit(place.there, caf::exit_reason::user_shutdown);
+  for (const auto& handle : sites_) {
+    if (handle.asked) self_->send_exit(handle.asked, caf::exit_reason::user_shutdown);  // also ends an open request
+    if (handle.there && abandoned) {
+      self_->send(handle.there, Halt{});
+      self_->send_exit(handle.there, caf::exit_reason::user_shutdown);
     } else {
-      dismiss(place.there);
+      dismiss(handle.there);
     }
   }
-  for (const auto& place : places_)
-    if (place.here) place.here->halt();
+  for (const auto& handle : sites_)
+    if (handle.here) handle.here->halt();
   if (coordinator_) self_->send_exit(coordinator_, caf::exit_reason::user_shutdown);
   if (recorder_) self_->send_exit(recorder_, caf::exit_reason::user_shutdown);
   bool late = false;
   while (alive > 0 && !late) {
     self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kSiteHaltDeadline) >> [&] { late = true; });
   }
-  places_.clear();
+  sites_.clear();
   evaluator_ = EvaluatorActor{};
   rejoin_manager_ = RejoinManagerActor{};
   coordinator_ = CoordinatorActor{};

@@ -1,4 +1,4 @@
-/// Spawns the members of a run and ends them: decides order, place, thread and memory of each. Used by run.cpp; knows nothing of
+/// Spawns the members of a run and ends them: decides order, handle, thread and memory of each. Used by run.cpp; knows nothing of
 /// epochs or file formats.
 #pragma once
 
@@ -52,7 +52,7 @@ class Assembly {
 
  private:
   /// A site, here or at a node.
-  struct Place {
+  struct SiteHandle {
     std::uint32_t number = 0;
     std::unique_ptr<Site> here{};
     const Node* node = nullptr;
@@ -62,15 +62,19 @@ class Assembly {
   };
   [[nodiscard]] core::Result<void> open_sites(const Beginning& beginning);
   [[nodiscard]] core::Result<void> prepare_sites();
-  [[nodiscard]] bool is_whole(const Place& place) const;
+  [[nodiscard]] bool is_whole(const SiteHandle& handle) const;
   [[nodiscard]] core::Result<void> choose_reductions(const Beginning& beginning);
   [[nodiscard]] core::Result<std::vector<exchange::Timing>> measure(const std::vector<exchange::Algorithm>& algorithms);
-  [[nodiscard]] SiteOrder order_for(const Place& place, bool resumed) const;
-  [[nodiscard]] core::Error at(const Place& place, core::Error error) const;
-  [[nodiscard]] core::Error no_answer(const Place& place, const std::string& what, const caf::error& error) const;
+  [[nodiscard]] SiteOrder order_for(const SiteHandle& handle, bool resumed) const;
+  [[nodiscard]] core::Error at(const SiteHandle& handle, core::Error error) const;
+  [[nodiscard]] core::Error no_answer(const SiteHandle& handle, const std::string& what, const caf::error& error) const;
   void spawn_supervisors(const Beginning& beginning, const report::ConsoleOptions& console);
+  void spawn_evaluator();
+  void spawn_recorder(const Beginning& beginning, const report::ConsoleOptions& console,
+                      const MemberMessageChecks& checks);
+  [[nodiscard]] CoordinatorSetup coordinator_setup(const Beginning& beginning, const MemberMessageChecks& checks) const;
   [[nodiscard]] std::string run_plan() const;
-  [[nodiscard]] MemberRules member_rules() const;
+  [[nodiscard]] MemberMessageChecks member_message_checks() const;
   [[nodiscard]] std::string name_of(std::uint32_t worker) const;
   [[nodiscard]] RejoinManagerActor spawn_rejoin_manager();
   void begin_sites();
@@ -83,9 +87,9 @@ class Assembly {
   std::shared_ptr<const StartState> start_;
   ExchangePlan exchange_;
   std::shared_ptr<const nn::Layout> layout_;
-  nn::Plan made_plan_;         // worker 0's
-  std::uint64_t data_ = 0;     // fingerprint of the data set; only in a run over nodes
-  std::vector<Place> places_;  // by site
+  nn::Plan made_plan_;             // worker 0's
+  std::uint64_t data_ = 0;         // fingerprint of the data set; only in a run over nodes
+  std::vector<SiteHandle> sites_;  // by site
   SiteAddresses addresses_;
   CoordinatorActor coordinator_;
   RecorderActor recorder_;

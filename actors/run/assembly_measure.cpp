@@ -51,39 +51,39 @@ core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<
   for (const auto algorithm : algorithms) order.algorithms.emplace_back(exchange::name(algorithm));
   using Asking = decltype(self_->request(SiteActor{}, kNoDeadline, order));
   using AskingHere = decltype(self_->request(ExchangerActor{}, kNoDeadline, order));
-  std::vector<std::pair<Place*, Asking>> there;
-  std::vector<std::pair<Place*, AskingHere>> here;
+  std::vector<std::pair<SiteHandle*, Asking>> there;
+  std::vector<std::pair<SiteHandle*, AskingHere>> here;
   // A site detects silence itself (Site::measure), and a lost site's proxy answers with the reason. The deadline is for a site that does
   // neither. Here, silence ends the request (receive() below).
-  for (auto& place : places_) {
-    if (place.members.workers.empty()) continue;
-    if (place.there)
-      there.emplace_back(&place, self_->request(place.there, measure_deadline(order), order));
+  for (auto& handle : sites_) {
+    if (handle.members.workers.empty()) continue;
+    if (handle.there)
+      there.emplace_back(&handle, self_->request(handle.there, measure_deadline(order), order));
     else
-      here.emplace_back(&place, self_->request(place.here->exchanger(), kNoDeadline, order));
+      here.emplace_back(&handle, self_->request(handle.here->exchanger(), kNoDeadline, order));
   }
   std::vector<exchange::Timing> timings;
   for (const auto length : order.floats)
     for (const auto algorithm : algorithms) timings.push_back({length, algorithm, 0});
   core::Result<void> result;
   // The slowest member's time counts: the others wait for it.
-  const auto measured = [&](Place* place) {
-    return [&, place](const Measured& told) {
+  const auto measured = [&](SiteHandle* handle) {
+    return [&, handle](const Measured& told) {
       const bool can_be = std::ranges::all_of(told.seconds, [](double s) { return s >= 0 && s < 1e6; });
-      if (!can_be && result) result = tl::unexpected(at(*place, {core::Errc::corrupt, "it measured invalid times"}));
-      if (!told.error.empty() && result) result = tl::unexpected(at(*place, {told.code, told.error}));
+      if (!can_be && result) result = tl::unexpected(at(*handle, {core::Errc::corrupt, "it measured invalid times"}));
+      if (!told.error.empty() && result) result = tl::unexpected(at(*handle, {told.code, told.error}));
       for (std::size_t k = 0; k < std::min(timings.size(), told.seconds.size()); ++k)
         timings[k].seconds = std::max(timings[k].seconds, told.seconds[k]);
     };
   };
-  const auto failed = [&](Place* place) {
-    return [&, place](const caf::error& error) {
-      if (result) result = tl::unexpected(no_answer(*place, "did not measure", error));
+  const auto failed = [&](SiteHandle* handle) {
+    return [&, handle](const caf::error& error) {
+      if (result) result = tl::unexpected(no_answer(*handle, "did not measure", error));
     };
   };
-  for (auto& [place, asking] : there) receive(asking, stop_, measured(place), failed(place));
-  for (auto& [place, asking] : here)
-    receive(asking, Movement{place->here->moves(), kMeasureSilence}, stop_, measured(place), failed(place));
+  for (auto& [handle, asking] : there) receive(asking, stop_, measured(handle), failed(handle));
+  for (auto& [handle, asking] : here)
+    receive(asking, Movement{handle->here->moves(), kMeasureSilence}, stop_, measured(handle), failed(handle));
   if (!result) return tl::unexpected(result.error());
   return timings;
 }

@@ -39,23 +39,24 @@ std::string new_secret() {
 
 /// Processes that could map each other's memory count as one host.
 std::vector<std::uint32_t> hosts_of(const Placement& placement, const std::vector<Node>& nodes, const NodeFacts& here) {
-  std::vector<std::string> places;
+  std::vector<std::string> domains;
   std::vector<std::uint32_t> hosts;
   for (const auto process : placement.processes) {
     // A node that is not connected yet has no facts: it counts as a host of its own.
-    const auto& place = process == Placement::kHere ? here.place
-                        : nodes[process - 1].actor  ? nodes[process - 1].facts.place
-                                                    : nodes[process - 1].name;
-    const auto known = std::ranges::find(places, place);
-    hosts.push_back(static_cast<std::uint32_t>(known - places.begin()));
-    if (known == places.end()) places.push_back(place);
+    const auto& domain = process == Placement::kHere ? here.shared_memory_domain
+                         : nodes[process - 1].actor  ? nodes[process - 1].facts.shared_memory_domain
+                                                     : nodes[process - 1].name;
+    const auto known = std::ranges::find(domains, domain);
+    hosts.push_back(static_cast<std::uint32_t>(known - domains.begin()));
+    if (known == domains.end()) domains.push_back(domain);
   }
   return hosts;
 }
 
 bool in_one_place(const std::vector<Node>& nodes, const std::string& version) {
   const auto here = own_facts(version, {});
-  return std::ranges::all_of(nodes, [&](const Node& node) { return node.facts.place == here.place; });
+  return std::ranges::all_of(
+      nodes, [&](const Node& node) { return node.facts.shared_memory_domain == here.shared_memory_domain; });
 }
 
 core::Result<void> check_endpoint(const Settings& settings, const std::vector<Node>& nodes, bool one_place) {
@@ -102,7 +103,7 @@ core::Result<Launch> launch_over(std::vector<Node> nodes, const Settings& settin
   launch.between_hosts = !one_place;
   const auto missing = std::ranges::count_if(nodes, [](const Node& node) { return !node.actor; });
   launch.note = fmt::format("{}: vectors go over {}",
-                            missing > 0 ? fmt::format("{} of {} nodes are not there yet", missing, nodes.size())
+                            missing > 0 ? fmt::format("{} of {} nodes are not connected yet", missing, nodes.size())
                             : one_place ? std::string("all processes on this host")
                                         : std::string("processes on several hosts"),
                             endpoint);

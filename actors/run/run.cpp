@@ -82,8 +82,8 @@ core::Result<void> open_store(const RunRequest& request, core::Result<RunDirecto
 core::Result<void> read_plan(const RunRequest& request, Beginning& beginning) {
   if (request.replan) {
     beginning.notes.push_back(
-        {Note::Level::warning, fmt::format("{}/plan.json is left unread: what it says is chosen anew, and numbers "
-                                           "differ in their last bits from those that the run would have come to",
+        {Note::Level::warning, fmt::format("{}/plan.json is ignored (--replan): implementations are chosen again; "
+                                           "the last bits may differ",
                                            request.resume)});
     return {};
   }
@@ -146,9 +146,10 @@ core::Result<void> check_least(std::size_t least, std::size_t nodes, const RunSp
   if (least < nodes && !spec.needs.takes_newcomers())
     return core::fail(
         core::Errc::config,
-        fmt::format("{}: strategy.name = \"{}\" takes no worker in later: leave --min-nodes away, or use one "
-                    "that does, like \"easgd\"",
-                    settings.config.where("strategy.name"), settings.strategy));
+        fmt::format(
+            "{}: strategy.name = \"{}\" does not accept workers during a run: leave --min-nodes away, or use one "
+            "that does, like \"easgd\"",
+            settings.config.where("strategy.name"), settings.strategy));
   if (least < nodes && settings.cluster.server_placement == "colocated")
     return core::fail(
         core::Errc::config,
@@ -200,7 +201,7 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   else
     config = std::make_unique<NetworkConfig>(request.network);
   caf::actor_system system(*config);
-  std::optional<LastToLeave> last;
+  std::optional<DetachedActorsWait> last;
   if (!alone) last.emplace(system);
   auto beginning = find_start(request, *spec);
   if (!beginning) return failed(beginning.error());

@@ -38,10 +38,10 @@ bool Rendezvous::work(Key key, const core::Kernels& kernels) {
     arenas.push_back(part.data);
   }
   if (entry.task->root) {
-    transport::broadcast_slice(kernels, arenas, own, root);
+    exchange::broadcast_slice(kernels, arenas, own, root);
   } else {
     const auto count = static_cast<float>(arenas.size());
-    transport::reduce_slice(kernels, arenas, own, entry.task->op == strategies::ReduceOp::mean ? 1 / count : 1);
+    exchange::reduce_slice(kernels, arenas, own, entry.task->op == strategies::ReduceOp::mean ? 1 / count : 1);
   }
   entry.worked = true;
   entry.done.push_back(self_);

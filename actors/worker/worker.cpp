@@ -48,7 +48,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       [self](const StateOrder&) { return self->state.body->tell_state(); },
       [self](const MembershipNews& news) { self->state.body->membership(news); },
       [self](const Dismissal&) { return self->state.body->dismiss(); },
-      [self](const TransferNews& news) { self->state.body->moved(news); },
+      [self](const TransferNews& news) { self->state.body->transfer_seen(news); },
       [self](const Tick&) { self->state.body->tick(); },
       [self](const Halt&) {
         self->state.body->halt();

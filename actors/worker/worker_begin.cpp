@@ -51,7 +51,7 @@ void WorkerBody::begin(const ActorDirectory& actors) {
   next_step_ = start_->first_steps.at(setup_.self);
   host_->start(next_step_);
   if (const auto early = news_.begin(actors.membership_epoch)) hear(*early);
-  settle();
+  after_event();
 }
 
 void WorkerBody::membership(const MembershipNews& news) {
@@ -64,7 +64,7 @@ void WorkerBody::hear(const MembershipNews& news) {
   if (failed_ || !host_) return;
   mailbox_->members(news.workers);
   host_->membership_changed({news.epoch, news.workers});
-  settle();
+  after_event();
 }
 
 }  // namespace troupe::actors

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "actors/protocol/vocabulary.hpp"
+#include "core/buffer.hpp"
 #include "nn/hash.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::actors {
 
@@ -122,7 +122,7 @@ void WorkerBody::step_ended() {
     host_->bucket_ready(bucket);
   host_->step_done(lease_.epoch_position, nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs,
                                                              static_cast<int>(setup_.workers)));
-  settle();
+  after_event();
 }
 
 void WorkerBody::run(const strategies::KernelCall& call, strategies::Shards shards) { memory_->run(call, shards); }
@@ -134,13 +134,13 @@ void WorkerBody::set_deadline(strategies::DeadlineId id, core::Duration after) {
 void WorkerBody::deadline_reached(strategies::DeadlineId id) {
   if (failed_) return;
   host_->deadline_passed(id);
-  settle();
+  after_event();
 }
 
 // ---- exchanges with shards
 
 void WorkerBody::send(const strategies::ShardRequest& request) {
-  const auto slice = transport::slice_of(memory_->view(request.slot).size(), request.shard, actors_.servers.size());
+  const auto slice = core::slice_of(memory_->view(request.slot).size(), request.shard, actors_.servers.size());
   const auto sent = now();
   const auto [asked, first] = asked_.try_emplace(request.request.exchange, Asked{{}, request.slot});
   if (first) asked->second.wait = await(actors_.server_sites, request.request.exchange);
@@ -168,7 +168,7 @@ void WorkerBody::answered(const strategies::ShardReply& reply) {
     asked_.erase(asked);
   }
   host_->replied(reply);
-  settle();
+  after_event();
 }
 
 // ---- collectives
@@ -223,21 +223,21 @@ void WorkerBody::collective_ended(const CollectiveEnded& ended) {
   if (failed_ || node.empty()) return;
   silences_.end(node.mapped().wait);
   finished_.push_back({ended.exchange, node.mapped().slot, core::Duration{ended.waited_ns}, ended.last});
-  settle();
+  after_event();
 }
 
 void WorkerBody::offered(const CollectiveOffer& offer, const BorrowedView& slice) {
   if (failed_) return;
   rendezvous_.offered({offer.step, offer.exchange}, offer.worker, slice, now());
   advance({offer.step, offer.exchange});
-  settle();
+  after_event();
 }
 
 void WorkerBody::share_done(const CollectiveDone& done) {
   if (failed_) return;
   rendezvous_.share_done({done.step, done.exchange}, done.worker);
   advance({done.step, done.exchange});
-  settle();
+  after_event();
 }
 
 void WorkerBody::advance(Rendezvous::Key key) {
@@ -252,33 +252,47 @@ void WorkerBody::advance(Rendezvous::Key key) {
 
 // ---- between calls
 
+void WorkerBody::after_event() {
+  report_finished_collectives();
+  help_or_leave();
+  answer_settle_orders();
+  answer_peer_messages(false);
+  answer_dismissal();
+}
+
 /// Reports to the host what ended during one of its calls: a port never answers from inside a call.
-void WorkerBody::settle() {
+void WorkerBody::report_finished_collectives() {
   while (!finished_.empty() && !failed_) {
     const auto finished = finished_.front();
     finished_.pop_front();
     if (finished.slot == strategies::kParams) memory_->replica().parameters_written();
     host_->reduced(finished.exchange, finished.waited, finished.last);
   }
+}
+
+/// Helps idle servers while the worker itself has nothing to do until an answer arrives.
+void WorkerBody::help_or_leave() {
   if (host_ && !host_->computing())
-    helping_.help();  // the worker has nothing else to do until the answer arrives
+    helping_.help();
   else
     helping_.leave();
-  if (host_ && (settling_ || asked_state_)) {
-    host_->settle();
-    if (host_->settled()) {
-      if (settling_) settling_->deliver(Settled{});
-      if (asked_state_) asked_state_->deliver(state());
-      settling_.reset();
-      asked_state_.reset();
-    }
-  }
-  answer_peer_messages(false);
-  if (dismissal_ && host_ && host_->in_flight() == 0) {
-    report();
-    dismissal_->deliver(Dismissed{});
-    dismissal_.reset();
-  }
+}
+
+void WorkerBody::answer_settle_orders() {
+  if (!host_ || (!settling_ && !asked_state_)) return;
+  host_->settle();
+  if (!host_->settled()) return;
+  if (settling_) settling_->deliver(Settled{});
+  if (asked_state_) asked_state_->deliver(state());
+  settling_.reset();
+  asked_state_.reset();
+}
+
+void WorkerBody::answer_dismissal() {
+  if (!dismissal_ || !host_ || host_->in_flight() > 0) return;
+  report();
+  dismissal_->deliver(Dismissed{});
+  dismissal_.reset();
 }
 
 caf::result<Dismissed> WorkerBody::dismiss() {
@@ -287,7 +301,7 @@ caf::result<Dismissed> WorkerBody::dismiss() {
   host_->stop();
   dismissal_ = self_->make_response_promise<Dismissed>();
   const auto answer = *dismissal_;
-  settle();
+  after_event();
   return answer;
 }
 

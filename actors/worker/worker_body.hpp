@@ -50,7 +50,7 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] caf::result<PeerMessageCounts> tell_peer_messages(const PeerMessageCountsOrder& order);
   void membership(const MembershipNews& news);
   void deadline_reached(strategies::DeadlineId id);
-  void moved(const TransferNews& news);
+  void transfer_seen(const TransferNews& news);
   void tick();
   void halt();
 
@@ -100,7 +100,12 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] SilenceDeadlines::Wait await(std::vector<std::uint32_t> sites,
                                              std::optional<strategies::ExchangeId> exchange);
   void advance(Rendezvous::Key key);
-  void settle();
+  /// Call it after each call of the host.
+  void after_event();
+  void report_finished_collectives();
+  void help_or_leave();
+  void answer_settle_orders();
+  void answer_dismissal();
   [[nodiscard]] MemberState state() const;
   [[nodiscard]] PeerMessageCounts peer_messages() const;
   void answer_peer_messages(bool now);

@@ -20,7 +20,7 @@ void WorkerBody::peer_message(const PeerMessage& peer_message, const BorrowedVie
   if (!slot) return;  // dropped: see PeerMailbox::receive
   memory_->mount(*slot, vector);
   host_->peer_message_arrived({.from = peer_message.from, .weight = peer_message.weight, .slot = *slot});
-  settle();
+  after_event();
 }
 
 void WorkerBody::release(strategies::Slot slot) {
@@ -38,7 +38,7 @@ caf::result<Settled> WorkerBody::settle_down() {
   if (failed_ || (host_ && !wants_batch_)) return caf::sec::runtime_error;
   settling_ = self_->make_response_promise<Settled>();
   const auto answer = *settling_;
-  settle();
+  after_event();
   return answer;
 }
 
@@ -47,7 +47,7 @@ caf::result<MemberState> WorkerBody::tell_state() {
   if (failed_ || (host_ && !wants_batch_)) return caf::sec::runtime_error;
   asked_state_ = self_->make_response_promise<MemberState>();
   const auto answer = *asked_state_;
-  settle();
+  after_event();
   return answer;
 }
 

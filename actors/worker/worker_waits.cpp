@@ -20,7 +20,7 @@ SilenceDeadlines::Wait WorkerBody::await(std::vector<std::uint32_t> sites,
   });
 }
 
-void WorkerBody::moved(const TransferNews& news) {
+void WorkerBody::transfer_seen(const TransferNews& news) {
   silences_.moved(news.sites);
   moved_at_ = now();
 }

@@ -57,7 +57,7 @@ core::Result<ExchangeBench> run_exchange_bench(const core::Kernels& kernels, int
       everyone.arrive_and_wait();
       kernels.copy(copies[self].view().first(floats), views[self]);
       everyone.arrive_and_wait();
-      reduce_slice(kernels, views, self, 1.0F / static_cast<float>(ranks));
+      exchange::reduce_slice(kernels, views, self, 1.0F / static_cast<float>(ranks));
     }
     everyone.arrive_and_wait();
   };

@@ -102,7 +102,7 @@ core::Result<void> Rank::meet(RankLine& line) {
 
   std::vector<OperationId> operations;
   for (std::size_t rank = 0; rank < sizes_.ranks; ++rank) {
-    const auto address = line.hear(kPatience);
+    const auto address = line.receive(kPatience);
     if (!address) return tl::unexpected(address.error());
     if (rank == self_) continue;
     const auto connection = endpoint_->connect({*address});
@@ -111,7 +111,7 @@ core::Result<void> Rank::meet(RankLine& line) {
     operations.push_back(connection->established);
   }
   for (std::size_t rank = 0; rank < sizes_.ranks; ++rank) {
-    const auto key = line.hear(kPatience);
+    const auto key = line.receive(kPatience);
     if (!key) return tl::unexpected(key.error());
     if (rank == self_) {
       views_.push_back(arena_->view().first(sizes_.floats));
@@ -145,12 +145,12 @@ core::Result<void> Rank::work(const core::Kernels& kernels, RankLine& line) {
   kernels.fill(views_[self_], static_cast<float>(self_ + 1));
   for (int round = 0; round <= sizes_.rounds; ++round) {
     if (auto done = timed(line, [&] { kernels.copy(to, views_[self_]); }); !done) return done;
-    if (auto done = timed(line, [&] { reduce_slice(kernels, views_, self_, 1 / ranks); }); !done) return done;
+    if (auto done = timed(line, [&] { exchange::reduce_slice(kernels, views_, self_, 1 / ranks); }); !done) return done;
     for (const float value : {views_[self_].front(), views_[self_][sizes_.floats / 2], views_[self_].back()})
       if (std::abs(value - mean) > 1e-3F * mean)
         return core::fail(core::Errc::internal, "the exchange computed a wrong mean");
   }
-  (void)line.hear(kPatience);  // no rank ends before all are done
+  (void)line.receive(kPatience);  // no rank ends before all are done
   return {};
 }
 

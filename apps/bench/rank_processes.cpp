@@ -33,12 +33,12 @@ core::Result<void> RankLine::say(std::string_view line) const {
 }
 
 // Reads one byte at a time: lines are short and few, and bytes after the newline belong to the next call.
-core::Result<std::string> RankLine::hear(core::Duration patience) const {
+core::Result<std::string> RankLine::receive(core::Duration patience) const {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
   for (std::string line;;) {
     pollfd watched{fd_, POLLIN, 0};
     const int ready = ::poll(&watched, 1, static_cast<int>(ms));
-    if (ready == 0) return core::fail(core::Errc::timeout, "a process of the benchmark does not get on");
+    if (ready == 0) return core::fail(core::Errc::timeout, "a process of the benchmark makes no progress");
     char c = 0;
     const ssize_t count = ready < 0 ? -1 : ::recv(fd_, &c, 1, 0);
     if (count < 0 && errno == EINTR) continue;
@@ -90,7 +90,7 @@ core::Result<void> RankProcesses::start(std::size_t ranks, const Work& work) {
 core::Result<std::vector<std::string>> RankProcesses::gather(core::Duration patience) const {
   std::vector<std::string> lines;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    auto line = RankLine(ranks_[rank].fd).hear(patience);
+    auto line = RankLine(ranks_[rank].fd).receive(patience);
     if (!line) return core::fail(line.error().code, fmt::format("rank {}: {}", rank, line.error().message));
     if (line->starts_with(kError))
       return core::fail(core::Errc::internal, fmt::format("rank {}: {}", rank, line->substr(1)));

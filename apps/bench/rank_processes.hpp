@@ -21,7 +21,7 @@ class RankLine {
   explicit RankLine(int fd) noexcept : fd_(fd) {}
   /// Lines contain no newline. Errc::peer_lost when the other end is closed, Errc::timeout after `patience` without input.
   [[nodiscard]] core::Result<void> say(std::string_view line) const;
-  [[nodiscard]] core::Result<std::string> hear(core::Duration patience) const;
+  [[nodiscard]] core::Result<std::string> receive(core::Duration patience) const;
 
  private:
   int fd_;

@@ -51,7 +51,7 @@ core::Result<void> run_node(const Arguments& arguments) {
   const Interrupt interrupt;  // before any thread starts
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
-  const actors::LastToLeave last(system);
+  const actors::DetachedActorsWait last(system);
   auto network = actors::Network::create(system, options);
   if (!network) return tl::unexpected(network.error());
   // Not detached: the broker keeps published actors, and would keep the thread. The node's work is short; sites have their own threads.

@@ -126,7 +126,7 @@ class Session {
       }
       idle_since_.reset();
       progress_.tick(position());
-      for (auto& end : children_.wait(kTick, wake.get())) settle(std::move(end));
+      for (auto& end : children_.wait(kTick, wake.get())) record_end(std::move(end));
     }
     progress_.close();
     if (auto written = write_results(grid_, statuses_); !written) return tl::unexpected(std::move(written.error()));
@@ -208,7 +208,7 @@ class Session {
     return {};
   }
 
-  void settle(Children::End end) {
+  void record_end(Children::End end) {
     const auto [since, resumed] = running_.extract(end.id).mapped();
     const double seconds = core::seconds(options_.clock->now() - since);
     RunStatus run_status;

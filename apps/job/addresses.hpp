@@ -16,7 +16,7 @@ struct HostAddress {
 
 struct RankHost {
   std::string name;   // of the host
-  std::string place;  // NodeFacts::place
+  std::string place;  // NodeFacts::shared_memory_domain
   std::vector<HostAddress> addresses{};
 };
 

@@ -78,7 +78,7 @@ Job::~Job() {
 
 core::Result<void> Job::meet() {
   const auto facts = actors::own_facts(actors::spoken_version(TROUPE_VERSION), {});
-  const RankHost own{.name = facts.host, .place = facts.place, .addresses = own_addresses()};
+  const RankHost own{.name = facts.host, .place = facts.shared_memory_domain, .addresses = own_addresses()};
   const auto said = job_->gather(to_json(own).dump(), within(kPatience));
   if (!said) return tl::unexpected(said.error());
   for (const auto& text : *said) hosts_.push_back(host_of(json::parse(text)));
@@ -148,7 +148,7 @@ core::Result<void> Job::be_node(const Order& order) {
   }
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
-  const actors::LastToLeave last(system);
+  const actors::DetachedActorsWait last(system);
   auto network = actors::Network::create(system, options);
   if (!network && ready) ready = tl::unexpected(network.error());
   const auto node = system.spawn(  // as in `troupe node`: not detached

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "transport/exchange/reduce.hpp"
+#include "core/buffer.hpp"
 
 namespace troupe::experiment {
 
@@ -29,7 +29,7 @@ core::Result<std::vector<core::Buffer>> cut(const std::vector<float>* canonical,
   if (canonical) layout.from_canonical(*canonical, arena->view());
   std::vector<core::Buffer> shards;
   for (strategies::ShardId s = 0; s < count; ++s) {
-    const auto slice = transport::slice_of(arena->size(), s, count);
+    const auto slice = core::slice_of(arena->size(), s, count);
     if (slice.count == 0) {
       return core::fail(core::Errc::config,
                         fmt::format("cluster.servers = {}: the model's {} parameters are too few for so many shards",

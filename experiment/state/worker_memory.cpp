@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "transport/exchange/reduce.hpp"
+#include "core/buffer.hpp"
 
 namespace troupe::experiment {
 
@@ -54,8 +54,8 @@ core::Span WorkerMemory::view(Slot slot) {
 core::Span WorkerMemory::view(Slot slot, strategies::Shards shards) {
   const auto whole = view(slot);
   if (shards.all() || whole.empty()) return whole;
-  const auto first = transport::slice_of(whole.size(), shards.first, shards_);
-  const auto last = transport::slice_of(whole.size(), shards.first + shards.count - 1, shards_);
+  const auto first = core::slice_of(whole.size(), shards.first, shards_);
+  const auto last = core::slice_of(whole.size(), shards.first + shards.count - 1, shards_);
   return whole.subspan(first.offset, last.offset + last.count - first.offset);
 }
 
@@ -68,7 +68,7 @@ BorrowedView WorkerMemory::lend(Slot slot, std::size_t offset, std::size_t count
 }
 
 BorrowedView WorkerMemory::lend(Slot slot, strategies::ShardId shard) {
-  const auto slice = transport::slice_of(view(slot).size(), shard, shards_);
+  const auto slice = core::slice_of(view(slot).size(), shard, shards_);
   return lend(slot, slice.offset, slice.count);
 }
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "core/buffer.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "nn/hash.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::sim {
 
@@ -103,7 +103,7 @@ void Gradients::fetch_center(WorkerId worker) {
   const auto params = memory_->view(worker, strategies::kParams);
   for (strategies::ShardId shard = 0; shard < memory_->shards(); ++shard) {
     const auto center = memory_->shard(shard).view(strategies::kCenter);
-    const auto slice = transport::slice_of(params.size(), shard, memory_->shards());
+    const auto slice = core::slice_of(params.size(), shard, memory_->shards());
     std::copy(center.begin(), center.end(), params.begin() + static_cast<std::ptrdiff_t>(slice.offset));
   }
 }
@@ -147,7 +147,7 @@ core::Result<void> Gradients::take_model(std::span<const WorkerId> workers, std:
   if (needs.model == ModelHome::center) {
     for (strategies::ShardId shard = 0; shard < memory_->shards(); ++shard) {
       const auto part = memory_->shard(shard).view(needs.model_slot);
-      const auto slice = transport::slice_of(arena.size(), shard, memory_->shards());
+      const auto slice = core::slice_of(arena.size(), shard, memory_->shards());
       std::copy(part.begin(), part.end(), arena.begin() + static_cast<std::ptrdiff_t>(slice.offset));
     }
   } else if (needs.model == ModelHome::any_worker) {

@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "transport/exchange/reduce.hpp"
+#include "core/buffer.hpp"
 
 namespace troupe::sim {
 
@@ -57,8 +57,8 @@ core::Span PhantomMemory::view(WorkerId worker, Slot slot) {
 core::Span PhantomMemory::view(WorkerId worker, Slot slot, strategies::Shards shards) {
   const auto whole = view(worker, slot);
   if (shards.all() || whole.empty()) return whole;
-  const auto first = transport::slice_of(whole.size(), shards.first, shards_.size());
-  const auto last = transport::slice_of(whole.size(), shards.first + shards.count - 1, shards_.size());
+  const auto first = core::slice_of(whole.size(), shards.first, shards_.size());
+  const auto last = core::slice_of(whole.size(), shards.first + shards.count - 1, shards_.size());
   return whole.subspan(first.offset, last.offset + last.count - first.offset);
 }
 
@@ -75,7 +75,7 @@ void PhantomMemory::give_back(std::uint32_t packet) { loans_.erase(packet); }
 core::Span PhantomMemory::payload(strategies::ShardId shard, std::uint32_t packet) const {
   const auto& [vectors, slot] = loans_.at(packet);
   const auto whole = vectors->own.at(slot).view();
-  const auto slice = transport::slice_of(whole.size(), shard, shards_.size());
+  const auto slice = core::slice_of(whole.size(), shard, shards_.size());
   return whole.subspan(slice.offset, slice.count);
 }
 
@@ -88,7 +88,7 @@ void PhantomMemory::run_at_shard(strategies::ShardId shard, const strategies::Ke
 core::Span PhantomMemory::bucket(core::Span whole, int bucket) const {
   if (bucket < 0) return whole;
   const auto buckets = static_cast<std::size_t>(options_.buckets);
-  const auto slice = transport::slice_of(whole.size(), buckets - 1 - static_cast<std::size_t>(bucket), buckets);
+  const auto slice = core::slice_of(whole.size(), buckets - 1 - static_cast<std::size_t>(bucket), buckets);
   return whole.subspan(slice.offset, slice.count);
 }
 

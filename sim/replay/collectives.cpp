@@ -27,7 +27,7 @@ void Collectives::join(strategies::WorkerId worker, strategies::Step step, strat
   if (is_apart(task.group)) {
     over_sites(task, arenas, scale);
   } else {
-    for (std::size_t rank = 0; rank < ranks; ++rank) transport::reduce_slice(kernels_, arenas, rank, scale);
+    for (std::size_t rank = 0; rank < ranks; ++rank) exchange::reduce_slice(kernels_, arenas, rank, scale);
   }
   open_.erase(key);
 }

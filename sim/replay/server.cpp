@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "core/buffer.hpp"
 #include "sim/replay/describe.hpp"
 #include "sim/replay/worker.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::replay {
 
@@ -100,7 +100,7 @@ void ReplayServer::sent(const ShardRequest& part, const experiment::BorrowedView
 bool ReplayServer::travels(const Request& request) const { return segment_.wire().is_between(request.worker, self_); }
 
 Position ReplayServer::position() const {
-  return transport::slice_of(segment_.arena_floats(), self_, segment_.servers()).offset;
+  return core::slice_of(segment_.arena_floats(), self_, segment_.servers()).offset;
 }
 
 void ReplayServer::diverge(std::size_t item, const std::string& what) const {

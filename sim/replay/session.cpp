@@ -58,13 +58,14 @@ core::Result<Session> open_session(const std::string& file, const std::vector<st
 core::Result<void> check_fit(const Session& session, bool goes_on) {
   const auto why = misfit(session.recorded, session.spec, goes_on);
   if (why.empty()) return {};
-  std::vector<std::string> guilty;
+  std::vector<std::string> conflicting;
   for (const auto& one : session.overrides) {
     const auto alone = drawn(session.file, {one}, false);
-    if (alone && !misfit(session.recorded, *alone, goes_on).empty()) guilty.push_back(one);
+    if (alone && !misfit(session.recorded, *alone, goes_on).empty()) conflicting.push_back(one);
   }
-  return core::fail(core::Errc::config,
-                    fmt::format("--set {}: {}", fmt::join(guilty.empty() ? session.overrides : guilty, ", "), why));
+  return core::fail(
+      core::Errc::config,
+      fmt::format("--set {}: {}", fmt::join(conflicting.empty() ? session.overrides : conflicting, ", "), why));
 }
 
 }  // namespace troupe::replay

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "core/buffer.hpp"
 #include "experiment/bad_updates.hpp"
 #include "experiment/progress_aggregator.hpp"
 #include "nn/optimizer.hpp"
 #include "sim/replay/describe.hpp"
 #include "sim/replay/server.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::replay {
 
@@ -251,7 +251,7 @@ void ReplayWorker::send(const ShardRequest& request) {
   auto& asked = asked_.try_emplace(request.request.exchange, Asked{request.slot}).first->second;
   ++asked.parts_left;
   const auto slice = memory_.lend(request.slot, request.shard);
-  const auto position = transport::slice_of(segment_.arena_floats(), request.shard, segment_.servers()).offset;
+  const auto position = core::slice_of(segment_.arena_floats(), request.shard, segment_.servers()).offset;
   progress_.bytes +=
       wire_bytes_.to_shard(request.shard, request.request.kind, request.rounding, position, slice.data.size());
   segment_.server(request.shard).sent(request, slice);

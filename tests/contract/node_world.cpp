@@ -101,7 +101,7 @@ class OneNode {
   actors::NetworkOptions options_;
   actors::NetworkConfig config_;
   caf::actor_system system_;
-  actors::LastToLeave last_;
+  actors::DetachedActorsWait last_;
   std::unique_ptr<actors::Network> network_;
   NodeActor node_, between_;
   std::uint16_t port_ = 0;

@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 namespace troupe::core {
 namespace {
@@ -133,6 +135,40 @@ TEST(Buffer, SurvivesAssignmentToItself) {
   ASSERT_EQ(buffer.size(), 4u);
   EXPECT_EQ(buffer.data()[3], 5);
   EXPECT_EQ(allocator.out, 16u);
+}
+
+TEST(SliceOf, GoldenCuts) {
+  // 100 floats are 7 units of 16, the last one partial: 3 + 2 + 2 units.
+  EXPECT_EQ(slice_of(100, 0, 3), (Slice{0, 48}));
+  EXPECT_EQ(slice_of(100, 1, 3), (Slice{48, 32}));
+  EXPECT_EQ(slice_of(100, 2, 3), (Slice{80, 20}));
+  // 17 floats are 2 units for 4 ranks.
+  EXPECT_EQ(slice_of(17, 0, 4), (Slice{0, 16}));
+  EXPECT_EQ(slice_of(17, 1, 4), (Slice{16, 1}));
+  EXPECT_EQ(slice_of(17, 2, 4), (Slice{17, 0}));
+  EXPECT_EQ(slice_of(17, 3, 4), (Slice{17, 0}));
+  EXPECT_EQ(slice_of(0, 0, 1), (Slice{0, 0}));
+}
+
+TEST(SliceOf, RankMustBeOneOfTheRanks) {
+  EXPECT_THROW((void)slice_of(10, 2, 2), std::invalid_argument);
+  EXPECT_THROW((void)slice_of(10, 0, 0), std::invalid_argument);
+}
+
+RC_GTEST_PROP(SliceOf, PartsAreAlignedBalancedAndCoverTheVector, ()) {
+  const auto floats = *rc::gen::inRange<std::size_t>(0, 100'000);
+  const auto ranks = *rc::gen::inRange<std::size_t>(1, 100);
+  const std::size_t units = align_floats(floats) / kAlignmentFloats;
+  std::size_t next = 0;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const Slice slice = slice_of(floats, r, ranks);
+    RC_ASSERT(slice.offset == next);
+    RC_ASSERT(slice.offset % kAlignmentFloats == 0 || slice.count == 0);
+    const std::size_t mine = align_floats(slice.count) / kAlignmentFloats;
+    RC_ASSERT(mine == units / ranks || mine == units / ranks + 1);
+    next += slice.count;
+  }
+  RC_ASSERT(next == floats);
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ void Player::lose(std::uint32_t node) {
 void Player::silence(std::uint32_t node) {
   if (!runs(node) || !members_.contains(node) || lost_.contains(node)) return say("it is no member");
   const auto sign = fmt::format("(node {}) is lost", name(node));
-  const auto back = fmt::format("(node {}) is here, as a new member", name(node));
+  const auto back = fmt::format("(node {}) joined as a new member", name(node));
   const auto before = count(train_->err(), sign), returns = count(train_->err(), back);
   lose(node);
   const auto& process = nodes_[node].process->process();
@@ -93,7 +93,7 @@ void Player::silence(std::uint32_t node) {
 
 void Player::bring(std::uint32_t node) {
   if (runs(node)) return say("it runs");
-  const auto before = count(train_->err(), fmt::format("(node {}) is here, as a new member", name(node)));
+  const auto before = count(train_->err(), fmt::format("(node {}) joined as a new member", name(node)));
   start_node(node);
   if (members_.contains(node)) await_newcomer(node, before + 1);
 }
@@ -101,7 +101,7 @@ void Player::bring(std::uint32_t node) {
 /// A run that continues until all events are done admits the node. If the run may end earlier, the player does not wait.
 void Player::await_newcomer(std::uint32_t node, std::size_t times) {
   if (!conduct_.newcomers || finite() || lost_.size() == members_.size() || !outcome_.wrong.empty()) return;
-  if (await_said(fmt::format("(node {}) is here, as a new member", name(node)), times)) lost_.erase(node);
+  if (await_said(fmt::format("(node {}) joined as a new member", name(node)), times)) lost_.erase(node);
 }
 
 void Player::look_beside(const std::vector<std::string>& command, int code) {

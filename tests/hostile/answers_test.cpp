@@ -60,8 +60,8 @@ TEST(HostileAnswers, AnInvalidAnswerLosesItsSite) {
       {"of a version beyond all", [](Reply& r) { r.version = kMost; }},
       {"of a step beyond all", [](Reply& r) { r.min_clock = (std::uint64_t{1} << 40) + 1; }},
       {"of the last step there could be", [](Reply& r) { r.min_clock = kMost; }},
-      {"held for less than no time", [](Reply& r) { r.held = core::Duration{-1}; }},
-      {"queued for less than no time", [](Reply& r) { r.queued = core::Duration::min(); }},
+      {"negative holding time", [](Reply& r) { r.held = core::Duration{-1}; }},
+      {"negative queueing time", [](Reply& r) { r.queued = core::Duration::min(); }},
       {"after waiting for nobody", [](Reply& r) { r.last = 2; }},
   };
   for (const auto& [what, lie] : lies) {

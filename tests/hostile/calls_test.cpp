@@ -1,4 +1,4 @@
-// A site that sends arbitrary calls to site 0, which has the centre. A call that no member makes is refused and counted; it reaches no
+// A site that sends arbitrary calls to site 0, which has the center. A call that no member makes is refused and counted; it reaches no
 // server. The exchanges of other workers continue with unchanged numbers.
 #include <algorithm>
 #include <cmath>
@@ -6,15 +6,15 @@
 
 #include <gtest/gtest.h>
 
-#include "actors/coordinator/member_rules.hpp"
-#include "actors/exchanger/call_rules.hpp"
+#include "actors/exchanger/call_checks.hpp"
+#include "actors/protocol/member_message_checks.hpp"
 #include "tests/hostile/budget.hpp"
 #include "tests/hostile/center.hpp"
 
 namespace troupe::hostile {
 namespace {
 
-using actors::What;
+using actors::CallKind;
 using exchange::Lend;
 using strategies::Transfer;
 
@@ -25,7 +25,7 @@ const std::vector<std::string> kDownpour{"strategy.name=downpour"};
 std::string refusal(Center& center, std::uint32_t from, const actors::ShardMessage& message, Lend lend = Lend::read,
                     std::optional<std::size_t> floats = {}) {
   std::vector<float> vector(floats.value_or(center.arena_floats()), 1);
-  const auto answer = center.call(from, center.header(What::shard, message), vector, lend);
+  const auto answer = center.call(from, center.header(CallKind::shard, message), vector, lend);
   return answer ? "" : answer.error().message;
 }
 
@@ -56,8 +56,8 @@ TEST(HostileCalls, ForeignFieldsAreRefusedAndChangeNothing) {
   EXPECT_NE(refusal(center, 2, honest, Lend::nothing), "");
   EXPECT_NE(refusal(center, 2, honest, Lend::both), "");
   for (const std::string& header :
-       {std::string(), std::string("\x09"), std::string(200, '\xff'), center.header(What::shard, honest) + "x",
-        center.header(What::peer_message, honest)}) {
+       {std::string(), std::string("\x09"), std::string(200, '\xff'), center.header(CallKind::shard, honest) + "x",
+        center.header(CallKind::peer_message, honest)}) {
     std::vector<float> vector(center.arena_floats());
     EXPECT_FALSE(center.call(2, header, vector, Lend::read)) << header.size();
   }
@@ -73,7 +73,7 @@ TEST(HostileCalls, ARunningExchangeIsNotBegunAgain) {
   // The server holds a worker's part until all have arrived.
   Center center({.settings = {"strategy.name=sync_easgd"}});
   const auto message = Center::request(1, Transfer::push_pull, 3);
-  center.call_on(2, center.header(What::shard, message), std::vector<float>(center.arena_floats()), Lend::both);
+  center.call_on(2, center.header(CallKind::shard, message), std::vector<float>(center.arena_floats()), Lend::both);
   EXPECT_NE(refusal(center, 2, message, Lend::both).find("under way"), std::string::npos);
   EXPECT_TRUE(center.told().troubles.empty());
 }
@@ -90,24 +90,24 @@ TEST(HostileCalls, OnlyTheCoordinatorTakesSnapshots) {
   std::vector<float> space(center.arena_floats());
   for (const std::uint32_t member : {0U, 1U, 99U}) {
     const actors::MemberSnapshot snapshot{true, member, {1, strategies::kCenter}};
-    EXPECT_FALSE(center.call(2, center.header(What::snapshot, snapshot), space, Lend::write)) << member;
+    EXPECT_FALSE(center.call(2, center.header(CallKind::snapshot, snapshot), space, Lend::write)) << member;
   }
 }
 
 TEST(HostileCalls, ThereIsNoStartStateToFetchWhereNobodyResumes) {
   Center center({.settings = kDownpour});
   std::vector<float> space(100);
-  EXPECT_FALSE(center.call(2, center.header(What::start, std::uint64_t{0}), space, Lend::write));
-  EXPECT_FALSE(center.call(2, center.header(What::start, ~std::uint64_t{0}), space, Lend::write));
+  EXPECT_FALSE(center.call(2, center.header(CallKind::start, std::uint64_t{0}), space, Lend::write));
+  EXPECT_FALSE(center.call(2, center.header(CallKind::start, ~std::uint64_t{0}), space, Lend::write));
 }
 
 TEST(HostileCalls, PeerMessagesAreForRunsThatHaveThem) {
   Center center({.settings = kDownpour});
   std::vector<float> vector(center.arena_floats());
-  EXPECT_FALSE(
-      center.call(2, center.header(What::peer_message, actors::OutgoingPeerMessage{0, {1, 0.5}}), vector, Lend::read));
-  EXPECT_FALSE(
-      center.call(2, center.header(What::peer_message, actors::OutgoingPeerMessage{0, {7, 0.5}}), vector, Lend::read));
+  EXPECT_FALSE(center.call(2, center.header(CallKind::peer_message, actors::OutgoingPeerMessage{0, {1, 0.5}}), vector,
+                           Lend::read));
+  EXPECT_FALSE(center.call(2, center.header(CallKind::peer_message, actors::OutgoingPeerMessage{0, {7, 0.5}}), vector,
+                           Lend::read));
 }
 
 TEST(HostileCalls, APeerThatIsRefusedTooOftenIsLostAlone) {
@@ -156,7 +156,7 @@ std::string some_header(Dice& dice, Center& center) {
     case 0: {
       const actors::OutgoingPeerMessage peer_message{dice.number<std::uint32_t>(),
                                                      {dice.number<std::uint32_t>(), sayable(dice)}};
-      header = center.header(What::peer_message, peer_message);
+      header = center.header(CallKind::peer_message, peer_message);
       break;
     }
     case 1: {
@@ -166,11 +166,11 @@ std::string some_header(Dice& dice, Center& center) {
           {dice.number<std::uint64_t>(),
            {static_cast<strategies::SlotKind>(dice.number<std::uint8_t>()), dice.number<std::uint8_t>()},
            dice.one_in(2)}};
-      header = center.header(What::snapshot, snapshot);
+      header = center.header(CallKind::snapshot, snapshot);
       break;
     }
-    case 2: header = center.header(What::start, dice.number<std::uint64_t>()); break;
-    default: mutate(dice, message); header = center.header(What::shard, message);
+    case 2: header = center.header(CallKind::start, dice.number<std::uint64_t>()); break;
+    default: mutate(dice, message); header = center.header(CallKind::shard, message);
   }
   if (dice.one_in(4)) dice.damage(header);
   if (header.size() > exchange::kMostHeader) header.resize(exchange::kMostHeader);
@@ -232,12 +232,12 @@ std::vector<float> answer_of(Center& center, const std::string& strategy, strate
   std::vector<float> vector(center.shard_floats(shard), 0.5F);
   auto honest = Center::request(0, adds ? Transfer::push : Transfer::push_pull, 1, shard);
   honest.request.exchange = 1 << 16;  // a gradient of step 1 (strategies/bsp_backup.cpp)
-  const auto pushed = center.call(1, center.header(What::shard, honest), vector, adds ? Lend::read : Lend::both);
+  const auto pushed = center.call(1, center.header(CallKind::shard, honest), vector, adds ? Lend::read : Lend::both);
   EXPECT_TRUE(pushed) << pushed.error().message;
   if (!adds) return vector;
   auto pull = Center::request(0, Transfer::pull, 1, shard);  // its clock need not wait for the others
   pull.request.exchange = honest.request.exchange + 1;
-  const auto pulled = center.call(1, center.header(What::shard, pull), vector, Lend::write);
+  const auto pulled = center.call(1, center.header(CallKind::shard, pull), vector, Lend::write);
   EXPECT_TRUE(pulled) << pulled.error().message;
   return vector;
 }
@@ -264,7 +264,7 @@ TEST(HostileCalls, ALyingMemberEndsNoOtherProcess) {
       const auto lend = dice.one_in(20) ? static_cast<Lend>(dice.below(4)) : actors::lend_of(message.request.kind);
       const auto value = static_cast<float>(dice.real());
       const auto floats = center.shard_floats(message.shard < center.shards() ? message.shard : 0);
-      center.call_on(2, center.header(What::shard, message), std::vector<float>(floats, value), lend,
+      center.call_on(2, center.header(CallKind::shard, message), std::vector<float>(floats, value), lend,
                      some_wire(dice, lend));
       for (int turn = 0; turn < 1000 && center.open() > 6; ++turn)
         center.poll();  // requests that a server holds stay unanswered
@@ -273,7 +273,7 @@ TEST(HostileCalls, ALyingMemberEndsNoOtherProcess) {
     const auto& told = center.told();
     ASSERT_TRUE(told.troubles.empty()) << told.troubles[0].text;
     for (const auto& loss : told.losses) EXPECT_EQ(loss.lost, 2U);
-    // The servers run, their centre is finite, and they answer the honest worker once the lying one is lost.
+    // The servers run, their center is finite, and they answer the honest worker once the lying one is lost.
     center.lose(2);
     for (strategies::ShardId shard = 0; shard < center.shards(); ++shard) {
       const auto answer = answer_of(center, strategy, shard);
@@ -298,7 +298,7 @@ std::vector<std::vector<float>> rounds(const std::string& strategy, strategies::
     const auto request = [&](strategies::WorkerId worker, strategies::Step clock) {
       auto message = Center::request(worker, Transfer::push_pull, clock);
       message.request.exchange = (100 * round + worker) << 16;  // a gradient's number, where workers send gradients
-      return center.header(What::shard, message);
+      return center.header(CallKind::shard, message);
     };
     std::vector<float> vector(center.arena_floats(), 0.25F * static_cast<float>(round));
     // With a backup worker a step ends with the honest worker's part, which arrives first; else a round needs both parts.

@@ -7,14 +7,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/buffer.hpp"
 #include "experiment/state/start_state.hpp"
 #include "tests/transport/exchange/drive.hpp"
-#include "transport/exchange/reduce.hpp"
 #include "transport/inproc/endpoint.hpp"
 
 namespace troupe::hostile {
 
-using actors::What;
+using actors::CallKind;
 using exchange::Lend;
 using exchange::testing::kPatience;
 using strategies::Transfer;
@@ -95,7 +95,7 @@ Center::~Center() {
 }
 
 std::size_t Center::shard_floats(strategies::ShardId shard) const {
-  return transport::slice_of(arena_floats(), shard, shards()).count;
+  return core::slice_of(arena_floats(), shard, shards()).count;
 }
 
 actors::ShardMessage Center::request(strategies::WorkerId worker, Transfer kind, strategies::Step clock,
@@ -126,7 +126,7 @@ void Center::call_on(std::uint32_t from, const std::string& header, std::vector<
 std::vector<float> Center::pull(strategies::WorkerId worker, strategies::ShardId shard) {
   std::vector<float> vector(shard_floats(shard));
   auto message = request(worker, Transfer::pull, ++exchanges_, shard);
-  const auto answer = call(worker + 1, header(What::shard, message), vector, Lend::write);
+  const auto answer = call(worker + 1, header(CallKind::shard, message), vector, Lend::write);
   EXPECT_TRUE(answer) << answer.error().message;
   return vector;
 }
@@ -138,7 +138,7 @@ void Center::push(strategies::WorkerId worker, float value, strategies::Step clo
     auto message = request(worker, Transfer::push, clock, shard);
     message.request.exchange = exchanges_;
     message.request.clock = exchanges_;
-    const auto answer = call(worker + 1, header(What::shard, message), vector, Lend::read);
+    const auto answer = call(worker + 1, header(CallKind::shard, message), vector, Lend::read);
     EXPECT_TRUE(answer) << answer.error().message;
   }
 }

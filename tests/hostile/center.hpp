@@ -57,8 +57,8 @@ class Center {
   [[nodiscard]] static actors::ShardMessage request(strategies::WorkerId worker, strategies::Transfer kind,
                                                     strategies::Step clock = 1, strategies::ShardId shard = 0);
   template <class Message>
-  [[nodiscard]] std::string header(actors::What what, const Message& message) {
-    return actors::pack_header(system_, what, message);
+  [[nodiscard]] std::string header(actors::CallKind kind, const Message& message) {
+    return actors::pack_header(system_, kind, message);
   }
   /// Calls site 0 from site `from` and waits for the answer.
   core::Result<std::string> call(std::uint32_t from, const std::string& header, core::Span vector, exchange::Lend lend);

@@ -56,7 +56,7 @@ TEST_P(OneReturns, OfTwoThatWereLost) {
   const auto alone = count(run.err(), "epoch ");
   ASSERT_TRUE(run.says("epoch ", alone + 1)) << run.err();
   come_back(1);
-  ASSERT_TRUE(run.says("is here, as a new member: 2 of 3 workers")) << run.err();
+  ASSERT_TRUE(run.says("joined as a new member: 2 of 3 workers")) << run.err();
   const auto epochs = count(run.err(), "epoch ");
   ASSERT_TRUE(run.says("epoch ", epochs + 2)) << run.err();
   run.signal(SIGINT);

@@ -34,7 +34,7 @@ TEST_P(Newcomers, ANodeThatIsBackIsAMemberAgain) {
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
   lose(run, 1);
   come_back(1);
-  ASSERT_TRUE(run.says("is here, as a new member: 3 of 3 workers")) << run.err();
+  ASSERT_TRUE(run.says("joined as a new member: 3 of 3 workers")) << run.err();
   expect_goes_on(run);
 }
 
@@ -45,10 +45,10 @@ TEST_P(Newcomers, ANodeThatComesLateIsAMember) {
   Process run(program({"train", config_, "--nodes", both, "--min-nodes", "1", "--set",
                        "run.dir=" + folder_.file("runs"), "--plain", "--set", "run.epochs=100000", "--set",
                        "cluster.synthetic_step_ms=20", "--set", std::string("strategy.name=") + GetParam()}));
-  ASSERT_TRUE(run.says("worker 2 (node " + node(1).name() + ") is not there yet")) << run.err();
+  ASSERT_TRUE(run.says("worker 2 (node " + node(1).name() + ") is not connected yet")) << run.err();
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
   come_back(1);
-  ASSERT_TRUE(run.says("is here, as a new member: 3 of 3 workers")) << run.err();
+  ASSERT_TRUE(run.says("joined as a new member: 3 of 3 workers")) << run.err();
   expect_goes_on(run);
 }
 
@@ -62,10 +62,10 @@ TEST_F(Membership, ANewcomerOutlivesOthers) {
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
   lose(run, 2);
   come_back(2);
-  ASSERT_TRUE(run.says("is here, as a new member")) << run.err();
+  ASSERT_TRUE(run.says("joined as a new member")) << run.err();
   lose(run, 1, 2);
   come_back(1);
-  ASSERT_TRUE(run.says("is here, as a new member", 2)) << run.err();
+  ASSERT_TRUE(run.says("joined as a new member", 2)) << run.err();
   EXPECT_EQ(count(run.err(), "batches return"), 2) << run.err();
   expect_goes_on(run);
 }
@@ -86,7 +86,7 @@ TEST_F(Membership, ANewcomerLostBeforeItsAdmissionIsDropped) {
   const auto epochs = count(run.err(), "epoch ");
   ASSERT_TRUE(run.says("epoch ", epochs + 2)) << run.err();
   come_back(1);
-  ASSERT_TRUE(run.says("is here, as a new member")) << run.err();
+  ASSERT_TRUE(run.says("joined as a new member")) << run.err();
   expect_goes_on(run);
 }
 

@@ -150,7 +150,7 @@ TEST_F(Refusals, ANodeThatIsBackWithoutTheDataIsNamedOnce) {
   ASSERT_TRUE(node(2).process().says("digits", 2)) << node(2).log();  // the node has been asked again
   node(2).process().kill();
   start_node({.tls = {}, .directory = here, .port = at, .within = {}});
-  ASSERT_TRUE(run.says("is here, as a new member")) << run.err();
+  ASSERT_TRUE(run.says("joined as a new member")) << run.err();
   EXPECT_EQ(count(run.err(), "does not take the place"), 1) << run.err();
   run.signal(SIGINT);
   EXPECT_EQ(run.wait(), 130) << run.err();

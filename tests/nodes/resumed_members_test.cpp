@@ -59,7 +59,7 @@ TEST_P(ResumedMembers, NewcomerAfterResumeTakesPart) {
   node(1).process().kill();
   ASSERT_TRUE(again.says("batches return")) << again.err();
   start_node({.tls = {}, .directory = {}, .port = node(1).port(), .within = {}});
-  ASSERT_TRUE(again.says("is here, as a new member: 3 of 3 workers")) << again.err();
+  ASSERT_TRUE(again.says("joined as a new member: 3 of 3 workers")) << again.err();
   const auto epochs = count(again.err(), "epoch ");
   ASSERT_TRUE(again.says("epoch ", epochs + 3)) << again.err();
   again.signal(SIGINT);

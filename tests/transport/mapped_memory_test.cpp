@@ -126,7 +126,7 @@ TEST_P(MappedMemoryContract, RanksReduceInPlaceBetweenSignals) {
     for (std::uint32_t round = 0; round < kRounds; ++round) {
       for (std::size_t i = 0; i < kFloats; ++i) arenas[me]->view()[i] = static_cast<float>(me * 1000 + i + round);
       signal(2 * round);
-      reduce_slice(core::reference_kernels(), all, me, 1.0f);
+      exchange::reduce_slice(core::reference_kernels(), all, me, 1.0f);
       signal(2 * round + 1);
       for (std::size_t i = 0; i < kFloats; ++i)  // 0 + 1000 + 2000 + 3 (i + round)
         ASSERT_EQ(arenas[me]->view()[i], static_cast<float>(3000 + 3 * (i + round)));

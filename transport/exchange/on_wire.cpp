@@ -22,42 +22,42 @@ transport::MemoryView view_of(core::HalfSpan halves) {
 
 }  // namespace
 
-std::size_t floats_beside(const PaddedSlice& slice, const WireFormat& format) {
+std::size_t caller_floats(const PaddedSlice& slice, const WireFormat& format) {
   const auto floats = slice.floats();
   return (slice.packing ? core::align_floats(floats) : 0) + floats_of_halves(floats, format);
 }
 
-WireMemory memory_beside(core::Span memory, const PaddedSlice& slice, const WireFormat& format) {
+WireMemory caller_memory(core::Span memory, const PaddedSlice& slice, const WireFormat& format) {
   const auto floats = slice.floats();
   return {.dense = slice.packing ? memory.first(floats) : slice.vector, .halves = halves_at(memory, floats, format)};
 }
 
-std::size_t floats_received(std::size_t floats, const WireFormat& format) {
+std::size_t callee_floats(std::size_t floats, const WireFormat& format) {
   const bool ends_aligned = format.rounds_back();  // something follows
   const auto dense = ends_aligned ? core::align_floats(floats) : floats;
   return (format.returns_change() ? 2 : 1) * dense + floats_of_halves(floats, format);
 }
 
-WireMemory memory_received(core::Span memory, std::size_t floats, const WireFormat& format) {
+WireMemory callee_memory(core::Span memory, std::size_t floats, const WireFormat& format) {
   return {.dense = memory.first(floats),
           .before = format.returns_change() ? memory.subspan(core::align_floats(floats), floats) : core::Span{},
           .halves = halves_at(memory, floats, format)};
 }
 
-transport::ConstMemoryView going(const core::Kernels& kernels, const WireFormat& format, const PaddedSlice& slice,
-                                 const WireMemory& memory) {
+transport::ConstMemoryView encode_request(const core::Kernels& kernels, const WireFormat& format,
+                                          const PaddedSlice& slice, const WireMemory& memory) {
   if (slice.packing) slice.packing->pack(slice.vector, slice.offset, memory.dense);
   if (!format.rounds_there()) return transport::view_of(core::ConstSpan(memory.dense));
   kernels.narrow(memory.halves, memory.dense, *format.half);
   return view_of(memory.halves);
 }
 
-transport::MemoryView room_for_answer(const WireFormat& format, const WireMemory& memory) {
+transport::MemoryView answer_buffer(const WireFormat& format, const WireMemory& memory) {
   return format.rounds_back() ? view_of(memory.halves) : transport::view_of(memory.dense);
 }
 
-void take_answer(const core::Kernels& kernels, const WireFormat& format, const PaddedSlice& slice,
-                 const WireMemory& memory, bool as_change) {
+void decode_answer(const core::Kernels& kernels, const WireFormat& format, const PaddedSlice& slice,
+                   const WireMemory& memory, bool as_change) {
   if (format.rounds_back() && as_change)
     kernels.add_wide(memory.dense, memory.halves, *format.half);
   else if (format.rounds_back())
@@ -65,16 +65,16 @@ void take_answer(const core::Kernels& kernels, const WireFormat& format, const P
   if (slice.packing) slice.packing->unpack(memory.dense, slice.offset, slice.vector);
 }
 
-transport::MemoryView room(const WireFormat& format, const WireMemory& memory) {
+transport::MemoryView request_buffer(const WireFormat& format, const WireMemory& memory) {
   return format.rounds_there() ? view_of(memory.halves) : transport::view_of(memory.dense);
 }
 
-void take(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory) {
+void decode_request(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory) {
   if (format.rounds_there()) kernels.widen(memory.dense, memory.halves, *format.half);
   if (format.returns_change()) kernels.copy(memory.before, memory.dense);
 }
 
-WireAnswer answer(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory) {
+WireAnswer encode_answer(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory) {
   if (!format.rounds_back()) return {transport::view_of(core::ConstSpan(memory.dense)), false};
   if (format.returns_change())
     return {view_of(memory.halves), round_change(kernels, memory.halves, memory.dense, memory.before, *format.half)};

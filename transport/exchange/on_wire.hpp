@@ -37,30 +37,31 @@ struct WireMemory {
   core::HalfSpan halves{};  // only where something is rounded
 };
 /// Floats of the memory that the caller needs beside its vector.
-[[nodiscard]] std::size_t floats_beside(const PaddedSlice& slice, const WireFormat& format);
+[[nodiscard]] std::size_t caller_floats(const PaddedSlice& slice, const WireFormat& format);
 /// Cuts that memory. Where nothing is packed the dense form is the vector itself.
-[[nodiscard]] WireMemory memory_beside(core::Span memory, const PaddedSlice& slice, const WireFormat& format);
+[[nodiscard]] WireMemory caller_memory(core::Span memory, const PaddedSlice& slice, const WireFormat& format);
 /// The same at the callee, for a call of `floats` floats: its memory holds the received vector too.
-[[nodiscard]] std::size_t floats_received(std::size_t floats, const WireFormat& format);
-[[nodiscard]] WireMemory memory_received(core::Span memory, std::size_t floats, const WireFormat& format);
+[[nodiscard]] std::size_t callee_floats(std::size_t floats, const WireFormat& format);
+[[nodiscard]] WireMemory callee_memory(core::Span memory, std::size_t floats, const WireFormat& format);
 
 // The caller's end.
-[[nodiscard]] transport::ConstMemoryView going(const core::Kernels& kernels, const WireFormat& format,
-                                               const PaddedSlice& slice, const WireMemory& memory);
-[[nodiscard]] transport::MemoryView room_for_answer(const WireFormat& format, const WireMemory& memory);
+[[nodiscard]] transport::ConstMemoryView encode_request(const core::Kernels& kernels, const WireFormat& format,
+                                                        const PaddedSlice& slice, const WireMemory& memory);
+[[nodiscard]] transport::MemoryView answer_buffer(const WireFormat& format, const WireMemory& memory);
 /// Writes the received answer into the vector. `as_change`: as in WireAnswer.
-void take_answer(const core::Kernels& kernels, const WireFormat& format, const PaddedSlice& slice,
-                 const WireMemory& memory, bool as_change);
+void decode_answer(const core::Kernels& kernels, const WireFormat& format, const PaddedSlice& slice,
+                   const WireMemory& memory, bool as_change);
 
 // The callee's end.
-[[nodiscard]] transport::MemoryView room(const WireFormat& format, const WireMemory& memory);
-void take(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory);
+[[nodiscard]] transport::MemoryView request_buffer(const WireFormat& format, const WireMemory& memory);
+void decode_request(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory);
 struct WireAnswer {
   transport::ConstMemoryView view;
   bool as_change = false;
 };
 /// The answer is in `memory.dense`.
-[[nodiscard]] WireAnswer answer(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory);
+[[nodiscard]] WireAnswer encode_answer(const core::Kernels& kernels, const WireFormat& format,
+                                       const WireMemory& memory);
 
 /// Rounds the change from `before` to `now` into `halves`; `before` is scratch afterwards. Returns false when `half` cannot represent the
 /// change (NaN, infinity, too large): `halves` is then `now`, rounded.

@@ -1,11 +1,10 @@
-/// Exchange in place over mapped arenas: the arithmetic of the `shm` algorithm, for ranks that are threads or
-/// processes.
+/// Exchange in place over mapped arenas: the arithmetic of the `shm` algorithm, for ranks that are threads or processes.
 ///
 ///     signal "my arena is ready" · reduce_slice(rank) · signal "my slice is written" · continue when all have signalled
 ///
 /// Each rank sums its 1/N of the vector directly from all arenas, in rank order, and writes the result into all arenas: no copy, no
-/// staging. Slices do not overlap and begin at aligned floats, so ranks need no lock between the two signals. The number of ranks affects
-/// the result only through the sum itself.
+/// staging. Slices (core::slice_of) do not overlap and begin at aligned floats, so ranks need no lock between the two signals. The number
+/// of ranks affects the result only through the sum itself.
 ///
 /// Pure and thread-safe. Cost per rank, N ranks, P floats: reads and writes 4·P bytes each (N arenas · P/N floats), and allocates a list of
 /// N spans. Bugs (std::invalid_argument): arenas of unequal length, no arenas, a rank or root out of range.
@@ -16,19 +15,7 @@
 
 #include "core/kernels.hpp"
 
-namespace troupe::transport {
-
-/// Part of a flat vector, in floats.
-struct Slice {
-  std::size_t offset = 0;
-  std::size_t count = 0;
-  bool operator==(const Slice&) const = default;
-};
-
-/// Part of rank `rank` when `floats` floats are cut for `ranks` ranks. The parts are adjacent. Each part but the last non-empty one is a
-/// multiple of core::kAlignmentFloats; parts differ by at most one such unit. With more ranks than units the last ranks get count 0 at
-/// offset `floats`.
-[[nodiscard]] Slice slice_of(std::size_t floats, std::size_t rank, std::size_t ranks);
+namespace troupe::exchange {
 
 /// In rank's slice: every arena ← scale · Σ arenas, summed in list order. `arenas` is in rank order.
 void reduce_slice(const core::Kernels& kernels, std::span<const core::Span> arenas, std::size_t rank, float scale);
@@ -37,4 +24,4 @@ void reduce_slice(const core::Kernels& kernels, std::span<const core::Span> aren
 void broadcast_slice(const core::Kernels& kernels, std::span<const core::Span> arenas, std::size_t rank,
                      std::size_t root);
 
-}  // namespace troupe::transport
+}  // namespace troupe::exchange

@@ -37,7 +37,7 @@ struct Rpc::Outgoing {
   std::optional<core::Error> error{};  // that ended the channel
 };
 
-struct Rpc::Serving {
+struct Rpc::ServedCall {
   Channel& channel;
   Envelope envelope;  // of the call; from the reply on, that of the answer
   WireFormat format;
@@ -45,8 +45,8 @@ struct Rpc::Serving {
   VectorPool::Loan room;
   WireMemory memory;  // in the room
   VectorPool::Loan whole;
-  PaddedSlice slice;  // in `whole`, where the handler asked for it
-  bool here = false;  // the whole vector has arrived
+  PaddedSlice slice;            // in `whole`, where the handler asked for it
+  bool vector_arrived = false;  // all of it
   bool replied = false;
   int sends_left = 0;  // of the answer
 };
@@ -56,12 +56,12 @@ struct Rpc::Channel {
   Peer peer{};
   std::optional<core::Error> lost{};
   std::uint32_t next_id = 0;
-  std::array<Envelope, 2> heard{};  // one is handled while the next one arrives
+  std::array<Envelope, 2> received{};  // one is handled while the next one arrives
   std::size_t newest = 0;
   std::map<std::uint32_t, std::shared_ptr<Outgoing>> calls{};
-  // Received calls, in the peer's order; the first `placed` have their memory.
-  std::deque<std::shared_ptr<Serving>> waiting{};
-  std::size_t placed = 0;
+  // Received calls, in the peer's order; the first `with_memory` have their memory.
+  std::deque<std::shared_ptr<ServedCall>> waiting{};
+  std::size_t with_memory = 0;
   std::size_t open = 0;         // received calls with memory whose answers are not sent yet
   std::size_t open_floats = 0;  // floats of their vectors
   bool handing_over = false;
@@ -94,19 +94,19 @@ OperationQueue::Done Rpc::then(Channel& channel, std::function<void()> next) {
 
 void Rpc::listen(Peer peer) {
   auto& channel = channels_[peer];
-  if (channel) throw std::invalid_argument("calls: this peer is listened to already");
+  if (channel) throw std::invalid_argument("rpc: listen() was called twice for this peer");
   channel = std::make_unique<Channel>(Channel{.peer = peer});
-  hear(*channel);
+  receive(*channel);
 }
 
-void Rpc::hear(Channel& channel) {
-  const transport::MemoryView view{reinterpret_cast<std::byte*>(&channel.heard[channel.newest]), sizeof(Envelope),
+void Rpc::receive(Channel& channel) {
+  const transport::MemoryView view{reinterpret_cast<std::byte*>(&channel.received[channel.newest]), sizeof(Envelope),
                                    core::MemorySpace::host};
   operations_.receive(channel.peer, tag(TagKind::signal, 0), view, then(channel, [this, &channel] {
                         if (channel.lost) return;
-                        const auto& envelope = channel.heard[channel.newest];
+                        const auto& envelope = channel.received[channel.newest];
                         channel.newest = 1 - channel.newest;
-                        hear(channel);
+                        receive(channel);
                         handle(channel, envelope);
                       }));
 }
@@ -125,8 +125,10 @@ void Rpc::handle(Channel& channel, const Envelope& envelope) {
 
 void Rpc::call(Peer peer, Call call, Answered answered) {
   const auto found = channels_.find(peer);
-  if (found == channels_.end() || call.header.size() > kMostHeader)
-    throw std::invalid_argument("rpc: this peer is not listened to, or the header is too long");
+  if (found == channels_.end()) throw std::invalid_argument("rpc: listen() was not called for this peer");
+  if (call.header.size() > kMostHeader)
+    throw std::invalid_argument(
+        fmt::format("rpc: the header has {} bytes, more than {}", call.header.size(), kMostHeader));
   Channel& channel = *found->second;
   auto outgoing = std::make_shared<Outgoing>();
   outgoing->envelope.lend = call.lend;
@@ -137,10 +139,10 @@ void Rpc::call(Peer peer, Call call, Answered answered) {
     outgoing->slice = {call.vector, call.packing, call.offset};
     outgoing->envelope.floats = outgoing->slice.floats();
     const auto format = outgoing->envelope.format();
-    auto room = vectors_.take(floats_beside(outgoing->slice, format));
+    auto room = vectors_.take(caller_floats(outgoing->slice, format));
     if (!room) return answered(tl::unexpected(std::move(room.error())));
     outgoing->room = std::move(*room);
-    outgoing->memory = memory_beside(outgoing->room.view(), outgoing->slice, format);
+    outgoing->memory = caller_memory(outgoing->room.view(), outgoing->slice, format);
   }
   outgoing->owner = std::move(call.owner);
   outgoing->answered = std::move(answered);
@@ -150,47 +152,47 @@ void Rpc::call(Peer peer, Call call, Answered answered) {
   outgoing->error = channel.lost;
   channel.calls[outgoing->envelope.id] = outgoing;
   ++outgoing->posted;
-  send_envelope(channel, outgoing->envelope, [this, &channel, outgoing] { moved(channel, *outgoing, 0); });
+  send_envelope(channel, outgoing->envelope, [this, &channel, outgoing] { operation_ended(channel, *outgoing, 0); });
   if (outgoing->envelope.reads())
-    give(channel, outgoing);
+    send_vector(channel, outgoing);
   else if (outgoing->envelope.writes())
-    take(channel, outgoing);
+    receive_vector(channel, outgoing);
 }
 
-void Rpc::give(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
+void Rpc::send_vector(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
   ++outgoing->posted;
-  const auto view = going(kernels_, outgoing->envelope.format(), outgoing->slice, outgoing->memory);
+  const auto view = encode_request(kernels_, outgoing->envelope.format(), outgoing->slice, outgoing->memory);
   operations_.send(channel.peer, tag(TagKind::push, outgoing->envelope.id), view,
                    then(channel, [this, &channel, outgoing] {
                      // The vector's memory sends and receives: the receive is posted after the send has ended.
-                     if (!channel.lost && outgoing->envelope.writes()) take(channel, outgoing);
-                     moved(channel, *outgoing, 1);
+                     if (!channel.lost && outgoing->envelope.writes()) receive_vector(channel, outgoing);
+                     operation_ended(channel, *outgoing, 1);
                    }));
 }
 
-void Rpc::take(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
+void Rpc::receive_vector(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
   ++outgoing->posted;
   operations_.receive(channel.peer, tag(TagKind::pull, outgoing->envelope.id),
-                      room_for_answer(outgoing->envelope.format(), outgoing->memory),
-                      then(channel, [this, &channel, outgoing] { moved(channel, *outgoing, 1); }));
+                      answer_buffer(outgoing->envelope.format(), outgoing->memory),
+                      then(channel, [this, &channel, outgoing] { operation_ended(channel, *outgoing, 1); }));
 }
 
 /// One operation of the call has ended.
-void Rpc::moved(Channel& channel, Outgoing& outgoing, std::size_t moves) {
+void Rpc::operation_ended(Channel& channel, Outgoing& outgoing, std::size_t moves) {
   --outgoing.posted;
   outgoing.moves_left -= moves;
-  settle(channel, outgoing.envelope.id);
+  complete_if_done(channel, outgoing.envelope.id);
 }
 void Rpc::answered(Channel& channel, const Envelope& envelope) {
   const auto found = channel.calls.find(envelope.id);
   if (found == channel.calls.end() || found->second->answer)
     return drop(channel, {Errc::corrupt, "it answered a call that was not made"});
   found->second->answer = envelope;
-  settle(channel, envelope.id);
+  complete_if_done(channel, envelope.id);
 }
 
 /// Ends the call when everything has arrived or the channel is lost, but not while an operation borrows the caller's memory.
-void Rpc::settle(Channel& channel, std::uint32_t id) {
+void Rpc::complete_if_done(Channel& channel, std::uint32_t id) {
   const auto found = channel.calls.find(id);
   if (found == channel.calls.end() || found->second->posted > 0) return;
   if (!channel.lost && (!found->second->answer || found->second->moves_left > 0)) return;
@@ -198,8 +200,8 @@ void Rpc::settle(Channel& channel, std::uint32_t id) {
   const auto& answer = outgoing->answer;
   if (outgoing->error) return outgoing->answered(tl::unexpected(std::move(*outgoing->error)));
   if (outgoing->envelope.writes())
-    take_answer(kernels_, outgoing->envelope.format(), outgoing->slice, outgoing->memory,
-                answer->rounding == core::Rounding::change);
+    decode_answer(kernels_, outgoing->envelope.format(), outgoing->slice, outgoing->memory,
+                  answer->rounding == core::Rounding::change);
   if (answer->type == Type::run_error)
     return outgoing->answered(core::fail(static_cast<Errc>(answer->code), std::string(answer->text())));
   outgoing->answered(answer->text());
@@ -208,42 +210,42 @@ void Rpc::settle(Channel& channel, std::uint32_t id) {
 // ---- the callee's side
 
 void Rpc::serve(Channel& channel, const Envelope& envelope) {
-  if (channel.waiting.size() + channel.open - channel.placed >= kMostCalls)
+  if (channel.waiting.size() + channel.open - channel.with_memory >= kMostCalls)
     return drop(channel, {Errc::corrupt, fmt::format("it has more than {} calls under way", kMostCalls)});
-  channel.waiting.push_back(std::make_shared<Serving>(Serving{.channel = channel,
-                                                              .envelope = envelope,
-                                                              .format = envelope.format(),
-                                                              .floats_counted = envelope.floats_counted(),
-                                                              .room = {},
-                                                              .memory = {},
-                                                              .whole = {},
-                                                              .slice = {}}));
+  channel.waiting.push_back(std::make_shared<ServedCall>(ServedCall{.channel = channel,
+                                                                    .envelope = envelope,
+                                                                    .format = envelope.format(),
+                                                                    .floats_counted = envelope.floats_counted(),
+                                                                    .room = {},
+                                                                    .memory = {},
+                                                                    .whole = {},
+                                                                    .slice = {}}));
   hand_over(channel);
 }
 
 /// In order, so that the receive of the first waiting vector is always posted.
 void Rpc::make_room(Channel& channel) {
-  for (; channel.placed < channel.waiting.size(); ++channel.placed) {
-    const auto serving = channel.waiting[channel.placed];
-    const auto& envelope = serving->envelope;
+  for (; channel.with_memory < channel.waiting.size(); ++channel.with_memory) {
+    const auto served = channel.waiting[channel.with_memory];
+    const auto& envelope = served->envelope;
     const std::size_t most = kMostVectors * most_floats_;
-    if (serving->floats_counted > most - std::min(channel.open_floats, most)) return;
-    auto room = vectors_.take(floats_received(envelope.floats, serving->format));
+    if (served->floats_counted > most - std::min(channel.open_floats, most)) return;
+    auto room = vectors_.take(callee_floats(envelope.floats, served->format));
     if (!room) return drop(channel, room.error());
-    serving->room = std::move(*room);
-    serving->memory = memory_received(serving->room.view(), envelope.floats, serving->format);
+    served->room = std::move(*room);
+    served->memory = callee_memory(served->room.view(), envelope.floats, served->format);
     ++channel.open;
-    channel.open_floats += serving->floats_counted;
+    channel.open_floats += served->floats_counted;
     if (!envelope.reads()) {
-      std::ranges::fill(serving->memory.dense, 0.F);  // a rule may compute with it
-      serving->here = true;
+      std::ranges::fill(served->memory.dense, 0.F);  // a rule may compute with it
+      served->vector_arrived = true;
       continue;
     }
-    operations_.receive(channel.peer, tag(TagKind::push, envelope.id), exchange::room(serving->format, serving->memory),
-                        then(channel, [this, &channel, serving] {
+    operations_.receive(channel.peer, tag(TagKind::push, envelope.id), request_buffer(served->format, served->memory),
+                        then(channel, [this, &channel, served] {
                           if (channel.lost) return;
-                          exchange::take(kernels_, serving->format, serving->memory);
-                          serving->here = true;
+                          decode_request(kernels_, served->format, served->memory);
+                          served->vector_arrived = true;
                           hand_over(channel);
                         }));
   }
@@ -252,82 +254,82 @@ void Rpc::make_room(Channel& channel) {
 /// Hands over calls whose vectors have arrived, in order. A handler may answer at once and free space for more calls.
 void Rpc::hand_over(Channel& channel) {
   if (std::exchange(channel.handing_over, true)) return;
-  for (make_room(channel); !channel.lost && !channel.waiting.empty() && channel.waiting.front()->here;
+  for (make_room(channel); !channel.lost && !channel.waiting.empty() && channel.waiting.front()->vector_arrived;
        make_room(channel)) {
-    const auto serving = std::move(channel.waiting.front());
+    const auto served = std::move(channel.waiting.front());
     channel.waiting.pop_front();
-    --channel.placed;
+    --channel.with_memory;
     handler_({.from = channel.peer,
-              .header = serving->envelope.text(),
-              .lend = serving->envelope.lend,
-              .vector = serving->memory.dense,
-              .reply = Reply(*this, serving)});
+              .header = served->envelope.text(),
+              .lend = served->envelope.lend,
+              .vector = served->memory.dense,
+              .reply = Reply(*this, served)});
   }
   channel.handing_over = false;
 }
 
-void Rpc::free_room(Channel& channel, Serving& serving) {
-  serving.room = {};
-  serving.whole = {};
+void Rpc::free_room(Channel& channel, ServedCall& served) {
+  served.room = {};
+  served.whole = {};
   --channel.open;
-  channel.open_floats -= serving.floats_counted;
+  channel.open_floats -= served.floats_counted;
   if (!channel.lost) hand_over(channel);
 }
 
-void Rpc::Reply::operator()(core::Result<std::string_view> result) const { rpc_->answer(serving_, std::move(result)); }
+void Rpc::Reply::operator()(core::Result<std::string_view> result) const { rpc_->answer(served_, std::move(result)); }
 
 core::Result<core::Span> Rpc::Incoming::padded(const Packing& packing, std::size_t offset, std::size_t floats) const {
-  auto& serving = *reply.serving_;
+  auto& served = *reply.served_;
   auto whole = reply.rpc_->vectors_.take(floats);
   if (!whole) return tl::unexpected(std::move(whole.error()));
-  serving.whole = std::move(*whole);
-  serving.slice = {serving.whole.view(), &packing, offset};
-  if (!serving.envelope.reads()) {
-    std::ranges::fill(serving.slice.vector, 0.F);
-    return serving.slice.vector;
+  served.whole = std::move(*whole);
+  served.slice = {served.whole.view(), &packing, offset};
+  if (!served.envelope.reads()) {
+    std::ranges::fill(served.slice.vector, 0.F);
+    return served.slice.vector;
   }
-  packing.clear_padding(offset, serving.slice.vector);
-  packing.unpack(serving.memory.dense, offset, serving.slice.vector);
-  return serving.slice.vector;
+  packing.clear_padding(offset, served.slice.vector);
+  packing.unpack(served.memory.dense, offset, served.slice.vector);
+  return served.slice.vector;
 }
 
-void Rpc::answer(const std::shared_ptr<Serving>& serving, core::Result<std::string_view> result) {
-  auto& channel = serving->channel;
-  if (std::exchange(serving->replied, true)) throw std::invalid_argument("calls: answered twice");
+void Rpc::answer(const std::shared_ptr<ServedCall>& served, core::Result<std::string_view> result) {
+  auto& channel = served->channel;
+  if (std::exchange(served->replied, true)) throw std::invalid_argument("rpc: a call was answered twice");
   if (channel.lost) return;
-  const bool writes = serving->envelope.writes();
+  const bool writes = served->envelope.writes();
   // Unsent answers count as calls: a peer that takes no answers must not make more of them wait than kMostCalls.
-  serving->sends_left = writes ? 2 : 1;
-  const auto sent = [this, &channel, serving] {
-    if (--serving->sends_left == 0) free_room(channel, *serving);
+  served->sends_left = writes ? 2 : 1;
+  const auto sent = [this, &channel, served] {
+    if (--served->sends_left == 0) free_room(channel, *served);
   };
-  Envelope envelope{.type = result ? Type::answer : Type::run_error, .id = serving->envelope.id};
+  Envelope envelope{.type = result ? Type::answer : Type::run_error, .id = served->envelope.id};
   if (!result) envelope.code = static_cast<std::uint8_t>(result.error().code);
   envelope.set(result ? *result : std::string_view(result.error().message));
   // The caller waits for its vector after an error too.
   if (writes) {
-    if (result && serving->slice.packing)
-      serving->slice.packing->pack(serving->slice.vector, serving->slice.offset, serving->memory.dense);
-    const auto [view, as_change] = exchange::answer(kernels_, serving->format, serving->memory);
+    if (result && served->slice.packing)
+      served->slice.packing->pack(served->slice.vector, served->slice.offset, served->memory.dense);
+    const auto [view, as_change] = encode_answer(kernels_, served->format, served->memory);
     if (as_change) envelope.rounding = core::Rounding::change;
     operations_.send(channel.peer, tag(TagKind::pull, envelope.id), view, then(channel, sent));
   }
-  serving->envelope = envelope;  // the view of the call's header ends here
-  send_envelope(channel, serving->envelope, sent);
+  served->envelope = envelope;  // the view of the call's header ends here
+  send_envelope(channel, served->envelope, sent);
 }
 
 void Rpc::drop(Channel& channel, const core::Error& error) {
   if (channel.lost) return;
   channel.lost = error;
   channel.waiting.clear();
-  channel.placed = 0;
+  channel.with_memory = 0;
   endpoint_.disconnect(channel.peer, error.message);  // ends the peer's other operations
   std::vector<std::uint32_t> open;
   for (auto& [id, outgoing] : channel.calls) {
     outgoing->error = error;
     open.push_back(id);
   }
-  for (const auto id : open) settle(channel, id);
+  for (const auto id : open) complete_if_done(channel, id);
   lost_(channel.peer, error);
 }
 

@@ -93,20 +93,20 @@ class Rpc {
  private:
   struct Channel;
   struct Outgoing;
-  struct Serving;
+  struct ServedCall;
 
-  void hear(Channel& channel);
+  void receive(Channel& channel);
   void handle(Channel& channel, const Envelope& envelope);
   void serve(Channel& channel, const Envelope& envelope);
   void make_room(Channel& channel);
   void hand_over(Channel& channel);
-  void free_room(Channel& channel, Serving& serving);
-  void answer(const std::shared_ptr<Serving>& serving, core::Result<std::string_view> result);
+  void free_room(Channel& channel, ServedCall& served);
+  void answer(const std::shared_ptr<ServedCall>& served, core::Result<std::string_view> result);
   void answered(Channel& channel, const Envelope& envelope);
-  void give(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
-  void take(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
-  void moved(Channel& channel, Outgoing& outgoing, std::size_t moves);
-  void settle(Channel& channel, std::uint32_t id);
+  void send_vector(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
+  void receive_vector(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
+  void operation_ended(Channel& channel, Outgoing& outgoing, std::size_t moves);
+  void complete_if_done(Channel& channel, std::uint32_t id);
   /// `next` holds the envelope.
   void send_envelope(Channel& channel, const Envelope& envelope, std::function<void()> next);
   void drop(Channel& channel, const core::Error& error);
@@ -135,9 +135,9 @@ class Rpc::Reply {
  private:
   friend class Rpc;
   friend struct Rpc::Incoming;
-  Reply(Rpc& rpc, std::shared_ptr<Serving> serving) : rpc_(&rpc), serving_(std::move(serving)) {}
+  Reply(Rpc& rpc, std::shared_ptr<ServedCall> served) : rpc_(&rpc), served_(std::move(served)) {}
   Rpc* rpc_ = nullptr;
-  std::shared_ptr<Serving> serving_;
+  std::shared_ptr<ServedCall> served_;
 };
 
 struct Rpc::Incoming {
@@ -152,7 +152,7 @@ struct Rpc::Incoming {
   /// packing outlives the reply. Errors: the allocator's.
   [[nodiscard]] core::Result<core::Span> padded(const Packing& packing, std::size_t offset, std::size_t floats) const;
   /// Keeps the vector of a call that is not answered; the memory of an answered one is used again.
-  [[nodiscard]] std::shared_ptr<const void> owner() const { return reply.serving_; }
+  [[nodiscard]] std::shared_ptr<const void> owner() const { return reply.served_; }
 };
 
 }  // namespace troupe::exchange

@@ -72,7 +72,7 @@ core::Result<Connection> ShmEndpointImpl::connect(const Address& remote) {
   const std::size_t index = links_.size();
   auto link = std::make_unique<ShmLink>(self_, Peer{static_cast<std::uint32_t>(index)}, *address);
   if (auto caller = listener_.take(*address)) {
-    link->adopt(std::move(caller->socket), caller->introduction);
+    link->accept(std::move(caller->socket), caller->introduction);
     rewatch(link->socket(), Source::link, index);
   } else {
     auto socket = shm_dial(address->socket_name());

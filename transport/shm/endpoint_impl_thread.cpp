@@ -68,7 +68,7 @@ void ShmEndpointImpl::hear(std::uint64_t pending_connection) {
   auto caller = listener_.take((*calling)->remote());
   if (!caller) return;
   const auto index = static_cast<std::size_t>(calling - links_.begin());
-  (*calling)->adopt(std::move(caller->socket), caller->introduction);
+  (*calling)->accept(std::move(caller->socket), caller->introduction);
   rewatch((*calling)->socket(), Source::link, index);
   established(index);
 }

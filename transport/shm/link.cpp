@@ -24,7 +24,7 @@ ShmLink::ShmLink(const ShmSelf& self, Peer peer, ShmAddress remote)
       sender_(pair_, outbox_),
       receiver_(pair_, outbox_) {}
 
-void ShmLink::adopt(core::FileDescriptor socket, const ShmIntroduction& introduction) {
+void ShmLink::accept(core::FileDescriptor socket, const ShmIntroduction& introduction) {
   outbox_.use(std::move(socket));
   const ShmIntroduction mine = pair_.self.introduction_for(pair_.remote);
   (void)send_frame(outbox_.socket(), {.kind = ShmFrameKind::welcome}, std::as_bytes(std::span(&mine, 1)));

@@ -38,7 +38,7 @@ class ShmLink {
   /// This side has connected: a welcome or an end follows on `socket`.
   void dialled(core::FileDescriptor socket) noexcept { outbox_.use(std::move(socket)); }
   /// The peer has connected and introduced itself: sends the welcome and establishes the link.
-  void adopt(core::FileDescriptor socket, const ShmIntroduction& introduction);
+  void accept(core::FileDescriptor socket, const ShmIntroduction& introduction);
 
   [[nodiscard]] std::optional<OperationId> send(Tag tag, ConstMemoryView memory) { return sender_.send(tag, memory); }
   [[nodiscard]] OperationId receive(Tag tag, MemoryView memory) { return receiver_.receive(tag, memory); }

@@ -36,7 +36,7 @@ std::optional<std::uint64_t> ShmListener::accept_one() {
   if (error == EMFILE || error == ENFILE) {
     // A waiting connection keeps the listener readable for ever, so one connection must be closed: a silent one, else the new one.
     if (const auto silent = oldest_silent()) {
-      turn_away(*silent);
+      reject(*silent);
       return 0;
     }
     spare_.reset();
@@ -65,11 +65,11 @@ void ShmListener::make_room() {
   const auto unknown =
       std::ranges::count_if(pending_connections_, [](const auto& s) { return !s.second.introduction; });
   if (unknown >= kMaxSilent)
-    if (const auto silent = oldest_silent()) turn_away(*silent);
-  if (pending_connections_.size() >= kMaxCallers) turn_away(pending_connections_.begin()->first);
+    if (const auto silent = oldest_silent()) reject(*silent);
+  if (pending_connections_.size() >= kMaxCallers) reject(pending_connections_.begin()->first);
 }
 
-void ShmListener::turn_away(std::uint64_t number) noexcept {
+void ShmListener::reject(std::uint64_t number) noexcept {
   const auto pending_connection = pending_connections_.find(number);
   hang_up(pending_connection->second.socket);
   pending_connections_.erase(pending_connection);
@@ -86,21 +86,21 @@ std::optional<ShmToken> ShmListener::hear(std::uint64_t number) {
                           inbox_.frames()[0].payload.size() == sizeof introduction;
   if (introduces) std::memcpy(&introduction, inbox_.frames()[0].payload.data(), sizeof introduction);
   if (!introduces || !same_secret(introduction.secret_of_receiver, self_.address.secret)) {
-    turn_away(number);
+    reject(number);
     return std::nullopt;
   }
   const ShmHeader& header = inbox_.frames()[0].header;
   // A caller that has left must not count as waiting.
   if (header.kind != ShmFrameKind::hello || hung_up(pending_connection.socket.get())) {
     if (header.kind == ShmFrameKind::attach) arenas_.serve(pending_connection.socket.get(), header.id);
-    turn_away(number);
+    reject(number);
     return std::nullopt;
   }
   // Earlier connections of the same caller: it gave them up.
   std::vector<std::uint64_t> earlier;
   for (const auto& [other, s] : pending_connections_)
     if (s.introduction && s.introduction->id_of_sender == introduction.id_of_sender) earlier.push_back(other);
-  for (const std::uint64_t other : earlier) turn_away(other);
+  for (const std::uint64_t other : earlier) reject(other);
   pending_connection.introduction = introduction;
   return introduction.id_of_sender;
 }

@@ -51,7 +51,7 @@ class ShmListener {
   [[nodiscard]] std::optional<std::uint64_t> accept_one();
   [[nodiscard]] std::optional<std::uint64_t> oldest_silent() const;
   void make_room();
-  void turn_away(std::uint64_t number) noexcept;
+  void reject(std::uint64_t number) noexcept;
 
   const ShmSelf& self_;
   ShmArenas& arenas_;

@@ -44,15 +44,15 @@ asio::awaitable<void> TcpHandshake::dial(WantedPtr wanted, std::shared_ptr<TcpCa
     if (wanted->dialling != call) co_return;  // given up, or the peer's call was taken
     using Kind = Answer::Kind;
     if (answer.kind == Kind::welcome) {
-      met(wanted, *call, answer.welcome);
+      connected(wanted, *call, answer.welcome);
       co_return;
     }
     broken = answer.kind == Kind::broken ? broken + 1 : 0;
     refused = answer.kind == Kind::refused ? refused + 1 : 0;
     call->close();
-    if (const VisitorPtr waiting = waiting_for(*wanted)) {
+    if (const PendingPtr waiting = waiting_for(*wanted)) {
       wanted->dialling.reset();
-      adopt(wanted, waiting);
+      take(wanted, waiting);
       co_return;
     }
     const bool enough = wanted->began ? refused >= kRefusals : refused > 0 || broken >= kBrokenCalls;
@@ -107,6 +107,49 @@ asio::awaitable<core::Result<void>> TcpHandshake::reach(WantedPtr wanted, std::s
   co_return core::fail(core::Errc::peer_lost, error == asio::error::timed_out ? "it does not answer" : error.message());
 }
 
+/// Secures the connection, sends `hello` and reads the peer's answer to it.
+asio::awaitable<core::Result<HandshakeFrame>> TcpHandshake::say_hello(WantedPtr wanted, std::shared_ptr<TcpCall> call,
+                                                                      Hello hello) {
+  core::Result<void> step;
+  if (setup_.tls) {
+    step = call->stream.secure(setup_.tls.get(), wanted->remote.at.host);
+    if (step) step = co_await shake_hands(call->stream);
+    if (!step) co_return tl::unexpected(step.error());
+  }
+  Frame frame;
+  frame.type = FrameType::hello;
+  call->said_hello = true;
+  step = co_await write_frame(call->stream, frame, encode(hello));
+  if (!step) co_return tl::unexpected(step.error());
+  if (!wanted->began)
+    unlimit(*call);  // the peer may call connect() much later; keep-alive detects the loss of a peer meanwhile
+  co_return co_await read_frame(call->stream);
+}
+
+/// The call ended before the peer answered.
+TcpHandshake::Answer TcpHandshake::no_answer(const Wanted& wanted, const TcpCall& call, const core::Error& why) const {
+  const bool refused = why.code == core::Errc::corrupt && setup_.tls;
+  const bool hopeless = refused || (call.timed_out && !wanted.began);
+  Answer answer;
+  answer.kind = hopeless ? Answer::Kind::hopeless : Answer::Kind::broken;
+  answer.error = why;
+  answer.error.code = refused ? core::Errc::config : core::Errc::peer_lost;
+  if (call.timed_out) answer.error.message = "it does not answer";
+  return answer;
+}
+
+/// The peer answered with something else than its welcome.
+TcpHandshake::Answer TcpHandshake::not_welcome(Wanted& wanted, const HandshakeFrame& reply) {
+  const auto code = reply.frame.type == FrameType::refuse ? RefuseCode{reply.frame.message} : RefuseCode{};
+  const bool refused = reply.frame.type == FrameType::refuse || reply.frame.type == FrameType::bye;
+  const bool stale = code == RefuseCode::over && !wanted.began;  // the session that it ended is not this one
+  if (stale) wanted.peer_token = {};
+  Answer answer;
+  answer.kind = code == RefuseCode::later || stale ? Answer::Kind::later : Answer::Kind::hopeless;
+  answer.error = {core::Errc::peer_lost, refused ? printable_text(reply.payload) : std::string("unexpected reply")};
+  return answer;
+}
+
 asio::awaitable<TcpHandshake::Answer> TcpHandshake::ask(WantedPtr wanted, std::shared_ptr<TcpCall> call) {
   Answer answer;
   // While a connection is mended, lost_after must leave time for several calls.
@@ -120,59 +163,27 @@ asio::awaitable<TcpHandshake::Answer> TcpHandshake::ask(WantedPtr wanted, std::s
     answer.error = step.error();
     co_return answer;
   }
-  if (setup_.tls) {
-    step = call->stream.secure(setup_.tls.get(), wanted->remote.at.host);
-    if (step) step = co_await shake_hands(call->stream);
-  }
-  Hello hello = greeting(*wanted);
+  Hello hello = make_hello(*wanted);
   hello.attempt = ++attempts_;
   hello.connection = wanted->connection + 1;
-  if (step) {
-    Frame frame;
-    frame.type = FrameType::hello;
-    call->said_hello = true;
-    step = co_await write_frame(call->stream, frame, encode(hello));
-  }
-  core::Result<GreetingFrame> reply = tl::unexpected(core::Error{});
-  if (step) {
-    if (!wanted->began)
-      unlimit(*call);  // the peer may call connect() much later; keep-alive detects the loss of a peer meanwhile
-    reply = co_await read_frame(call->stream);
-    if (!reply) step = tl::unexpected(reply.error());
-  }
-  if (!step) {
-    const bool refused = step.error().code == core::Errc::corrupt && setup_.tls;
-    const bool hopeless = refused || (call->timed_out && !wanted->began);
-    answer.kind = hopeless ? Answer::Kind::hopeless : Answer::Kind::broken;
-    answer.error = step.error();
-    answer.error.code = refused ? core::Errc::config : core::Errc::peer_lost;
-    if (call->timed_out) answer.error.message = "it does not answer";
-    co_return answer;
-  }
+  const core::Result<HandshakeFrame> reply = co_await say_hello(wanted, call, hello);
+  if (!reply) co_return no_answer(*wanted, *call, reply.error());
   const auto welcomed = decode_hello(reply->payload);
   const bool same =
       welcomed && welcomed->peer_token == wanted->token && (!wanted->began || welcomed->token == wanted->peer_token);
-  if (reply->frame.type == FrameType::welcome && same) {
-    answer.kind = Answer::Kind::welcome;
-    answer.welcome = *welcomed;
-    wanted->peer_token = welcomed->token;
-    wanted->connection = hello.connection;
-    Frame frame;
-    frame.type = FrameType::ready;
-    limit(call, setup_.options.lost_after);
-    step = co_await write_frame(call->stream, frame, {});
-    if (!step) {
-      answer.kind = Answer::Kind::broken;
-      answer.error = {core::Errc::peer_lost, step.error().message};
-    }
-    co_return answer;
+  if (reply->frame.type != FrameType::welcome || !same) co_return not_welcome(*wanted, *reply);
+  answer.kind = Answer::Kind::welcome;
+  answer.welcome = *welcomed;
+  wanted->peer_token = welcomed->token;
+  wanted->connection = hello.connection;
+  Frame frame;
+  frame.type = FrameType::ready;
+  limit(call, setup_.options.lost_after);
+  step = co_await write_frame(call->stream, frame, {});
+  if (!step) {
+    answer.kind = Answer::Kind::broken;
+    answer.error = {core::Errc::peer_lost, step.error().message};
   }
-  const auto code = reply->frame.type == FrameType::refuse ? RefuseCode{reply->frame.message} : RefuseCode{};
-  const bool refused = reply->frame.type == FrameType::refuse || reply->frame.type == FrameType::bye;
-  const bool stale = code == RefuseCode::over && !wanted->began;  // the session that it ended is not this one
-  if (stale) wanted->peer_token = {};
-  answer.kind = code == RefuseCode::later || stale ? Answer::Kind::later : Answer::Kind::hopeless;
-  answer.error = {core::Errc::peer_lost, refused ? printable_text(reply->payload) : std::string("unexpected reply")};
   co_return answer;
 }
 

@@ -39,7 +39,7 @@ core::Result<Connection> TcpEndpointImpl::connect(const Address& remote) {
                                                                   .completions = options_.completions});
   remotes_.push_back(added);
   const Connection connection{peer, added->session->establish()};
-  asio::post(io_, [this, peer, remote = *parsed] { meeting_->want(peer, remote); });
+  asio::post(io_, [this, peer, remote = *parsed] { handshake_->connect(peer, remote); });
   return connection;
 }
 
@@ -48,9 +48,9 @@ void TcpEndpointImpl::drop(const RemotePtr& remote, std::string why) {
   remote->session->lose(core::Errc::peer_lost, why);
   asio::post(io_, [this, remote, why = std::move(why)] {
     const std::string farewell = "it disconnected: " + why;
-    if (const auto pump = std::exchange(remote->pump, nullptr)) pump->stop(farewell);
+    if (const auto connection = std::exchange(remote->connection, nullptr)) connection->stop(farewell);
     remote->broken.clear();
-    meeting_->forget(remote->session->peer(), remote->session->remote(), farewell);
+    handshake_->forget(remote->session->peer(), remote->session->remote(), farewell);
     const std::lock_guard lock(mutex_);
     remote->session->end(Outcome::failed);
   });
@@ -86,7 +86,7 @@ void TcpEndpointImpl::kick(const RemotePtr& remote) {
       const std::lock_guard lock(mutex_);
       remote->kicked = false;
     }
-    if (const auto pump = remote->pump) pump->kick();
+    if (const auto connection = remote->connection) connection->kick();
   });
 }
 

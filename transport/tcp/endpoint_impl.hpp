@@ -50,10 +50,10 @@ class TcpEndpointImpl {
   /// A session, and its connection state, which belongs to the I/O thread.
   struct Remote {
     std::shared_ptr<TcpSession> session;
-    std::shared_ptr<TcpConnection> pump;  // null before the first connection, and between two
-    std::string broken{};                 // reason why the last connection broke; empty: it did not
-    unsigned silent = 0;                  // beats without a whole frame from the peer, over several connections
-    bool kicked = false;                  // a kick of the pump is posted
+    std::shared_ptr<TcpConnection> connection;  // null before the first connection, and between two
+    std::string broken{};                       // reason why the last connection broke; empty: it did not
+    unsigned silent = 0;                        // beats without a whole frame from the peer, over several connections
+    bool kicked = false;                        // a kick of the connection is posted
   };
   using RemotePtr = std::shared_ptr<Remote>;
 
@@ -70,7 +70,7 @@ class TcpEndpointImpl {
   void beat();
   void beat_one(const RemotePtr& remote);
   [[nodiscard]] RemotePtr at(Peer peer) const;
-  void met(const RemotePtr& remote, TcpStream stream, const Hello& of_peer);
+  void connected(const RemotePtr& remote, TcpStream stream, const Hello& of_peer);
   void broke(const RemotePtr& remote, const std::string& why);
   void ended(const RemotePtr& remote, TcpConnection::Why how, const core::Error& why);
   void lost(const RemotePtr& remote, const core::Error& why);
@@ -85,10 +85,10 @@ class TcpEndpointImpl {
   tcp::acceptor acceptor_{io_};
   asio::steady_timer accept_again_{io_};
   asio::steady_timer heartbeat_{io_};
-  std::unique_ptr<TcpHandshake> meeting_;
+  std::unique_ptr<TcpHandshake> handshake_;
 
   mutable std::mutex mutex_;
-  std::vector<RemotePtr> remotes_;  // by Peer; guarded by mutex_; pumps belong to the I/O thread
+  std::vector<RemotePtr> remotes_;  // by Peer; guarded by mutex_; connections belong to the I/O thread
   bool closed_ = false;
   std::mutex closing_;  // held by the first close() until it returns
   std::thread thread_;

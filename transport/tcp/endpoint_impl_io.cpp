@@ -101,10 +101,12 @@ void TcpEndpointImpl::start() {
     const std::lock_guard lock(mutex_);
     return remotes_[static_cast<std::size_t>(peer)]->session->received();
   };
-  setup.met = [this](Peer peer, TcpStream stream, const Hello& of_peer) { met(at(peer), std::move(stream), of_peer); };
+  setup.connected = [this](Peer peer, TcpStream stream, const Hello& of_peer) {
+    connected(at(peer), std::move(stream), of_peer);
+  };
   setup.superseded = [this](Peer peer) { broke(at(peer), "the peer made another connection"); };
   setup.failed = [this](Peer peer, const core::Error& why) { lost(at(peer), why); };
-  meeting_ = std::make_unique<TcpHandshake>(io_, std::move(setup));
+  handshake_ = std::make_unique<TcpHandshake>(io_, std::move(setup));
   accept();
   beat();
   thread_ = std::thread([this] {
@@ -116,7 +118,7 @@ void TcpEndpointImpl::start() {
 void TcpEndpointImpl::accept() {
   acceptor_.async_accept([this](const SystemError& error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
-    if (!error) meeting_->visit(std::move(socket));
+    if (!error) handshake_->accept(std::move(socket));
     if (!error || error == asio::error::connection_aborted) return accept();
     accept_again_.expires_after(kNoDescriptors);
     accept_again_.async_wait([this](const SystemError& stopped) {
@@ -145,18 +147,18 @@ void TcpEndpointImpl::beat_one(const RemotePtr& remote) {
   const auto enough = static_cast<unsigned>(options_.tcp.lost_after / options_.tcp.heartbeat);
   const core::Error silence{core::Errc::peer_lost,
                             fmt::format("nothing was heard of it for {} s", core::seconds(options_.tcp.lost_after))};
-  const auto pump = remote->pump;
-  if (!pump) {
+  const auto connection = remote->connection;
+  if (!connection) {
     if (!remote->broken.empty() && ++remote->silent >= enough) lost(remote, silence);
     return;
   }
-  remote->silent = pump->has_heard() ? 0 : remote->silent + 1;
-  if (pump->tick() >= enough) return pump->give_up(silence);
+  remote->silent = connection->has_heard() ? 0 : remote->silent + 1;
+  if (connection->tick() >= enough) return connection->give_up(silence);
   {
     const std::lock_guard lock(mutex_);
     remote->session->beat();
   }
-  pump->kick();
+  connection->kick();
 }
 
 TcpEndpointImpl::RemotePtr TcpEndpointImpl::at(Peer peer) const {
@@ -164,28 +166,28 @@ TcpEndpointImpl::RemotePtr TcpEndpointImpl::at(Peer peer) const {
   return remotes_[static_cast<std::size_t>(peer)];
 }
 
-void TcpEndpointImpl::met(const RemotePtr& remote, TcpStream stream, const Hello& of_peer) {
-  core::Result<void> connected;
+void TcpEndpointImpl::connected(const RemotePtr& remote, TcpStream stream, const Hello& of_peer) {
+  core::Result<void> checked;
   {
     const std::lock_guard lock(mutex_);
     if (remote->session->lost()) return;  // given up meanwhile: its end is posted, and the stream closes here
-    connected = remote->session->connected(of_peer);
+    checked = remote->session->connected(of_peer);
   }
-  if (!connected) return lost(remote, connected.error());
+  if (!checked) return lost(remote, checked.error());
   remote->broken.clear();
-  const auto pump = std::make_shared<TcpConnection>(
+  const auto connection = std::make_shared<TcpConnection>(
       io_, mutex_, remote->session, std::move(stream), !encrypted(),
       [this, remote](TcpConnection::Why how, const core::Error& why) { ended(remote, how, why); });
-  remote->pump = pump;
-  pump->start();
+  remote->connection = connection;
+  connection->start();
 }
 
 /// Between two connections nothing moves; the next connection transfers what the broken one did not.
 void TcpEndpointImpl::broke(const RemotePtr& remote, const std::string& why) {
-  const auto pump = std::exchange(remote->pump, nullptr);
-  if (!pump) return;  // given up already
-  if (pump->has_heard()) remote->silent = pump->silent();
-  pump->abandon();
+  const auto connection = std::exchange(remote->connection, nullptr);
+  if (!connection) return;  // given up already
+  if (connection->has_heard()) remote->silent = connection->silent();
+  connection->abandon();
   remote->broken = why;
   const std::lock_guard lock(mutex_);
   remote->session->broke();
@@ -194,13 +196,13 @@ void TcpEndpointImpl::broke(const RemotePtr& remote, const std::string& why) {
 void TcpEndpointImpl::ended(const RemotePtr& remote, TcpConnection::Why how, const core::Error& why) {
   if (how == TcpConnection::Why::over) return lost(remote, why);
   broke(remote, why.message);
-  meeting_->again(remote->session->peer(), remote->session->remote());
+  handshake_->reconnect(remote->session->peer(), remote->session->remote());
 }
 
 void TcpEndpointImpl::lost(const RemotePtr& remote, const core::Error& why) {
-  remote->pump.reset();
+  remote->connection.reset();
   const std::string broken = std::exchange(remote->broken, {});
-  meeting_->forget(remote->session->peer(), remote->session->remote(), "it gave this connection up: " + why.message);
+  handshake_->forget(remote->session->peer(), remote->session->remote(), "it gave this connection up: " + why.message);
   const std::lock_guard lock(mutex_);
   // Damage counts as a lost peer for outstanding operations. An error in the configuration keeps its code.
   if (broken.empty())
@@ -216,14 +218,14 @@ void TcpEndpointImpl::shut() {
   acceptor_.close(ignored);
   accept_again_.cancel();
   heartbeat_.cancel();
-  meeting_->close();
+  handshake_->close();
   std::vector<RemotePtr> remotes;
   {
     const std::lock_guard lock(mutex_);
     remotes = remotes_;
   }
   for (const RemotePtr& remote : remotes)
-    if (const auto pump = std::exchange(remote->pump, nullptr)) pump->stop("it closed its endpoint");
+    if (const auto connection = std::exchange(remote->connection, nullptr)) connection->stop("it closed its endpoint");
 }
 
 }  // namespace troupe::transport

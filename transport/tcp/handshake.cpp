@@ -11,26 +11,26 @@ namespace troupe::transport {
 TcpHandshake::TcpHandshake(asio::io_context& io, Setup setup)
     : io_(io), setup_(std::move(setup)), self_(to_text(setup_.self)), refusals_(setup_.options.on_refused, clock_) {}
 
-void TcpHandshake::want(Peer peer, const TcpAddress& remote) {
+void TcpHandshake::connect(Peer peer, const TcpAddress& remote) {
   const auto wanted = std::make_shared<Wanted>();
   wanted->peer = peer;
   wanted->remote = remote;
   wanted->text = to_text(remote);
   wanted->token = new_session_token();
   wanted_[wanted->text] = wanted;
-  meet(wanted);
+  take_or_dial(wanted);
 }
 
-void TcpHandshake::again(Peer peer, const std::string& remote) {
+void TcpHandshake::reconnect(Peer peer, const std::string& remote) {
   const auto found = wanted_.find(remote);
   if (found == wanted_.end() || found->second->peer != peer) return;
   found->second->connected = false;
-  meet(found->second);
+  take_or_dial(found->second);
 }
 
-void TcpHandshake::meet(const WantedPtr& wanted) {
-  if (const VisitorPtr waiting = waiting_for(*wanted))
-    adopt(wanted, waiting);
+void TcpHandshake::take_or_dial(const WantedPtr& wanted) {
+  if (const PendingPtr waiting = waiting_for(*wanted))
+    take(wanted, waiting);
   else
     start_dialling(wanted);
 }
@@ -47,12 +47,12 @@ void TcpHandshake::run(asio::awaitable<void> part, std::function<void(const std:
   });
 }
 
-void TcpHandshake::run_for(const VisitorPtr& visitor, asio::awaitable<void> part) {
-  run(std::move(part), [this, visitor](const std::string& why) {
-    refused(*visitor, why);
-    leave(visitor);
-    const WantedPtr wanted = visitor->wanted;
-    if (wanted && !wanted->dialling && !wanted->adopted) abandon(wanted, why);
+void TcpHandshake::run_for(const PendingPtr& pending, asio::awaitable<void> part) {
+  run(std::move(part), [this, pending](const std::string& why) {
+    refused(*pending, why);
+    drop(pending);
+    const WantedPtr wanted = pending->wanted;
+    if (wanted && !wanted->dialling && !wanted->taken) abandon(wanted, why);
   });
 }
 
@@ -70,7 +70,7 @@ void TcpHandshake::forget(Peer peer, const std::string& remote, std::string_view
   wanted_.erase(found);
   ended_[wanted->text] = {wanted->token, std::string(why)};
   if (const auto call = std::exchange(wanted->dialling, nullptr)) call->close();
-  if (const auto visitor = std::exchange(wanted->adopted, nullptr)) visitor->call->close();
+  if (const auto pending = std::exchange(wanted->taken, nullptr)) pending->call->close();
 }
 
 void TcpHandshake::give_up(const WantedPtr& wanted, const core::Error& why) {
@@ -79,15 +79,15 @@ void TcpHandshake::give_up(const WantedPtr& wanted, const core::Error& why) {
   setup_.failed(wanted->peer, why);
 }
 
-void TcpHandshake::met(const WantedPtr& wanted, TcpCall& call, const Hello& of_peer) {
+void TcpHandshake::connected(const WantedPtr& wanted, TcpCall& call, const Hello& of_peer) {
   unlimit(call);
   call.timer.cancel();
   wanted->dialling.reset();
-  wanted->adopted.reset();
+  wanted->taken.reset();
   wanted->began = true;
   wanted->connected = true;
   try {
-    setup_.met(wanted->peer, std::move(call.stream), of_peer);
+    setup_.connected(wanted->peer, std::move(call.stream), of_peer);
   } catch (...) {
     wanted->connected = false;
     throw;
@@ -95,7 +95,7 @@ void TcpHandshake::met(const WantedPtr& wanted, TcpCall& call, const Hello& of_p
 }
 
 /// This member's part of hello and welcome; the caller adds the fields of the call.
-Hello TcpHandshake::greeting(const Wanted& wanted) const {
+Hello TcpHandshake::make_hello(const Wanted& wanted) const {
   Hello hello;
   hello.version = kTcpVersion;
   hello.token = wanted.token;
@@ -118,9 +118,9 @@ bool TcpHandshake::overtaken(const Wanted& wanted, const Hello& hello) {
   return wanted.began && hello.peer_token.empty() && hello.token == wanted.peer_token;
 }
 
-TcpHandshake::VisitorPtr TcpHandshake::waiting_for(const Wanted& wanted) const {
-  const auto waiting = parked_.find(wanted.text);
-  return waiting != parked_.end() && belongs(wanted, waiting->second->hello) ? waiting->second : nullptr;
+TcpHandshake::PendingPtr TcpHandshake::waiting_for(const Wanted& wanted) const {
+  const auto waiting = held_.find(wanted.text);
+  return waiting != held_.end() && belongs(wanted, waiting->second->hello) ? waiting->second : nullptr;
 }
 
 void TcpHandshake::close() {
@@ -129,8 +129,8 @@ void TcpHandshake::close() {
     const WantedPtr wanted = wanted_.begin()->second;
     forget(wanted->peer, wanted->text, "it closed its endpoint");
   }
-  for (const VisitorPtr& visitor : pending_connections_) visitor->call->close();
-  for (const auto& [text, visitor] : parked_) visitor->call->close();
+  for (const PendingPtr& pending : pending_connections_) pending->call->close();
+  for (const auto& [text, pending] : held_) pending->call->close();
 }
 
 }  // namespace troupe::transport

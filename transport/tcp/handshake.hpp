@@ -17,7 +17,7 @@
 /// continue after those (transport/tcp/protocol/unacked.hpp). The call goes to the address that the session began with, and TLS
 /// checks the certificate as before. A caller that does not know the token is refused and reported; nothing else changes. A peer
 /// that has been connected is lost after kRefusals refused connections in a row; in a first attempt one refusal is enough.
-/// Otherwise the caller of again() decides how long to try.
+/// Otherwise the caller of reconnect() decides how long to try.
 ///
 /// Refused connections: a peer that does not speak this protocol, TLS or version; that shows no certificate of our authority, or
 /// one that does not name the host that the peer claims; that sends no hello within `lost_after`; the oldest of more than
@@ -43,7 +43,7 @@
 #include "transport/net/refusal_reporter.hpp"
 #include "transport/net/tcp_options.hpp"
 #include "transport/tcp/asio.hpp"
-#include "transport/tcp/greeting.hpp"
+#include "transport/tcp/handshake_steps.hpp"
 #include "transport/tcp/protocol/hello.hpp"
 #include "transport/tcp/stream.hpp"
 
@@ -57,27 +57,27 @@ class TcpHandshake {
     std::shared_ptr<SSL_CTX> tls;  // null: plain
     TcpOptions options;
     std::function<std::uint64_t(Peer)> received;  // numbered frames received from the peer so far
-    std::function<void(Peer, TcpStream, const Hello& of_peer)> met;
-    std::function<void(Peer)> superseded;  // another connection replaces the current one and will lead to met()
+    std::function<void(Peer, TcpStream, const Hello& of_peer)> connected;
+    std::function<void(Peer)> superseded;  // another connection replaces the current one and will lead to connected()
     std::function<void(Peer, const core::Error& why)> failed;
   };
   TcpHandshake(asio::io_context& io, Setup setup);
 
-  /// Begins a new session. Leads to met() or failed(), unless forget() comes first.
-  void want(Peer peer, const TcpAddress& remote);
-  /// The connection broke. As want(), but continues the session.
-  void again(Peer peer, const std::string& remote);
+  /// Begins a new session. Leads to connected() or failed(), unless forget() comes first.
+  void connect(Peer peer, const TcpAddress& remote);
+  /// The connection broke. As connect(), but continues the session.
+  void reconnect(Peer peer, const std::string& remote);
   /// The session has ended; a peer that still wants to continue it receives `why`.
   void forget(Peer peer, const std::string& remote, std::string_view why);
   /// Handles a connection that the listening socket has accepted.
-  void visit(tcp::socket socket);
+  void accept(tcp::socket socket);
   /// Closes everything and reports nothing any more.
   void close();
 
  private:
-  struct Visitor;
+  struct PendingConnection;
   struct Wanted;
-  using VisitorPtr = std::shared_ptr<Visitor>;
+  using PendingPtr = std::shared_ptr<PendingConnection>;
   using WantedPtr = std::shared_ptr<Wanted>;
   struct Answer;
   struct Ended {
@@ -93,30 +93,34 @@ class TcpHandshake {
 
   [[nodiscard]] asio::awaitable<void> dial(WantedPtr wanted, std::shared_ptr<TcpCall> call);
   [[nodiscard]] asio::awaitable<Answer> ask(WantedPtr wanted, std::shared_ptr<TcpCall> call);
+  [[nodiscard]] asio::awaitable<core::Result<HandshakeFrame>> say_hello(WantedPtr wanted, std::shared_ptr<TcpCall> call,
+                                                                        Hello hello);
+  [[nodiscard]] Answer no_answer(const Wanted& wanted, const TcpCall& call, const core::Error& why) const;
+  [[nodiscard]] static Answer not_welcome(Wanted& wanted, const HandshakeFrame& reply);
   [[nodiscard]] asio::awaitable<core::Result<void>> reach(WantedPtr wanted, std::shared_ptr<TcpCall> call,
                                                           core::Duration most);
-  [[nodiscard]] asio::awaitable<void> receive(VisitorPtr visitor);
-  [[nodiscard]] asio::awaitable<core::Result<Hello>> introduce(VisitorPtr visitor);
-  [[nodiscard]] asio::awaitable<void> welcome(VisitorPtr visitor);
-  [[nodiscard]] asio::awaitable<void> turn_away(VisitorPtr visitor, RefuseCode code, std::string why);
+  [[nodiscard]] asio::awaitable<void> receive(PendingPtr pending);
+  [[nodiscard]] asio::awaitable<core::Result<Hello>> introduce(PendingPtr pending);
+  [[nodiscard]] asio::awaitable<void> welcome(PendingPtr pending);
+  [[nodiscard]] asio::awaitable<void> reject(PendingPtr pending, RefuseCode code, std::string why);
   void run(asio::awaitable<void> part, std::function<void(const std::string& why)> failed);
-  void run_for(const VisitorPtr& visitor, asio::awaitable<void> part);
+  void run_for(const PendingPtr& pending, asio::awaitable<void> part);
   void abandon(const WantedPtr& wanted, const std::string& why);
-  void meet(const WantedPtr& wanted);
+  void take_or_dial(const WantedPtr& wanted);
   void start_dialling(const WantedPtr& wanted);
-  [[nodiscard]] Hello greeting(const Wanted& wanted) const;
+  [[nodiscard]] Hello make_hello(const Wanted& wanted) const;
   [[nodiscard]] static bool belongs(const Wanted& wanted, const Hello& hello);
   [[nodiscard]] static bool overtaken(const Wanted& wanted, const Hello& hello);
-  [[nodiscard]] VisitorPtr waiting_for(const Wanted& wanted) const;
+  [[nodiscard]] PendingPtr waiting_for(const Wanted& wanted) const;
   void give_up(const WantedPtr& wanted, const core::Error& why);
-  void refuse_to_go_on(const VisitorPtr& visitor);
-  void place(const VisitorPtr& visitor);
-  void park(const VisitorPtr& visitor);
-  void adopt(const WantedPtr& wanted, VisitorPtr visitor);
-  void leave(const VisitorPtr& visitor);
-  void refused(const Visitor& visitor, const std::string& why);
-  void met(const WantedPtr& wanted, TcpCall& call, const Hello& of_peer);
-  [[nodiscard]] std::optional<Objection> objection_to(const Visitor& visitor, const Hello& hello) const;
+  void refuse_to_continue(const PendingPtr& pending);
+  void decide(const PendingPtr& pending);
+  void hold(const PendingPtr& pending);
+  void take(const WantedPtr& wanted, PendingPtr pending);
+  void drop(const PendingPtr& pending);
+  void refused(const PendingConnection& pending, const std::string& why);
+  void connected(const WantedPtr& wanted, TcpCall& call, const Hello& of_peer);
+  [[nodiscard]] std::optional<Objection> objection_to(const PendingConnection& pending, const Hello& hello) const;
 
   asio::io_context& io_;
   const Setup setup_;
@@ -127,8 +131,8 @@ class TcpHandshake {
   RefusalReporter refusals_;
   std::map<std::string, WantedPtr> wanted_;    // by address; until forget() or failed()
   std::map<std::string, Ended> ended_;         // by address: the last session with it
-  std::list<VisitorPtr> pending_connections_;  // oldest first
-  std::map<std::string, VisitorPtr> parked_;   // by address of the caller
+  std::list<PendingPtr> pending_connections_;  // oldest first
+  std::map<std::string, PendingPtr> held_;     // by address of the caller
 };
 
 }  // namespace troupe::transport

@@ -10,7 +10,7 @@
 namespace troupe::transport {
 
 /// A connection that was made to this member.
-struct TcpHandshake::Visitor {
+struct TcpHandshake::PendingConnection {
   std::shared_ptr<TcpCall> call;
   std::string from;  // "192.0.2.7:51234"
   Hello hello;       // valid once introduced
@@ -31,7 +31,7 @@ struct TcpHandshake::Wanted {
   std::uint64_t connection = 0;       // the latest agreed number
   std::shared_ptr<TcpCall> dialling;  // this member's call, also in a pause before the next one
   bool pausing = false;
-  VisitorPtr adopted;  // the peer's call, once welcomed
+  PendingPtr taken;  // the peer's call, once welcomed
 };
 
 }  // namespace troupe::transport

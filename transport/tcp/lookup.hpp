@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "transport/net/address.hpp"
 #include "transport/tcp/asio.hpp"
-#include "transport/tcp/greeting.hpp"
+#include "transport/tcp/handshake_steps.hpp"
 
 namespace troupe::transport {
 

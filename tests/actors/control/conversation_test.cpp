@@ -64,9 +64,9 @@ class AcceptedConversation : public ::testing::Test {
 };
 
 const std::string kNobodyElses = "it claims the node id of another process";
-const std::string kNotItself = "it does not speak for itself";
-const std::string kNoMessage = "it sends what no member says";
-const std::string kUnknown = "it speaks to who was not introduced to it";
+const std::string kNotItself = "it sends on behalf of another node";
+const std::string kNoMessage = "it sent a message that is not part of the protocol";
+const std::string kUnknown = "it sends to an actor that it was not given";
 const std::string kUnasked = "it answers a request that was not made";
 
 SiteOrder site_order(std::string config) {
@@ -227,8 +227,7 @@ TEST_F(AcceptedConversation, TheTwoConnectionsOfANodeAreOneConversation) {
 
 TEST_F(AcceptedConversation, MessagesWithoutASenderAreRefused) {
   greet();
-  EXPECT_EQ(hears(frame({.from = 0, .to = kPublished}, content(system_, Halt{}))),
-            "it sends a message that is not part of the protocol");
+  EXPECT_EQ(hears(frame({.from = 0, .to = kPublished}, content(system_, Halt{}))), kNoMessage);
 }
 
 TEST_F(AcceptedConversation, OnlyKnownActorsAreMonitoredAndOnlyUntilTheyEnd) {
@@ -239,12 +238,12 @@ TEST_F(AcceptedConversation, OnlyKnownActorsAreMonitoredAndOnlyUntilTheyEnd) {
   talk_.sent(frame({.from = 60, .to = kTheirs}, content(system_, UpdatesOrder{})));
   EXPECT_EQ(hears(watch(60)), "");  // CAF monitors every actor that has sent it a message
   for (std::uint32_t k = 0; k < ControlPeer::kMostWatches; ++k) ASSERT_EQ(hears(watch(kPublished)), "") << k;
-  EXPECT_EQ(hears(watch(kPublished)), "it watches who is none of its business");
+  EXPECT_EQ(hears(watch(kPublished)), "it monitors one actor more than 64 times");
   auto other = accepted("others");
   ASSERT_FALSE(other.received(client_handshake(system_, kOthers)));
   EXPECT_EQ(other.received(
                 frame({.type = message_type::monitor_message, .id = 0, .to = 60}, in_wire_form(system_, kOthers, kUs))),
-            "it watches who is none of its business");
+            "it monitors an actor that it was not given");
 }
 
 TEST_F(AcceptedConversation, APeerThatDoesNotReadItsAnswersIsDisconnected) {
@@ -258,7 +257,7 @@ TEST_F(AcceptedConversation, APeerThatDoesNotReadItsAnswersIsDisconnected) {
                      content(system_, NodeFacts{})));
   }
   for (std::uint64_t k = 1; k <= ControlPeer::kMostRequests; ++k) ASSERT_EQ(hears(ask(k)), "") << k;
-  EXPECT_EQ(hears(ask(5)), "it asks and does not listen");
+  EXPECT_EQ(hears(ask(5)), "it has more than 1024 unread answers");
 }
 
 TEST_F(AcceptedConversation, ActorsInAMessageAreTheSendersOwn) {
@@ -331,7 +330,7 @@ TEST_F(AcceptedConversation, TheNumberOfActorsOfAPeerIsLimited) {
     if (id <= ControlPeer::kMostActors) {
       ASSERT_EQ(said, "") << id;
     } else {
-      EXPECT_EQ(said, "it has more actors than can be");
+      EXPECT_EQ(said, "it uses more than 4096 actors");
       return;
     }
   }

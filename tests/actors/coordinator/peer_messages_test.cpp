@@ -152,7 +152,7 @@ TEST_F(CoordinatorPeerMessages, AreNotWaitedForForEver) {
   }
   const auto end = this->end();
   EXPECT_EQ(end.error.code, core::Errc::timeout);
-  EXPECT_NE(end.error.message.find("worker 0 has written to worker 1"), std::string::npos) << end.error.message;
+  EXPECT_NE(end.error.message.find("a peer message from worker 0 to worker 1"), std::string::npos) << end.error.message;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ TEST(RankProcesses, EveryRankReceivesFromEveryRank) {
   ASSERT_TRUE(processes.start(3, [](std::size_t rank, RankLine& line) -> core::Result<void> {
     (void)line.say("I am " + std::to_string(rank));
     std::string all;
-    for (int i = 0; i < 3; ++i) all += line.hear(kPatience).value() + ";";
+    for (int i = 0; i < 3; ++i) all += line.receive(kPatience).value() + ";";
     return line.say(all);
   }));
   const auto lines = processes.gather(kPatience).value();

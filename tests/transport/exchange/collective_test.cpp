@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/buffer.hpp"
 #include "tests/transport/exchange/connected_group.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::exchange::testing {
 namespace {
@@ -42,7 +42,7 @@ struct Expectation {
   std::size_t owner(std::size_t i) const {
     std::size_t rank = 0;
     while (true) {
-      const auto slice = transport::slice_of(task.vector.size(), rank, group.size());
+      const auto slice = core::slice_of(task.vector.size(), rank, group.size());
       if (i < slice.offset + slice.count) return rank;
       ++rank;
     }

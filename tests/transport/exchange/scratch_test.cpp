@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "core/buffer.hpp"
 #include "tests/transport/exchange/connected_group.hpp"
-#include "transport/exchange/reduce.hpp"
 #include "transport/inproc/endpoint.hpp"
 
 namespace troupe::exchange::testing {
@@ -76,7 +76,7 @@ TEST(Scratch, ReductionsTakeNoMoreThanTheSliceAndKeepIt) {
         if (round == 0) made[r] = scratch[r].made();
         EXPECT_EQ(scratch[r].made(), made[r]) << "rank " << r << ", round " << round;
         // The leader of a host of 4 has the whole vectors of its 3 neighbours, then slices of 4; all other ranks slices of 16.
-        const auto slice = transport::slice_of(kFloats, 0, algorithm == Algorithm::hierarchical ? 4 : kRanks).count;
+        const auto slice = core::slice_of(kFloats, 0, algorithm == Algorithm::hierarchical ? 4 : kRanks).count;
         const auto whole = algorithm == Algorithm::hierarchical && r % 4 == 0 ? 3 * Scratch::room<float>(kFloats) : 0;
         const auto parts = (kRanks + 1) * Scratch::room<float>(slice);
         EXPECT_LE(scratch[r].bytes(), whole + parts) << "rank " << r;

@@ -154,7 +154,7 @@ TEST_P(ShmProcess, ArenasAreReducedInPlace) {
     const std::vector<core::Span> views =
         rank == 0 ? std::vector{arena->view(), other.view()} : std::vector{other.view(), arena->view()};
     self.signal(1);
-    reduce_slice(core::host_kernels(), views, rank, 0.5F);
+    exchange::reduce_slice(core::host_kernels(), views, rank, 0.5F);
     self.signal(2);
     for (std::size_t i = 0; i < kFloats; ++i)  // (i + i + 1) / 2, exact below 2^23
       if (arena->view()[i] != static_cast<float>(i) + 0.5F) throw std::runtime_error(fmt::format("wrong at {}", i));

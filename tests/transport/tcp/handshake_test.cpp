@@ -21,8 +21,8 @@ TEST(TcpHandshake, ACallThatFailsInsideIsGivenUp) {
   setup.window = window_of({});
   setup.received = [](Peer) -> std::uint64_t { throw std::runtime_error("memory ran out"); };
   setup.failed = [&](Peer, const core::Error& why) { failures.push_back(why); };
-  TcpHandshake meeting(io, setup);
-  meeting.want(Peer{0}, parse_tcp_address(RawPeer::own_address(listening.descriptor())).value());
+  TcpHandshake handshake(io, setup);
+  handshake.connect(Peer{0}, parse_tcp_address(RawPeer::own_address(listening.descriptor())).value());
   io.run_for(30s);
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_EQ(failures[0].code, core::Errc::internal);

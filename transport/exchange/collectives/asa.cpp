@@ -10,7 +10,7 @@
 namespace troupe::exchange {
 namespace {
 
-using transport::Slice;
+using core::Slice;
 using transport::TagKind;
 
 class Asa final : public Task {
@@ -19,7 +19,7 @@ class Asa final : public Task {
       : Task(operations, kernels, std::move(group), std::move(task), std::move(done)),
         floats_(chunk_floats(task_.chunks.floats, task_.vector.size(), ranks())),
         halves_(task_.algorithm == Algorithm::asa16) {
-    for (std::size_t r = 0; r < ranks(); ++r) slices_.push_back(transport::slice_of(task_.vector.size(), r, ranks()));
+    for (std::size_t r = 0; r < ranks(); ++r) slices_.push_back(core::slice_of(task_.vector.size(), r, ranks()));
   }
 
  private:

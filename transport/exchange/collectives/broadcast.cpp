@@ -6,7 +6,7 @@
 namespace troupe::exchange {
 namespace {
 
-using transport::Slice;
+using core::Slice;
 using transport::TagKind;
 
 class Broadcast final : public Task {

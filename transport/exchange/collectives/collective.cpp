@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/buffer.hpp"
 #include "transport/exchange/arenas.hpp"
 #include "transport/exchange/collectives/task.hpp"
-#include "transport/exchange/reduce.hpp"
 #include "transport/native_reduction.hpp"
 
 namespace troupe::exchange {
@@ -35,7 +35,7 @@ bool flat(const Group& group) {
 }
 
 std::uint64_t asa_floats(std::size_t floats, std::size_t rank, std::size_t ranks) {
-  const std::uint64_t own = transport::slice_of(floats, rank, ranks).count;
+  const std::uint64_t own = core::slice_of(floats, rank, ranks).count;
   return floats - own + own * (ranks - 1);
 }
 
@@ -61,7 +61,7 @@ std::unique_ptr<Collective> make_collective(OperationQueue& operations, const co
 
 std::uint64_t collective_bytes(const CollectiveTask& task, const Group& group, std::size_t floats) {
   const std::size_t n = group.size(), rank = group.rank;
-  const auto slice = [&](std::size_t of) { return transport::slice_of(floats, of % n, n).count; };
+  const auto slice = [&](std::size_t of) { return core::slice_of(floats, of % n, n).count; };
   if (n == 1) return 0;
   if (task.algorithm == Algorithm::shm) return (n - 1) * sizeof(ArenaPlace);
   if (task.root) return rank == *task.root ? (n - 1) * floats * sizeof(float) : 0;

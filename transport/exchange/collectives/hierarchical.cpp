@@ -7,7 +7,7 @@
 namespace troupe::exchange {
 namespace {
 
-using transport::Slice;
+using core::Slice;
 using transport::TagKind;
 
 /// Rank 0 of the group receives the vectors and sums x_0 + x_1 + …; the others only send.

@@ -9,7 +9,7 @@
 namespace troupe::exchange {
 namespace {
 
-using transport::Slice;
+using core::Slice;
 using transport::TagKind;
 
 class Ring final : public Task {
@@ -29,7 +29,7 @@ class Ring final : public Task {
 
   void begin() override {
     if (ranks() == 1) return kernels_.scale(task_.vector, task_.scale);
-    const auto longest = transport::slice_of(task_.vector.size(), 0, ranks());
+    const auto longest = core::slice_of(task_.vector.size(), 0, ranks());
     chunks_ = chunks_of(longest, floats_);
     lanes_.resize(std::min(task_.chunks.window, chunks_));
     const auto most = std::min(floats_, longest.count);
@@ -43,7 +43,7 @@ class Ring final : public Task {
 
   /// The lane's chunk of slice `rank + places`.
   [[nodiscard]] core::Span chunk(const Lane& lane, std::size_t places) const {
-    const auto slice = transport::slice_of(task_.vector.size(), (rank() + places) % ranks(), ranks());
+    const auto slice = core::slice_of(task_.vector.size(), (rank() + places) % ranks(), ranks());
     return at(chunk_of(slice, lane.chunk, floats_));
   }
 

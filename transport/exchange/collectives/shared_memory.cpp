@@ -59,9 +59,9 @@ class SharedMemory final : public Task {
     std::vector<core::Span> spans;
     for (const auto& vector : vectors_) spans.push_back(vector.view());
     if (task_.root)
-      transport::broadcast_slice(kernels_, spans, rank(), *task_.root);
+      exchange::broadcast_slice(kernels_, spans, rank(), *task_.root);
     else
-      transport::reduce_slice(kernels_, spans, rank(), task_.scale);
+      exchange::reduce_slice(kernels_, spans, rank(), task_.scale);
     for (const auto other : others()) {
       receive(other, TagKind::signal, written, {}, [] {});
       send(other, TagKind::signal, written, {}, [] {});

@@ -5,9 +5,9 @@
 
 namespace troupe::exchange {
 
+using core::Slice;
 using transport::Completion;
 using transport::Outcome;
-using transport::Slice;
 
 Slice chunk_of(const Slice& slice, std::size_t index, std::size_t chunk_floats) {
   const std::size_t begin = std::min(index * chunk_floats, slice.count);

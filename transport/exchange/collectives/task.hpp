@@ -11,14 +11,14 @@
 #include <set>
 #include <vector>
 
+#include "core/buffer.hpp"
 #include "transport/exchange/collectives/collective.hpp"
-#include "transport/exchange/reduce.hpp"
 
 namespace troupe::exchange {
 
 /// Chunk `index` of a slice.
-[[nodiscard]] transport::Slice chunk_of(const transport::Slice& slice, std::size_t index, std::size_t chunk_floats);
-[[nodiscard]] std::size_t chunks_of(const transport::Slice& slice, std::size_t chunk_floats);
+[[nodiscard]] core::Slice chunk_of(const core::Slice& slice, std::size_t index, std::size_t chunk_floats);
+[[nodiscard]] std::size_t chunks_of(const core::Slice& slice, std::size_t chunk_floats);
 /// `wanted`, or more where a tag cannot number that many chunks.
 [[nodiscard]] std::size_t chunk_floats(std::size_t wanted, std::size_t floats, std::size_t ranks);
 
@@ -44,9 +44,7 @@ class Task : public Collective {
 
   /// Allocates scratch_. Call once.
   void take_scratch(std::size_t bytes);
-  [[nodiscard]] core::Span at(const transport::Slice& part) const {
-    return task_.vector.subspan(part.offset, part.count);
-  }
+  [[nodiscard]] core::Span at(const core::Slice& part) const { return task_.vector.subspan(part.offset, part.count); }
   [[nodiscard]] std::size_t ranks() const noexcept { return group_.size(); }
   [[nodiscard]] std::size_t rank() const noexcept { return group_.rank; }
   /// The other ranks, beginning with the next one, so that members do not all address rank 0 first.

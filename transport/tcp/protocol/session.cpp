@@ -19,7 +19,7 @@ TcpSession::TcpSession(Setup setup) : setup_(std::move(setup)) {}
 
 OperationId TcpSession::establish() {
   const OperationId operation = setup_.completions->next_operation();
-  places_.emplace(operation, Place{.kind = Place::Kind::establish});
+  keys_.emplace(operation, OperationKey{.kind = OperationKey::Kind::establish});
   return operation;
 }
 
@@ -29,7 +29,7 @@ core::Result<std::optional<OperationId>> TcpSession::send(Tag tag, ConstMemoryVi
   const OperationId operation = setup_.completions->next_operation();
   const std::uint64_t message = next_message_++;
   sends_.emplace(message, Sending{.operation = operation, .tag = tag, .memory = memory});
-  places_.emplace(operation, Place{.kind = Place::Kind::send, .message = message});
+  keys_.emplace(operation, OperationKey{.kind = OperationKey::Kind::send, .message = message});
   bytes_out_ += memory.size;
   held_.push_back(message);
   announce();
@@ -42,41 +42,40 @@ core::Result<OperationId> TcpSession::receive(Tag tag, MemoryView memory) {
   if (auto message = matcher_.post(tag, posted))
     match(posted, tag, std::move(*message));
   else
-    places_.emplace(posted.operation, Place{.kind = Place::Kind::receive, .tag = tag});
+    keys_.emplace(posted.operation, OperationKey{.kind = OperationKey::Kind::receive, .tag = tag});
   return posted.operation;
 }
 
 TcpSession::Cancelled TcpSession::cancel(OperationId operation) {
-  const auto found = places_.find(operation);
-  if (found == places_.end()) return Cancelled::unknown;
+  const auto found = keys_.find(operation);
+  if (found == keys_.end()) return Cancelled::unknown;
   if (lost_) return Cancelled::asked;  // its end is posted
-  const Place place = found->second;
+  const OperationKey key = found->second;
   const Completion cancelled{.operation = operation, .peer = setup_.peer, .outcome = Outcome::cancelled};
-  switch (place.kind) {
-    case Place::Kind::establish:
-      places_.erase(found);
+  switch (key.kind) {
+    case OperationKey::Kind::establish:
+      keys_.erase(found);
       setup_.completions->push(cancelled);
       return Cancelled::connecting;
-    case Place::Kind::receive:
-      if (matcher_.remove_receive(place.tag, operation)) {
-        places_.erase(found);
+    case OperationKey::Kind::receive:
+      if (matcher_.remove_receive(key.tag, operation)) {
+        keys_.erase(found);
         setup_.completions->push(cancelled);
       }
       return Cancelled::asked;
-    case Place::Kind::send: break;
+    case OperationKey::Kind::send: break;
   }
-  const auto sending = sends_.find(place.message);
+  const auto sending = sends_.find(key.message);
   Sending& s = sending->second;
   if (!s.taken) {  // the peer has not received its offer
-    std::erase(held_, place.message);
-    std::erase_if(small_, [&](const Outgoing& o) {
-      return o.frame.type == FrameType::offer && o.frame.message == place.message;
-    });
+    std::erase(held_, key.message);
+    std::erase_if(
+        small_, [&](const Outgoing& o) { return o.frame.type == FrameType::offer && o.frame.message == key.message; });
     end_sending(sending, cancelled);
   } else if (!s.wanted && !s.withdrawing) {
     s.withdrawing = true;
     small_.push_back(
-        {.frame = {.type = FrameType::withdraw, .message = place.message, .tag = static_cast<std::uint64_t>(s.tag)}});
+        {.frame = {.type = FrameType::withdraw, .message = key.message, .tag = static_cast<std::uint64_t>(s.tag)}});
   }
   return Cancelled::asked;
 }
@@ -88,21 +87,21 @@ void TcpSession::end_sending(std::map<std::uint64_t, Sending>::iterator sending,
     if (s.eager) eager_out_ -= s.memory.size;
   }
   bytes_out_ -= s.memory.size;
-  places_.erase(s.operation);
+  keys_.erase(s.operation);
   sends_.erase(sending);
   announce();
   setup_.completions->push(std::move(completion));
 }
 
 void TcpSession::done(OperationId operation, std::size_t bytes) {
-  places_.erase(operation);
+  keys_.erase(operation);
   traffic_.messages_received += 1;
   traffic_.bytes_received += bytes;
   setup_.completions->push({.operation = operation, .peer = setup_.peer, .bytes = bytes});
 }
 
 void TcpSession::fail(OperationId operation, core::Error error) {
-  places_.erase(operation);
+  keys_.erase(operation);
   setup_.completions->push(
       {.operation = operation, .peer = setup_.peer, .outcome = Outcome::failed, .error = std::move(error)});
 }
@@ -117,14 +116,14 @@ void TcpSession::end(Outcome outcome) {
     if (outcome == Outcome::failed) ended.error = *lost_;
     setup_.completions->push(std::move(ended));
   };
-  for (const auto& [operation, place] : places_)
-    if (place.kind == Place::Kind::establish) end_one(operation);
+  for (const auto& [operation, key] : keys_)
+    if (key.kind == OperationKey::Kind::establish) end_one(operation);
   for (const auto& [message, s] : std::exchange(sends_, {})) end_one(s.operation);
   for (const auto& [message, in] : std::exchange(incoming_, {})) end_one(in.posted.operation);
   if (landing_.posted) end_one(landing_.posted->operation);
   matcher_.drain([&](Tag, const Posted& p) { end_one(p.operation); }, [](Tag, const Arrived&) {});
   landing_ = {};
-  places_.clear();
+  keys_.clear();
   held_.clear();
   small_.clear();
   unacked_.clear();

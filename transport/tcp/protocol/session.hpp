@@ -127,7 +127,7 @@ class TcpSession {
     std::optional<Posted> posted;  // empty: no receive is posted, the payload goes to `body`
     std::vector<std::byte> body;   // also for a message that its receive cannot take
   };
-  struct Place {
+  struct OperationKey {
     enum class Kind : std::uint8_t { establish, send, receive } kind;
     std::uint64_t message = 0;  // of a send
     Tag tag{};                  // of a receive
@@ -152,7 +152,7 @@ class TcpSession {
 
   const Setup setup_;
   std::optional<core::Error> lost_;
-  std::unordered_map<OperationId, Place> places_;  // operations that cancel() can find
+  std::unordered_map<OperationId, OperationKey> keys_;  // operations that cancel() can find
   Traffic traffic_;
   std::atomic<std::uint64_t> progress_ = 0;
 

@@ -32,7 +32,7 @@ core::Error TcpSession::damaged(Tag tag) const {
 
 void TcpSession::match(const Posted& posted, Tag tag, Arrived message) {
   const auto number = static_cast<std::uint64_t>(message.operation);
-  places_.erase(posted.operation);
+  keys_.erase(posted.operation);
   if (message.size != posted.memory.size) {
     end_incoming(message.size, message.eager);
     reply(FrameType::mismatch, number, posted.memory.size);
@@ -74,7 +74,7 @@ core::Result<std::byte*> TcpSession::begin(const Frame& frame) {
     case FrameType::hello:
     case FrameType::welcome:
     case FrameType::ready:
-    case FrameType::refuse: return broken("a greeting among messages");
+    case FrameType::refuse: return broken("a handshake frame among messages");
     default: return nullptr;
   }
 }
@@ -90,7 +90,7 @@ core::Result<std::byte*> TcpSession::begin_offer(const Frame& frame) {
   if (!eager) return nullptr;
   landing_.tag = Tag{frame.tag};
   landing_.posted = matcher_.take_receive(landing_.tag);
-  if (landing_.posted) places_.erase(landing_.posted->operation);  // matched: cancel() no longer finds it
+  if (landing_.posted) keys_.erase(landing_.posted->operation);  // matched: cancel() no longer finds it
   if (landing_.posted && landing_.posted->memory.size == frame.size)
     return nowhere(frame.length, landing_.posted->memory.data);
   landing_.body.resize(frame.length);

@@ -29,8 +29,8 @@ core::Result<void> TcpSession::connected(const Hello& of_peer) {
 void TcpSession::open(Window of_peer) {
   open_ = true;
   peer_window_ = of_peer;
-  std::erase_if(places_, [&](const auto& entry) {
-    if (entry.second.kind != Place::Kind::establish) return false;
+  std::erase_if(keys_, [&](const auto& entry) {
+    if (entry.second.kind != OperationKey::Kind::establish) return false;
     setup_.completions->push({.operation = entry.first, .peer = setup_.peer});
     return true;
   });
@@ -41,7 +41,7 @@ void TcpSession::broke() {
   const Landing landed = std::exchange(landing_, {});
   if (!landed.posted) return;
   const OperationId operation = landed.posted->operation;
-  places_.emplace(operation, Place{.kind = Place::Kind::receive, .tag = landed.tag});
+  keys_.emplace(operation, OperationKey{.kind = OperationKey::Kind::receive, .tag = landed.tag});
   matcher_.give_back(landed.tag, *landed.posted);
 }
 

@@ -1,10 +1,11 @@
-#include "actors/deployment/site_rules.hpp"
+#include "actors/deployment/site_order_checks.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "actors/deployment/placement.hpp"
 #include "transport/exchange/collectives/algorithm.hpp"
 
 namespace troupe::actors {
@@ -18,14 +19,6 @@ constexpr std::size_t kMostLengths = 64;
 constexpr std::size_t kMostAlgorithms = 16;
 constexpr std::uint32_t kMostRounds = 1000;
 
-/// Which members are at `site`, ascending.
-std::vector<std::uint32_t> members_at(const std::vector<std::uint32_t>& sites, std::uint32_t site) {
-  std::vector<std::uint32_t> members;
-  for (std::uint32_t m = 0; m < sites.size(); ++m)
-    if (sites[m] == site) members.push_back(m);
-  return members;
-}
-
 bool is_algorithm(const std::string& name) {
   try {
     return exchange::algorithm_of(name) != exchange::Algorithm::automatic;
@@ -36,7 +29,7 @@ bool is_algorithm(const std::string& name) {
 
 }  // namespace
 
-SiteRules::SiteRules(const SiteOrder& order, const RunSpec& spec, ExchangePlan exchange)
+SiteOrderChecks::SiteOrderChecks(const SiteOrder& order, const RunSpec& spec, ExchangePlan exchange)
     : site_(order.site),
       most_floats_(order.most_floats),
       own_workers_(order.workers),
@@ -45,14 +38,14 @@ SiteRules::SiteRules(const SiteOrder& order, const RunSpec& spec, ExchangePlan e
       servers_(spec.servers),
       exchange_(std::move(exchange)) {}
 
-std::size_t SiteRules::sites() const {
+std::size_t SiteOrderChecks::sites() const {
   std::uint32_t last = site_;
   for (const auto* list : {&exchange_.worker_sites, &exchange_.server_sites})
     for (const auto site : *list) last = std::max(last, site);
   return std::size_t{last} + 1;
 }
 
-Refusal SiteRules::check() const {
+Refusal SiteOrderChecks::check() const {
   if (exchange_.in_place()) return std::string("a site at a node needs an endpoint");
   if (exchange_.worker_sites.size() != workers_ || exchange_.server_sites.size() != servers_)
     return fmt::format("the order places {} workers and {} servers, the configuration has {} and {}",
@@ -68,7 +61,7 @@ Refusal SiteRules::check() const {
   return {};
 }
 
-Refusal SiteRules::check(const SiteAddresses& addresses) const {
+Refusal SiteOrderChecks::check(const SiteAddresses& addresses) const {
   if (addresses.texts.size() != sites())
     return fmt::format("{} addresses for {} sites", addresses.texts.size(), sites());
   if (std::ranges::any_of(addresses.texts, [](const auto& text) { return text.size() > kLongestAddress; }))
@@ -80,7 +73,7 @@ Refusal SiteRules::check(const SiteAddresses& addresses) const {
   return {};
 }
 
-Refusal SiteRules::check(const SiteDirectory& actors) const {
+Refusal SiteOrderChecks::check(const SiteDirectory& actors) const {
   if (!actors.coordinator || !actors.recorder) return std::string("a run without coordinator or recorder");
   if (actors.worker_sites != exchange_.worker_sites || actors.server_sites != exchange_.server_sites ||
       actors.site_hosts != exchange_.site_hosts)
@@ -96,7 +89,7 @@ Refusal SiteRules::check(const SiteDirectory& actors) const {
   return {};
 }
 
-Refusal SiteRules::check(const MeasureOrder& order) const {
+Refusal SiteOrderChecks::check(const MeasureOrder& order) const {
   if (order.worker_sites != exchange_.worker_sites || (!order.site_hosts.empty() && order.site_hosts.size() < sites()))
     return std::string("the group that measures is not the run's group");
   if (order.floats.empty() || order.floats.size() > kMostLengths ||

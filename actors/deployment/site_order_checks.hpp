@@ -11,11 +11,11 @@
 
 namespace troupe::actors {
 
-class SiteRules {
+class SiteOrderChecks {
  public:
-  SiteRules() = default;
+  SiteOrderChecks() = default;
   /// `spec`: built from the order's configuration; `exchange`: parsed from the order.
-  SiteRules(const SiteOrder& order, const RunSpec& spec, ExchangePlan exchange);
+  SiteOrderChecks(const SiteOrder& order, const RunSpec& spec, ExchangePlan exchange);
 
   /// Checks the site's first order.
   [[nodiscard]] Refusal check() const;

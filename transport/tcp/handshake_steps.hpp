@@ -34,7 +34,7 @@ struct TcpCall {
 void limit(const std::shared_ptr<TcpCall>& call, core::Duration delay);
 void unlimit(TcpCall& call);
 
-struct GreetingFrame {
+struct HandshakeFrame {
   Frame frame;
   std::vector<std::byte> payload;
 };
@@ -44,7 +44,7 @@ struct GreetingFrame {
 [[nodiscard]] asio::awaitable<core::Result<void>> write_frame(TcpStream& stream, Frame frame,
                                                               std::vector<std::byte> payload);
 /// Reads exactly one frame.
-[[nodiscard]] asio::awaitable<core::Result<GreetingFrame>> read_frame(TcpStream& stream);
+[[nodiscard]] asio::awaitable<core::Result<HandshakeFrame>> read_frame(TcpStream& stream);
 /// Shuts down the sending side and reads until the peer has done the same, so that the peer gets the last bytes: closing with
 /// unread bytes would reset the connection.
 [[nodiscard]] asio::awaitable<void> linger(TcpStream& stream);

@@ -1,5 +1,5 @@
 // Which orders of the coordinator's process a site at a node accepts.
-#include "actors/deployment/site_rules.hpp"
+#include "actors/deployment/site_order_checks.hpp"
 
 #include <functional>
 
@@ -27,14 +27,14 @@ class SiteOrders : public testing::Test {
   [[nodiscard]] static ExchangePlan exchange() {
     return {.endpoint = "tcp", .worker_sites = {1, 2, 3}, .server_sites = {0, 0}, .site_hosts = {0, 0, 1, 1}};
   }
-  [[nodiscard]] SiteRules rules() const { return {order(), spec_, exchange()}; }
+  [[nodiscard]] SiteOrderChecks checks() const { return {order(), spec_, exchange()}; }
 
   tests::SmallRun run_;
   experiment::RunSpec spec_;
 };
 
 TEST_F(SiteOrders, AnOrderFitsItsConfiguration) {
-  EXPECT_EQ(rules().check(), std::nullopt);
+  EXPECT_EQ(checks().check(), std::nullopt);
   const std::vector<std::pair<const char*, std::function<void(SiteOrder&, ExchangePlan&)>>> lies{
       {"no endpoint", [](auto&, auto& e) { e.endpoint.clear(); }},
       {"too few workers", [](auto&, auto& e) { e.worker_sites.pop_back(); }},
@@ -59,20 +59,20 @@ TEST_F(SiteOrders, AnOrderFitsItsConfiguration) {
     auto changed = order();
     auto plan = exchange();
     lie(changed, plan);
-    EXPECT_NE(SiteRules(changed, spec_, plan).check(), std::nullopt) << what;
+    EXPECT_NE(SiteOrderChecks(changed, spec_, plan).check(), std::nullopt) << what;
   }
 }
 
 TEST_F(SiteOrders, AddressesAreThoseOfItsSites) {
   const SiteAddresses addresses{{"tcp:0", "tcp:1", "", "tcp:3"}, -1, {}};
-  EXPECT_EQ(rules().check(addresses), std::nullopt);
-  EXPECT_EQ(rules().check(SiteAddresses{addresses.texts, 40, {5, 6}}), std::nullopt);
-  EXPECT_NE(rules().check(SiteAddresses{{"tcp:0"}, -1, {}}), std::nullopt);
-  EXPECT_NE(rules().check(SiteAddresses{std::vector<std::string>(100'000), -1, {}}), std::nullopt);
-  EXPECT_NE(rules().check(SiteAddresses{{"tcp:0", std::string(100'000, 'x'), "", ""}, -1, {}}), std::nullopt);
-  EXPECT_NE(rules().check(SiteAddresses{addresses.texts, -2, {}}), std::nullopt);
-  EXPECT_NE(rules().check(SiteAddresses{addresses.texts, std::int64_t{1} << 60, {}}), std::nullopt);
-  EXPECT_NE(rules().check(SiteAddresses{addresses.texts, -1, {1, 2, 3}}), std::nullopt);
+  EXPECT_EQ(checks().check(addresses), std::nullopt);
+  EXPECT_EQ(checks().check(SiteAddresses{addresses.texts, 40, {5, 6}}), std::nullopt);
+  EXPECT_NE(checks().check(SiteAddresses{{"tcp:0"}, -1, {}}), std::nullopt);
+  EXPECT_NE(checks().check(SiteAddresses{std::vector<std::string>(100'000), -1, {}}), std::nullopt);
+  EXPECT_NE(checks().check(SiteAddresses{{"tcp:0", std::string(100'000, 'x'), "", ""}, -1, {}}), std::nullopt);
+  EXPECT_NE(checks().check(SiteAddresses{addresses.texts, -2, {}}), std::nullopt);
+  EXPECT_NE(checks().check(SiteAddresses{addresses.texts, std::int64_t{1} << 60, {}}), std::nullopt);
+  EXPECT_NE(checks().check(SiteAddresses{addresses.texts, -1, {1, 2, 3}}), std::nullopt);
 }
 
 TEST_F(SiteOrders, MembersAreAtTheSitesOfTheOrder) {
@@ -86,7 +86,7 @@ TEST_F(SiteOrders, MembersAreAtTheSitesOfTheOrder) {
                        .members = {0, 1, 2},
                        .site_hosts = {0, 0, 1, 1},
                        .exchange = experiment::to_json(exchange())};
-  EXPECT_EQ(rules().check(actors), std::nullopt);
+  EXPECT_EQ(checks().check(actors), std::nullopt);
   const std::vector<std::pair<const char*, std::function<void(SiteDirectory&)>>> lies{
       {"nobody to coordinate", [](auto& c) { c.coordinator = nullptr; }},
       {"nobody to record", [](auto& c) { c.recorder = nullptr; }},
@@ -112,13 +112,13 @@ TEST_F(SiteOrders, MembersAreAtTheSitesOfTheOrder) {
   for (const auto& [what, lie] : lies) {
     auto changed = actors;
     lie(changed);
-    EXPECT_NE(rules().check(changed), std::nullopt) << what;
+    EXPECT_NE(checks().check(changed), std::nullopt) << what;
   }
 }
 
 TEST_F(SiteOrders, MeasureOrdersMustBePossible) {
   const MeasureOrder measure{{1, 2, 3}, {0, 0, 1, 1}, {100, 1000}, {"asa", "ring"}, 5};
-  EXPECT_EQ(rules().check(measure), std::nullopt);
+  EXPECT_EQ(checks().check(measure), std::nullopt);
   const std::vector<std::pair<const char*, std::function<void(MeasureOrder&)>>> lies{
       {"another group", [](auto& m) { m.worker_sites = {1}; }},
       {"no hosts for some", [](auto& m) { m.site_hosts = {0}; }},
@@ -135,7 +135,7 @@ TEST_F(SiteOrders, MeasureOrdersMustBePossible) {
   for (const auto& [what, lie] : lies) {
     auto changed = measure;
     lie(changed);
-    EXPECT_NE(rules().check(changed), std::nullopt) << what;
+    EXPECT_NE(checks().check(changed), std::nullopt) << what;
   }
 }
 

@@ -21,16 +21,16 @@ namespace troupe::actors {
 /// A vector's position in an arena, in floats; none: the vector is not part of an arena.
 using ArenaPosition = std::optional<std::size_t>;
 
-class CallRules {
+class CallChecks {
  public:
   /// The site of each member, as in the run's directory of actors.
-  struct Places {
+  struct MemberSites {
     std::uint32_t here = 0;
     std::vector<std::uint32_t> worker_sites{};
     std::vector<std::uint32_t> server_sites{};
   };
-  CallRules() = default;
-  CallRules(Places places, ArenaPacking arena) : places_(std::move(places)), arena_(std::move(arena)) {}
+  CallChecks() = default;
+  CallChecks(MemberSites sites, ArenaPacking arena) : sites_(std::move(sites)), arena_(std::move(arena)) {}
 
   /// A request of a worker at site `from` to a server here.
   [[nodiscard]] Refusal check(std::uint32_t from, const ShardMessage& message, const exchange::Rpc::Incoming& call);
@@ -60,9 +60,9 @@ class CallRules {
   [[nodiscard]] std::size_t packed(ArenaPosition position, std::size_t floats) const;
   [[nodiscard]] Refusal check_length(const exchange::Rpc::Incoming& call, ArenaPosition position,
                                      std::size_t floats) const;
-  [[nodiscard]] bool speaks_for(std::uint32_t site, strategies::WorkerId worker) const;
+  [[nodiscard]] bool may_send_for(std::uint32_t site, strategies::WorkerId worker) const;
 
-  Places places_;
+  MemberSites sites_;
   ArenaPacking arena_;
   /// Last step in the requests of each remote worker, by shard: requests to different shards have no order.
   std::map<std::pair<strategies::WorkerId, strategies::ShardId>, strategies::Step> clocks_;

@@ -1,5 +1,5 @@
 // Which messages members in other processes may send to the coordinator and the recorder, and on behalf of which members.
-#include "actors/coordinator/member_rules.hpp"
+#include "actors/protocol/member_message_checks.hpp"
 
 #include <functional>
 #include <limits>
@@ -17,23 +17,23 @@ constexpr auto kNan = std::numeric_limits<double>::quiet_NaN();
 caf::node_id node(std::uint32_t number) {
   return caf::make_node_id(number, caf::node_id::default_data::host_id_type{1, 2, 3});
 }
-const Speaker kFirst{false, node(1)}, kSecond{false, node(2)}, kPending{false, node(9)}, kHere{};
+const Sender kFirst{false, node(1)}, kSecond{false, node(2)}, kPending{false, node(9)}, kHere{};
 
 /// Workers 0 and 1 are at sites 1 and 2 of the first process, worker 2 and shard 1 at site 3 of the second; worker 3 is in this process.
-MemberRules rules() {
+MemberMessageChecks checks() {
   const auto nodes = std::make_shared<SiteNodes>();
   nodes->set(1, node(1));
   nodes->set(2, node(1));
   nodes->set(3, node(2));
-  MemberRules rules({.workers = 4,
-                     .servers = 2,
-                     .worker_sites = {1, 2, 3, 4},
-                     .server_sites = {0, 3},
-                     .nodes = nodes,
-                     .most_leases = 10,
-                     .most_samples = 20});
-  rules.granted(1, 50);
-  return rules;
+  MemberMessageChecks checks({.workers = 4,
+                              .servers = 2,
+                              .worker_sites = {1, 2, 3, 4},
+                              .server_sites = {0, 3},
+                              .nodes = nodes,
+                              .most_leases = 10,
+                              .most_samples = 20});
+  checks.granted(1, 50);
+  return checks;
 }
 
 WorkerProgress progress() {
@@ -51,41 +51,42 @@ WorkerProgress progress() {
   return progress;
 }
 
-TEST(MemberRules, WhoIsHereIsBelieved) {
-  EXPECT_EQ(rules().check(kHere, LeaseRequest{77, 1'000'000}, 5), std::nullopt);
-  EXPECT_EQ(rules().check(kHere, WorkerProgress{.worker = 77}), std::nullopt);
-  EXPECT_EQ(rules().check(kHere, SiteLost{7, 8, ""}), std::nullopt);
+TEST(MemberMessageChecks, WhoIsHereIsBelieved) {
+  EXPECT_EQ(checks().check(kHere, LeaseRequest{77, 1'000'000}, 5), std::nullopt);
+  EXPECT_EQ(checks().check(kHere, WorkerProgress{.worker = 77}), std::nullopt);
+  EXPECT_EQ(checks().check(kHere, SiteLost{7, 8, ""}), std::nullopt);
 }
 
-TEST(MemberRules, AProcessSpeaksForItsOwnWorkersOnly) {
+TEST(MemberMessageChecks, AProcessSpeaksForItsOwnWorkersOnly) {
   for (const std::uint32_t worker : {0U, 1U}) {
-    EXPECT_EQ(rules().check(kFirst, LeaseRequest{worker, 1}, 0), std::nullopt);
-    EXPECT_NE(rules().check(kSecond, LeaseRequest{worker, 1}, 0), std::nullopt);
-    EXPECT_NE(rules().check(kPending, LeaseRequest{worker, 1}, 0), std::nullopt);
+    EXPECT_EQ(checks().check(kFirst, LeaseRequest{worker, 1}, 0), std::nullopt);
+    EXPECT_NE(checks().check(kSecond, LeaseRequest{worker, 1}, 0), std::nullopt);
+    EXPECT_NE(checks().check(kPending, LeaseRequest{worker, 1}, 0), std::nullopt);
   }
   for (const std::uint32_t worker : {3U, 4U, ~0U})
-    EXPECT_NE(rules().check(kFirst, LeaseRequest{worker, 1}, 0), std::nullopt);
-  EXPECT_NE(MemberRules{}.check(kFirst, LeaseRequest{0, 1}, 0), std::nullopt);  // all members are in this process
-  EXPECT_EQ(rules().workers_of(kFirst), (std::vector<std::uint32_t>{0, 1}));
+    EXPECT_NE(checks().check(kFirst, LeaseRequest{worker, 1}, 0), std::nullopt);
+  EXPECT_NE(MemberMessageChecks{}.check(kFirst, LeaseRequest{0, 1}, 0),
+            std::nullopt);  // all members are in this process
+  EXPECT_EQ(checks().workers_of(kFirst), (std::vector<std::uint32_t>{0, 1}));
 }
 
-TEST(MemberRules, ANewcomersProcessSpeaksForItFromThenOn) {
-  auto all = rules();
-  all.moved(3, node(9));
+TEST(MemberMessageChecks, ANewcomersProcessSpeaksForItFromThenOn) {
+  auto all = checks();
+  all.site_replaced(3, node(9));
   EXPECT_EQ(all.check(kPending, LeaseRequest{2, 1}, 0), std::nullopt);
   EXPECT_NE(all.check(kSecond, LeaseRequest{2, 1}, 0), std::nullopt);
 }
 
-TEST(MemberRules, NobodyAsksForMoreLeasesThanItHasRoomFor) {
-  EXPECT_EQ(rules().check(kFirst, LeaseRequest{1, 10}, 0), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, LeaseRequest{1, 11}, 0), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, LeaseRequest{1, 1}, 10), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, LeaseRequest{1, ~0U}, 10), std::nullopt);
+TEST(MemberMessageChecks, NobodyAsksForMoreLeasesThanItHasRoomFor) {
+  EXPECT_EQ(checks().check(kFirst, LeaseRequest{1, 10}, 0), std::nullopt);
+  EXPECT_NE(checks().check(kFirst, LeaseRequest{1, 11}, 0), std::nullopt);
+  EXPECT_NE(checks().check(kFirst, LeaseRequest{1, 1}, 10), std::nullopt);
+  EXPECT_NE(checks().check(kFirst, LeaseRequest{1, ~0U}, 10), std::nullopt);
 }
 
-TEST(MemberRules, ProgressThatDiffersInOneFieldIsRefused) {
-  EXPECT_EQ(rules().check(kFirst, progress()), std::nullopt);
-  EXPECT_NE(rules().check(kSecond, progress()), std::nullopt);
+TEST(MemberMessageChecks, ProgressThatDiffersInOneFieldIsRefused) {
+  EXPECT_EQ(checks().check(kFirst, progress()), std::nullopt);
+  EXPECT_NE(checks().check(kSecond, progress()), std::nullopt);
   const std::vector<std::pair<const char*, std::function<void(WorkerProgress&)>>> lies{
       {"another worker", [](auto& p) { p.worker = 2; }},
       {"no worker", [](auto& p) { p.worker = 4; }},
@@ -109,12 +110,12 @@ TEST(MemberRules, ProgressThatDiffersInOneFieldIsRefused) {
   for (const auto& [what, lie] : lies) {
     auto changed = progress();
     lie(changed);
-    EXPECT_NE(rules().check(kFirst, changed), std::nullopt) << what;
+    EXPECT_NE(checks().check(kFirst, changed), std::nullopt) << what;
   }
 }
 
-TEST(MemberRules, StepsGoForwardsAndReportsHaveNews) {
-  auto all = rules();
+TEST(MemberMessageChecks, StepsGoForwardsAndReportsHaveNews) {
+  auto all = checks();
   EXPECT_EQ(all.check(kFirst, progress()), std::nullopt);
   auto fewer = progress();
   fewer.steps = 39;
@@ -129,7 +130,7 @@ TEST(MemberRules, StepsGoForwardsAndReportsHaveNews) {
   EXPECT_EQ(heard, 64U);
   same.steps = 41;
   EXPECT_EQ(all.check(kFirst, same), std::nullopt);
-  all.moved(2, node(1));  // a newcomer counts from 0
+  all.site_replaced(2, node(1));  // a newcomer counts from 0
   EXPECT_NE(all.check(kFirst, same), std::nullopt);
   all.granted(1, 5);
   same.steps = 3;
@@ -137,30 +138,30 @@ TEST(MemberRules, StepsGoForwardsAndReportsHaveNews) {
   EXPECT_EQ(all.check(kFirst, same), std::nullopt);
 }
 
-TEST(MemberRules, WhatAMemberSaysOfItself) {
-  EXPECT_TRUE(rules().may_have(1, 50));
-  EXPECT_FALSE(rules().may_have(1, 51));
-  EXPECT_FALSE(rules().may_have(0, ~std::uint64_t{0}));
+TEST(MemberMessageChecks, WhatAMemberSaysOfItself) {
+  EXPECT_TRUE(checks().may_have(1, 50));
+  EXPECT_FALSE(checks().may_have(1, 51));
+  EXPECT_FALSE(checks().may_have(0, ~std::uint64_t{0}));
   const MemberState state{"text", 0, {{1, 0.5}}, {strategies::staged(64)}};
-  EXPECT_EQ(MemberRules::check(state, 4), std::nullopt);
+  EXPECT_EQ(MemberMessageChecks::check(state, 4), std::nullopt);
   auto slots = state, from = state, weight = state;
   slots.peer_message_slots.clear();
   from.peer_messages[0].from = 4;
   weight.peer_messages[0].weight = kNan;
-  for (const auto& lie : {slots, from, weight}) EXPECT_NE(MemberRules::check(lie, 4), std::nullopt);
+  for (const auto& lie : {slots, from, weight}) EXPECT_NE(MemberMessageChecks::check(lie, 4), std::nullopt);
 }
 
-TEST(MemberRules, ErrorsAndLossesAreOnesOwn) {
-  EXPECT_EQ(rules().check(kFirst, RunError{core::Errc::timeout, "late", 2}), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, RunError{core::Errc::timeout, "late", 3}), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, RunError{core::Errc::timeout, "late", 0}), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, RunError{static_cast<core::Errc>(99), "late", 2}), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, RunError{static_cast<core::Errc>(-1), "late", 2}), std::nullopt);
-  EXPECT_EQ(rules().check(kFirst, SiteLost{1, 3, "gone"}), std::nullopt);
-  EXPECT_EQ(rules().check(kFirst, SiteLost{1, 0, "gone"}), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, SiteLost{3, 1, "gone"}), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, SiteLost{1, 1, "gone"}), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, SiteLost{1, 99, "gone"}), std::nullopt);
+TEST(MemberMessageChecks, ErrorsAndLossesAreOnesOwn) {
+  EXPECT_EQ(checks().check(kFirst, RunError{core::Errc::timeout, "late", 2}), std::nullopt);
+  EXPECT_NE(checks().check(kFirst, RunError{core::Errc::timeout, "late", 3}), std::nullopt);
+  EXPECT_NE(checks().check(kFirst, RunError{core::Errc::timeout, "late", 0}), std::nullopt);
+  EXPECT_NE(checks().check(kFirst, RunError{static_cast<core::Errc>(99), "late", 2}), std::nullopt);
+  EXPECT_NE(checks().check(kFirst, RunError{static_cast<core::Errc>(-1), "late", 2}), std::nullopt);
+  EXPECT_EQ(checks().check(kFirst, SiteLost{1, 3, "gone"}), std::nullopt);
+  EXPECT_EQ(checks().check(kFirst, SiteLost{1, 0, "gone"}), std::nullopt);
+  EXPECT_NE(checks().check(kFirst, SiteLost{3, 1, "gone"}), std::nullopt);
+  EXPECT_NE(checks().check(kFirst, SiteLost{1, 1, "gone"}), std::nullopt);
+  EXPECT_NE(checks().check(kFirst, SiteLost{1, 99, "gone"}), std::nullopt);
 }
 
 JournalRecords records(const std::function<void(JournalBatch&)>& fill) {
@@ -169,25 +170,25 @@ JournalRecords records(const std::function<void(JournalBatch&)>& fill) {
   return batch.take();
 }
 
-TEST(MemberRules, JournalRecordsAreWholeAndOnesOwn) {
+TEST(MemberMessageChecks, JournalRecordsAreWholeAndOnesOwn) {
   const auto own = records([](JournalBatch& batch) {
     batch.add(strategies::WorkerId{1}, strategies::WorkerEvent{strategies::Started{3}});
     batch.add(encode(SnapshotRecord{false, 0, strategies::kParams, 5}));
   });
-  EXPECT_EQ(rules().check(kFirst, own), std::nullopt);
-  EXPECT_NE(rules().check(kSecond, own), std::nullopt);
+  EXPECT_EQ(checks().check(kFirst, own), std::nullopt);
+  EXPECT_NE(checks().check(kSecond, own), std::nullopt);
   const auto server = records([](JournalBatch& batch) {
     batch.add(strategies::ShardId{1}, strategies::ServerEvent{strategies::Request{.id = 1, .worker = 0}});
     batch.add(encode(SnapshotRecord{true, 1, strategies::kCenter, 5}));
   });
-  EXPECT_EQ(rules().check(kSecond, server), std::nullopt);
-  EXPECT_NE(rules().check(kFirst, server), std::nullopt);
+  EXPECT_EQ(checks().check(kSecond, server), std::nullopt);
+  EXPECT_NE(checks().check(kFirst, server), std::nullopt);
   for (const auto& record : {encode(PlanRecord{3}), encode(LeaseGranted{1, {}}), encode(experiment::AbsentRecord{1}),
                              encode(experiment::EndRecord{})})
-    EXPECT_NE(rules().check(kFirst, records([&](JournalBatch& batch) { batch.add(record); })), std::nullopt);
+    EXPECT_NE(checks().check(kFirst, records([&](JournalBatch& batch) { batch.add(record); })), std::nullopt);
 }
 
-TEST(MemberRules, JournalRecordsThatDoNotAddUpAreRefused) {
+TEST(MemberMessageChecks, JournalRecordsThatDoNotAddUpAreRefused) {
   const auto own = records(
       [](JournalBatch& batch) { batch.add(strategies::WorkerId{1}, strategies::WorkerEvent{strategies::Started{3}}); });
   const std::vector<std::pair<const char*, std::function<void(JournalRecords&)>>> lies{
@@ -202,7 +203,7 @@ TEST(MemberRules, JournalRecordsThatDoNotAddUpAreRefused) {
   for (const auto& [what, lie] : lies) {
     auto changed = own;
     lie(changed);
-    EXPECT_NE(rules().check(kFirst, changed), std::nullopt) << what;
+    EXPECT_NE(checks().check(kFirst, changed), std::nullopt) << what;
   }
 }
 

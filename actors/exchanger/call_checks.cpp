@@ -1,11 +1,11 @@
-#include "actors/exchanger/call_rules.hpp"
+#include "actors/exchanger/call_checks.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "transport/exchange/reduce.hpp"
+#include "core/buffer.hpp"
 
 namespace troupe::actors {
 
@@ -31,43 +31,44 @@ Lend lend_of(Transfer kind) noexcept {
   return Lend::both;
 }
 
-bool CallRules::speaks_for(std::uint32_t site, strategies::WorkerId worker) const {
-  return worker < places_.worker_sites.size() && places_.worker_sites[worker] == site;
+bool CallChecks::may_send_for(std::uint32_t site, strategies::WorkerId worker) const {
+  return worker < sites_.worker_sites.size() && sites_.worker_sites[worker] == site;
 }
 
-ArenaPosition CallRules::position_of_shard(strategies::ShardId shard) const {
-  return transport::slice_of(arena_.arena_floats, shard, places_.server_sites.size()).offset;
+ArenaPosition CallChecks::position_of_shard(strategies::ShardId shard) const {
+  return core::slice_of(arena_.arena_floats, shard, sites_.server_sites.size()).offset;
 }
 
-std::size_t CallRules::floats_of_shard(strategies::ShardId shard) const {
-  return transport::slice_of(arena_.arena_floats, shard, places_.server_sites.size()).count;
+std::size_t CallChecks::floats_of_shard(strategies::ShardId shard) const {
+  return core::slice_of(arena_.arena_floats, shard, sites_.server_sites.size()).count;
 }
 
-ArenaPosition CallRules::position_of(const MemberSnapshot& snapshot) const {
+ArenaPosition CallChecks::position_of(const MemberSnapshot& snapshot) const {
   if (snapshot.server) return position_of_shard(snapshot.member);
   if (snapshot.order.slot == strategies::kStatistics) return {};
   return 0;
 }
 
-std::size_t CallRules::floats_of(const MemberSnapshot& snapshot) const {
+std::size_t CallChecks::floats_of(const MemberSnapshot& snapshot) const {
   if (snapshot.server) return floats_of_shard(snapshot.member);
   return snapshot.order.slot == strategies::kStatistics ? arena_.statistics_floats : arena_.arena_floats;
 }
 
-std::size_t CallRules::packed(ArenaPosition position, std::size_t floats) const {
+std::size_t CallChecks::packed(ArenaPosition position, std::size_t floats) const {
   return arena_.packing && position ? arena_.packing->packed(*position, floats) : floats;
 }
 
-Refusal CallRules::check_length(const exchange::Rpc::Incoming& call, ArenaPosition position, std::size_t floats) const {
+Refusal CallChecks::check_length(const exchange::Rpc::Incoming& call, ArenaPosition position,
+                                 std::size_t floats) const {
   const auto wanted = packed(position, floats);
   if (call.vector.size() == wanted) return {};
   return fmt::format("its vector has {} floats, not {}", call.vector.size(), wanted);
 }
 
-Refusal CallRules::check(std::uint32_t from, const ShardMessage& message, const exchange::Rpc::Incoming& call) {
+Refusal CallChecks::check(std::uint32_t from, const ShardMessage& message, const exchange::Rpc::Incoming& call) {
   const auto& request = message.request;
-  if (!speaks_for(from, request.worker)) return fmt::format("worker {} is at another site", request.worker);
-  if (message.shard >= places_.server_sites.size() || places_.server_sites[message.shard] != places_.here)
+  if (!may_send_for(from, request.worker)) return fmt::format("worker {} is at another site", request.worker);
+  if (message.shard >= sites_.server_sites.size() || sites_.server_sites[message.shard] != sites_.here)
     return fmt::format("shard {} is not here", message.shard);
   if (request.kind > Transfer::push_pull || call.lend != lend_of(request.kind))
     return std::string("a transfer of no kind, or one whose vector travels another way");
@@ -82,43 +83,43 @@ Refusal CallRules::check(std::uint32_t from, const ShardMessage& message, const 
   return {};
 }
 
-Refusal CallRules::check(std::uint32_t from, const OutgoingPeerMessage& peer_message,
-                         const exchange::Rpc::Incoming& call) const {
+Refusal CallChecks::check(std::uint32_t from, const OutgoingPeerMessage& peer_message,
+                          const exchange::Rpc::Incoming& call) const {
   if (!arena_.peer_messages) return std::string("this run has no peer messages");
-  if (!speaks_for(from, peer_message.peer_message.from))
+  if (!may_send_for(from, peer_message.peer_message.from))
     return fmt::format("worker {} is at another site", peer_message.peer_message.from);
-  if (!speaks_for(places_.here, peer_message.to)) return fmt::format("worker {} is not here", peer_message.to);
+  if (!may_send_for(sites_.here, peer_message.to)) return fmt::format("worker {} is not here", peer_message.to);
   if (call.lend != Lend::read) return std::string("a peer message whose vector travels another way");
   if (!within(peer_message.peer_message.weight, 0, kMostWeight))
     return fmt::format("invalid weight {}", peer_message.peer_message.weight);
   return check_length(call, 0, arena_.arena_floats);
 }
 
-Refusal CallRules::check(std::uint32_t from, const MemberSnapshot& snapshot,
-                         const exchange::Rpc::Incoming& call) const {
+Refusal CallChecks::check(std::uint32_t from, const MemberSnapshot& snapshot,
+                          const exchange::Rpc::Incoming& call) const {
   if (from != 0) return std::string("only the coordinator asks for snapshots");
-  const auto& sites = snapshot.server ? places_.server_sites : places_.worker_sites;
-  if (snapshot.member >= sites.size() || sites[snapshot.member] != places_.here)
+  const auto& sites = snapshot.server ? sites_.server_sites : sites_.worker_sites;
+  if (snapshot.member >= sites.size() || sites[snapshot.member] != sites_.here)
     return fmt::format("{} {} is not here", snapshot.server ? "server" : "worker", snapshot.member);
   if (call.lend != Lend::write) return std::string("a snapshot whose vector travels another way");
   return check_length(call, position_of(snapshot), floats_of(snapshot));
 }
 
-Refusal CallRules::check(const ShardMessage& message, const ShardAnswer& answer) const {
+Refusal CallChecks::check(const ShardMessage& message, const ShardAnswer& answer) const {
   const auto& reply = answer.reply;
   const auto& request = message.request;
   if (reply.worker != request.worker || reply.shard != message.shard || reply.exchange != request.exchange)
     return std::string("it answered another request");
   if (reply.version > kMostExchange || reply.staleness > reply.version)
     return fmt::format("invalid version {} with staleness {}", reply.version, reply.staleness);
-  if (reply.min_clock > kMostSteps) return fmt::format("workers cannot have come to step {}", reply.min_clock);
-  if (reply.held.count() < 0 || reply.queued.count() < 0) return std::string("it waited for less than no time");
-  if (reply.last && *reply.last >= places_.worker_sites.size())
-    return fmt::format("it waited for worker {}, who is not there", *reply.last);
+  if (reply.min_clock > kMostSteps) return fmt::format("invalid minimum clock {}", reply.min_clock);
+  if (reply.held.count() < 0 || reply.queued.count() < 0) return std::string("negative waiting time");
+  if (reply.last && *reply.last >= sites_.worker_sites.size())
+    return fmt::format("waited for unknown worker {}", *reply.last);
   return {};
 }
 
-Refusal CallRules::check(const MemberSnapshot& snapshot, const SnapshotTaken& taken) const {
+Refusal CallChecks::check(const MemberSnapshot& snapshot, const SnapshotTaken& taken) const {
   if (taken.id != snapshot.order.id) return std::string("it answered for another snapshot");
   if (!within(taken.weight, 0, kMostWeight)) return fmt::format("invalid weight {}", taken.weight);
   if (taken.optimizer_steps > kMostExchange)

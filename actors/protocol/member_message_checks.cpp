@@ -1,4 +1,4 @@
-#include "actors/coordinator/member_rules.hpp"
+#include "actors/protocol/member_message_checks.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -43,42 +43,42 @@ bool SiteNodes::has(std::uint32_t site, const caf::node_id& node) const {
   return found != nodes_.end() && found->second == node;
 }
 
-void MemberRules::moved(std::uint32_t site, const caf::node_id& node) {
+void MemberMessageChecks::site_replaced(std::uint32_t site, const caf::node_id& node) {
   if (facts_.nodes) facts_.nodes->set(site, node);
   for (std::uint32_t w = 0; w < facts_.worker_sites.size(); ++w)
     if (facts_.worker_sites[w] == site) accounts_.erase(w);
 }
 
-bool MemberRules::speaks_for_site(const Speaker& speaker, std::uint32_t site) const {
-  return speaker.here || (facts_.nodes && facts_.nodes->has(site, speaker.node));
+bool MemberMessageChecks::may_send_for_site(const Sender& sender, std::uint32_t site) const {
+  return sender.here || (facts_.nodes && facts_.nodes->has(site, sender.node));
 }
 
-bool MemberRules::speaks_for_worker(const Speaker& speaker, std::uint32_t worker) const {
-  return worker < facts_.worker_sites.size() && speaks_for_site(speaker, facts_.worker_sites[worker]);
+bool MemberMessageChecks::may_send_for_worker(const Sender& sender, std::uint32_t worker) const {
+  return worker < facts_.worker_sites.size() && may_send_for_site(sender, facts_.worker_sites[worker]);
 }
 
-bool MemberRules::speaks_for_server(const Speaker& speaker, std::uint32_t shard) const {
-  return shard < facts_.server_sites.size() && speaks_for_site(speaker, facts_.server_sites[shard]);
+bool MemberMessageChecks::may_send_for_server(const Sender& sender, std::uint32_t shard) const {
+  return shard < facts_.server_sites.size() && may_send_for_site(sender, facts_.server_sites[shard]);
 }
 
-std::vector<std::uint32_t> MemberRules::workers_of(const Speaker& speaker) const {
+std::vector<std::uint32_t> MemberMessageChecks::workers_of(const Sender& sender) const {
   std::vector<std::uint32_t> workers;
   for (std::uint32_t w = 0; w < facts_.worker_sites.size(); ++w)
-    if (speaks_for_worker(speaker, w)) workers.push_back(w);
+    if (may_send_for_worker(sender, w)) workers.push_back(w);
   return workers;
 }
 
-Refusal MemberRules::check(const Speaker& speaker, const LeaseRequest& request, std::uint64_t wanted) const {
-  if (speaker.here) return {};
-  if (!speaks_for_worker(speaker, request.worker)) return fmt::format("worker {} is at another site", request.worker);
+Refusal MemberMessageChecks::check(const Sender& sender, const LeaseRequest& request, std::uint64_t wanted) const {
+  if (sender.here) return {};
+  if (!may_send_for_worker(sender, request.worker)) return fmt::format("worker {} is at another site", request.worker);
   if (request.count + wanted > facts_.most_leases)
     return fmt::format("worker {} wants {} leases at a time", request.worker, request.count + wanted);
   return {};
 }
 
-Refusal MemberRules::check(const Speaker& speaker, const WorkerProgress& p) {
-  if (speaker.here) return {};
-  if (!speaks_for_worker(speaker, p.worker)) return fmt::format("worker {} is at another site", p.worker);
+Refusal MemberMessageChecks::check(const Sender& sender, const WorkerProgress& p) {
+  if (sender.here) return {};
+  if (!may_send_for_worker(sender, p.worker)) return fmt::format("worker {} is at another site", p.worker);
   auto& account = accounts_[p.worker];
   if (p.steps > account.granted || p.steps < account.steps || p.done.size() > account.granted - account.done)
     return fmt::format("worker {} says {} steps and {} leases done, after {} steps with {} leases", p.worker, p.steps,
@@ -106,16 +106,16 @@ Refusal MemberRules::check(const Speaker& speaker, const WorkerProgress& p) {
   return {};
 }
 
-bool MemberRules::may_have(std::uint32_t worker, std::uint64_t steps) const {
+bool MemberMessageChecks::may_have(std::uint32_t worker, std::uint64_t steps) const {
   const auto account = accounts_.find(worker);
   return steps <= (account == accounts_.end() ? 0 : account->second.granted);
 }
 
-Refusal MemberRules::check(const MemberState& state, std::size_t workers) {
+Refusal MemberMessageChecks::check(const MemberState& state, std::size_t workers) {
   return check_unread(state.peer_messages, state.peer_message_slots, workers);
 }
 
-Refusal MemberRules::check(const PeerMessageCounts& peer_messages, std::size_t workers) {
+Refusal MemberMessageChecks::check(const PeerMessageCounts& peer_messages, std::size_t workers) {
   if (!(peer_messages.weight >= 0 && peer_messages.weight <= kMostWeight))
     return fmt::format("invalid weight {}", peer_messages.weight);
   for (const auto* counts : {&peer_messages.sent, &peer_messages.received})
@@ -125,23 +125,23 @@ Refusal MemberRules::check(const PeerMessageCounts& peer_messages, std::size_t w
   return check_unread(peer_messages.unread, peer_messages.slots, workers);
 }
 
-Refusal MemberRules::check(const Speaker& speaker, const RunError& run_error) const {
-  if (!speaks_for_site(speaker, run_error.site)) return fmt::format("site {} is not there", run_error.site);
-  if (run_error.code < core::Errc{} || run_error.code > core::kLastErrc) return std::string("trouble of no kind");
+Refusal MemberMessageChecks::check(const Sender& sender, const RunError& run_error) const {
+  if (!may_send_for_site(sender, run_error.site)) return fmt::format("site {} is not there", run_error.site);
+  if (run_error.code < core::Errc{} || run_error.code > core::kLastErrc) return std::string("unknown error code");
   return {};
 }
 
-Refusal MemberRules::check(const Speaker& speaker, const SiteLost& lost) const {
-  if (speaker.here) return {};
-  if (!speaks_for_site(speaker, lost.site)) return fmt::format("site {} is not there", lost.site);
+Refusal MemberMessageChecks::check(const Sender& sender, const SiteLost& lost) const {
+  if (sender.here) return {};
+  if (!may_send_for_site(sender, lost.site)) return fmt::format("site {} is not there", lost.site);
   const bool known = lost.lost == 0 || std::ranges::find(facts_.worker_sites, lost.lost) != facts_.worker_sites.end();
   if (!known || lost.lost == lost.site) return fmt::format("site {} cannot lose site {}", lost.site, lost.lost);
   return {};
 }
 
-Refusal MemberRules::check(const Speaker& speaker, const TransferNews& news) const {
-  if (speaker.here) return {};
-  const bool its_own = std::ranges::any_of(news.sites, [&](auto site) { return speaks_for_site(speaker, site); });
+Refusal MemberMessageChecks::check(const Sender& sender, const TransferNews& news) const {
+  if (sender.here) return {};
+  const bool its_own = std::ranges::any_of(news.sites, [&](auto site) { return may_send_for_site(sender, site); });
   const auto known = [&](std::uint32_t site) {
     return site == 0 || std::ranges::find(facts_.worker_sites, site) != facts_.worker_sites.end() ||
            std::ranges::find(facts_.server_sites, site) != facts_.server_sites.end();
@@ -150,44 +150,44 @@ Refusal MemberRules::check(const Speaker& speaker, const TransferNews& news) con
   return {};
 }
 
-Refusal MemberRules::check(const Speaker& speaker, const Note& note) {
-  if (speaker.here) return {};
-  const auto its_own = [&](std::uint32_t site) { return speaks_for_site(speaker, site); };
+Refusal MemberMessageChecks::check(const Sender& sender, const Note& note) {
+  if (sender.here) return {};
+  const auto its_own = [&](std::uint32_t site) { return may_send_for_site(sender, site); };
   if (!std::ranges::any_of(facts_.worker_sites, its_own) && !std::ranges::any_of(facts_.server_sites, its_own))
     return std::string("a note that belongs to no member");
-  if (note.level > Note::Level::warning) return std::string("a note of no kind");
-  if (++notes_[speaker.node] > kMostNotes) return fmt::format("more than {} notes", kMostNotes);
+  if (note.level > Note::Level::warning) return std::string("unknown note level");
+  if (++notes_[sender.node] > kMostNotes) return fmt::format("more than {} notes", kMostNotes);
   return {};
 }
 
-Refusal MemberRules::check_record(const Speaker& speaker, const core::JournalRecord& record) const {
+Refusal MemberMessageChecks::check_record(const Sender& sender, const core::JournalRecord& record) const {
   const auto refused = [](const std::string& why) { return Refusal(why); };
   if (strategies::is_worker_event(record.kind)) {
     const auto event = strategies::decode_worker_event(record);
     if (!event) return refused(event.error().message);
-    return speaks_for_worker(speaker, event->worker) ? Refusal{} : refused("a worker of another process");
+    return may_send_for_worker(sender, event->worker) ? Refusal{} : refused("a worker of another process");
   }
   if (strategies::is_server_event(record.kind)) {
     const auto event = strategies::decode_server_event(record);
     if (!event) return refused(event.error().message);
-    return speaks_for_server(speaker, event->shard) ? Refusal{} : refused("a server of another process");
+    return may_send_for_server(sender, event->shard) ? Refusal{} : refused("a server of another process");
   }
   const auto snapshot = experiment::decode_snapshot(record);
   if (!snapshot) return refused("a record that is not a member's");
   const bool its_own =
-      snapshot->server ? speaks_for_server(speaker, snapshot->member) : speaks_for_worker(speaker, snapshot->member);
+      snapshot->server ? may_send_for_server(sender, snapshot->member) : may_send_for_worker(sender, snapshot->member);
   return its_own ? Refusal{} : refused("a member of another process");
 }
 
-Refusal MemberRules::check(const Speaker& speaker, const JournalRecords& records) const {
-  if (speaker.here) return {};
+Refusal MemberMessageChecks::check(const Sender& sender, const JournalRecords& records) const {
+  if (sender.here) return {};
   if (records.kinds.size() != records.sizes.size()) return std::string("journal records that do not add up");
   auto rest = std::as_bytes(std::span(records.bytes));
   for (std::size_t k = 0; k < records.kinds.size(); ++k) {
     if (records.sizes[k] > rest.size()) return std::string("journal records that do not add up");
     const auto payload = rest.first(records.sizes[k]);
     rest = rest.subspan(records.sizes[k]);
-    if (auto refusal = check_record(speaker, {records.kinds[k], {payload.begin(), payload.end()}}))
+    if (auto refusal = check_record(sender, {records.kinds[k], {payload.begin(), payload.end()}}))
       return "a journal record: " + *refusal;
   }
   return rest.empty() ? Refusal{} : Refusal("journal records that do not add up");

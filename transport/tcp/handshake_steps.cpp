@@ -1,4 +1,4 @@
-#include "transport/tcp/greeting.hpp"
+#include "transport/tcp/handshake_steps.hpp"
 
 #include <array>
 #include <utility>
@@ -37,7 +37,7 @@ asio::awaitable<core::Result<void>> read_exactly(TcpStream& stream, std::byte* t
   co_return core::Result<void>{};
 }
 
-bool greets(FrameType type) {
+bool is_handshake_frame(FrameType type) {
   return type == FrameType::hello || type == FrameType::welcome || type == FrameType::ready ||
          type == FrameType::refuse || type == FrameType::bye;
 }
@@ -90,18 +90,19 @@ asio::awaitable<core::Result<void>> write_frame(TcpStream& stream, Frame frame, 
   co_return core::Result<void>{};
 }
 
-asio::awaitable<core::Result<GreetingFrame>> read_frame(TcpStream& stream) {
+asio::awaitable<core::Result<HandshakeFrame>> read_frame(TcpStream& stream) {
   FrameBytes header;
   core::Result<void> got = co_await read_exactly(stream, header.data(), header.size());
   if (!got) co_return tl::unexpected(got.error());
   const auto frame = decode(header.data());
   if (!frame) co_return tl::unexpected(frame.error());
-  if (!greets(frame->type)) co_return core::fail(core::Errc::corrupt, "a frame that is no greeting");
-  GreetingFrame read{*frame, std::vector<std::byte>(frame->length)};
+  if (!is_handshake_frame(frame->type))
+    co_return core::fail(core::Errc::corrupt, "a frame that is not part of the handshake");
+  HandshakeFrame read{*frame, std::vector<std::byte>(frame->length)};
   got = co_await read_exactly(stream, read.payload.data(), read.payload.size());
   if (!got) co_return tl::unexpected(got.error());
   if (wire_hash(read.payload) != frame->payload_hash)
-    co_return core::fail(core::Errc::corrupt, "a greeting that was damaged on the way");
+    co_return core::fail(core::Errc::corrupt, "a damaged handshake frame");
   co_return read;
 }
 

@@ -1,5 +1,5 @@
 // Which calls of other sites are accepted: every call that a member makes, and none that differs from it in one field.
-#include "actors/exchanger/call_rules.hpp"
+#include "actors/exchanger/call_checks.hpp"
 
 #include <cmath>
 #include <functional>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/exchange/reduce.hpp"
+#include "core/buffer.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -20,22 +20,22 @@ constexpr std::size_t kStatistics = 30;
 constexpr auto kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr auto kInfinite = std::numeric_limits<double>::infinity();
 
-/// Site 0 has the coordinator and shard 0, site 1 worker 0 and shard 1, site 2 worker 1, site 3 worker 2. These are the rules of site 1.
-CallRules rules(bool peer_messages = true, std::shared_ptr<const exchange::Packing> packing = {}) {
-  return CallRules({1, {1, 2, 3}, {0, 1}}, {std::move(packing), kArena, kStatistics, 3, peer_messages});
+/// Site 0 has the coordinator and shard 0, site 1 worker 0 and shard 1, site 2 worker 1, site 3 worker 2. These are the checks of site 1.
+CallChecks checks(bool peer_messages = true, std::shared_ptr<const exchange::Packing> packing = {}) {
+  return CallChecks({1, {1, 2, 3}, {0, 1}}, {std::move(packing), kArena, kStatistics, 3, peer_messages});
 }
 exchange::Rpc::Incoming call(Lend lend, std::size_t floats) {
   static std::vector<float> memory(2 * kArena);
   return {.from = {}, .header = {}, .lend = lend, .vector = core::Span(memory).first(floats), .reply = {}};
 }
-std::size_t shard_floats(std::size_t shard) { return transport::slice_of(kArena, shard, 2).count; }
+std::size_t shard_floats(std::size_t shard) { return core::slice_of(kArena, shard, 2).count; }
 
 ShardMessage push() {
   return {1, {.worker = 1, .exchange = 4, .kind = Transfer::push, .clock = 7, .version = 9, .epoch = 1.5, .lr = 0.1F}};
 }
 
-TEST(CallRules, ValidRequestsOfAWorkerAreAccepted) {
-  auto all = rules();
+TEST(CallChecks, ValidRequestsOfAWorkerAreAccepted) {
+  auto all = checks();
   for (const auto& [kind, lend] :
        {std::pair{Transfer::push, Lend::read}, {Transfer::pull, Lend::write}, {Transfer::push_pull, Lend::both}}) {
     auto message = push();
@@ -44,7 +44,7 @@ TEST(CallRules, ValidRequestsOfAWorkerAreAccepted) {
   }
 }
 
-TEST(CallRules, ARequestThatDiffersInOneFieldIsRefused) {
+TEST(CallChecks, ARequestThatDiffersInOneFieldIsRefused) {
   const std::vector<std::pair<const char*, std::function<void(ShardMessage&)>>> lies{
       {"another site's worker", [](auto& m) { m.request.worker = 2; }},
       {"a worker of this site", [](auto& m) { m.request.worker = 0; }},
@@ -67,17 +67,17 @@ TEST(CallRules, ARequestThatDiffersInOneFieldIsRefused) {
   for (const auto& [what, lie] : lies) {
     auto message = push();
     lie(message);
-    auto all = rules();
+    auto all = checks();
     EXPECT_NE(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt) << what;
   }
   for (const std::size_t floats : {std::size_t{0}, shard_floats(1) - 1, shard_floats(1) + 1, kArena})
-    EXPECT_NE(rules().check(2, push(), call(Lend::read, floats)), std::nullopt) << floats;
-  EXPECT_NE(rules().check(3, push(), call(Lend::read, shard_floats(1))), std::nullopt);
-  EXPECT_NE(rules().check(0, push(), call(Lend::read, shard_floats(1))), std::nullopt);
+    EXPECT_NE(checks().check(2, push(), call(Lend::read, floats)), std::nullopt) << floats;
+  EXPECT_NE(checks().check(3, push(), call(Lend::read, shard_floats(1))), std::nullopt);
+  EXPECT_NE(checks().check(0, push(), call(Lend::read, shard_floats(1))), std::nullopt);
 }
 
-TEST(CallRules, AWorkersClockDoesNotGoBack) {
-  auto all = rules();
+TEST(CallChecks, AWorkersClockDoesNotGoBack) {
+  auto all = checks();
   auto message = push();
   EXPECT_EQ(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
   EXPECT_EQ(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
@@ -88,8 +88,8 @@ TEST(CallRules, AWorkersClockDoesNotGoBack) {
 }
 
 /// They pass through different proxies, one of which may be slower.
-TEST(CallRules, RequestsToDifferentShardsHaveNoOrder) {
-  CallRules all({1, {1, 2, 3}, {1, 1}}, {{}, kArena, kStatistics, 3, true});
+TEST(CallChecks, RequestsToDifferentShardsHaveNoOrder) {
+  CallChecks all({1, {1, 2, 3}, {1, 1}}, {{}, kArena, kStatistics, 3, true});
   auto later = push();
   auto earlier = later;
   earlier.shard = 0;
@@ -102,18 +102,18 @@ TEST(CallRules, RequestsToDifferentShardsHaveNoOrder) {
   EXPECT_EQ(all.check(2, earlier, call(Lend::read, shard_floats(1))), std::nullopt);
 }
 
-TEST(CallRules, LengthsMustBeThoseOfTheVectors) {
+TEST(CallChecks, LengthsMustBeThoseOfTheVectors) {
   std::vector<float> marks(kArena, 1);
   for (std::size_t i = kArena / 2; i < kArena / 2 + 10; ++i) marks[i] = 0;  // padding
-  const auto packed = rules(true, std::make_shared<const exchange::Packing>(marks));
+  const auto packed = checks(true, std::make_shared<const exchange::Packing>(marks));
   const OutgoingPeerMessage peer_message{0, {1, 0.25}};
   EXPECT_EQ(packed.check(2, peer_message, call(Lend::read, kArena - 10)), std::nullopt);
   EXPECT_NE(packed.check(2, peer_message, call(Lend::read, kArena)), std::nullopt);
 }
 
-TEST(CallRules, APeerMessageThatDiffersInOneFieldIsRefused) {
+TEST(CallChecks, APeerMessageThatDiffersInOneFieldIsRefused) {
   const OutgoingPeerMessage peer_message{0, {1, 0.25}};
-  EXPECT_EQ(rules().check(2, peer_message, call(Lend::read, kArena)), std::nullopt);
+  EXPECT_EQ(checks().check(2, peer_message, call(Lend::read, kArena)), std::nullopt);
   const std::vector<std::pair<const char*, std::function<void(OutgoingPeerMessage&)>>> lies{
       {"of another site's worker", [](auto& l) { l.peer_message.from = 2; }},
       {"of nobody", [](auto& l) { l.peer_message.from = 1'000'000; }},
@@ -126,54 +126,54 @@ TEST(CallRules, APeerMessageThatDiffersInOneFieldIsRefused) {
   for (const auto& [what, lie] : lies) {
     auto changed = peer_message;
     lie(changed);
-    EXPECT_NE(rules().check(2, changed, call(Lend::read, kArena)), std::nullopt) << what;
+    EXPECT_NE(checks().check(2, changed, call(Lend::read, kArena)), std::nullopt) << what;
   }
-  EXPECT_NE(rules().check(2, peer_message, call(Lend::read, kArena - 1)), std::nullopt);
-  EXPECT_NE(rules().check(2, peer_message, call(Lend::both, kArena)), std::nullopt);
-  EXPECT_NE(rules(false).check(2, peer_message, call(Lend::read, kArena)),
+  EXPECT_NE(checks().check(2, peer_message, call(Lend::read, kArena - 1)), std::nullopt);
+  EXPECT_NE(checks().check(2, peer_message, call(Lend::both, kArena)), std::nullopt);
+  EXPECT_NE(checks(false).check(2, peer_message, call(Lend::read, kArena)),
             std::nullopt);  // a run without peer messages
 }
 
-TEST(CallRules, OnlyTheCoordinatorTakesSnapshotsAndOnlyOfLocalMembers) {
+TEST(CallChecks, OnlyTheCoordinatorTakesSnapshotsAndOnlyOfLocalMembers) {
   const MemberSnapshot worker{false, 0, {1, strategies::kParams}}, server{true, 1, {2, strategies::kCenter}},
       statistics{false, 0, {3, strategies::kStatistics}};
-  EXPECT_EQ(rules().check(0, worker, call(Lend::write, kArena)), std::nullopt);
-  EXPECT_EQ(rules().check(0, server, call(Lend::write, shard_floats(1))), std::nullopt);
-  EXPECT_EQ(rules().check(0, statistics, call(Lend::write, kStatistics)), std::nullopt);
+  EXPECT_EQ(checks().check(0, worker, call(Lend::write, kArena)), std::nullopt);
+  EXPECT_EQ(checks().check(0, server, call(Lend::write, shard_floats(1))), std::nullopt);
+  EXPECT_EQ(checks().check(0, statistics, call(Lend::write, kStatistics)), std::nullopt);
   for (const std::uint32_t from : {1U, 2U, 3U})
-    EXPECT_NE(rules().check(from, worker, call(Lend::write, kArena)), std::nullopt) << from;
-  EXPECT_NE(rules().check(0, statistics, call(Lend::write, kArena)), std::nullopt);
-  EXPECT_NE(rules().check(0, worker, call(Lend::both, kArena)), std::nullopt);
-  EXPECT_NE(rules().check(0, MemberSnapshot{false, 1, {1, strategies::kParams}}, call(Lend::write, kArena)),
+    EXPECT_NE(checks().check(from, worker, call(Lend::write, kArena)), std::nullopt) << from;
+  EXPECT_NE(checks().check(0, statistics, call(Lend::write, kArena)), std::nullopt);
+  EXPECT_NE(checks().check(0, worker, call(Lend::both, kArena)), std::nullopt);
+  EXPECT_NE(checks().check(0, MemberSnapshot{false, 1, {1, strategies::kParams}}, call(Lend::write, kArena)),
             std::nullopt);
-  EXPECT_NE(rules().check(0, MemberSnapshot{true, 0, {1, strategies::kCenter}}, call(Lend::write, shard_floats(0))),
+  EXPECT_NE(checks().check(0, MemberSnapshot{true, 0, {1, strategies::kCenter}}, call(Lend::write, shard_floats(0))),
             std::nullopt);
-  EXPECT_NE(rules().check(0, MemberSnapshot{true, 99, {1, strategies::kCenter}}, call(Lend::write, 0)), std::nullopt);
+  EXPECT_NE(checks().check(0, MemberSnapshot{true, 99, {1, strategies::kCenter}}, call(Lend::write, 0)), std::nullopt);
 }
 
-TEST(CallRules, AnAnswerMustMatchItsRequest) {
+TEST(CallChecks, AnAnswerMustMatchItsRequest) {
   const auto message = push();
   const ShardAnswer answer{{.request = 1, .worker = 1, .shard = 1, .exchange = 4, .version = 10, .staleness = 2}, {}};
-  EXPECT_EQ(rules().check(message, answer), std::nullopt);
+  EXPECT_EQ(checks().check(message, answer), std::nullopt);
   const std::vector<std::pair<const char*, std::function<void(strategies::ShardReply&)>>> lies{
       {"another worker's", [](auto& r) { r.worker = 0; }},
       {"another shard's", [](auto& r) { r.shard = 0; }},
       {"another exchange's", [](auto& r) { r.exchange = 5; }},
       {"staler than old", [](auto& r) { r.staleness = 11; }},
       {"a version beyond all", [](auto& r) { r.version = ~std::uint64_t{0}; }},
-      {"held for less than no time", [](auto& r) { r.held = core::Duration{-1}; }},
+      {"negative waiting time", [](auto& r) { r.held = core::Duration{-1}; }},
       {"waited for nobody", [](auto& r) { r.last = 3; }},
   };
   for (const auto& [what, lie] : lies) {
     auto changed = answer;
     lie(changed.reply);
-    EXPECT_NE(rules().check(message, changed), std::nullopt) << what;
+    EXPECT_NE(checks().check(message, changed), std::nullopt) << what;
   }
   const MemberSnapshot snapshot{false, 0, {7, strategies::kParams}};
-  EXPECT_EQ(rules().check(snapshot, SnapshotTaken{7, 1, 2, 0.5}), std::nullopt);
-  EXPECT_NE(rules().check(snapshot, SnapshotTaken{8, 1, 2, 0.5}), std::nullopt);
-  EXPECT_NE(rules().check(snapshot, SnapshotTaken{7, 1, 2, kNan}), std::nullopt);
-  EXPECT_NE(rules().check(snapshot, SnapshotTaken{7, 1, ~std::uint64_t{0}, 1}), std::nullopt);
+  EXPECT_EQ(checks().check(snapshot, SnapshotTaken{7, 1, 2, 0.5}), std::nullopt);
+  EXPECT_NE(checks().check(snapshot, SnapshotTaken{8, 1, 2, 0.5}), std::nullopt);
+  EXPECT_NE(checks().check(snapshot, SnapshotTaken{7, 1, 2, kNan}), std::nullopt);
+  EXPECT_NE(checks().check(snapshot, SnapshotTaken{7, 1, ~std::uint64_t{0}, 1}), std::nullopt);
 }
 
 }  // namespace

@@ -29,19 +29,19 @@ class SiteNodes {
 };
 
 /// The sender of the message that an actor handles.
-struct Speaker {
+struct Sender {
   bool here = true;  ///< in this process
   caf::node_id node{};
 };
 template <class Self>
-[[nodiscard]] Speaker speaker_of(Self* self) {
+[[nodiscard]] Sender sender_of(Self* self) {
   const auto& sender = self->current_sender();
   if (!sender || sender->node() == self->node()) return {};
   return {false, sender->node()};
 }
 
 /// A value; not thread-safe. Copies share only SiteNodes.
-class MemberRules {
+class MemberMessageChecks {
  public:
   /// Accepted notes of one process.
   static constexpr std::uint64_t kMostNotes = 1000;
@@ -55,21 +55,21 @@ class MemberRules {
     std::uint64_t most_leases = 0;   // that a worker may ask for at a time
     std::uint64_t most_samples = 0;  // of a lease
   };
-  MemberRules() = default;
-  explicit MemberRules(Facts facts) : facts_(std::move(facts)) {}
+  MemberMessageChecks() = default;
+  explicit MemberMessageChecks(Facts facts) : facts_(std::move(facts)) {}
 
   /// `wanted`: leases that the worker has requested and not received yet.
-  [[nodiscard]] Refusal check(const Speaker& speaker, const LeaseRequest& request, std::uint64_t wanted) const;
+  [[nodiscard]] Refusal check(const Sender& sender, const LeaseRequest& request, std::uint64_t wanted) const;
   /// Refuses more steps than the worker has leases, and endless repetition of one report.
-  [[nodiscard]] Refusal check(const Speaker& speaker, const WorkerProgress& progress);
-  [[nodiscard]] Refusal check(const Speaker& speaker, const RunError& run_error) const;
-  [[nodiscard]] Refusal check(const Speaker& speaker, const SiteLost& lost) const;
+  [[nodiscard]] Refusal check(const Sender& sender, const WorkerProgress& progress);
+  [[nodiscard]] Refusal check(const Sender& sender, const RunError& run_error) const;
+  [[nodiscard]] Refusal check(const Sender& sender, const SiteLost& lost) const;
   /// Accepts news with a site of the sender and no unknown site.
-  [[nodiscard]] Refusal check(const Speaker& speaker, const TransferNews& news) const;
+  [[nodiscard]] Refusal check(const Sender& sender, const TransferNews& news) const;
   /// Accepts at most kMostNotes notes of a process, so that no process fills a disk.
-  [[nodiscard]] Refusal check(const Speaker& speaker, const Note& note);
+  [[nodiscard]] Refusal check(const Sender& sender, const Note& note);
   /// Accepts whole records of events and snapshots of the sender's own members.
-  [[nodiscard]] Refusal check(const Speaker& speaker, const JournalRecords& records) const;
+  [[nodiscard]] Refusal check(const Sender& sender, const JournalRecords& records) const;
 
   void granted(std::uint32_t worker, std::uint64_t leases) { accounts_[worker].granted += leases; }
   /// Whether the worker can have made `steps` steps in this session: no more than it has leases.
@@ -79,16 +79,16 @@ class MemberRules {
   /// A worker's counts of peer messages while training is paused, checked in the same way.
   [[nodiscard]] static Refusal check(const PeerMessageCounts& peer_messages, std::size_t workers);
   /// A newcomer's site is in the process `node`: its workers' accounts begin anew.
-  void moved(std::uint32_t site, const caf::node_id& node);
+  void site_replaced(std::uint32_t site, const caf::node_id& node);
 
   /// Workers in the sender's process.
-  [[nodiscard]] std::vector<std::uint32_t> workers_of(const Speaker& speaker) const;
+  [[nodiscard]] std::vector<std::uint32_t> workers_of(const Sender& sender) const;
 
  private:
-  [[nodiscard]] bool speaks_for_site(const Speaker& speaker, std::uint32_t site) const;
-  [[nodiscard]] bool speaks_for_worker(const Speaker& speaker, std::uint32_t worker) const;
-  [[nodiscard]] bool speaks_for_server(const Speaker& speaker, std::uint32_t shard) const;
-  [[nodiscard]] Refusal check_record(const Speaker& speaker, const core::JournalRecord& record) const;
+  [[nodiscard]] bool may_send_for_site(const Sender& sender, std::uint32_t site) const;
+  [[nodiscard]] bool may_send_for_worker(const Sender& sender, std::uint32_t worker) const;
+  [[nodiscard]] bool may_send_for_server(const Sender& sender, std::uint32_t shard) const;
+  [[nodiscard]] Refusal check_record(const Sender& sender, const core::JournalRecord& record) const;
 
   /// Of a worker in another process, since it became a member.
   struct Account {

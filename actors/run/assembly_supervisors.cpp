@@ -1,0 +1,145 @@
+// The part of Assembly that spawns the coordinator, the recorder, the evaluator and the rejoin manager.
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "actors/coordinator/evaluator.hpp"
+#include "actors/run/assembly.hpp"
+#include "data/lease_lookahead.hpp"
+#include "nn/hash.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+// Large enough to be efficient, small enough for a small workspace.
+constexpr std::int64_t kEvaluationBatch = 100;
+
+}  // namespace
+
+void Assembly::spawn_supervisors(const Beginning& beginning, const report::ConsoleOptions& console) {
+  const auto checks = member_message_checks();
+  spawn_evaluator();
+  spawn_recorder(beginning, console, checks);
+  // A newcomer connects to site 0 only: none can join if another site has a part of the centre.
+  const bool whole_center = std::ranges::all_of(launch_.placement.server_sites, [](auto site) { return site == 0; });
+  if (launch_.network && whole_center && spec_.needs.takes_newcomers()) rejoin_manager_ = spawn_rejoin_manager();
+  coordinator_ = context_.system->spawn(coordinator, coordinator_setup(beginning, checks));
+}
+
+void Assembly::spawn_evaluator() {
+  const auto& settings = *spec_.settings;
+  int threads = 0;
+  for (std::uint32_t worker = 0; worker < spec_.workers; ++worker) threads += settings.threads(worker);
+  threads = std::clamp(threads, 1, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  evaluator_ = context_.system->spawn<caf::detached>(
+      evaluator, EvaluatorSetup{spec_.graph,
+                                context_.backend,
+                                {.batch = std::min(kEvaluationBatch, spec_.source.test->size()),
+                                 .threads = threads,
+                                 .arenas = context_.memory,
+                                 .training = false},
+                                spec_.source.test,
+                                context_.clock});
+}
+
+void Assembly::spawn_recorder(const Beginning& beginning, const report::ConsoleOptions& console,
+                              const MemberMessageChecks& checks) {
+  const auto& settings = *spec_.settings;
+  auto notes = beginning.notes;
+  if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
+  if (!exchange_.measured.empty())
+    notes.push_back({Note::Level::info, "reductions: " + exchange::describe(exchange_.reductions, exchange_.measured)});
+  notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());
+  disk_ = beginning.disk;
+  recorder_ = context_.system->spawn<caf::detached>(
+      recorder, RecorderSetup{beginning.directory, beginning.disk, beginning.checkpoints, console, std::move(notes),
+                              settings.journal, beginning.checkpoint_file, settings.run.tensorboard, context_.clock,
+                              settings.config, run_plan(), checks});
+}
+
+CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const MemberMessageChecks& checks) const {
+  const auto& settings = *spec_.settings;
+  const auto plan = run_plan();
+  CoordinatorSetup setup{.settings = spec_.settings,
+                         .graph = spec_.graph,
+                         .layout = layout_,
+                         .plan_hash = nn::hash64(std::as_bytes(std::span(plan))),
+                         .needs = spec_.needs,
+                         .state_slots = experiment::state_slots(spec_),
+                         .leases = spec_.leases,
+                         .started = {},
+                         .before = {},
+                         .first_steps = start_->first_steps,
+                         .resumed = beginning.checkpoint != nullptr,
+                         .launcher = launch_.launcher,
+                         .memory = context_.memory,
+                         .clock = context_.clock,
+                         .rejoin_manager = rejoin_manager_,
+                         .names = {},
+                         .checks = checks};
+  for (std::uint32_t w = 0; w < spec_.workers; ++w) setup.names.push_back(name_of(w));
+  setup.started = {.name = settings.run.name,
+                   .directory = beginning.directory->path(),
+                   .strategy = settings.strategy,
+                   .model = spec_.graph->name(),
+                   .dataset = settings.data.name,
+                   .workers = spec_.workers,
+                   .servers = spec_.servers,
+                   .epochs = static_cast<std::uint32_t>(settings.run.epochs),
+                   .parameters = static_cast<std::uint64_t>(spec_.graph->parameter_count()),
+                   .epoch_samples = static_cast<std::uint64_t>(spec_.source.train->size()),
+                   .epoch_position = spec_.leases->epoch_position()};
+  if (beginning.checkpoint) {
+    setup.before = beginning.checkpoint->totals;
+    experiment::complete(setup.before, beginning.directory->read_summary());
+  }
+  return setup;
+}
+
+/// The process of each site, for checking members' messages. A newcomer's process is added when it joins.
+MemberMessageChecks Assembly::member_message_checks() const {
+  const auto nodes = std::make_shared<SiteNodes>();
+  for (const auto& handle : sites_) {
+    if (!handle.there) continue;
+    if (!handle.members.loaders.empty()) nodes->set(handle.number, handle.members.loaders.front().node());
+    if (!handle.members.servers.empty()) nodes->set(handle.number, handle.members.servers.front().node());
+  }
+  const auto prefetch = static_cast<std::uint64_t>(spec_.settings->data.prefetch);
+  return MemberMessageChecks(
+      {.workers = spec_.workers,
+       .servers = spec_.servers,
+       .worker_sites = launch_.placement.worker_sites,
+       .server_sites = launch_.placement.server_sites,
+       .nodes = nodes,
+       .most_leases = prefetch + 1 + data::LeaseLookahead::kMost,
+       .most_samples = static_cast<std::uint64_t>(std::ranges::max(spec_.settings->data.batch))});
+}
+
+/// "worker 1 (node h2:4242)".
+std::string Assembly::name_of(std::uint32_t worker) const {
+  const auto& sites = launch_.placement.worker_sites;
+  const auto* node = sites.empty() ? nullptr : sites_[sites[worker]].node;
+  return node ? fmt::format("worker {} (node {})", worker, node->name) : fmt::format("worker {}", worker);
+}
+
+RejoinManagerActor Assembly::spawn_rejoin_manager() {
+  RejoinManagerSetup setup{.network = launch_.network,
+                           .nodes = {},
+                           .names = {},
+                           .orders = {},
+                           .sites = sites_.size(),
+                           .address = addresses_.texts[0],
+                           .exchanger = sites_[0].here->exchanger(),
+                           .recorder = recorder_};
+  for (const auto site : launch_.placement.worker_sites) {
+    const auto* node = sites_[site].node;
+    setup.nodes.push_back(node ? node->at : HostPort{});
+    setup.names.push_back(node ? node->name : std::string());
+    setup.orders.push_back(order_for(sites_[site], true));
+  }
+  return context_.system->spawn<caf::detached>(rejoin_manager, std::move(setup));
+}
+
+}  // namespace troupe::actors
