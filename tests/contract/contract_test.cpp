@@ -73,13 +73,13 @@ TEST_P(Contract, ExchangesWhileMembersAreLostAndComeBack) {
                promises});
 }
 
-TEST_P(Contract, Collectives) {
+TEST_P(Contract, CollectivesIncludeEveryMemberOfTheGroup) {
   const Promises all{Promise::collective_of_the_group, Promise::collective_root, Promise::collective_equal};
   for (const std::uint32_t workers : {1U, 2U, 5U})
     expect_kept({{.probe = "probe_sums", .workers = workers, .servers = 1 + workers % 2}, all});
 }
 
-TEST_P(Contract, PeerMessageCounts) {
+TEST_P(Contract, PeerMessagesArriveInOrderAndOnlyOneIsUnread) {
   expect_kept({{.probe = "probe_mail"},
                {Promise::mail_as_sent, Promise::mail_in_order, Promise::mail_one_unread, Promise::mail_slot_kept,
                 Promise::skip_told_in_time}});

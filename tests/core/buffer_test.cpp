@@ -84,7 +84,7 @@ TEST(Buffer, PassesTheAllocatorsErrorOn) {
   EXPECT_EQ(buffer.error().message, "refused");
 }
 
-TEST(Buffer, SaysWhatTheMemoryWasFor) {
+TEST(Buffer, OutOfMemoryNamesThePurpose) {
   CountingAllocator allocator;
   allocator.refuse = true;
   EXPECT_EQ(Buffer::allocate(allocator, 1, "the gradients of lenet").error().message,

@@ -47,7 +47,7 @@ TEST(Error, AFullDiskOrQuotaIsNoSpaceAndSaysWhatToDo) {
   EXPECT_EQ(error.message, "cannot write runs/a/journal: No space left on device (free some space and try again)");
 }
 
-TEST(Error, MemoryThatRanOutIsNoFullDisk) {
+TEST(Error, OutOfMemoryIsNotAFullDisk) {
   const Error error = from_errno(ENOMEM, "map", "/dev/shm/x");
   EXPECT_EQ(error.code, Errc::out_of_memory);
   EXPECT_EQ(error.message, "cannot map /dev/shm/x: Cannot allocate memory (free some memory and try again)");

@@ -213,7 +213,7 @@ class FileSizeLimit {
   void (*handler_)(int) = nullptr;
 };
 
-TEST_F(Journal, AFailedWriteIsReportedEverAfterAndLeavesAReadableFile) {
+TEST_F(Journal, FailedWriteIsReportedFromThenOnAndLeavesAReadableFile) {
   auto writer = JournalWriter::create(path("full")).value();
   ASSERT_TRUE(writer.append(1, bytes_of("abc")));
   ASSERT_TRUE(writer.flush());

@@ -73,7 +73,7 @@ TEST(SamplerTest, SequentialIsTheDataSetsOrder) {
   EXPECT_EQ(*sampler.permutation(9), identity(100));
 }
 
-TEST(SamplerTest, ManyThreadsGetTheSame) {
+TEST(SamplerTest, ManyThreadsGetTheSamePermutation) {
   const Sampler sampler(3, 5000, Order::shuffled);
   std::vector<int> right(4);
   {

@@ -94,7 +94,7 @@ TEST(HostileCalls, OnlyTheCoordinatorTakesSnapshots) {
   }
 }
 
-TEST(HostileCalls, ThereIsNoStartStateToFetchWhereNobodyResumes) {
+TEST(HostileCalls, StartStateOfANewRunCannotBeFetched) {
   Centre centre({.settings = kDownpour});
   std::vector<float> space(100);
   EXPECT_FALSE(centre.call(2, centre.header(What::start, std::uint64_t{0}), space, Lend::write));

@@ -132,7 +132,7 @@ TEST(Failures, RequestsOfAWorkerNotYetReportedLostAreDropped) {
 }
 
 // With a delay the leases of an epoch end while a round is still open: a newcomer may join only after the round is closed.
-TEST(Failures, ANewcomerInStepComesWhenNothingIsOnItsWay) {
+TEST(Failures, NewcomerInStepJoinsWhenNoMessageIsInFlight) {
   for (const std::string fragments : {"1", "2"}) {
     auto scenario = Scenario{.settings = {"strategy.name=local_sgd", "strategy.tau=4", "strategy.delay=1",
                                           "strategy.fragments=" + fragments},
@@ -170,7 +170,7 @@ TEST(Failures, WorkersInStepThatComeBackTogetherTakeTheSameSteps) {
   }
 }
 
-TEST(Failures, AMomentWithoutAnyWorkerEndsTheRun) {
+TEST(Failures, LossOfAllWorkersAtOnceEndsTheRun) {
   const auto outcome = simulate(plan_of({.settings = {"strategy.name=easgd"}, .batches = 100}),
                                 "[hosts.a]\ndevices = 2\nstep_ms = 5\n[failures]\ndetection_s = 0.01\n"
                                 "rejoin_s = 0.02\n[loss.x]\nworker = 1\nat_s = 0.018\n");
@@ -209,7 +209,7 @@ TEST(Failures, ARunWithoutWorkersLeftIsAnError) {
   EXPECT_EQ(outcome.error().message.substr(0, 48), "all workers are lost after 2.025 virtual seconds");
 }
 
-TEST(Failures, NamesAWorkerThatIsNotThere) {
+TEST(Failures, LossOfAnUnknownWorkerIsNamed) {
   const auto outcome = simulate(plan_of({.settings = {"strategy.name=easgd"}}),
                                 "[hosts.a]\ncount = 2\nstep_ms = 10\n[loss.one]\nworker = 2\n");
   ASSERT_FALSE(outcome);

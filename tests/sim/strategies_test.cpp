@@ -31,7 +31,7 @@ TEST(EveryStrategy, ComesToItsEndAndComputesEveryLease) {
   }
 }
 
-TEST(EveryStrategy, IsTheSameFromOneTimeToTheNext) {
+TEST(EveryStrategy, SameSeedGivesTheSameForecast) {
   for (const auto& variant : strategies::variants()) {
     SCOPED_TRACE(variant.text());
     const auto plan = plan_for(variant, 7, 3);
@@ -47,7 +47,7 @@ TEST(EveryStrategy, IsTheSameFromOneTimeToTheNext) {
   }
 }
 
-TEST(EveryStrategy, DependsOnTheSeed) {
+TEST(EveryStrategy, AnotherSeedGivesAnotherForecast) {
   auto plan = plan_for({"easgd", "tau = 1"}, 7, 3);
   const auto once = simulate(plan, kUnevenCluster).value();
   plan.seed = 2;

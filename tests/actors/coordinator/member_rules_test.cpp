@@ -51,13 +51,13 @@ WorkerProgress progress() {
   return progress;
 }
 
-TEST(MemberRules, WhoIsHereIsBelieved) {
+TEST(MemberRules, MembersOfTheCoordinatorsProcessAreTrusted) {
   EXPECT_EQ(rules().check(kHere, LeaseRequest{77, 1'000'000}, 5), std::nullopt);
   EXPECT_EQ(rules().check(kHere, WorkerProgress{.worker = 77}), std::nullopt);
   EXPECT_EQ(rules().check(kHere, SiteLost{7, 8, ""}), std::nullopt);
 }
 
-TEST(MemberRules, AProcessSpeaksForItsOwnWorkersOnly) {
+TEST(MemberRules, ReportsForWorkersOfAnotherProcessAreRefused) {
   for (const std::uint32_t worker : {0U, 1U}) {
     EXPECT_EQ(rules().check(kFirst, LeaseRequest{worker, 1}, 0), std::nullopt);
     EXPECT_NE(rules().check(kSecond, LeaseRequest{worker, 1}, 0), std::nullopt);
@@ -69,14 +69,14 @@ TEST(MemberRules, AProcessSpeaksForItsOwnWorkersOnly) {
   EXPECT_EQ(rules().workers_of(kFirst), (std::vector<std::uint32_t>{0, 1}));
 }
 
-TEST(MemberRules, ANewcomersProcessSpeaksForItFromThenOn) {
+TEST(MemberRules, OnlyTheNewcomersProcessMayReportForIt) {
   auto all = rules();
   all.moved(3, node(9));
   EXPECT_EQ(all.check(kPending, LeaseRequest{2, 1}, 0), std::nullopt);
   EXPECT_NE(all.check(kSecond, LeaseRequest{2, 1}, 0), std::nullopt);
 }
 
-TEST(MemberRules, NobodyAsksForMoreLeasesThanItHasRoomFor) {
+TEST(MemberRules, RequestsForMoreLeasesThanALoaderHoldsAreRefused) {
   EXPECT_EQ(rules().check(kFirst, LeaseRequest{1, 10}, 0), std::nullopt);
   EXPECT_NE(rules().check(kFirst, LeaseRequest{1, 11}, 0), std::nullopt);
   EXPECT_NE(rules().check(kFirst, LeaseRequest{1, 1}, 10), std::nullopt);
@@ -113,7 +113,7 @@ TEST(MemberRules, ProgressThatDiffersInOneFieldIsRefused) {
   }
 }
 
-TEST(MemberRules, StepsGoForwardsAndReportsHaveNews) {
+TEST(MemberRules, ReportsThatGoBackOrRepeatAreRefused) {
   auto all = rules();
   EXPECT_EQ(all.check(kFirst, progress()), std::nullopt);
   auto fewer = progress();
@@ -137,7 +137,7 @@ TEST(MemberRules, StepsGoForwardsAndReportsHaveNews) {
   EXPECT_EQ(all.check(kFirst, same), std::nullopt);
 }
 
-TEST(MemberRules, WhatAMemberSaysOfItself) {
+TEST(MemberRules, ImpossibleMemberStateIsRefused) {
   EXPECT_TRUE(rules().may_have(1, 50));
   EXPECT_FALSE(rules().may_have(1, 51));
   EXPECT_FALSE(rules().may_have(0, ~std::uint64_t{0}));
@@ -150,7 +150,7 @@ TEST(MemberRules, WhatAMemberSaysOfItself) {
   for (const auto& lie : {slots, from, weight}) EXPECT_NE(MemberRules::check(lie, 4), std::nullopt);
 }
 
-TEST(MemberRules, ErrorsAndLossesAreOnesOwn) {
+TEST(MemberRules, ReportsForOtherSitesAreRefused) {
   EXPECT_EQ(rules().check(kFirst, RunError{core::Errc::timeout, "late", 2}), std::nullopt);
   EXPECT_NE(rules().check(kFirst, RunError{core::Errc::timeout, "late", 3}), std::nullopt);
   EXPECT_NE(rules().check(kFirst, RunError{core::Errc::timeout, "late", 0}), std::nullopt);
@@ -169,7 +169,7 @@ JournalRecords records(const std::function<void(JournalBatch&)>& fill) {
   return batch.take();
 }
 
-TEST(MemberRules, JournalRecordsAreWholeAndOnesOwn) {
+TEST(MemberRules, ForeignAndTruncatedJournalRecordsAreRefused) {
   const auto own = records([](JournalBatch& batch) {
     batch.add(strategies::WorkerId{1}, strategies::WorkerEvent{strategies::Started{3}});
     batch.add(encode(SnapshotRecord{false, 0, strategies::kParams, 5}));
@@ -206,7 +206,7 @@ TEST(MemberRules, JournalRecordsThatDoNotAddUpAreRefused) {
   }
 }
 
-TEST(RefusalCount, SaysTheFirstTheSecondTheFourthAndThenFewer) {
+TEST(RefusalCount, ReportsTheFirstTheSecondTheFourthAndThenFewer) {
   RefusalCount count;
   std::vector<std::size_t> said;
   for (std::size_t k = 1; k <= 1000; ++k) {
@@ -219,7 +219,7 @@ TEST(RefusalCount, SaysTheFirstTheSecondTheFourthAndThenFewer) {
   for (std::size_t k = 0; k < 100'000; ++k) (void)count.add(std::to_string(k), "");  // the number of names is limited
 }
 
-TEST(RefusalCount, TextsFromElsewhereAreShownInOneShortLine) {
+TEST(RefusalCount, TextsOfPeersAreShownInOneShortLine) {
   EXPECT_EQ(one_line("a\x1b[2J\nb\t\x7f"
                      "c"),
             "a [2J b  c");

@@ -76,7 +76,7 @@ TEST(CallRules, ARequestThatDiffersInOneFieldIsRefused) {
   EXPECT_NE(rules().check(0, push(), call(Lend::read, shard_floats(1))), std::nullopt);
 }
 
-TEST(CallRules, AWorkersClockDoesNotGoBack) {
+TEST(CallRules, ClockThatGoesBackIsRefused) {
   auto all = rules();
   auto message = push();
   EXPECT_EQ(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
@@ -102,7 +102,7 @@ TEST(CallRules, RequestsToDifferentShardsHaveNoOrder) {
   EXPECT_EQ(all.check(2, earlier, call(Lend::read, shard_floats(1))), std::nullopt);
 }
 
-TEST(CallRules, LengthsMustBeThoseOfTheVectors) {
+TEST(CallRules, VectorsOfAnotherLengthAreRefused) {
   std::vector<float> marks(kArena, 1);
   for (std::size_t i = kArena / 2; i < kArena / 2 + 10; ++i) marks[i] = 0;  // padding
   const auto packed = rules(true, std::make_shared<const exchange::Packing>(marks));

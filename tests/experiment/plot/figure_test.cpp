@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(LiteralTest, IsReadByGnuplotAsItIs) {
+TEST(LiteralTest, GnuplotReadsItUnchanged) {
   EXPECT_EQ(literal("it's 5 % of_all\nof them"), "'it''s 5 % of_all of them'");
 }
 

@@ -132,14 +132,14 @@ TEST_F(GridFiguresTest, OfOneStrategyLinesAreAnotherKeysValues) {
   EXPECT_THAT(figures[1].script, HasSubstr("set logscale x"));
 }
 
-TEST(MeanTest, IsOfASample) {
+TEST(MeanTest, DeviationIsThatOfASample) {
   EXPECT_EQ(mean_of({1, 3}).mean, 2);
   EXPECT_NEAR(mean_of({1, 3}).deviation, std::sqrt(2), 1e-12);
   EXPECT_EQ(mean_of({5}).deviation, 0);
   EXPECT_TRUE(std::isnan(mean_of({}).mean));
 }
 
-TEST(UnitTest, IsWhatTheAxisSays) {
+TEST(UnitTest, AxisLabelsHaveTheirUnits) {
   EXPECT_EQ(unit_of("test.accuracy").label, "test accuracy [%]");
   EXPECT_EQ(unit_of("time.wait_s").label, "time wait [s]");
   EXPECT_EQ(unit_of("exchange.staleness_mean").label, "exchange staleness mean [versions]");

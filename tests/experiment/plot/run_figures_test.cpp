@@ -35,7 +35,7 @@ TEST(CurvesTest, RunsWithoutAnEvaluationHaveNone) {
   EXPECT_EQ(curves({RunRecord{}, run_of("one")}, "").size(), 2u);
 }
 
-TEST(CompanyTest, ShowsWhoWaitedForWhom) {
+TEST(ClusterFiguresTest, ShowsWaitsBetweenMembers) {
   RunRecord run = run_of("r");
   run.waits = Waits{2, 1, {{0, 1.5, 2}, {3, 0, 4}}};
   const auto figures = cluster_figures(run, "-x");
@@ -45,7 +45,7 @@ TEST(CompanyTest, ShowsWhoWaitedForWhom) {
   EXPECT_THAT(figures[0].script, HasSubstr("'worker 1' 1, 'server 0' 2"));
 }
 
-TEST(CompanyTest, ShowsSharesOfUpdatesByStaleness) {
+TEST(ClusterFiguresTest, ShowsSharesOfUpdatesByStaleness) {
   RunRecord run = run_of("r");
   run.staleness = Staleness{{0, 1, 2, 4, 8}, {{3, 0, 1, 0, 0}, {0, 0, 0, 0, 0}}};
   const auto figures = cluster_figures(run, "");

@@ -222,7 +222,7 @@ TEST(WorkerHost, AReplyThatWasOvertakenDoesNotTurnTheVersionBack) {
   EXPECT_EQ(s.ports.requests.back().request.version, 6U);
 }
 
-TEST(WorkerHost, StopEndsTheStepThatHasNoBatchAndLetsLateAnswersIn) {
+TEST(WorkerHost, StopEndsAStepWithoutABatchAndAcceptsLateAnswers) {
   Stage s(overlapping());
   s.host.start(5);
   s.host.step_done(0, {});
@@ -303,7 +303,7 @@ TEST(WorkerHost, RandomnessDependsOnSeedWorkerAndStepOnly) {
   EXPECT_NE(drawn[0], drawn[3]);
 }
 
-TEST(WorkerHost, SettledItSavesItselfAndAnotherGoesOn) {
+TEST(WorkerHost, SettledStateContinuesInAnotherHost) {
   const auto script = overlapping();
   Stage s(script, 2);
   s.host.start(0);
@@ -354,7 +354,7 @@ TEST(WorkerHost, PeerMessagesStayUnreadWhenItSettlesAndSkippedSendsAreSaved) {
   EXPECT_EQ(u.host.restore("step=x").error().code, core::Errc::corrupt);
 }
 
-TEST(WorkerHost, SettlingElsewhereIsABug) {
+TEST(WorkerHost, SettlingBeforeStartOrInFlightIsABug) {
   Stage s(overlapping());
   EXPECT_THROW(s.host.settle(), std::logic_error) << "not started";
   s.host.start(0);

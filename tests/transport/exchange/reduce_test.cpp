@@ -38,7 +38,7 @@ std::vector<float> serial_sum(const std::vector<core::Span>& arenas, float scale
   return sum;
 }
 
-TEST(SliceOf, GoldenCuts) {
+TEST(SliceOf, CutsMatchValuesByHand) {
   // 100 floats are 7 units of 16, the last one partial: 3 + 2 + 2 units.
   EXPECT_EQ(slice_of(100, 0, 3), (Slice{0, 48}));
   EXPECT_EQ(slice_of(100, 1, 3), (Slice{48, 32}));
@@ -99,7 +99,7 @@ TEST(ReduceSlice, TouchesItsSliceOnly) {
     }
 }
 
-TEST(BroadcastSlice, GivesEveryoneTheRoots) {
+TEST(BroadcastSlice, GivesEveryRankTheRootsSlice) {
   for (std::size_t ranks = 1; ranks <= 8; ++ranks)
     for (const std::size_t floats : kLengths) {
       const std::size_t root = floats % ranks;

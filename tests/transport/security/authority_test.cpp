@@ -15,7 +15,7 @@ namespace {
 constexpr std::time_t kNow = 1'800'000'000;  // 2027-01-15
 constexpr std::time_t kDay = 24 * 3600;
 
-TEST(Authority, ANodeIsGoodForItsHostsAndNoOthers) {
+TEST(Authority, NodeCertificateIsValidForItsHostsOnly) {
   const Identity authority = make_authority(authority_validity(kNow)).value();
   const Identity node =
       make_node(authority, "node1", {"10.0.0.11", "fd00::1", "node1.local"}, node_validity(kNow)).value();
@@ -48,7 +48,7 @@ TEST(Authority, LastsTenYearsAndANodeTwo) {
   EXPECT_TRUE(ends(node.certificate.get(), kNow + 730 * kDay));
 }
 
-TEST(Authority, NamesAndHostsThatAreNone) {
+TEST(Authority, InvalidNamesAndHostsAreRefused) {
   const Identity authority = make_authority(authority_validity(kNow)).value();
   for (const char* name : {"", "ca", "../x", "a/b", ".hidden", "-x", "a b", "ä", "a,DNS:b"})
     EXPECT_EQ(make_node(authority, name, {}, node_validity(kNow)).error().code, core::Errc::usage) << name;

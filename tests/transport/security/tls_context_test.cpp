@@ -19,7 +19,7 @@ TEST(TlsContext, AsksForCertificatesAndSpeaksNothingOld) {
   EXPECT_EQ(SSL_CTX_get_verify_mode(context.get()), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT);
 }
 
-TEST(TlsContext, RefusesWhatTheCheckRefuses) {
+TEST(TlsContext, IncompleteFilesAreRefused) {
   EXPECT_EQ(make_tls_context({}, 0).error().code, core::Errc::config);
   EXPECT_EQ(make_tls_context({"a", "b", ""}, 0).error().code, core::Errc::config);
 }
