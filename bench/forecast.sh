@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Forecast against reality on this machine: one worker is profiled alone (with pauses too, as the slow one has them), then two workers with slowdown [1, 3]
-# are forecast from that and run, for bsp, ssp s = 2, easgd tau = 4 and downpour. Prints the mean time between two steps of the company and the mean
+# are forecast from that and run, for bsp, ssp s = 2, easgd tau = 4 and downpour. Prints the mean time between two steps of all workers and the mean
 # staleness of an update, both ways, and how far the forecast is off. What limits it: two workers share caches and memory, which one worker's profile does
 # not know. A process that does nothing, of lowest priority, keeps every core from going idle meanwhile: a virtual machine's idle core is taken away and
 # comes back late and cold, which made single runs differ by a factor of 2 (steps of bsp: 9.2 to 17 ms; so: 9.5 to 9.6).
