@@ -57,7 +57,7 @@ TEST(HostAllocator, GivesZeroedAlignedMemoryOfEverySize) {
   }
 }
 
-TEST(HostAllocator, RefusesWhatNoMachineHas) {
+TEST(HostAllocator, RefusesMoreThanAnyMachineHas) {
   HostAllocator allocator;
   const auto memory = allocator.allocate(std::numeric_limits<std::size_t>::max() - 7);
   ASSERT_FALSE(memory);

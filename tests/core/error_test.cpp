@@ -34,13 +34,13 @@ TEST(Error, EveryKindHasTheDocumentedExitCodeAndName) {
   }
 }
 
-TEST(Error, AFailedSystemCallSaysWhatWhereAndWhy) {
+TEST(Error, FailedSystemCallNamesCallPathAndReason) {
   const Error error = from_errno(ENOENT, "open", "data/mnist/labels");
   EXPECT_EQ(error.code, Errc::io);
   EXPECT_EQ(error.message, "cannot open data/mnist/labels: No such file or directory");
 }
 
-TEST(Error, AFullDiskOrQuotaIsNoSpaceAndSaysWhatToDo) {
+TEST(Error, FullDiskOrQuotaIsNoSpaceWithAdvice) {
   EXPECT_EQ(from_errno(EDQUOT, "write", "x").code, Errc::no_space);
   const Error error = from_errno(ENOSPC, "write", "runs/a/journal");
   EXPECT_EQ(error.code, Errc::no_space);

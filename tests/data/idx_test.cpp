@@ -84,7 +84,7 @@ TEST_F(IdxTest, OutsideTheDataIsABug) {
   EXPECT_THROW((void)(*train)->read(0, few), std::out_of_range);
 }
 
-TEST_F(IdxTest, MissingFilesNameWhatWasLookedForAndWhere) {
+TEST_F(IdxTest, MissingFilesNameTheExpectedNamesAndTheFolder) {
   expect_error(
       Errc::data,
       {"'mnist' is missing",

@@ -53,7 +53,7 @@ TEST(LeaseSharesTest, IndexesAndPositionsOfARound) {
   EXPECT_EQ(book.grant(0), (Lease{6, 1, 0, 2, 1.0}));
 }
 
-TEST(LeaseSharesTest, PauseLetsABegunRoundComplete) {
+TEST(LeaseSharesTest, RoundThatHasBegunCompletesDuringAPause) {
   auto book = book_of(shares_of(12, {2, 2}));
   const auto ahead = book.grant(0);
   book.pause();
@@ -69,7 +69,7 @@ TEST(LeaseSharesTest, PauseLetsABegunRoundComplete) {
   EXPECT_TRUE(book.quiet());
 }
 
-TEST(LeaseSharesTest, SurvivorsShareWhatFollowsTheRoundsThatHadBegun) {
+TEST(LeaseSharesTest, SurvivorsShareTheRoundsAfterTheBegunOnes) {
   auto book = book_of(shares_of(24, {2, 2, 2}));
   (void)book.grant(0), (void)book.grant(0);  // rounds 0 and 1 have begun: positions [0, 6) and [6, 12)
   (void)book.grant(1);
@@ -118,7 +118,7 @@ std::string state_at_rest(LeaseScheduler book) {
 }
 
 // Whatever else was granted and reported done, the scheduler is then the same as one that ended at that round.
-TEST(LeaseSharesTest, GoesBackToTheEndOfAnyRoundOfTheEpoch) {
+TEST(LeaseSharesTest, RewindRestoresTheEndOfAnyRoundOfTheEpoch) {
   constexpr std::uint32_t kWorkers = 3;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     core::Random random(seed, core::Purpose::test, 0);

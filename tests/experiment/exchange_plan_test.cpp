@@ -64,7 +64,7 @@ TEST(ExchangePlan, PlanRecordsTheVersionOfItsArithmetic) {
   EXPECT_NE(newer.error().message.find("runs/a/plan.json"), std::string::npos) << newer.error().message;
 }
 
-TEST(ExchangePlan, RoundsWhatMayBeRounded) {
+TEST(ExchangePlan, RoundsOnlyRoundableVectors) {
   using enum core::Rounding;
   const auto plan = apart().exchange;
   const auto both_ways = [](const ExchangePlan& p, core::Rounding r) {

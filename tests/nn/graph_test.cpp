@@ -98,7 +98,7 @@ TEST(Graph, OutputSizesFollowStrideAndPaddingRoundedDown) {
   EXPECT_EQ(graph->output(), (Shape{84, 1, 1}));
 }
 
-TEST(Graph, ErrorsNameLayerInputAndWhatDoesNotFit) {
+TEST(Graph, ErrorsNameLayerInputAndMismatch) {
   EXPECT_EQ(error_of({}), "model \"m\": it has no layers");
   EXPECT_EQ(error_of({LinearLayer{10, {}}}, {0, 28, 28}),
             "model \"m\": its input 0x28x28 is not a shape of positive, bounded extents");

@@ -90,7 +90,7 @@ TEST(Optimizer, AnUnknownNameIsNoOptimizer) {
 }
 
 /// The help names the optimizers that read an option, from the table.
-TEST(Optimizer, HelpSaysWhichOptimizersReadAnOption) {
+TEST(Optimizer, HelpNamesTheOptimizersThatReadAnOption) {
   core::Schema schema;
   schema.add(train_table());
   const auto help = [&](const char* key) { return schema.find(key, "")->help; };

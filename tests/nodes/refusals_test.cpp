@@ -214,7 +214,7 @@ TEST_F(Refusals, UnknownPeersAreRefusedDuringTraining) {
   expect_free();
 }
 
-TEST_F(Refusals, GarbageAtAPlainPortHarmsNobody) {
+TEST_F(Refusals, GarbageAtAPlainPortDisturbsNoRun) {
   start_nodes(2);
   Process run(train(with({"run.epochs=100000", "cluster.synthetic_step_ms=20"})));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();

@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 std::string with(const std::string& faults) { return std::string(kUnevenCluster) + faults; }
 
 // Hosts fail again and again and return where the strategy allows it. The rates are such that every run loses some workers.
-TEST(Failures, EveryStrategyComesToItsEnd) {
+TEST(Failures, EveryStrategyCompletesItsRun) {
   std::uint64_t lost = 0, returned = 0, without_anyone = 0;
   for (const auto& variant : strategies::variants()) {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
@@ -58,7 +58,7 @@ TEST(Failures, ALostWorkersLeaseGoesToAnother) {
 
 // The same, but the host is back after 20 ms, at 45. Then training pauses: worker 0 computes the two leases that it has, until 60 ms. Worker 1
 // joins, and each computes one of the two that are left.
-TEST(Failures, AWorkerComesBackAsANewMember) {
+TEST(Failures, WorkerReturnsAsANewMember) {
   const auto outcome = outcome_of({.settings = {"strategy.name=easgd", "strategy.tau=1"},
                                    .cluster = "[hosts.a]\ncount = 2\nstep_ms = 10\n[failures]\ndetection_s = 0.005\n"
                                               "rejoin_s = 0.02\n[loss.one]\nworker = 1\nat_s = 0.025\n",

@@ -6,7 +6,7 @@
 namespace troupe::sim {
 namespace {
 
-TEST(EveryStrategy, ComesToItsEndAndComputesEveryLease) {
+TEST(EveryStrategy, CompletesItsRunAndComputesEveryLease) {
   for (const auto& variant : strategies::variants()) {
     for (const std::uint32_t workers : {1U, 2U, 7U}) {
       SCOPED_TRACE(variant.text() + ", workers " + std::to_string(workers));

@@ -216,7 +216,7 @@ TEST(BspBackup, RunContinuesWithoutLostMembers) {
 }
 
 /// The last gradient of a step reached one shard and was lost on its way to the other. Without this rule a worker would block there.
-TEST(BspBackup, AStepThatNoGradientCanReachAnyMoreIsClosedWithoutOne) {
+TEST(BspBackup, StepThatNoGradientCanReachIsClosedWithoutOne) {
   const Membership both{0, {0, 1}};
   BackupServer server(1, {.lr = 0.1F});
   ServerActions then;

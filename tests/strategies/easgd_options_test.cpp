@@ -45,7 +45,7 @@ TEST(EasgdWorker, WithoutOverlapItWaitsWithItsParametersLent) {
   EXPECT_EQ(s.ran(), (Names{optimize, optimize})) << "the server did the rest, in place";
 }
 
-TEST(EasgdWorker, WithOverlapItSendsACopyGoesOnAndSubtractsTheAnswerBeforeTheNextUpdate) {
+TEST(EasgdWorker, WithOverlapItSubtractsTheAnswerBeforeTheNextUpdate) {
   Stage s(1, Overlap::skip);
   s.step();
   EXPECT_TRUE(s.host.computing());

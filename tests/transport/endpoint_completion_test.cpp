@@ -154,7 +154,7 @@ TEST_P(EndpointCompletion, CancelRacesWithDelivery) {
   }
 }
 
-TEST_P(EndpointCompletion, CloseCancelsWhatIsOutstanding) {
+TEST_P(EndpointCompletion, CloseCancelsOutstandingOperations) {
   Party& a = party("a");
   Party& b = party("b");
   Party& c = party("c");

@@ -244,7 +244,7 @@ TEST_P(EndpointMessages, ProgressGrowsAtBothEndsWithMessagesOnly) {
   EXPECT_EQ(a->progress(ac.b_at_a), 0U);
 }
 
-TEST_P(EndpointMessages, CapabilitiesAreWhatTheEndpointDoes) {
+TEST_P(EndpointMessages, CapabilitiesAgreeWithTheBehaviour) {
   Party& a = party("a");
   const Capabilities& can = a->capabilities();
   EXPECT_EQ(can.name, GetParam().name);

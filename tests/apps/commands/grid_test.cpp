@@ -159,7 +159,7 @@ TEST_F(GridTest, FailedRunDoesNotStopTheOthersAndSetsTheExitCode) {
   EXPECT_THAT(outcome.out, HasSubstr("glyphs  1/1"));
 }
 
-TEST_F(GridTest, AnInterruptedGridGoesOn) {
+TEST_F(GridTest, InterruptedGridContinues) {
   const std::string text = "[grid]\nrun.epochs = [1, 3000, 2]\n";
   // When the first run is done the second is running; the third never begins.
   const auto first = troupe_interrupted(grid(text, {"--jobs", "2"}), "1/3 done epochs=1");

@@ -143,7 +143,7 @@ TEST_F(Simulate, CountsThatWouldOverflowAreRefused) {
   }
 }
 
-TEST_F(Simulate, ServersSitWhereMixedSaysUnlessTheClusterFileDoes) {
+TEST_F(Simulate, PlacementOfMixedHoldsUnlessTheClusterFileSetsIt) {
   const auto cluster = folder_.write("d.toml", std::string(kCluster) + "[servers]\nhosts = \"none\"\n");
   const std::vector<std::string> mixed{"simulate",  config_,
                                        "--cluster", cluster,

@@ -52,7 +52,7 @@ TEST(ExpandTest, ZippedKeysAdvanceTogether) {
               ElementsAre("x=1 lr=0.1 batch=8", "x=1 lr=0.2 batch=16", "x=2 lr=0.1 batch=8", "x=2 lr=0.2 batch=16"));
 }
 
-TEST(ExpandTest, OnlyBlocksMultiplyTheRunsOfTheirStrategyAndReplaceValuesThere) {
+TEST(ExpandTest, OnlyBlocksMultiplyAndOverrideRunsOfTheirStrategy) {
   auto file = file_of({{"lr", {"1", "2"}, ""}, {"strategy.name", {"\"bsp\"", "\"easgd\""}, ""}});
   file.only = {{"easgd", {{"tau", {"4", "8"}, ""}, {"lr", {"3"}, ""}}}};
   EXPECT_THAT(told(file), ElementsAre("strategy.name=\"bsp\" lr=1", "strategy.name=\"bsp\" lr=2",

@@ -73,7 +73,7 @@ TEST_F(PlanTest, ValuesThatDoNotFitEachOtherAreFoundToo) {
   EXPECT_THAT(plan.error().message, HasSubstr("(in the run with cluster.workers = 3, data.batch = [64, 16])"));
 }
 
-TEST_F(PlanTest, WhatTheCheckRefusesNamesTheRun) {
+TEST_F(PlanTest, ConfigurationRefusedByTheCheckNamesTheRun) {
   const auto plan =
       planned("[grid]\nrun.epochs = [1, 2]\n", {}, [](const experiment::Settings& s) -> core::Result<void> {
         if (s.run.epochs == 1) return {};

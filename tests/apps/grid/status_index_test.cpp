@@ -58,7 +58,7 @@ TEST_F(StatusIndexTest, WithoutACheckpointARunBeginsAnew) {
   EXPECT_EQ(outcome(kStarted + ended_by("no_space"), false).status, Status::waiting);
 }
 
-TEST_F(StatusIndexTest, ARunWhoseDirectoryHasAWriterIsRunningWhateverItsFilesSay) {
+TEST_F(StatusIndexTest, RunWithAWriterIsRunning) {
   for (const auto& metrics : {kStarted, kStarted + kEnded, kStarted + ended_by("interrupted")}) {
     folder_.write("run/metrics.jsonl", metrics);
     const auto lock = experiment::DirectoryLock::take(folder_.file("run"));

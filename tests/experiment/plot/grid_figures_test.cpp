@@ -76,7 +76,7 @@ TEST_F(GridFiguresTest, NoTwoFiguresHaveOneName) {
   }
 }
 
-TEST_F(GridFiguresTest, ReadsWhatVaries) {
+TEST_F(GridFiguresTest, ReadsVariedKeysAndSkipsFailedRuns) {
   const auto grid =
       read(row("b.toml", "easgd", R"({"strategy.tau": 16, "cluster.slowdown": [1, 4], "train.lr": 1})", 0.5) +
            row("b.toml", "easgd", R"({"strategy.tau": 4, "cluster.slowdown": [1, 1], "train.lr": 1})", 0.6) +

@@ -56,7 +56,7 @@ TEST_P(Compile, CapabilitiesAreEnoughToChooseABackend) {
   EXPECT_EQ(backend().kernels().space(), can.arena_space);
 }
 
-TEST_P(Compile, RefusesWhatTheCapabilitiesDoNotName) {
+TEST_P(Compile, RefusesFeaturesOutsideTheCapabilities) {
   core::HostAllocator allocator;
   const Capabilities can = backend().capabilities();
   EXPECT_EQ(error_of({.device = can.devices, .arenas = &allocator}).code, core::Errc::config);

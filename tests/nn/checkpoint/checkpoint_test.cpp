@@ -28,7 +28,7 @@ void save(CheckpointStore& store, std::int64_t step) {
 
 std::vector<std::string> listing(MemoryFiles& files) { return files.list(kDirectory).value(); }
 
-TEST(CheckpointStore, GivesBackWhatWasSaved) {
+TEST(CheckpointStore, LoadsWhatWasSaved) {
   MemoryFiles files;
   auto store = open(files);
   save(store, 7);

@@ -152,13 +152,13 @@ void expect_good_or_refused(const std::string& text, const std::string& what) {
   EXPECT_TRUE(placed.error().message.starts_with("c.toml:")) << what << ": " << placed.error().message;
 }
 
-TEST(ClusterFile, CutOffAnywhereItIsGoodOrRefused) {
+TEST(ClusterFile, TruncatedFileIsParsedOrRefused) {
   ASSERT_TRUE(place(parse_cluster(kEverySection, "c.toml").value(), {.workers = 3, .servers = 2}));
   for (std::size_t end = 0; end < kEverySection.size(); ++end)
     expect_good_or_refused(std::string(kEverySection.substr(0, end)), "cut at " + std::to_string(end));
 }
 
-TEST(ClusterFile, WithAnyBitFlippedItIsGoodOrRefused) {
+TEST(ClusterFile, FileWithAFlippedBitIsParsedOrRefused) {
   for (std::size_t at = 0; at < kEverySection.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string text(kEverySection);

@@ -121,7 +121,7 @@ TEST_F(Recorded, ImpossibleCountsAndTimesAreRefused) {
   EXPECT_EQ(measured(many->steps[0]).measured(), 100'000'000'000U);
 }
 
-TEST_F(Recorded, ALastLineThatWasCutOffIsLeftOut) {
+TEST_F(Recorded, TruncatedLastLineIsIgnored) {
   EXPECT_TRUE(load_recorded(run(kStarted + report(0, 2, 0.006) + report(1, 1, 0.008) + "{\"kind\":\"wor")));
 }
 

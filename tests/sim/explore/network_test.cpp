@@ -47,7 +47,7 @@ const std::vector<Fault> kFaults{
     DoubledTransmission{Traffic::request, 49},     LostTransmission{Traffic::acknowledgement, 10},
     LostTransmission{Traffic::acknowledgement, 20}};
 
-TEST(Network, EveryMessageArrivesOnceWhateverIsDroppedOrDoubled) {
+TEST(Network, EveryMessageArrivesOnceDespiteDropsAndCopies) {
   for (const auto delays : {Delays::even, Delays::extreme, Delays::heavy, Delays::constant}) {
     auto any = send(Order::any, kFaults, delays);
     EXPECT_EQ(any.dropped, 5U);

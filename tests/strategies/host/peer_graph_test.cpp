@@ -74,7 +74,7 @@ TEST(PeerGraph, NewsReachesAllWithinAFewMessagesEvenIfHalfAreLost) {
   EXPECT_EQ(spread(graph, half), (std::pair{3, std::size_t{0}}));
 }
 
-TEST(PeerGraph, WithOneSlotItIsARing) {
+TEST(PeerGraph, OneSlotMakesARing) {
   const PeerGraph graph(7, 1);
   for (WorkerId w = 0; w < 7; ++w) EXPECT_EQ(readers_of(graph, w, 7), (std::vector<WorkerId>{(w + 1) % 7}));
 }

@@ -62,7 +62,7 @@ TEST(ServerHost, RefusesNumbersThatCannotBeUsed) {
   EXPECT_EQ(s.host.totals().dropped, 0U);
 }
 
-TEST(ServerHost, AnswersCarryWhatTheWorkerNeedsToPairThem) {
+TEST(ServerHost, AnswersCarryTheirExchangeVersionAndClock) {
   Stage s([](const Request& request, ServerActions& then) {
     then.apply(axpy(kCenter, 1, kPayload), request.id), then.reply(request.id, 5);
   });
@@ -194,7 +194,7 @@ TEST(ServerHost, HeldTimeIsWaitingForOthersNotKernels) {
   EXPECT_EQ(s.port.replies.at(1).held, 0ms);
 }
 
-TEST(ServerHost, ContextHasTheNewMembershipWhenTheRuleIsTold) {
+TEST(ServerHost, ContextHasTheNewMembershipBeforeTheRulesEvent) {
   std::vector<std::size_t> sizes;
   Stage s([&](const ServerEvent&, const ServerContext& context,
               ServerActions&) { sizes.push_back(context.membership.size()); },

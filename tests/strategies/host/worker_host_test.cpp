@@ -37,7 +37,7 @@ ScriptedWorker::Script overlapping() {
   });
 }
 
-TEST(WorkerHost, LateArrivalsAreToldAtTheStepsEndBeforeStepDoneInOrder) {
+TEST(WorkerHost, ArrivalsDuringAStepReachTheRuleInOrderBeforeStepDone) {
   Stage s(overlapping(), 2);
   s.host.start(0);
   s.host.step_done(0, {});
@@ -54,7 +54,7 @@ TEST(WorkerHost, LateArrivalsAreToldAtTheStepsEndBeforeStepDoneInOrder) {
   EXPECT_EQ(s.host.membership().epoch, 4U);
 }
 
-TEST(WorkerHost, ArrivalsOutsideAStepAreToldAtOnce) {
+TEST(WorkerHost, ArrivalsOutsideAStepReachTheRuleAtOnce) {
   Stage s([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<Started>(event)) then.pull(1, kParams);
   });
@@ -203,7 +203,7 @@ TEST(WorkerHost, APushOrADroppedAnswerShowsNoVersion) {
   EXPECT_EQ(s.ports.requests.back().request.version, 11U) << "after a pull";
 }
 
-TEST(WorkerHost, AReplyThatWasOvertakenDoesNotTurnTheVersionBack) {
+TEST(WorkerHost, OvertakenReplyDoesNotLowerTheVersion) {
   int asked = 0;
   Stage s([&](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<Started>(event)) {
@@ -270,7 +270,7 @@ TEST(WorkerHost, PeerMessagesBelongToTheRuleUntilTheNextStepDone) {
   EXPECT_EQ(s.ports.calls, (Names{"release 8"}));
 }
 
-TEST(WorkerHost, ASendWithoutCreditIsToldBeforeTheNextStepDone) {
+TEST(WorkerHost, SkippedSendReachesTheRuleBeforeTheNextStepDone) {
   Stage s(always_compute([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<StepDone>(event)) then.send(1, kParams, 0.25);
   }));

@@ -62,7 +62,7 @@ TEST(EndpointRegistry, EveryRowHasAFactoryOrNamesWhatToInstall) {
   }
 }
 
-TEST(EndpointRegistry, AMissingEndpointSaysWhyAndListsTheOthers) {
+TEST(EndpointRegistry, MissingEndpointIsExplainedAndTheOthersAreListed) {
   EndpointRegistry registry;
   registry.add("inproc", make_inproc_endpoint);
   registry.add_absent("ucx", "libucp-dev was not found by CMake");

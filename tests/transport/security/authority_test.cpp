@@ -36,7 +36,7 @@ TEST(Authority, SignsNodesButNoAuthorities) {
   EXPECT_EQ(X509_check_purpose(node.certificate.get(), X509_PURPOSE_SSL_CLIENT, 0), 1);
 }
 
-TEST(Authority, LastsTenYearsAndANodeTwo) {
+TEST(Authority, AuthorityIsValidTenYearsAndANodeTwo) {
   const auto ends = [](const X509* certificate, std::time_t at) {
     std::time_t before = at - kDay, after = at + kDay;
     return X509_cmp_time(X509_get0_notAfter(certificate), &before) > 0 &&
@@ -89,7 +89,7 @@ TEST(Authority, KeysOfEachAreItsOwn) {
       0);
 }
 
-TEST(Authority, ADirectoryIsNotChangedByWhatFails) {
+TEST(Authority, FailedCommandChangesNothingInTheDirectory) {
   const tests::Folder directory;
   EXPECT_EQ(create_node(directory.path(), "n", {}, kNow, false).error().code, core::Errc::config);
   ASSERT_TRUE(create_authority(directory.path(), kNow, false));

@@ -8,7 +8,7 @@
 namespace troupe::security {
 namespace {
 
-TEST(TlsContext, AsksForCertificatesAndSpeaksNothingOld) {
+TEST(TlsContext, RequiresCertificatesAndNoOldProtocol) {
   const tests::Folder directory;
   const std::time_t now = std::time(nullptr);
   ASSERT_TRUE(create_authority(directory.path(), now, false));

@@ -22,7 +22,7 @@ void expect_words(const core::Error& error, std::initializer_list<const char*> w
   for (const char* word : words) EXPECT_NE(error.message.find(word), std::string::npos) << error.message;
 }
 
-TEST(TcpOptions, HalfSetTlsNamesWhatIsMissing) {
+TEST(TcpOptions, IncompleteTlsFilesNameTheMissingOne) {
   const security::TlsFiles& good = good_certificate();
   expect_words(refusal({.tls = {.ca = good.ca}}), {"TLS", "certificate", "key", "not"});
   expect_words(refusal({.tls = {.ca = good.ca, .certificate = good.certificate}}), {"TLS", "not this node's key"});
